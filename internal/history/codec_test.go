@@ -1,0 +1,287 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"lockbench/locks"
+)
+
+// TestWireNames holds the encoder to the names of the format.
+func TestWireNames(t *testing.T) {
+	for _, c := range []struct {
+		event Event
+		want  string
+	}{{
+		Event{Index: 3, Time: 40, Process: 7, Client: 2, Type: Invoke, F: Acquire, Session: "2.1", Mode: locks.Shared, TTL: 5, Wait: 6,
+			Extra: &Extra{Owner: "o\n\"é\xff", Keys: []string{"a", "b"}, Permits: 2}},
+		`{'index':3,'time':40,'process':7,'client':2,'type':'invoke','f':'acquire','session':'2.1','mode':'shared','ttl':5,'wait':6,` +
+			`'owner':'o\n\'é` + "\ufffd" + `','keys':['a','b'],'permits':2}`,
+	}, {
+		Event{Process: 0, Client: 1, Type: OK, F: Acquire, Session: "s", HasUntil: true, HasToken: true, Token: math.MaxUint64,
+			Extra: &Extra{Node: "redis-1", Lease: 9, Renewed: true}},
+		`{'index':0,'time':0,'process':0,'client':1,'type':'ok','f':'acquire','session':'s','until':0,'token':18446744073709551615,'lease':9,'renewed':true,'node':'redis-1'}`,
+	}, {
+		Event{Type: Fail, F: Acquire, Session: "s", Strict: true, Error: ErrorTaken},
+		`{'index':0,'time':0,'process':0,'type':'fail','f':'acquire','session':'s','strict':true,'error':'taken'}`,
+	}, {
+		Event{Type: Invoke, F: Write, Session: "s", Resource: Fenced, HasValue: true, Value: -1, HasToken: true},
+		`{'index':0,'time':0,'process':0,'type':'invoke','f':'write','session':'s','token':0,'resource':'fenced','value':-1}`,
+	}, {
+		Event{Process: Nemesis, Type: Info, F: "kill", Extra: &Extra{Step: 2, Targets: []string{"redis-1"}, Phase: Bites, Text: "redis-1"}},
+		`{'index':0,'time':0,'process':'nemesis','type':'info','f':'kill','step':2,'targets':['redis-1'],'phase':'bites','value':'redis-1'}`,
+	}, {
+		Event{Process: Probe, Type: Info, F: FProbe, Key: "a", Extra: &Extra{Facts: map[string]any{
+			"b": int64(math.MinInt64), "a": 2.0, "c": []string{"x"}, "d": map[string]any{"z": nil, "y": true}, "e": 1e300, "f": uint8(3), "g": -7,
+		}}},
+		`{'index':0,'time':0,'process':'probe','type':'info','f':'probe','key':'a','facts':{'a':2.0,'b':-9223372036854775808,'c':['x'],'d':{'y':true,'z':null},'e':1e+300,'f':3,'g':-7}}`,
+	}} {
+		got, err := AppendEvent(nil, &c.event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.ReplaceAll(c.want, "'", `"`) + "\n"
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Error(diff)
+		}
+		if !json.Valid(got) {
+			t.Errorf("no JSON: %s", got)
+		}
+	}
+	if _, err := AppendEvent(nil, &Event{Extra: &Extra{Facts: map[string]any{"x": []any{math.NaN()}}}}); err == nil {
+		t.Error("wrote a NaN")
+	}
+}
+
+// TestNoFieldIsForgotten sets every field there is, so that one which is added
+// to Event without its encoding and decoding is noticed here.
+func TestNoFieldIsForgotten(t *testing.T) {
+	for _, number := range []bool{true, false} {
+		e := Event{Extra: &Extra{}}
+		for _, v := range []reflect.Value{reflect.ValueOf(&e).Elem(), reflect.ValueOf(e.Extra).Elem()} {
+			for i := range v.NumField() {
+				switch f := v.Field(i); f.Kind() {
+				case reflect.Bool:
+					f.SetBool(true)
+				case reflect.String:
+					f.SetString("text")
+				case reflect.Uint8, reflect.Uint64:
+					f.SetUint(1)
+				case reflect.Int, reflect.Int32, reflect.Int64:
+					f.SetInt(int64(100 + i))
+				case reflect.Slice:
+					f.Set(reflect.ValueOf([]string{"one", "two"}))
+				case reflect.Map:
+					f.Set(reflect.ValueOf(map[string]any{"n": int64(1)}))
+				case reflect.Pointer:
+				default:
+					t.Fatalf("a field of kind %s", f.Kind())
+				}
+			}
+		}
+		if number { // they share the name value
+			e.Extra.Text = ""
+		} else {
+			e.HasValue, e.Value = false, 0
+		}
+		checkRoundTrip(t, &e)
+	}
+}
+
+func TestAnyEventRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := anyEvent(t)
+		checkRoundTrip(t, &e)
+	})
+}
+
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
+func checkRoundTrip(t fataler, e *Event) {
+	line, err := AppendEvent(nil, e)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if !json.Valid(line) {
+		t.Fatalf("no JSON: %s", line)
+	}
+	var got Event
+	g, err := newDecoder().event(line, &got)
+	if err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	if !g.client && got.Process >= 0 {
+		got.Client = int32(got.Process)
+	}
+	if diff := cmp.Diff(*e, got); diff != "" {
+		t.Fatalf("%s%s", line, diff)
+	}
+}
+
+// anyEvent draws an event that need not be in order: the codec does not judge.
+func anyEvent(t *rapid.T) Event {
+	text := rapid.OneOf(rapid.Just(""), rapid.String())
+	texts := rapid.Custom(func(t *rapid.T) []string {
+		if list := rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, "list"); len(list) > 0 {
+			return list
+		}
+		return nil
+	})
+	ns := rapid.Custom(func(t *rapid.T) time.Duration {
+		return time.Duration(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64()).Draw(t, "ns"))
+	})
+	flag := rapid.Bool()
+	e := Event{
+		Index: rapid.Int().Draw(t, "index"), Time: ns.Draw(t, "time"),
+		Process: Process(rapid.Int32Min(-2).Draw(t, "process")), Client: rapid.Int32().Draw(t, "client"),
+		Type: Type(rapid.IntRange(1, 4).Draw(t, "type")), Mode: locks.Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
+		Strict: flag.Draw(t, "strict"), HasUntil: flag.Draw(t, "until?"), HasToken: flag.Draw(t, "token?"), HasValue: flag.Draw(t, "value?"),
+		F: text.Draw(t, "f"), Session: text.Draw(t, "session"), Key: text.Draw(t, "key"),
+		TTL: ns.Draw(t, "ttl"), Wait: ns.Draw(t, "wait"), Resource: text.Draw(t, "resource"), Error: text.Draw(t, "error"),
+	}
+	if e.HasUntil {
+		e.Until = ns.Draw(t, "until")
+	}
+	if e.HasToken {
+		e.Token = rapid.Uint64().Draw(t, "token")
+	}
+	if e.HasValue {
+		e.Value = rapid.Int64().Draw(t, "value")
+	}
+	x := Extra{
+		Owner: text.Draw(t, "owner"), Keys: texts.Draw(t, "keys"), Permits: rapid.IntRange(0, 9).Draw(t, "permits"),
+		Node: text.Draw(t, "node"), Lease: ns.Draw(t, "lease"), Renewed: flag.Draw(t, "renewed"),
+		Step: rapid.Int().Draw(t, "step"), Targets: texts.Draw(t, "targets"), Phase: text.Draw(t, "phase"),
+	}
+	if !e.HasValue {
+		x.Text = text.Draw(t, "text")
+	}
+	if rapid.Bool().Draw(t, "facts?") {
+		x.Facts = map[string]any{text.Draw(t, "fact"): rapid.OneOf(
+			rapid.Just(any(nil)), rapid.Bool().AsAny(), rapid.Int64().AsAny(), rapid.Float64().AsAny(), rapid.String().AsAny(),
+			rapid.Just(any([]any{int64(1), "}", map[string]any{"]": -0.5}})),
+		).Draw(t, "of")}
+	}
+	if !reflect.DeepEqual(x, Extra{}) {
+		e.Extra = &x
+	}
+	return e
+}
+
+// TestHistoriesRoundTrip writes and reads histories that keep the rules.
+func TestHistoriesRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want, err := Build(Header{Lock: "set-nx", Model: Model{Fenced}, Seed: 7}, orderlyEvents(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if err := want.Encode(&file); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// orderlyEvents draws what a few clients might do, with every outcome. A client
+// of which something is unknown goes on under a fresh process.
+func orderlyEvents(t *rapid.T) []Event {
+	type client struct {
+		process Process
+		open    *Event // the invocation that waits for its return
+		session string
+		granted bool
+	}
+	clients, fresh, attempts := make([]client, rapid.IntRange(1, 4).Draw(t, "clients")), Process(0), 0
+	for i := range clients {
+		clients[i].process, fresh = fresh, fresh+1
+	}
+	var events []Event
+	at := time.Duration(0)
+	add := func(e Event) {
+		at += time.Duration(rapid.IntRange(0, 3).Draw(t, "ns"))
+		e.Index, e.Time = len(events), at
+		events = append(events, e)
+	}
+	for range rapid.IntRange(0, 40).Draw(t, "steps") {
+		n := rapid.IntRange(0, len(clients)-1).Draw(t, "who")
+		c := &clients[n]
+		e := Event{Process: c.process, Client: int32(n), Type: Invoke, Session: c.session}
+		switch {
+		case rapid.IntRange(0, 9).Draw(t, "else") == 0:
+			add(Event{Process: Nemesis, Type: Info, F: "cut", Extra: &Extra{Phase: Begins, Targets: []string{"redis-1"}}})
+			continue
+		case c.open != nil:
+			e.F, e.Type = c.open.F, Type(rapid.IntRange(int(OK), int(Info)).Draw(t, "type"))
+			c.open = nil
+			if e.F == Acquire {
+				c.granted = e.Type == OK
+				e.HasToken = c.granted
+				if e.Type == Fail {
+					c.session = ""
+				}
+			}
+			if e.F == Release {
+				c.session, c.granted = "", false
+			}
+			if e.Type == Info {
+				c.process, fresh = fresh, fresh+1
+			}
+			add(e)
+			continue
+		case c.session == "":
+			attempts++
+			c.session = fmt.Sprintf("%d.%d", n, attempts)
+			e.F, e.Session, e.Key, e.TTL = Acquire, c.session, "a", 5
+		case c.granted:
+			e.F = rapid.SampledFrom([]string{Release, Check, FRead, Write, Renew}).Draw(t, "f")
+		default:
+			e.F = Release
+		}
+		c.open = &e
+		add(e)
+	}
+	return events
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(text(header, line(0, "invoke", "acquire", "s", ",'key':'a'"), line(0, "ok", "acquire", "s", ",'until':5e9"))))
+	f.Add([]byte(text(header, "{'process':'probe','type':'info','f':'probe','facts':{'a':[1.5,{'b':'\\u00e9'}]},'x':[[]]}")))
+	f.Add([]byte(text("{'lockbench':'history/1','model':['fenced'],'permits':2}", "{'process':'nemesis','type':'info','f':'kill','value':'x"))[:90])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := Read(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		// What could be read can be written, and is then the same again.
+		var file bytes.Buffer
+		if err := h.Encode(&file); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatalf("%v in %s", err, file.Bytes())
+		}
+		if diff := cmp.Diff(h, again, cmpopts.IgnoreFields(History{}, "Torn", "Warnings"), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

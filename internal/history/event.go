@@ -1,0 +1,120 @@
+package history
+
+import (
+	"time"
+
+	"lockbench/locks"
+)
+
+// Process names who did something: a whole number for one thread of one client.
+type Process int32
+
+// The processes that are not clients.
+const (
+	Nemesis Process = -1 // faults
+	Probe   Process = -2 // observations
+)
+
+// Type says where an event stands in its operation.
+type Type uint8
+
+// The types of events. An invocation without a return is an unknown outcome, as Info is.
+const (
+	Invoke Type = iota + 1
+	OK
+	Fail
+	Info
+)
+
+func (t Type) String() string {
+	if int(t) < len(typeWords) {
+		return typeWords[t]
+	}
+	return "type?"
+}
+
+var typeWords = [...]string{Invoke: "invoke", OK: "ok", Fail: "fail", Info: "info"}
+
+// The operations, as they stand in field f. A nemesis event has its fault's name
+// there. FRead and FProbe are named so because Read reads a history and Probe is
+// a process.
+const (
+	Acquire = "acquire"
+	Release = "release"
+	Renew   = "renew"
+	Check   = "check"
+	FRead   = "read"
+	Write   = "write"
+	Lost    = "lost"
+	Died    = "died"
+	FProbe  = "probe"
+)
+
+// The phases of a fault.
+const (
+	Begins = "begins" // about to be done
+	Bites  = "bites"  // a probe has seen that it works
+	Heals  = "heals"  // about to be undone
+	Healed = "healed" // a probe has seen that it is gone
+	Fails  = "fails"  // could not be done or undone; value says why
+)
+
+// The forms of the guarded resource.
+const (
+	Plain  = "plain"  // believes everybody
+	Fenced = "fenced" // refuses a token below the highest it has seen
+)
+
+// The errors with a meaning of their own.
+const (
+	ErrorTaken      = "taken"
+	ErrorNotHeld    = "not-held"
+	ErrorLost       = "lost"
+	ErrorStaleToken = "stale-token"
+)
+
+// Event is one line of a history. It is kept small, because the recorder copies
+// it under a lock on the hot path: what only nemesis and probe events carry, and
+// what most acquires do not, lives behind Extra. The fields that every event has
+// come first.
+type Event struct {
+	Index   int           // position, from 0
+	Time    time.Duration // since the run began, monotonic
+	Process Process
+	Client  int32 // whose process it is; on the wire only if it differs from Process
+	Type    Type
+	Mode    locks.Mode // acquire
+	Strict  bool       // acquire fail
+	// HasUntil, HasToken and HasValue tell an absent field from one that is 0.
+	HasUntil bool // acquire ok, renew ok
+	HasToken bool // acquire ok; read, write
+	HasValue bool // read ok, write
+	F        string
+	Session  string
+
+	Key      string        // acquire; several names stand in Extra.Keys
+	TTL      time.Duration // acquire, renew
+	Wait     time.Duration // acquire
+	Until    time.Duration // from the moment the client read the request to its lease's end
+	Value    int64
+	Resource string
+
+	Token uint64
+	Error string
+	Extra *Extra
+}
+
+// Extra holds what few events carry.
+type Extra struct {
+	Owner   string
+	Keys    []string
+	Permits int
+	Node    string        // acquire ok: the server that granted, several joined by commas
+	Lease   time.Duration // acquire ok of a lease its library renews
+	Renewed bool
+	Step    int // nemesis: the plan's step, from 1
+	Targets []string
+	Phase   string
+	Text    string         // nemesis: what was struck, in words (value on the wire)
+	Facts   map[string]any // probe
+}

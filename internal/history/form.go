@@ -1,0 +1,121 @@
+package history
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/locks"
+)
+
+// checkForm says what is wrong with an event taken by itself.
+func checkForm(e *Event, line int) *Malformed {
+	if e.Type < Invoke || e.Type > Info {
+		return malformed(line, "word", "the event has no type; expected invoke, ok, fail or info")
+	}
+	if e.Mode > locks.Shared {
+		return malformed(line, "word", "mode %d is not known; expected exclusive or shared", e.Mode)
+	}
+	if m := checkNumbers(e, line); m != nil {
+		return m
+	}
+	switch {
+	case e.Process == Nemesis:
+		return checkNemesis(e, line)
+	case e.Process == Probe:
+		if e.F != FProbe || e.Type != Info {
+			return malformed(line, "form", "the probe has %s of %q; expected info of \"probe\"", e.Type, e.F)
+		}
+		return nil
+	case e.Process < 0:
+		return malformed(line, "negative", "process is %d; expected 0 or more, \"nemesis\" or \"probe\"", e.Process)
+	case e.Client < 0:
+		return malformed(line, "negative", "client is %d; expected 0 or more", e.Client)
+	}
+	return checkOperation(e, line)
+}
+
+func checkOperation(e *Event, line int) *Malformed {
+	switch e.F {
+	case Lost, Died:
+		if e.Type != Info {
+			return malformed(line, "form", "%s has %s of %q, which nobody invokes; expected info", who(e), e.Type, e.F)
+		}
+		if e.F == Died {
+			return nil
+		}
+	case Acquire:
+		if e.Type != Invoke {
+			break
+		}
+		keys := e.Extra != nil && len(e.Extra.Keys) > 0
+		switch {
+		case e.Session == "":
+		case e.Key == "" && !keys:
+			return malformed(line, "key", "%s acquires session %s without the name of a lock; expected \"key\", or \"keys\" for several", who(e), e.Session)
+		case e.Key != "" && keys:
+			return malformed(line, "key", "%s acquires session %s with both \"key\" and \"keys\"; expected one of the two", who(e), e.Session)
+		case keys && slices.Contains(e.Extra.Keys, ""):
+			return malformed(line, "key", "%s acquires session %s with an empty name among %q; expected names", who(e), e.Session, e.Extra.Keys)
+		}
+	case FRead, Write:
+		if e.Resource != "" && e.Resource != Plain && e.Resource != Fenced {
+			return malformed(line, "word", "the resource %q is not known; expected plain or fenced", e.Resource)
+		}
+		if e.F == FRead && e.Session == "" {
+			return nil
+		}
+	case Release, Renew, Check:
+	case "":
+		return malformed(line, "word", "the event does not say what was done; expected f with one of %s", operationWords)
+	default:
+		return malformed(line, "word", "%s does %q, which is not known; expected one of %s, or process \"nemesis\" for a fault", who(e), e.F, operationWords)
+	}
+	if e.Session == "" {
+		return malformed(line, "session", "%s has %s of %s without a session; expected the name of the acquire attempt it belongs to", who(e), e.Type, article(e.F))
+	}
+	return nil
+}
+
+var operationWords = strings.Join([]string{Acquire, Release, Renew, Check, FRead, Write, Lost, Died}, ", ")
+
+func checkNemesis(e *Event, line int) *Malformed {
+	if e.Type != Info || e.F == "" {
+		return malformed(line, "form", "the nemesis has %s of %q; expected info of a fault's name", e.Type, e.F)
+	}
+	if e.Extra == nil {
+		return nil
+	}
+	switch e.Extra.Phase {
+	case "", Begins, Bites, Heals, Healed, Fails:
+		return nil
+	}
+	return malformed(line, "word", "phase %q of fault %q is not known; expected %s", e.Extra.Phase, e.F,
+		strings.Join([]string{Begins, Bites, Heals, Healed, Fails}, ", "))
+}
+
+// checkNumbers refuses what cannot be less than 0. A value can: it is the
+// resource's business.
+func checkNumbers(e *Event, line int) *Malformed {
+	if e.TTL|e.Wait|e.Until < 0 { // the sign bit of any of them
+		for _, d := range []struct {
+			name string
+			of   time.Duration
+		}{{"ttl", e.TTL}, {"wait", e.Wait}, {"until", e.Until}} {
+			if d.of < 0 {
+				return malformed(line, "negative", "%s has %s %d; expected 0 or more nanoseconds", subject(e), d.name, d.of)
+			}
+		}
+	}
+	x := e.Extra
+	switch {
+	case x == nil:
+	case x.Lease < 0:
+		return malformed(line, "negative", "%s has lease %d; expected 0 or more nanoseconds", subject(e), x.Lease)
+	case x.Step < 0:
+		return malformed(line, "negative", "%s has step %d; expected 0 or more", subject(e), x.Step)
+	case x.Permits < 0:
+		return malformed(line, "permits", "%s has permits %d; expected 1 or more", subject(e), x.Permits)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/locks"
+)
+
+// Version is what the field lockbench of a header says. Fields are added without
+// a new version; a new major version is one that older readers would misjudge.
+const Version = "history/1"
+
+// Header is the first line of a history: what the judging half needs to know.
+type Header struct {
+	Lockbench string       `json:"lockbench"` // "history/1"
+	Scenario  string       `json:"scenario,omitempty"`
+	Lock      string       `json:"lock,omitempty"`
+	Topology  string       `json:"topology,omitempty"`
+	World     string       `json:"world,omitempty"`
+	Seed      uint64       `json:"seed,omitempty"`
+	Started   time.Time    `json:"started,omitzero"`
+	Model     Model        `json:"model,omitempty"`
+	Permits   int          `json:"permits,omitempty"`
+	Claims    locks.Claims `json:"claims,omitzero"`
+	Bounds    *Bounds      `json:"bounds,omitempty"`
+	Plan      []PlanStep   `json:"plan,omitempty"`
+}
+
+// Bounds are what the run promised to do; the harness check holds it to them.
+// Absent bounds mean that form alone is judged.
+type Bounds struct {
+	GrantsBefore int `json:"grants_before,omitempty"` // before the first fault begins
+	GrantsAfter  int `json:"grants_after,omitempty"`  // after the last heal
+	Attempts     int `json:"attempts_during,omitempty"`
+	// Bites is how many steps must take effect (in all episodes together).
+	Bites int `json:"bites,omitempty"`
+	// Episodes is how many episodes were planned.
+	Episodes int `json:"episodes,omitempty"`
+}
+
+// PlanStep is one step of the plan, as the run intended it.
+type PlanStep struct {
+	ID      int      `json:"id"`
+	Fault   string   `json:"fault"`
+	Targets []string `json:"targets,omitempty"`
+	Episode int      `json:"episode,omitempty"`
+	NA      string   `json:"na,omitempty"` // why it cannot concern this lock
+	Text    string   `json:"text,omitempty"`
+}
+
+// Model is a set of words: mutex, reentrant, rw, semaphore, fenced. One word may
+// stand without brackets.
+type Model []string
+
+// The words of a model. The fifth is [Fenced], which a resource can be as well.
+const (
+	Mutex     = "mutex"     // one holder at a time
+	Reentrant = "reentrant" // the same owner may enter again
+	RW        = "rw"        // several shared holders, or one exclusive
+	Semaphore = "semaphore" // holders share the header's permits
+)
+
+var modelWords = []string{Mutex, Reentrant, RW, Semaphore, Fenced}
+
+// Has tells whether the model has the word. A model without words is a mutex.
+func (m Model) Has(word string) bool {
+	return slices.Contains(m, word) || len(m) == 0 && word == Mutex
+}
+
+// UnmarshalJSON accepts one word without brackets.
+func (m *Model) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		var word string
+		err := json.Unmarshal(data, &word)
+		*m = Model{word}
+		return err
+	}
+	return json.Unmarshal(data, (*[]string)(m))
+}
+
+// check says what is wrong with the header as such.
+func (h *Header) check() *Malformed {
+	major, _, _ := strings.Cut(h.Lockbench, ".") // history/1.2 only adds to history/1
+	switch {
+	case h.Lockbench == "":
+		return malformed(1, "header", "this is not a header of lockbench; expected the first line of a history, such as %s", exampleHeader)
+	case major != Version:
+		return malformed(1, "version", "the history says it is of version %q, which this lockbench cannot judge; expected %q", h.Lockbench, Version)
+	case h.Permits < 0:
+		return malformed(1, "permits", "the header has permits %d; expected 1 or more", h.Permits)
+	case h.Model.Has(Semaphore) && h.Permits < 1:
+		return malformed(1, "permits", "the model is semaphore, but the header does not say how many permits there are; expected \"permits\":N with N of 1 or more")
+	}
+	for _, word := range h.Model {
+		if !slices.Contains(modelWords, word) {
+			return malformed(1, "word", "the model %q is not known; expected some of %s", word, strings.Join(modelWords, ", "))
+		}
+	}
+	return nil
+}
+
+const exampleHeader = `{"lockbench":"history/1","lock":"set-nx","model":"mutex"}`
+
+// decodeHeader reads the first line. Unknown fields, also inside, are ignored.
+func decodeHeader(line []byte) (Header, *Malformed) {
+	var h Header
+	if err := json.Unmarshal(line, &h); err != nil {
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) && kind.Field != "" {
+			return h, malformed(1, "header", "field %q of the header is a JSON %s, which it cannot be", kind.Field, kind.Value)
+		}
+		return h, malformed(1, "header", "the line is no JSON object (%v); expected the header of a history, such as %s", err, exampleHeader)
+	}
+	return h, h.check()
+}
+
+// appendHeader writes the header as one line.
+func appendHeader(dst []byte, h *Header) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // ends the line
+	e.SetEscapeHTML(false)   // "master -> replicas" stays readable
+	if err := e.Encode(h); err != nil {
+		return dst, fmt.Errorf("encode header: %w", err)
+	}
+	return append(dst, b.Bytes()...), nil
+}

@@ -1,0 +1,178 @@
+// Package history is what passes from the half of lockbench that does things to
+// the half that judges them: a header and a list of events, as JSON lines.
+//
+// A [Recorder] writes a history while a run goes on. [Read] reads one, from
+// lockbench or from any other program, and pairs its events: a [History] is a
+// list of [Session]s, each one attempt to get a lock with everything that was
+// done under it later; each [Op] of a session is an invocation and its return.
+//
+//	{"index":0,...,"type":"invoke","f":"acquire","session":"0.1","key":"a"}   Acquire.Invoke = 0
+//	{"index":1,...,"type":"ok","f":"acquire","session":"0.1"}                 Acquire.Return = 1, Done
+//	{"index":2,...,"type":"invoke","f":"release","session":"0.1"}             Ops[0].Invoke = 2
+//	(the end)                                                                 Ops[0].Return = -1, Maybe
+//
+// An operation that did not return is not one that failed: it may have taken
+// effect, and it may do so at any later time. That third outcome is the reason
+// for most of what is peculiar about the format, above all for the rule that a
+// process (and an owner) of which something is unknown acquires no more: a
+// client that was concurrent with itself could not be judged.
+//
+// Both ends share one [Validator], so what was recorded can be read, and what
+// breaks the rules is refused with a [Malformed] error that says which line,
+// who, and what was expected instead.
+//
+// Positions in Events, not times, say what came before what. Clocks tie.
+package history
+
+import (
+	"slices"
+
+	"lockbench/locks"
+)
+
+// History is a recorded run, or part of one.
+type History struct {
+	Header   Header
+	Events   []Event
+	Sessions []*Session // in the order in which their acquires were invoked
+	Torn     bool       // the last line was cut off and is left out
+	Warnings []string   // what a person should know of how it was read
+}
+
+// Session is one attempt to get a lock, and all that was done under it.
+type Session struct {
+	Name    string
+	Process Process // that acquired; later operations may stand under a fresh one
+	Client  int32
+	Keys    []string // at least one, none twice
+	Mode    locks.Mode
+	Owner   string // the session's own name, if the acquire named no other
+	Permits int    // 1 or more
+	Acquire Op
+	Ops     []Op // release, renew, check, read and write, in the order of their invocations
+	LostAt  int  // position of the first notice that the lock is lost, or -1
+	// DiedAt is the position of the first death of the session's client after the
+	// acquire was invoked, or -1. A session that was over by then has it, too.
+	DiedAt int
+}
+
+// Op is one operation: an invocation and at most one return.
+type Op struct {
+	F       string
+	Invoke  int // position in Events
+	Return  int // position in Events, or -1
+	Outcome Outcome
+}
+
+// Outcome is what is known of an operation's effect. The zero value is Maybe.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Maybe  Outcome = iota // info, or no return: may take effect at any later time, or never
+	Done                  // ok: it happened
+	Failed                // fail: it did not happen and never will
+)
+
+func (o Outcome) String() string { return [...]string{"maybe", "done", "failed"}[o] }
+
+// At returns the event at a position, and nil for the -1 of what did not happen.
+func (h *History) At(pos int) *Event {
+	if pos < 0 || pos >= len(h.Events) {
+		return nil
+	}
+	return &h.Events[pos]
+}
+
+// Build makes a history of events that are already there, held to the same rules
+// as one that is read. Lines are counted as if it had been written to a file.
+func Build(h Header, events []Event) (*History, error) {
+	if h.Lockbench == "" {
+		h.Lockbench = Version
+	}
+	v, err := NewValidator(h)
+	if err != nil {
+		return nil, err
+	}
+	p := pairing{history: &History{Header: h, Events: events}}
+	for pos := range events {
+		if err := v.Add(&events[pos]); err != nil {
+			return nil, err
+		}
+		p.add(pos, v.last)
+	}
+	return p.history, nil
+}
+
+// pairing builds the sessions of a history. The validator has already found out
+// which session and operation an event belongs to, so nothing is looked up twice.
+type pairing struct {
+	history *History
+	alive   map[int32][]*Session // by client: sessions whose client has not died since
+}
+
+// add pairs the event at pos, which the validator placed.
+func (p *pairing) add(pos int, at place) {
+	h := p.history
+	e := &h.Events[pos]
+	switch {
+	case e.F == Died && e.Process >= 0:
+		for _, s := range p.alive[e.Client] {
+			s.DiedAt = pos
+		}
+		delete(p.alive, e.Client)
+	case at.session < 0:
+		// Nemesis, probe, or a last read of the resource: belongs to no session.
+	case e.F == Lost:
+		if s := h.Sessions[at.session]; s.LostAt < 0 {
+			s.LostAt = pos
+		}
+	case e.Type == Invoke && e.F == Acquire:
+		s := newSession(e, pos)
+		h.Sessions = append(h.Sessions, s)
+		if p.alive == nil {
+			p.alive = make(map[int32][]*Session)
+		}
+		p.alive[e.Client] = append(p.alive[e.Client], s)
+	case e.Type == Invoke:
+		s := h.Sessions[at.session]
+		s.Ops = append(s.Ops, Op{F: e.F, Invoke: pos, Return: -1})
+	default:
+		op := &h.Sessions[at.session].Acquire
+		if at.op >= 0 {
+			op = &h.Sessions[at.session].Ops[at.op]
+		}
+		op.Return = pos
+		switch e.Type {
+		case OK:
+			op.Outcome = Done
+		case Fail:
+			op.Outcome = Failed
+		}
+	}
+}
+
+func newSession(e *Event, pos int) *Session {
+	s := &Session{
+		Name: e.Session, Process: e.Process, Client: e.Client, Mode: e.Mode,
+		Owner: e.Session, Permits: 1, LostAt: -1, DiedAt: -1,
+		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
+	}
+	if e.Key != "" {
+		s.Keys = []string{e.Key}
+	}
+	if x := e.Extra; x != nil {
+		if x.Owner != "" {
+			s.Owner = x.Owner
+		}
+		if x.Permits > 0 {
+			s.Permits = x.Permits
+		}
+		for _, key := range x.Keys {
+			if !slices.Contains(s.Keys, key) {
+				s.Keys = append(s.Keys, key)
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,19 @@
+package history
+
+import "fmt"
+
+// Malformed says that a line breaks a rule of the format. It is an error of the
+// input and no verdict on a lock: a history that cannot have happened proves nothing.
+type Malformed struct {
+	Line int    // from 1; the header is line 1
+	Rule string // a word for the rule: time, outstanding, retired, ...
+	Text string // who did what, and what was expected
+}
+
+var _ error = (*Malformed)(nil)
+
+func (m *Malformed) Error() string { return fmt.Sprintf("line %d: %s", m.Line, m.Text) }
+
+func malformed(line int, rule, format string, args ...any) *Malformed {
+	return &Malformed{Line: line, Rule: rule, Text: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,165 @@
+// Package locks is the contract between lockbench and a distributed lock.
+//
+// A lock is an [Opener]: given a [Client], it returns a [Locker], one client's
+// handle on a lock service. Acquire gives a [Lease], and a Lease is released.
+// That is all a lock must do; the smallest correct one is locks/control's
+// no-lock (which is a lock only by contract).
+//
+// # Outcomes
+//
+// Every call ends in one of three ways, and lockbench's verdicts stand on
+// telling them apart:
+//
+//   - ok (nil error): it happened.
+//   - definite failure ([ErrTaken], [ErrNotHeld], [ErrUnsupported]): it did not
+//     happen and never will. A lock may say so only if every request that it
+//     sent for this call was answered. A client library that resends by itself
+//     turns a definite answer into a lie: SET NX was executed, its reply was
+//     lost, it was sent again, and says "taken" though the caller holds.
+//   - unknown (every other error): it may have happened, or may yet.
+//
+// # Upgrades
+//
+// What a lease can do beyond being released it says by implementing one of the
+// small interfaces [Renewer], [Fenced], [Bounded], [Renewed], [Watched] and
+// [Placed], which are found by type assertion. A lock implements those that are
+// true of it and leaves out the rest.
+//
+// Lock code uses plain package time and its ordinary client library. It knows
+// of its surroundings only what [Client] tells, so it runs unmodified in every
+// world, and equally well outside lockbench.
+package locks
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"time"
+)
+
+// Locker is one client's handle on a lock service. Its methods may be called
+// from several goroutines.
+type Locker interface {
+	// Acquire asks for the lock. It may return a Lease together with an unknown
+	// error: nobody knows whether the lock is held, and releasing the Lease
+	// cleans up what may have been taken.
+	Acquire(ctx context.Context, r Request) (Lease, error)
+	Close() error
+}
+
+// Request is one attempt to get a lock.
+type Request struct {
+	Keys  []string      // one name; several ask for all of them together
+	Mode  Mode          // Exclusive or Shared
+	Owner string        // who asks: the same owner again means re-entry; empty: a fresh one
+	TTL   time.Duration // 0: the lock's own default, renewed for as long as it is held
+	Wait  time.Duration // 0: try once
+}
+
+// Mode says whether a lock is asked for alone or together with others.
+type Mode uint8
+
+// The modes of a request.
+const (
+	Exclusive Mode = iota
+	Shared
+)
+
+func (m Mode) String() string {
+	if m == Shared {
+		return "shared"
+	}
+	return "exclusive"
+}
+
+// Lease is one tenure, not a reusable mutex, so that a history can name it.
+type Lease interface {
+	Release(ctx context.Context) error
+}
+
+// Renewer is a lease whose end can be moved: to ttl from now.
+type Renewer interface {
+	Renew(ctx context.Context, ttl time.Duration) error
+}
+
+// Fenced is a lease with a fencing token, which grows with every grant.
+type Fenced interface{ Token() uint64 }
+
+// Bounded is a lease that knows its end: the start of the attempt that was
+// granted plus the TTL, less what the lock itself allows for drift. After a
+// Renew it tells the new end.
+type Bounded interface{ Until() time.Time }
+
+// Renewed is a lease that its library keeps alive by itself, Lease at a time.
+type Renewed interface{ Lease() time.Duration }
+
+// Watched is a lease whose library tells when it knows that the lock is lost.
+type Watched interface{ Lost() <-chan struct{} }
+
+// Placed is a lease that knows which servers granted it, by their names in Store.
+type Placed interface{ Nodes() []string }
+
+// The definite failures. Any other error means that the outcome is unknown.
+var (
+	// ErrTaken: the lock was not granted, and nothing of this attempt is left.
+	ErrTaken = errors.New("taken")
+	// ErrNotHeld: there was nothing to release or renew.
+	ErrNotHeld = errors.New("not held")
+	// ErrUnsupported: the lock cannot do what the request asks for.
+	ErrUnsupported = errors.New("unsupported")
+)
+
+// Client is all that a lock may know of its surroundings.
+type Client struct {
+	ID    int
+	Rand  *rand.Rand // this client's own chance, drawn from the run's seed
+	Store Store
+}
+
+// Opener opens one client's handle on a lock service.
+type Opener func(ctx context.Context, c Client) (Locker, error)
+
+// Topology is the shape of a lock service.
+type Topology string
+
+// The topologies. None is that of locks which need no server.
+const (
+	None        Topology = "none"
+	Single      Topology = "single"
+	Replicated  Topology = "replicated"
+	Sentinel    Topology = "sentinel"
+	Cluster     Topology = "cluster"
+	Independent Topology = "independent"
+)
+
+// Store is where a lock keeps its state: the seam between the worlds.
+type Store struct {
+	Topology Topology
+	// Nodes are the servers that clients talk to: one for single, the master's
+	// service address for replicated, all masters for independent; empty for sentinel.
+	Nodes []Node
+	// Sentinels and MasterName are those of the topology sentinel.
+	Sentinels  []Node
+	MasterName string
+	// Dial opens every connection to the store. Nil: an ordinary dialer.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Dir is a directory that all clients of one run share, for locks that live in files.
+	Dir string
+}
+
+// Node is a server, by the name that plans and reports use for it.
+type Node struct {
+	Name string `json:"name"`
+	Addr string `json:"addr"`
+}
+
+// Claims are what a lock says of itself; histories carry them to the checkers.
+type Claims struct {
+	Strict  bool `json:"strict,omitempty"`  // a refused try means that the lock was held at some instant of it
+	Bounded bool `json:"bounded,omitempty"` // leases end by themselves
+	Renewed bool `json:"renewed,omitempty"` // the library keeps leases alive
+	Fenced  bool `json:"fenced,omitempty"`  // leases carry tokens
+	Fair    bool `json:"fair,omitempty"`    // who asked first is served first
+	Watched bool `json:"watched,omitempty"` // the library tells when a lock is lost
+}
