@@ -1,0 +1,98 @@
+package catalog_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+)
+
+func TestEntriesAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, l := range catalog.All() {
+		if !regexp.MustCompile(`^[a-z][a-z0-9-]*$`).MatchString(l.Name) || seen[l.Name] {
+			t.Errorf("name %q is odd or stands twice", l.Name)
+		}
+		seen[l.Name] = true
+		if l.About == "" || strings.Contains(l.About, "\n") || len(l.About) > 120 {
+			t.Errorf("%s: the line about it is %q", l.Name, l.About)
+		}
+		if !slices.Contains([]catalog.Family{catalog.Control, catalog.SingleStore, catalog.Majority}, l.Family) {
+			t.Errorf("%s: family %q", l.Name, l.Family)
+		}
+		if len(l.Model) == 0 || len(l.Topologies) == 0 {
+			t.Errorf("%s: no model or no topologies", l.Name)
+		}
+		if slices.Contains(l.Model, "fenced") != l.Claims.Fenced {
+			t.Errorf("%s: model %v, and claims %+v", l.Name, l.Model, l.Claims)
+		}
+		if opener, err := l.New(nil); err != nil || opener == nil {
+			t.Errorf("%s: New without options: %v", l.Name, err)
+		}
+		defaults := map[string]string{}
+		for _, o := range l.Options {
+			if o.About == "" || o.Default == "" {
+				t.Errorf("%s: option %s lacks its line or its default", l.Name, o.Name)
+			}
+			defaults[o.Name] = o.Default
+		}
+		if _, err := l.New(defaults); err != nil {
+			t.Errorf("%s: its own defaults are refused: %v", l.Name, err)
+		}
+		if found, ok := catalog.Find(l.Name); !ok || found.Name != l.Name {
+			t.Errorf("%s is not found", l.Name)
+		}
+	}
+}
+
+// Each New is a run of its own: in-process locks of two runs must not meet.
+func TestInProcessRunsAreApart(t *testing.T) {
+	entry, _ := catalog.Find("in-process")
+	for range 2 {
+		opener, err := entry.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := opener(t.Context(), locks.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Acquire(t.Context(), locks.Request{Keys: []string{"a"}}); err != nil {
+			t.Errorf("acquire in a run of its own: %v", err)
+		}
+	}
+}
+
+func TestErrorsNameWhatIsKnown(t *testing.T) {
+	for _, test := range []struct {
+		lock    string
+		options map[string]string
+		want    string
+	}{
+		{"redlock", map[string]string{"drfit": "off"}, `unknown option of redlock "drfit"; known: nodes, drift, validity, node-timeout; did you mean "drift"?`},
+		{"redlock", map[string]string{"colour": "red"}, `unknown option of redlock "colour"; known: nodes, drift, validity, node-timeout`},
+		{"set-nx", map[string]string{"nodes": "3"}, `unknown option of set-nx "nodes": it has none`},
+		{"redlock", map[string]string{"nodes": "none"}, `option nodes of redlock: "none" is not a whole number from 1`},
+		{"redlock", map[string]string{"drift": "2"}, `option drift of redlock: "2" is not a share between 0 and 1, such as 0.01, or off`},
+		{"redlock", map[string]string{"drift": "NaN"}, `option drift of redlock: "NaN" is not a share between 0 and 1, such as 0.01, or off`},
+		{"redlock", map[string]string{"validity": "no"}, `option validity of redlock: "no" is not on or off`},
+		{"redlock", map[string]string{"node-timeout": "50"}, `option node-timeout of redlock: "50" is not a duration such as 50ms, or auto`},
+	} {
+		entry, _ := catalog.Find(test.lock)
+		if _, err := entry.New(test.options); err == nil || err.Error() != test.want {
+			t.Errorf("%s %v:\n got %v\nwant %s", test.lock, test.options, err, test.want)
+		}
+	}
+	if err := catalog.NotFound("setnx"); !strings.HasSuffix(err.Error(), `did you mean "set-nx"?`) {
+		t.Errorf("got %v, want a hint at set-nx", err)
+	}
+	if err := catalog.NotFound("zookeeper"); strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("got %v, want no hint", err)
+	}
+	if _, ok := catalog.Find("zookeeper"); ok {
+		t.Error("found a lock that does not exist")
+	}
+}

@@ -1,0 +1,104 @@
+// Package goredis is how this project's locks reach Redis: through go-redis, set
+// up so that it never does anything twice.
+//
+// A client library that resends a command by itself makes a lock lie. SET NX is
+// executed, its reply is lost, it is sent again, and the second reply says "taken"
+// although the caller holds. So [Connect] takes away every retry, and whatever
+// goes wrong between the request and its reply comes up as an error: unknown.
+// TestResendingTurnsAGrantIntoTaken shows the lie with go-redis's own settings.
+//
+// On top of that, [Claim], [Disown] and [Extend] are the three steps that the
+// locks with an owner's token are made of, and [Script] runs Lua.
+package goredis
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockbench/locks"
+)
+
+// ioTimeout bounds each dial, read and write. The library's own five seconds would
+// hide most faults until they are over.
+const ioTimeout = 500 * time.Millisecond
+
+// Connect returns a client of a store that shows one master at a time: a single
+// server, the service address of a replicated one, or whatever the sentinels name.
+// It connects when first used.
+func Connect(store locks.Store) (redis.UniversalClient, error) {
+	Silence()
+	switch store.Topology {
+	case locks.Single, locks.Replicated:
+		if len(store.Nodes) == 0 {
+			return nil, fmt.Errorf("connect to redis: the %s store names no server", store.Topology)
+		}
+		return ConnectNode(store, store.Nodes[0]), nil
+	case locks.Sentinel:
+		if len(store.Sentinels) == 0 || store.MasterName == "" {
+			return nil, fmt.Errorf("connect to redis: the sentinel store names %d sentinels and the master %q; both are needed",
+				len(store.Sentinels), store.MasterName)
+		}
+		return connectSentinel(store), nil
+	}
+	// Cluster is left out on purpose: go-redis's cluster client resends whatever
+	// MaxRetries says, and needs more than options to stop it.
+	return nil, fmt.Errorf("connect to redis: %w: topology %q; this client speaks single, replicated and sentinel",
+		locks.ErrUnsupported, store.Topology)
+}
+
+// ConnectNode returns a client of one server of a store, whatever the topology.
+func ConnectNode(store locks.Store, node locks.Node) *redis.Client {
+	Silence()
+	return redis.NewClient(&redis.Options{
+		Addr:                  node.Addr,
+		Dialer:                store.Dial,
+		Protocol:              2,
+		DisableIdentity:       true,
+		MaxRetries:            -1, // never resend: see the package comment
+		DialerRetries:         1,
+		DialTimeout:           ioTimeout,
+		ReadTimeout:           ioTimeout,
+		WriteTimeout:          ioTimeout,
+		ContextTimeoutEnabled: true,
+		PipelinePoolSize:      -1, // no lock sends pipelines
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled, // it would follow the server to other addresses
+		},
+	})
+}
+
+// connectSentinel returns a client that asks the sentinels for the master at every
+// dial. Dials to sentinels and to masters both go through Store.Dial, and failover
+// clients have no maintenance notifications to switch off.
+func connectSentinel(store locks.Store) redis.UniversalClient {
+	addrs := make([]string, 0, len(store.Sentinels))
+	for _, s := range store.Sentinels {
+		addrs = append(addrs, s.Addr)
+	}
+	return redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName:            store.MasterName,
+		SentinelAddrs:         addrs,
+		Dialer:                store.Dial,
+		Protocol:              2,
+		DisableIdentity:       true,
+		MaxRetries:            -1, // never resend: see the package comment
+		DialerRetries:         1,
+		DialTimeout:           ioTimeout,
+		ReadTimeout:           ioTimeout,
+		WriteTimeout:          ioTimeout,
+		ContextTimeoutEnabled: true,
+		PipelinePoolSize:      -1,
+	})
+}
+
+var silence sync.Once
+
+// Silence stops go-redis from printing to stderr for the whole process, once: it
+// has one logger for all its clients, and prints every failed dial, which is what
+// a lock under test meets by the thousand.
+func Silence() { silence.Do(logging.Disable) }

@@ -1,0 +1,57 @@
+package goredis
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// An owned key holds the token of the attempt that set it, so that nobody else can
+// delete or extend it. Its three steps each run at one instant in the server:
+//
+//	Claim    SET key token NX PX ttl
+//	Extend   if GET key = token then PEXPIRE key ttl
+//	Disown   if GET key = token then DEL key
+//
+// Extend and Disown are scripts because between a GET and a DEL of the client's
+// own the key can expire and become somebody else's.
+var (
+	//go:embed extend.lua
+	extendLua string
+	//go:embed disown.lua
+	disownLua string
+
+	extendScript = NewScript("extend.lua", extendLua)
+	disownScript = NewScript("disown.lua", disownLua)
+)
+
+// Claim sets the key to the token if it is free, to expire after ttl. It reports
+// false only if the server said so; after an error nobody knows.
+func Claim(ctx context.Context, c redis.UniversalClient, key, token string, ttl time.Duration) (bool, error) {
+	err := c.Do(ctx, "set", key, token, "nx", "px", ttl.Milliseconds()).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("set %s nx: %w", key, err)
+	}
+	return true, nil
+}
+
+// Extend moves the end of the key to ttl from now if it holds the token. It
+// reports false only if the server said so; after an error nobody knows.
+func Extend(ctx context.Context, c redis.Scripter, key, token string, ttl time.Duration) (bool, error) {
+	n, err := extendScript.Run(ctx, c, []string{key}, token, ttl.Milliseconds())
+	return n == 1, err
+}
+
+// Disown deletes the key if it holds the token. It reports false only if the
+// server said so; after an error nobody knows.
+func Disown(ctx context.Context, c redis.Scripter, key, token string) (bool, error) {
+	n, err := disownScript.Run(ctx, c, []string{key}, token)
+	return n == 1, err
+}

@@ -1,0 +1,183 @@
+// Package redistest starts real Redis servers for the tests of locks.
+package redistest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+)
+
+// limit bounds each wait for something that must happen.
+const limit = 30 * time.Second
+
+// Server is a running redis-server, which ends with its test.
+type Server struct {
+	// Addr is its address on the loopback interface.
+	Addr string
+	// Client asks it directly, past any dialer under test.
+	Client *redis.Client
+
+	process *exec.Cmd
+}
+
+// Start starts a server without persistence. The test is skipped if the machine has
+// no redis-server, or fails if LOCKBENCH_REQUIRE asks for the world "local".
+func Start(t testing.TB) *Server {
+	t.Helper()
+	return launch(t, "Ready to accept connections", func(host, port, dir string) ([]string, error) {
+		return []string{"--bind", host, "--port", port, "--dir", dir,
+			"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}, nil
+	})
+}
+
+// StartSentinel starts a sentinel that watches a master and answers for it alone.
+func StartSentinel(t testing.TB, name string, master *Server) *Server {
+	t.Helper()
+	masterHost, masterPort, _ := net.SplitHostPort(master.Addr)
+	return launch(t, "Sentinel ID is", func(host, port, dir string) ([]string, error) {
+		conf := filepath.Join(dir, "sentinel.conf") // the sentinel rewrites it
+		text := fmt.Sprintf("bind %s\nport %s\ndir %s\nsentinel monitor %s %s %s 1\n",
+			host, port, dir, name, masterHost, masterPort)
+		return []string{conf, "--sentinel"}, os.WriteFile(conf, []byte(text), 0o600)
+	})
+}
+
+// launch starts redis-server and waits until it says that it is ready. A port that
+// is free now may be taken a moment later, so there are several tries.
+func launch(t testing.TB, ready string, arguments func(host, port, dir string) ([]string, error)) *Server {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+			t.Fatalf("LOCKBENCH_REQUIRE asks for local servers, and there is no redis-server: %v", err)
+		}
+		t.Skip("no redis-server on this machine; install it to run this test")
+	}
+	var s *Server
+	for range 5 {
+		if s, err = try(path, t.TempDir(), ready, arguments); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatalf("start redis-server: %v", err)
+	}
+	s.Client = goredis.ConnectNode(locks.Store{}, locks.Node{Addr: s.Addr})
+	t.Cleanup(func() {
+		s.Client.Close()
+		s.Kill()
+	})
+	return s
+}
+
+// try starts a server on a port that is free.
+func try(path, dir, ready string, arguments func(host, port, dir string) ([]string, error)) (*Server, error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := free.Addr().String()
+	free.Close()
+	host, port, _ := net.SplitHostPort(addr)
+	args, err := arguments(host, port, dir)
+	if err != nil {
+		return nil, err
+	}
+	process := exec.Command(path, args...)
+	out, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	var said []string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if strings.Contains(lines.Text(), ready) {
+			go io.Copy(io.Discard, out) // ends when the process does
+			return &Server{Addr: addr, process: process}, nil
+		}
+	}
+	process.Wait()
+	return nil, fmt.Errorf("it ended at once:\n%s", strings.Join(said, "\n"))
+}
+
+// Kill ends the server at once. Its address refuses connections from then on.
+func (s *Server) Kill() {
+	s.process.Process.Kill()
+	s.process.Wait()
+}
+
+// Store is the server as a store of the topology single.
+func (s *Server) Store() locks.Store {
+	return locks.Store{Topology: locks.Single, Nodes: []locks.Node{s.Node("redis-1")}}
+}
+
+// Node is the server by a name.
+func (s *Server) Node(name string) locks.Node { return locks.Node{Name: name, Addr: s.Addr} }
+
+// Calls tells how often the server has executed a command, rejected calls left out.
+func (s *Server) Calls(t testing.TB, command string) int {
+	t.Helper()
+	info, err := s.Client.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatalf("ask for the number of calls: %v", err)
+	}
+	for line := range strings.Lines(info) {
+		var calls int
+		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
+			fmt.Sscanf(rest, "%d", &calls)
+			return calls
+		}
+	}
+	return 0
+}
+
+// Value returns what a key holds, "" if it does not exist.
+func (s *Server) Value(t testing.TB, key string) string {
+	t.Helper()
+	v, err := s.Client.Get(t.Context(), key).Result()
+	if err != nil && err != redis.Nil {
+		t.Fatalf("get %q: %v", key, err)
+	}
+	return v
+}
+
+// AwaitGone returns when a key has expired.
+func (s *Server) AwaitGone(t testing.TB, key string) {
+	t.Helper()
+	Await(t, fmt.Sprintf("%q expires", key), func() bool {
+		return s.Client.Exists(context.WithoutCancel(t.Context()), key).Val() == 0
+	})
+}
+
+// Await asks again and again until a condition holds, and fails the test if it
+// never does.
+func Await(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	end := time.After(limit)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-end:
+			t.Fatalf("waited %v in vain: %s", limit, what)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package redistest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Wire is a dialer between a client and its server that a test can reach into.
+type Wire struct {
+	mu     sync.Mutex
+	before map[string]func() error
+	lose   map[string]int
+}
+
+// Dial is for Store.Dial.
+func (w *Wire) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &wireConn{Conn: conn, wire: w}, nil
+}
+
+// Before calls do once, just before the next such command is sent. Its error keeps
+// the command from being sent.
+func (w *Wire) Before(command string, do func() error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.before == nil {
+		w.before = make(map[string]func() error)
+	}
+	w.before[command] = do
+}
+
+// LoseReplies loses the replies to the next times such commands: the server gets
+// each and executes it, and the client hears nothing on that connection any more.
+func (w *Wire) LoseReplies(command string, times int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lose == nil {
+		w.lose = make(map[string]int)
+	}
+	w.lose[command] = times
+}
+
+// meet tells what is to be done about what is being sent.
+func (w *Wire) meet(sent []byte) (before func() error, lose bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for command, do := range w.before {
+		if sends(sent, command) {
+			delete(w.before, command)
+			before = do
+		}
+	}
+	for command, times := range w.lose {
+		if times > 0 && sends(sent, command) {
+			w.lose[command]--
+			lose = true
+		}
+	}
+	return before, lose
+}
+
+// sends says whether a request is of a command: "*3\r\n$3\r\nset\r\n...".
+func sends(sent []byte, command string) bool {
+	parts := bytes.SplitN(sent, []byte("\r\n"), 4)
+	return len(parts) == 4 && strings.EqualFold(string(parts[2]), command)
+}
+
+type wireConn struct {
+	net.Conn
+	wire *Wire
+
+	mu   sync.Mutex
+	deaf bool
+}
+
+func (c *wireConn) Write(b []byte) (int, error) {
+	before, lose := c.wire.meet(b)
+	if before != nil {
+		if err := before(); err != nil {
+			return 0, err
+		}
+		// What came before took its own time, which is not to count as the command's.
+		c.Conn.SetDeadline(time.Now().Add(limit))
+	}
+	if lose {
+		c.mu.Lock()
+		c.deaf = true
+		c.mu.Unlock()
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *wireConn) Read(b []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(b)
+		c.mu.Lock()
+		deaf := c.deaf
+		c.mu.Unlock()
+		if !deaf || err != nil {
+			return n, err
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+	"lockbench/locks/internal/plain"
+)
+
+// lease is one tenure: a token on a majority of the nodes, until its End.
+type lease struct {
+	*plain.End
+	lock    *redLock
+	key     string
+	token   string
+	limit   time.Duration // for one node to answer
+	granted []string
+}
+
+var (
+	_ locks.Lease   = (*lease)(nil)
+	_ locks.Renewer = (*lease)(nil)
+	_ locks.Bounded = (*lease)(nil)
+	_ locks.Placed  = (*lease)(nil)
+)
+
+// Nodes names the nodes that granted.
+func (l *lease) Nodes() []string { return l.granted }
+
+// Release frees the lock on all nodes.
+//
+// It is not held if so many nodes answered that it was not this lease's that there
+// can have been no majority, whatever the silent ones would say. That is a fact
+// although not everybody answered: the token was asked for once, and a SET still on
+// its way can add a key that expires, but no grant, for nobody counts it any more.
+func (l *lease) Release(ctx context.Context) error {
+	frees := l.free(ctx)
+	switch frees.outcome() {
+	case agreed:
+		return nil
+	case refused:
+		return locks.ErrNotHeld
+	}
+	return fmt.Errorf("redlock: release %q: %d of %d did: %w", l.key, frees.yes(), len(l.lock.nodes), frees.errors(l.lock.nodes))
+}
+
+// Renew asks for ttl from now. It succeeds like an acquire: by a majority, with
+// some of the new time left.
+func (l *lease) Renew(ctx context.Context, ttl time.Duration) error {
+	ttl, err := plain.TTL(ttl)
+	if err != nil {
+		return fmt.Errorf("redlock: renew %q: %w", l.key, err)
+	}
+	start := time.Now()
+	extends := l.lock.ask(ctx, l.lock.nodeTimeout(ttl), func(ctx context.Context, n node) (bool, error) {
+		return goredis.Extend(ctx, n.client, l.key, l.token, ttl)
+	})
+	end, inTime := l.lock.end(start, ttl)
+	switch result := extends.outcome(); {
+	case result == agreed && inTime:
+		l.Moved(end)
+		return nil
+	case result == refused:
+		l.Lost()
+		return locks.ErrNotHeld
+	}
+	l.Doubted(end)
+	if !inTime {
+		return fmt.Errorf("redlock: renew %q: the answers took longer than the new lease of %v", l.key, ttl)
+	}
+	return fmt.Errorf("redlock: renew %q: %d of %d did: %w", l.key, extends.yes(), len(l.lock.nodes), extends.errors(l.lock.nodes))
+}
+
+// free deletes the token from all nodes. The caller's cancellation does not reach
+// it: a try that is given up because its context ended would otherwise leave its
+// keys behind for the whole ttl. Each node has its limit instead.
+func (l *lease) free(ctx context.Context) answers {
+	return l.lock.ask(context.WithoutCancel(ctx), l.limit, func(ctx context.Context, n node) (bool, error) {
+		return goredis.Disown(ctx, n.client, l.key, l.token)
+	})
+}

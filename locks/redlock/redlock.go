@@ -1,0 +1,156 @@
+// Package redlock has RedLock, the algorithm that the Redis documentation gives
+// for locks on several masters which know nothing of each other: who gets a
+// majority of them to agree within the lease's time holds the lock.
+//
+// Its promise rests on time. Masters count the lease by their own clocks, and one
+// that restarts without its data votes a second time, so a crashed node must stay
+// out for longer than the longest ttl. And like every lease it ends while its
+// holder sleeps. [Options] can switch two of its precautions off, to show what
+// they are for.
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+	"lockbench/locks/internal/plain"
+)
+
+// Options are what can be changed about RedLock. The zero value is the algorithm as
+// documented.
+type Options struct {
+	// Drift is how far, as a share of the ttl, two clocks may part while a lease
+	// lasts; two milliseconds are added to it for short ones. 0 means 0.01.
+	Drift float64
+	// NoDrift makes no allowance at all.
+	NoDrift bool
+	// NoValidity believes a majority however long it took, and believes it for the
+	// whole ttl from then on. It is wrong: the first key may have expired before the
+	// last was set.
+	NoValidity bool
+	// NodeTimeout is how long one node may take to answer. It must be far below the
+	// ttl, or a single slow node uses the lease up. 0 means a twentieth of the ttl, at
+	// least 5 ms and at most 100 ms.
+	NodeTimeout time.Duration
+	// Nodes, if not 0, is how many masters the store must have.
+	Nodes int
+}
+
+const (
+	driftDefault = 0.01
+	driftFixed   = 2 * time.Millisecond
+)
+
+// New returns the opener of redlock:
+//
+//	acquire  on all nodes at once: SET name token NX PX ttl; held if a majority
+//	         agreed and some of ttl - elapsed - drift is left; else release
+//	renew    on all nodes at once, by script; the same majority, the same sum
+//	release  on all nodes at once, by script, also those that refused or were silent
+//
+// It does not wait, and knows neither re-entry nor a default ttl.
+func New(o Options) locks.Opener {
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		if c.Store.Topology != locks.Independent {
+			return nil, fmt.Errorf("redlock: %w: topology %q; it needs independent masters", locks.ErrUnsupported, c.Store.Topology)
+		}
+		n := len(c.Store.Nodes)
+		if n == 0 || o.Nodes != 0 && o.Nodes != n {
+			return nil, fmt.Errorf("redlock: the store has %d masters, wanted %d", n, max(o.Nodes, 1))
+		}
+		l := &redLock{options: o, tokens: plain.NewTokens(c)}
+		for _, at := range c.Store.Nodes {
+			l.nodes = append(l.nodes, node{name: at.Name, client: goredis.ConnectNode(c.Store, at)})
+		}
+		return l, nil
+	}
+}
+
+// redLock is one client's handle.
+type redLock struct {
+	options Options
+	nodes   []node
+	tokens  *plain.Tokens
+}
+
+var _ locks.Locker = (*redLock)(nil)
+
+// Acquire tries once.
+//
+// A refused try is taken, which is definite, only if every node answered both the
+// SET and the DEL that cleans up after it. While a SET is unanswered it may still
+// arrive and leave a key behind; the returned lease can then be released again.
+func (l *redLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	key, err := plain.Key(r)
+	if err != nil {
+		return nil, fmt.Errorf("redlock: %w", err)
+	}
+	ttl, err := plain.TTL(r.TTL)
+	if err != nil {
+		return nil, fmt.Errorf("redlock: %w", err)
+	}
+	if drift := l.drift(ttl); ttl <= drift && !l.options.NoValidity {
+		return nil, fmt.Errorf("redlock: %w: a ttl of %v; the allowance for drift alone is %v", locks.ErrUnsupported, ttl, drift)
+	}
+	lease := &lease{lock: l, key: key, token: l.tokens.Next(), limit: l.nodeTimeout(ttl)}
+
+	start := time.Now()
+	claims := l.ask(ctx, lease.limit, func(ctx context.Context, n node) (bool, error) {
+		return goredis.Claim(ctx, n.client, key, lease.token, ttl)
+	})
+	end, inTime := l.end(start, ttl)
+	lease.End = plain.NewEnd(end)
+	lease.granted = claims.who(l.nodes)
+	if claims.outcome() == agreed && inTime {
+		return lease, nil
+	}
+
+	frees := lease.free(ctx)
+	if err := errors.Join(claims.errors(l.nodes), frees.errors(l.nodes)); err != nil {
+		return lease, fmt.Errorf("redlock: acquire %q: %d of %d agreed: %w", key, claims.yes(), len(l.nodes), err)
+	}
+	return nil, locks.ErrTaken
+}
+
+// Close closes the connections. What is held stays held until it expires.
+func (l *redLock) Close() error {
+	var errs []error
+	for _, n := range l.nodes {
+		errs = append(errs, n.client.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// end tells when a lease of ttl ends for which the nodes were asked from start on,
+// and whether that still lies ahead. The time that asking took is inside it, since
+// the first node may have counted from start.
+func (l *redLock) end(start time.Time, ttl time.Duration) (time.Time, bool) {
+	now := time.Now()
+	if l.options.NoValidity {
+		return now.Add(ttl - l.drift(ttl)), true
+	}
+	end := start.Add(ttl - l.drift(ttl))
+	return end, now.Before(end)
+}
+
+func (l *redLock) drift(ttl time.Duration) time.Duration {
+	if l.options.NoDrift {
+		return 0
+	}
+	factor := l.options.Drift
+	if factor == 0 {
+		factor = driftDefault
+	}
+	return time.Duration(float64(ttl)*factor) + driftFixed
+}
+
+func (l *redLock) nodeTimeout(ttl time.Duration) time.Duration {
+	if l.options.NodeTimeout > 0 {
+		return l.options.NodeTimeout
+	}
+	return min(max(ttl/20, 5*time.Millisecond), 100*time.Millisecond)
+}

@@ -1,0 +1,66 @@
+package setnx_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/setnx"
+)
+
+// The lock as an ordinary library.
+func Example() {
+	ctx := context.Background()
+	locker, err := setnx.New()(ctx, locks.Client{Store: locks.Store{
+		Topology: locks.Single,
+		Nodes:    []locks.Node{{Name: "redis", Addr: "localhost:6379"}},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locker.Close()
+
+	lease, err := locker.Acquire(ctx, locks.Request{Keys: []string{"report"}, TTL: 10 * time.Second})
+	switch {
+	case errors.Is(err, locks.ErrTaken):
+		fmt.Println("somebody else writes the report")
+		return
+	case err != nil:
+		// Unknown: what may have been taken is given back, or expires.
+		if lease != nil {
+			_ = lease.Release(ctx)
+		}
+		fmt.Println(err)
+		return
+	}
+	defer lease.Release(ctx)
+
+	ctx, cancel := context.WithDeadline(ctx, lease.(locks.Bounded).Until())
+	defer cancel()
+	_ = ctx // write the report, and stop when ctx ends
+}
+
+// A fencing token goes along with every write to the guarded thing, which refuses a
+// token below the highest that it has seen.
+func ExampleNewFenced() {
+	ctx := context.Background()
+	locker, err := setnx.NewFenced()(ctx, locks.Client{Store: locks.Store{
+		Topology: locks.Single,
+		Nodes:    []locks.Node{{Name: "redis", Addr: "localhost:6379"}},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locker.Close()
+	lease, err := locker.Acquire(ctx, locks.Request{Keys: []string{"report"}, TTL: 10 * time.Second})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer lease.Release(ctx)
+	fmt.Println("writes with token", lease.(locks.Fenced).Token())
+}
