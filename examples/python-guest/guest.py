@@ -1,0 +1,78 @@
+#!/usr/bin/python3 -u
+"""A lockbench guest: redis-py's own lock, redis.lock.Lock, on one Redis master."""
+import json, sys, time
+from fractions import Fraction
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.exceptions import LockError
+
+store = None   # the Redis client, after open
+sessions = {}  # name -> (lock, end of its lease on the monotonic clock in ns)
+
+def connect(r, read):
+    global store
+    if r["store"]["topology"] not in ("single", "replicated"):
+        return {"fail": "unsupported", "text": "this guest needs one master at a fixed address"}
+    host, port = r["store"]["nodes"][0]["addr"].rsplit(":", 1)
+    # Never resend: a SET NX whose reply was lost and that is sent once more says
+    # "taken", though this client holds. So: no retries, not after a timeout either.
+    store = redis.Redis(host, int(port), socket_timeout=0.5, socket_connect_timeout=0.5,
+                        retry=Retry(NoBackoff(), 0))
+    store.ping()
+    return {"ok": True}
+
+def acquire(r, read):
+    ms = r.get("ttl_ns", 0) // 1_000_000
+    if "key" not in r or r.get("mode", "exclusive") != "exclusive" or r.get("wait_ns") or ms < 1:
+        return {"fail": "unsupported", "text": "it takes one key, alone, one try, a TTL of at least 1 ms"}
+    lock = redis.lock.Lock(store, r["key"], timeout=Fraction(ms, 1000), blocking=False, thread_local=False)
+    lock.local.token = token = f'{r["session"]}/{time.time_ns()}'.encode()
+    end = time.monotonic_ns() + ms * 1_000_000  # the lease begins before the request is sent
+    sessions[r["session"]] = lock, end  # also if the outcome is unknown: release cleans up
+    if not lock.acquire(token=token):
+        del sessions[r["session"]]
+        return {"fail": "taken"}
+    return {"ok": True, "until_ns": end - read}
+
+def check(r, read):
+    return {"ok": True} if time.monotonic_ns() < sessions[r["session"]][1] else {"fail": "lost"}
+
+def touch(r, read):
+    return {"ok": True}  # "I run". It does not look again
+
+def renew(r, read):
+    lock, ms = sessions[r["session"]][0], r["ttl_ns"] // 1_000_000
+    end = time.monotonic_ns() + ms * 1_000_000
+    lock.extend(Fraction(ms, 1000), replace_ttl=True)
+    sessions[r["session"]] = lock, end
+    return {"ok": True, "until_ns": end - read}
+
+def release(r, read):
+    if r["session"] not in sessions:
+        raise LockError("the session has ended")
+    lock = sessions[r["session"]][0]
+    token = lock.local.token
+    try:
+        lock.release()
+    finally:
+        lock.local.token = token  # release forgets it first, but an unknown one may be asked for again
+    del sessions[r["session"]]
+    return {"ok": True}
+
+def handle(r, read):
+    try:
+        answer = OPS[r["op"]](r, read) if r["op"] in OPS else {"fail": "bad-request"}
+    except LockError as e:  # Redis has answered: the key is not, or no longer, ours
+        answer = {"fail": "not-held", "text": str(e)}
+    except Exception as e:  # no answer, or an error in place of one: nobody knows
+        answer = {"unknown": repr(e)}
+    print(json.dumps({"id": r["id"], **answer}), flush=True)
+
+OPS = {"open": connect, "acquire": acquire, "check": check, "touch": touch, "renew": renew,
+       "release": release, "close": touch}  # after close our input ends, and so do we
+print(json.dumps({"hello": "lockbench-guest/1", "name": "redis-py", "version": redis.__version__,
+                  "family": "single-store", "claims": {"bounded": True}}), flush=True)
+for line in sys.stdin:
+    read = time.monotonic_ns()  # before anything else: until_ns counts from here
+    handle(json.loads(line), read)

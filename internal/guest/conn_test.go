@@ -1,0 +1,397 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockbench/locks"
+)
+
+const helloLine = `{"hello":"lockbench-guest/1","name":"fake","family":"control"}`
+
+// script is a guest made of strings, with a Conn at its other end.
+type script struct {
+	t        *testing.T
+	conn     *Conn
+	requests *lines
+	in       *io.PipeReader
+	out      *io.PipeWriter
+
+	mu    sync.Mutex
+	noise []string
+	warns []string
+	lost  []string
+}
+
+func newScript(t *testing.T) *script {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	s := &script{t: t, requests: newLines(inR), in: inR, out: outW}
+	add := func(to *[]string) func(string) {
+		return func(line string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			*to = append(*to, line)
+		}
+	}
+	s.conn = NewConn(outR, inW, ConnOptions{Noise: add(&s.noise), Warn: add(&s.warns), Lost: add(&s.lost)})
+	return s
+}
+
+func (s *script) say(line string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.out, line+"\n"); err != nil {
+		s.t.Fatalf("write %s: %v", line, err)
+	}
+}
+
+func (s *script) request() Request {
+	s.t.Helper()
+	line, _, err := s.requests.next()
+	if err != nil {
+		s.t.Fatalf("read a request: %v", err)
+	}
+	var r Request
+	if err := json.Unmarshal(line, &r); err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// end is the guest's exit.
+func (s *script) end() {
+	_ = s.out.Close()
+	_ = s.in.Close()
+	<-s.conn.Gone()
+	<-s.conn.ended
+}
+
+func async[T any](f func() T) <-chan T {
+	c := make(chan T, 1)
+	go func() { c <- f() }()
+	return c
+}
+
+func mustAnswer(t *testing.T, line []byte) Answer {
+	t.Helper()
+	var a Answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return a
+}
+
+func TestConnHello(t *testing.T) {
+	s := newScript(t)
+	s.say("WARNING: an illegal reflective access operation has occurred")
+	s.say(`{"hello":"world"}`)
+	s.say(helloLine)
+	h, err := s.conn.Hello(t.Context())
+	if err != nil || h.Name != "fake" || h.Family != "control" {
+		t.Errorf("Hello() = %+v, %v", h, err)
+	}
+	if n := s.conn.Noise(); n != 2 {
+		t.Errorf("%d lines of noise, want 2", n)
+	}
+	s.end()
+}
+
+func TestConnHelloFails(t *testing.T) {
+	t.Run("version", func(t *testing.T) {
+		s := newScript(t)
+		s.say(`{"hello":"lockbench-guest/2","name":"x"}`)
+		<-s.conn.Gone()
+		if _, err := s.conn.Hello(t.Context()); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), `it speaks "lockbench-guest/2"`) {
+			t.Errorf("err = %v", err)
+		}
+		s.say("still heard, so that the guest is never stuck")
+		s.end()
+	})
+	t.Run("silence", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScript(t)
+			start := time.Now()
+			_, err := s.conn.Hello(t.Context())
+			if d := time.Since(start); err == nil || d != 30*time.Second || !strings.Contains(err.Error(), "flushed") {
+				t.Errorf("after %v: %v", d, err)
+			}
+			s.end()
+		})
+	})
+	t.Run("end", func(t *testing.T) {
+		s := newScript(t)
+		s.end()
+		if _, err := s.conn.Hello(t.Context()); !errors.Is(err, ErrGone) {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+// Forty callers at once, answered backwards.
+func TestConnAnswersOutOfOrder(t *testing.T) {
+	s := newScript(t)
+	const callers = 40
+	errs := make([]error, callers)
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			g, err := s.conn.Acquire(t.Context(), fmt.Sprint(i), locks.Request{Keys: []string{"a"}, TTL: time.Second})
+			switch {
+			case err != nil:
+				errs[i] = err
+			case g.Token == nil || *g.Token != uint64(i):
+				errs[i] = fmt.Errorf("caller %d got the answer %+v", i, g)
+			}
+		})
+	}
+	var rs []Request
+	for range callers {
+		rs = append(rs, s.request())
+	}
+	for i := range rs {
+		r := rs[len(rs)-1-i]
+		s.say(fmt.Sprintf(`{"id":%d,"ok":true,"token":%s}`, r.ID, r.Session))
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	s.end()
+}
+
+func TestConnOutcomes(t *testing.T) {
+	ctx := t.Context()
+	for _, c := range []struct {
+		op, answer string
+		is         error // nil: unknown
+		text       string
+	}{
+		{"acquire", `"fail":"taken"`, locks.ErrTaken, "acquire of session 3.1: taken"},
+		{"acquire", `"fail":"taken","text":"taken: by 4.2"`, locks.ErrTaken, "acquire of session 3.1: taken: by 4.2"},
+		{"acquire", `"fail":"unsupported"`, locks.ErrUnsupported, ""},
+		{"acquire", `"fail":"not-held"`, nil, "is not one of taken, unsupported, bad-request"},
+		{"acquire", `"unknown":"taken"`, nil, ""}, // a text is no outcome, whatever it says
+		{"acquire", `"ok":true,"fail":"taken"`, nil, "2 outcomes"},
+		{"acquire", `"nodes":[]`, nil, "0 outcomes"},
+		{"acquire", `"ok":"yes"`, nil, "cannot be read"},
+		{"acquire", `"ok":true,"lease_ns":-1`, nil, "negative lease_ns"},
+		{"release", `"fail":"not-held"`, locks.ErrNotHeld, ""},
+		{"release", `"fail":"taken"`, nil, `fail "taken"`},
+		{"renew", `"fail":"not-held"`, locks.ErrNotHeld, ""},
+		{"check", `"fail":"lost"`, ErrLost, ""},
+		{"touch", `"fail":"lost"`, nil, ""},
+		{"touch", `"fail":"bad-request"`, ErrBadRequest, ""},
+	} {
+		t.Run(c.op+" "+c.answer, func(t *testing.T) {
+			s := newScript(t)
+			got := async(func() error {
+				switch c.op {
+				case "acquire":
+					_, err := s.conn.Acquire(ctx, "3.1", locks.Request{Keys: []string{"a"}})
+					return err
+				case "renew":
+					_, err := s.conn.Renew(ctx, "3.1", time.Second)
+					return err
+				case "release":
+					return s.conn.Release(ctx, "3.1")
+				case "check":
+					return s.conn.Check(ctx, "3.1")
+				}
+				return s.conn.Touch(ctx, "3.1")
+			})
+			s.say(fmt.Sprintf(`{"id":%d,%s}`, s.request().ID, c.answer))
+			err := <-got
+			if err == nil || Definite(err) != (c.is != nil) || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("err = %v, definite: %v", err, Definite(err))
+			}
+			s.end()
+		})
+	}
+}
+
+func TestConnGrant(t *testing.T) {
+	s := newScript(t)
+	got := async(func() Grant {
+		g, err := s.conn.Acquire(t.Context(), "3.1", locks.Request{Keys: []string{"a", "b"}, Mode: locks.Shared, Owner: "o", TTL: 5, Wait: 6})
+		if err != nil {
+			t.Error(err)
+		}
+		return g
+	})
+	r := s.request()
+	if r.Key != "" || fmt.Sprint(r.Keys) != "[a b]" || r.Mode != "shared" || r.Owner != "o" || r.TTL != 5 || r.Wait != 6 {
+		t.Errorf("request %+v", r)
+	}
+	s.say(`{"id":1,"ok":true,"until_ns":-7,"token":0,"nodes":["redis-1"],"lease_ns":30,"renewed":true,"later":"field"}`)
+	g := <-got
+	if g.Until == nil || *g.Until != 0 || g.Token == nil || *g.Token != 0 || len(g.Nodes) != 1 || g.Lease != 30 || !g.Renewed {
+		t.Errorf("grant %+v", g)
+	}
+	s.end()
+}
+
+func TestConnNoise(t *testing.T) {
+	s := newScript(t)
+	s.say(helloLine)
+	s.say("connected")
+	s.say("connected again")
+	s.say(`{"level":"info"}`)
+	s.say(`{"id":77,"ok":true}`)
+	s.say(`{"notice":"tired","session":"3.1"}`)
+	s.say(helloLine)
+	s.say(strings.Repeat("x", lineBytesMax+1))
+	s.say(`{"notice":"lost","session":"3.1"}`)
+	got := async(func() error { return s.conn.Check(t.Context(), "3.1") })
+	s.say(fmt.Sprintf(`{"id":%d,"ok":true}`, s.request().ID))
+	if err := <-got; err != nil {
+		t.Errorf("after noise: %v", err)
+	}
+	s.say(`{"id":1,"ok":true}`) // a second answer
+	s.end()
+	if n := s.conn.Noise(); n != 8 || len(s.noise) != 8 {
+		t.Errorf("%d lines of noise, %d heard, want 8: %q", n, len(s.noise), s.noise)
+	}
+	if len(s.warns) != 5 { // text, id, notice, hello, long: once each
+		t.Errorf("%d warnings: %s", len(s.warns), strings.Join(s.warns, "\n"))
+	}
+	if !strings.Contains(s.warns[0], `print to standard error instead: "connected"`) {
+		t.Errorf("the first warning has no advice: %s", s.warns[0])
+	}
+	if len(s.lost) != 1 || s.lost[0] != "3.1" {
+		t.Errorf("lost: %q", s.lost)
+	}
+}
+
+func TestConnEndsDuringACall(t *testing.T) {
+	s := newScript(t)
+	got := async(func() error { return s.conn.Check(t.Context(), "3.1") })
+	s.request()
+	if err := s.conn.Err(); err != nil {
+		t.Errorf("Err() = %v while the guest is there", err)
+	}
+	s.end()
+	for _, err := range []error{<-got, s.conn.Check(t.Context(), "3.1"), s.conn.Err()} {
+		if !errors.Is(err, ErrGone) || Definite(err) || !strings.Contains(err.Error(), "its output ended") {
+			t.Errorf("err = %v", err)
+		}
+	}
+	if err := s.conn.Close(t.Context()); err != nil {
+		t.Errorf("Close of a guest that is gone: %v", err)
+	}
+}
+
+// An answer that came before the end counts.
+func TestConnAnswerThenEnd(t *testing.T) {
+	for range 100 {
+		s := newScript(t)
+		got := async(func() error { return s.conn.Check(t.Context(), "3.1") })
+		s.request()
+		s.say(`{"id":1,"ok":true}`)
+		s.end()
+		if err := <-got; err != nil {
+			t.Fatalf("err = %v", err)
+		}
+	}
+}
+
+func TestConnLateAnswerIsNoNoise(t *testing.T) {
+	s := newScript(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	got := async(func() error { return s.conn.Check(ctx, "3.1") })
+	s.request()
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) || Definite(err) {
+		t.Errorf("err = %v", err)
+	}
+	if err := s.conn.Check(ctx, "3.1"); err == nil || !strings.Contains(err.Error(), "not sent") {
+		t.Errorf("err = %v", err)
+	}
+	s.say(`{"id":1,"ok":true}`)
+	s.end()
+	if s.conn.Noise() != 0 {
+		t.Errorf("a late answer is noise: %q", s.noise)
+	}
+	if len(s.conn.late) != 0 || len(s.conn.pending) != 0 {
+		t.Errorf("still remembered: %v %v", s.conn.late, s.conn.pending)
+	}
+}
+
+// A stopped guest reads nothing: first its pipe fills, then the queue, and every
+// caller still ends with its own context.
+func TestConnStuckGuest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		for range 2 * requestsQueued {
+			wg.Go(func() {
+				if err := s.conn.Touch(ctx, "3.1"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("err = %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := s.conn.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v", err)
+		}
+		s.end()
+	})
+}
+
+func TestConnClose(t *testing.T) {
+	s := newScript(t)
+	got := async(func() error { return s.conn.Close(t.Context()) })
+	if r := s.request(); r.Op != OpClose {
+		t.Errorf("request %+v", r)
+	}
+	s.say(`{"id":1,"ok":true}`)
+	if _, _, err := s.requests.next(); err != io.EOF {
+		t.Errorf("the guest's input: %v, want EOF", err)
+	}
+	select {
+	case err := <-got:
+		t.Fatalf("Close did not wait for the end of the output: %v", err)
+	default:
+	}
+	_ = s.out.Close()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	if err := s.conn.Err(); err == nil || !strings.Contains(err.Error(), "it was closed") {
+		t.Errorf("Err() = %v", err)
+	}
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func FuzzConn(f *testing.F) {
+	f.Add([]byte(helloLine + "\n{\"id\":1,\"ok\":true}\n{\"notice\":\"lost\",\"session\":\"1\"}\n"))
+	f.Add([]byte("{\"id\":1,\"ok\":7}\n{\"id\":1e9}\nnull\n[]\n\"\xff\n{\"id\":1"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		c := NewConn(bytes.NewReader(out), nopCloser{io.Discard}, ConnOptions{
+			Warn: func(string) {},
+			Noise: func(line string) {
+				if len(line) > quotedBytesMax+len("...") {
+					t.Errorf("noise of %d bytes", len(line))
+				}
+			},
+		})
+		_ = c.Check(t.Context(), "3.1")
+		<-c.ended
+		if !errors.Is(c.Err(), ErrGone) {
+			t.Errorf("Err() = %v", c.Err())
+		}
+	})
+}

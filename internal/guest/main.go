@@ -1,0 +1,26 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+// Main is Serve on this process's standard input and output, for programs that
+// are guests. While it runs, what others print with os.Stdout goes to standard
+// error, where it does no harm. It returns when the host has ended the guest.
+func Main(ctx context.Context, hello Hello, open OpenFunc) error {
+	// Ctrl-C reaches every process of the terminal, but the host decides: it heals
+	// and winds up first, and it needs its clients for that. If it dies instead,
+	// our input ends.
+	signal.Ignore(os.Interrupt)
+	defer signal.Reset(os.Interrupt)
+	out := os.Stdout
+	os.Stdout = os.Stderr
+	defer func() { os.Stdout = out }()
+	if err := Serve(ctx, os.Stdin, out, hello, open); err != nil {
+		return fmt.Errorf("serve as a guest: %w", err)
+	}
+	return nil
+}

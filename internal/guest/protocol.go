@@ -1,0 +1,91 @@
+package guest
+
+import (
+	"lockbench/locks"
+)
+
+// Hello is the first line that a guest writes.
+type Hello struct {
+	Hello   string       `json:"hello"` // "lockbench-guest/1"
+	Name    string       `json:"name"`
+	Version string       `json:"version,omitempty"`
+	Family  string       `json:"family"` // "single-store", "majority" or "control"
+	Claims  locks.Claims `json:"claims,omitzero"`
+	// Model is what the lock is to be judged as: mutex (default), fenced, ...
+	Model []string `json:"model,omitempty"`
+	// SourceAddress says that the guest binds its connections to the open
+	// request's local_addr, so that it may follow discovery past its own addresses.
+	SourceAddress bool `json:"source_address,omitempty"`
+}
+
+// ProtocolVersion is what Hello.Hello must say.
+const ProtocolVersion = "lockbench-guest/1"
+
+// The operations of Request.Op.
+const (
+	OpOpen    = "open"
+	OpAcquire = "acquire"
+	OpCheck   = "check"
+	OpTouch   = "touch"
+	OpRenew   = "renew"
+	OpRelease = "release"
+	OpClose   = "close"
+)
+
+// NoticeLost is the one word of Answer.Notice.
+const NoticeLost = "lost"
+
+// Request is one line from the host.
+type Request struct {
+	ID int64  `json:"id"`
+	Op string `json:"op"` // open, acquire, check, touch, renew, release, close
+
+	// open
+	Client  int               `json:"client,omitempty"`
+	Lock    string            `json:"lock,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
+	Seed    uint64            `json:"seed,omitempty"`
+	Store   *StoreAddresses   `json:"store,omitempty"`
+
+	// acquire, check, touch, renew, release
+	Session string `json:"session,omitempty"`
+
+	// acquire
+	Key   string   `json:"key,omitempty"`
+	Keys  []string `json:"keys,omitempty"`
+	Mode  string   `json:"mode,omitempty"`
+	Owner string   `json:"owner,omitempty"`
+	TTL   int64    `json:"ttl_ns,omitempty"` // renew too
+	Wait  int64    `json:"wait_ns,omitempty"`
+}
+
+// StoreAddresses is locks.Store as it goes to another process.
+type StoreAddresses struct {
+	Topology   locks.Topology `json:"topology"`
+	Nodes      []locks.Node   `json:"nodes,omitempty"`
+	Sentinels  []locks.Node   `json:"sentinels,omitempty"`
+	MasterName string         `json:"master_name,omitempty"`
+	LocalAddr  string         `json:"local_addr,omitempty"` // an IP to bind connections to
+	Dir        string         `json:"dir,omitempty"`
+}
+
+// Answer is one line from the guest: the answer to the request ID, or a notice.
+type Answer struct {
+	ID int64 `json:"id,omitempty"`
+	// Exactly one of OK, Fail and Unknown is set in an answer.
+	OK      bool   `json:"ok,omitempty"`
+	Fail    string `json:"fail,omitempty"`    // taken, not-held, lost, unsupported, bad-request: definite
+	Unknown string `json:"unknown,omitempty"` // any other error, in words
+
+	// acquire ok; until_ns also on renew ok
+	Until   *int64   `json:"until_ns,omitempty"` // from the moment the request was read
+	Token   *uint64  `json:"token,omitempty"`
+	Nodes   []string `json:"nodes,omitempty"`
+	Lease   int64    `json:"lease_ns,omitempty"` // of a lease the library renews
+	Renewed bool     `json:"renewed,omitempty"`
+
+	// Notice "lost" says that the library knows session's lock is lost.
+	Notice  string `json:"notice,omitempty"`
+	Session string `json:"session,omitempty"`
+	Text    string `json:"text,omitempty"` // detail of a fail, for people
+}

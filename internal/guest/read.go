@@ -1,0 +1,166 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// quotedBytesMax is how much of a line messages repeat.
+const quotedBytesMax = 300
+
+// read is the one goroutine that reads what the guest writes. It goes on after a
+// broken protocol, so that a guest is never stuck in a write.
+func (c *Conn) read(l *lines) {
+	defer close(c.ended)
+	for {
+		line, cut, err := l.next()
+		if err != nil {
+			c.mu.Lock()
+			closing := c.closing
+			c.mu.Unlock()
+			switch {
+			case closing:
+				err = errors.New("it was closed")
+			case errors.Is(err, io.EOF):
+				err = errors.New("its output ended")
+			default:
+				err = fmt.Errorf("read from it: %w", err)
+			}
+			c.fail(err)
+			return
+		}
+		if cut {
+			c.stray("long", line, fmt.Sprintf("the guest wrote a line of more than %d bytes; it was skipped. "+
+				"Standard output belongs to the protocol: print to standard error instead", lineBytesMax))
+			continue
+		}
+		c.take(line)
+	}
+}
+
+// take sorts one line: hello, answer, notice or noise.
+func (c *Conn) take(line []byte) {
+	var m struct {
+		Answer
+		Hello *string `json:"hello"`
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		if m.ID == 0 {
+			c.stray("text", line, "the guest wrote a line that is not of the protocol. "+
+				"Standard output belongs to the protocol: print to standard error instead")
+			return
+		}
+		// It names a request, so somebody waits for it.
+		c.settle(m.ID, line, fmt.Sprintf("the guest's answer cannot be read: %v", err), Answer{})
+		return
+	}
+	a := m.Answer
+	switch {
+	case m.Hello != nil:
+		c.takeHello(line)
+	case a.Notice == NoticeLost && a.ID == 0 && a.Session != "":
+		c.o.Lost(a.Session)
+	case a.Notice != "":
+		c.stray("notice", line, fmt.Sprintf("the guest sent a notice that is not understood: the one notice is "+
+			`{"notice":%q,"session":...}, without an id`, NoticeLost))
+	case a.ID == 0:
+		c.stray("text", line, "the guest wrote an object without an id, which answers nothing. "+
+			"An answer repeats its request's id; logs go to standard error")
+	default:
+		c.settle(a.ID, line, ruleBroken(a), a)
+	}
+}
+
+// ruleBroken names the rule that an answer breaks by itself; empty: none.
+func ruleBroken(a Answer) string {
+	outcomes := 0
+	for _, set := range []bool{a.OK, a.Fail != "", a.Unknown != ""} {
+		if set {
+			outcomes++
+		}
+	}
+	switch {
+	case outcomes != 1:
+		return fmt.Sprintf("the guest's answer has %d outcomes; an answer has exactly one of ok, fail and unknown", outcomes)
+	case a.Lease < 0:
+		return "the guest's answer has a negative lease_ns; leave it out if there is none"
+	}
+	return ""
+}
+
+// settle hands an answer to the call that waits for it. One that breaks a rule is
+// noise, and ends its call with an unknown outcome: nothing better will come.
+func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
+	c.mu.Lock()
+	p, waits := c.pending[id]
+	late := c.late[id]
+	delete(c.pending, id)
+	delete(c.late, id)
+	c.mu.Unlock()
+	switch {
+	case late:
+		return
+	case !waits:
+		c.stray("id", line, fmt.Sprintf("the guest answered request %d, which nobody waits for: it was never asked, "+
+			"or answered before. Answer each request once, with its own id", id))
+		return
+	case broken != "":
+		c.stray("answer", line, broken)
+		a = Answer{ID: id, Unknown: broken + ": " + quoted(line)}
+	}
+	p.answer <- a
+}
+
+// takeHello takes the first hello; a guest of another version is of no use.
+func (c *Conn) takeHello(line []byte) {
+	select {
+	case <-c.helloed:
+		c.stray("hello", line, "the guest said hello twice; only the first counts")
+		return
+	default:
+	}
+	var h Hello
+	err := json.Unmarshal(line, &h)
+	switch {
+	case !strings.HasPrefix(h.Hello, "lockbench-guest/"):
+		c.stray("text", line, "the guest wrote a line that is not of the protocol. "+
+			"Standard output belongs to the protocol: print to standard error instead")
+		return
+	case h.Hello != ProtocolVersion:
+		c.fail(fmt.Errorf("it speaks %q, not %q: %s", h.Hello, ProtocolVersion, quoted(line)))
+		return
+	case err != nil:
+		c.fail(fmt.Errorf("its hello cannot be read: %w: %s", err, quoted(line)))
+		return
+	}
+	c.mu.Lock()
+	c.hello = h
+	c.mu.Unlock()
+	close(c.helloed)
+}
+
+// stray counts and logs a line that is no part of the protocol, and warns about
+// the first of its kind.
+func (c *Conn) stray(kind string, line []byte, advice string) {
+	c.mu.Lock()
+	c.noise++
+	first := !c.warned[kind]
+	c.warned[kind] = true
+	c.mu.Unlock()
+	c.o.Noise(clip(line))
+	if first {
+		c.o.Warn(advice + ": " + quoted(line))
+	}
+}
+
+func quoted(line []byte) string { return fmt.Sprintf("%q", clip(line)) }
+
+func clip(line []byte) string {
+	if len(line) > quotedBytesMax {
+		return string(line[:quotedBytesMax]) + "..."
+	}
+	return string(line)
+}

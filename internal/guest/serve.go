@@ -1,0 +1,290 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"lockbench/locks"
+)
+
+// endLimit is how long the end of a guest waits for calls that do not heed
+// their context.
+const endLimit = 2 * time.Second
+
+// OpenFunc finds the lock that an open request asks for, and what it may know of
+// its surroundings. [NewClient] gives the usual answer to the latter.
+type OpenFunc = func(ctx context.Context, r Request) (locks.Opener, locks.Client, error)
+
+// Serve is the guest's end of the protocol: it writes hello, then serves the
+// requests that it reads, each on a goroutine of its own, until r ends, close is
+// asked for, or ctx ends. It closes the lock's handle but releases nothing: what a
+// client held when its host went away ends as the lock itself provides. If ctx
+// ends first, one goroutine stays behind in r.Read until that returns.
+func Serve(ctx context.Context, r io.Reader, w io.Writer, hello Hello, open OpenFunc) error {
+	s := &server{open: open, w: w, log: os.Stderr, sessions: newSessions()}
+	return s.serve(ctx, r, hello)
+}
+
+// server serves one client.
+type server struct {
+	open     OpenFunc
+	log      io.Writer // hears of panics
+	sessions *sessions
+
+	writing sync.Mutex
+	w       io.Writer
+
+	mu     sync.Mutex
+	opened bool // also while it is being opened
+	closed bool
+	locker locks.Locker
+
+	end  context.CancelCauseFunc
+	busy sync.WaitGroup
+}
+
+// errClosed ends Serve in good order.
+var errClosed = errors.New("closed by the host")
+
+// input is what the reading goroutine hands over.
+type input struct {
+	line string
+	cut  bool
+	at   time.Time // when the line had been read
+	err  error
+}
+
+func (s *server) serve(ctx context.Context, r io.Reader, hello Hello) error {
+	ctx, s.end = context.WithCancelCause(ctx)
+	defer s.end(nil)
+	hello.Hello = ProtocolVersion
+	if err := s.write(hello); err != nil {
+		return fmt.Errorf("write hello: %w", err)
+	}
+	in := make(chan input)
+	go func() {
+		l := newLines(r)
+		for {
+			line, cut, err := l.next()
+			// Before anything else: a lease's end is told from here. Taken later, a
+			// goroutine that had to wait for the processor would make leases look
+			// shorter to the host than the client knows them to be.
+			at := time.Now()
+			select {
+			case in <- input{line: string(line), cut: cut, at: at, err: err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case i := <-in:
+			if i.err != nil {
+				if errors.Is(i.err, io.EOF) {
+					i.err = errClosed // a host that is gone wants no answer
+				}
+				s.end(i.err)
+				continue
+			}
+			c := s.receive(i)
+			s.busy.Go(func() { s.handle(ctx, c) })
+		case <-ctx.Done():
+			err := context.Cause(ctx)
+			if errors.Is(err, errClosed) {
+				err = nil
+			}
+			return errors.Join(err, s.finish())
+		}
+	}
+}
+
+// finish closes the lock's handle, which often frees calls that stand, and waits
+// for them.
+func (s *server) finish() error {
+	done := make(chan struct{})
+	var err error
+	go func() {
+		defer close(done)
+		err = s.closeLocker()
+		s.busy.Wait()
+		// An open that was under way has given us one more.
+		err = errors.Join(err, s.closeLocker())
+	}()
+	limit := time.NewTimer(endLimit)
+	defer limit.Stop()
+	select {
+	case <-done:
+		return err
+	case <-limit.C:
+		return fmt.Errorf("end the guest: calls of the lock went on %v after their context had ended", endLimit)
+	}
+}
+
+func (s *server) closeLocker() (err error) {
+	s.mu.Lock()
+	locker := s.locker
+	s.locker, s.closed = nil, true
+	s.mu.Unlock()
+	if locker == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.panicked("close", p)
+		}
+	}()
+	if err := locker.Close(); err != nil {
+		return fmt.Errorf("close the lock: %w", err)
+	}
+	return nil
+}
+
+// call is a request on its way.
+type call struct {
+	Request
+	read    time.Time
+	bad     *Answer // what is wrong with it
+	ask     locks.Request
+	session *session // of an acquire, fresh
+}
+
+// receive does what must be done in the order of the lines: an acquire is known
+// before the release that its impatient host sends behind it.
+func (s *server) receive(i input) call {
+	c := call{read: i.at}
+	refuse := func(format string, args ...any) call {
+		a := badRequest(format, args...)
+		c.bad = &a
+		return c
+	}
+	if i.cut {
+		return refuse("the line is longer than %d bytes", lineBytesMax)
+	}
+	if err := json.Unmarshal([]byte(i.line), &c.Request); err != nil {
+		return refuse("the line is no request: %v: %s", err, quoted([]byte(i.line)))
+	}
+	if c.Op != OpAcquire {
+		return c
+	}
+	var err error
+	if c.ask, err = requestOf(c.Request); err != nil {
+		return refuse("%v", err)
+	}
+	if c.session = s.sessions.begin(c.Session); c.session == nil {
+		return refuse("session %q was used before; every acquire has a session of its own", c.Session)
+	}
+	return c
+}
+
+// handle serves one request. After a grant it stays for the watch.
+func (s *server) handle(ctx context.Context, c call) {
+	a := s.answer(ctx, c)
+	a.ID = c.ID
+	if err := s.write(a); err != nil {
+		s.end(fmt.Errorf("write an answer: %w", err))
+	}
+	switch {
+	case c.Op == OpAcquire && a.OK:
+		s.watch(ctx, c.Session)
+	case c.Op == OpClose && a.Fail == "":
+		s.end(errClosed)
+	}
+}
+
+// answer does what is asked for. A lock that panics has not said what happened.
+func (s *server) answer(ctx context.Context, c call) (a Answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			a = Answer{Unknown: s.panicked(c.Op, p).Error()}
+		}
+	}()
+	if c.bad != nil {
+		return *c.bad
+	}
+	switch c.Op {
+	case OpOpen:
+		return s.doOpen(ctx, c.Request)
+	case OpAcquire:
+		return s.acquire(ctx, c)
+	case OpCheck:
+		return s.check(c.Request)
+	case OpTouch:
+		return s.touch(c.Request)
+	case OpRenew:
+		return s.renew(ctx, c)
+	case OpRelease:
+		return s.release(ctx, c.Request)
+	case OpClose:
+		return outcome(OpClose, s.closeLocker())
+	}
+	return badRequest("operation %q is not known", c.Op)
+}
+
+func (s *server) panicked(op string, p any) error {
+	fmt.Fprintf(s.log, "the lock panicked in %s: %v\n%s", op, p, debug.Stack())
+	return fmt.Errorf("the lock panicked in %s: %v", op, p)
+}
+
+func (s *server) doOpen(ctx context.Context, r Request) Answer {
+	s.mu.Lock()
+	again := s.opened
+	s.opened = true
+	s.mu.Unlock()
+	if again {
+		return badRequest("this guest was opened before; one guest is one client")
+	}
+	opener, client, err := s.open(ctx, r)
+	if err != nil {
+		return outcome(OpOpen, err)
+	}
+	locker, err := opener(ctx, client)
+	if err != nil {
+		return outcome(OpOpen, err)
+	}
+	s.mu.Lock()
+	s.locker = locker
+	s.mu.Unlock()
+	return Answer{OK: true}
+}
+
+// write sends one line, whole.
+func (s *server) write(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_, err = s.w.Write(append(line, '\n'))
+	return err
+}
+
+// outcome is the answer to an operation that tells nothing but how it ended.
+func outcome(op string, err error) Answer {
+	if err == nil {
+		return Answer{OK: true}
+	}
+	text := err.Error()
+	if text == "" {
+		text = fmt.Sprintf("%T", err)
+	}
+	if word, ok := failOf(op, err); ok {
+		return Answer{Fail: word, Text: text}
+	}
+	return Answer{Unknown: text}
+}
+
+func badRequest(format string, args ...any) Answer {
+	return Answer{Fail: FailBadRequest, Text: fmt.Sprintf(format, args...)}
+}
