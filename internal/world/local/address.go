@@ -1,0 +1,91 @@
+//go:build linux
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// block is a piece of 127/8 that one cluster has for itself:
+//
+//	127.a.b.1 ...      nodes, their real addresses
+//	127.a.b.65 ...     the same nodes, as announced
+//	127.a.b.200        the service address of the topology replicated
+//	127.a.(b+1).1 ...  clients, up to the end of 127.a.(b+3)
+type block struct {
+	a, b  byte
+	claim net.Listener
+}
+
+const (
+	nodesMax   = 63
+	clientsMax = 3 * 254
+)
+
+// claimBlock takes a block that no other run on this machine has. The claim is an
+// abstract socket: the kernel lets go of it when this process ends, however it
+// ends, and no file stays behind.
+func claimBlock() (*block, error) {
+	// Nothing that a run shows depends on which block it gets, so this chance need
+	// not come from its seed; runs of one seed must not meet on one block.
+	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
+	var err error
+	for range 200 {
+		b := &block{a: byte(1 + rng.IntN(254)), b: byte(4 * rng.IntN(64))}
+		b.claim, err = net.Listen("unix", fmt.Sprintf("@lockbench-local-127.%d.%d", b.a, b.b))
+		if err == nil {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("claim a block of loopback addresses: %w", err)
+}
+
+func (b *block) release() { b.claim.Close() }
+
+func (b *block) real(k int) netip.Addr { return netip.AddrFrom4([4]byte{127, b.a, b.b, byte(k)}) }
+func (b *block) announced(k int) netip.Addr {
+	return netip.AddrFrom4([4]byte{127, b.a, b.b, byte(64 + k)})
+}
+func (b *block) service() netip.Addr { return netip.AddrFrom4([4]byte{127, b.a, b.b, 200}) }
+
+// client is the address of the i-th client opened, from 0.
+func (b *block) client(i int) (netip.Addr, error) {
+	if i >= clientsMax {
+		return netip.Addr{}, fmt.Errorf("no address is left: this cluster has had %d clients", clientsMax)
+	}
+	return netip.AddrFrom4([4]byte{127, b.a, b.b + 1 + byte(i/254), byte(1 + i%254)}), nil
+}
+
+// freePort finds a port that is free on all addresses. It stays below the range
+// from which the kernel takes the ports of outgoing connections. Somebody may take
+// it before we do: then the start fails, and says so.
+func freePort(addrs []netip.Addr) (uint16, error) {
+	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
+	var errs error
+	for range 50 {
+		port := uint16(12000 + rng.IntN(20000))
+		err := portIsFree(addrs, port)
+		if err == nil {
+			return port, nil
+		}
+		errs = err
+	}
+	return 0, errors.Join(errors.New("find a port that is free on the cluster's addresses"), errs)
+}
+
+func portIsFree(addrs []netip.Addr, port uint16) error {
+	for _, a := range addrs {
+		l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(a, port)))
+		if err != nil {
+			return err
+		}
+		l.Close()
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/mesh"
+	"lockbench/locks"
+)
+
+// clients are the ways in which a lock can run.
+var clients = map[string]world.ClientSpec{
+	"own":        {Lock: "plain"},
+	"foreign":    {Command: "echo to stderr >&2; " + os.Args[0] + " foreign; exit 0"},
+	"in process": {Opener: openPlain},
+}
+
+func TestPauseAndKillClient(t *testing.T) {
+	for name, spec := range clients {
+		t.Run(name, func(t *testing.T) {
+			run(t, world.Spec{Topology: locks.Single, Clients: 2}, func(ctx context.Context, c *cluster) error {
+				spec.ID = 1
+				a, err := c.Open(ctx, spec)
+				if err != nil {
+					return err
+				}
+				if _, err := a.Conn().Acquire(ctx, "1.1", lease60); err != nil {
+					return err
+				}
+				if err := a.Pause(ctx); err != nil {
+					return err
+				}
+				if ch, ok := a.(*child); ok && !ch.process.still() {
+					t.Error("it runs")
+				}
+				hasty, cancel := short(ctx)
+				defer cancel()
+				if err := a.Conn().Touch(hasty, "1.1"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a paused client answers: %v", err)
+				}
+				if err := a.Resume(ctx); err != nil {
+					return err
+				}
+				if err := a.Conn().Touch(ctx, "1.1"); err != nil {
+					return err
+				}
+				if err := a.Pause(ctx); err != nil { // a stopped one dies as well
+					return err
+				}
+				if err := a.Kill(ctx); err != nil {
+					return err
+				}
+				<-a.Conn().Gone()
+				if holder, err := c.nodes[0].ask(ctx, "GET", "k"); holder != "o" {
+					t.Errorf("a killed client has released its lock: %v, %v", holder, err)
+				}
+				if _, err := c.Open(ctx, spec); err == nil {
+					t.Error("the number 1 was used before")
+				}
+				return a.Close(ctx)
+			})
+		})
+	}
+}
+
+func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
+	for _, topology := range []locks.Topology{locks.Single, locks.Replicated, locks.Independent} {
+		t.Run(string(topology), func(t *testing.T) {
+			run(t, world.Spec{Topology: topology, Masters: 3, Clients: 2}, func(ctx context.Context, c *cluster) error {
+				var conns []world.Client
+				for id := 1; id <= 2; id++ {
+					spec := clients["foreign"]
+					spec.ID = id
+					client, err := c.Open(ctx, spec)
+					if err != nil {
+						return err
+					}
+					conns = append(conns, client)
+				}
+				if err := c.Cut(ctx, []world.Link{{From: "client-1", To: "redis-1"}}); err != nil {
+					return err
+				}
+				hasty, cancel := short(ctx)
+				defer cancel()
+				if _, err := conns[0].Conn().Acquire(hasty, "1.1", lease60); err == nil {
+					t.Error("the cut did not find client-1")
+				}
+				if _, err := conns[1].Conn().Acquire(ctx, "2.1", lease60); err != nil {
+					t.Errorf("client-2 is not cut: %v", err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestForeignGuestBehindSentinels(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Sentinel}, func(ctx context.Context, c *cluster) error {
+		spec := clients["foreign"]
+		spec.ID = 1
+		_, err := c.Open(ctx, spec)
+		if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "source_address") {
+			t.Errorf("it should be refused, with the reason: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestGuestThatEndsAtOnce(t *testing.T) {
+	run(t, world.Spec{Topology: locks.None}, func(ctx context.Context, c *cluster) error {
+		_, err := c.Open(ctx, world.ClientSpec{ID: 1, Command: "echo no such module: redis >&2; exit 3"})
+		if err == nil || !strings.Contains(err.Error(), "no such module") {
+			t.Errorf("the error should quote the guest: %v", err)
+		}
+		return nil
+	})
+}
+
+// TestResendsAreCounted holds the network against a client library: one that sends
+// again by itself answers "taken" to the very client that holds the lock.
+func TestResendsAreCounted(t *testing.T) {
+	for retries, want := range map[int]struct {
+		sets   int
+		answer string
+	}{
+		3:  {2, "taken"},
+		-1: {1, "unknown"},
+	} {
+		t.Run(fmt.Sprint("MaxRetries ", retries), func(t *testing.T) {
+			run(t, world.Spec{Topology: locks.Single}, func(ctx context.Context, c *cluster) error {
+				redis.SetLogger(silent{})
+				opener := func(_ context.Context, lc locks.Client) (locks.Locker, error) {
+					return plain{redis.NewClient(&redis.Options{
+						Addr: lc.Store.Nodes[0].Addr, Dialer: lc.Store.Dial, MaxRetries: retries,
+					})}, nil
+				}
+				a, err := c.Open(ctx, world.ClientSpec{ID: 1, Opener: opener})
+				if err != nil {
+					return err
+				}
+				// A connection made beforehand, so that the reply of SET itself is lost.
+				if _, err := a.Conn().Acquire(ctx, "1.0", locks.Request{Keys: []string{"other"}, Owner: "o"}); err != nil {
+					return err
+				}
+				before := c.Requests("client-1")["SET"]
+				replies := world.Link{From: "redis-1", To: "client-1"}
+				if err := c.DropReplies(ctx, []world.Link{replies}); err != nil {
+					return err
+				}
+				answer := make(chan error, 1)
+				go func() {
+					_, err := a.Conn().Acquire(ctx, "1.1", lease60)
+					answer <- err
+				}()
+				err = poll(ctx, func() error {
+					if c.mesh.Lost(mesh.Link(replies)) == 0 {
+						return errors.New("no reply was lost")
+					}
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+				if err := c.KeepReplies(ctx, []world.Link{replies}); err != nil {
+					return err
+				}
+				err = <-answer
+				got := "unknown"
+				switch {
+				case err == nil:
+					got = "granted"
+				case errors.Is(err, locks.ErrTaken):
+					got = "taken"
+				}
+				sets := c.Requests("client-1")["SET"] - before
+				if got != want.answer || sets != want.sets {
+					t.Errorf("%d SETs and the answer %s (%v); want %d and %s", sets, got, err, want.sets, want.answer)
+				}
+				if holder, err := c.nodes[0].ask(ctx, "GET", "k"); holder != "o" {
+					t.Errorf("the client should hold it all the same: %v, %v", holder, err)
+				}
+				return nil
+			})
+		})
+	}
+}

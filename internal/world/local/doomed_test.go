@@ -1,0 +1,38 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// harnessEnv makes this test program a harness that tells what it has started and
+// then waits for its end.
+const harnessEnv = "LOCKBENCH_TEST_HARNESS"
+
+func runDoomedHarness() {
+	os.Unsetenv(harnessEnv)
+	os.Setenv(guestEnv, "1")
+	w := New(Options{Self: []string{os.Args[0]}})
+	err := w.Run(context.Background(), world.Spec{Topology: locks.Sentinel}, func(ctx context.Context, wc world.Cluster) error {
+		c := wc.(*cluster)
+		client, err := c.Open(ctx, world.ClientSpec{ID: 1, Lock: "plain"})
+		if err != nil {
+			return err
+		}
+		fmt.Println(c.dir)
+		fmt.Println(client.(*child).process.pid)
+		for _, n := range c.nodes {
+			fmt.Println(n.process.pid)
+		}
+		fmt.Println("up")
+		select {}
+	})
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}

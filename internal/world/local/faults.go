@@ -1,0 +1,182 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/mesh"
+	"lockbench/locks"
+)
+
+// Kill ends a node at once.
+func (c *cluster) Kill(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.kill(ctx)
+}
+
+// Start brings a killed node back.
+func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if n.running() {
+		return fmt.Errorf("start %s: it is running", name)
+	}
+	if !keepData {
+		if err := n.wipe(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
+	defer cancel()
+	return n.start(ctx)
+}
+
+// PauseNode stops a node's process.
+func (c *cluster) PauseNode(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.pause(ctx)
+}
+
+// ResumeNode lets it go on.
+func (c *cluster) ResumeNode(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if err := n.resume(); err != nil {
+		return err
+	}
+	if c.spec.Topology == locks.Replicated {
+		// If another was promoted meanwhile, this one has not heard of it.
+		return c.rejoin(ctx, n)
+	}
+	return nil
+}
+
+// Cut holds what travels on the links.
+func (c *cluster) Cut(_ context.Context, links []world.Link) error { return c.mesh.Cut(meshed(links)) }
+
+// Join lets it go on.
+func (c *cluster) Join(_ context.Context, links []world.Link) error {
+	return c.mesh.Join(meshed(links))
+}
+
+// Shape delays what travels on the links.
+func (c *cluster) Shape(_ context.Context, links []world.Link, delay time.Duration) error {
+	return c.mesh.Delay(meshed(links), delay)
+}
+
+// Unshape ends Shape.
+func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
+	return c.mesh.Undelay(meshed(links))
+}
+
+// DropReplies loses what travels on the links.
+func (c *cluster) DropReplies(_ context.Context, links []world.Link) error {
+	return c.mesh.Drop(meshed(links))
+}
+
+// KeepReplies ends DropReplies.
+func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
+	return c.mesh.Keep(meshed(links))
+}
+
+func meshed(links []world.Link) []mesh.Link {
+	out := make([]mesh.Link, len(links))
+	for i, l := range links {
+		out[i] = mesh.Link(l)
+	}
+	return out
+}
+
+// Ping asks a node for a sign of life on the path that from's own connections take.
+func (c *cluster) Ping(ctx context.Context, from, to string) error {
+	n, err := c.node(to)
+	if err != nil {
+		return err
+	}
+	ip, ok := c.mesh.IP(from)
+	if !ok {
+		return fmt.Errorf("ping %s: there is no %q in this cluster", to, from)
+	}
+	c.mu.Lock()
+	c.pings[from]++
+	c.mu.Unlock()
+	reply, err := askFrom(ctx, ip, n.announced, "PING")
+	if err == nil && reply != "PONG" {
+		err = fmt.Errorf("it answered %v", reply)
+	}
+	if err != nil {
+		return fmt.Errorf("ping %s from %s: %w", to, from, err)
+	}
+	return nil
+}
+
+// Requests counts what a client has sent. Our own PINGs in its name are left out.
+func (c *cluster) Requests(client string) map[string]int {
+	counts := c.mesh.Requests(client)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := counts["PING"] - c.pings[client]; n > 0 {
+		counts["PING"] = n
+	} else {
+		delete(counts, "PING")
+	}
+	return counts
+}
+
+// ReplicationOffsets tells how much each data node has written or applied.
+func (c *cluster) ReplicationOffsets(ctx context.Context) map[string]int64 {
+	var mu sync.Mutex
+	offsets := map[string]int64{}
+	_ = each(c.of(world.Data), func(n *node) error {
+		reply, err := n.ask(ctx, "INFO", "replication")
+		if err != nil {
+			return err // it is left out
+		}
+		info := map[string]string{}
+		for line := range strings.Lines(fmt.Sprint(reply)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			info[name] = value
+		}
+		field := "master_repl_offset"
+		if info["role"] == "slave" {
+			field = "slave_repl_offset"
+		}
+		at, err := strconv.ParseInt(info[field], 10, 64)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		offsets[n.Name] = at
+		return nil
+	})
+	return offsets
+}
+
+// Nudge writes to the master's replication stream: a published message goes to the
+// replicas like a write, and touches no key.
+func (c *cluster) Nudge(ctx context.Context, master string) error {
+	n, err := c.node(master)
+	if err != nil {
+		return err
+	}
+	_, err = n.ask(ctx, "PUBLISH", "lockbench:nudge", "")
+	return err
+}

@@ -1,0 +1,245 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
+
+// TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a
+// grant that the replicas have not heard of is granted again. Twice in one cluster,
+// so that it must have come back whole in between.
+func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+		for episode := range 2 {
+			old, err := c.Master(ctx)
+			if err != nil {
+				return err
+			}
+			var lag []world.Link
+			for _, n := range c.of(world.Data) {
+				if n.Name != old {
+					lag = append(lag, world.Link{From: old, To: n.Name})
+				}
+			}
+			r := lease60
+			r.Keys = []string{fmt.Sprint("k", episode)}
+			a, b := open(ctx, t, c, 2*episode+1), open(ctx, t, c, 2*episode+2)
+			if err := c.Shape(ctx, lag, time.Minute); err != nil {
+				return err
+			}
+			before := c.ReplicationOffsets(ctx)
+			if _, err := a.Conn().Acquire(ctx, "a", r); err != nil {
+				return err
+			}
+			if err := c.Nudge(ctx, old); err != nil {
+				return err
+			}
+			after := c.ReplicationOffsets(ctx)
+			for _, l := range lag {
+				if after[old] <= before[old] || after[l.To] >= after[old] {
+					t.Errorf("%s should lag: before %v, after %v", l.To, before, after)
+				}
+			}
+			if err := c.Kill(ctx, old); err != nil {
+				return err
+			}
+			killed := time.Now()
+			var master string
+			err = poll(ctx, func() error {
+				var err error
+				if master, err = c.Master(ctx); err == nil && master == old {
+					err = errors.New("no promotion yet")
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			t.Logf("%s was promoted after %v", master, time.Since(killed).Round(time.Millisecond))
+			// Until the promoted one takes writes.
+			attempt := 0
+			err = poll(ctx, func() error {
+				attempt++
+				_, err := b.Conn().Acquire(ctx, fmt.Sprint("b", attempt), r)
+				if errors.Is(err, locks.ErrTaken) {
+					t.Error("the grant should have been lost")
+					return nil
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if err := c.Healthy(ctx); err == nil {
+				t.Error("a cluster without one of its nodes is not healthy")
+			}
+			healing := time.Now()
+			if err := c.Unshape(ctx, lag); err != nil {
+				return err
+			}
+			if err := c.Start(ctx, old, true); err != nil {
+				return err
+			}
+			if err := poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
+				return err
+			}
+			t.Logf("healthy %v later", time.Since(healing).Round(time.Millisecond))
+			// Perhaps another one than just now: a heal may be followed by a second failover.
+			if masters := c.Masters(ctx); len(masters) != 1 {
+				t.Errorf("masters are %v", masters)
+			}
+		}
+		return nil
+	})
+}
+
+func TestPromote(t *testing.T) {
+	for _, topology := range []locks.Topology{locks.Replicated, locks.Sentinel} {
+		for _, chosen := range []string{"", "redis-3"} {
+			t.Run(string(topology)+" "+chosen, func(t *testing.T) {
+				run(t, world.Spec{Topology: topology, Clients: 1}, func(ctx context.Context, c *cluster) error {
+					a := open(ctx, t, c, 1)
+					if _, err := a.Conn().Acquire(ctx, "1", lease60); err != nil {
+						return err
+					}
+					now, err := c.Promote(ctx, chosen)
+					if err != nil {
+						return err
+					}
+					if now == "redis-1" || chosen != "" && now != chosen {
+						t.Errorf("%s was promoted", now)
+					}
+					if err := poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
+						return err
+					}
+					// What was replicated is still there, so this says taken when it gets through.
+					attempt := 1
+					return poll(ctx, func() error {
+						attempt++
+						_, err := a.Conn().Acquire(ctx, fmt.Sprint(attempt), lease60)
+						if errors.Is(err, locks.ErrTaken) {
+							return nil
+						}
+						return fmt.Errorf("not taken: %w", err)
+					})
+				})
+			})
+		}
+	}
+}
+
+// TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
+func TestPromoteAfterKill(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+		if err := c.Kill(ctx, "redis-1"); err != nil {
+			return err
+		}
+		if _, err := c.Promote(ctx, ""); err != nil {
+			return err
+		}
+		if err := c.Start(ctx, "redis-1", false); err != nil {
+			return err
+		}
+		return poll(ctx, func() error { return c.Healthy(ctx) })
+	})
+}
+
+func TestStartWithAndWithoutData(t *testing.T) {
+	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
+	run(t, world.Spec{Topology: locks.Single, Settings: settings}, func(ctx context.Context, c *cluster) error {
+		n := c.nodes[0]
+		if _, err := n.ask(ctx, "SET", "k", "v"); err != nil {
+			return err
+		}
+		for _, keep := range []bool{true, false} {
+			if err := c.Start(ctx, n.Name, keep); err == nil {
+				t.Error("it is running")
+			}
+			if err := errors.Join(c.Kill(ctx, n.Name), c.Start(ctx, n.Name, keep)); err != nil {
+				return err
+			}
+			got, err := n.ask(ctx, "GET", "k")
+			if err != nil || (got != nil) != keep {
+				t.Errorf("kept %v: %v, %v", keep, got, err)
+			}
+		}
+		return nil
+	})
+}
+
+// short is for what must not happen: long enough that it would have, mostly, and
+// no test fails because it is too short.
+func short(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, 100*time.Millisecond)
+}
+
+func TestCutConcernsOneClient(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+		open(ctx, t, c, 1)
+		open(ctx, t, c, 2)
+		cut := []world.Link{{From: "redis-1", To: "client-1"}, {From: "sentinel-1", To: "redis-1"}}
+		ping := func(from, to string) error {
+			ctx, cancel := short(ctx)
+			defer cancel()
+			return c.Ping(ctx, from, to)
+		}
+		if err := c.Cut(ctx, cut); err != nil {
+			return err
+		}
+		for _, l := range []world.Link{{From: "client-1", To: "redis-1"}, {From: "sentinel-1", To: "redis-1"}} {
+			if err := ping(l.From, l.To); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s should be cut: %v", l, err)
+			}
+		}
+		for _, l := range []world.Link{{From: "client-2", To: "redis-1"}, {From: "client-1", To: "redis-2"}, {From: "sentinel-2", To: "redis-1"}} {
+			if err := c.Ping(ctx, l.From, l.To); err != nil {
+				t.Errorf("%s should not be cut: %v", l, err)
+			}
+		}
+		if err := c.Join(ctx, cut); err != nil {
+			return err
+		}
+		if n := c.Requests("client-1")["PING"]; n != 0 {
+			t.Errorf("our own PINGs count as the client's: %d", n)
+		}
+		if err := c.Cut(ctx, []world.Link{{From: "client-9", To: "redis-1"}}); err == nil {
+			t.Error("there is no client-9")
+		}
+		return c.Ping(ctx, "client-1", "redis-1")
+	})
+}
+
+func TestPauseNode(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Single, Clients: 1}, func(ctx context.Context, c *cluster) error {
+		a := open(ctx, t, c, 1)
+		if err := c.PauseNode(ctx, "redis-1"); err != nil {
+			return err
+		}
+		if !c.nodes[0].process.still() {
+			t.Error("it runs")
+		}
+		hasty, cancel := short(ctx)
+		defer cancel()
+		if _, err := a.Conn().Acquire(hasty, "1", lease60); err == nil || guest.Definite(err) {
+			t.Errorf("nothing is known of a request to a stopped server: %v", err)
+		}
+		if err := c.Healthy(ctx); err == nil || err.Error() != "redis-1: it is paused" {
+			t.Errorf("it is paused: %v", err)
+		}
+		if err := c.ResumeNode(ctx, "redis-1"); err != nil {
+			return err
+		}
+		return c.Healthy(ctx)
+	})
+}

@@ -1,0 +1,147 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// inProcess is a client whose lock runs as goroutines of this process. It cannot be
+// stopped like a process: its pause holds its protocol and its links.
+type inProcess struct {
+	cluster *cluster
+	name    string
+	conn    *guest.Conn
+	gate    guest.Gate
+	cancel  context.CancelFunc
+	stop    func() error
+	once    sync.Once
+
+	mu    sync.Mutex
+	dead  bool
+	conns map[net.Conn]struct{}
+}
+
+var _ opened = (*inProcess)(nil)
+
+func (c *cluster) openInProcess(ctx context.Context, s world.ClientSpec, ip netip.Addr) (*inProcess, error) {
+	p := &inProcess{cluster: c, name: world.ClientName(s.ID), conns: map[net.Conn]struct{}{}}
+	store, err := c.store(func(_ string, announced netip.AddrPort) (netip.AddrPort, error) { return announced, nil })
+	if err != nil {
+		return nil, err
+	}
+	store.Dial = p.dialer(ip)
+	client := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store}
+	// The client outlives the call that opens it.
+	var life context.Context
+	life, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	hello := guest.Hello{Name: s.Lock, SourceAddress: true}
+	p.conn, p.stop = guest.InProcess(life, hello, s.Opener, client, &p.gate, guest.ConnOptions{Noise: s.Log, Lost: s.Lost})
+	c.mu.Lock()
+	c.clients[s.ID] = p
+	c.mu.Unlock()
+	_, err = p.conn.Hello(ctx)
+	if err == nil {
+		err = p.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed})
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.end(ctx))
+	}
+	return p, nil
+}
+
+// dialer opens connections from the client's own address, and remembers them for
+// the day when they are to be cut off.
+func (p *inProcess) dialer(ip netip.Addr) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: ip.AsSlice()}}
+		c, err := d.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		t := &tracked{c, p}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.dead {
+			c.Close()
+			return nil, fmt.Errorf("%s was killed: %w", p.name, net.ErrClosed)
+		}
+		p.conns[t] = struct{}{}
+		return t, nil
+	}
+}
+
+// tracked is a connection that the client can be robbed of.
+type tracked struct {
+	net.Conn
+	of *inProcess
+}
+
+func (t *tracked) Close() error {
+	t.of.mu.Lock()
+	delete(t.of.conns, t)
+	t.of.mu.Unlock()
+	return t.Conn.Close()
+}
+
+// Conn is the protocol.
+func (p *inProcess) Conn() *guest.Conn { return p.conn }
+
+// Pause holds the client's protocol and links.
+func (p *inProcess) Pause(context.Context) error {
+	p.gate.Hold()
+	p.cluster.mesh.Freeze(p.name)
+	return nil
+}
+
+// Resume lets them go on.
+func (p *inProcess) Resume(context.Context) error {
+	p.cluster.mesh.Thaw(p.name)
+	p.gate.Release()
+	return nil
+}
+
+// Kill cuts the client off before it can say a word, then ends its goroutines.
+func (p *inProcess) Kill(context.Context) error {
+	p.mu.Lock()
+	p.dead = true
+	for c := range p.conns {
+		delete(p.conns, c)
+		c.(*tracked).Conn.Close()
+	}
+	p.mu.Unlock()
+	return p.finish()
+}
+
+// Close ends the client in good order.
+func (p *inProcess) Close(ctx context.Context) error {
+	err := p.conn.Close(ctx)
+	return errors.Join(err, p.finish())
+}
+
+func (p *inProcess) end(ctx context.Context) error {
+	p.gate.Release()
+	return p.Kill(ctx)
+}
+
+func (p *inProcess) finish() error {
+	var err error
+	p.once.Do(func() {
+		p.cancel()
+		err = p.stop()
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("end %s: %w", p.name, err)
+	}
+	return nil
+}

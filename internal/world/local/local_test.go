@@ -1,0 +1,199 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// guestEnv makes this test program serve as a guest instead.
+const guestEnv = "LOCKBENCH_TEST_GUEST"
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(guestEnv) != "":
+		if err := serveGuest(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case os.Getenv(harnessEnv) != "":
+		runDoomedHarness()
+	}
+	// The children inherit it; the program itself has looked already.
+	os.Setenv(guestEnv, "1")
+	os.Exit(m.Run())
+}
+
+func serveGuest() error {
+	hello := guest.Hello{Name: "plain", SourceAddress: os.Args[1] != "foreign"}
+	return guest.Main(context.Background(), hello, guest.Always(openPlain))
+}
+
+// plain is SET NX with a token on one server, and DEL: enough of a lock to see
+// whether a client reaches the servers.
+type plain struct{ client *redis.Client }
+
+func openPlain(_ context.Context, c locks.Client) (locks.Locker, error) {
+	redis.SetLogger(silent{})
+	const limit = 300 * time.Millisecond
+	if c.Store.Topology == locks.Sentinel {
+		var sentinels []string
+		for _, s := range c.Store.Sentinels {
+			sentinels = append(sentinels, s.Addr)
+		}
+		return plain{redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: c.Store.MasterName, SentinelAddrs: sentinels, Dialer: c.Store.Dial, MaxRetries: -1,
+			DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+		})}, nil
+	}
+	if len(c.Store.Nodes) == 0 {
+		return plain{}, nil
+	}
+	return plain{redis.NewClient(&redis.Options{
+		Addr: c.Store.Nodes[0].Addr, Dialer: c.Store.Dial, MaxRetries: -1,
+		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+	})}, nil
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func (p plain) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if p.client == nil {
+		return lease{p, r.Keys[0]}, nil
+	}
+	ok, err := p.client.SetNX(ctx, r.Keys[0], r.Owner, r.TTL).Result()
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, locks.ErrTaken
+	}
+	return lease{p, r.Keys[0]}, nil
+}
+
+func (p plain) Close() error {
+	if p.client == nil {
+		return nil
+	}
+	return p.client.Close()
+}
+
+type lease struct {
+	p   plain
+	key string
+}
+
+func (l lease) Release(ctx context.Context) error {
+	if l.p.client == nil {
+		return nil
+	}
+	return l.p.client.Del(ctx, l.key).Err()
+}
+
+// newWorld is the local world, or the end of the test where there is none.
+func newWorld(t *testing.T) *World {
+	t.Helper()
+	w := New(Options{Self: []string{os.Args[0]}})
+	if err := w.Ready(t.Context()); err != nil {
+		// A skip is a failure where the caller has said so.
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	return w
+}
+
+// run starts a cluster for a test. The body reports by t.Error and by what it returns.
+func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) error) {
+	t.Helper()
+	w := newWorld(t)
+	if s.LogDir == "" {
+		s.LogDir = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	var dir string
+	var pids []int
+	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
+		c := wc.(*cluster)
+		dir = c.dir
+		err := body(ctx, c)
+		for _, n := range c.nodes {
+			pids = append(pids, n.process.pid)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, pid := range pids {
+		if left := members(pid); len(left) > 0 {
+			t.Errorf("processes are left: %v", left)
+		}
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the cluster's directory is left: %v", err)
+	}
+}
+
+func open(ctx context.Context, t *testing.T, c *cluster, id int) world.Client {
+	t.Helper()
+	client, err := c.Open(ctx, world.ClientSpec{ID: id, Lock: "plain", Seed: 1, Log: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestTopologies(t *testing.T) {
+	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Independent} {
+		t.Run(string(topology), func(t *testing.T) {
+			began := time.Now()
+			run(t, world.Spec{Topology: topology, Clients: 2}, func(ctx context.Context, c *cluster) error {
+				t.Logf("started after %v", time.Since(began).Round(time.Millisecond))
+				if err := c.Healthy(ctx); err != nil {
+					return err
+				}
+				if topology != locks.None && topology != locks.Independent {
+					master, err := c.Master(ctx)
+					if master != "redis-1" || err != nil {
+						t.Errorf("master is %q, %v", master, err)
+					}
+				}
+				a := open(ctx, t, c, 1)
+				r := locks.Request{Keys: []string{"k"}, Owner: "a", TTL: time.Minute}
+				if _, err := a.Conn().Acquire(ctx, "1.1", r); err != nil {
+					return err
+				}
+				b := open(ctx, t, c, 2)
+				_, err := b.Conn().Acquire(ctx, "2.1", r)
+				if topology != locks.None && !errors.Is(err, locks.ErrTaken) {
+					t.Errorf("the second client should find it taken: %v", err)
+				}
+				if err := a.Conn().Release(ctx, "1.1"); err != nil {
+					return err
+				}
+				if n := c.Requests("client-1")["SET"]; topology != locks.None && n != 1 {
+					t.Errorf("client-1 sent %d SETs: %v", n, c.Requests("client-1"))
+				}
+				return errors.Join(a.Close(ctx), b.Kill(ctx), b.Close(ctx))
+			})
+		})
+	}
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// logFile takes what one process writes. It is bounded, since a server in trouble
+// can fill a disk, and it remembers the last lines for error messages.
+type logFile struct {
+	mu      sync.Mutex
+	file    *os.File // nil: remember only
+	written int
+	tail    []byte
+}
+
+const (
+	logMax  = 8 << 20
+	tailMax = 2 << 10
+)
+
+// openLog makes name.log in dir; with an empty dir nothing goes to disk.
+func openLog(dir, name string) (*logFile, error) {
+	if dir == "" {
+		return &logFile{}, nil
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", name, err)
+	}
+	return &logFile{file: f}, nil
+}
+
+// Write never fails: a full disk under the logs must not stop the servers.
+func (l *logFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail = append(l.tail, p...)
+	if extra := len(l.tail) - tailMax; extra > 0 {
+		l.tail = append(l.tail[:0], l.tail[extra:]...)
+	}
+	if l.file == nil || l.written > logMax {
+		return len(p), nil
+	}
+	l.written += len(p)
+	_, _ = l.file.Write(p)
+	if l.written > logMax {
+		fmt.Fprintf(l.file, "\n... the rest is left out: this log is longer than %d MiB\n", logMax>>20)
+	}
+	return len(p), nil
+}
+
+func (l *logFile) line(text string) { fmt.Fprintf(l, "lockbench: %s\n", text) }
+
+// last gives the last lines, indented, for an error message.
+func (l *logFile) last() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(l.tail)), "\n")
+	if n := len(lines) - 8; n > 0 {
+		lines = lines[n:]
+	}
+	if lines[0] == "" {
+		return "it wrote nothing"
+	}
+	return "it wrote last:\n\t" + strings.Join(lines, "\n\t")
+}
+
+func (l *logFile) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		l.file.Close()
+		l.file = nil
+	}
+}

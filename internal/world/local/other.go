@@ -1,0 +1,23 @@
+//go:build !linux
+
+package local
+
+import (
+	"context"
+	"errors"
+
+	"lockbench/internal/world"
+)
+
+var _ world.World = (*World)(nil)
+
+var errLinux = errors.New("the local world needs Linux, where every address of 127/8 can be used as it is; " +
+	"take --world docker instead")
+
+// Ready says why this world cannot be used here.
+func (w *World) Ready(context.Context) error { return errLinux }
+
+// Run fails as Ready does.
+func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Cluster) error) error {
+	return errLinux
+}

@@ -1,0 +1,183 @@
+//go:build linux
+
+package local
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+func TestSideBySide(t *testing.T) {
+	var meet sync.WaitGroup
+	meet.Add(2)
+	for range 2 {
+		t.Run("cluster", func(t *testing.T) {
+			t.Parallel()
+			run(t, world.Spec{Topology: locks.Independent}, func(ctx context.Context, c *cluster) error {
+				meet.Done()
+				meet.Wait() // both are up
+				a := open(ctx, t, c, 1)
+				// Granted in both, so they are two.
+				_, err := a.Conn().Acquire(ctx, "1.1", lease60)
+				return err
+			})
+		})
+	}
+}
+
+func TestServerThatDoesNotStart(t *testing.T) {
+	w := newWorld(t)
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	s := world.Spec{Topology: locks.Replicated, Settings: map[string]string{"no-such-setting": "1"}}
+	err := w.Run(t.Context(), s, func(context.Context, world.Cluster) error {
+		t.Error("there is no cluster")
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "no-such-setting") {
+		t.Errorf("the error should quote the server: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestDirectoryThatCannotBe(t *testing.T) {
+	w := newWorld(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context(), world.Spec{Topology: locks.Single, LogDir: file}, nil); err == nil {
+		t.Error("a file is no directory")
+	}
+	t.Setenv("TMPDIR", filepath.Join(file, "below"))
+	if err := w.Run(t.Context(), world.Spec{Topology: locks.Single}, nil); err == nil {
+		t.Error("there is no such directory")
+	}
+	if err := w.Run(t.Context(), world.Spec{Topology: "ring"}, nil); err == nil || !strings.Contains(err.Error(), "ring") {
+		t.Errorf("there is no such topology: %v", err)
+	}
+}
+
+// TestEnds: whatever body does, nothing is left, neither processes nor goroutines.
+func TestEnds(t *testing.T) {
+	w := newWorld(t)
+	defer goleak.VerifyNone(t)
+	broken := errors.New("broken")
+	for name, body := range map[string]func(context.CancelFunc) error{
+		"error":  func(context.CancelFunc) error { return broken },
+		"panic":  func(context.CancelFunc) error { panic(broken) },
+		"cancel": func(cancel context.CancelFunc) error { cancel(); return broken },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var pids []int
+			defer func() {
+				if p := recover(); (p != nil) != (name == "panic") {
+					t.Errorf("recovered %v", p)
+				}
+				for _, pid := range pids {
+					if left := members(pid); len(left) > 0 {
+						t.Errorf("left: %v", left)
+					}
+				}
+			}()
+			err := w.Run(ctx, world.Spec{Topology: locks.Sentinel, LogDir: t.TempDir()}, func(ctx context.Context, wc world.Cluster) error {
+				c := wc.(*cluster)
+				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
+				a := open(ctx, t, c, 1)
+				for _, err := range []error{c.Cut(ctx, links), c.Shape(ctx, links, time.Minute), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				pids = append(pids, a.(*child).process.pid)
+				for _, n := range c.nodes {
+					pids = append(pids, n.process.pid)
+				}
+				return body(cancel)
+			})
+			if !errors.Is(err, broken) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestKilledHarness: a harness that is killed takes its servers and clients along.
+func TestKilledHarness(t *testing.T) {
+	newWorld(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), harnessEnv+"=1", guestEnv+"=")
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	dir, up := "", false
+	for lines := bufio.NewScanner(out); !up && lines.Scan(); {
+		line := lines.Text()
+		switch pid, err := strconv.Atoi(line); {
+		case err == nil:
+			pids = append(pids, pid)
+		case line == "up":
+			up = true
+		default:
+			dir = line
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if dir != "" {
+		defer os.RemoveAll(dir) // all that may be left
+	}
+	if !up || len(pids) != 7 {
+		t.Fatalf("the harness did not come up: %v", pids)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err = poll(ctx, func() error {
+		for _, pid := range pids {
+			if state, _ := readStat(filepath.Join("/proc", strconv.Itoa(pid), "stat")); state != 0 && state != 'Z' {
+				return errors.New("a child lives on")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadyExplains(t *testing.T) {
+	for _, server := range []string{"/no/such/server", "/bin/true"} {
+		err := New(Options{Server: server}).Ready(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "--redis-server") {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+}

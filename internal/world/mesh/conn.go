@@ -1,0 +1,140 @@
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/rs/zerolog"
+)
+
+// quiet is the context toxiproxy takes its logger from.
+var quiet = zerolog.Nop().WithContext(context.Background())
+
+// conn is one relayed connection: two sockets and a flow in each direction.
+//
+//	near ──source──▶ up:   [delay] ▶ queue ▶ gate ──▶ far
+//	near ◀── gate ◀ queue ◀ [delay]  :down ◀──source── far
+//
+// The end of a stream travels like its bytes: behind them, delayed and held as
+// they are. So a node that dies while its link is cut is mourned after the join.
+type conn struct {
+	mesh     *Mesh
+	near     *net.TCPConn // accepted
+	from     netip.Addr   // the dialler's own IP
+	to       netip.AddrPort
+	service  string // through which the connection came, or empty
+	name     Link
+	up, down *flow
+	parser   *parser // counts requests; nil if nobody asks
+
+	killed chan struct{}
+
+	mu   sync.Mutex
+	dead bool
+	far  *net.TCPConn // nil until dialled
+}
+
+// serve lives as long as the connection.
+func (c *conn) serve() {
+	c.up.begin(c, c.near, c.parser)
+	connected := c.connect()
+	if connected {
+		c.down.begin(c, c.far, nil)
+		var wg sync.WaitGroup
+		wg.Go(func() { c.up.pump(c, c.far) })
+		c.down.pump(c, c.near)
+		wg.Wait()
+	}
+	c.kill()
+	c.up.queue.discard()
+	<-c.up.queue.ended
+	if connected {
+		<-c.down.queue.ended
+	}
+	c.mesh.mu.Lock()
+	delete(c.mesh.conns, c)
+	c.mesh.mu.Unlock()
+}
+
+// connect dials the node once its link lets it, and says whether it did. A
+// connection begun over a cut link and given up before the join never existed:
+// its SYN would not have arrived, so nothing of what it said may.
+func (c *conn) connect() bool {
+	for {
+		st := c.up.link.state.Load()
+		if !st.held() {
+			break
+		}
+		select {
+		case <-st.changed:
+		case <-c.up.queue.ended:
+			c.kill()
+			return false
+		case <-c.killed:
+			return false
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.mesh.options.DialLimit)
+	defer cancel()
+	go func() {
+		select {
+		case <-c.killed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: c.from.AsSlice()}}
+	far, err := dialer.DialContext(ctx, "tcp4", c.to.String())
+	if err != nil {
+		c.refuse(err)
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		far.Close()
+		return false
+	}
+	c.far = far.(*net.TCPConn)
+	return true
+}
+
+// refuse resets a connection whose node cannot be reached, once the news of it may
+// travel back.
+func (c *conn) refuse(err error) {
+	for {
+		st := c.down.link.state.Load()
+		if !st.held() && !st.dropping {
+			break
+		}
+		select {
+		case <-st.changed:
+		case <-c.up.queue.ended:
+			c.kill()
+			return
+		case <-c.killed:
+			return
+		}
+	}
+	c.mesh.options.Log(fmt.Sprintf("connect %s: %v", c.name, err))
+	_ = c.near.SetLinger(0)
+	c.kill()
+}
+
+// kill ends the connection now, both sockets and all that waits.
+func (c *conn) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return
+	}
+	c.dead = true
+	close(c.killed)
+	c.near.Close()
+	if c.far != nil {
+		c.far.Close()
+	}
+}

@@ -1,0 +1,102 @@
+package mesh
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// entry is one listener. Its source is empty if the remote IP is to tell.
+type entry struct {
+	listener *net.TCPListener
+	source   string
+	target   string // a node or a service
+}
+
+func (m *Mesh) listen(addr netip.AddrPort, source, target string) (netip.AddrPort, error) {
+	fail := func(err error) (netip.AddrPort, error) {
+		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", target, err)
+	}
+	l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(addr))
+	if err != nil {
+		return fail(err)
+	}
+	e := &entry{listener: l, source: source, target: target}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		l.Close()
+		return fail(errClosed)
+	}
+	m.entries[e] = struct{}{}
+	m.wg.Go(func() { m.accept(e) })
+	return netip.AddrPortFrom(addr.Addr(), uint16(l.Addr().(*net.TCPAddr).Port)), nil
+}
+
+func (m *Mesh) accept(e *entry) {
+	for {
+		near, err := e.listener.AcceptTCP()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			// Out of file descriptors, mostly: others will close theirs.
+			m.options.Log(fmt.Sprintf("accept for %s: %v", e.target, err))
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-m.done:
+				return
+			}
+		default:
+			m.admit(e, near)
+		}
+	}
+}
+
+// admit makes a connection of what was accepted, or turns it away.
+func (m *Mesh) admit(e *entry, near *net.TCPConn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		near.Close()
+		return
+	}
+	source, ok := m.source(e, near)
+	if !ok {
+		m.options.Log(fmt.Sprintf("turned away a connection from %s to %s: no client or node has this address. "+
+			"A client must bind its connections to the local address that it was given.", near.RemoteAddr(), e.target))
+		abort(near)
+		return
+	}
+	node, service, real := m.resolve(e.target)
+	c := &conn{
+		mesh:    m,
+		near:    near,
+		from:    m.ips[source],
+		to:      real,
+		service: service,
+		name:    Link{source, node},
+		killed:  make(chan struct{}),
+		up:      newFlow(m.link(Link{source, node})),
+		down:    newFlow(m.link(Link{node, source})),
+	}
+	if m.counted[source] {
+		counter, ok := m.counters[c.name]
+		if !ok {
+			counter = newCounter()
+			m.counters[c.name] = counter
+		}
+		c.parser = &parser{emit: counter.add}
+	}
+	m.conns[c] = struct{}{}
+	m.wg.Go(c.serve)
+}
+
+// abort closes a connection with a reset: its peer learns that it failed, and is
+// not told that it ended well.
+func abort(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	c.Close()
+}

@@ -1,0 +1,264 @@
+//go:build linux
+
+package mesh
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCutRequests(t *testing.T) {
+	l := newLab(t)
+	p, other := l.dial("c1", "n1"), l.dial("c2", "n1")
+	p.talks()
+	link := Link{"c1", "n1"}
+	l.must(l.mesh.Cut([]Link{link}))
+	var want []string
+	bytes := 0
+	for i := range 50 {
+		line := fmt.Sprint("held ", i)
+		p.say(line)
+		want = append(want, line)
+		bytes += len(line) + 1
+	}
+	l.atGate(link, bytes)
+	other.talks() // only c1 is concerned
+	if l.nodes["n1"].heard("held 0") {
+		t.Fatal("n1 heard through a cut link")
+	}
+	l.must(l.mesh.Join([]Link{link}))
+	for _, line := range want {
+		p.hears("re: " + line)
+	}
+}
+
+func TestCutReplies(t *testing.T) {
+	l := newLab(t)
+	p := l.dial("c1", "n1")
+	p.talks()
+	link := Link{"n1", "c1"}
+	l.must(l.mesh.Cut([]Link{link}))
+	p.say("done, and not told")
+	l.until("n1 to hear", func() bool { return l.nodes["n1"].heard("done, and not told") })
+	l.atGate(link, len("re: done, and not told\n"))
+	_ = p.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if line, err := p.r.ReadString('\n'); err == nil {
+		t.Fatalf("c1 heard %q through a cut link", line)
+	}
+	_ = p.SetReadDeadline(time.Now().Add(patience))
+	l.must(l.mesh.Join([]Link{link}))
+	p.hears("re: done, and not told")
+}
+
+// TestCutReachesBothDiallers: a link is cut on every connection between the two,
+// whoever made it.
+func TestCutReachesBothDiallers(t *testing.T) {
+	l := newLab(t)
+	byFrom, byTo := l.dial("n1", "n2"), l.dial("n2", "n1")
+	byFrom.talks()
+	byTo.talks()
+	l.must(l.mesh.Cut([]Link{{"n1", "n2"}}))
+	byFrom.say("request") // n1 -> n2, held
+	byTo.say("question")  // n2 -> n1, passes; its answer is held
+	l.until("n1 to hear the question", func() bool { return l.nodes["n1"].heard("question") })
+	l.atGate(Link{"n1", "n2"}, len("request\n")+len("re: question\n"))
+	if l.nodes["n2"].heard("request") {
+		t.Fatal("n2 heard through a cut link")
+	}
+	l.must(l.mesh.Join([]Link{{"n1", "n2"}}))
+	byFrom.hears("re: request")
+	byTo.hears("re: question")
+}
+
+func TestNewConnectionOverCutLink(t *testing.T) {
+	l := newLab(t)
+	link := Link{"c1", "n1"}
+	l.must(l.mesh.Cut([]Link{link}))
+	patient, hasty := l.dial("c1", "n1"), l.dial("c1", "n1")
+	patient.say("patient")
+	hasty.say("hasty")
+	l.atGate(link, len("patient\nhasty\n"))
+	hasty.Close()
+	l.until("the mesh to forget the hasty one", func() bool {
+		l.mesh.mu.Lock()
+		defer l.mesh.mu.Unlock()
+		return len(l.mesh.conns) == 1
+	})
+	if n := l.nodes["n1"].accepted(); n != 0 {
+		t.Fatalf("n1 has %d connections over a cut link", n)
+	}
+	l.must(l.mesh.Join([]Link{link}))
+	patient.hears("re: patient")
+	if l.nodes["n1"].heard("hasty") {
+		t.Error("a connection that was never made has delivered something")
+	}
+}
+
+func TestDelayConcernsOneSource(t *testing.T) {
+	l := newLab(t)
+	slow, fast := l.dial("c1", "n1"), l.dial("c2", "n1")
+	slow.talks()
+	link := []Link{{"c1", "n1"}}
+	l.must(l.mesh.Delay(link, time.Hour))
+	for i := range 50 {
+		slow.say(fmt.Sprint("slow ", i))
+	}
+	fast.talks()
+	later := l.dial("c1", "n1") // begun while the delay is on
+	later.say("later")
+	fast.talks()
+	if l.nodes["n1"].heard("slow 0") || l.nodes["n1"].heard("later") {
+		t.Fatal("an hour has not passed")
+	}
+	l.must(l.mesh.Undelay(link))
+	for i := range 50 {
+		slow.hears(fmt.Sprint("re: slow ", i))
+	}
+	later.hears("re: later")
+	l.must(l.mesh.Undelay(link)) // once more is no harm
+}
+
+func TestDelayIsAsLongAsItSays(t *testing.T) {
+	l := newLab(t)
+	p := l.dial("c1", "n1")
+	p.talks()
+	link := []Link{{"n1", "c1"}}
+	const delay = 30 * time.Millisecond
+	l.must(l.mesh.Delay(link, time.Hour))
+	l.must(l.mesh.Delay(link, delay)) // replaces
+	began := time.Now()
+	p.talks()
+	if took := time.Since(began); took < delay {
+		t.Errorf("the answer took %v, less than the delay", took)
+	}
+	if err := l.mesh.Delay(link, 0); err == nil {
+		t.Error("no delay is no delay")
+	}
+}
+
+// TestDelayAndCut: toxiproxy holds a lock of the link while it waits for writers,
+// so if the gate stood in its way, none of these calls would return.
+func TestDelayAndCut(t *testing.T) {
+	l := newLab(t)
+	p := l.dial("c1", "n1")
+	p.talks()
+	link := []Link{{"c1", "n1"}}
+	l.must(l.mesh.Cut(link))
+	p.say("one")
+	l.must(l.mesh.Delay(link, time.Hour))
+	p.say("two")
+	q := l.dial("c1", "n1")
+	q.say("three")
+	l.must(l.mesh.Undelay(link))
+	l.atGate(link[0], len("one\ntwo\nthree\n"))
+	if l.nodes["n1"].heard("one") || l.nodes["n1"].heard("three") {
+		t.Fatal("n1 heard through a cut link")
+	}
+	l.must(l.mesh.Join(link))
+	p.hears("re: one")
+	p.hears("re: two")
+	q.hears("re: three")
+}
+
+func TestDropReplies(t *testing.T) {
+	l := newLab(t)
+	p, idle := l.dial("c1", "n1"), l.dial("c1", "n1")
+	p.talks()
+	idle.talks()
+	link := Link{"n1", "c1"}
+	l.must(l.mesh.Drop([]Link{link}))
+	p.say("lost")
+	l.until("the reply to be lost", func() bool { return l.mesh.Lost(link) == int64(len("re: lost\n")) })
+	if !l.nodes["n1"].heard("lost") {
+		t.Error("n1 should have heard it")
+	}
+	l.must(l.mesh.Keep([]Link{link}))
+	_ = p.ends()
+	idle.talks() // it has lost nothing
+	l.dial("c1", "n1").talks()
+}
+
+// TestDropThenCut: the end of a connection that has lost something must not be
+// heard through a cut.
+func TestDropThenCut(t *testing.T) {
+	l := newLab(t)
+	p := l.dial("c1", "n1")
+	p.talks()
+	link := Link{"n1", "c1"}
+	l.must(l.mesh.Drop([]Link{link}))
+	p.say("lost")
+	l.until("the reply to be lost", func() bool { return l.mesh.Lost(link) > 0 })
+	l.must(l.mesh.Cut([]Link{link}))
+	l.must(l.mesh.Keep([]Link{link}))
+	_ = p.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if _, err := p.r.ReadByte(); err == nil || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("c1 heard through a cut link: %v", err)
+	}
+	_ = p.SetReadDeadline(time.Now().Add(patience))
+	l.must(l.mesh.Join([]Link{link}))
+	_ = p.ends()
+}
+
+func TestFreezeIsApartFromCut(t *testing.T) {
+	l := newLab(t)
+	p := l.dial("c1", "n1")
+	p.talks()
+	l.must(l.mesh.Cut([]Link{{"c1", "n1"}}))
+	l.mesh.Freeze("c1")
+	p.say("held twice")
+	l.must(l.mesh.Join([]Link{{"c1", "n1"}}))
+	l.atGate(Link{"c1", "n1"}, len("held twice\n"))
+	l.dial("c2", "n1").talks()
+	if l.nodes["n1"].heard("held twice") {
+		t.Fatal("a frozen end was heard")
+	}
+	l.mesh.Thaw("c1")
+	p.hears("re: held twice")
+}
+
+// TestBackPressure: what is held is bounded, and the sender is held up as a full
+// TCP window would.
+func TestBackPressure(t *testing.T) {
+	l := newLab(t)
+	p := l.dial("c1", "n1")
+	p.talks()
+	l.must(l.mesh.Cut([]Link{{"c1", "n1"}}))
+	line := strings.Repeat("x", 1<<16)
+	total := 0
+	_ = p.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+	for total <= 4*underWayMax {
+		n, err := p.Write([]byte(line))
+		total += n
+		if err != nil {
+			break
+		}
+	}
+	if total > 3*underWayMax {
+		t.Fatalf("%d bytes were taken over a cut link", total)
+	}
+}
+
+// TestCloseAtAnyMoment leaves connections in every state there is.
+func TestCloseAtAnyMoment(t *testing.T) {
+	l := newLab(t)
+	idle, held, delayed, lossy := l.dial("c1", "n1"), l.dial("c2", "n1"), l.dial("n1", "n2"), l.dial("c1", "n2")
+	for _, p := range []*peer{idle, held, delayed, lossy} {
+		p.talks()
+	}
+	l.must(l.mesh.Cut([]Link{{"c2", "n1"}}))
+	l.must(l.mesh.Delay([]Link{{"n1", "n2"}, {"c2", "n1"}}, time.Hour))
+	l.must(l.mesh.Drop([]Link{{"n2", "c1"}}))
+	held.say("held")
+	l.dial("c2", "n1").say("never made")
+	delayed.say("delayed")
+	lossy.say("lost")
+	l.until("a loss", func() bool { return l.mesh.Lost(Link{"n2", "c1"}) > 0 })
+	l.must(l.mesh.Close())
+	_ = idle.ends()
+	l.must(l.mesh.Close()) // again
+	if err := l.mesh.Cut(nil); err == nil {
+		t.Error("a closed mesh cuts nothing")
+	}
+}

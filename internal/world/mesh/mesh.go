@@ -1,0 +1,271 @@
+// Package mesh is the network between the clients and the servers of a world
+// that runs on one machine: a TCP relay which knows who is talking to whom, and
+// so can break one directed link without touching its neighbours.
+//
+// # How it knows who is talking
+//
+// On a Linux loopback interface every address of 127/8 is there for the taking,
+// so each server and each client gets one of its own. A server listens on its
+// real address but announces another, and on the announced one the mesh
+// listens. Whoever connects has bound its own address, so the remote IP of the
+// accepted connection names the source; the mesh dials the server's real address
+// from that same IP, and the server sees its true peer:
+//
+//	client-1 127.9.8.1 ──▶ 127.9.4.65 (announced) mesh ──▶ 127.9.4.1 (real) redis-1
+//	                                                        peer: 127.9.8.1
+//
+// A client that cannot bind a source address gets listeners of its own instead,
+// one for each server ([Mesh.AddEntry]): there the listener names the source. A
+// stranger, whose address nobody has registered, is turned away: to let it pass
+// would spare it every fault.
+//
+// # What it can do to a link
+//
+// A [Link] is directed. What is done to redis-1 -> client-1 concerns the bytes
+// that flow that way, on all connections between the two, whoever dialled.
+//
+//   - [Mesh.Cut] holds: bytes wait, in order, and so does the end of a
+//     connection; a new connection hangs. [Mesh.Join] lets everything go on.
+//   - [Mesh.Delay] lets every byte arrive later.
+//   - [Mesh.Drop] loses bytes; once [Mesh.Keep] ends it, each connection that has
+//     lost something is closed, since a stream with a hole is no stream.
+//
+// The limits: TCP only; a connection over a cut link is accepted and then hangs,
+// where a real black hole would answer nothing at all.
+package mesh
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+)
+
+// Link is a directed way between two ends, by their names.
+type Link struct{ From, To string }
+
+func (l Link) String() string { return l.From + " -> " + l.To }
+
+// Options are how a mesh behaves; the zero value is a good one.
+type Options struct {
+	// Log hears of strangers and of connections that could not be made.
+	Log func(line string)
+	// DialLimit bounds each connection attempt to a node: 5 s if zero.
+	DialLimit time.Duration
+}
+
+// Node is a server that others reach through the mesh.
+type Node struct {
+	Name      string
+	Real      netip.AddrPort // where it listens; its IP is also the source of what it dials
+	Announced netip.AddrPort // where the mesh listens for it
+}
+
+// Mesh relays connections between named ends and breaks the links between them.
+type Mesh struct {
+	options   Options
+	toxiproxy *toxiproxy.ApiServer // holds the toxics' context only; it serves no HTTP
+
+	done chan struct{}
+	wg   sync.WaitGroup // accept loops and connections
+
+	mu       sync.Mutex
+	closed   bool
+	nodes    map[string]netip.AddrPort // real addresses
+	names    map[netip.Addr]string     // sources, by their IP
+	ips      map[string]netip.Addr     // sources, by their name
+	counted  map[string]bool           // sources that are clients
+	services map[string]string         // the node each service stands for now
+	entries  map[*entry]struct{}
+	conns    map[*conn]struct{}
+	links    map[Link]*link
+	counters map[Link]*counter
+}
+
+// errClosed says that the mesh is no more.
+var errClosed = errors.New("the mesh is closed")
+
+// New makes a mesh without nodes. It must be closed.
+func New(o Options) *Mesh {
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	if o.DialLimit == 0 {
+		o.DialLimit = 5 * time.Second
+	}
+	return &Mesh{
+		options:   o,
+		toxiproxy: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
+		done:      make(chan struct{}),
+		nodes:     map[string]netip.AddrPort{},
+		names:     map[netip.Addr]string{},
+		ips:       map[string]netip.Addr{},
+		counted:   map[string]bool{},
+		services:  map[string]string{},
+		entries:   map[*entry]struct{}{},
+		conns:     map[*conn]struct{}{},
+		links:     map[Link]*link{},
+		counters:  map[Link]*counter{},
+	}
+}
+
+// AddNode listens on the node's announced address, from where it relays to the
+// real one, and knows the real IP as the node's own from now on.
+func (m *Mesh) AddNode(n Node) error {
+	if err := m.addSource(n.Name, n.Real.Addr(), false); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.nodes[n.Name] = n.Real
+	m.mu.Unlock()
+	_, err := m.listen(n.Announced, "", n.Name)
+	return err
+}
+
+// AddClient registers the IP that a client binds its connections to. What a
+// client sends is counted ([Mesh.Requests]).
+func (m *Mesh) AddClient(name string, ip netip.Addr) error {
+	return m.addSource(name, ip, true)
+}
+
+// IP is the address that a client or node dials from.
+func (m *Mesh) IP(name string) (netip.Addr, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ip, ok := m.ips[name]
+	return ip, ok
+}
+
+func (m *Mesh) addSource(name string, ip netip.Addr, counted bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if other, ok := m.names[ip]; ok {
+		return fmt.Errorf("add %s to the mesh: its address %s is that of %s", name, ip, other)
+	}
+	if _, ok := m.ips[name]; ok {
+		return fmt.Errorf("add %s to the mesh: it is there already", name)
+	}
+	m.names[ip], m.ips[name], m.counted[name] = name, ip, counted
+	return nil
+}
+
+// AddEntry listens for one source that cannot bind its own IP: every connection
+// to the returned address is from source, to target (a node or a service).
+// Port 0 takes a free one.
+func (m *Mesh) AddEntry(source, target string, addr netip.AddrPort) (netip.AddrPort, error) {
+	return m.listen(addr, source, target)
+}
+
+// CloseEntries stops listening for a source that is gone; its connections live on.
+func (m *Mesh) CloseEntries(source string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for e := range m.entries {
+		if e.source == source {
+			delete(m.entries, e)
+			e.listener.Close()
+		}
+	}
+}
+
+// AddService listens on an address that stands for a role, not for one machine:
+// the target can be moved.
+func (m *Mesh) AddService(name string, addr netip.AddrPort, target string) error {
+	m.mu.Lock()
+	m.services[name] = target
+	m.mu.Unlock()
+	_, err := m.listen(addr, "", name)
+	return err
+}
+
+// Move lets a service stand for another node. The connections made through it
+// are closed, as a moved address closes them.
+func (m *Mesh) Move(service, target string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.services[service]; !ok {
+		return fmt.Errorf("move %s: there is no such service", service)
+	}
+	if _, ok := m.nodes[target]; !ok {
+		return fmt.Errorf("move %s to %s: there is no such node", service, target)
+	}
+	if m.services[service] == target {
+		return nil
+	}
+	m.services[service] = target
+	for c := range m.conns {
+		if c.service == service {
+			c.kill()
+		}
+	}
+	return nil
+}
+
+// Close ends every connection and returns when nothing of the mesh is left.
+func (m *Mesh) Close() error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.closed = true
+	close(m.done)
+	for e := range m.entries {
+		e.listener.Close()
+	}
+	for c := range m.conns {
+		c.kill()
+	}
+	links := make([]*link, 0, len(m.links))
+	for _, l := range m.links {
+		links = append(links, l)
+	}
+	m.mu.Unlock()
+
+	// A delayed link sleeps on what it holds; without this, Close would last as
+	// long as the longest delay.
+	var errs []error
+	for _, l := range links {
+		errs = append(errs, l.undelay())
+	}
+	m.wg.Wait()
+	return errors.Join(errs...)
+}
+
+// link returns the state of a directed pair. m.mu must be held.
+func (m *Mesh) link(at Link) *link {
+	l, ok := m.links[at]
+	if !ok {
+		l = newLink(m.toxiproxy, at)
+		m.links[at] = l
+	}
+	return l
+}
+
+// realAddr is where a node listens, and the node's name if target is a service.
+// m.mu must be held.
+func (m *Mesh) resolve(target string) (node, service string, addr netip.AddrPort) {
+	node = target
+	if at, ok := m.services[target]; ok {
+		node, service = at, target
+	}
+	return node, service, m.nodes[node]
+}
+
+// source names who dialled. m.mu must be held.
+func (m *Mesh) source(e *entry, near *net.TCPConn) (string, bool) {
+	if e.source != "" {
+		return e.source, true
+	}
+	at, err := netip.ParseAddrPort(near.RemoteAddr().String())
+	if err != nil {
+		return "", false
+	}
+	name, ok := m.names[at.Addr().Unmap()]
+	return name, ok
+}

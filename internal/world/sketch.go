@@ -1,0 +1,80 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockbench/locks"
+)
+
+// errSketch is what a cluster answers that was never started.
+var errSketch = errors.New("this cluster is a sketch and runs nothing")
+
+// Sketch is a cluster that has nodes and abilities and runs nothing. Plans ask it
+// what a fault could concern.
+type Sketch struct {
+	Form  locks.Topology
+	Names []Node
+}
+
+// NewSketch is the usual cluster of a topology: redis-1 is the first master.
+func NewSketch(s Spec) Sketch {
+	return Sketch{s.Topology, UsualNodes(s)}
+}
+
+// UsualNodes are the nodes of a topology by the names that every world gives them.
+func UsualNodes(s Spec) []Node {
+	data, watchmen := 0, 0
+	switch s.Topology {
+	case locks.Single:
+		data = 1
+	case locks.Replicated:
+		data = 3
+	case locks.Sentinel:
+		data, watchmen = 3, 3
+	case locks.Independent:
+		data = s.Masters
+		if data == 0 {
+			data = 5
+		}
+	}
+	var nodes []Node
+	for i := range data {
+		nodes = append(nodes, Node{fmt.Sprintf("redis-%d", i+1), Data})
+	}
+	for i := range watchmen {
+		nodes = append(nodes, Node{fmt.Sprintf("sentinel-%d", i+1), Watchman})
+	}
+	return nodes
+}
+
+// The abilities of a sketch: all of them, and none works.
+var (
+	_ Cluster      = Sketch{}
+	_ NodeKiller   = Sketch{}
+	_ NodePauser   = Sketch{}
+	_ LinkCutter   = Sketch{}
+	_ LinkShaper   = Sketch{}
+	_ ReplyDropper = Sketch{}
+	_ Promoter     = Sketch{}
+)
+
+func (s Sketch) Nodes() []Node                                      { return s.Names }
+func (s Sketch) Topology() locks.Topology                           { return s.Form }
+func (s Sketch) Master(context.Context) (string, error)             { return "", errSketch }
+func (s Sketch) Masters(context.Context) []string                   { return nil }
+func (s Sketch) Healthy(context.Context) error                      { return errSketch }
+func (s Sketch) Open(context.Context, ClientSpec) (Client, error)   { return nil, errSketch }
+func (s Sketch) Kill(context.Context, string) error                 { return errSketch }
+func (s Sketch) Start(context.Context, string, bool) error          { return errSketch }
+func (s Sketch) PauseNode(context.Context, string) error            { return errSketch }
+func (s Sketch) ResumeNode(context.Context, string) error           { return errSketch }
+func (s Sketch) Cut(context.Context, []Link) error                  { return errSketch }
+func (s Sketch) Join(context.Context, []Link) error                 { return errSketch }
+func (s Sketch) Shape(context.Context, []Link, time.Duration) error { return errSketch }
+func (s Sketch) Unshape(context.Context, []Link) error              { return errSketch }
+func (s Sketch) DropReplies(context.Context, []Link) error          { return errSketch }
+func (s Sketch) KeepReplies(context.Context, []Link) error          { return errSketch }
+func (s Sketch) Promote(context.Context, string) (string, error)    { return "", errSketch }

@@ -1,0 +1,190 @@
+// Package world is the seam between lockbench and the places in which locks can
+// be tried: containers, child processes of this machine, a simulation.
+//
+// A [World] runs a body with a [Cluster]: a lock service of one topology and the
+// means to open clients on it. What else a cluster can do to its nodes and links
+// it says by implementing the optional interfaces below ([NodeKiller],
+// [LinkCutter], ...), which faults find by type assertion.
+package world
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/locks"
+)
+
+// World is a place in which a lock can be tried.
+type World interface {
+	Name() string
+	// Ready says why the world cannot be used on this machine, and what would help.
+	Ready(ctx context.Context) error
+	// About is the few words that the screen shows beside the name, such as the
+	// version of the server; only after Ready has said nil.
+	About() string
+	// Sketch is what Run would start, not started: the nodes and what could be done
+	// to them, for plans that are drawn before anything runs.
+	Sketch(s Spec) Cluster
+	// Run starts a cluster, calls body with it, and tears everything down, also
+	// when body fails, panics or is cancelled. A virtual-time world encloses body.
+	Run(ctx context.Context, s Spec, body func(context.Context, Cluster) error) error
+}
+
+// Host is a world that can start a guest of somebody's own by itself, to ask it who
+// it is before anything is started for it.
+type Host interface {
+	Meet(ctx context.Context, c ClientSpec) (guest.Hello, error)
+}
+
+// Spec is the cluster that a run asks for.
+type Spec struct {
+	Topology locks.Topology
+	Masters  int               // of the topology independent; 0 means 5
+	Settings map[string]string // server settings, as in redis.conf
+	Clients  int               // how many clients may be open at once
+	LogDir   string            // logs of servers and guests go here
+}
+
+// Cluster is a running lock service.
+type Cluster interface {
+	// Nodes are all servers, sentinels included; empty for locks without servers.
+	Nodes() []Node
+	// Topology is what the nodes form.
+	Topology() locks.Topology
+	// Master names the node that is the master now, as the service itself sees it.
+	// Independent masters have none.
+	Master(ctx context.Context) (string, error)
+	// Masters names every node that takes itself for a master, asked directly.
+	// A node that does not answer is left out.
+	Masters(ctx context.Context) []string
+	// Healthy returns nil once every node answers, one master is agreed on and all
+	// replicas follow it; else what is missing. Asked directly, past all faults.
+	Healthy(ctx context.Context) error
+	// Open starts a client.
+	Open(ctx context.Context, c ClientSpec) (Client, error)
+}
+
+// Node is one server of a cluster.
+type Node struct {
+	Name string // "redis-1", "sentinel-2"
+	Kind Kind
+}
+
+// Kind is what a node is for.
+type Kind string
+
+// The kinds of nodes.
+const (
+	Data     Kind = "data"
+	Watchman Kind = "sentinel"
+)
+
+// ClientSpec is a client to be opened.
+type ClientSpec struct {
+	ID      int // never used twice in one cluster
+	Lock    string
+	Options map[string]string
+	Seed    uint64
+	// Exactly one of these says how the lock runs: Command is a guest of somebody's
+	// own; Opener runs inside this process; neither: `lockbench guest Lock`.
+	Command string
+	Opener  locks.Opener
+	// Log hears what the client's end has to say outside the protocol, and Lost the
+	// library's notices that a session's lock is lost. Either may be nil.
+	Log  func(line string)
+	Lost func(session string)
+}
+
+// Client is one lock client.
+type Client interface {
+	// Conn is the protocol: acquire, check, touch, renew, release.
+	Conn() *guest.Conn
+	// Pause stops the client, timers and all, and returns when it stands still.
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	// Kill ends the client at once, without a word to the lock service.
+	Kill(ctx context.Context) error
+	// Close ends it in good order; it may have been killed before.
+	Close(ctx context.Context) error
+}
+
+// ClientName is how links name a client.
+func ClientName(id int) string { return "client-" + strconv.Itoa(id) }
+
+// Link is a directed way between two ends: node names or ClientName(id).
+type Link struct{ From, To string }
+
+func (l Link) String() string { return l.From + " -> " + l.To }
+
+// ErrUnsupportedHere is a lock that a world cannot try without sparing it some
+// fault: its row says so, and no verdict is given.
+var ErrUnsupportedHere = errors.New("unsupported here")
+
+// NodeKiller is a cluster that can kill nodes.
+type NodeKiller interface {
+	// Kill ends a node at once and returns when it is gone.
+	Kill(ctx context.Context, node string) error
+	// Start brings a killed node back on its address, with or without the data it
+	// had on disk, and returns when it answers.
+	Start(ctx context.Context, node string, keepData bool) error
+}
+
+// NodePauser is a cluster that can stop and continue nodes.
+type NodePauser interface {
+	PauseNode(ctx context.Context, node string) error
+	ResumeNode(ctx context.Context, node string) error
+}
+
+// LinkCutter is a cluster that can cut directed links: what is sent is held until
+// the link is joined again, and new connections hang.
+type LinkCutter interface {
+	Cut(ctx context.Context, links []Link) error
+	Join(ctx context.Context, links []Link) error
+}
+
+// LinkShaper is a cluster that can slow directed links down.
+type LinkShaper interface {
+	// Shape delays what travels on the links; Unshape takes that away again.
+	Shape(ctx context.Context, links []Link, delay time.Duration) error
+	Unshape(ctx context.Context, links []Link) error
+}
+
+// ReplyDropper is a cluster that can lose what a node answers to a client: the
+// server does what it was asked, and the client never hears.
+type ReplyDropper interface {
+	// DropReplies loses everything that travels on the links until KeepReplies,
+	// which also ends the connections that lost something.
+	DropReplies(ctx context.Context, links []Link) error
+	KeepReplies(ctx context.Context, links []Link) error
+}
+
+// Promoter is a cluster whose master can be changed by hand.
+type Promoter interface {
+	// Promote makes a replica the master (node empty: one that the service picks)
+	// and returns when it is.
+	Promote(ctx context.Context, node string) (string, error)
+}
+
+// Prober asks a node for a sign of life on the path that one end uses.
+type Prober interface {
+	// Ping sends PING from one end to a node on the path that from's own connections
+	// take, and waits for the answer until ctx ends.
+	Ping(ctx context.Context, from, to string) error
+	// ReplicationOffsets tells how much each data node has written or applied, asked
+	// directly; nodes that do not answer are left out.
+	ReplicationOffsets(ctx context.Context) map[string]int64
+	// Nudge makes the master write something to its replication stream that touches
+	// no key.
+	Nudge(ctx context.Context, master string) error
+}
+
+// RequestCounter is a cluster that counts what clients send, in the network and so
+// past anything a client library may do by itself.
+type RequestCounter interface {
+	// Requests tells how many commands a client has sent to all nodes, by name in
+	// upper case. Handshakes (HELLO, CLIENT, PING, ...) are counted too.
+	Requests(client string) map[string]int
+}
