@@ -1,0 +1,64 @@
+package nemesis
+
+import "time"
+
+// Entry is one kind of fault that a scenario may name.
+type Entry struct {
+	Name    string // the key of a step
+	About   string
+	Link    bool     // its value is a link; else a role
+	Options []string // its own keys
+	// RoleOptions are those of them whose value is a role.
+	RoleOptions []string
+	New         func(Step) (Fault, error)
+	// Try is what `lockbench try` does where it is told nothing else.
+	Try Step
+}
+
+// All are the faults that there are.
+func All() []Entry {
+	second := &Range{time.Second, time.Second}
+	return []Entry{
+		{
+			Name: "kill", About: "end nodes at once, restart them when it heals (data: kept or lost); or kill a client",
+			Options: []string{"data", "early"}, New: newKill,
+			Try: Step{Target: "master", For: second},
+		},
+		{
+			Name: "pause", About: "stop clients or nodes, timers and all (SIGSTOP)", New: newPause,
+			Try: Step{Target: "holder", When: Acquired, For: second},
+		},
+		{
+			Name: "isolate", About: "cut a node off, with: those on its side; way: both, in or out",
+			Options: []string{"with", "way"}, RoleOptions: []string{"with"}, New: newIsolate,
+			Try: Step{Target: "master", For: second},
+		},
+		{
+			Name: "cut", About: "hold all that travels on links, one way (->) or both (<->)", Link: true, New: newCut,
+			Try: Step{Target: "clients -> master", For: second},
+		},
+		{
+			Name: "lag", About: "delay all that travels on links, by: a duration", Link: true,
+			Options: []string{"by"}, New: newLag,
+			Try: Step{Target: "master -> clients", For: second, Options: map[string]string{"by": "500ms"}},
+		},
+		{
+			Name: "drop-replies", About: "lose what nodes answer: done, and never heard of", Link: true, New: newDropReplies,
+			Try: Step{Target: "master -> clients", For: second},
+		},
+		{
+			Name: "promote", About: "make a replica the master by hand", New: newPromote,
+			Try: Step{Target: "a replica"},
+		},
+	}
+}
+
+// Find is the entry called name.
+func Find(name string) (Entry, bool) {
+	for _, e := range All() {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}

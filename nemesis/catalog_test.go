@@ -1,0 +1,120 @@
+package nemesis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// What the catalog says of each fault is true of it: `lockbench try` and the reader
+// of scenarios go by it.
+func TestCatalog(t *testing.T) {
+	var names []string
+	for _, e := range All() {
+		if slices.Contains(names, e.Name) {
+			t.Errorf("two faults are called %q", e.Name)
+		}
+		names = append(names, e.Name)
+		if e.About == "" {
+			t.Errorf("%s says nothing about itself", e.Name)
+		}
+		if got := strings.Contains(e.Try.Target, "->"); got != e.Link {
+			t.Errorf("%s: a link is %v, and what is tried has the target %q", e.Name, e.Link, e.Try.Target)
+		}
+		for key := range e.Try.Options {
+			if !slices.Contains(e.Options, key) {
+				t.Errorf("%s: what is tried has the option %q, which is not listed", e.Name, key)
+			}
+		}
+		step := e.Try
+		step.Fault = e.Name
+		if err := make1(t, step).Available(newFake(locks.Sentinel, 0)); err != nil {
+			t.Errorf("%s: what is tried is not available: %v", e.Name, err)
+		}
+	}
+	if _, ok := Find("meteor"); ok {
+		t.Error("there is a fault that nobody has written")
+	}
+}
+
+// A world without an ability says so; one that has it is asked for somebody in the role.
+func TestAvailability(t *testing.T) {
+	single, sentinel, none := newFake(locks.Single, 0), newFake(locks.Sentinel, 0), newFake(locks.None, 0)
+	tests := []struct {
+		fault, target string
+		options       map[string]string
+		cluster       world.Cluster
+		want          string // "": available
+	}{
+		{"kill", "master", nil, single, ""},
+		{"kill", "master", nil, bare{single}, "this world cannot kill nodes"},
+		{"kill", "holder", nil, bare{none}, ""},
+		{"kill", "replicas", nil, single, "no replicas"},
+		{"pause", "master", nil, bare{single}, "this world cannot stop nodes"},
+		{"pause", "holder", nil, bare{none}, ""},
+		{"isolate", "master", nil, single, ""},
+		{"isolate", "master", nil, bare{single}, "this world cannot cut links"},
+		{"isolate", "holder", nil, none, "no servers"},
+		{"isolate", "master", map[string]string{"with": "sentinels"}, single, "no sentinels"},
+		{"cut", "clients -> master", nil, single, ""},
+		{"cut", "clients -> master", nil, bare{single}, "this world cannot cut links"},
+		{"cut", "clients -> holder", nil, single, "clients do not talk to each other"},
+		{"cut", "master -> replicas", nil, single, "no replicas"},
+		{"cut", "clients -> master", nil, none, "no servers"},
+		{"lag", "master -> clients", map[string]string{"by": "1s"}, single, ""},
+		{"lag", "master -> clients", map[string]string{"by": "1s"}, bare{single}, "this world cannot slow links down"},
+		{"drop-replies", "master -> clients", nil, single, ""},
+		{"drop-replies", "master -> clients", nil, bare{single}, "this world cannot drop replies"},
+		{"promote", "a replica", nil, sentinel, ""},
+		{"promote", "a replica", nil, single, "no replicas"},
+		{"promote", "a replica", nil, bare{sentinel}, "this world cannot promote by hand"},
+		{"promote", "redis-9", nil, sentinel, "no node redis-9 here"},
+	}
+	for _, test := range tests {
+		fault := make1(t, Step{Fault: test.fault, Target: test.target, Options: test.options})
+		got := ""
+		if err := fault.Available(test.cluster); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s on %s: %q, want %q", fault, test.cluster.Topology(), got, test.want)
+		}
+	}
+}
+
+// What cannot be meant is refused when the scenario is read.
+func TestStepsThatMakeNoFault(t *testing.T) {
+	for _, test := range []struct {
+		step Step
+		want string
+	}{
+		{Step{Fault: "kill", Target: "master", Options: map[string]string{"data": "some"}}, `data: "some" is neither kept nor lost`},
+		{Step{Fault: "isolate", Target: "master", Options: map[string]string{"way": "up"}}, `way: "up" is none of both, in, out`},
+		{Step{Fault: "cut", Target: "master"}, `"master" is no link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
+		{Step{Fault: "drop-replies", Target: "master"}, `"master" is no link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
+		{Step{Fault: "lag", Target: "master -> clients"}, `by: "" is no duration above zero, such as 60s`},
+		{Step{Fault: "lag", Target: "master -> clients", Options: map[string]string{"by": "-1s"}}, `by: "-1s" is no duration above zero, such as 60s`},
+		{Step{Fault: "promote", Target: "holder"}, "holder is no server: promote a replica"},
+	} {
+		entry, _ := Find(test.step.Fault)
+		if _, err := entry.New(test.step); err == nil || err.Error() != test.want {
+			t.Errorf("%+v: %v, want %q", test.step, err, test.want)
+		}
+	}
+}
+
+func make1(t testing.TB, step Step) Fault {
+	t.Helper()
+	entry, ok := Find(step.Fault)
+	if !ok {
+		t.Fatalf("no fault is called %q", step.Fault)
+	}
+	fault, err := entry.New(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fault
+}

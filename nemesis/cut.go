@@ -1,0 +1,42 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+
+	"lockbench/internal/world"
+)
+
+// Cut holds everything that travels on directed links: one way, or both with <->.
+// New connections over them hang. What was held is delivered when it is undone.
+type Cut struct{ link linkTarget }
+
+var _ Fault = Cut{}
+
+func newCut(s Step) (Fault, error) {
+	link, err := parseLink(s.Target)
+	return Cut{link}, err
+}
+
+func (f Cut) String() string { return "cut " + f.link.String() }
+
+// Available asks for both ends and for the power to cut links.
+func (f Cut) Available(c world.Cluster) error {
+	if err := f.link.available(c); err != nil {
+		return err
+	}
+	if _, ok := c.(world.LinkCutter); !ok {
+		return errors.New("this world cannot cut links")
+	}
+	return nil
+}
+
+// Inject cuts, and sees that nothing comes back over any of the links.
+func (f Cut) Inject(ctx context.Context, s Scene) (Undo, error) {
+	links, err := f.link.resolve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	s.Begin(ends(links), f.link.String()+" cut")
+	return cutLinks(ctx, s, links)
+}

@@ -1,0 +1,54 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+
+	"lockbench/internal/world"
+)
+
+// DropReplies loses what nodes answer to clients: the server has done what it was
+// asked, and the client never hears of it.
+type DropReplies struct{ link linkTarget }
+
+var _ Fault = DropReplies{}
+
+func newDropReplies(s Step) (Fault, error) {
+	link, err := parseLink(s.Target)
+	return DropReplies{link}, err
+}
+
+func (f DropReplies) String() string { return "drop replies " + f.link.String() }
+
+// Available asks for both ends and for the power to drop what travels between them.
+func (f DropReplies) Available(c world.Cluster) error {
+	if err := f.link.available(c); err != nil {
+		return err
+	}
+	if _, ok := c.(world.ReplyDropper); !ok {
+		return errors.New("this world cannot drop replies")
+	}
+	return nil
+}
+
+// Inject sees that a PING over the link is not answered.
+func (f DropReplies) Inject(ctx context.Context, s Scene) (Undo, error) {
+	links, err := f.link.resolve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	dropper := s.Cluster.(world.ReplyDropper)
+	s.Begin(ends(links), f.link.String()+": replies lost")
+	grip := s.grips.take(losing, linkNames(links))
+	undo := func(ctx context.Context) error {
+		err := grip.free(func(last []string) error { return dropper.KeepReplies(ctx, linksNamed(links, last)) })
+		if err != nil {
+			return err
+		}
+		return s.answering(ctx, over(links), pingLimit)
+	}
+	if err := grip.strike(func() error { return dropper.DropReplies(ctx, links) }); err != nil {
+		return undo, err
+	}
+	return undo, s.silent(ctx, over(links), pingLimit)
+}

@@ -1,0 +1,316 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// fake is a cluster that only keeps account of what is done to it, and answers
+// PINGs accordingly. It minds its callers as a real one does: a server that runs
+// cannot be started, a dead one cannot be stopped or continued.
+type fake struct {
+	form    locks.Topology
+	nodes   []world.Node
+	latency time.Duration // of an undisturbed PING
+
+	mu       sync.Mutex
+	master   string
+	useless  map[string]bool  // operations that say ok and do nothing
+	failing  map[string]error // operations that do what they should, and then fail
+	dead     map[string]bool
+	stopped  map[string]bool
+	cut      map[world.Link]bool
+	losing   map[world.Link]bool
+	delay    map[world.Link]time.Duration
+	nudges   []time.Time
+	promoted string
+	calls    []string
+	probed   map[string]bool // the paths of all PINGs
+}
+
+var (
+	_ world.Cluster      = (*fake)(nil)
+	_ world.NodeKiller   = (*fake)(nil)
+	_ world.NodePauser   = (*fake)(nil)
+	_ world.LinkCutter   = (*fake)(nil)
+	_ world.LinkShaper   = (*fake)(nil)
+	_ world.ReplyDropper = (*fake)(nil)
+	_ world.Promoter     = (*fake)(nil)
+	_ world.Prober       = (*fake)(nil)
+)
+
+func newFake(form locks.Topology, masters int) *fake {
+	f := &fake{
+		form: form, nodes: world.UsualNodes(world.Spec{Topology: form, Masters: masters}),
+		useless: map[string]bool{}, failing: map[string]error{}, dead: map[string]bool{}, stopped: map[string]bool{},
+		cut: map[world.Link]bool{}, losing: map[world.Link]bool{}, delay: map[world.Link]time.Duration{}, probed: map[string]bool{},
+	}
+	if len(f.nodes) > 0 {
+		f.master = f.nodes[0].Name
+	}
+	return f
+}
+
+func (f *fake) Nodes() []world.Node           { return f.nodes }
+func (f *fake) Topology() locks.Topology      { return f.form }
+func (f *fake) Healthy(context.Context) error { return nil }
+
+func (f *fake) Open(context.Context, world.ClientSpec) (world.Client, error) {
+	return nil, errors.New("no clients here")
+}
+
+func (f *fake) Master(context.Context) (string, error) {
+	if f.form == locks.Independent {
+		return "", errors.New("independent masters have none")
+	}
+	return f.master, nil
+}
+
+func (f *fake) Masters(context.Context) []string {
+	if f.form == locks.Independent {
+		return dataNodes(f)
+	}
+	return []string{f.master}
+}
+
+// do is one operation of a fault, done or not as the test wants it.
+func (f *fake) do(op string, change func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, op)
+	if f.useless[op] {
+		return nil
+	}
+	return errors.Join(change(), f.failing[op])
+}
+
+func (f *fake) Kill(_ context.Context, node string) error {
+	return f.do("kill", func() error { f.dead[node] = true; delete(f.stopped, node); return nil })
+}
+
+func (f *fake) Start(_ context.Context, node string, keepData bool) error {
+	return f.do(fmt.Sprintf("start keepData=%v", keepData), func() error {
+		if !f.dead[node] {
+			return fmt.Errorf("start %s: it is running", node)
+		}
+		delete(f.dead, node)
+		return nil
+	})
+}
+
+func (f *fake) PauseNode(_ context.Context, node string) error {
+	return f.do("pause", func() error {
+		if f.dead[node] {
+			return fmt.Errorf("pause %s: it has ended", node)
+		}
+		f.stopped[node] = true
+		return nil
+	})
+}
+
+func (f *fake) ResumeNode(_ context.Context, node string) error {
+	return f.do("resume", func() error {
+		if f.dead[node] {
+			return fmt.Errorf("resume %s: it has ended", node)
+		}
+		delete(f.stopped, node)
+		return nil
+	})
+}
+
+func (f *fake) Cut(_ context.Context, links []world.Link) error {
+	return f.do("cut", func() error { return set(f.cut, links, true) })
+}
+
+func (f *fake) Join(_ context.Context, links []world.Link) error {
+	return f.do("join", func() error { return unset(f.cut, links) })
+}
+
+func (f *fake) DropReplies(_ context.Context, links []world.Link) error {
+	return f.do("drop", func() error { return set(f.losing, links, true) })
+}
+
+func (f *fake) KeepReplies(_ context.Context, links []world.Link) error {
+	return f.do("keep", func() error { return unset(f.losing, links) })
+}
+
+func (f *fake) Shape(_ context.Context, links []world.Link, by time.Duration) error {
+	return f.do("shape", func() error { return set(f.delay, links, by) })
+}
+
+func (f *fake) Unshape(_ context.Context, links []world.Link) error {
+	return f.do("unshape", func() error { return unset(f.delay, links) })
+}
+
+func (f *fake) Promote(_ context.Context, node string) (string, error) {
+	err := f.do("promote", func() error { f.promoted = node; return nil })
+	return node, err
+}
+
+func set[V any](m map[world.Link]V, links []world.Link, v V) error {
+	for _, l := range links {
+		m[l] = v
+	}
+	return nil
+}
+
+func unset[V any](m map[world.Link]V, links []world.Link) error {
+	for _, l := range links {
+		delete(m, l)
+	}
+	return nil
+}
+
+func (f *fake) Ping(ctx context.Context, from, to string) error {
+	there, back := world.Link{From: from, To: to}, world.Link{From: to, To: from}
+	f.mu.Lock()
+	f.probed[there.String()] = true
+	dead := f.dead[to]
+	mute := f.stopped[to] || f.cut[there] || f.cut[back] || f.losing[there] || f.losing[back]
+	takes := f.latency + f.delay[there] + f.delay[back]
+	f.mu.Unlock()
+	switch {
+	case dead:
+		return errors.New("connection refused")
+	case mute:
+		<-ctx.Done()
+		return ctx.Err()
+	case takes == 0:
+		// No timer for this: under the race detector, a timer channel that is due at
+		// once crashes the Go 1.26 runtime in virtual time.
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(takes):
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *fake) Nudge(context.Context, string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nudges = append(f.nudges, time.Now())
+	return nil
+}
+
+// ReplicationOffsets counts nudges; a replica has those that are old enough.
+func (f *fake) ReplicationOffsets(context.Context) map[string]int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	offsets := map[string]int64{}
+	for _, n := range f.nodes {
+		if n.Kind != world.Data || f.dead[n.Name] {
+			continue
+		}
+		arrived := len(f.nudges)
+		if n.Name != f.master {
+			sent := time.Now().Add(-f.delay[world.Link{From: f.master, To: n.Name}])
+			arrived = sort.Search(len(f.nudges), func(i int) bool { return f.nudges[i].After(sent) })
+		}
+		offsets[n.Name] = int64(arrived)
+	}
+	return offsets
+}
+
+// state is what is broken now, in words; empty: nothing is.
+func (f *fake) state() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []string
+	for _, n := range slices.Sorted(maps.Keys(f.dead)) {
+		all = append(all, n+" dead")
+	}
+	for _, n := range slices.Sorted(maps.Keys(f.stopped)) {
+		all = append(all, n+" stopped")
+	}
+	links := func(m map[world.Link]bool, how string) {
+		for l := range m {
+			all = append(all, l.String()+how)
+		}
+	}
+	links(f.cut, " cut")
+	links(f.losing, " losing")
+	for l, by := range f.delay {
+		all = append(all, fmt.Sprintf("%s late by %s", l, by))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// fakeCrew is a crew without clients behind its numbers.
+type fakeCrew struct {
+	clients []int
+	holders []Moment
+	waiters []int
+	err     error // of everything that is done
+
+	mu     sync.Mutex
+	paused map[int]bool
+	killed []int
+}
+
+var _ Crew = (*fakeCrew)(nil)
+
+func (c *fakeCrew) Clients() []int    { return c.clients }
+func (c *fakeCrew) Holders() []Moment { return c.holders }
+func (c *fakeCrew) Waiters() []int    { return c.waiters }
+
+func (c *fakeCrew) Pause(_ context.Context, id int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused == nil {
+		c.paused = map[int]bool{}
+	}
+	c.paused[id] = true
+	return c.err
+}
+
+func (c *fakeCrew) Resume(_ context.Context, id int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.paused, id)
+	return nil
+}
+
+func (c *fakeCrew) Kill(_ context.Context, id int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.killed = append(c.killed, id)
+	return c.err
+}
+
+func (c *fakeCrew) standing() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.paused))
+}
+
+// sceneOf is a scene on a cluster with four clients, of which client 2 holds.
+func sceneOf(c world.Cluster, nodes ...string) Scene {
+	return Scene{
+		Cluster: c,
+		Crew: &fakeCrew{
+			clients: []int{0, 1, 2, 3}, waiters: []int{0, 3},
+			holders: []Moment{{Event: Acquired, Client: 2, Session: "2.7", Key: "a", Nodes: nodes}},
+		},
+		Rand:  rand.New(rand.NewPCG(1, 2)),
+		Begin: func([]string, string) {},
+		grips: new(grips),
+	}
+}
+
+// bare is a cluster with no abilities at all.
+type bare struct{ world.Cluster }

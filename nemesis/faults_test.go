@@ -1,0 +1,280 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// strikes are faults on servers and links, with the operations by which they are
+// done, what they break, and what they announce. The clients are 0 to 3, the
+// holder is 2.
+var strikes = []struct {
+	step    Step
+	form    locks.Topology
+	does    string
+	targets string
+	breaks  string
+}{
+	{
+		Step{Fault: "kill", Target: "master"}, locks.Sentinel, "kill", "redis-1",
+		"redis-1 dead",
+	},
+	{
+		Step{Fault: "kill", Target: "majority", Options: map[string]string{"data": "lost"}}, locks.Independent, "kill", "redis-1 redis-2 redis-3",
+		"redis-1 dead\nredis-2 dead\nredis-3 dead",
+	},
+	{
+		Step{Fault: "pause", Target: "master"}, locks.Sentinel, "pause", "redis-1",
+		"redis-1 stopped",
+	},
+	{
+		Step{Fault: "isolate", Target: "master", Options: map[string]string{"with": "clients"}}, locks.Replicated, "cut", "redis-1 client-0 client-1 client-2 client-3",
+		lines(both("redis-1", "redis-2", "redis-3"), both("client-0", "redis-2", "redis-3"), both("client-1", "redis-2", "redis-3"),
+			both("client-2", "redis-2", "redis-3"), both("client-3", "redis-2", "redis-3")),
+	},
+	{
+		Step{Fault: "isolate", Target: "redis-3", Options: map[string]string{"way": "in"}}, locks.Replicated, "cut", "redis-3",
+		lines("client-0 -> redis-3 cut", "client-1 -> redis-3 cut", "client-2 -> redis-3 cut", "client-3 -> redis-3 cut",
+			"redis-1 -> redis-3 cut", "redis-2 -> redis-3 cut"),
+	},
+	{
+		Step{Fault: "isolate", Target: "redis-3", Options: map[string]string{"way": "out"}}, locks.Replicated, "cut", "redis-3",
+		lines("redis-3 -> client-0 cut", "redis-3 -> client-1 cut", "redis-3 -> client-2 cut", "redis-3 -> client-3 cut",
+			"redis-3 -> redis-1 cut", "redis-3 -> redis-2 cut"),
+	},
+	{
+		Step{Fault: "cut", Target: "holder -> master"}, locks.Single, "cut", "client-2 redis-1",
+		"client-2 -> redis-1 cut",
+	},
+	{
+		Step{Fault: "cut", Target: "holder <-> master"}, locks.Single, "cut", "client-2 redis-1",
+		both("client-2", "redis-1"),
+	},
+	{
+		Step{Fault: "lag", Target: "master -> holder", Options: map[string]string{"by": "500ms"}}, locks.Single, "shape", "redis-1 client-2",
+		"redis-1 -> client-2 late by 500ms",
+	},
+	{
+		Step{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "60s"}}, locks.Replicated, "shape", "redis-1 redis-2 redis-3",
+		"redis-1 -> redis-2 late by 1m0s\nredis-1 -> redis-3 late by 1m0s",
+	},
+	{
+		Step{Fault: "drop-replies", Target: "master -> holder"}, locks.Single, "drop", "redis-1 client-2",
+		"redis-1 -> client-2 losing",
+	},
+}
+
+func both(one string, others ...string) string {
+	var all []string
+	for _, other := range others {
+		all = append(all, one+" -> "+other+" cut", other+" -> "+one+" cut")
+	}
+	return lines(all...)
+}
+
+func lines(parts ...string) string {
+	all := strings.Split(strings.Join(parts, "\n"), "\n")
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// struck is one fault on a fake cluster, about to strike.
+type struck struct {
+	cluster *fake
+	scene   Scene
+	fault   Fault
+	targets string
+}
+
+// forEachStrike runs a test of every fault, in virtual time.
+func forEachStrike(t *testing.T, test func(t *testing.T, s *struck, does, breaks string)) {
+	for _, c := range strikes {
+		t.Run(c.step.Fault+" "+c.step.Target+" "+c.step.Options["way"], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cluster := newFake(c.form, 5)
+				s := &struck{cluster: cluster, scene: sceneOf(cluster, "redis-1", "redis-2", "redis-3"), fault: make1(t, c.step)}
+				s.scene.Begin = func(targets []string, _ string) {
+					slices.SortFunc(targets, func(a, b string) int {
+						return strings.Index(c.targets, a) - strings.Index(c.targets, b)
+					})
+					s.targets = strings.Join(targets, " ")
+					if state := cluster.state(); state != "" {
+						t.Errorf("announced after it was done: %s", state)
+					}
+				}
+				test(t, s, c.does, c.breaks)
+				if err := s.fault.Available(cluster); err != nil {
+					t.Errorf("not available: %v", err)
+				}
+				if s.targets != c.targets {
+					t.Errorf("announced for %q, want %q", s.targets, c.targets)
+				}
+			})
+		})
+	}
+}
+
+func (s *struck) want(t *testing.T, when, state string) {
+	t.Helper()
+	if got := s.cluster.state(); got != state {
+		t.Errorf("%s:\n%s\nwant:\n%s", when, got, state)
+	}
+}
+
+// A fault does what it says, and undoing it twice is harmless.
+func TestFaultsBiteAndHeal(t *testing.T) {
+	forEachStrike(t, func(t *testing.T, s *struck, _, breaks string) {
+		undo, err := s.fault.Inject(t.Context(), s.scene)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.want(t, "in effect", breaks)
+		for _, when := range []string{"healed", "healed twice"} {
+			if err := undo(t.Context()); err != nil {
+				t.Fatalf("%s: %v", when, err)
+			}
+			s.want(t, when, "")
+		}
+	})
+}
+
+// A probe must see that a fault bites: what was called and did nothing is an
+// error, and so is what failed. Either way there is something to undo.
+func TestFaultsThatDoNotBite(t *testing.T) {
+	broke := errors.New("it broke")
+	for name, mischief := range map[string]func(*fake, string){
+		"does nothing":  func(c *fake, does string) { c.useless[does] = true },
+		"fails halfway": func(c *fake, does string) { c.failing[does] = broke },
+	} {
+		t.Run(name, func(t *testing.T) {
+			forEachStrike(t, func(t *testing.T, s *struck, does, _ string) {
+				mischief(s.cluster, does)
+				begin := time.Now()
+				undo, err := s.fault.Inject(t.Context(), s.scene)
+				switch {
+				case name == "fails halfway" && !errors.Is(err, broke):
+					t.Errorf("got %v, want %v", err, broke)
+				case name == "does nothing" && (err == nil || !strings.Contains(err.Error(), "not seen before the limit")):
+					t.Errorf("got %v, want that it was not seen", err)
+				case time.Since(begin) > 2*probeLimit:
+					t.Errorf("gave up after %s", time.Since(begin))
+				}
+				if undo == nil {
+					t.Fatal("nothing to undo")
+				}
+				// What did nothing has left nothing that could be taken back.
+				if err := undo(t.Context()); err != nil && does != "kill" {
+					t.Errorf("undo: %v", err)
+				}
+				s.want(t, "healed", "")
+			})
+		})
+	}
+}
+
+// A probe that the end of the run cuts short has seen nothing. Taking its failed
+// PING for the silence that it was looking for would make every interrupted fault
+// one that took effect.
+func TestFaultsCancelledInTheMiddle(t *testing.T) {
+	forEachStrike(t, func(t *testing.T, s *struck, does, breaks string) {
+		s.cluster.useless[does] = true
+		s.cluster.latency = 50 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
+		defer cancel()
+		undo, err := s.fault.Inject(ctx, s.scene)
+		if err == nil {
+			t.Error("it was cut short and says that it bites")
+		}
+		if undo == nil {
+			t.Fatal("nothing to undo")
+		}
+	})
+	forEachStrike(t, func(t *testing.T, s *struck, _, breaks string) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		undo, err := s.fault.Inject(ctx, s.scene)
+		if err == nil && s.fault.String() != "kill master" && !strings.HasPrefix(s.fault.String(), "kill majority") {
+			t.Error("it was cut short and says that it bites") // a dead server refuses at once
+		}
+		s.want(t, "cut short", breaks)
+		if err := undo(context.WithoutCancel(ctx)); err != nil {
+			t.Errorf("undo: %v", err)
+		}
+		s.want(t, "healed", "")
+	})
+}
+
+// A fault that is undone and not gone is an error: a real server or network may
+// take its time, so it is looked at again and again.
+func TestFaultsThatDoNotHeal(t *testing.T) {
+	mends := map[string]string{"kill": "start keepData=true", "pause": "resume", "cut": "join", "shape": "unshape", "drop": "keep"}
+	forEachStrike(t, func(t *testing.T, s *struck, does, _ string) {
+		undo, err := s.fault.Inject(t.Context(), s.scene)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.cluster.useless[mends[does]], s.cluster.useless["start keepData=false"] = true, true
+		if err := undo(t.Context()); err == nil || !strings.Contains(err.Error(), "not seen before the limit") {
+			t.Errorf("got %v, want that it was not seen", err)
+		}
+	})
+}
+
+// Whether a server comes back with its data is all that tells its restarts apart.
+func TestKillKeepsOrLosesData(t *testing.T) {
+	for data, want := range map[string]string{"": "start keepData=true", "kept": "start keepData=true", "lost": "start keepData=false"} {
+		c := newFake(locks.Single, 0)
+		undo, err := make1(t, Step{Fault: "kill", Target: "master", Options: map[string]string{"data": data}}).Inject(t.Context(), sceneOf(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := undo(t.Context()); err != nil || !slices.Equal(c.calls, []string{"kill", want}) {
+			t.Errorf("data %q: %v; calls %q, want kill, %s", data, err, c.calls, want)
+		}
+	}
+}
+
+// Sentinels choose whom they promote; elsewhere it is a replica of the step's.
+func TestPromote(t *testing.T) {
+	for _, test := range []struct {
+		form locks.Topology
+		want []string
+	}{{locks.Sentinel, []string{""}}, {locks.Replicated, []string{"redis-2", "redis-3"}}} {
+		c := newFake(test.form, 0)
+		undo, err := make1(t, Step{Fault: "promote", Target: "a replica"}).Inject(t.Context(), sceneOf(c))
+		if err != nil || !slices.Contains(test.want, c.promoted) {
+			t.Errorf("%s: %v; promoted %q, want one of %q", test.form, err, c.promoted, test.want)
+		}
+		if err := undo(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.failing["promote"] = errors.New("no good replica")
+		if _, err := make1(t, Step{Fault: "promote", Target: "a replica"}).Inject(t.Context(), sceneOf(c)); err == nil {
+			t.Errorf("%s: nobody was promoted, and the fault says that it bites", test.form)
+		}
+	}
+}
+
+// A cluster that cannot be probed is believed.
+func TestNoProber(t *testing.T) {
+	type killer struct {
+		world.Cluster
+		world.NodeKiller
+	}
+	c := newFake(locks.Single, 0)
+	undo, err := make1(t, Step{Fault: "kill", Target: "master"}).Inject(t.Context(), sceneOf(killer{c, c}))
+	if err != nil || c.state() != "redis-1 dead" {
+		t.Errorf("%v, %s", err, c.state())
+	}
+	if err := undo(t.Context()); err != nil || c.state() != "" {
+		t.Errorf("%v, %s", err, c.state())
+	}
+}

@@ -1,0 +1,103 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/internal/world"
+)
+
+// Isolate cuts a group off from everybody else: the target nodes, and with them
+// the clients that are on their side of the partition. One way, if asked: way: in
+// lets the group speak and not hear, way: out lets it hear and not speak.
+type Isolate struct {
+	Target string
+	With   string // a role of clients or nodes on the same side; empty: nobody
+	Way    string // both, in or out
+}
+
+var _ Fault = Isolate{}
+
+func newIsolate(s Step) (Fault, error) {
+	f := Isolate{Target: s.Target, With: s.Options["with"], Way: s.Options["way"]}
+	if f.Way == "" {
+		f.Way = "both"
+	}
+	if !slices.Contains([]string{"both", "in", "out"}, f.Way) {
+		return nil, fmt.Errorf("way: %q is none of both, in, out", f.Way)
+	}
+	return f, nil
+}
+
+func (f Isolate) String() string {
+	text := "isolate " + f.Target
+	if f.With != "" {
+		text += " with " + f.With
+	}
+	if f.Way != "both" {
+		text += ", " + f.Way + " only"
+	}
+	return text
+}
+
+// Available asks for both groups and for the power to cut links.
+func (f Isolate) Available(c world.Cluster) error {
+	if len(c.Nodes()) == 0 {
+		return errors.New("no servers")
+	}
+	if err := roleAvailable(f.Target, c); err != nil {
+		return err
+	}
+	if f.With != "" {
+		if err := roleAvailable(f.With, c); err != nil {
+			return err
+		}
+	}
+	if _, ok := c.(world.LinkCutter); !ok {
+		return errors.New("this world cannot cut links")
+	}
+	return nil
+}
+
+// Inject cuts every link between the two sides.
+func (f Isolate) Inject(ctx context.Context, s Scene) (Undo, error) {
+	inside, err := resolve(ctx, f.Target, s)
+	if err != nil {
+		return nil, err
+	}
+	if f.With != "" {
+		with, err := resolve(ctx, f.With, s)
+		if err != nil {
+			return nil, err
+		}
+		inside = append(slices.Clone(inside), with...)
+	}
+	var outside []string
+	for _, n := range s.Cluster.Nodes() {
+		outside = append(outside, n.Name)
+	}
+	for _, id := range s.Crew.Clients() {
+		outside = append(outside, world.ClientName(id))
+	}
+	outside = slices.DeleteFunc(outside, func(n string) bool { return slices.Contains(inside, n) })
+
+	var links []world.Link
+	if f.Way != "in" {
+		links = append(links, between(inside, outside)...)
+	}
+	if f.Way != "out" {
+		links = append(links, between(outside, inside)...)
+	}
+	// Clients do not talk to each other, so there is nothing to cut or to probe there.
+	links = slices.DeleteFunc(links, func(l world.Link) bool {
+		return strings.HasPrefix(l.From, "client-") && strings.HasPrefix(l.To, "client-")
+	})
+	if len(links) == 0 {
+		return nil, errors.New("nobody is left on the other side")
+	}
+	s.Begin(inside, strings.Join(inside, ", ")+" cut off from the rest")
+	return cutLinks(ctx, s, links)
+}

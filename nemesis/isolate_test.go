@@ -1,0 +1,37 @@
+package nemesis
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"lockbench/locks"
+)
+
+// A partition concerns each link between its sides, and only those: a probe looks
+// at each of them, from the side that can ask.
+func TestIsolateProbesEveryPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFake(locks.Sentinel, 0)
+		if _, err := make1(t, Step{Fault: "isolate", Target: "master", Options: map[string]string{"with": "holder"}}).Inject(t.Context(), sceneOf(c)); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, out := range []string{"redis-2", "redis-3", "sentinel-1", "sentinel-2", "sentinel-3"} {
+			want = append(want, "redis-1 -> "+out, out+" -> redis-1", "client-2 -> "+out)
+		}
+		want = append(want, "client-0 -> redis-1", "client-1 -> redis-1", "client-3 -> redis-1")
+		slices.Sort(want)
+		if got := slices.Sorted(maps.Keys(c.probed)); !slices.Equal(got, want) {
+			t.Errorf("probed %q, want %q", got, want)
+		}
+	})
+}
+
+func TestIsolateOfEverybody(t *testing.T) {
+	s := sceneOf(newFake(locks.Single, 0))
+	if _, err := make1(t, Step{Fault: "isolate", Target: "nodes", Options: map[string]string{"with": "clients"}}).Inject(t.Context(), s); err == nil {
+		t.Error("nobody is on the other side, and the fault says that it bites")
+	}
+}

@@ -1,0 +1,98 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lockbench/internal/world"
+)
+
+// Kill ends nodes at once and starts them again when it is undone, with or
+// without what they had on disk. A killed client is replaced by another one.
+type Kill struct {
+	Target   string
+	KeepData bool
+}
+
+var _ Fault = Kill{}
+
+func newKill(s Step) (Fault, error) {
+	f := Kill{Target: s.Target, KeepData: true}
+	switch s.Options["data"] {
+	case "", "kept":
+	case "lost":
+		f.KeepData = false
+	default:
+		return nil, fmt.Errorf("data: %q is neither kept nor lost", s.Options["data"])
+	}
+	return f, nil
+}
+
+func (f Kill) String() string {
+	if f.KeepData {
+		return "kill " + f.Target
+	}
+	return "kill " + f.Target + ", data lost"
+}
+
+// Available asks for the power to kill nodes, and for somebody in the role.
+func (f Kill) Available(c world.Cluster) error {
+	if err := roleAvailable(f.Target, c); err != nil {
+		return err
+	}
+	if _, ok := c.(world.NodeKiller); !ok && !ofClients(f.Target) {
+		return errors.New("this world cannot kill nodes")
+	}
+	return nil
+}
+
+// Inject kills, and sees from a client's side that nobody answers any more.
+func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
+	targets, err := resolve(ctx, f.Target, s)
+	if err != nil {
+		return nil, err
+	}
+	if ofClients(f.Target) {
+		s.Begin(targets, strings.Join(targets, ", ")+" is killed")
+		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, clientNumber(name)) })
+	}
+	s.Begin(targets, withRole(targets, f.Target)+" killed")
+	killer := s.Cluster.(world.NodeKiller)
+	grip := s.grips.take(killed, targets)
+	undo := func(ctx context.Context) error {
+		// Of two that killed a node, the last to be healed says whether its data is kept.
+		err := grip.free(func(last []string) error {
+			return each(last, func(node string) error { return killer.Start(ctx, node, f.KeepData) })
+		})
+		if err != nil {
+			return err
+		}
+		return s.answering(ctx, s.towards(targets), pingLimit)
+	}
+	err = grip.strike(func() error {
+		return each(targets, func(node string) error { return killer.Kill(ctx, node) })
+	})
+	if err != nil {
+		return undo, err
+	}
+	return undo, s.silent(ctx, s.towards(targets), pingLimit)
+}
+
+// withRole says "redis-1 (master)", or only the name where the scenario gave it.
+func withRole(names []string, role string) string {
+	list := strings.Join(names, ", ")
+	if len(names) == 1 && names[0] == role {
+		return list
+	}
+	return list + " (" + canonical(role) + ")"
+}
+
+// clientNumber is the number in a client's name.
+func clientNumber(name string) int {
+	var id int
+	// A name that is not a client's cannot get here: resolve made it.
+	_, _ = fmt.Sscanf(name, "client-%d", &id)
+	return id
+}

@@ -1,0 +1,126 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockbench/internal/world"
+)
+
+// lateEnough is how long something must be on its way for a long lag to count as
+// seen. Undisturbed links deliver in a fraction of a millisecond.
+const lateEnough = 100 * time.Millisecond
+
+// Lag delays everything that travels on directed links. Between a master and its
+// replicas it makes asynchronous replication late, which is all that a failover
+// needs to forget a lock.
+type Lag struct {
+	link linkTarget
+	By   time.Duration
+}
+
+var _ Fault = Lag{}
+
+func newLag(s Step) (Fault, error) {
+	link, err := parseLink(s.Target)
+	if err != nil {
+		return nil, err
+	}
+	by, err := time.ParseDuration(s.Options["by"])
+	if err != nil || by <= 0 {
+		return nil, fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])
+	}
+	return Lag{link, by}, nil
+}
+
+func (f Lag) String() string { return fmt.Sprintf("lag %s by %s", f.link, f.By) }
+
+// Available asks for both ends and for the power to slow links down.
+func (f Lag) Available(c world.Cluster) error {
+	if err := f.link.available(c); err != nil {
+		return err
+	}
+	if _, ok := c.(world.LinkShaper); !ok {
+		return errors.New("this world cannot slow links down")
+	}
+	return nil
+}
+
+// Inject slows the links down and sees that what travels on them is late.
+func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
+	links, err := f.link.resolve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	shaper := s.Cluster.(world.LinkShaper)
+	s.Begin(ends(links), fmt.Sprintf("%s late by %s", f.link, f.By))
+	grip := s.grips.take(lagging, linkNames(links))
+	undo := func(ctx context.Context) error {
+		// Of two lags on one link, the later one's delay stays until both are healed.
+		err := grip.free(func(last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) })
+		if err != nil {
+			return err
+		}
+		return s.answering(ctx, over(links), max(lateEnough, min(f.By/2, pingLimit)))
+	}
+	if err := grip.strike(func() error { return shaper.Shape(ctx, links, f.By) }); err != nil {
+		return undo, err
+	}
+	return undo, f.late(ctx, s, links)
+}
+
+// late sees that links are slow. Between data nodes that is the replication stream
+// itself, since a PING of the probe's own would show another connection; elsewhere
+// a PING takes the way that the link's users take.
+func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
+	prober, ok := s.Cluster.(world.Prober)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	wait := min(f.By/2, lateEnough)
+	data, masters := dataNodes(s.Cluster), s.Cluster.Masters(ctx)
+	var streams, others []world.Link
+	for _, l := range links {
+		if slices.Contains(masters, l.From) && slices.Contains(data, l.To) {
+			streams = append(streams, l)
+		} else {
+			others = append(others, l)
+		}
+	}
+	return errors.Join(
+		each(streams, func(l world.Link) error {
+			return until(ctx, "replication "+l.String()+" late", func(ctx context.Context) error {
+				return f.replicationLate(ctx, prober, l, wait)
+			})
+		}),
+		s.silent(ctx, over(others), wait),
+	)
+}
+
+// replicationLate lets the master write something and sees that the replica has
+// not got it after a while that is well below the lag.
+func (f Lag) replicationLate(ctx context.Context, p world.Prober, l world.Link, wait time.Duration) error {
+	if err := p.Nudge(ctx, l.From); err != nil {
+		return err
+	}
+	want, ok := p.ReplicationOffsets(ctx)[l.From]
+	if !ok {
+		return fmt.Errorf("%s does not answer", l.From)
+	}
+	for deadline := time.Now().Add(wait); time.Now().Before(deadline); {
+		if p.ReplicationOffsets(ctx)[l.To] >= want {
+			return fmt.Errorf("%s followed within %s", l.To, wait)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/internal/world"
+)
+
+// A linkTarget is what a scenario writes for links: "master -> replicas", or with
+// "<->" for both directions.
+type linkTarget struct {
+	from, to string
+	both     bool
+}
+
+// parseLink reads "A -> B" or "A <-> B".
+func parseLink(text string) (linkTarget, error) {
+	if from, to, ok := strings.Cut(text, "<->"); ok {
+		return linkTarget{canonical(from), canonical(to), true}, nil
+	}
+	from, to, ok := strings.Cut(text, "->")
+	if !ok {
+		return linkTarget{}, fmt.Errorf("%q is no link: write \"A -> B\" or \"A <-> B\" with roles, such as master -> replicas", text)
+	}
+	return linkTarget{canonical(from), canonical(to), false}, nil
+}
+
+func (l linkTarget) String() string {
+	if l.both {
+		return l.from + " <-> " + l.to
+	}
+	return l.from + " -> " + l.to
+}
+
+func (l linkTarget) available(c world.Cluster) error {
+	if len(c.Nodes()) == 0 {
+		return errors.New("no servers")
+	}
+	if ofClients(l.from) && ofClients(l.to) {
+		return errors.New("clients do not talk to each other")
+	}
+	return errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c))
+}
+
+func (l linkTarget) resolve(ctx context.Context, s Scene) ([]world.Link, error) {
+	from, err := resolve(ctx, l.from, s)
+	if err != nil {
+		return nil, err
+	}
+	to, err := resolve(ctx, l.to, s)
+	if err != nil {
+		return nil, err
+	}
+	links := between(from, to)
+	if l.both {
+		links = append(links, between(to, from)...)
+	}
+	if len(links) == 0 {
+		return nil, fmt.Errorf("no link %s at this moment", l)
+	}
+	return links, nil
+}
+
+// between are the directed links from each of one side to each of the other.
+func between(from, to []string) []world.Link {
+	var links []world.Link
+	for _, f := range from {
+		for _, t := range to {
+			if f != t {
+				links = append(links, world.Link{From: f, To: t})
+			}
+		}
+	}
+	return links
+}
+
+// ends are the names at the ends of links, each once.
+func ends(links []world.Link) []string {
+	var names []string
+	for _, l := range links {
+		for _, n := range []string{l.From, l.To} {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+// cutLinks holds links and sees that no PING comes back over them.
+func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
+	cutter := s.Cluster.(world.LinkCutter)
+	grip := s.grips.take(cut, linkNames(links))
+	undo := func(ctx context.Context) error {
+		err := grip.free(func(last []string) error { return cutter.Join(ctx, linksNamed(links, last)) })
+		if err != nil {
+			return err
+		}
+		return s.answering(ctx, over(links), pingLimit)
+	}
+	if err := grip.strike(func() error { return cutter.Cut(ctx, links) }); err != nil {
+		return undo, err
+	}
+	return undo, s.silent(ctx, over(links), pingLimit)
+}

@@ -1,0 +1,74 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"lockbench/internal/world"
+)
+
+// Pause stops clients or nodes, timers and all, and lets them go on when it is
+// undone: a long garbage collection, a live migration, a machine that swaps. A
+// stopped node keeps its sockets and answers late, so it is slow, not cut off.
+type Pause struct{ Target string }
+
+var _ Fault = Pause{}
+
+func newPause(s Step) (Fault, error) { return Pause{Target: s.Target}, nil }
+
+func (f Pause) String() string { return "pause " + f.Target }
+
+// Available asks for somebody in the role, and for nodes the power to stop them.
+func (f Pause) Available(c world.Cluster) error {
+	if err := roleAvailable(f.Target, c); err != nil {
+		return err
+	}
+	if _, ok := c.(world.NodePauser); !ok && !ofClients(f.Target) {
+		return errors.New("this world cannot stop nodes")
+	}
+	return nil
+}
+
+// Inject stops the targets; stopping returns when the kernel says that they stand.
+func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
+	targets, err := resolve(ctx, f.Target, s)
+	if err != nil {
+		return nil, err
+	}
+	s.Begin(targets, strings.Join(targets, ", ")+" stands still")
+	grip := s.grips.take(stopped, targets)
+	if ofClients(f.Target) {
+		undo := func(ctx context.Context) error {
+			return grip.free(func(last []string) error {
+				return each(last, func(name string) error { return s.Crew.Resume(ctx, clientNumber(name)) })
+			})
+		}
+		return undo, grip.strike(func() error {
+			return each(targets, func(name string) error { return s.Crew.Pause(ctx, clientNumber(name)) })
+		})
+	}
+	pauser := s.Cluster.(world.NodePauser)
+	undo := func(ctx context.Context) error {
+		err := grip.free(func(last []string) error {
+			return each(last, func(node string) error {
+				// One that was killed meanwhile does not stand still when it starts again.
+				if s.grips.has(node, killed) {
+					return nil
+				}
+				return pauser.ResumeNode(ctx, node)
+			})
+		})
+		if err != nil {
+			return err
+		}
+		return s.answering(ctx, s.towards(targets), pingLimit)
+	}
+	err = grip.strike(func() error {
+		return each(targets, func(node string) error { return pauser.PauseNode(ctx, node) })
+	})
+	if err != nil {
+		return undo, err
+	}
+	return undo, s.silent(ctx, s.towards(targets), pingLimit)
+}

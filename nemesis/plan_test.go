@@ -1,0 +1,184 @@
+package nemesis
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockbench/locks"
+)
+
+// madeUp are the steps of a scenario that has one of everything.
+func madeUp() []Step {
+	span := func(from, to time.Duration) *Range { return &Range{from, to} }
+	return []Step{
+		{Fault: "lag", Target: "master -> replicas", When: Idle, Options: map[string]string{"by": "60s"}},
+		{Fault: "kill", Target: "the master", When: Acquired, Hold: span(2*time.Second, 3*time.Second), For: span(5*time.Second, 10*time.Second), Options: map[string]string{"data": "lost"}},
+		{Fault: "isolate", Target: "minority", At: span(time.Second, 4*time.Second), For: span(time.Second, time.Second), Options: map[string]string{"with": "half the clients", "way": "out"}},
+		{Fault: "cut", Target: "clients<->sentinels", For: span(0, time.Second)},
+		{Fault: "drop-replies", Target: "master -> a waiter", When: Waiting},
+		{Fault: "pause", Target: "holder", When: Checked, For: span(100*time.Millisecond, 200*time.Millisecond)},
+		{Fault: "pause", Target: "holder", When: Checked, For: span(100*time.Millisecond, 200*time.Millisecond)},
+		{Fault: "promote", Target: "a replica", When: Released},
+	}
+}
+
+func text(p Plan) string {
+	var b strings.Builder
+	for _, step := range p {
+		fmt.Fprintf(&b, "%d  episode %d  %s", step.ID, step.Episode, step)
+		if step.NA != "" {
+			fmt.Fprintf(&b, "  n/a: %s", step.NA)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func drawn(t *testing.T, seed uint64, episodes int, steps []Step) Plan {
+	t.Helper()
+	plan, err := Draw(seed, episodes, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// The plan of one seed is the same for ever: a report's seed must mean something
+// to whoever runs it again.
+func TestPlanGolden(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("as written\n")
+	for i, p := range drawn(t, 7, 1, madeUp()) {
+		fmt.Fprintf(&b, "%d  %s\n", i+1, p.Step.Describe(p.Fault))
+	}
+	plan := drawn(t, 7, 2, madeUp())
+	for _, form := range []locks.Topology{locks.Sentinel, locks.Independent} {
+		fmt.Fprintf(&b, "\nseed 7, %s\n%s", form, text(plan.For(newFake(form, 5))))
+	}
+	const golden = "testdata/plan.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (-%s rewrites it):\n%s", golden, flag.Lookup("update").Name, diff)
+	}
+}
+
+func TestSeedsDecide(t *testing.T) {
+	one := text(drawn(t, 7, 3, madeUp()))
+	if again := text(drawn(t, 7, 3, madeUp())); again != one {
+		t.Errorf("seed 7 draws another plan the second time:\n%s", cmp.Diff(one, again))
+	}
+	if other := text(drawn(t, 8, 3, madeUp())); other == one {
+		t.Error("seeds 7 and 8 draw the same")
+	}
+	strikes := func(seed uint64) (all []uint64) {
+		for _, p := range drawn(t, seed, 3, madeUp()) {
+			all = append(all, p.seed)
+		}
+		return all
+	}
+	if !slices.Equal(strikes(7), strikes(7)) || slices.Equal(strikes(7), strikes(8)) {
+		t.Error("who is struck does not depend on the seed alone")
+	}
+	if all := strikes(7); len(slices.Compact(slices.Sorted(slices.Values(all)))) != len(all) {
+		t.Errorf("two steps or episodes draw whom they strike from one source: %v", all)
+	}
+}
+
+// Draws stay within what the scenario says, and reach both ends.
+func TestDrawsAreInRange(t *testing.T) {
+	steps := []Step{{Fault: "pause", Target: "holder", At: &Range{0, 3}, For: &Range{5, 5}}}
+	seen := map[time.Duration]bool{}
+	for seed := range uint64(200) {
+		p := drawn(t, seed, 1, steps)[0]
+		seen[*p.At] = true
+		if *p.For != 5 || p.Hold != nil {
+			t.Fatalf("for %d, hold %v; want 5 and none", *p.For, p.Hold)
+		}
+	}
+	for at := range time.Duration(4) {
+		if !seen[at] {
+			t.Errorf("%d was never drawn from 0..3", at)
+		}
+		delete(seen, at)
+	}
+	if len(seen) > 0 {
+		t.Errorf("drawn from 0..3: %v", seen)
+	}
+}
+
+// A step more, wherever it stands, and a key more of a step leave all the others
+// as they were: what a scenario shows with and without it can be compared.
+func TestNewStepsDoNotShiftDraws(t *testing.T) {
+	before := drawn(t, 7, 2, madeUp())
+	more := Step{Fault: "kill", Target: "a replica", At: &Range{0, time.Minute}, For: &Range{0, time.Minute}}
+	for at := range len(madeUp()) + 1 {
+		after := drawn(t, 7, 2, slices.Insert(madeUp(), at, more))
+		after = slices.DeleteFunc(after, func(p Planned) bool { return p.Step.Target == more.Target && p.Step.Fault == more.Fault })
+		for i, was := range before {
+			if now := after[i]; now.String() != was.String() || now.seed != was.seed {
+				t.Errorf("a step at %d: %s became %s", at+1, was, now)
+			}
+		}
+	}
+	steps := madeUp()
+	steps[3].At, steps[3].Hold = &Range{0, time.Minute}, &Range{0, time.Minute}
+	if was, now := before[3], drawn(t, 7, 2, steps)[3]; *was.For != *now.For {
+		t.Errorf("with two keys more, `for` became %s, and was %s", *now.For, *was.For)
+	}
+}
+
+func TestDrawRefuses(t *testing.T) {
+	for _, test := range []struct {
+		step Step
+		want string
+	}{
+		{Step{Fault: "meteor", Target: "master"}, `no fault is called "meteor"`},
+		{Step{Fault: "lag", Target: "master"}, `step 2, lag: "master" is no link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
+	} {
+		if _, err := Draw(1, 1, []Step{{Fault: "pause", Target: "holder"}, test.step}); err == nil || err.Error() != test.want {
+			t.Errorf("%v, want %s", err, test.want)
+		}
+	}
+}
+
+func TestPlanParts(t *testing.T) {
+	plan := drawn(t, 7, 3, madeUp())
+	if got := plan.Episode(2); len(got) != len(madeUp()) || got[0].ID != len(madeUp())+1 || got[0].Episode != 2 {
+		t.Errorf("the second episode: %s", text(got))
+	}
+	var longest time.Duration
+	for _, p := range plan {
+		if p.For != nil {
+			longest = max(longest, *p.For)
+		}
+	}
+	if plan.Longest() != longest || longest < 5*time.Second {
+		t.Errorf("the longest is %s, want %s", plan.Longest(), longest)
+	}
+	if spared := plan.Spared("--no-faults"); spared.Concerns() || !plan.Concerns() || spared[0].NA != "--no-faults" {
+		t.Errorf("spared: %s", text(spared))
+	}
+	none := plan.For(newFake(locks.None, 0))
+	concerned := slices.IndexFunc(none, func(p Planned) bool { return p.NA == "" })
+	if concerned < 0 || none[concerned].Step.Fault != "pause" || !none.Concerns() {
+		t.Errorf("without servers, clients can still be paused: %s", text(none))
+	}
+	if plan[0].NA != "" {
+		t.Error("asking what concerns one cluster has changed the plan of all")
+	}
+}

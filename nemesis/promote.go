@@ -1,0 +1,56 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// Promote makes a replica the master by hand, as an operator does who does not
+// wait: SENTINEL FAILOVER where there are sentinels, REPLICAOF NO ONE elsewhere.
+type Promote struct{ Target string }
+
+var _ Fault = Promote{}
+
+func newPromote(s Step) (Fault, error) {
+	if ofClients(s.Target) {
+		return nil, fmt.Errorf("%s is no server: promote a replica", s.Target)
+	}
+	return Promote{Target: s.Target}, nil
+}
+
+func (f Promote) String() string { return "promote " + f.Target }
+
+// Available asks for a replica and for the power to promote it.
+func (f Promote) Available(c world.Cluster) error {
+	if err := roleAvailable("a replica", c); err != nil {
+		return err
+	}
+	if err := roleAvailable(f.Target, c); err != nil {
+		return err
+	}
+	if _, ok := c.(world.Promoter); !ok {
+		return errors.New("this world cannot promote by hand")
+	}
+	return nil
+}
+
+// Inject returns when the service names the new master. It has no undo: the new
+// master stays.
+func (f Promote) Inject(ctx context.Context, s Scene) (Undo, error) {
+	node := ""
+	// Sentinels choose by themselves whom they promote.
+	if s.Cluster.Topology() != locks.Sentinel {
+		targets, err := resolve(ctx, f.Target, s)
+		if err != nil {
+			return nil, err
+		}
+		node = targets[0]
+	}
+	s.Begin(nil, "a replica is promoted by hand")
+	_, err := s.Cluster.(world.Promoter).Promote(ctx, node)
+	return Nothing, err
+}

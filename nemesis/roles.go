@@ -1,0 +1,218 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// Roles are the words by which a scenario names whom a fault strikes. They are
+// resolved when it strikes. Nodes and clients may also be named: redis-2, client-3.
+var Roles = []Role{
+	{"master", "the master; of independent masters one that granted"},
+	{"replicas", "all data nodes but the master"},
+	{"a replica", "one of the replicas"},
+	{"minority", "of independent masters (N-1)/2 that granted"},
+	{"majority", "of independent masters N/2+1 that granted; else the master"},
+	{"sentinels", "all sentinels"},
+	{"nodes", "all servers"},
+	{"holder", "the client that holds a lock: the one whose event started the step, else the one that has held longest"},
+	{"a waiter", "a client whose last try was refused"},
+	{"clients", "all clients"},
+	{"half the clients", "a drawn half of the clients, the holder among them"},
+}
+
+// Role is a word for a node, a client or several of them.
+type Role struct{ Name, About string }
+
+// clientRoles are the roles that name clients and not servers.
+var clientRoles = []string{"holder", "a waiter", "clients", "half the clients"}
+
+// ofClients says whether a target names clients.
+func ofClients(target string) bool {
+	target = canonical(target)
+	return slices.Contains(clientRoles, target) || strings.HasPrefix(target, "client-")
+}
+
+// canonical lets people write "the holder" for "holder".
+func canonical(role string) string { return strings.TrimPrefix(strings.TrimSpace(role), "the ") }
+
+// roleAvailable is nil, or the reason why nobody in the cluster can have the role.
+func roleAvailable(target string, c world.Cluster) error {
+	target = canonical(target)
+	if ofClients(target) {
+		return nil
+	}
+	if len(c.Nodes()) == 0 {
+		return errors.New("no servers")
+	}
+	replicates := c.Topology() == locks.Replicated || c.Topology() == locks.Sentinel || c.Topology() == locks.Cluster
+	switch target {
+	case "replicas", "a replica":
+		if !replicates {
+			return errors.New("no replicas")
+		}
+	case "sentinels":
+		if c.Topology() != locks.Sentinel {
+			return errors.New("no sentinels")
+		}
+	case "minority":
+		if c.Topology() != locks.Independent {
+			return errors.New("no majority to be had: one master decides")
+		}
+		if n := len(dataNodes(c)); n < 3 {
+			return fmt.Errorf("no minority: of %d masters none can be missing", n)
+		}
+	case "master", "majority", "nodes":
+	default:
+		if !slices.ContainsFunc(c.Nodes(), func(n world.Node) bool { return n.Name == target }) {
+			return fmt.Errorf("no node %s here", target)
+		}
+	}
+	return nil
+}
+
+// resolve turns a target into the names of nodes or clients as they are now, at
+// least one: a fault that strikes nobody would pass for one that was withstood.
+func resolve(ctx context.Context, target string, s Scene) ([]string, error) {
+	names, err := named(ctx, canonical(target), s)
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("nobody is %s at this moment", canonical(target))
+	}
+	return names, err
+}
+
+func named(ctx context.Context, target string, s Scene) ([]string, error) {
+	switch target {
+	case "master":
+		return master(ctx, s)
+	case "replicas", "a replica":
+		m, err := s.Cluster.Master(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("find the replicas: %w", err)
+		}
+		others := slices.DeleteFunc(dataNodes(s.Cluster), func(n string) bool { return n == m })
+		if target == "a replica" {
+			return pick(s, others, 1), nil
+		}
+		return others, nil
+	case "minority":
+		n := len(dataNodes(s.Cluster))
+		return pick(s, granting(s), (n-1)/2), nil
+	case "majority":
+		if s.Cluster.Topology() != locks.Independent {
+			return master(ctx, s)
+		}
+		return pick(s, granting(s), len(dataNodes(s.Cluster))/2+1), nil
+	case "sentinels":
+		return nodesOf(s.Cluster, world.Watchman), nil
+	case "nodes":
+		return append(dataNodes(s.Cluster), nodesOf(s.Cluster, world.Watchman)...), nil
+	case "holder", "a waiter", "clients", "half the clients":
+		ids, err := clients(target, s)
+		if err != nil {
+			return nil, err
+		}
+		names := make([]string, len(ids))
+		for i, id := range ids {
+			names[i] = world.ClientName(id)
+		}
+		return names, nil
+	}
+	return []string{target}, nil
+}
+
+func master(ctx context.Context, s Scene) ([]string, error) {
+	if s.Cluster.Topology() == locks.Independent {
+		return pick(s, granting(s), 1), nil
+	}
+	m, err := s.Cluster.Master(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the master: %w", err)
+	}
+	return []string{m}, nil
+}
+
+// holder is the tenure that a step is about: the one whose event started it, else
+// the oldest one under way. A client that waits holds nothing; there it is the one
+// that has what is waited for.
+func holder(s Scene) (Moment, bool) {
+	if s.Moment != nil && s.Moment.Event != Waiting {
+		return *s.Moment, true
+	}
+	holders := s.Crew.Holders()
+	if s.Moment != nil {
+		if i := slices.IndexFunc(holders, func(h Moment) bool { return h.Key == s.Moment.Key }); i >= 0 {
+			return holders[i], true
+		}
+	}
+	if len(holders) == 0 {
+		return Moment{}, false
+	}
+	return holders[0], true
+}
+
+// granting are the servers that granted the lock of the holder, followed by the
+// others, both in a drawn order: asked for more nodes than granted, a fault takes
+// what there is.
+func granting(s Scene) []string {
+	h, _ := holder(s)
+	granted := slices.Clone(h.Nodes)
+	rest := slices.DeleteFunc(dataNodes(s.Cluster), func(n string) bool { return slices.Contains(granted, n) })
+	s.Rand.Shuffle(len(granted), func(i, j int) { granted[i], granted[j] = granted[j], granted[i] })
+	s.Rand.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	return append(granted, rest...)
+}
+
+// pick takes the first n of names that granting has ordered, or a drawn one of equals.
+func pick(s Scene, names []string, n int) []string {
+	if n == 1 && len(names) > 1 && s.Cluster.Topology() != locks.Independent {
+		return []string{names[s.Rand.IntN(len(names))]}
+	}
+	return names[:min(n, len(names))]
+}
+
+func clients(target string, s Scene) ([]int, error) {
+	all := slices.Clone(s.Crew.Clients())
+	switch target {
+	case "holder":
+		if h, ok := holder(s); ok {
+			return []int{h.Client}, nil
+		}
+		return nil, errors.New("nobody holds a lock now")
+	case "a waiter":
+		if s.Moment != nil && s.Moment.Event == Waiting {
+			return []int{s.Moment.Client}, nil
+		}
+		if waiters := s.Crew.Waiters(); len(waiters) > 0 {
+			return []int{waiters[s.Rand.IntN(len(waiters))]}, nil
+		}
+		return nil, errors.New("nobody waits for a lock now")
+	case "half the clients":
+		s.Rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		if h, ok := holder(s); ok {
+			all = append([]int{h.Client}, slices.DeleteFunc(all, func(id int) bool { return id == h.Client })...)
+		}
+		half := all[:(len(all)+1)/2]
+		slices.Sort(half)
+		return half, nil
+	}
+	return all, nil
+}
+
+func dataNodes(c world.Cluster) []string { return nodesOf(c, world.Data) }
+
+func nodesOf(c world.Cluster, kind world.Kind) []string {
+	var names []string
+	for _, n := range c.Nodes() {
+		if n.Kind == kind {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,46 @@
+package nemesis
+
+import "time"
+
+// Step is one line of a scenario's faults, as the person wrote it.
+type Step struct {
+	Fault  string // the key: "kill"
+	Target string // its value: a role ("master") or a link ("master -> replicas")
+	// At is when it starts, from the beginning of the episode; When is the event that
+	// starts it instead; neither: as soon as the step above is in effect.
+	At   *Range
+	When Event
+	// Hold asks the client whose event started the step to hold this long.
+	Hold *Range
+	// For is how long it is in effect; nil: until the end of the episode.
+	For *Range
+	// Options are the fault's own keys, unparsed: by, data, with, early, ...
+	Options map[string]string
+}
+
+// Range is a duration drawn from the seed, both ends included. From == To is a fixed one.
+type Range struct{ From, To time.Duration }
+
+// Event is a moment in a client's life at which a fault may strike.
+type Event string
+
+// The events that scenarios can name.
+const (
+	Acquired Event = "acquired" // the lock was just granted to it
+	Waiting  Event = "waiting"  // it was just refused, and will ask again
+	Checked  Event = "checked"  // it has just made sure that it holds
+	Released Event = "released" // its release was just answered
+	// Idle is a moment of all clients: nobody holds a lock and nobody asks for one.
+	// They are kept from asking until the step is in effect.
+	Idle Event = "idle"
+)
+
+// Events are all that a scenario may name, in the order of a tenure.
+var Events = []Event{Acquired, Waiting, Checked, Released, Idle}
+
+func (r Range) String() string {
+	if r.From == r.To {
+		return r.From.String()
+	}
+	return r.From.String() + ".." + r.To.String()
+}

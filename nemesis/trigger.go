@@ -1,0 +1,109 @@
+package nemesis
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Triggers lets a step wait for a moment in any client's life and hold that
+// client there until the fault is in effect.
+type Triggers struct {
+	armed atomic.Pointer[trigger]
+
+	mu    sync.Mutex
+	turns int           // clients between Begin and End
+	gate  chan struct{} // closed when turns may begin again; nil while they may
+	idle  chan struct{} // closed when no turn is under way and none may begin
+}
+
+type trigger struct {
+	event  Event
+	hold   time.Duration
+	moment chan Moment   // takes one
+	struck chan struct{} // closed when the client may go on
+}
+
+// Reached is called by a client at every moment. It blocks the one client whose
+// moment a step has waited for until the fault has struck, and returns how long
+// that client is to hold its lock; 0 means as usual.
+func (t *Triggers) Reached(ctx context.Context, m Moment) time.Duration {
+	armed := t.armed.Load()
+	if armed == nil || armed.event != m.Event || !t.armed.CompareAndSwap(armed, nil) {
+		return 0
+	}
+	armed.moment <- m
+	select {
+	case <-armed.struck:
+	case <-ctx.Done():
+	}
+	return armed.hold
+}
+
+// Begin is called by a client before it asks for a lock. It blocks while a step
+// that waits for idleness has not struck.
+func (t *Triggers) Begin(ctx context.Context) {
+	for {
+		t.mu.Lock()
+		gate := t.gate
+		if gate == nil {
+			t.turns++
+			t.mu.Unlock()
+			return
+		}
+		t.mu.Unlock()
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			// The run ends; what this client still does, it does.
+			t.mu.Lock()
+			t.turns++
+			t.mu.Unlock()
+			return
+		}
+	}
+}
+
+// End is called when the client has given back what it got, or got nothing.
+func (t *Triggers) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turns--
+	if t.turns == 0 && t.idle != nil {
+		close(t.idle)
+		t.idle = nil
+	}
+}
+
+// still keeps clients from asking until open is called; idle is closed when the
+// last one is through with what it had begun.
+func (t *Triggers) still() (idle <-chan struct{}, open func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gate, quiet := make(chan struct{}), make(chan struct{})
+	t.gate = gate
+	if t.turns == 0 {
+		close(quiet)
+	} else {
+		t.idle = quiet
+	}
+	return quiet, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.gate, t.idle = nil, nil
+		close(gate)
+	}
+}
+
+// arm waits for the next moment of the kind.
+func (t *Triggers) arm(e Event, hold time.Duration) *trigger {
+	armed := &trigger{e, hold, make(chan Moment, 1), make(chan struct{})}
+	t.armed.Store(armed)
+	return armed
+}
+
+// disarm stops waiting; a client that was just caught goes on.
+func (t *Triggers) disarm(armed *trigger) {
+	t.armed.CompareAndSwap(armed, nil)
+}

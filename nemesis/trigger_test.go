@@ -1,0 +1,130 @@
+package nemesis
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Only the one client whose moment was waited for is held up, until the fault has
+// struck; it alone is asked to hold on.
+func TestTriggerHoldsOneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		armed := tr.arm(Checked, 5*time.Second)
+		type answer struct {
+			client int
+			hold   time.Duration
+		}
+		answers := make(chan answer, 5)
+		reach := func(e Event, client int) {
+			go func() {
+				answers <- answer{client, tr.Reached(t.Context(), Moment{Event: e, Client: client})}
+			}()
+			synctest.Wait()
+		}
+		reach(Acquired, 1) // another moment
+		if got := <-answers; got != (answer{1, 0}) {
+			t.Errorf("another moment: %v", got)
+		}
+		reach(Checked, 2)
+		select {
+		case got := <-answers:
+			t.Fatalf("the client that was waited for goes on before the fault has struck: %v", got)
+		case m := <-armed.moment:
+			if m.Client != 2 {
+				t.Errorf("caught client %d", m.Client)
+			}
+		}
+		reach(Checked, 3) // the same moment of the next one
+		if got := <-answers; got != (answer{3, 0}) {
+			t.Errorf("the next client: %v", got)
+		}
+		close(armed.struck)
+		if got := <-answers; got != (answer{2, 5 * time.Second}) {
+			t.Errorf("the client that was waited for: %v", got)
+		}
+		tr.disarm(armed)
+		if hold := tr.Reached(t.Context(), Moment{Event: Checked, Client: 4}); hold != 0 {
+			t.Errorf("nobody waits any more, and a client is asked to hold %s", hold)
+		}
+	})
+}
+
+func TestTriggerDisarmed(t *testing.T) {
+	var tr Triggers
+	first := tr.arm(Acquired, time.Second)
+	second := tr.arm(Acquired, 2*time.Second)
+	tr.disarm(first) // is not armed any more, and must not take the other away
+	close(second.struck)
+	if hold := tr.Reached(t.Context(), Moment{Event: Acquired}); hold != 2*time.Second {
+		t.Errorf("held for %s, want 2s", hold)
+	}
+}
+
+// A client that waits for the fault is let go when the run ends.
+func TestTriggerEndsWithTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		tr.arm(Acquired, 0)
+		_, open := tr.still()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		tr.Reached(ctx, Moment{Event: Acquired})
+		tr.Begin(ctx)
+		open()
+		if got := time.Since(start(ctx)); got != time.Second {
+			t.Errorf("let go after %s, want 1s", got)
+		}
+	})
+}
+
+// start is when a context with a limit of a second was made.
+func start(ctx context.Context) time.Time {
+	deadline, _ := ctx.Deadline()
+	return deadline.Add(-time.Second)
+}
+
+// Idle is when the last turn has ended; until the gate opens none begins.
+func TestIdleWaitsForTurnsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		ctx := t.Context()
+		tr.Begin(ctx)
+		tr.Begin(ctx)
+		idle, open := tr.still()
+		began := make(chan bool, 1)
+		go func() {
+			tr.Begin(ctx)
+			began <- true
+		}()
+		look := func(when string, wantIdle, wantBegan bool) {
+			synctest.Wait()
+			isIdle, hasBegun := false, false
+			select {
+			case <-idle:
+				isIdle = true
+			default:
+			}
+			select {
+			case hasBegun = <-began:
+			default:
+			}
+			if isIdle != wantIdle || hasBegun != wantBegan {
+				t.Errorf("%s: idle %v, begun %v; want %v, %v", when, isIdle, hasBegun, wantIdle, wantBegan)
+			}
+		}
+		look("two turns under way", false, false)
+		tr.End()
+		look("one turn under way", false, false)
+		tr.End()
+		look("none under way", true, false)
+		open()
+		look("opened", true, true)
+		tr.End()
+		idle, open = tr.still()
+		look("nobody is at it to begin with", true, false)
+		open()
+	})
+}

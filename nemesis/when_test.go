@@ -1,0 +1,134 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// For every event: the step starts with it, knows it, and holds its client up until
+// it bites.
+func TestEpisodeWhen(t *testing.T) {
+	for _, event := range Events {
+		if event == Idle {
+			continue
+		}
+		t.Run(string(event), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				step, hold := when(event), 3*time.Second
+				step.Hold = &hold
+				b.add("fault", step, func(_ context.Context, s Scene) (Undo, error) {
+					s.Begin(nil, "")
+					b.say("struck by %+v", *s.Moment)
+					time.Sleep(time.Millisecond)
+					return Nothing, nil
+				})
+				var clients sync.WaitGroup
+				for client, other := range append(Events, event) {
+					if other == event && client < len(Events) {
+						continue // the one that counts comes last
+					}
+					clients.Go(func() {
+						time.Sleep(time.Duration(client+1) * time.Second)
+						hold := b.runner.Triggers.Reached(t.Context(), Moment{Event: other, Client: client})
+						if hold != 0 {
+							b.say("client %d goes on and holds for %s", client, hold)
+						}
+					})
+				}
+				if err := b.episode(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				clients.Wait()
+				synctest.Wait()
+				want := fmt.Sprintf("struck by %+v", Moment{Event: event, Client: 5})
+				got := strings.Join(b.notes, "\n")
+				for _, line := range []string{"6s fault begins", "6s " + want, "6.001s fault bites", "6.001s client 5 goes on and holds for 3s", "6.001s fault healed"} {
+					if !strings.Contains(got, line) {
+						t.Errorf("missing %q in:\n%s", line, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// `idle` strikes while no client is in a turn, and clients begin anew after that.
+func TestEpisodeWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.step("fault", when(Idle))
+		ctx, cancel := context.WithCancel(t.Context())
+		var clients sync.WaitGroup
+		var turns int
+		var mu sync.Mutex
+		for range 3 {
+			clients.Go(func() {
+				for ctx.Err() == nil {
+					b.runner.Triggers.Begin(ctx)
+					mu.Lock()
+					turns++
+					mu.Unlock()
+					sleep(ctx, 100*time.Millisecond)
+					mu.Lock()
+					turns--
+					mu.Unlock()
+					b.runner.Triggers.End()
+					sleep(ctx, 10*time.Millisecond)
+				}
+			})
+		}
+		sleep(ctx, time.Second+50*time.Millisecond)
+		note := b.runner.Note
+		b.runner.Note = func(p Planned, phase Phase, targets []string, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if turns != 0 && (phase == Begins || phase == Bites) {
+				t.Errorf("%s while %d clients are in a turn", phase, turns)
+			}
+			note(p, phase, targets, text)
+		}
+		if err := b.episode(ctx); err != nil {
+			t.Fatal(err)
+		}
+		sleep(ctx, 20*time.Millisecond) // longer than any client rests
+		synctest.Wait()
+		mu.Lock()
+		if turns == 0 {
+			t.Error("the step is over, and no client has begun again")
+		}
+		mu.Unlock()
+		cancel()
+		clients.Wait()
+		if len(b.notes) != 4 {
+			t.Errorf("%q", b.notes)
+		}
+	})
+}
+
+// A moment that never comes fails its step alone.
+func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.runner.Triggers.Begin(t.Context()) // somebody is always at it
+		b.step("never", when(Checked))
+		b.step("restless", when(Idle))
+		b.step("next", Planned{})
+		if err := b.episode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.want(
+			"20s never fails: never: no client was checked within 20s",
+			"40s restless fails: restless: clients were not idle within 20s",
+			"40s next begins", "40.001s next bites", "40.001s next heals", "40.002s next healed",
+		)
+		// Nobody is held up by what is not waited for any more.
+		b.runner.Triggers.Reached(t.Context(), Moment{Event: Checked})
+		b.runner.Triggers.Begin(t.Context())
+	})
+}

@@ -1,0 +1,211 @@
+package scenarios
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Each testdata/errors/NAME.yaml is wrong in some way, and NAME.txt is what its
+// author is told.
+func TestErrorTexts(t *testing.T) {
+	files, err := filepath.Glob("testdata/errors/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files (%v)", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Read(filepath.Base(file), data, known())
+			if err == nil {
+				t.Fatal("read without an error")
+			}
+			if !IsUsage(err) {
+				t.Errorf("%T is no *Error", err)
+			}
+			got := err.Error() + "\n"
+			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whatever single word of a scenario is replaced by one that nobody knows: if
+// that is an error, one of the errors points at exactly this word.
+func TestErrorsPointAtTheWord(t *testing.T) {
+	const wrong = "zzz-wrong"
+	refused := 0
+	for _, name := range Names() {
+		source, _ := Find(name)
+		for _, at := range wordsOf(t, string(source)) {
+			lines := strings.Split(string(source), "\n")
+			line := []rune(lines[at.line-1])
+			old := string(line[at.column-1 : at.column-1+at.width])
+			lines[at.line-1] = string(line[:at.column-1]) + wrong + string(line[at.column-1+at.width:])
+			_, err := Read(name, []byte(strings.Join(lines, "\n")), known())
+			if err == nil {
+				continue // free text, or a key that only the server knows
+			}
+			refused++
+			if old == "lockbench" {
+				continue // then it is no scenario at all, which has no place
+			}
+			if !slices.ContainsFunc(all(err), func(e *Error) bool {
+				return e.Line == at.line && e.Column == at.column && e.width == len(wrong)
+			}) {
+				t.Errorf("%s:%d:%d: %q instead of %q is reported elsewhere:\n%v", name, at.line, at.column, wrong, old, err)
+			}
+		}
+	}
+	if refused < 150 {
+		t.Errorf("only %d words were found wrong: the test has gone blind", refused)
+	}
+}
+
+// wordsOf are the places of all plain words.
+func wordsOf(t *testing.T, source string) []place {
+	t.Helper()
+	file, err := parser.ParseBytes([]byte(source), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{lines: strings.Split(source, "\n"), where: map[string]place{}, bad: map[string]bool{}}
+	var places []place
+	for _, n := range ast.Filter(ast.StringType, file.Docs[0].Body) {
+		if w, ok := r.word(n, ""); ok && w.exact {
+			places = append(places, w.at)
+		}
+	}
+	for _, n := range ast.Filter(ast.IntegerType, file.Docs[0].Body) {
+		if w, ok := r.word(n, ""); ok && w.exact {
+			places = append(places, w.at)
+		}
+	}
+	return places
+}
+
+func all(err error) []*Error {
+	var list Errors
+	if errors.As(err, &list) {
+		return list
+	}
+	var e *Error
+	errors.As(err, &e)
+	return []*Error{e}
+}
+
+func TestReadFileNamesTheFile(t *testing.T) {
+	_, err := ReadFile("testdata/none.yaml", known())
+	if !IsUsage(err) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v (%T) is not both wrong usage and a missing file", err, err)
+	}
+	if want := "testdata/none.yaml: the scenario cannot be read: no such file or directory"; err.Error() != want {
+		t.Errorf("got  %v\nwant %v", err, want)
+	}
+}
+
+func TestLoadSuggestsAScenario(t *testing.T) {
+	for arg, want := range map[string]string{
+		"failovr": `no scenario is named "failovr"; did you mean "failover"?`,
+		"zebra": `no scenario is named "zebra"; scenarios: crash-restart, failover, partition-master, pause-client, steady` +
+			`; a file of your own ends in .yaml`,
+	} {
+		if _, err := Load(arg, known()); err == nil || err.Error() != want {
+			t.Errorf("Load(%q)\ngot  %v\nwant %s", arg, err, want)
+		}
+	}
+	if _, err := Load("./testdata/none.yaml", known()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a path is read as a file: %v", err)
+	}
+}
+
+func TestCheckAfterOverrides(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Scenario)
+		want   string
+	}{
+		"ttl": {func(s *Scenario) { s.Workload.TTL = 5500e6 },
+			"failover: step 2 asks for a hold of up to 6s, which does not fit into the ttl of 5.5s; clients must let go within their lease"},
+		"long ttl": {func(s *Scenario) { s.Workload.TTL = 10e9 },
+			"failover: step 2 restarts a master without its data after 10s, within the ttl of 10s: it grants again what redlock still holds" +
+				"; restart it later, or say `early: true` if that is what the scenario shows"},
+		"clients":  {func(s *Scenario) { s.Workload.Clients = 0 }, "failover: workload/clients: 0 is too few: at least 1"},
+		"episodes": {func(s *Scenario) { s.Episodes = -1 }, "failover: episodes: -1 is too few: at least 1"},
+		"limit":    {func(s *Scenario) { s.Limit = 0 }, "failover: limit: 0s is too little"},
+		"nothing":  {func(*Scenario) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Load("failover", known())
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.change(s)
+			got := ""
+			if err := s.Check(known()); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("\ngot  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range Names() {
+		source, _ := Find(name)
+		f.Add(source)
+	}
+	files, err := filepath.Glob("testdata/errors/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Read("fuzz.yaml", data, known())
+		if err != nil {
+			if !IsUsage(err) {
+				t.Errorf("%T is no *Error", err)
+			}
+			_ = err.Error()
+			return
+		}
+		if err := s.Check(known()); err != nil {
+			t.Errorf("Read let pass what Check refuses: %v", err)
+		}
+		if len(s.Locks) == 0 || s.NoFaults == (len(s.Faults) > 0) {
+			t.Errorf("half a scenario: %+v", s)
+		}
+	})
+}

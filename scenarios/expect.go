@@ -1,0 +1,149 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The verdicts that an expectation may name. Any is for what is only observed.
+const (
+	Valid    = "valid"
+	Violated = "violated"
+	Unknown  = "unknown"
+	Any      = "any"
+)
+
+var verdicts = []string{Valid, Violated, Unknown, Any}
+
+// Figures are the limits that an expectation may set, by name: the longest time
+// nobody could get a lock, and how long acquiring took.
+var Figures = []string{"outage", "p50", "p99", "max"}
+
+// Judgement is a verdict and perhaps a class, as `violated overstay`.
+type Judgement struct {
+	Verdict string // empty: nothing is said
+	Class   string // empty: any class, or none
+}
+
+func (j Judgement) String() string {
+	if j.Class == "" {
+		return j.Verdict
+	}
+	return j.Verdict + " " + j.Class
+}
+
+// matches tells whether a result is what is expected. A result carries its worst
+// class: so `violated overstay` means overstay and no double-grant.
+func (j Judgement) matches(got Judgement) bool {
+	switch j.Verdict {
+	case "", Any:
+		return true
+	case Violated:
+		return got.Verdict == Violated && (j.Class == "" || j.Class == got.Class)
+	}
+	return got.Verdict == j.Verdict
+}
+
+// Expectation is what a scenario expects of one lock.
+type Expectation struct {
+	// Judgement is of the whole. Its Verdict is empty if the checkers below say it all.
+	Judgement
+	Rate   *Rate                    // of violating episodes
+	Limits map[string]time.Duration // by the names in Figures
+	Checks map[string]Judgement     // by the names of checkers
+}
+
+// Rate bounds a share, both ends included: 0.6 and 1 for `60%..100%`.
+type Rate struct{ Low, High float64 }
+
+func (r Rate) String() string { return fmt.Sprintf("%s..%s", percent(r.Low), percent(r.High)) }
+
+// Observed is what a run found of one lock.
+type Observed struct {
+	Judgement                      // the whole: the worst verdict and the worst class
+	Checks    map[string]Judgement // by checker
+	// Violating of Episodes were violated; the true rate lies between RateLow and
+	// RateHigh with 95 % confidence (Wilson's interval).
+	Violating, Episodes int
+	RateLow, RateHigh   float64
+	Figures             map[string]time.Duration // those that were measured
+}
+
+// Holds tells whether a run found what was expected, and if not, what differs.
+func (e Expectation) Holds(o Observed) (ok bool, why string) {
+	var misses []string
+	miss := func(format string, args ...any) { misses = append(misses, fmt.Sprintf(format, args...)) }
+
+	if !e.Judgement.matches(o.Judgement) {
+		miss("%s, expected %s", o.Judgement, e.Judgement)
+	}
+	for _, name := range sorted(e.Checks) {
+		want := e.Checks[name]
+		got, ran := o.Checks[name]
+		switch {
+		case !ran && want.Verdict != Any:
+			miss("%s did not judge, expected %s", name, want)
+		case ran && !want.matches(got):
+			miss("%s: %s, expected %s", name, got, want)
+		}
+	}
+	if e.Verdict == "" {
+		// The checkers that are named stand for the whole, so the others must not
+		// add to it: as with locks, what is not named must be valid. And a run in
+		// which too little happened proves nothing of those that are named.
+		for _, name := range sorted(o.Checks) {
+			if _, named := e.Checks[name]; !named && o.Checks[name].Verdict == Violated {
+				miss("%s: %s, and nothing is expected of it", name, o.Checks[name])
+			}
+		}
+		if o.Verdict == Unknown && !e.expectsUnknown() {
+			miss("%s as a whole", o.Judgement)
+		}
+	}
+	if e.Rate != nil && (o.RateHigh < e.Rate.Low || o.RateLow > e.Rate.High) {
+		miss("violated in %d of %d episodes (%s..%s), expected %s", o.Violating, o.Episodes,
+			percent(o.RateLow), percent(o.RateHigh), *e.Rate)
+	}
+	for _, name := range sorted(e.Limits) {
+		switch got, measured := o.Figures[name]; {
+		case !measured: // a limit on what nobody looked at would hold for ever
+			miss("%s was not measured, expected at most %v", name, e.Limits[name])
+		case got > e.Limits[name]:
+			miss("%s %v, expected at most %v", name, got, e.Limits[name])
+		}
+	}
+	return len(misses) == 0, strings.Join(misses, "; ")
+}
+
+func (e Expectation) expectsUnknown() bool {
+	for _, j := range e.Checks {
+		if j.Verdict == Unknown || j.Verdict == Any {
+			return true
+		}
+	}
+	return false
+}
+
+// String writes the expectation in one line: `violated double-grant, rate 60%..100%`.
+func (e Expectation) String() string {
+	var words []string
+	if e.Verdict != "" {
+		words = append(words, e.Judgement.String())
+	}
+	for _, name := range sorted(e.Checks) {
+		words = append(words, name+" "+e.Checks[name].String())
+	}
+	if e.Rate != nil {
+		words = append(words, "rate "+e.Rate.String())
+	}
+	for _, name := range sorted(e.Limits) {
+		words = append(words, name+" at most "+e.Limits[name].String())
+	}
+	return strings.Join(words, ", ")
+}
+
+// percent writes a share as people do: whole numbers without a point.
+func percent(share float64) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", share*100), ".0") + "%"
+}

@@ -1,0 +1,169 @@
+package scenarios
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// expectation reads what would stand behind `set-nx:`.
+func expectation(t *testing.T, text string) Expectation {
+	t.Helper()
+	s, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nexpect:\n  set-nx: "+text+"\n"), known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Expect["set-nx"]
+}
+
+func TestExpectationHolds(t *testing.T) {
+	checks := func(pairs ...string) map[string]Judgement {
+		m := map[string]Judgement{}
+		for i := 0; i < len(pairs); i += 3 {
+			m[pairs[i]] = Judgement{pairs[i+1], pairs[i+2]}
+		}
+		return m
+	}
+	overall := func(verdict, class string) Observed { return Observed{Judgement: Judgement{verdict, class}} }
+	rate := func(violating, episodes int, low, high float64) Observed {
+		return Observed{Judgement: Judgement{Violated, "double-grant"},
+			Violating: violating, Episodes: episodes, RateLow: low, RateHigh: high}
+	}
+	figures := func(name string, d time.Duration) Observed {
+		return Observed{Judgement: Judgement{Valid, ""}, Figures: map[string]time.Duration{name: d}}
+	}
+	withChecks := func(o Observed, c map[string]Judgement) Observed { o.Checks = c; return o }
+
+	for _, test := range []struct {
+		name, expect string
+		got          Observed
+		why          string // empty: it holds
+	}{
+		{"valid", "valid", overall(Valid, ""), ""},
+		{"valid, violated", "valid", overall(Violated, "overstay"), "violated overstay, expected valid"},
+		{"valid, unknown", "valid", overall(Unknown, ""), "unknown, expected valid"},
+		{"unknown", "unknown", overall(Unknown, ""), ""},
+		{"any, violated", "any", overall(Violated, "double-grant"), ""},
+		{"any, unknown", "any", overall(Unknown, ""), ""},
+		{"violated of any class", "violated", overall(Violated, "stale-write"), ""},
+		{"violated, no class", "violated", overall(Violated, ""), ""},
+		{"violated, valid", "violated", overall(Valid, ""), "valid, expected violated"},
+		{"double-grant", "violated double-grant", overall(Violated, "double-grant"), ""},
+		// Overstay means: and nothing worse.
+		{"overstay, double-grant", "violated overstay", overall(Violated, "double-grant"), "violated double-grant, expected violated overstay"},
+		{"overstay, undetermined", "violated overstay", overall(Violated, "undetermined"), "violated undetermined, expected violated overstay"},
+		{"double-grant, overstay", "violated double-grant", overall(Violated, "overstay"), "violated overstay, expected violated double-grant"},
+
+		{"checks hold", "{exclusion: violated overstay, resource: valid}",
+			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Valid, "", "fencing", Valid, "")), ""},
+		{"a check differs", "{exclusion: violated overstay, resource: valid}",
+			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Violated, "stale-write")),
+			"resource: violated stale-write, expected valid"},
+		{"a check that is not named", "{exclusion: violated overstay, resource: valid}",
+			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Valid, "", "fencing", Violated, "")),
+			"fencing: violated, and nothing is expected of it"},
+		{"a check that did not run", "{exclusion: violated overstay, resource: valid}",
+			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay")), "resource did not judge, expected valid"},
+		{"a named check is valid in an empty run", "{resource: valid}",
+			withChecks(overall(Unknown, ""), checks("resource", Valid, "", "harness", Unknown, "")), "unknown as a whole"},
+		{"unknown was expected", "{harness: unknown}",
+			withChecks(overall(Unknown, ""), checks("harness", Unknown, "")), ""},
+		{"verdict and check", "{verdict: violated overstay, resource: valid}",
+			withChecks(overall(Violated, "overstay"), checks("resource", Valid, "", "fencing", Violated, "")), ""},
+
+		// The interval of 3 of 3 is 44 %..100 %, of 0 of 3 0 %..56 %.
+		{"rate inside", "{verdict: violated double-grant, rate: 60%..100%}", rate(3, 3, 0.438, 1), ""},
+		{"rate low, but too few episodes to tell", "{verdict: violated double-grant, rate: 60%..100%}", rate(1, 3, 0.061, 0.792), ""},
+		{"rate too low", "{verdict: violated double-grant, rate: 60%..100%}", rate(1, 10, 0.018, 0.404),
+			"violated in 1 of 10 episodes (1.8%..40.4%), expected 60%..100%"},
+		{"rate too high", "{verdict: violated, rate: 0%..10%}", rate(10, 10, 0.722, 1),
+			"violated in 10 of 10 episodes (72.2%..100%), expected 0%..10%"},
+		{"rate touches", "{verdict: violated, rate: 60%}", rate(1, 2, 0.095, 0.6), ""},
+
+		{"limit kept", "{limits: {outage: 5s}}", figures("outage", 5*time.Second), ""},
+		{"limit broken", "{limits: {outage: 5s}}", figures("outage", 5001*time.Millisecond), "outage 5.001s, expected at most 5s"},
+		{"limit not measured", "{limits: {p99: 5ms}}", figures("outage", 0), "p99 was not measured, expected at most 5ms"},
+		{"limits alone ask for valid", "{limits: {outage: 5s}}",
+			Observed{Judgement: Judgement{Violated, ""}, Figures: map[string]time.Duration{"outage": 0}}, "violated, expected valid"},
+		{"two misses", "{verdict: valid, limits: {outage: 5s}}",
+			Observed{Judgement: Judgement{Violated, ""}, Figures: map[string]time.Duration{"outage": time.Minute}},
+			"violated, expected valid; outage 1m0s, expected at most 5s"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ok, why := expectation(t, test.expect).Holds(test.got)
+			if why != test.why || ok != (test.why == "") {
+				t.Errorf("%s: Holds = %v, %q; want %q", test.expect, ok, why, test.why)
+			}
+		})
+	}
+}
+
+func TestExpectationString(t *testing.T) {
+	for text, want := range map[string]string{
+		"valid":                 "valid",
+		"violated double-grant": "violated double-grant",
+		"{verdict: violated double-grant, rate: 60%..100%}":                           "violated double-grant, rate 60%..100%",
+		"{resource: valid, exclusion: violated overstay}":                             "exclusion violated overstay, resource valid",
+		"{verdict: any, rate: 12.5%..50%, limits: {p99: 50ms, outage: 5s}}":           "any, rate 12.5%..50%, outage at most 5s, p99 at most 50ms",
+		"{verdict: 'violated  overstay', exclusion: violated, limits: {max: 1500ms}}": "violated overstay, exclusion violated, max at most 1.5s",
+	} {
+		if got := expectation(t, text).String(); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+func TestExpectationOfAnUnnamedLock(t *testing.T) {
+	s := defaults()
+	if got := s.Expectation("set-nx").String(); got != Valid {
+		t.Errorf("an unnamed lock must be %q, want valid", got)
+	}
+}
+
+func TestParseExpect(t *testing.T) {
+	running := []LockUse{{Name: "set-nx"}, {Name: "set-nx/ttl=2s"}}
+	for arg, want := range map[string]struct {
+		lock, text, err string
+	}{
+		"valid":                          {"", "valid", ""},
+		"violated overstay":              {"", "violated overstay", ""},
+		"set-nx=valid":                   {"set-nx", "valid", ""},
+		"set-nx/ttl=2s=violated":         {"set-nx/ttl=2s", "violated", ""},
+		"set-nx = violated double-grant": {"set-nx", "violated double-grant", ""},
+		"set-nk=valid": {err: `--expect:1: no lock named "set-nk" runs; did you mean "set-nx"?
+     | set-nk=valid
+     | ^^^^^^`},
+		"set-nx=vaild": {err: `--expect:8: no verdict is named "vaild"; did you mean "valid"?
+     | set-nx=vaild
+     |        ^^^^^`},
+		"set-nx": {err: `--expect:1: no verdict is named "set-nx"; verdicts: valid, violated, unknown, any
+     | set-nx
+     | ^^^^^^`},
+		"": {err: `--expect:1: the verdict is missing; verdicts: valid, violated, unknown, any`},
+	} {
+		lock, e, err := ParseExpect(arg, running, known())
+		got := ""
+		if err != nil {
+			got = err.Error()
+			if !IsUsage(err) {
+				t.Errorf("%T is no *Error", err)
+			}
+		}
+		if lock != want.lock || e.String() != want.text || got != want.err {
+			t.Errorf("ParseExpect(%q) = %q, %q, error\n%s\nwant\n%s", arg, lock, e, got, want.err)
+		}
+	}
+}
+
+func TestParseRange(t *testing.T) {
+	got, err := ParseRange("--hold", "5ms..1s")
+	if err != nil || got != span(5*time.Millisecond, time.Second) {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err = ParseRange("--hold", "5..50ms")
+	want := `--hold: in the range "5..50ms", "5" is no duration: it has no unit; 5s are seconds, 5ms milliseconds`
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,49 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"lockbench/nemesis"
+)
+
+// known is a small world of names, like that of the catalogs.
+func known() Known {
+	lock := func(family string, options ...string) LockInfo { return LockInfo{Family: family, Options: options} }
+	k := Known{
+		Locks: map[string]LockInfo{
+			"no-lock": lock("control"), "in-process": lock("control"), "flock": lock("control"),
+			"setnx-expire": lock("single-store"), "set-del": lock("single-store"), "get-del": lock("single-store"),
+			"getset-time": lock("single-store"), "set-nx": lock("single-store"), "set-nx-fenced": lock("single-store"),
+			"redlock": lock(Majority, "nodes", "drift", "validity", "node-timeout"),
+		},
+		Faults: map[string]FaultInfo{
+			"kill":    {Options: []string{"data", "early"}},
+			"pause":   {},
+			"isolate": {Options: []string{"with", "way"}, RoleOptions: []string{"with"}},
+			"lag":     {Target: Link, Options: []string{"by"}, Check: checkLag},
+			"cut":     {Target: Link},
+		},
+		Roles:     []string{"master", "replicas", "a replica", "minority", "majority", "holder", "clients", "half the clients"},
+		Events:    nemesis.Events,
+		Workloads: map[string][]string{"counter": nil, "queue": {"depth"}},
+		Checkers:  []string{"harness", "exclusion", "fencing", "resource", "liveness"},
+		Classes:   []string{"stale-write", "overstay", "double-grant"},
+	}
+	r := k.Locks["redlock"]
+	r.Check = func(options map[string]string) error {
+		if v := options["validity"]; v != "" && v != "on" && v != "off" {
+			return fmt.Errorf("option validity of redlock: %q is neither on nor off", v)
+		}
+		return nil
+	}
+	k.Locks["redlock"] = r
+	return k
+}
+
+func checkLag(s nemesis.Step) error {
+	if _, err := time.ParseDuration(s.Options["by"]); err != nil {
+		return fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package scenarios
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseLocks(t *testing.T) {
+	for arg, want := range map[string][]LockUse{
+		"set-nx": {{Name: "set-nx", Use: "set-nx"}},
+		"set-nx, set-nx/ttl=2s , redlock/nodes=3": {
+			{Name: "set-nx", Use: "set-nx"},
+			{Name: "set-nx/ttl=2s", Use: "set-nx", TTL: ref(2 * time.Second)},
+			{Name: "redlock/nodes=3", Use: "redlock", Nodes: 3},
+		},
+		"redlock/drift=0.02/validity=off/hold=1ms..3ms/clients=2/wait=0s": {{
+			Name: "redlock/drift=0.02/validity=off/hold=1ms..3ms/clients=2/wait=0s", Use: "redlock",
+			Options: map[string]string{"drift": "0.02", "validity": "off"},
+			Hold:    ref(span(time.Millisecond, 3*time.Millisecond)), Clients: 2, Wait: ref(time.Duration(0)),
+		}},
+		"py=cmd:python3 x.py": {{Name: "py", Command: "python3 x.py"}},
+		// Slashes and equals signs of a command are its own; commas between quotes too.
+		"py=cmd:/usr/bin/python3 -O x.py --a=b/c,set-nx": {
+			{Name: "py", Command: "/usr/bin/python3 -O x.py --a=b/c"}, {Name: "set-nx", Use: "set-nx"},
+		},
+		`sh=cmd:sh -c 'a, "b", c',q=cmd:x "1,2" y`: {
+			{Name: "sh", Command: `sh -c 'a, "b", c'`}, {Name: "q", Command: `x "1,2" y`},
+		},
+	} {
+		got, err := ParseLocks(arg, known())
+		if err != nil {
+			t.Errorf("%s: %v", arg, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", arg, diff)
+		}
+	}
+}
+
+func TestParseLocksErrors(t *testing.T) {
+	for arg, want := range map[string]string{
+		"no-lock,set-xn": `--locks:9: no lock is named "set-xn"; did you mean "set-nx"?
+     | no-lock,set-xn
+     |         ^^^^^^`,
+		"set-nx,,redlock": `--locks:8: a lock's name is missing; locks: flock, get-del, getset-time, in-process, no-lock, redlock, set-del, set-nx, set-nx-fenced, setnx-expire
+     | set-nx,,redlock
+     |        ^`,
+		"set-nx, set-nx": `--locks:9: two locks are named "set-nx"; give one of them another name: {use: ..., as: NAME}
+     | set-nx, set-nx
+     |         ^^^^^^`,
+		"redlock/nodes=three": `--locks:15: "three" is no whole number
+     | redlock/nodes=three
+     |               ^^^^^`,
+		"redlock/validity=of": `--locks:18: option validity of redlock: "of" is neither on nor off
+     | redlock/validity=of
+     |                  ^^`,
+		"set-nx/hold=1ms..": `--locks:13: "1ms.." is no range; ranges are written 5ms..50ms
+     | set-nx/hold=1ms..
+     |             ^^^^^`,
+		"set-nx/ttl": `--locks:8: "ttl" is no option of a lock; options are written /NAME=VALUE
+     | set-nx/ttl
+     |        ^^^`,
+		"p y=cmd:x": `--locks:1: "p y" cannot be a lock's name; letters, digits and . _ -
+     | p y=cmd:x
+     | ^^^`,
+		"set-nx=cmd:x": `--locks:1: "set-nx" is the name of another lock; choose another one
+     | set-nx=cmd:x
+     | ^^^^^^`,
+		"py=cmd: ": `--locks:8: the command is missing; as py=cmd:python3 guest.py
+     | py=cmd:
+     |        ^`,
+		"sét-nx,sēt-nk": `--locks:1: no lock is named "sét-nx"; did you mean "set-nx"?
+     | sét-nx,sēt-nk
+     | ^^^^^^
+--locks:8: no lock is named "sēt-nk"; did you mean "set-nx"?
+     | sét-nx,sēt-nk
+     |        ^^^^^^`,
+	} {
+		_, err := ParseLocks(arg, known())
+		if err == nil {
+			t.Errorf("%s: no error", arg)
+			continue
+		}
+		if diff := cmp.Diff(want, err.Error()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", arg, diff)
+		}
+		if !IsUsage(err) {
+			t.Errorf("%T is no *Error", err)
+		}
+	}
+}
+
+func TestLocksInAFile(t *testing.T) {
+	source := `lockbench: scenario/1
+locks:
+  - set-nx/ttl=2s
+  - {use: redlock, as: redlock-3, nodes: 3}
+  - {use: redlock, nodes: 7, validity: off}
+  - {cmd: python3 guest.py, as: py, ttl: 2s, mode: fast}
+  - sh=cmd:sh guest.sh a, b
+faults: none
+`
+	s, err := Read("x.yaml", []byte(source), known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []LockUse{
+		{Name: "set-nx/ttl=2s", Use: "set-nx", TTL: ref(2 * time.Second)},
+		{Name: "redlock-3", Use: "redlock", Nodes: 3},
+		{Name: "redlock/nodes=7/validity=off", Use: "redlock", Nodes: 7, Options: map[string]string{"validity": "off"}},
+		{Name: "py", Command: "python3 guest.py", TTL: ref(2 * time.Second), Options: map[string]string{"mode": "fast"}},
+		{Name: "sh", Command: "sh guest.sh a, b"},
+	}
+	if diff := cmp.Diff(want, s.Locks); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,156 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"lockbench/nemesis"
+)
+
+// breach is a rule between several values that a scenario breaks.
+type breach struct {
+	// at are the paths of the values concerned; the first that the file names shows
+	// where. If one of them could not be read, the breach may be none at all.
+	at         []string
+	text, hint string
+}
+
+// Check holds a scenario to its rules again, after a command line changed it.
+// What [Read] returned keeps them.
+func (s *Scenario) Check(known Known) error {
+	var errs []*Error
+	for _, b := range s.breaches(known) {
+		errs = append(errs, &Error{File: s.Name, Text: b.text, Hint: b.hint})
+	}
+	return asError(errs)
+}
+
+// breach notes a broken rule at its place in the file.
+func (r *reader) breach(b breach) {
+	var at place
+	for _, path := range b.at {
+		if r.bad[path] {
+			return
+		}
+		if at == (place{}) {
+			at = r.where[path]
+		}
+	}
+	r.fail(at, b.hint, "%s", b.text)
+}
+
+// breaches are all rules that s breaks.
+func (s *Scenario) breaches(known Known) []breach {
+	list := append(s.numbers(), s.leases()...)
+	return append(list, s.restarts(known)...)
+}
+
+// numbers must be of use: flags can set them to anything.
+func (s *Scenario) numbers() []breach {
+	var list []breach
+	for _, n := range []struct {
+		name  string
+		value int
+	}{
+		{"workload/clients", s.Workload.Clients}, {"workload/keys", s.Workload.Keys},
+		{"episodes", s.Episodes}, {"topology/majority/independent", s.Topology.Masters},
+	} {
+		if n.value < 1 {
+			list = append(list, breach{at: []string{n.name}, text: fmt.Sprintf("%s: %d is too few: at least 1", n.name, n.value)})
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{
+		{"workload/ttl", s.Workload.TTL, 0}, {"workload/wait", s.Workload.Wait, 0}, {"workload/hold", s.Workload.Hold.From, 0},
+		{"quiet", s.Quiet, 0}, {"limit", s.Limit, 1},
+	} {
+		if d.value < d.least {
+			list = append(list, breach{at: []string{d.name}, text: fmt.Sprintf("%s: %v is too little", d.name, d.value)})
+		}
+	}
+	return list
+}
+
+// leases: a client must let go within its lease, whatever a step asks of it. A
+// client that is only slow would otherwise overstay, and every lock would be
+// found guilty of what the scenario did.
+func (s *Scenario) leases() []breach {
+	var list []breach
+	check := func(w Workload, of string, at ...string) {
+		if w.TTL == 0 { // renewed for as long as it is held
+			return
+		}
+		if w.Hold.To >= w.TTL {
+			list = append(list, breach{
+				at:   append(at, "workload/hold", "workload/ttl", "workload"),
+				text: fmt.Sprintf("a hold of up to %v does not fit into the ttl of %v%s", w.Hold.To, w.TTL, of),
+				hint: "clients must let go within their lease",
+			})
+		}
+		for i, step := range s.Faults {
+			if step.Hold != nil && step.Hold.To >= w.TTL {
+				list = append(list, breach{
+					at:   append(at, fmt.Sprintf("faults/%d/hold", i), "workload/ttl", "faults"),
+					text: fmt.Sprintf("step %d asks for a hold of up to %v, which does not fit into the ttl of %v%s", i+1, step.Hold.To, w.TTL, of),
+					hint: "clients must let go within their lease",
+				})
+			}
+		}
+	}
+	check(s.Workload, "")
+	for i, u := range s.Locks {
+		if u.TTL != nil || u.Hold != nil {
+			w, _ := s.For(u)
+			check(w, " of "+u.Name, fmt.Sprintf("locks/%d", i))
+		}
+	}
+	return list
+}
+
+// restarts: an independent master that lost its data must stay away until every
+// lease it granted has ended. One that is back sooner grants again what it has
+// forgotten, and the lock that is blamed did nothing wrong:
+//
+//	A holds by 1, 2, 3 of five; 3 is back empty; B gets 3, 4, 5 while A holds.
+//
+// A scenario that wants to show just that says `early: true`.
+func (s *Scenario) restarts(known Known) []breach {
+	var list []breach
+	for i, step := range s.Faults {
+		if step.Options["data"] != "lost" || step.Options["early"] == "true" {
+			continue
+		}
+		for j, u := range s.Locks {
+			if u.Command == "" && known.Locks[u.Use].Family != Majority {
+				continue // the family of a Command is known only once it runs; it may be a majority lock
+			}
+			w, _ := s.For(u)
+			if tooEarly := early(step.For, w.TTL); tooEarly != "" {
+				list = append(list, breach{
+					at: []string{fmt.Sprintf("faults/%d/for", i), fmt.Sprintf("faults/%d", i), fmt.Sprintf("locks/%d", j), "workload/ttl", "faults"},
+					text: fmt.Sprintf("step %d restarts a master without its data %s: it grants again what %s still holds",
+						i+1, tooEarly, u.Name),
+					hint: "restart it later, or say `early: true` if that is what the scenario shows",
+				})
+				break // one lock is reason enough
+			}
+		}
+	}
+	return list
+}
+
+// early says how far a restart comes before the end of a lease; empty: it does not.
+func early(away *nemesis.Range, ttl time.Duration) string {
+	switch {
+	case away == nil:
+		return "whenever the episode ends (there is no `for`)"
+	case ttl == 0:
+		return fmt.Sprintf("after %v, while leases (ttl 0) last as long as they are held", away.From)
+	case away.From <= ttl:
+		return fmt.Sprintf("after %v, within the ttl of %v", away.From, ttl)
+	}
+	return ""
+}

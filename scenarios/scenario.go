@@ -1,0 +1,105 @@
+package scenarios
+
+import (
+	"time"
+
+	"lockbench/locks"
+	"lockbench/nemesis"
+)
+
+// Version is the first line of every scenario this package reads.
+const Version = "scenario/1"
+
+// Scenario is a file that was read and found to be right.
+type Scenario struct {
+	Name     string // of the file, without folder and ending
+	About    string // the story, as the person wrote it
+	Shows    []string
+	Locks    []LockUse // in the order of the file
+	Topology Topology
+	Redis    map[string]string // server settings, as in redis.conf
+	Workload Workload
+	Episodes int
+	Quiet    time.Duration  // after each heal
+	Limit    time.Duration  // of the whole run; it stops between episodes
+	Faults   []nemesis.Step // of one episode, from top to bottom
+	NoFaults bool           // `faults: none`
+	// Expect is by LockUse.Name; Expectation tells what holds for the others.
+	Expect map[string]Expectation
+	Source []byte // the text itself
+}
+
+// Topology says which servers each family of locks gets.
+type Topology struct {
+	SingleStore locks.Topology // single, replicated, sentinel or cluster
+	Majority    locks.Topology // independent
+	Masters     int            // of independent
+}
+
+// Workload says what the clients do.
+type Workload struct {
+	Name    string
+	Clients int
+	Keys    int
+	TTL     time.Duration // 0: the lock's own, renewed for as long as it is held
+	Wait    time.Duration // 0: try once
+	Hold    nemesis.Range
+	Options map[string]string // the workload's own keys, unparsed
+}
+
+// What holds where a scenario says nothing.
+const (
+	DefaultWorkload = "counter"
+	DefaultClients  = 8
+	DefaultKeys     = 4
+	DefaultTTL      = 8 * time.Second
+	DefaultHoldMin  = 5 * time.Millisecond
+	DefaultHoldMax  = 50 * time.Millisecond
+	DefaultEpisodes = 3
+	DefaultQuiet    = 2 * time.Second
+	DefaultLimit    = 60 * time.Second
+	DefaultMasters  = 5
+)
+
+// defaults is a scenario that says nothing yet.
+func defaults() *Scenario {
+	return &Scenario{
+		Topology: Topology{SingleStore: locks.Single, Majority: locks.Independent, Masters: DefaultMasters},
+		Workload: Workload{
+			Name: DefaultWorkload, Clients: DefaultClients, Keys: DefaultKeys, TTL: DefaultTTL,
+			Hold: nemesis.Range{From: DefaultHoldMin, To: DefaultHoldMax},
+		},
+		Episodes: DefaultEpisodes, Quiet: DefaultQuiet, Limit: DefaultLimit,
+	}
+}
+
+// For is the workload and the topology of one lock: the scenario's, changed by
+// the options of the lock that say so (`set-nx/ttl=2s`, `redlock/nodes=3`).
+func (s *Scenario) For(u LockUse) (Workload, Topology) {
+	w, t := s.Workload, s.Topology
+	if u.TTL != nil {
+		w.TTL = *u.TTL
+	}
+	if u.Wait != nil {
+		w.Wait = *u.Wait
+	}
+	if u.Hold != nil {
+		w.Hold = *u.Hold
+	}
+	if u.Clients > 0 {
+		w.Clients = u.Clients
+	}
+	if u.Nodes > 0 {
+		t.Masters = u.Nodes
+	}
+	return w, t
+}
+
+// Expectation is what the scenario expects of a lock, by its LockUse.Name. A lock
+// that is not named must be valid.
+func (s *Scenario) Expectation(name string) Expectation {
+	if e, ok := s.Expect[name]; ok {
+		return e
+	}
+	return Expectation{Judgement: Judgement{Verdict: Valid}}
+}

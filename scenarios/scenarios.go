@@ -1,0 +1,99 @@
+// Package scenarios reads the files that say what a run does: which locks run,
+// on which servers, what their clients do, what breaks meanwhile, and what is
+// expected of each lock.
+//
+// A scenario is one YAML file. Those that lockbench brings along are embedded
+// from this folder: [Names] lists them, [Find] gives the text of one, so that it
+// can be shown, copied and changed. To add one, add the file; nothing else
+// knows their number.
+//
+//	lockbench: scenario/1
+//	about: Nothing breaks.
+//	locks: [no-lock, set-nx]
+//	faults: none
+//	expect: {no-lock: violated}
+//
+// [Read] turns a text into a [Scenario] or into an error made of [Error]s, each
+// with the place and, where one is near, the word that was probably meant. What
+// may be named (locks, faults, roles, workloads, checkers) is not known here but
+// handed in as [Known], so that this package depends on none of them.
+//
+// What the command line changes afterwards (--locks, --ttl, --hold, ...) is held
+// to the same rules by [Scenario.Check].
+package scenarios
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed *.yaml
+var embedded embed.FS
+
+// Names are the embedded scenarios, in alphabetical order.
+func Names() []string {
+	files, err := fs.Glob(embedded, "*.yaml")
+	if err != nil {
+		panic(err) // only for a malformed pattern
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = strings.TrimSuffix(f, ".yaml")
+	}
+	return names
+}
+
+// Find gives the text of an embedded scenario.
+func Find(name string) (source []byte, ok bool) {
+	source, err := embedded.ReadFile(name + ".yaml")
+	return source, err == nil
+}
+
+// ReadFile reads a scenario of the user's own.
+func ReadFile(file string, known Known) (*Scenario, error) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		reason := err
+		if e := (*fs.PathError)(nil); errors.As(err, &e) {
+			reason = e.Err // the path stands in front of the message already
+		}
+		return nil, &Error{File: file, Text: fmt.Sprintf("the scenario cannot be read: %v", reason), err: err}
+	}
+	return Read(file, source, known)
+}
+
+// Load reads what a person names on a command line: an embedded scenario, or a
+// file, which is told by a slash or by the ending .yaml or .yml.
+func Load(arg string, known Known) (*Scenario, error) {
+	if strings.ContainsAny(arg, `/\`) || isYAML(arg) {
+		return ReadFile(arg, known)
+	}
+	source, ok := Find(arg)
+	if !ok {
+		hint := suggest(arg, Names(), "scenarios")
+		if _, near := Nearest(arg, Names()); !near {
+			hint += "; a file of your own ends in .yaml"
+		}
+		return nil, &Error{Text: fmt.Sprintf("no scenario is named %q", arg), Hint: hint}
+	}
+	return Read(arg+".yaml", source, known)
+}
+
+// nameOf is how a scenario from a file is called on screens and in folders.
+func nameOf(file string) string {
+	base := path.Base(filepath.ToSlash(file))
+	if isYAML(base) {
+		base = strings.TrimSuffix(base, path.Ext(base))
+	}
+	return base
+}
+
+func isYAML(file string) bool {
+	return strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")
+}

@@ -1,0 +1,168 @@
+package scenarios
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockbench/locks"
+	"lockbench/nemesis"
+)
+
+func TestEmbeddedScenariosRead(t *testing.T) {
+	names := Names()
+	if want := []string{"crash-restart", "failover", "partition-master", "pause-client", "steady"}; !cmp.Equal(names, want) {
+		t.Errorf("Names() = %v, want %v", names, want)
+	}
+	for _, name := range names {
+		s, err := Load(name, known())
+		if err != nil {
+			t.Errorf("%s:\n%v", name, err)
+			continue
+		}
+		if s.Name != name {
+			t.Errorf("%s is named %q", name, s.Name)
+		}
+		if s.About == "" {
+			t.Errorf("%s tells no story", name)
+		}
+		if s.Expect["no-lock"].Verdict != Violated {
+			t.Errorf("%s: no-lock must be caught everywhere", name)
+		}
+		for _, control := range []string{"in-process", "flock"} {
+			if got := s.Expectation(control).String(); got != Valid {
+				t.Errorf("%s: %s is expected to be %q, and it must always pass", name, control, got)
+			}
+		}
+		if err := s.Check(known()); err != nil {
+			t.Errorf("%s: Check after Read: %v", name, err)
+		}
+	}
+}
+
+func TestFailoverAsWritten(t *testing.T) {
+	source, ok := Find("failover")
+	if !ok {
+		t.Fatal("failover is not there")
+	}
+	got, err := Read("failover.yaml", source, known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func(name string) LockUse { return LockUse{Name: name, Use: name} }
+	want := &Scenario{
+		Name: "failover", About: got.About, Source: source, Shows: []string{"R-17", "D-4"},
+		Locks: []LockUse{use("no-lock"), use("in-process"), use("flock"), use("set-del"), use("set-nx"),
+			use("set-nx-fenced"), use("redlock")},
+		Topology: Topology{SingleStore: locks.Sentinel, Majority: locks.Independent, Masters: 5},
+		Redis:    map[string]string{"appendonly": "no"},
+		Workload: Workload{Name: "counter", Clients: 8, Keys: 4, TTL: 8 * time.Second, Hold: span(5*time.Millisecond, 50*time.Millisecond)},
+		Episodes: 3, Quiet: 2 * time.Second, Limit: time.Minute,
+		Faults: []nemesis.Step{
+			{Fault: "lag", Target: "master -> replicas", When: nemesis.Idle, Options: map[string]string{"by": "60s"}},
+			{Fault: "kill", Target: "master", When: nemesis.Acquired, Hold: ref(span(5*time.Second, 6*time.Second)),
+				For: ref(span(10*time.Second, 10*time.Second)), Options: map[string]string{"data": "lost"}},
+		},
+		Expect: map[string]Expectation{
+			"no-lock":       {Judgement: Judgement{Violated, ""}},
+			"set-del":       {Judgement: Judgement{Violated, "double-grant"}},
+			"set-nx":        {Judgement: Judgement{Violated, "double-grant"}, Rate: &Rate{0.6, 1}},
+			"set-nx-fenced": {Judgement: Judgement{Violated, "double-grant"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("failover (-want +got):\n%s", diff)
+	}
+}
+
+func TestLeastScenarioHasDefaults(t *testing.T) {
+	source := []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n")
+	got, err := Read("dir/least.yml", source, known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaults()
+	want.Name, want.Source, want.NoFaults = "least", source, true
+	want.Locks = []LockUse{{Name: "set-nx", Use: "set-nx"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestForAppliesALocksOwnOptions(t *testing.T) {
+	s := defaults()
+	uses, err := ParseLocks("redlock/nodes=3/ttl=2s/hold=1ms..2ms/clients=5/wait=1s", known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, top := s.For(uses[0])
+	want := s.Workload
+	want.TTL, want.Hold, want.Clients, want.Wait = 2*time.Second, span(time.Millisecond, 2*time.Millisecond), 5, time.Second
+	if diff := cmp.Diff(want, w); diff != "" {
+		t.Errorf("workload (-want +got):\n%s", diff)
+	}
+	if top.Masters != 3 {
+		t.Errorf("%d masters, want 3", top.Masters)
+	}
+	if s.Topology.Masters != DefaultMasters || s.Workload.TTL != DefaultTTL {
+		t.Error("For changed the scenario itself")
+	}
+}
+
+func TestServerSettingsStayText(t *testing.T) {
+	source := `lockbench: scenario/1
+locks: [set-nx]
+faults: none
+redis:
+  appendonly: no
+  a: yes
+  b: true
+  c: 010
+  d: 1_000
+  e: 0x1F
+  f: 1.50
+  g: ""
+  h: "3600 1"
+  i: 3600 1 300 100
+  j: .inf
+`
+	s, err := Read("x.yaml", []byte(source), known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"appendonly": "no", "a": "yes", "b": "true", "c": "010", "d": "1_000", "e": "0x1F",
+		"f": "1.50", "g": "", "h": "3600 1", "i": "3600 1 300 100", "j": ".inf"}
+	if diff := cmp.Diff(want, s.Redis); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func span(from, to time.Duration) nemesis.Range { return nemesis.Range{From: from, To: to} }
+
+func ref[T any](v T) *T { return &v }
+
+// The guide shows one scenario in three pieces: the first stands alone, the others
+// take the place of its last lines.
+func TestGuideReads(t *testing.T) {
+	text, err := os.ReadFile("../docs/add-a-scenario.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, part := range strings.Split(string(text), "```yaml\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		blocks = append(blocks, block)
+	}
+	if len(blocks) != 3 {
+		t.Fatalf("%d pieces of YAML in the guide, want 3", len(blocks))
+	}
+	head, _, _ := strings.Cut(blocks[0], "faults:")
+	for name, source := range map[string]string{"first": blocks[0], "whole": head + blocks[1] + blocks[2]} {
+		if _, err := Read(name, []byte(source), known()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+const (
+	formPlain  = history.Plain
+	formFenced = history.Fenced
+)
+
+// processStride separates the process numbers of one client from those of the
+// next. A process is retired when an outcome is unknown, and its client goes on
+// under a number never used before: client, client + stride, client + 2 strides.
+const processStride = 1000
+
+// Conn is the way to a client process; *guest.Conn is one.
+type Conn interface {
+	Acquire(ctx context.Context, session string, r locks.Request) (guest.Grant, error)
+	Check(ctx context.Context, session string) error
+	Touch(ctx context.Context, session string) error
+	Renew(ctx context.Context, session string, ttl time.Duration) (*time.Duration, error)
+	Release(ctx context.Context, session string) error
+}
+
+// Recorder takes the events, in order.
+type Recorder interface {
+	Record(e history.Event) (index int, at time.Duration)
+}
+
+// Moment is a point in a client's life at which a fault may be waiting.
+type Moment struct {
+	Event   string
+	Client  int
+	Session string
+	Key     string
+	Nodes   []string
+}
+
+// Hooks is how the run listens in.
+type Hooks interface {
+	// Begin is called before a client asks for a lock, and may block; End when it
+	// has given back what it got, or got nothing.
+	Begin(ctx context.Context)
+	End()
+	// Reached may block while a fault strikes, and returns how long the client is
+	// to hold its lock; 0 means as usual.
+	Reached(ctx context.Context, m Moment) (hold time.Duration)
+	// Awake blocks while the client stands still.
+	Awake(ctx context.Context, client int)
+	// Overdue is called when an operation has run past its limit: the client is killed.
+	Overdue(client int, why error)
+	// Unfit is called when the lock says that it cannot do what the workload asks
+	// at all: there is nothing to find out here.
+	Unfit(err error)
+}
+
+// Client is one client of the workload.
+type Client struct {
+	ID       int
+	Conn     Conn
+	Rand     *rand.Rand
+	Recorder Recorder
+	Guarded  *Guarded
+	Hooks    Hooks
+	// Limit is how long one operation may take, beyond what the request itself
+	// allows to wait. A client past it is killed: it would answer too late to matter.
+	Limit time.Duration
+
+	process  history.Process
+	attempts int
+	started  bool
+	gone     bool
+}
+
+// Tenure is one attempt and what came of it.
+type Tenure struct {
+	c       *Client
+	Session string
+	Key     string
+	form    string
+	token   uint64
+	fenced  bool
+	nodes   []string
+}
+
+// Acquire tries once. The tenure is nil after a definite refusal; after an unknown
+// outcome it can only be released.
+func (c *Client) Acquire(ctx context.Context, key string, ttl, wait time.Duration) (*Tenure, error) {
+	if c.gone {
+		return nil, guest.ErrGone
+	}
+	if !c.started {
+		c.started, c.process = true, history.Process(c.ID)
+	}
+	c.attempts++
+	t := &Tenure{c: c, Session: fmt.Sprintf("%d.%d", c.ID, c.attempts), Key: key, form: formPlain}
+	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Key: key, TTL: ttl, Wait: wait}
+	c.record(e)
+	octx, cancel := c.limited(ctx, wait)
+	defer cancel()
+	grant, err := c.Conn.Acquire(octx, t.Session, locks.Request{Keys: []string{key}, TTL: ttl, Wait: wait})
+	e = history.Event{F: history.Acquire, Session: t.Session}
+	if err != nil {
+		c.fail(octx, e, err)
+		if definite(err) {
+			return nil, err
+		}
+		return t, err
+	}
+	e.Type = history.OK
+	if grant.Until != nil {
+		e.Until, e.HasUntil = *grant.Until, true
+	}
+	if grant.Token != nil {
+		e.Token, e.HasToken = *grant.Token, true
+		t.token, t.fenced, t.form = *grant.Token, true, formFenced
+	}
+	if len(grant.Nodes) > 0 || grant.Renewed {
+		e.Extra = &history.Extra{Node: strings.Join(grant.Nodes, ","), Lease: grant.Lease, Renewed: grant.Renewed}
+	}
+	t.nodes = grant.Nodes
+	c.record(e)
+	return t, nil
+}
+
+// Check asks the client whether it runs and still believes that it holds.
+func (t *Tenure) Check(ctx context.Context) error {
+	return t.call(ctx, history.Check, func(ctx context.Context) error { return t.c.Conn.Check(ctx, t.Session) })
+}
+
+// Release gives the lock back, whatever is known of it.
+func (t *Tenure) Release(ctx context.Context) error {
+	return t.call(ctx, history.Release, func(ctx context.Context) error { return t.c.Conn.Release(ctx, t.Session) })
+}
+
+// Renew moves the end of the lease to ttl from now.
+func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
+	if t.c.gone {
+		return guest.ErrGone
+	}
+	e := history.Event{Type: history.Invoke, F: history.Renew, Session: t.Session, TTL: ttl}
+	t.c.record(e)
+	octx, cancel := t.c.limited(ctx, 0)
+	defer cancel()
+	until, err := t.c.Conn.Renew(octx, t.Session, ttl)
+	if err != nil {
+		t.c.fail(octx, e, err)
+		return err
+	}
+	e.Type = history.OK
+	if until != nil {
+		e.Until, e.HasUntil = *until, true
+	}
+	t.c.record(e)
+	return nil
+}
+
+// Read lets the client touch the guarded counter and returns what it saw.
+func (t *Tenure) Read(ctx context.Context) (int64, error) { return t.touch(ctx, history.FRead, nil) }
+
+// Write lets the client set the guarded counter.
+func (t *Tenure) Write(ctx context.Context, value int64) error {
+	_, err := t.touch(ctx, history.Write, &value)
+	return err
+}
+
+// Reached tells the run where this tenure stands.
+func (t *Tenure) Reached(ctx context.Context, event string) time.Duration {
+	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Nodes: t.nodes})
+}
+
+// touch tells the client to touch the guarded thing, and applies the read or the
+// write when it has answered. A client that stands still is not told: the request
+// of a real client would leave it only after it woke, so that is when it begins.
+func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, error) {
+	if t.c.gone {
+		return 0, guest.ErrGone
+	}
+	t.c.Hooks.Awake(ctx, t.c.ID)
+	e := history.Event{Type: history.Invoke, F: f, Session: t.Session, Resource: t.form, Token: t.token, HasToken: t.fenced}
+	if write != nil {
+		e.Value, e.HasValue = *write, true
+	}
+	t.c.record(e)
+	octx, cancel := t.c.limited(ctx, 0)
+	defer cancel()
+	if err := t.c.Conn.Touch(octx, t.Session); err != nil {
+		t.c.fail(octx, e, err)
+		return 0, err
+	}
+	return t.c.Guarded.Touch(t.Key, t.form, t.token, write, func(value int64, err error) {
+		if err != nil {
+			e.Type, e.Error = history.Fail, history.ErrorStaleToken
+		} else {
+			e.Type, e.Value, e.HasValue = history.OK, value, true
+		}
+		t.c.record(e)
+	})
+}
+
+func (t *Tenure) call(ctx context.Context, f string, do func(context.Context) error) error {
+	// The dead do nothing more, and what they do not do is not recorded.
+	if t.c.gone {
+		return guest.ErrGone
+	}
+	e := history.Event{Type: history.Invoke, F: f, Session: t.Session}
+	t.c.record(e)
+	octx, cancel := t.c.limited(ctx, 0)
+	defer cancel()
+	err := do(octx)
+	if err != nil {
+		t.c.fail(octx, e, err)
+		return err
+	}
+	e.Type = history.OK
+	t.c.record(e)
+	return nil
+}
+
+// fail records a return that is no ok. Unknown is the default; a definite failure
+// is one of the sentinels. An unknown outcome retires the process.
+func (c *Client) fail(octx context.Context, e history.Event, err error) {
+	e.Type, e.Error = history.Info, err.Error()
+	switch {
+	case errors.Is(err, locks.ErrTaken):
+		e.Type, e.Error = history.Fail, history.ErrorTaken
+	case errors.Is(err, locks.ErrNotHeld):
+		e.Type, e.Error = history.Fail, history.ErrorNotHeld
+	case errors.Is(err, guest.ErrLost):
+		e.Type, e.Error = history.Fail, history.ErrorLost
+	case errors.Is(err, locks.ErrUnsupported):
+		e.Type = history.Fail
+		c.Hooks.Unfit(err)
+	case errors.Is(err, guest.ErrGone):
+		c.gone = true
+	}
+	e.TTL = 0
+	c.record(e)
+	if e.Type == history.Info {
+		c.process += processStride
+		if octx.Err() != nil {
+			// Killed: whatever it does from now on, nobody will have done it.
+			c.gone = true
+			c.Hooks.Overdue(c.ID, fmt.Errorf("%s took longer than %s", e.F, c.Limit))
+		}
+	}
+}
+
+func (c *Client) record(e history.Event) {
+	e.Process, e.Client = c.process, int32(c.ID)
+	c.Recorder.Record(e)
+}
+
+// limited bounds one operation. It does not hear the end of the run: what has been
+// begun is finished and recorded, and the limit is what ends a client that hangs.
+func (c *Client) limited(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), c.Limit+wait)
+}
+
+func definite(err error) bool {
+	return errors.Is(err, locks.ErrTaken) || errors.Is(err, locks.ErrUnsupported)
+}
