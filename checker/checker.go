@@ -1,0 +1,133 @@
+// Package checker judges histories. It knows nothing else: no server, no run, no
+// scenario, so that a history from anywhere gets the verdict that the run gave.
+//
+// A [Checker] looks at one property. [Judge] runs them all and composes their
+// verdicts as the worst of the parts. The simplest checker is harness: it asks
+// whether the run did what it promised at all.
+package checker
+
+import (
+	"fmt"
+
+	"lockbench/internal/history"
+)
+
+// Verdict is what a checker says. The zero value is Valid; worse is greater.
+type Verdict uint8
+
+// The verdicts, from best to worst.
+const (
+	Valid    Verdict = iota // nothing found; never "safe"
+	Unknown                 // could not be decided, and Why says why
+	Violated                // shown by evidence
+)
+
+func (v Verdict) String() string { return [...]string{"valid", "unknown", "violated"}[v] }
+
+// MarshalText writes the word.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads the word.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for word := Valid; word <= Violated; word++ {
+		if word.String() == string(text) {
+			*v = word
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q is none of valid, unknown, violated", text)
+}
+
+// Class says what the clients could have known of a violation. The zero value is
+// no class; worse is greater.
+type Class uint8
+
+// The classes, from mildest to worst.
+const (
+	NoClass      Class = iota
+	StaleWrite         // a stale write reached the guarded thing and was let through
+	Overstay           // a holder worked on after its own lease had run out
+	Undetermined       // two held at once, and until when one of them could believe cannot be known
+	DoubleGrant        // two held at once and neither had a reason to doubt it
+)
+
+func (c Class) String() string {
+	return [...]string{"", "stale-write", "overstay", "undetermined", "double-grant"}[c]
+}
+
+// MarshalText writes the word.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads the word.
+func (c *Class) UnmarshalText(text []byte) error {
+	for word := NoClass; word <= DoubleGrant; word++ {
+		if word.String() == string(text) {
+			*c = word
+			return nil
+		}
+	}
+	return fmt.Errorf("class %q is none of stale-write, overstay, undetermined, double-grant", text)
+}
+
+// Finding is one violation, with its evidence.
+type Finding struct {
+	Rule   string `json:"rule"` // two-holders, lost-update, token-repeated, ...
+	Class  Class  `json:"class,omitzero"`
+	Key    string `json:"key,omitempty"`
+	Text   string `json:"text"`
+	Events []int  `json:"events"` // indexes: acquire invoke and ok of both, then where it shows
+	// Sessions are the ones concerned, the earlier first; Event is the index at which
+	// the violation was there: the later grant for two-holders.
+	Sessions []string `json:"sessions,omitempty"`
+	Event    int      `json:"event"`
+}
+
+// Result is what one checker says.
+type Result struct {
+	Name       string    `json:"name"`
+	Verdict    Verdict   `json:"verdict"`
+	Why        string    `json:"why,omitempty"` // of unknown
+	Violations int       `json:"violations"`
+	Findings   []Finding `json:"findings,omitempty"` // all of them, in the order of Event
+	// Note is what a reader should know beside the verdict, whatever it is: that the
+	// other reading of failed releases says something else, say.
+	Note string `json:"note,omitempty"`
+	// LostUpdates is how many writes are not in what the guarded counters ended with;
+	// one finding can stand for several.
+	LostUpdates int `json:"lost_updates,omitempty"`
+	// Broken says how the history contradicts itself in a way that no lock can be
+	// blamed for: the harness that recorded it lied. A caller makes it an error.
+	Broken string `json:"broken,omitempty"`
+}
+
+// Worst is the worst class among the findings.
+func (r Result) Worst() Class {
+	worst := NoClass
+	for _, f := range r.Findings {
+		worst = max(worst, f.Class)
+	}
+	return worst
+}
+
+// Release says how a release that failed is read.
+type Release string
+
+// The readings of a failed release: Ended (the default) lets the first release call
+// end the caller's claim whatever the answer; Strict lets a failed one end nothing.
+const (
+	Ended  Release = "ended"
+	Strict Release = "strict"
+)
+
+// Options are what the judge may be told.
+type Options struct {
+	Release Release // empty means Ended
+}
+
+// Checker looks at one property of a history.
+type Checker interface {
+	Name() string
+	About() string // one line for `lockbench list checkers`
+	// Check is a pure function of the history.
+	Check(h *history.History, o Options) Result
+}

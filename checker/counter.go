@@ -1,0 +1,153 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"lockbench/internal/history"
+)
+
+// counter is one guarded thing.
+type counter struct {
+	key, form string
+	writes    []*write // those that were ok, in the order of their returns
+	unsure    []*write // those of unknown outcome: foreign hosts may have applied them
+	final     *int64   // what the last look at it, after all writes, has shown
+	base      int64    // what it was before the first write
+}
+
+// write is one that was ok, unless it stands among a counter's unsure ones.
+type write struct {
+	*tenure
+	op       history.Op
+	value    int64
+	token    uint64
+	hasToken bool
+	seen     int64 // what the session had read before
+	hasSeen  bool
+}
+
+// counters collects them, in the order in which they are first touched.
+func counters(l *ledger) []*counter {
+	type id struct{ key, form string }
+	all := map[id]*counter{}
+	var order []*counter
+	find := func(key, form string) *counter {
+		if form == "" {
+			form = history.Plain
+		}
+		c := all[id{key, form}]
+		if c == nil {
+			c = &counter{key: key, form: form}
+			all[id{key, form}] = c
+			order = append(order, c)
+		}
+		return c
+	}
+	looks := map[*counter]look{}
+	for _, t := range l.tenures() {
+		reads := map[*counter]look{}
+		for _, op := range t.session.Ops {
+			if op.F != history.FRead && op.F != history.Write {
+				continue
+			}
+			called := l.h.At(op.Invoke)
+			// A session of several keys guards one thing, which goes by the first of them.
+			c := find(t.session.Keys[0], called.Resource)
+			if op.F == history.FRead {
+				if op.Outcome == history.Done && l.h.At(op.Return).HasValue {
+					reads[c] = look{op, l.h.At(op.Return).Value}
+				}
+				continue
+			}
+			w := &write{tenure: t, op: op, value: called.Value, token: called.Token, hasToken: called.HasToken}
+			if seen, ok := reads[c]; ok {
+				w.seen, w.hasSeen = seen.value, true
+			}
+			switch op.Outcome {
+			case history.Done:
+				c.writes = append(c.writes, w)
+			case history.Maybe:
+				c.unsure = append(c.unsure, w)
+			}
+		}
+		for c, seen := range reads {
+			if seen.op.Return > looks[c].op.Return {
+				looks[c] = seen
+			}
+		}
+	}
+	for _, last := range lastLooks(l.h) {
+		c := find(last.key, last.form)
+		if last.op.Return > looks[c].op.Return {
+			looks[c] = last.look
+		}
+	}
+	for _, c := range order {
+		slices.SortFunc(c.writes, func(a, b *write) int { return cmp.Compare(a.op.Return, b.op.Return) })
+		if seen, ok := looks[c]; ok && c.after(seen.op.Invoke) {
+			c.final = &seen.value
+		}
+		if len(c.writes) > 0 && c.writes[0].hasSeen {
+			c.base = min(c.writes[0].seen, c.writes[0].value)
+		}
+	}
+	return order
+}
+
+// after tells whether all writes that were ok had returned by a position.
+func (c *counter) after(pos int) bool {
+	return len(c.writes) == 0 || c.writes[len(c.writes)-1].op.Return < pos
+}
+
+// look is a read that was ok.
+type look struct {
+	op    history.Op
+	value int64
+}
+
+type lastLook struct {
+	look
+	key, form string
+}
+
+// lastLooks finds the reads that stand without a session. One that does not name its
+// key tells nothing, unless there is but one.
+func lastLooks(h *history.History) []lastLook {
+	open := map[history.Process]int{}
+	var all []lastLook
+	for pos := range h.Events {
+		e := &h.Events[pos]
+		if e.F != history.FRead || e.Session != "" {
+			continue
+		}
+		if e.Type == history.Invoke {
+			open[e.Process] = pos
+			continue
+		}
+		called, ok := open[e.Process]
+		if !ok || e.Type != history.OK || !e.HasValue {
+			continue
+		}
+		asked := &h.Events[called]
+		key := cmp.Or(asked.Key, e.Key, onlyKey(h))
+		if key == "" {
+			continue
+		}
+		op := history.Op{F: e.F, Invoke: called, Return: pos, Outcome: history.Done}
+		all = append(all, lastLook{look{op, e.Value}, key, cmp.Or(asked.Resource, e.Resource)})
+	}
+	return all
+}
+
+// onlyKey is the key of all sessions, if they share one.
+func onlyKey(h *history.History) string {
+	key := ""
+	for _, s := range h.Sessions {
+		if key != "" && s.Keys[0] != key {
+			return ""
+		}
+		key = s.Keys[0]
+	}
+	return key
+}

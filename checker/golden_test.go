@@ -1,0 +1,272 @@
+package checker
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockbench/internal/history"
+)
+
+var update = flag.Bool("update", false, "rewrite what the golden histories are judged as")
+
+// TestGolden judges the histories in testdata/<checker>. In a file stands one event a
+// line, and below a line of dashes how it is judged: that checker's result in full,
+// of the others the verdict.
+//
+//	header {"model":"fenced"}               the header's fields, if any are needed
+//	release strict                          how failed releases are read, if not ended
+//	0.000 c1 acquire a ttl=2s               time in seconds; client 1; opens session 1.1
+//	0.001 c1 ok until=2s token=1            what is outstanding of client 1 returns
+//	0.010 c1 check                          under its latest session; session=1.1 for another
+//	0.011 c1 fail lost                      fail and info take an error
+//	0.020 c1/7 release                      process 7 of client 1
+//	0.030 c1 died                           and lost: notices
+//	0.040 nemesis pause begins step=1 targets=client-1 text=why
+//	0.050 probe quiet=begins                a fact
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden histories: %v", err)
+	}
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name+"/"+strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, want, _ := strings.Cut(string(data), "----\n")
+			h, o, err := parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := told(Judge(h, o), name)
+			if *update {
+				if err := os.WriteFile(file, []byte(text+"----\n"+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s is judged otherwise (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// TestGoldenVerdicts holds the folders to what they are there for.
+func TestGoldenVerdicts(t *testing.T) {
+	for _, c := range All() {
+		seen := map[Verdict]bool{}
+		files, _ := filepath.Glob("testdata/" + c.Name() + "/*.txt")
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _, _ := strings.Cut(string(data), "----\n")
+			h, o, err := parse(text)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			seen[c.Check(h, o).Verdict] = true
+		}
+		for _, v := range []Verdict{Valid, Unknown, Violated} {
+			if v == Violated && c.Name() == "harness" {
+				continue // it blames no lock
+			}
+			if !seen[v] {
+				t.Errorf("no golden history of %s is %s", c.Name(), v)
+			}
+		}
+	}
+}
+
+// told writes a report as golden files have it.
+func told(r Report, name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "judged: %s\n", words(r.Verdict, r.Class))
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "%s: %s\n", c.Name, words(c.Verdict, c.Worst()))
+		if c.Name != name {
+			continue
+		}
+		if c.Why != "" {
+			fmt.Fprintf(&b, "  why: %s\n", c.Why)
+		}
+		if c.Note != "" {
+			fmt.Fprintf(&b, "  note: %s\n", c.Note)
+		}
+		if c.Broken != "" {
+			fmt.Fprintf(&b, "  broken: %s\n", c.Broken)
+		}
+		if c.LostUpdates > 0 {
+			fmt.Fprintf(&b, "  lost updates: %d\n", c.LostUpdates)
+		}
+		for _, f := range c.Findings {
+			fmt.Fprintf(&b, "  %s at %d: %s\n    events %v, sessions %v\n",
+				strings.TrimSpace(f.Rule+" "+f.Class.String()), f.Event, f.Text, f.Events, f.Sessions)
+		}
+	}
+	return b.String()
+}
+
+func words(v Verdict, c Class) string { return strings.TrimSpace(v.String() + " " + c.String()) }
+
+// parse builds the lines of a history out of the golden form, and reads them.
+func parse(text string) (*history.History, Options, error) {
+	var o Options
+	header := map[string]any{"lockbench": history.Version}
+	p := parser{open: map[string]line{}, sessions: map[string]string{}, attempts: map[string]int{}}
+	for n, s := range strings.Split(text, "\n") {
+		s, _, _ = strings.Cut(s, "#")
+		if s = strings.TrimSpace(s); s == "" {
+			continue
+		}
+		var err error
+		if rest, ok := strings.CutPrefix(s, "header "); ok {
+			err = json.Unmarshal([]byte(rest), &header)
+		} else if rest, ok := strings.CutPrefix(s, "release "); ok {
+			o.Release = Release(rest)
+		} else {
+			err = p.event(strings.Fields(s))
+		}
+		if err != nil {
+			return nil, o, fmt.Errorf("golden line %d (%s): %w", n+1, s, err)
+		}
+	}
+	first, err := json.Marshal(header)
+	if err != nil {
+		return nil, o, err
+	}
+	h, err := history.Read(bytes.NewReader(append(append(first, '\n'), p.out.Bytes()...)))
+	return h, o, err
+}
+
+type line = map[string]any
+
+type parser struct {
+	out      bytes.Buffer
+	open     map[string]line   // by process: the invocation without a return
+	sessions map[string]string // by client: the latest
+	attempts map[string]int
+}
+
+func (p *parser) event(words []string) error {
+	if len(words) < 3 {
+		return fmt.Errorf("expected a time, who, and what")
+	}
+	at, err := strconv.ParseFloat(words[0], 64)
+	if err != nil {
+		return err
+	}
+	e := line{"time": int64(at*1e6+0.5) * 1000}
+	who, what := words[1], words[2:]
+	switch who {
+	case "nemesis":
+		e["process"], e["type"], e["f"], e["phase"], what = who, "info", what[0], what[1], what[2:]
+	case "probe":
+		e["process"], e["type"], e["f"] = who, "info", "probe"
+		facts := line{}
+		for _, w := range what {
+			k, v, _ := strings.Cut(w, "=")
+			facts[k] = value(v)
+		}
+		e["facts"], what = facts, nil
+	default:
+		client, process, other := strings.Cut(strings.TrimPrefix(who, "c"), "/")
+		if !other {
+			process = client
+		}
+		e["process"], e["client"] = value(process), value(client)
+		what = p.operation(e, client, process, what)
+	}
+	for _, w := range what {
+		k, v, ok := strings.Cut(w, "=")
+		switch {
+		case !ok:
+			return fmt.Errorf("%q is no field", w)
+		case k == "text":
+			e["value"] = strings.ReplaceAll(v, "_", " ")
+		case k == "targets", k == "keys":
+			e[k] = strings.Split(v, ",")
+		case v == "true":
+			e[k] = true
+		default:
+			e[k] = value(v)
+		}
+	}
+	data, err := json.Marshal(e)
+	p.out.Write(append(data, '\n'))
+	return err
+}
+
+// operation fills in what a client does, and returns the fields that are left.
+func (p *parser) operation(e line, client, process string, what []string) []string {
+	f, rest := what[0], what[1:]
+	switch f {
+	case "ok", "fail", "info":
+		e["type"] = f
+		for _, k := range []string{"f", "session", "value", "resource", "token"} {
+			if v, ok := p.open[process][k]; ok {
+				e[k] = v
+			}
+		}
+		if len(rest) > 0 && !strings.Contains(rest[0], "=") {
+			e["error"], rest = rest[0], rest[1:]
+		}
+		return rest
+	case "acquire":
+		p.attempts[client]++
+		p.sessions[client] = fmt.Sprintf("%s.%d", client, p.attempts[client])
+		if len(rest) > 0 && !strings.Contains(rest[0], "=") {
+			e["key"], rest = rest[0], rest[1:]
+		}
+	case "died", "lost":
+		e["type"], e["f"] = "info", f
+		if f == "lost" {
+			e["session"] = p.sessions[client]
+		}
+		return rest
+	}
+	e["type"], e["f"], e["session"] = "invoke", f, p.sessions[client]
+	for _, w := range rest {
+		if k, v, _ := strings.Cut(w, "="); k == "session" || k == "value" || k == "resource" || k == "token" {
+			e[k] = value(v)
+		}
+	}
+	if e["session"] == "none" { // the last look at a resource
+		delete(e, "session")
+		for i, w := range rest {
+			if w == "session=none" {
+				rest = append(rest[:i:i], rest[i+1:]...)
+				break
+			}
+		}
+	}
+	p.open[process] = e
+	return rest
+}
+
+// value reads a number, a duration in nanoseconds, or else a text.
+func value(s string) any {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n
+	}
+	if strings.Trim(s, "0123456789.") != "" {
+		if d, err := time.ParseDuration(s); err == nil {
+			return int64(d)
+		}
+	}
+	return s
+}

@@ -1,0 +1,192 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+
+	"lockbench/internal/history"
+)
+
+// Harness asks whether the run did what it promised at all. A run in which nobody
+// got the lock, or whose faults did not take effect, finds nothing wrong with any
+// lock, and that is not the same as nothing being wrong. So what it finds turns
+// valid into unknown, and never anything into violated.
+//
+// It goes by the header: without bounds nothing was promised, and reading the history
+// has judged its form already.
+type Harness struct {
+	// starved: liveness has shown why nobody was granted anything after the heal.
+	starved bool
+}
+
+var _ Checker = Harness{}
+
+// Name returns "harness".
+func (Harness) Name() string { return "harness" }
+
+// About says what is judged, in one line.
+func (Harness) About() string {
+	return "the run did what it promised: enough grants, and every fault took effect and healed"
+}
+
+// Check is a pure function of the history.
+func (c Harness) Check(h *history.History, _ Options) Result {
+	r := Result{Name: c.Name()}
+	var why []string
+	if bounds := h.Header.Bounds; bounds != nil {
+		why = c.shortfalls(h, bounds)
+	}
+	if len(why) > 0 {
+		r.Verdict = Unknown
+	}
+	if h.Torn {
+		why = append(why, "the history is cut off and was judged as far as it goes")
+	}
+	r.Why = strings.Join(why, "; ")
+	return r
+}
+
+// shortfalls says in words what was promised and not done.
+func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string {
+	f := faults(h)
+	var why []string
+	short := func(have, want int, of string) {
+		if have < want {
+			why = append(why, fmt.Sprintf("%s: %d, expected at least %d", of, have, want))
+		}
+	}
+	before, during, after := 0, 0, 0
+	for _, s := range h.Sessions {
+		if f.first <= s.Acquire.Invoke && s.Acquire.Invoke < f.last {
+			during++
+		}
+		if s.Acquire.Outcome == history.Done {
+			before += count(s.Acquire.Return < f.first)
+			after += count(s.Acquire.Return > f.last)
+		}
+	}
+	if len(f.steps) == 0 { // nothing struck: the whole run counts as before, and as after
+		short(before, bounds.GrantsBefore, "grants in the whole run")
+		short(before, bounds.GrantsAfter, "grants in the whole run")
+	} else {
+		short(before, bounds.GrantsBefore, "grants before the first fault")
+		short(during, bounds.Attempts, "attempts while faults were in force")
+		if !c.starved {
+			short(after, bounds.GrantsAfter, "grants after the last heal")
+		}
+	}
+	bites := 0
+	for _, phases := range f.steps {
+		bites += count(phases[history.Bites])
+	}
+	short(bites, bounds.Bites, "faults that took effect")
+	return append(why, c.undone(h, f)...)
+}
+
+// undone says which steps of the plan failed, did not take effect, or did not heal.
+func (Harness) undone(h *history.History, f struck) []string {
+	why := f.failures
+	for _, step := range h.Header.Plan {
+		// An episode that never began was not run at all: runs end between episodes
+		// when their time is over. Those that ran must have done what was planned.
+		if step.NA != "" || f.begun > 0 && step.Episode > f.begun {
+			continue
+		}
+		bitten, healed, failed := false, false, false
+		for at, phases := range f.steps {
+			// A plan may number its steps anew in each episode; where the history does
+			// not speak of episodes, the number alone must do.
+			if at.step == step.ID && (at.episode == step.Episode || at.episode == 0 || step.Episode == 0) {
+				bitten = bitten || phases[history.Bites]
+				healed = healed || phases[history.Healed]
+				failed = failed || phases[history.Fails]
+			}
+		}
+		what := ""
+		switch {
+		case failed: // told above, with its reason
+			continue
+		case !bitten:
+			what = "did not take effect"
+		case !healed:
+			what = "did not heal"
+		default:
+			continue
+		}
+		why = append(why, fmt.Sprintf("step %d of the plan (%s) %s", step.ID, stepName(step), what))
+	}
+	return why
+}
+
+func stepName(s history.PlanStep) string {
+	name := s.Fault
+	if len(s.Targets) > 0 {
+		name += " " + strings.Join(s.Targets, ", ")
+	}
+	if s.Episode > 0 {
+		name += fmt.Sprintf(", episode %d", s.Episode)
+	}
+	return name
+}
+
+// struck is what the history tells of its faults.
+type struck struct {
+	steps    map[stepAt]map[string]bool // the phases that each step went through
+	first    int                        // position of the first begins; the end if there is none
+	last     int                        // position of the last healed; the end if there is none
+	begun    int                        // the last episode that began; 0 if the history does not speak of them
+	failures []string
+}
+
+// stepAt is a step of the plan in an episode; the latter 0 if none has begun.
+type stepAt struct{ step, episode int }
+
+func faults(h *history.History) struck {
+	f := struck{steps: map[stepAt]map[string]bool{}, first: len(h.Events), last: len(h.Events)}
+	episode := 0
+	for pos := range h.Events {
+		e := &h.Events[pos]
+		if e.Extra == nil {
+			continue
+		}
+		if e.Process == history.Probe {
+			if n, ok := wholeNumber(e.Extra.Facts["episode"]); ok {
+				episode, f.begun = n, max(f.begun, n)
+			}
+		}
+		if e.Process != history.Nemesis || e.Extra.Phase == "" {
+			continue
+		}
+		at := stepAt{e.Extra.Step, episode}
+		if f.steps[at] == nil {
+			f.steps[at] = map[string]bool{}
+		}
+		f.steps[at][e.Extra.Phase] = true
+		switch e.Extra.Phase {
+		case history.Begins:
+			f.first = min(f.first, pos)
+		case history.Healed:
+			f.last = pos
+		case history.Fails:
+			text := fmt.Sprintf("fault %s failed at %s", e.F, seconds(e.Time))
+			if e.Extra.Text != "" {
+				text += ": " + e.Extra.Text
+			}
+			f.failures = append(f.failures, text)
+		}
+	}
+	return f
+}
+
+// wholeNumber reads a fact, whichever way it came: recorded in this process, or read.
+func wholeNumber(fact any) (int, bool) {
+	switch n := fact.(type) {
+	case int:
+		return n, true
+	case int64:
+		return int(n), true
+	case float64:
+		return int(n), n == float64(int(n))
+	}
+	return 0, false
+}
