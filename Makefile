@@ -1,0 +1,55 @@
+# make chaos SCENARIO=failover   breaks locks and says which of them held
+# make test                      runs every test that this machine can run
+# make help                      the rest
+
+SHELL := /bin/bash
+BIN   := build/lockbench
+
+# What `make chaos` passes on to `lockbench run`; empty means the default.
+SCENARIO ?= failover
+LOCKS    ?=
+WORLD    ?=
+SEED     ?=
+EPISODES ?=
+DURATION ?=
+FLAGS    ?=
+
+# The race detector needs a C compiler; without one the tests still run.
+RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+
+.PHONY: chaos test lint build check bench clean help
+
+chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
+	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(EPISODES),--episodes $(EPISODES)) $(if $(DURATION),--duration $(DURATION)) $(FLAGS)
+
+test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local makes a skip of that world a failure)
+	@mkdir -p build
+	@set -o pipefail; go test $(RACE) -v ./... 2>&1 | tee build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
+		status=$${PIPESTATUS[0]}; \
+		grep -A2 -E '^ *--- SKIP' build/test.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
+		if [ $$status -ne 0 ]; then echo "the whole output is in build/test.log"; fi; exit $$status
+
+lint: ## gofmt, vet, staticcheck, and builds for other systems
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+	GOOS=darwin go build ./...
+	GOOS=windows go build ./...
+
+build: ## the program, into build/lockbench
+	@mkdir -p build
+	@go build -o $(BIN) ./cmd/lockbench
+
+check: build ## judge the newest run again, from its histories alone
+	$(BIN) check results/latest
+
+bench: ## what recording costs: nanoseconds an operation, and the recorded loop against the bare one
+	go test -run '^$$' -bench 'Record' -benchtime 2s ./internal/history/
+	go test -run '^$$' -bench 'RecordedLoop' -benchtime 1x -timeout 20m ./internal/run/
+
+clean: ## what was built; results stay
+	rm -rf build
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+)
+
+func newDoctorCommand() *cobra.Command {
+	var server string
+	c := &cobra.Command{
+		Use:     "doctor",
+		Short:   "Say what this machine can run, and what to install for the rest",
+		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server",
+		Args:    nothing,
+		RunE: func(c *cobra.Command, _ []string) error {
+			out := c.OutOrStdout()
+			_, _ = fmt.Fprintf(out, "machine   %s/%s, %s, %d processors\n", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.NumCPU())
+			if dir, err := os.MkdirTemp("", "lockbench-doctor-"); err != nil {
+				_, _ = fmt.Fprintf(out, "disk      no folder can be made for servers' data: %v\n", err)
+			} else {
+				_, _ = fmt.Fprintf(out, "disk      servers keep their data under %s\n", os.TempDir())
+				_ = os.Remove(dir)
+			}
+			ready := 0
+			for _, w := range run.Worlds(run.WorldOptions{RedisServer: server}) {
+				if err := w.Ready(c.Context()); err != nil {
+					_, _ = fmt.Fprintf(out, "%-9s not ready: %v\n", w.Name(), err)
+					continue
+				}
+				ready++
+				_, _ = fmt.Fprintf(out, "%-9s ready, %s\n", w.Name(), w.About())
+			}
+			if ready == 0 {
+				return exitError{report.ExitHarness, errors.New("no world is ready on this machine; the lines above say what to install")}
+			}
+			_, _ = fmt.Fprintln(out, "next      lockbench run failover")
+			return nil
+		},
+	}
+	c.Flags().StringVar(&server, "redis-server", "", "the server to look at (default: from PATH)")
+	return c
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockbench/nemesis"
+)
+
+// rangeFlag is a duration or a range of them: 50ms, 5ms..50ms.
+type rangeFlag struct{ value *nemesis.Range }
+
+var _ pflag.Value = (*rangeFlag)(nil)
+
+func (f *rangeFlag) String() string {
+	if f.value == nil {
+		return ""
+	}
+	if f.value.From == f.value.To {
+		return f.value.From.String()
+	}
+	return f.value.From.String() + ".." + f.value.To.String()
+}
+
+func (f *rangeFlag) Type() string { return "duration or A..B" }
+
+func (f *rangeFlag) Set(text string) error {
+	from, to, isRange := strings.Cut(text, "..")
+	if !isRange {
+		to = from
+	}
+	a, err := time.ParseDuration(from)
+	if err != nil {
+		return usagef("%q is no duration such as 50ms", from)
+	}
+	b, err := time.ParseDuration(to)
+	if err != nil {
+		return usagef("%q is no duration such as 50ms", to)
+	}
+	if a < 0 || b < a {
+		return usagef("%q is no range: it wants A..B with 0 <= A <= B", text)
+	}
+	f.value = &nemesis.Range{From: a, To: b}
+	return nil
+}
+
+// durationFlag is a duration that may be absent.
+type durationFlag struct{ value *time.Duration }
+
+var _ pflag.Value = (*durationFlag)(nil)
+
+func (f *durationFlag) String() string {
+	if f.value == nil {
+		return ""
+	}
+	return f.value.String()
+}
+
+func (f *durationFlag) Type() string { return "duration" }
+
+func (f *durationFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return usagef("%q is no duration such as 2s", text)
+	}
+	if d < 0 {
+		return usagef("%q is less than nothing", text)
+	}
+	f.value = &d
+	return nil
+}
+
+// flagError makes a wrong flag wrong usage, says what would have been right, and
+// names the nearest flag for one that is not there.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var absent *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		if unknown.GetSpecifiedShortnames() != "" {
+			return usagef("%s has no flag -%s; %s", c.Name(), unknown.GetSpecifiedName(), didYouMean("", flagNames(c)))
+		}
+		return usagef("%s has no flag --%s; %s", c.Name(), unknown.GetSpecifiedName(), didYouMean("--"+unknown.GetSpecifiedName(), flagNames(c)))
+	case errors.As(err, &absent):
+		return usagef("--%s wants a value: %s", absent.GetFlag().Name, absent.GetFlag().Usage)
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		var said usageError
+		if errors.As(invalid.Unwrap(), &said) {
+			return usagef("--%s: %s", f.Name, said.text)
+		}
+		return usagef("--%s: %q is no %s: %s", f.Name, invalid.GetValue(), kindOf(f), f.Usage)
+	}
+	return usagef("%s; see lockbench %s --help", err, c.Name())
+}
+
+// flagNames are the flags of a command as they are typed.
+func flagNames(c *cobra.Command) []string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
+// kindOf says in a person's words what a flag of pflag's own types takes.
+func kindOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return "whole number"
+	case "uint64":
+		return "whole number from 0 up"
+	case "duration":
+		return "duration such as 30s"
+	case "bool":
+		return "true or false"
+	case "stringToString":
+		return "KEY=VALUE"
+	}
+	return f.Value.Type()
+}
+
+// notEmpty refuses flags that were given and are empty. In a script that is a
+// variable without a value: --locks "$LOCKS" would quietly run all locks.
+func notEmpty(c *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed && strings.TrimSpace(f.Value.String()) == "" {
+			return usagef("--%s is empty: %s; leave the flag out for the default", name, f.Usage)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/guest"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+)
+
+func newGuestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "guest LOCK",
+		Short: "Be one client of a lock: the child-process side, JSON lines on stdin and stdout",
+		Long: `guest is what lockbench starts once for every client: it speaks JSON lines on
+standard input and output and logs on standard error. A lock in any language can
+take its place; docs/guest-protocol.md has the protocol.`,
+		Example: "  lockbench guest set-nx",
+		Args:    wants("a lock"),
+		RunE: func(c *cobra.Command, args []string) error {
+			lock, ok := catalog.Find(args[0])
+			if !ok {
+				return usageError{catalog.NotFound(args[0]).Error()}
+			}
+			hello := guest.Hello{
+				Name: lock.Name, Version: version, Family: string(lock.Family),
+				Claims: lock.Claims, Model: lock.Model, SourceAddress: true,
+			}
+			return guest.Main(c.Context(), hello, func(_ context.Context, r guest.Request) (locks.Opener, locks.Client, error) {
+				opener, err := lock.New(r.Options)
+				if err != nil {
+					return nil, locks.Client{}, err
+				}
+				client, err := guest.NewClient(r)
+				return opener, client, err
+			})
+		},
+	}
+}

@@ -1,0 +1,174 @@
+// Command lockbench tests whether a distributed lock holds: it starts a real lock
+// service, lets clients fight for locks on it, breaks things on a plan drawn from
+// one seed, and proves from the record whether two clients held one lock at once.
+//
+//	lockbench run failover
+//	lockbench check results/latest
+//
+// Each command has a file of its own in this folder.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/report"
+	"lockbench/scenarios"
+)
+
+// exitUsage is the exit code of wrong usage.
+const exitUsage = 64
+
+// version is set by the linker for releases.
+var version = "dev"
+
+func main() { os.Exit(program(os.Args[1:])) }
+
+// program is all of it: it turns every way to end into an exit code.
+func program(args []string) (code int) {
+	defer func() {
+		// What was started has been torn down on the way here, by defers and, for
+		// child processes, by the kernel.
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "lockbench: panic: %v\n%s", p, debug.Stack())
+			code = report.ExitHarness
+		}
+	}()
+	// The first signal asks to stop in good order, a second one is not heard any
+	// more and ends the process, which takes all children with it.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var exit exitError
+	if errors.As(err, &exit) {
+		if exit.err != nil {
+			fmt.Fprintf(os.Stderr, "lockbench: %v\n", exit.err)
+		}
+		return exit.code
+	}
+	fmt.Fprintf(os.Stderr, "lockbench: %v\n", err)
+	if scenarios.IsUsage(err) || isUsage(err) {
+		return exitUsage
+	}
+	return report.ExitHarness
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lockbench",
+		Short: "Tests whether a distributed lock holds when servers, networks, clocks and clients fail",
+		Long: `lockbench tests whether a distributed lock holds, not how fast it is. It starts a
+real lock service, lets clients fight for locks, breaks things on a plan that one
+seed decides, records everything, and proves from the record whether two clients
+held one lock at once.
+
+Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
+3 the harness failed, 64 wrong usage.`,
+		Example:       "  lockbench run failover\n  lockbench run pause-client --locks set-nx,redlock --seed 7\n  lockbench check results/latest",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.Version = version
+	root.SetVersionTemplate(versionLine())
+	// cobra's own help and completion take a wrong word for none.
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(newHelpCommand())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
+	root.AddCommand(
+		newRunCommand(), newListCommand(), newShowCommand(), newPlanCommand(), newTryCommand(),
+		newCheckCommand(), newDoctorCommand(), newGuestCommand(), newVersionCommand(), newCompletionCommand(),
+	)
+	// An unknown command is wrong usage, with the nearest one named.
+	root.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return unknownCommand(c, args[0])
+	}
+	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	return root
+}
+
+// exitError ends the program with a code; err may be nil if all is said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+// exitWith is nil for code 0.
+func exitWith(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitError{code: code}
+}
+
+type usageError struct{ text string }
+
+func (e usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+func isUsage(err error) bool {
+	var u usageError
+	return errors.As(err, &u)
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	return usagef("no command is called %q; %s", name, didYouMean(name, commandNames(root)))
+}
+
+// wants is for a command that takes one argument and says which: "a scenario".
+func wants(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usagef("%s wants %s; see lockbench %s --help", c.Name(), what, c.Name())
+		case len(args) > 1:
+			return usagef("%s wants %s and got %d arguments: %s; see lockbench %s --help",
+				c.Name(), what, len(args), strings.Join(args, " "), c.Name())
+		case args[0] == "":
+			// An unset variable in a script, most likely: lockbench run "$SCENARIO".
+			return usagef("%s wants %s and got an empty word; see lockbench %s --help", c.Name(), what, c.Name())
+		}
+		return nil
+	}
+}
+
+// nothing is for a command that takes no argument.
+func nothing(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments and got %q; see lockbench %s --help", c.Name(), args[0], c.Name())
+	}
+	return nil
+}
+
+func didYouMean(word string, known []string) string {
+	hint := "known are " + strings.Join(known, ", ")
+	if near, ok := scenarios.Nearest(word, known); ok {
+		return fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return hint
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+
+	"lockbench/scenarios"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"lockbench": main})
+}
+
+// The program as a person meets it, without servers: what it says, where it says
+// it, and the exit code. Runs with servers are tested in internal/run.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			// For scripts that take PATH away.
+			dir, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator))
+			e.Setenv("LOCKBENCH", filepath.Join(dir, "lockbench"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"jsons": jsons,
+			"tears": tears,
+		},
+	})
+}
+
+// exits runs a program and wants just that exit code: exits 64 lockbench run.
+// What it printed is there for stdout and stderr. A bare "!" would take a crash
+// for wrong usage.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s: got exit code %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// jsons wants a file to be so many JSON values, each one with the keys named:
+// jsons stdout 1 schema verdict.
+func jsons(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: jsons FILE COUNT [KEY...]")
+	}
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	got := 0
+	for {
+		var value map[string]any
+		err := d.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		ts.Check(err)
+		got++
+		for _, key := range args[2:] {
+			if _, ok := value[key]; !ok {
+				ts.Fatalf("%s: value %d has no %q", args[0], got, key)
+			}
+		}
+	}
+	if got != want {
+		ts.Fatalf("%s: got %d JSON values, want %d", args[0], got, want)
+	}
+}
+
+// tears cuts off a file's last byte, the end of its last line, which an archive of
+// texts cannot leave out.
+func tears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: tears FILE")
+	}
+	text := ts.ReadFile(args[0])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text[:len(text)-1]), 0o644))
+}
+
+// The plan that a seed draws for a scenario that comes along must not change by
+// accident: a seed in somebody's bug report would then mean something else.
+func TestPlansOfEmbeddedScenarios(t *testing.T) {
+	for _, name := range scenarios.Names() {
+		t.Run(name, func(t *testing.T) {
+			got := printed(t, "plan", name, "--seed", "7")
+			if again := printed(t, "plan", name, "--seed", "7"); again != got {
+				t.Errorf("the same seed planned twice: (-first +second)\n%s", cmp.Diff(got, again))
+			}
+			golden := filepath.Join("testdata", "plan", name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatalf("%v; a new scenario wants its golden plan: go test ./cmd/lockbench -update", err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("plan of %s with seed 7 (-want +got):\n%s", name, diff)
+			}
+		})
+	}
+}
+
+// Every command has an example, and examples name commands and flags that exist.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	root := newRoot()
+	root.InitDefaultHelpCmd()
+	commands := append(root.Commands(), root)
+	if len(commands) < 12 {
+		t.Fatalf("got %d commands, want all of them", len(commands))
+	}
+	for _, c := range commands {
+		if !strings.Contains(c.Example, "lockbench") {
+			t.Errorf("%s has no example", c.Name())
+		}
+		if c.Short == "" {
+			t.Errorf("%s does not say what it does", c.Name())
+		}
+		for _, line := range strings.Split(c.Example, "\n") {
+			if err := exists(root, line); err != nil {
+				t.Errorf("example of %s: %q: %v", c.Name(), line, err)
+			}
+		}
+	}
+}
+
+// exists says what a line that calls lockbench names and the program does not have.
+func exists(root *cobra.Command, line string) error {
+	_, call, found := strings.Cut(line, "lockbench ")
+	if !found {
+		return nil
+	}
+	words := strings.Fields(call)
+	c, _, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	if c == root && words[0] != "--version" && words[0] != "--help" {
+		return errors.New("no such command: " + words[0])
+	}
+	for _, word := range words {
+		name, isFlag := strings.CutPrefix(strings.Trim(word, "`'\".,;:()[]"), "--")
+		name, _, _ = strings.Cut(name, "=")
+		if isFlag && name != "" && name != "help" && name != "version" && c.Flags().Lookup(name) == nil {
+			return errors.New(c.Name() + " has no flag --" + name)
+		}
+	}
+	return nil
+}
+
+// printed is what a command writes to standard output; it must succeed.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetArgs(args)
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("lockbench %s: %v", strings.Join(args, " "), err)
+	}
+	return out.String()
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/run"
+	"lockbench/internal/world"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+func newPlanCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "plan SCENARIO|FILE.yaml",
+		Short: "Print what a run would do, without doing it",
+		Long: `plan draws everything that the seed decides beforehand and prints it: each step
+of each episode, and which steps cannot concern which lock. What a role means
+(the master, the holder) is decided when a step strikes.`,
+		Example:           "  lockbench plan failover --seed 7\n  lockbench plan ./mine.yaml --locks redlock/nodes=3 --episodes 2",
+		Args:              wants("a scenario"),
+		ValidArgsFunction: completeScenarios,
+		RunE: func(c *cobra.Command, args []string) error {
+			o, err := f.options(c, args[0])
+			if err != nil {
+				return err
+			}
+			s, plan, err := run.Prepare(o)
+			if err != nil {
+				return err
+			}
+			w, err := plannedWorld(f.world)
+			if err != nil {
+				return err
+			}
+			out := c.OutOrStdout()
+			_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, o.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
+			printPlan(out, &s, plan, w, f.noFaults)
+			if len(plan) == 0 || f.noFaults {
+				return nil
+			}
+			for n := 1; n <= s.Episodes; n++ {
+				_, _ = fmt.Fprintf(out, "episode %d\n", n)
+				for _, p := range plan.Episode(n) {
+					_, _ = fmt.Fprintf(out, "  %2d  %s\n", p.ID, p)
+				}
+			}
+			return nil
+		},
+	}
+	f.addPlanFlags(c)
+	return c
+}
+
+// plannedWorld is the world whose abilities a plan is checked against. It need not
+// be ready: a plan can be read on a machine that cannot run it.
+func plannedWorld(name string) (world.World, error) {
+	all := run.Worlds(run.WorldOptions{})
+	for _, w := range all {
+		if name == "auto" || name == w.Name() {
+			return w, nil
+		}
+	}
+	return nil, usagef("no world is called %q; %s", name, didYouMean(name, append(worldNames(), "auto")))
+}
+
+// printHead says what runs where.
+func printHead(w io.Writer, s *scenarios.Scenario, in world.World, passed []*run.NotReady, f *runFlags, parallel int) {
+	indent := strings.Repeat(" ", len(s.Name)+3)
+	side := " side by side"
+	switch {
+	case len(s.Locks) == 1:
+		side = ""
+	case parallel == 1:
+		side = " one after another"
+	}
+	_, _ = fmt.Fprintf(w, "%s   seed %d · %s · %s%s · world %s, %s\n", s.Name, f.seed,
+		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About())
+	for _, p := range passed {
+		_, _ = fmt.Fprintf(w, "%s(not %s: %v; `lockbench doctor` says more)\n", indent, p.World, p.Err)
+	}
+}
+
+// printPlan says in a few lines what each episode does, and what is n/a for whom.
+func printPlan(w io.Writer, s *scenarios.Scenario, plan nemesis.Plan, in world.World, spared bool) {
+	switch {
+	case len(plan) == 0:
+		_, _ = fmt.Fprintln(w, "plan       no faults")
+		return
+	case spared:
+		_, _ = fmt.Fprintln(w, "plan       faults left out (--no-faults), so nothing can be shown")
+		return
+	}
+	var steps []string
+	for _, p := range plan.Episode(1) {
+		steps = append(steps, p.Step.Describe(p.Fault))
+	}
+	_, _ = fmt.Fprintf(w, "plan       each episode: %s\n", strings.Join(steps, "; "))
+	for _, line := range run.NotConcerned(s, plan, in) {
+		_, _ = fmt.Fprintf(w, "           %s\n", line)
+	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/internal/world"
+	"lockbench/locks/catalog"
+	"lockbench/scenarios"
+)
+
+// runFlags are the flags of run, and the part of them that plan shares.
+type runFlags struct {
+	locks       string
+	world       string
+	redisServer string
+	seed        uint64
+	episodes    int
+	duration    time.Duration
+	clients     int
+	keys        int
+	ttl, wait   durationFlag
+	hold        rangeFlag
+	parallel    int
+	noFaults    bool
+	expect      []string
+	until       bool
+	out         string
+	json        bool
+}
+
+func newRunCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run SCENARIO|FILE.yaml",
+		Short: "Break locks as a scenario says, and judge what happened",
+		Long: `run starts the servers that a scenario asks for, one cluster for each lock, lets
+clients fight for locks, breaks things on the plan that the seed draws, heals, and
+judges the record. Everything lands in a results folder.`,
+		Example: `  lockbench run failover
+  lockbench run pause-client --locks set-nx,redlock/nodes=3 --seed 7 --episodes 10
+  lockbench run ./mine.yaml --locks 'set-nx,py=cmd:python3 examples/python-guest/guest.py'
+  lockbench run failover --locks redlock --expect valid`,
+		Args:              wants("a scenario"),
+		ValidArgsFunction: completeScenarios,
+		RunE: func(c *cobra.Command, args []string) error {
+			return doRun(c, args[0], &f)
+		},
+	}
+	f.addPlanFlags(c)
+	f.addRunFlags(c)
+	return c
+}
+
+// addRunFlags adds the flags of a run that a plan has no use for.
+func (f *runFlags) addRunFlags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.DurationVar(&f.duration, "duration", 0, "let episodes follow each other for so long, however many")
+	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run side by side (default: what the machine carries)")
+	fl.StringArrayVar(&f.expect, "expect", nil, "[LOCK=]VERDICT [CLASS]: expect this instead of what the scenario says; may be repeated")
+	fl.BoolVar(&f.until, "until-violation", false, "stop after the first episode in which a lock with servers was violated")
+	fl.StringVar(&f.out, "out", "results", "where results folders are made")
+	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
+}
+
+// addPlanFlags adds the flags that decide what would be done.
+func (f *runFlags) addPlanFlags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND (default: the scenario's)")
+	fl.StringVar(&f.world, "world", "auto", "where: auto or a world from lockbench list worlds")
+	fl.StringVar(&f.redisServer, "redis-server", "", "the server to start, for other versions and for Valkey (default: from PATH)")
+	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
+	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
+	fl.IntVar(&f.clients, "clients", 0, "how many clients fight for each lock")
+	fl.IntVar(&f.keys, "keys", 0, "how many keys they fight for")
+	fl.Var(&f.ttl, "ttl", "the lease that is asked for")
+	fl.Var(&f.wait, "wait", "how long an acquire may wait")
+	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
+	fl.BoolVar(&f.noFaults, "no-faults", false, "leave the faults out: shows what the locks do undisturbed, and proves nothing")
+	_ = c.RegisterFlagCompletionFunc("world", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return append(worldNames(), "auto"), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = c.RegisterFlagCompletionFunc("locks", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return lockNames(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
+// options are the run's options, but for the world.
+func (f *runFlags) options(c *cobra.Command, scenario string) (run.Options, error) {
+	if err := notEmpty(c, "locks", "world", "redis-server", "out"); err != nil {
+		return run.Options{}, err
+	}
+	known := run.Known()
+	s, err := scenarios.Load(scenario, known)
+	if err != nil {
+		return run.Options{}, err
+	}
+	for _, number := range []struct {
+		name  string
+		value int
+	}{{"episodes", f.episodes}, {"clients", f.clients}, {"keys", f.keys}, {"parallel", f.parallel}} {
+		if c.Flags().Changed(number.name) && number.value < 1 {
+			return run.Options{}, usagef("--%s wants a number of at least 1, not %d", number.name, number.value)
+		}
+	}
+	if c.Flags().Changed("duration") && f.duration <= 0 {
+		return run.Options{}, usagef("--duration wants more than nothing, not %s", f.duration)
+	}
+	if !c.Flags().Changed("seed") {
+		f.seed = uint64(rand.Uint32())
+	}
+	o := run.Options{
+		Scenario: s, Seed: f.seed, Episodes: f.episodes, Duration: f.duration, Clients: f.clients, Keys: f.keys,
+		TTL: f.ttl.value, Wait: f.wait.value, Hold: f.hold.value, Parallel: f.parallel,
+		NoFaults: f.noFaults, UntilViolation: f.until, Out: f.out,
+	}
+	if f.locks != "" {
+		if o.Locks, err = scenarios.ParseLocks(f.locks, known); err != nil {
+			return o, err
+		}
+	}
+	if o.Expect, err = f.expectations(o, known); err != nil {
+		return o, err
+	}
+	return o, nil
+}
+
+// expectations reads --expect, by the lock's name; "" stands for all.
+func (f *runFlags) expectations(o run.Options, known scenarios.Known) (map[string]scenarios.Expectation, error) {
+	running := o.Locks
+	if len(running) == 0 {
+		running = o.Scenario.Locks
+	}
+	expect := make(map[string]scenarios.Expectation)
+	for _, text := range f.expect {
+		lock, e, err := scenarios.ParseExpect(text, running, known)
+		if err != nil {
+			return nil, err
+		}
+		expect[lock] = e
+	}
+	return expect, nil
+}
+
+func doRun(c *cobra.Command, scenario string, f *runFlags) error {
+	o, err := f.options(c, scenario)
+	if err != nil {
+		return err
+	}
+	s, plan, err := run.Prepare(o)
+	if err != nil {
+		return err
+	}
+	w, passed, err := run.Pick(c.Context(), f.world, run.WorldOptions{RedisServer: f.redisServer})
+	if err != nil {
+		return err
+	}
+	o.World, o.Again = w, f.again(c, scenario, w)
+	head := c.OutOrStdout()
+	if f.json {
+		head = c.ErrOrStderr()
+	}
+	printHead(head, &s, w, passed, f, o.Parallel)
+	printPlan(head, &s, plan, w, f.noFaults)
+	o.Head = c.ErrOrStderr()
+	o.Progress = report.NewProgress(head, report.IsTerminal(head), report.TerminalWidth(head))
+	out, err := run.Run(c.Context(), o)
+	if out == nil {
+		return err
+	}
+	if f.json {
+		text, readErr := os.ReadFile(filepath.Join(out.Bundle.Dir, report.ResultFile))
+		if readErr == nil {
+			_, readErr = c.OutOrStdout().Write(text)
+		}
+		err = errors.Join(err, readErr)
+	} else {
+		_, _ = fmt.Fprintln(head)
+		screen := report.Screen{
+			Result: out.Result, Stories: out.Stories, Dir: out.Bundle.Dir, Latest: out.Latest, Color: report.UseColor(head),
+		}
+		if _, screenErr := screen.WriteTo(head); screenErr != nil {
+			err = errors.Join(err, screenErr)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return exitWith(out.Result.ExitCode())
+}
+
+// again is the command that repeats the run: the same world and seed, and every
+// other flag that was given, so that none can be forgotten here.
+func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) string {
+	words := []string{"lockbench run", quote(scenario), "--world", w.Name(), "--seed", strconv.FormatUint(f.seed, 10)}
+	c.Flags().Visit(func(given *pflag.Flag) {
+		name := "--" + given.Name
+		switch value := given.Value.(type) {
+		case pflag.SliceValue: // may be repeated
+			for _, v := range value.GetSlice() {
+				words = append(words, name, quote(v))
+			}
+		default:
+			switch {
+			case given.Name == "world", given.Name == "seed", given.Name == "json": // said already, or no part of the run
+			case given.Value.Type() != "bool":
+				words = append(words, name, quote(value.String()))
+			case value.String() == "true":
+				words = append(words, name)
+			}
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// quote makes a word safe to paste into a shell.
+func quote(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n'\"$`\\*?[]{}()<>|&;~#!") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func lockNames() []string {
+	var names []string
+	for _, l := range catalog.All() {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+func worldNames() []string {
+	var names []string
+	for _, w := range run.Worlds(run.WorldOptions{}) {
+		names = append(names, w.Name())
+	}
+	return names
+}

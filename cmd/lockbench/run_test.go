@@ -1,0 +1,71 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/run"
+)
+
+// The command that repeats a run has every flag that the run was given, quoted for
+// a shell, and the seed even if it was drawn.
+func TestAgainRepeatsTheRun(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"nothing given", nil, "lockbench run failover --world local --seed 7"},
+		{"world and seed are said once", []string{"--world", "auto", "--seed", "3"}, "lockbench run failover --world local --seed 7"},
+		{
+			"a command of one's own", []string{"--locks", "set-nx,py=cmd:python3 guest.py"},
+			"lockbench run failover --world local --seed 7 --locks 'set-nx,py=cmd:python3 guest.py'",
+		},
+		{
+			"zero is a value", []string{"--wait", "0s", "--hold", "0s..5ms"},
+			"lockbench run failover --world local --seed 7 --hold 0s..5ms --wait 0s",
+		},
+		{
+			"flags that may be repeated", []string{"--expect", "valid", "--expect", "set-nx=violated double-grant"},
+			"lockbench run failover --world local --seed 7 --expect valid --expect 'set-nx=violated double-grant'",
+		},
+		{
+			"switches", []string{"--until-violation", "--no-faults=false", "--parallel", "1", "--json"},
+			"lockbench run failover --world local --seed 7 --parallel 1 --until-violation",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var f runFlags
+			c := &cobra.Command{Use: "run"}
+			f.addPlanFlags(c)
+			f.addRunFlags(c)
+			if err := c.ParseFlags(tt.args); err != nil {
+				t.Fatal(err)
+			}
+			f.seed = 7
+			if got := f.again(c, "failover", run.Worlds(run.WorldOptions{})[0]); got != tt.want {
+				t.Errorf("again:\n got %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestQuoteIsSafeInAShell(t *testing.T) {
+	for word, want := range map[string]string{
+		"failover":     "failover",
+		"./my run":     "'./my run'",
+		"":             "''",
+		"it's":         `'it'\''s'`,
+		"a\nb":         "'a\nb'",
+		"${HOME}":      "'${HOME}'",
+		"redlock/n=3":  "redlock/n=3",
+		"5ms..50ms":    "5ms..50ms",
+		"a;rm -rf all": "'a;rm -rf all'",
+	} {
+		if got := quote(word); got != want {
+			t.Errorf("quote(%q): got %s, want %s", word, got, want)
+		}
+	}
+}

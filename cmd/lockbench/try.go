@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/locks"
+	"lockbench/nemesis"
+)
+
+func newTryCommand() *cobra.Command {
+	var topology, worldName, server, target string
+	var set map[string]string
+	c := &cobra.Command{
+		Use:   "try FAULT",
+		Short: "Do one fault alone: see it bite and heal, and how long each took",
+		Long: `try starts a small cluster with a few clients at work, does one fault, sees by a
+probe on the path of those concerned that it bites, undoes it, and sees that it is
+gone.
+
+Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
+3 the harness failed, 64 wrong usage.`,
+		Example: "  lockbench try kill --topology sentinel\n  lockbench try isolate --target 'a replica' --topology replicated\n  lockbench try lag --target 'master -> replicas' --set by=2s --topology sentinel",
+		Args:    wants("a fault"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return faultNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			entry, ok := nemesis.Find(args[0])
+			if !ok {
+				return usagef("no fault is called %q; %s", args[0], didYouMean(args[0], faultNames()))
+			}
+			if !slices.Contains(tryTopologies, topology) {
+				return usagef("--topology: no topology is called %q; %s", topology, didYouMean(topology, tryTopologies))
+			}
+			if err := notEmpty(c, "target", "world", "redis-server"); err != nil {
+				return err
+			}
+			step, err := tryStep(entry, target, set)
+			if err != nil {
+				return err
+			}
+			w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server})
+			if err != nil {
+				return err
+			}
+			got, err := run.Try(c.Context(), w, locks.Topology(topology), step, 1)
+			if err != nil {
+				return err
+			}
+			out := c.OutOrStdout()
+			head := fmt.Sprintf("%s, %s in world %s", got.Fault, topology, w.Name())
+			switch {
+			case got.NA != "":
+				_, _ = fmt.Fprintf(out, "%s: n/a, %s\n", head, got.NA)
+				return exitWith(report.ExitUnknown)
+			case got.Failed != "":
+				_, _ = fmt.Fprintf(out, "%s: did not take effect or did not heal: %s\n", head, got.Failed)
+				return exitWith(report.ExitUnexpected)
+			default:
+				_, _ = fmt.Fprintf(out, "%s: in effect after %s, healed %s after the call to heal\n", head,
+					got.ToBite.Round(100*time.Microsecond), got.ToHeal.Round(100*time.Microsecond))
+			}
+			return nil
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&topology, "topology", string(locks.Single), strings.Join(tryTopologies, ", "))
+	fl.StringVar(&worldName, "world", "auto", "where: auto or a world from lockbench list worlds")
+	fl.StringVar(&server, "redis-server", "", "the server to start (default: from PATH)")
+	fl.StringVar(&target, "target", "", "the role or link to strike (default: the fault's usual one)")
+	fl.StringToStringVar(&set, "set", nil, "keys of the fault, such as by=2s")
+	return c
+}
+
+// tryStep is the step that try does: the fault's usual one, changed as the flags say.
+// A word that no scenario could say is wrong usage here too.
+func tryStep(entry nemesis.Entry, target string, set map[string]string) (nemesis.Step, error) {
+	step := entry.Try
+	step.Fault, step.Options = entry.Name, maps.Clone(entry.Try.Options)
+	if step.Options == nil {
+		step.Options = make(map[string]string)
+	}
+	if target != "" {
+		step.Target = target
+	}
+	ends := []string{step.Target}
+	if entry.Link {
+		from, to, linked := strings.Cut(strings.Replace(step.Target, "<->", "->", 1), "->")
+		if !linked {
+			return step, usagef("--target: %s strikes links, and %q is none; write master -> replicas, or <-> for both directions", entry.Name, step.Target)
+		}
+		ends = []string{from, to}
+	}
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		switch {
+		case len(entry.Options) == 0:
+			return step, usagef("--set: %s has no keys of its own, so no %q", entry.Name, key)
+		case !slices.Contains(entry.Options, key):
+			return step, usagef("--set: %s has no key %q; %s", entry.Name, key, didYouMean(key, entry.Options))
+		case slices.Contains(entry.RoleOptions, key):
+			ends = append(ends, set[key])
+		}
+		step.Options[key] = set[key]
+	}
+	for _, end := range ends {
+		if !knownRole(end) {
+			return step, usagef("no role is called %q; %s; or a node's or client's own name, such as redis-2", end, didYouMean(end, roleNames()))
+		}
+	}
+	if _, err := entry.New(step); err != nil {
+		return step, usagef("%s: %v", entry.Name, err)
+	}
+	return step, nil
+}
+
+// ownName is how one node or client is named in place of a role.
+var ownName = regexp.MustCompile(`^(redis|sentinel|client)-[1-9][0-9]*$`)
+
+func knownRole(role string) bool {
+	role = strings.TrimPrefix(strings.TrimSpace(role), "the ")
+	return slices.Contains(roleNames(), role) || ownName.MatchString(role)
+}
+
+func roleNames() []string {
+	var names []string
+	for _, r := range nemesis.Roles {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+var tryTopologies = []string{string(locks.Single), string(locks.Replicated), string(locks.Sentinel), string(locks.Independent)}
+
+func faultNames() []string {
+	var names []string
+	for _, f := range nemesis.All() {
+		names = append(names, f.Name)
+	}
+	return names
+}

@@ -1,0 +1,92 @@
+package lockbench_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The two rules that keep the road one road, and those that keep heavy libraries
+// in their places.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("list the packages: %v", err)
+	}
+	packages := 0
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages++
+		if broken := brokenRule(p.ImportPath, p.Imports); broken != "" {
+			t.Errorf("%s: %s", p.ImportPath, broken)
+		}
+	}
+	if packages < 15 {
+		t.Errorf("only %d packages were looked at", packages)
+	}
+}
+
+// brokenRule says which rule a package breaks by its imports.
+func brokenRule(path string, imports []string) string {
+	has := func(p string) bool { return slices.Contains(imports, p) }
+	under := func(prefix string) bool {
+		return slices.ContainsFunc(imports, func(i string) bool { return i == prefix || strings.HasPrefix(i, prefix+"/") })
+	}
+	for _, i := range imports {
+		if path == "lockbench/checker" && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/locks" {
+			return "a checker knows nothing but histories, and this one imports " + i
+		}
+		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
+			return "the contract of locks is a leaf, and imports " + i
+		}
+		if path == "lockbench/internal/history" && strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" {
+			return "history is a leaf but for the contract, and imports " + i
+		}
+	}
+	switch {
+	case has("lockbench/internal/run") && path != "lockbench" && path != "lockbench/cmd/lockbench":
+		return "only the program and the façade may import run"
+	case under("lockbench/checker") && strings.HasPrefix(path, "lockbench/internal/world"):
+		return "doing and judging meet only in the history"
+	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/mesh":
+		return "toxiproxy belongs to the mesh"
+	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
+		for _, i := range imports {
+			if strings.HasPrefix(i, "lockbench/internal") {
+				return "a lock is an ordinary library, and imports " + i
+			}
+		}
+	}
+	return ""
+}
+
+// The rules can fail.
+func TestImportRulesBite(t *testing.T) {
+	for _, broken := range []struct {
+		path     string
+		imported string
+	}{
+		{"lockbench/checker", "lockbench/internal/world"},
+		{"lockbench/internal/report", "lockbench/internal/run"},
+		{"lockbench/internal/world/local", "lockbench/checker"},
+		{"lockbench/locks/setnx", "lockbench/internal/history"},
+		{"lockbench/locks", "lockbench/internal/history"},
+		{"lockbench/nemesis", "github.com/Shopify/toxiproxy/v2/toxics"},
+	} {
+		if brokenRule(broken.path, []string{broken.imported}) == "" {
+			t.Errorf("%s may import %s", broken.path, broken.imported)
+		}
+	}
+}

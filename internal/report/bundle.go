@@ -1,0 +1,253 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The files of a bundle. Each lock has a folder of its own beside them, with its
+// history and a folder of logs.
+const (
+	ScenarioFile = "scenario.yaml"
+	PlanFile     = "plan.yaml"
+	ResultFile   = "result.json"
+	SummaryFile  = "summary.md"
+	JUnitFile    = "junit.xml"
+	HistoryFile  = "history.jsonl"
+	LogsFolder   = "logs"
+	LatestLink   = "latest"
+)
+
+// Bundle is one run on disk:
+//
+//	results/<scenario>/<stamp>-<seed>/
+//	  scenario.yaml plan.yaml result.json summary.md junit.xml
+//	  <lock>/history.jsonl  <lock>/logs/
+//	results/latest -> the newest run
+//
+// Histories are written while the run goes on, everything else at once and whole:
+// a reader sees the old file or the new one, never half of one.
+type Bundle struct {
+	Dir string // the folder of this run
+	Out string // what was given as outDir; empty for a loaded bundle
+
+	// Result and Histories are there after Load. Result is nil if the run ended
+	// before it could write one; its histories can still be judged.
+	Result    *Result
+	Histories []LockHistory
+}
+
+// LockHistory is where the history of one lock lies.
+type LockHistory struct {
+	Lock string
+	Path string
+}
+
+// Create makes the folder of a new run. Two runs of one second and one seed get
+// folders of their own.
+func Create(outDir, scenario string, stamp time.Time, seed uint64) (*Bundle, error) {
+	parent := filepath.Join(outDir, FolderName(scenario))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, advise("create results folder", parent, err)
+	}
+	base := stamp.UTC().Format("20060102-150405") + "-" + strconv.FormatUint(seed, 10)
+	const attemptsMax = 1000
+	for i := 1; i <= attemptsMax; i++ {
+		name := base
+		if i > 1 {
+			name += "." + strconv.Itoa(i)
+		}
+		dir := filepath.Join(parent, name)
+		err := os.Mkdir(dir, 0o755)
+		if err == nil {
+			return &Bundle{Dir: dir, Out: outDir}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, advise("create results folder", dir, err)
+		}
+	}
+	return nil, fmt.Errorf("create results folder %s: it exists, and so do %d others of the same name; give another place with --out DIR",
+		filepath.Join(parent, base), attemptsMax-1)
+}
+
+// LinkLatest points results/latest at this run. An error is no reason to fail the
+// run: say it and go on with Dir in place of the link.
+func (b *Bundle) LinkLatest() error {
+	link := filepath.Join(b.Out, LatestLink)
+	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return fmt.Errorf("point %s at this run: it exists and is no link; move it away to have the link again", link)
+	}
+	target, err := filepath.Rel(b.Out, b.Dir)
+	if err != nil {
+		return fmt.Errorf("point %s at this run: %w", link, err)
+	}
+	// Made under a name of its own and moved over the old link, so that there is no
+	// moment without a link, and of two runs that end together one wins whole.
+	temp := link + "." + strconv.Itoa(os.Getpid()) + ".tmp"
+	_ = os.Remove(temp) // of a process that died here and had the same number
+	if err := os.Symlink(target, temp); err != nil {
+		note := ""
+		if runtime.GOOS == "windows" {
+			note = " (Windows allows links in developer mode only)"
+		}
+		return fmt.Errorf("point %s at this run: %w%s; the run itself is in %s", link, err, note, b.Dir)
+	}
+	if err := os.Rename(temp, link); err != nil {
+		_ = os.Remove(temp)
+		return fmt.Errorf("point %s at this run: %w; the run itself is in %s", link, err, b.Dir)
+	}
+	return nil
+}
+
+// LockDir makes the folder of a lock with its logs folder, and tells both.
+func (b *Bundle) LockDir(lock string) (dir, logs string, err error) {
+	dir = filepath.Join(b.Dir, FolderName(lock))
+	logs = filepath.Join(dir, LogsFolder)
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return "", "", advise("create folder of "+lock, logs, err)
+	}
+	return dir, logs, nil
+}
+
+// CreateHistory opens a new history of a lock for writing. It never overwrites one.
+func (b *Bundle) CreateHistory(lock string) (*os.File, error) {
+	dir, _, err := b.LockDir(lock)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, HistoryFile)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, advise("create history of "+lock, path, err)
+	}
+	return f, nil
+}
+
+// WriteScenario keeps the scenario as it was run.
+func (b *Bundle) WriteScenario(text []byte) error { return b.writeBytes(ScenarioFile, text) }
+
+// WritePlan keeps the plan that the seed drew.
+func (b *Bundle) WritePlan(text []byte) error { return b.writeBytes(PlanFile, text) }
+
+// WriteResult writes result.json.
+func (b *Bundle) WriteResult(r *Result) error {
+	return b.Write(ResultFile, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		return e.Encode(r)
+	})
+}
+
+// WriteReports writes everything that is made from a result and its stories:
+// result.json, summary.md and junit.xml. It tries them all, whatever fails.
+func (b *Bundle) WriteReports(r *Result, stories Stories) error {
+	return errors.Join(
+		b.WriteResult(r),
+		b.Write(SummaryFile, func(w io.Writer) error { return Summary(w, r, stories) }),
+		b.Write(JUnitFile, func(w io.Writer) error { return JUnit(w, r, stories) }),
+	)
+}
+
+// Write puts a file into the bundle, whole or not at all.
+func (b *Bundle) Write(name string, write func(io.Writer) error) error {
+	path := filepath.Join(b.Dir, name)
+	temp, err := os.CreateTemp(b.Dir, "."+name+".*.tmp")
+	if err != nil {
+		return advise("write", path, err)
+	}
+	err = errors.Join(write(temp), temp.Chmod(0o644))
+	// What is not on the disk yet when the machine goes down must not have the name.
+	err = errors.Join(err, temp.Sync())
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+		return advise("write", path, err)
+	}
+	return nil
+}
+
+func (b *Bundle) writeBytes(name string, text []byte) error {
+	return b.Write(name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Load opens the folder of a run that was made before. Histories come in the order
+// of the result's locks, then by name.
+func Load(dir string) (*Bundle, error) {
+	b := &Bundle{Dir: dir}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, advise("read results folder", dir, err)
+	}
+	b.Result, err = readResult(filepath.Join(dir, ResultFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	order := map[string]int{}
+	names := map[string]string{}
+	if b.Result != nil {
+		for i, l := range b.Result.Locks {
+			order[FolderName(l.Lock)] = i - len(b.Result.Locks)
+			names[FolderName(l.Lock)] = l.Lock
+		}
+	}
+	var folders []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, e.Name(), HistoryFile)); err == nil && info.Mode().IsRegular() {
+			folders = append(folders, e.Name())
+		}
+	}
+	// Locks of the result have negative places; the others tie at 0 and keep the
+	// order of names in which they were listed.
+	slices.SortStableFunc(folders, func(a, b string) int { return order[a] - order[b] })
+	for _, f := range folders {
+		lock, ok := names[f]
+		if !ok {
+			lock = lockName(f)
+		}
+		b.Histories = append(b.Histories, LockHistory{Lock: lock, Path: filepath.Join(dir, f, HistoryFile)})
+	}
+	if b.Result == nil && len(b.Histories) == 0 {
+		return nil, fmt.Errorf("read results folder %s: it has no %s and no folder with a %s; name the folder of one run, such as results/latest",
+			dir, ResultFile, HistoryFile)
+	}
+	return b, nil
+}
+
+func readResult(path string) (*Result, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, advise("read", path, err)
+	}
+	// The schema first: a newer file may well not fit the types of this one.
+	var head struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("read %s: %w; `lockbench check` on the folder judges its histories anew", path, err)
+	}
+	if head.Schema != SchemaVersion {
+		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads schema %d; read it with the lockbench that wrote it",
+			path, head.Schema, SchemaVersion)
+	}
+	r := new(Result)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return r, nil
+}

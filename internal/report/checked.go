@@ -1,0 +1,40 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"lockbench/checker"
+)
+
+// Checked writes what the judge says of one history, for `lockbench check`: the
+// verdict, what each checker found, and the story of the violation worth telling.
+func Checked(w io.Writer, file string, l *Lock, story []string) error {
+	var b bytes.Buffer
+	name := l.Lock
+	if name == "" {
+		name = "history"
+	}
+	fmt.Fprintf(&b, "%s  %s", name, l.Found())
+	if l.Episodes > 1 || l.ViolatingEpisodes > 0 {
+		fmt.Fprintf(&b, "  %d of %d episodes", l.ViolatingEpisodes, l.Episodes)
+	}
+	fmt.Fprintf(&b, "  %s\n", file)
+	for _, c := range l.Checks {
+		switch {
+		case c.Verdict == checker.Violated:
+			fmt.Fprintf(&b, "  %-10s %s: %s\n", c.Name, c.Verdict, plural(c.Violations, "finding"))
+		case c.Why != "":
+			fmt.Fprintf(&b, "  %-10s %s: %s\n", c.Name, c.Verdict, c.Why)
+		default:
+			fmt.Fprintf(&b, "  %-10s %s\n", c.Name, c.Verdict)
+		}
+	}
+	for _, line := range story {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	b.WriteByte('\n')
+	_, err := b.WriteTo(w)
+	return err
+}

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"lockbench/checker"
+)
+
+// conclusion says in a few sentences what a reader may take from the table, and
+// what not: nothing found in three episodes is not much. Controls are left out;
+// they say something about lockbench.
+func conclusion(r *Result) string {
+	var unsafe, overstayed, fenced, clean, undecided []string
+	fewest := 0 // episodes of the clean lock that had the fewest
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		if l.Control() || l.Unsupported != "" || l.Error != "" {
+			continue
+		}
+		switch {
+		case l.Verdict == checker.Unknown:
+			undecided = append(undecided, l.Lock)
+		case l.Verdict == checker.Valid:
+			clean = append(clean, l.Lock)
+			if fewest == 0 || l.Episodes < fewest {
+				fewest = l.Episodes
+			}
+		case l.Class != checker.Overstay:
+			unsafe = append(unsafe, l.Lock)
+		case l.fencedOff():
+			fenced = append(fenced, l.Lock)
+		default:
+			overstayed = append(overstayed, l.Lock)
+		}
+	}
+	var said []string
+	say := func(names []string, before, after string) {
+		if len(names) > 0 {
+			said = append(said, before+strings.Join(names, ", ")+after)
+		}
+	}
+	say(unsafe, "Not safe here: ", ".")
+	// Overstay is no flaw of one lock: without this a reader would go and look for a
+	// better lease lock, and there is none.
+	say(overstayed, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
+	say(fenced, "Overstayed, but its fence kept the resource whole: ", ".")
+	if len(clean) > 0 && fewest > 0 {
+		_, high := Wilson(0, fewest)
+		more := 30
+		if fewest >= more {
+			more = 10 * fewest
+		}
+		_, narrower := Wilson(0, more)
+		say(clean, "Nothing found: ", fmt.Sprintf("; 0 of %d %s still allows a rate of up to %s (95 %%); --episodes %d narrows that to %s.",
+			fewest, noun(fewest, "episode"), Percent(high), more, Percent(narrower)))
+	} else {
+		say(clean, "Nothing found: ", ".")
+	}
+	say(undecided, "Undecided: ", ".")
+	return strings.Join(said, " ")
+}
+
+// fencedOff says whether a lock with fencing tokens overstayed and its guarded
+// resource came to no harm. A lock without tokens may have been lucky.
+func (l *Lock) fencedOff() bool {
+	resource, judged := l.Check("resource")
+	return l.Claims.Fenced && judged && resource.Verdict == checker.Valid
+}
+
+// controlTrouble says that the run cannot be trusted, or nothing.
+func controlTrouble(r *Result) string {
+	var wrong []string
+	for i := range r.Locks {
+		if l := &r.Locks[i]; l.Control() && !l.AsExpected && l.Unsupported == "" && l.Error == "" {
+			wrong = append(wrong, fmt.Sprintf("%s is %s", l.Lock, l.Found()))
+		}
+	}
+	if len(wrong) == 0 {
+		return ""
+	}
+	return "A control is not as expected (" + strings.Join(wrong, ", ") + "): do not trust this run's other verdicts before that is explained."
+}
+
+// exitLine tells the exit code in words, with what would change it.
+func exitLine(r *Result) string {
+	code := r.ExitCode()
+	var named []string
+	violated := false
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		violated = violated || l.Verdict == checker.Violated && !l.Control()
+		var belongs bool
+		switch code {
+		case ExitHarness:
+			belongs = l.Error != ""
+		case ExitUnexpected:
+			belongs = l.Unsupported == "" && !l.AsExpected && l.Verdict != checker.Unknown
+		case ExitUnknown:
+			belongs = l.Unsupported == "" && !l.AsExpected && l.Verdict == checker.Unknown
+		}
+		if belongs {
+			named = append(named, l.Lock)
+		}
+	}
+	names := strings.Join(named, ", ")
+	switch code {
+	case ExitHarness:
+		return "Exit 3: the harness failed: " + names + "."
+	case ExitUnexpected:
+		return "Exit 1: not as expected: " + names + "."
+	case ExitUnknown:
+		if names == "" {
+			return "Exit 2: no lock could take part here."
+		}
+		return "Exit 2: undecided: " + names + "."
+	}
+	if violated {
+		return "Exit 0: as expected. To fail on any violation: --expect valid"
+	}
+	return "Exit 0: as expected."
+}
+
+func noun(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// FolderName is the name of a lock (or a scenario) as a folder on any system:
+// "/" becomes "+", whatever else is unsafe is percent-escaped, and a name too long
+// for a file system ends in a hash of the whole.
+func FolderName(name string) string {
+	const nameMax = 120
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '/':
+			b.WriteByte('+')
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '=',
+			c == '.' && i > 0 && i < len(name)-1: // not hidden, not "..", and Windows drops a last dot
+			b.WriteByte(c)
+		default: // "+" and "%" too, so that two names never share a folder
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	folder := b.String()
+	if len(folder) > nameMax {
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, name) // a hash never fails
+		folder = fmt.Sprintf("%s~%016x", folder[:nameMax-17], h.Sum64())
+	}
+	if folder == "" {
+		return "%"
+	}
+	return folder
+}
+
+// lockName undoes FolderName, as far as it can be undone.
+func lockName(folder string) string {
+	var b strings.Builder
+	for i := 0; i < len(folder); i++ {
+		if folder[i] == '+' {
+			b.WriteByte('/')
+			continue
+		}
+		if folder[i] == '%' && i+2 < len(folder) {
+			if c, err := strconv.ParseUint(folder[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(folder[i])
+	}
+	return b.String()
+}

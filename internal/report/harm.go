@@ -1,0 +1,211 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	"lockbench/internal/history"
+)
+
+// harm is what the guarded resource saw of a violation: the writes of the two
+// holders from the moment at which both held, and what each of them undid.
+type harm struct {
+	h *history.History
+	// writes are the told writes by the position of their invocation.
+	writes map[int]write
+	alone  bool // the finding concerns one session: there is no "both"
+}
+
+// write is one write of one of the holders.
+type write struct {
+	tenure  *tenure
+	value   int64
+	over    int64 // what stood there
+	hasOver bool
+	lost    int // writes of others that this one undid
+	fenced  bool
+	refused bool
+}
+
+// measureHarm follows the resource through the history up to the end of the story.
+//
+// The workload reads a value and writes the next. So whatever others wrote between
+// a client's read and its write is gone with that write:
+//
+//	client 3 reads 17 · client 5 writes 18 · client 8 writes 19 · client 3 writes 18    two writes lost
+//
+// A history that does not record reads is counted by values instead: writing 18
+// over 102 undoes 85 steps.
+func measureHarm(s *story) harm {
+	m := harm{h: s.h, writes: map[int]write{}, alone: s.b == nil}
+	if s.a == nil {
+		return m
+	}
+	keys := map[string]string{}
+	for _, session := range s.h.Sessions {
+		if holds(session, s.key) {
+			keys[session.Name] = s.key
+		}
+	}
+	type form struct { // of the resource: plain or fenced
+		value    int64
+		hasValue bool
+		writes   int            // applied so far
+		read     map[string]int // by session: writes at its last read
+	}
+	forms := map[string]*form{}
+	called := map[history.Process]int{}
+	for pos := 0; pos <= s.ends; pos++ {
+		e := s.h.At(pos)
+		if e.F != history.FRead && e.F != history.Write || keys[e.Session] == "" {
+			continue
+		}
+		if e.Type == history.Invoke {
+			called[e.Process] = pos
+			continue
+		}
+		call, ok := called[e.Process]
+		if !ok {
+			continue
+		}
+		invoked := s.h.At(call)
+		name := first(e.Resource, invoked.Resource, history.Plain)
+		f := forms[name]
+		if f == nil {
+			f = &form{read: map[string]int{}}
+			forms[name] = f
+		}
+		if e.F == history.FRead {
+			if e.Type == history.OK {
+				f.read[e.Session] = f.writes
+			}
+			continue
+		}
+		w := write{value: invoked.Value, over: f.value, hasOver: f.hasValue, fenced: name == history.Fenced}
+		if e.HasValue {
+			w.value = e.Value
+		}
+		w.tenure = s.holder(e.Session)
+		switch e.Type {
+		case history.OK:
+			if since, ok := f.read[e.Session]; ok {
+				w.lost = f.writes - since
+			} else if w.hasOver && w.value <= w.over {
+				w.lost = int(w.over - w.value + 1)
+			}
+			f.writes++
+			f.value, f.hasValue = w.value, true
+			// One's own write is no loss to oneself.
+			f.read[e.Session] = f.writes
+		case history.Fail:
+			w.refused = true
+		default:
+			continue
+		}
+		if w.tenure != nil && pos > s.meets {
+			m.writes[call] = w
+		}
+	}
+	return m
+}
+
+// holder is the one of the two that a session's name means, or nil.
+func (s *story) holder(session string) *tenure {
+	switch {
+	case s.a != nil && s.a.session.Name == session:
+		return s.a
+	case s.b != nil && s.b.session.Name == session:
+		return s.b
+	}
+	return nil
+}
+
+// write tells a holder's write in a clause, and in a note what it undid; bad if it
+// is one that should not have happened, or did not.
+func (m *harm) write(op *history.Op) (what, note string, bad bool) {
+	w, ok := m.writes[op.Invoke]
+	if !ok {
+		return "writes", "", false
+	}
+	value := strconv.FormatInt(w.value, 10)
+	switch {
+	case w.refused && w.fenced:
+		return "writes " + value + ": the fenced resource refuses", "", true
+	case w.refused:
+		return "writes " + value + ": refused", "", true
+	case w.lost > 0 && w.hasOver:
+		return "writes " + value + " over " + strconv.FormatInt(w.over, 10), plural(w.lost, "write") + " lost", true
+	}
+	return "writes " + value, "", false
+}
+
+// words say what came of it.
+func (m *harm) words() string {
+	var lost, refused int
+	var worst *write
+	for _, w := range m.writes {
+		if w.refused {
+			refused++
+			continue
+		}
+		if w.fenced && m.bothForms() {
+			continue // the plain one tells the same loss
+		}
+		lost += w.lost
+		// The earliest of equals would need an order; equals tell the same.
+		if w.lost > 0 && (worst == nil || w.lost > worst.lost) {
+			worst = &w
+		}
+	}
+	var fence string
+	if refused > 0 {
+		fence = fmt.Sprintf("the fenced resource refused %s", plural(refused, "write"))
+	}
+	switch {
+	case worst != nil:
+		text := fmt.Sprintf("%s lost", plural(lost, "write"))
+		if worst.hasOver {
+			text += fmt.Sprintf(": %s wrote %d over %d", worst.tenure.name, worst.value, worst.over)
+		}
+		if fence != "" {
+			text += "; " + fence
+		}
+		return text + "."
+	case fence != "":
+		return "none: " + fence + "."
+	case len(m.writes) > 0 && !m.alone:
+		return "none: neither wrote over what the other had written."
+	}
+	if m.alone {
+		return ""
+	}
+	return "none: neither wrote while both held."
+}
+
+// bothForms says whether the plain and the fenced form were both written to.
+func (m *harm) bothForms() bool {
+	var plain, fenced bool
+	for _, w := range m.writes {
+		plain, fenced = plain || !w.fenced, fenced || w.fenced
+	}
+	return plain && fenced
+}
+
+// invocation finds the call that an answer belongs to.
+func (m *harm) invocation(index int, session string) *history.Event {
+	for pos := position(m.h, index); pos >= 0; pos-- {
+		if e := m.h.At(pos); e.Type == history.Invoke && e.Session == session && e.F == history.Write {
+			return e
+		}
+	}
+	return nil
+}
+
+func first(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How numbers look wherever a person reads them. One place, so that the screen,
+// the summary and the stories say the same thing in the same way.
+
+// Count writes a whole number with its thousands apart: 21,904.
+func Count(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	var b strings.Builder
+	for i, digit := range s {
+		if i > 0 && (len(s)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(digit)
+	}
+	return sign + b.String()
+}
+
+// Millis writes a time that is usually below a second: 0.1 ms, 87 ms, 3.0 s; too little to tell is <0.1 ms.
+func Millis(ms float64) string {
+	switch {
+	case ms <= 0:
+		return "0 ms"
+	case ms < 0.05:
+		return "<0.1 ms"
+	case ms < 9.95:
+		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+	case ms < 999.5:
+		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	}
+	return Seconds(ms / 1000)
+}
+
+// Seconds writes a time of seconds: 2.8 s, 118 s.
+func Seconds(s float64) string {
+	if s < 99.95 {
+		return strconv.FormatFloat(s, 'f', 1, 64) + " s"
+	}
+	return strconv.FormatFloat(s, 'f', 0, 64) + " s"
+}
+
+// Stamp writes a moment of a run, or a difference of two, to the millisecond: 4.212 s.
+func Stamp(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + " s" }
+
+// Length writes a duration that somebody chose, without zeros that say nothing:
+// 8 s, 1.5 s, 250 ms.
+func Length(d time.Duration) string {
+	if d < time.Second {
+		return trimZeros(float64(d)/float64(time.Millisecond)) + " ms"
+	}
+	return trimZeros(d.Seconds()) + " s"
+}
+
+func trimZeros(f float64) string {
+	return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64)
+}
+
+// Clock writes how long something has been going on: 0:31, 12:05.
+func Clock(d time.Duration) string {
+	s := int(d / time.Second)
+	rest := strconv.Itoa(s % 60)
+	if len(rest) < 2 {
+		rest = "0" + rest
+	}
+	return strconv.Itoa(s/60) + ":" + rest
+}
+
+// Percent writes a share: 56 %, 0.4 %.
+func Percent(share float64) string {
+	p := 100 * share
+	if p > 0 && p < 0.95 {
+		return strconv.FormatFloat(p, 'g', 1, 64) + " %"
+	}
+	return strconv.FormatFloat(p, 'f', 0, 64) + " %"
+}
+
+// plural writes a number with its noun: 1 lock, 2 locks.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}

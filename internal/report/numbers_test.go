@@ -1,0 +1,52 @@
+package report
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Count(0), "0"}, {Count(999), "999"}, {Count(1000), "1,000"}, {Count(21904), "21,904"}, {Count(-1234567), "-1,234,567"},
+		{Millis(0), "0 ms"}, {Millis(0.02), "<0.1 ms"}, {Millis(0.1), "0.1 ms"}, {Millis(9.94), "9.9 ms"}, {Millis(9.96), "10 ms"},
+		{Millis(999.4), "999 ms"}, {Millis(999.6), "1.0 s"}, {Millis(3001), "3.0 s"},
+		{Seconds(2.75), "2.8 s"}, {Seconds(0), "0.0 s"}, {Seconds(118.4), "118 s"},
+		{Stamp(4212 * time.Millisecond), "4.212 s"},
+		{Length(8 * time.Second), "8 s"}, {Length(1500 * time.Millisecond), "1.5 s"}, {Length(250 * time.Millisecond), "250 ms"},
+		{Clock(31 * time.Second), "0:31"}, {Clock(725 * time.Second), "12:05"},
+		{Percent(0.5615), "56 %"}, {Percent(0), "0 %"}, {Percent(0.004), "0.4 %"}, {Percent(1), "100 %"},
+		{plural(1, "lock"), "1 lock"}, {plural(2000, "lock"), "2,000 locks"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestWilson(t *testing.T) {
+	for _, c := range []struct {
+		n, m      int
+		low, high float64 // in per cent, rounded
+	}{
+		{0, 0, 0, 100}, {0, 3, 0, 56}, {0, 30, 0, 11}, {3, 3, 44, 100}, {1, 3, 6, 79}, {15, 30, 33, 67}, {0, 1000, 0, 0},
+	} {
+		low, high := Wilson(c.n, c.m)
+		if math.Round(100*low) != c.low || math.Round(100*high) != c.high {
+			t.Errorf("%d of %d: %.1f..%.1f %%, want %.0f..%.0f", c.n, c.m, 100*low, 100*high, c.low, c.high)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		m := rapid.IntRange(1, 10000).Draw(t, "m")
+		n := rapid.IntRange(0, m).Draw(t, "n")
+		low, high := Wilson(n, m)
+		if p := float64(n) / float64(m); low < 0 || high > 1 || low > p || high < p {
+			t.Fatalf("%d of %d lies outside of %v..%v", n, m, low, high)
+		}
+		if l, h := Wilson(m-n, m); math.Abs(l-(1-high)) > 1e-9 || math.Abs(h-(1-low)) > 1e-9 {
+			t.Fatalf("%d of %d is not the mirror of %d", n, m, m-n)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Progress tells a person how a run goes: on a terminal in one line that is
+// written over again and again,
+//
+//	0:31 of ~0:46  episode 2 of 3 · set-nx: redis-1 killed · 21,904 grants · 4 violated
+//
+// elsewhere (a log, a build server) in one plain line for each fault and for the
+// first violation of a lock in each episode. It has no goroutine and no clock of
+// its own: whoever runs the locks calls Tick a few times a second. All methods may
+// be called from several goroutines at once, and after Done do nothing.
+type Progress struct {
+	terminal bool
+	columns  int
+
+	mu       sync.Mutex
+	w        io.Writer
+	tick     Tick
+	latest   string
+	violated map[string]bool
+	said     map[string]int // by lock: the episode whose violation was said last
+	drawn    bool           // a line stands on the terminal that is to be written over
+	done     bool
+}
+
+// Tick is where a run stands.
+type Tick struct {
+	Elapsed  time.Duration
+	Expected time.Duration // of the whole run; 0 if nobody can tell
+	Episode  int           // from 1; 0 before the first
+	Episodes int
+	Grants   int // of all locks so far
+}
+
+// NewProgress makes a Progress that writes to w. terminal and columns say what w
+// is; see IsTerminal and TerminalWidth.
+func NewProgress(w io.Writer, terminal bool, columns int) *Progress {
+	if columns <= 0 {
+		columns = ScreenWidth
+	}
+	return &Progress{w: w, terminal: terminal, columns: columns,
+		violated: map[string]bool{}, said: map[string]int{}}
+}
+
+// Fault tells what is being done to a lock's servers or clients.
+func (p *Progress) Fault(lock, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.latest = oneLine(lock + ": " + text)
+	p.say(p.latest)
+}
+
+// Violation tells that a lock broke. A broken lock may break a thousand times a
+// second; each episode's first time is news.
+func (p *Progress) Violation(lock, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	again := p.violated[lock] && p.said[lock] == p.tick.Episode
+	p.violated[lock] = true
+	p.said[lock] = p.tick.Episode
+	if !again {
+		p.say(oneLine(lock + ": violated: " + text))
+	}
+}
+
+// Tick tells how far the run has come.
+func (p *Progress) Tick(t Tick) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tick = t
+	p.draw()
+}
+
+// Done takes the line away, so that what comes next begins on a clean one.
+func (p *Progress) Done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn {
+		p.write("\r\x1b[K")
+	}
+	p.drawn, p.done = false, true
+}
+
+// say writes a plain line where lines stay, and redraws where they do not.
+func (p *Progress) say(text string) {
+	if p.terminal {
+		p.draw()
+		return
+	}
+	if !p.done {
+		p.write(fmt.Sprintf("%5s  %s\n", Clock(p.tick.Elapsed), text))
+	}
+}
+
+func (p *Progress) draw() {
+	if !p.terminal || p.done {
+		return
+	}
+	t := p.tick
+	clock := Clock(t.Elapsed)
+	if t.Expected > 0 {
+		clock += " of ~" + Clock(t.Expected)
+	}
+	var parts []string
+	if t.Episode > 0 {
+		parts = append(parts, fmt.Sprintf("episode %d of %d", t.Episode, t.Episodes))
+	}
+	const faultAt = 1 // after the episode
+	parts = append(parts, Count(t.Grants)+" grants")
+	if n := len(p.violated); n > 0 {
+		parts = append(parts, Count(n)+" violated")
+	}
+	line := " " + clock + "  " + strings.Join(parts, " · ")
+	// The fault gets what room is left: the figures are what one looks for. The last
+	// column stays free, since writing there makes some terminals begin a new line.
+	if room := p.columns - 1 - width(line) - width(" · "); p.latest != "" && room >= 10 {
+		at := min(faultAt, len(parts))
+		if t.Episode == 0 {
+			at = 0
+		}
+		parts = append(parts[:at:at], append([]string{clip(p.latest, room)}, parts[at:]...)...)
+		line = " " + clock + "  " + strings.Join(parts, " · ")
+	}
+	p.write("\r\x1b[K" + clip(line, p.columns-1))
+	p.drawn = true
+}
+
+// write is best effort: a terminal that went away is no reason to end a run.
+func (p *Progress) write(text string) { _, _ = io.WriteString(p.w, text) }

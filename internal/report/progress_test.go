@@ -1,0 +1,80 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestProgressOnTerminal(t *testing.T) {
+	var b strings.Builder
+	p := NewProgress(&b, true, 90)
+	p.Tick(Tick{Elapsed: time.Second, Expected: 46 * time.Second})
+	p.Fault("set-nx", "redis-1 killed,\x1b[2J sentinels voting")
+	p.Violation("no-lock", "two hold a")
+	p.Tick(Tick{Elapsed: 31 * time.Second, Expected: 46 * time.Second, Episode: 2, Episodes: 3, Grants: 21904})
+	lines := strings.Split(b.String(), "\r\x1b[K")
+	last := lines[len(lines)-1]
+	if want := " 0:31 of ~0:46  episode 2 of 3 · set-nx: redis-1 killed,?[2J sentinels voting · 21,904 grants · 1 violated"; clip(want, 89) != clip(last, 89) &&
+		!regexp.MustCompile(`^ 0:31 of ~0:46  episode 2 of 3 · set-nx: redis-1 killed.*… · 21,904 grants · 1 violated$`).MatchString(last) {
+		t.Errorf("got  %q\nwant %q", last, want)
+	}
+	for _, line := range lines {
+		if width(line) >= 90 {
+			t.Errorf("%d wide, and the line would break: %q", width(line), line)
+		}
+	}
+	if strings.Contains(b.String(), "\n") {
+		t.Error("more than one line")
+	}
+	p.Done()
+	end := b.String()
+	if !strings.HasSuffix(end, "\r\x1b[K") {
+		t.Error("the line was left on the screen")
+	}
+	p.Tick(Tick{Elapsed: time.Minute})
+	p.Fault("set-nx", "late")
+	if b.String() != end {
+		t.Error("something was written after Done")
+	}
+}
+
+func TestProgressElsewhere(t *testing.T) {
+	var b strings.Builder
+	p := NewProgress(&b, false, 0)
+	p.Tick(Tick{Elapsed: 2 * time.Second, Episode: 1, Episodes: 3})
+	p.Fault("set-nx", "kill: redis-1\n(master)")
+	p.Violation("set-nx", "two hold a")
+	p.Violation("set-nx", "two hold a again")
+	p.Violation("set-del", "two hold b")
+	p.Tick(Tick{Elapsed: 72 * time.Second, Episode: 2, Episodes: 3})
+	p.Violation("set-nx", "two hold a")
+	p.Done()
+	want := ` 0:02  set-nx: kill: redis-1 (master)
+ 0:02  set-nx: violated: two hold a
+ 0:02  set-del: violated: two hold b
+ 1:12  set-nx: violated: two hold a
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestProgressTogether(t *testing.T) {
+	var b strings.Builder
+	p := NewProgress(&b, true, 80)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				p.Tick(Tick{Grants: i})
+				p.Fault("a", "b")
+				p.Violation("a", "b")
+			}
+		})
+	}
+	wg.Wait()
+	p.Done()
+}

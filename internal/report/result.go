@@ -1,0 +1,281 @@
+// Package report is what people and programs read of a run: the table on the
+// terminal, the story of a violation, result.json, summary.md and junit.xml, and
+// the folder in which they lie.
+//
+// Everything here is a function of two things: the history of each lock and what
+// the judge said of it. [NewLock] turns those into a [Lock], a [Result] collects
+// the locks of one run, and the rest of the package shows a Result: [Screen] to a
+// person at a terminal, [Summary] to a person who reads a merge request, [JUnit]
+// to a build server. [Story] explains one violation in at most twelve lines. A
+// [Bundle] is where it all goes.
+//
+// Nothing here decides a verdict. A report that could make a verdict better or
+// worse would be one more thing to distrust.
+package report
+
+import (
+	"strings"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// SchemaVersion is the schema of result.json that this package writes and reads.
+// Fields are added to it, never renamed or taken away, so a reader of schema 1
+// goes on working.
+const SchemaVersion = 1
+
+// FindingsMax is how many findings of one check result.json keeps. No-lock under
+// load finds tens of thousands of the same thing; the count stands in violations,
+// and the history has them all.
+const FindingsMax = 50
+
+// Result is result.json: one run, all its locks.
+type Result struct {
+	Schema     int    `json:"schema"`
+	Scenario   string `json:"scenario"`
+	About      string `json:"about,omitempty"` // what the scenario says of itself
+	World      string `json:"world"`
+	WorldAbout string `json:"world_about,omitempty"` // "redis-server 7.0.15"
+	Seed       uint64 `json:"seed"`
+	// Plan is what was meant to happen, all episodes; what a step could not mean for
+	// one lock stands in that lock's own Plan.
+	Plan      []history.PlanStep `json:"plan"`
+	Started   time.Time          `json:"started,omitzero"`
+	DurationS float64            `json:"duration_s"`
+	// AsExpected is true if every lock that ran is.
+	AsExpected bool `json:"as_expected"`
+	// Interrupted says that the run was stopped early and what was recorded by then was judged.
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Again is the command that does the same run once more.
+	Again string `json:"again,omitempty"`
+	Locks []Lock `json:"locks"`
+}
+
+// Lock is what one run found out about one lock.
+type Lock struct {
+	Lock     string            `json:"lock"` // the name with its options: redlock/nodes=3
+	Options  map[string]string `json:"options"`
+	Topology locks.Topology    `json:"topology"`
+	// Servers is the topology in the few words of a table: "control", "sentinel 1+2".
+	Servers string       `json:"servers,omitempty"`
+	Claims  locks.Claims `json:"claims,omitzero"`
+
+	Verdict checker.Verdict `json:"verdict"`
+	Class   checker.Class   `json:"class,omitzero"` // the worst one found
+	Why     string          `json:"why,omitempty"`  // of unknown
+	// Expected is the scenario's own words: "violated double-grant", "valid", "any".
+	Expected   string `json:"expected"`
+	AsExpected bool   `json:"as_expected"`
+	// Mismatch says what was not as expected, if the verdict alone does not:
+	// "rate 20 % lies below the expected 60 %".
+	Mismatch string `json:"mismatch,omitempty"`
+	// Unsupported says why this lock could not take part here. Nothing was tried, so
+	// the verdict of such a lock is unknown and its figures are empty.
+	Unsupported string `json:"unsupported,omitempty"`
+	// Error is a failure of the harness while it ran this lock: no verdict stands on
+	// what it left behind.
+	Error string `json:"error,omitempty"`
+
+	Figures
+
+	// Plan is the part of the plan as it concerned this lock, with its n/a reasons.
+	Plan   []history.PlanStep `json:"plan,omitempty"`
+	Checks []checker.Result   `json:"checks"`
+}
+
+// Rate is how often a lock broke, with what that number is worth.
+type Rate struct {
+	Rate float64 `json:"rate"` // violating episodes of all episodes
+	Low  float64 `json:"low"`  // 95 % interval after Wilson
+	High float64 `json:"high"`
+}
+
+// Acquires counts acquire attempts by outcome.
+type Acquires struct {
+	OK   int `json:"ok"`
+	Fail int `json:"fail"`
+	Info int `json:"info"` // unknown
+}
+
+// Latency is how long one kind of operation took, in milliseconds.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// NewLock is the entry of one lock, from its history and the judge's report. Left
+// for the caller to fill in: Options, Servers, Expected, AsExpected, Mismatch.
+func NewLock(h *history.History, judged checker.Report) Lock {
+	why := ""
+	if judged.Verdict == checker.Unknown {
+		why = judged.Why()
+	}
+	return Lock{
+		Lock:     h.Header.Lock,
+		Options:  map[string]string{},
+		Topology: locks.Topology(h.Header.Topology),
+		Claims:   h.Header.Claims,
+		Verdict:  judged.Verdict,
+		Class:    judged.Class,
+		Why:      why,
+		Error:    judged.Broken(),
+		Figures:  Measure(h, judged.Checks),
+		Plan:     h.Header.Plan,
+		Checks:   cutFindings(judged.Checks),
+	}
+}
+
+// Control says whether the lock needs no server: it is there to show that the
+// harness sees (no-lock) and does not see ghosts (in-process, flock).
+func (l *Lock) Control() bool { return l.Topology == locks.None || l.Servers == "control" }
+
+// FirstFinding is the violation worth telling of this lock: the first one of its
+// worst class, or, if no class applies, the first of all.
+func (l *Lock) FirstFinding() (checker.Finding, bool) {
+	var first checker.Finding
+	found := false
+	for _, c := range l.Checks {
+		for _, f := range c.Findings {
+			if f.Class == l.Class && (!found || f.Event < first.Event) {
+				first, found = f, true
+			}
+		}
+	}
+	if found || l.Class == checker.NoClass {
+		return first, found
+	}
+	// The class stands on a finding that result.json has cut away, or on none: any
+	// evidence is better than silence.
+	for _, c := range l.Checks {
+		for _, f := range c.Findings {
+			if !found || f.Event < first.Event {
+				first, found = f, true
+			}
+		}
+	}
+	return first, found
+}
+
+// Check is what the checker of that name said.
+func (l *Lock) Check(name string) (checker.Result, bool) {
+	for _, c := range l.Checks {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return checker.Result{}, false
+}
+
+// Found is verdict and class in the words of an expectation: "violated overstay".
+func (l *Lock) Found() string {
+	return strings.TrimSpace(l.Verdict.String() + " " + l.Class.String())
+}
+
+// FirstViolation picks the lock whose violation the screen tells: of the worst
+// class, and of those the one that broke first. What a control does as expected is
+// no news.
+func (r *Result) FirstViolation() (*Lock, checker.Finding, bool) {
+	var best *Lock
+	var told checker.Finding
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		if l.Verdict != checker.Violated || l.Error != "" || l.Control() && l.AsExpected {
+			continue
+		}
+		f, ok := l.FirstFinding()
+		if !ok {
+			continue
+		}
+		if best == nil || l.Class > best.Class || l.Class == best.Class && seconds(l.FirstViolationS) < seconds(best.FirstViolationS) {
+			best, told = l, f
+		}
+	}
+	return best, told, best != nil
+}
+
+// The exit codes of a run.
+const (
+	ExitExpected   = 0
+	ExitUnexpected = 1
+	ExitUnknown    = 2
+	ExitHarness    = 3
+)
+
+// ExitCode is what a process that did this run should end with. Of several, a
+// failure of the harness weighs more than an unexpected verdict, and that more
+// than one which could not be reached.
+func (r *Result) ExitCode() int {
+	var unexpected, unknown bool
+	for i := range r.Locks {
+		switch l := &r.Locks[i]; {
+		case l.Error != "":
+			return ExitHarness
+		case l.Unsupported != "" || l.AsExpected:
+		case l.Verdict == checker.Unknown:
+			unknown = true
+		default:
+			unexpected = true
+		}
+	}
+	switch {
+	case unexpected:
+		return ExitUnexpected
+	case unknown:
+		return ExitUnknown
+	case !r.ranAny():
+		// A run in which no lock took part shows nothing, and must not look like one
+		// in which nothing was wrong.
+		return ExitUnknown
+	}
+	return ExitExpected
+}
+
+func (r *Result) ranAny() bool {
+	for i := range r.Locks {
+		if r.Locks[i].Unsupported == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// cutFindings keeps the first findings of each check and the count of all.
+func cutFindings(checks []checker.Result) []checker.Result {
+	cut := make([]checker.Result, len(checks))
+	for i, c := range checks {
+		c.Violations = max(c.Violations, len(c.Findings))
+		if len(c.Findings) > FindingsMax {
+			c.Findings = keepFirst(c.Findings, c.Worst())
+		}
+		cut[i] = c
+	}
+	return cut
+}
+
+// keepFirst keeps the first FindingsMax findings, in order, but makes sure that the
+// first one of the worst class is among them: one double-grant after fifty overstays
+// is the news.
+func keepFirst(all []checker.Finding, worst checker.Class) []checker.Finding {
+	kept := append([]checker.Finding(nil), all[:FindingsMax]...)
+	for i, f := range all {
+		if f.Class != worst {
+			continue
+		}
+		if i >= FindingsMax {
+			kept[FindingsMax-1] = f
+		}
+		break
+	}
+	return kept
+}
+
+func seconds(s *float64) float64 {
+	if s == nil {
+		return 0
+	}
+	return *s
+}

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/internal/history"
+)
+
+// row is one line of a story: a moment, who, what.
+type row struct {
+	at      int    // position in the history
+	who     string // "client 3", "fault", "seen"
+	what    string
+	note    string // to the right, at the bracket
+	bracket rune   // 0 for none
+	joins   bool   // may share a line with its neighbour of the same client
+	weight  int    // what goes first if there are too many: the highest
+	time    string
+	line    int
+}
+
+// How easily a row is left out of a story that is too long.
+const (
+	vital   = 0 // the two grants and what shows that both held
+	cause   = 1 // what made it happen
+	helpful = 2
+	detail  = 3
+)
+
+// rows are all lines that the story could have, in order.
+func (s *story) rows() []row {
+	var rows []row
+	rows = append(rows, s.faultRows()...)
+	rows = append(rows, s.roleRows()...)
+	rows = append(rows, s.holderRows()...)
+	rows = append(rows, s.otherRows()...)
+	slices.SortStableFunc(rows, func(x, y row) int { return x.at - y.at })
+	for i := range rows {
+		rows[i].time = Stamp(s.h.At(rows[i].at).Time)
+		rows[i].line = s.h.At(rows[i].at).Index + 2
+	}
+	return s.drawBracket(rows)
+}
+
+// begin is where the story may begin: the grant that is in question.
+func (s *story) begin() int {
+	if s.a == nil {
+		return s.meets
+	}
+	return s.a.granted
+}
+
+func (s *story) faultRows() []row {
+	var rows []row
+	for _, f := range s.spans() {
+		if !s.concerns(f) || f.ends >= 0 && f.ends < s.begin() {
+			continue
+		}
+		weight := cause
+		if s.a != nil && s.b != nil && f.fault == "pause" && !s.strikes(f, s.a) && !s.strikes(f, s.b) {
+			weight = helpful
+		}
+		at, suffix := f.bites, ""
+		if at < 0 {
+			at, suffix = f.begins, " (not seen to take effect)"
+		}
+		rows = append(rows, row{at: at, who: "fault", what: oneLine(f.fault + ": " + s.struck(at) + suffix), weight: weight})
+		if f.ends >= 0 {
+			w := helpful
+			if f.fault == "pause" {
+				w = cause // its end is what the overstay begins with
+			}
+			rows = append(rows, row{at: f.ends, who: "fault", what: oneLine(f.fault + " over: " + strings.Join(f.targets, ", ")), weight: w})
+		}
+	}
+	return rows
+}
+
+// struck is what a fault did in the nemesis's words, or to whom.
+func (s *story) struck(at int) string {
+	x := s.h.At(at).Extra
+	if x.Text != "" {
+		return x.Text
+	}
+	if len(x.Targets) == 0 {
+		return "in effect"
+	}
+	return strings.Join(x.Targets, ", ")
+}
+
+// roleRows are the changes of master that fall into the story. Those that a fault
+// brought about which is still in force belong to it, even if they came before the
+// first grant: they are why there are two sides.
+func (s *story) roleRows() []row {
+	var rows []row
+	begin := s.begin()
+	for _, f := range s.spans() {
+		if f.ends < 0 || f.ends > begin {
+			begin = min(begin, f.begins)
+		}
+	}
+	master := ""
+	for pos := 0; pos <= s.ends; pos++ {
+		e := s.h.At(pos)
+		if e.Process != history.Probe || e.Extra == nil {
+			continue
+		}
+		now, ok := e.Extra.Facts["master"].(string)
+		if !ok || now == master {
+			continue
+		}
+		if pos > begin && now == "" {
+			rows = append(rows, row{at: pos, who: "seen", what: "no master", weight: detail})
+		} else if pos > begin {
+			rows = append(rows, row{at: pos, who: "seen", what: oneLine(now) + " is master now", weight: cause})
+		}
+		master = now
+	}
+	return rows
+}
+
+// holderRows are the grants of both and what they did once both held.
+func (s *story) holderRows() []row {
+	if s.a == nil {
+		return []row{{at: s.meets, who: "seen", what: oneLine(s.finding.Text), weight: vital}}
+	}
+	key := quoteKey(s.key)
+	rows := []row{{at: s.a.granted, who: s.a.name, what: s.acquires(s.a) + " " + key + s.a.lease(s.a.granted).words(), weight: vital}}
+	if s.b != nil {
+		rows = append(rows, row{at: s.b.granted, who: s.b.name, what: s.acquires(s.b) + " " + key, note: "both hold from", weight: vital})
+	}
+	rows = append(rows, s.workRows(s.a)...)
+	if s.b != nil {
+		rows = append(rows, s.workRows(s.b)...)
+	}
+	return rows
+}
+
+func (s *story) acquires(t *tenure) string {
+	if t.session.Acquire.Outcome != history.Done {
+		return "asks for (and nobody knows the answer)"
+	}
+	return "acquires"
+}
+
+// workRows are what a holder did from the moment at which both held: its first
+// write, its release, what it was told. Of what it did before, only the last time
+// it made sure, or renewed, is of interest: that is what it went on to rely on.
+func (s *story) workRows(t *tenure) []row {
+	var rows []row
+	var before *history.Op
+	wrote := 0
+	for i := range t.session.Ops {
+		op := &t.session.Ops[i]
+		if op.Invoke > s.ends {
+			break
+		}
+		if max(op.Invoke, op.Return) <= s.meets && s.b != nil {
+			if op.Outcome == history.Done && (op.F == history.Check || op.F == history.Renew) {
+				before = op
+			}
+			continue
+		}
+		at := op.Invoke
+		if op.F == history.Write && op.Return >= 0 {
+			at = op.Return // when it was applied, not when the client was asked
+		}
+		switch op.F {
+		case history.Write:
+			// Plain and fenced form get the same write; one line is enough, unless the
+			// fence refused.
+			what, note, bad := s.harm.write(op)
+			if wrote++; wrote > 1 && !bad {
+				continue
+			}
+			weight := helpful
+			if t == s.a && wrote == 1 || bad {
+				weight = vital
+			}
+			rows = append(rows, row{at: at, who: t.name, what: what, note: note, joins: !bad, weight: weight})
+		case history.Release:
+			rows = append(rows, row{at: at, who: t.name, what: "releases" + s.answered(op), joins: true, weight: helpful})
+		}
+	}
+	if before != nil && t == s.a {
+		what := "makes sure: it holds"
+		if before.F == history.Renew {
+			what = "renews" + t.lease(before.Return).words()
+		}
+		rows = append(rows, row{at: before.Return, who: t.name, what: what, weight: helpful})
+	}
+	if lost := t.session.LostAt; lost > t.granted && lost <= s.ends {
+		rows = append(rows, row{at: lost, who: t.name, what: "is told that the lock is lost", weight: cause})
+	}
+	if died := t.session.DiedAt; died > t.granted && died <= s.ends {
+		rows = append(rows, row{at: died, who: t.name, what: "dies", weight: cause})
+	}
+	return rows
+}
+
+// answered is what a release got for an answer, if it was not a plain yes.
+func (s *story) answered(op *history.Op) string {
+	switch op.Outcome {
+	case history.Done:
+		return ""
+	case history.Failed:
+		return fmt.Sprintf(" and is told %q", first(oneLine(s.h.At(op.Return).Error), "no"))
+	}
+	return " and gets no answer"
+}
+
+// otherRows are what third parties did to the key meanwhile: a release that was
+// accepted while a held (a lock that deletes whatever it finds lets the next one
+// in so), and the grants, as a count.
+func (s *story) otherRows() []row {
+	if s.a == nil || s.b == nil {
+		return nil
+	}
+	var rows []row
+	grants, firstGrant := 0, -1
+	key := quoteKey(s.key)
+	for _, o := range s.h.Sessions {
+		if o == s.a.session || o == s.b.session || !holds(o, s.key) {
+			continue
+		}
+		if at := o.Acquire.Return; o.Acquire.Outcome == history.Done && at > s.meets && at <= s.ends {
+			grants++
+			if firstGrant < 0 || at < firstGrant {
+				firstGrant = at
+			}
+		}
+		for _, op := range o.Ops {
+			if op.F == history.Release && op.Outcome == history.Done && o.Acquire.Invoke < s.a.granted &&
+				op.Return > s.a.granted && op.Return < s.meets {
+				rows = append(rows, row{at: op.Return, who: clientName(o.Client), weight: cause,
+					what: fmt.Sprintf("releases %s, which %s holds%s", key, s.a.name, s.overdue(o, op.Invoke))})
+			}
+		}
+	}
+	if grants > 0 {
+		what := fmt.Sprintf("%s of %s in between", plural(grants, "more grant"), key)
+		rows = append(rows, row{at: firstGrant, who: "others", what: what, weight: helpful})
+	}
+	return rows
+}
+
+// overdue says that a session's own lease had run out before it did something.
+func (s *story) overdue(session *history.Session, at int) string {
+	if l := newTenure(s.h, session).lease(at); l.kind == knownLease && l.deadline < s.h.At(at).Time {
+		return "; its own lease ended at " + Stamp(l.deadline)
+	}
+	return ""
+}
+
+// drawBracket draws a's hold as a bracket down the right side, from its grant to
+// the last line that tells of it, with a mark where b comes in.
+func (s *story) drawBracket(rows []row) []row {
+	if s.a == nil {
+		return rows
+	}
+	from, to := -1, -1
+	for i := range rows {
+		if rows[i].at == s.a.granted && rows[i].who == s.a.name && from < 0 {
+			from = i
+		}
+		if rows[i].who == s.a.name || s.b != nil && rows[i].at == s.meets {
+			to = i
+		}
+	}
+	for i := from; from >= 0 && to > from && i <= to; i++ {
+		switch {
+		case i == from:
+			rows[i].bracket = '┐'
+		case i == to && rows[i].who == s.a.name:
+			rows[i].bracket = '┘'
+		case rows[i].note != "" || i == to:
+			rows[i].bracket = '┤'
+		default:
+			rows[i].bracket = '│'
+		}
+	}
+	return rows
+}

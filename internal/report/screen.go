@@ -1,0 +1,277 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Screen is the end of a run as a person reads it: the table of locks, the first
+// violation, what may be concluded, and where to go from there.
+type Screen struct {
+	Result  *Result
+	Stories Stories // of the lock that FirstViolation picks, at least
+	Dir     string  // the folder of the run; empty if nothing was written
+	// Latest is the link to it, if there is one: shorter to type.
+	Latest string
+	// Report is the file to open; empty means summary.md in Dir.
+	Report string
+	Color  bool
+}
+
+// WriteTo writes it all, no line wider than ScreenWidth, but for paths and
+// commands, which stay whole so that they can be copied.
+func (s Screen) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	s.table(&b)
+	s.remarks(&b)
+	s.violation(&b)
+	s.conclusion(&b)
+	s.next(&b)
+	return b.WriteTo(w)
+}
+
+var _ io.WriterTo = Screen{}
+
+func (s Screen) line(b *bytes.Buffer, p paint, text string) {
+	b.WriteString(p.on(strings.TrimRight(text, " "), s.Color))
+	b.WriteByte('\n')
+}
+
+func (s Screen) table(b *bytes.Buffer) {
+	rows := cells(s.Result)
+	titles := make([]string, len(columns))
+	for j, c := range columns {
+		titles[j] = c.title
+	}
+	widths, total := tableWidths(titles, rows)
+	if total > ScreenWidth {
+		for j, c := range columns {
+			titles[j] = first(c.short, c.title)
+		}
+		widths, total = tableWidths(titles, rows)
+	}
+	// Names of locks are the only cells of any length.
+	const nameMin = 12
+	widths[0] = max(min(widths[0], nameMin), widths[0]-max(0, total-ScreenWidth))
+
+	draw := func(cell func(j int) string, paints func(j int) paint) {
+		var line strings.Builder
+		for j, c := range columns {
+			if j > 0 {
+				line.WriteString("  ")
+			}
+			text := clipMiddle(cell(j), widths[j])
+			fill := strings.Repeat(" ", widths[j]-width(text))
+			if c.right {
+				line.WriteString(fill)
+				fill = ""
+			}
+			line.WriteString(paints(j).on(text, s.Color) + fill)
+		}
+		s.line(b, noPaint, line.String())
+	}
+	draw(func(j int) string { return titles[j] }, func(int) paint { return bold })
+	for i, row := range rows {
+		l := &s.Result.Locks[i]
+		draw(func(j int) string { return row[j] }, func(j int) paint {
+			switch {
+			case columns[j].title == "VERDICT":
+				return l.paint()
+			case j == len(columns)-1:
+				return markPaint(row[j])
+			}
+			return noPaint
+		})
+	}
+	s.paragraph(b, dim, "", s.legend(titles, rows))
+}
+
+// tableWidths is how wide each column has to be, and the table.
+func tableWidths(titles []string, rows [][]string) (widths []int, total int) {
+	widths = make([]int, len(titles))
+	for j, title := range titles {
+		widths[j] = width(title)
+		for _, row := range rows {
+			widths[j] = max(widths[j], width(row[j]))
+		}
+		total += widths[j] + 2
+	}
+	return widths, total - 2
+}
+
+func markPaint(mark string) paint {
+	switch mark {
+	case markExpected:
+		return green
+	case markUnexpected:
+		return red
+	case markUnknown:
+		return yellow
+	}
+	return noPaint
+}
+
+// legend explains the marks that occur, and the columns whose names do not.
+func (s Screen) legend(titles []string, rows [][]string) string {
+	var parts []string
+	for _, m := range []struct{ mark, means string }{
+		{markExpected, "as the scenario expects"}, {markUnexpected, "not as expected"}, {markUnknown, "undecided"},
+	} {
+		for _, row := range rows {
+			if row[len(row)-1] == m.mark {
+				parts = append(parts, m.mark+" "+m.means)
+				break
+			}
+		}
+	}
+	if slices.Contains(titles, "LOST") {
+		parts = append(parts, "lost: writes that others undid")
+	}
+	parts = append(parts, "outage: longest time nobody could get a lock", "p99: of acquiring")
+	return strings.Join(parts, " · ")
+}
+
+// remarks are the lines for locks that are not plainly as expected.
+func (s Screen) remarks(b *bytes.Buffer) {
+	if s.Result.Interrupted {
+		s.paragraph(b, yellow, "", "The run was stopped early: judged is what was recorded by then.")
+	}
+	for i := range s.Result.Locks {
+		l := &s.Result.Locks[i]
+		if remark := l.remark(); remark != "" {
+			s.paragraph(b, noPaint, markPaint(l.mark()).on(l.mark(), s.Color)+" ", remark)
+		}
+	}
+	if trouble := controlTrouble(s.Result); trouble != "" {
+		s.paragraph(b, red, "", trouble)
+	}
+}
+
+func (s Screen) violation(b *bytes.Buffer) {
+	l, _, ok := s.Result.FirstViolation()
+	if !ok || len(s.Stories[l.Lock]) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	const label = "First violation"
+	story := s.Stories[l.Lock]
+	indent := strings.Repeat(" ", headlineIndent-len(label))
+	if headlineIndent+width(story[0]) <= ScreenWidth {
+		b.WriteString(bold.on(label, s.Color) + indent)
+	} else {
+		s.line(b, bold, label)
+	}
+	for _, line := range story {
+		s.line(b, noPaint, line)
+	}
+}
+
+func (s Screen) conclusion(b *bytes.Buffer) {
+	if text := conclusion(s.Result); text != "" {
+		b.WriteByte('\n')
+		s.paragraph(b, noPaint, "", text)
+	}
+}
+
+// next says where the evidence is, how to do it again, and what the exit code means.
+func (s Screen) next(b *bytes.Buffer) {
+	type pointer struct{ word, what, beside string }
+	var pointers []pointer
+	if s.Dir != "" {
+		path := s.Report
+		if path == "" {
+			path = filepath.Join(s.Dir, SummaryFile)
+		}
+		pointers = append(pointers, pointer{"Report", path, ""})
+	}
+	if s.Result.Again != "" {
+		beside := "same faults; real time is never identical"
+		if s.Result.World == "sim" {
+			beside = "the same history, byte for byte"
+		}
+		pointers = append(pointers, pointer{"Again", s.Result.Again, beside})
+	}
+	if dir := first(s.Latest, s.Dir); dir != "" {
+		if l := s.historyOf(); l != nil {
+			pointers = append(pointers, pointer{"History", filepath.Join(dir, FolderName(l.Lock), HistoryFile), "lockbench check " + dir})
+		}
+	}
+	if len(pointers) > 0 {
+		b.WriteByte('\n')
+	}
+	const wordWidth = 9
+	column := 0
+	for _, p := range pointers {
+		if p.beside != "" && wordWidth+width(p.what)+2+width(p.beside) <= ScreenWidth {
+			column = max(column, width(p.what))
+		}
+	}
+	for _, p := range pointers {
+		line := pad(p.word, wordWidth) + p.what
+		if p.beside != "" {
+			if padded := pad(line, wordWidth+column) + "  " + p.beside; width(padded) <= ScreenWidth {
+				line = padded
+			} else {
+				line += "\n" + strings.Repeat(" ", wordWidth) + p.beside
+			}
+		}
+		s.line(b, noPaint, line)
+	}
+	s.paragraph(b, exitPaint(s.Result.ExitCode()), "", exitLine(s.Result))
+}
+
+func exitPaint(code int) paint {
+	switch code {
+	case ExitExpected:
+		return noPaint
+	case ExitUnknown:
+		return yellow
+	}
+	return red
+}
+
+// historyOf is the lock whose history is worth a look: the one that was told, or
+// the first that has one.
+func (s Screen) historyOf() *Lock {
+	if l, _, ok := s.Result.FirstViolation(); ok {
+		return l
+	}
+	for i := range s.Result.Locks {
+		if l := &s.Result.Locks[i]; l.Unsupported == "" {
+			return l
+		}
+	}
+	return nil
+}
+
+// paragraph writes a text on as many lines as it needs, the later ones below the
+// first one's text.
+func (s Screen) paragraph(b *bytes.Buffer, p paint, before, text string) {
+	indent := 0
+	if before != "" {
+		indent = 2 // a mark and a space, whatever colours it has
+	}
+	for i, line := range wrap(oneLine(text), ScreenWidth-indent) {
+		if i == 0 {
+			line = before + p.on(line, s.Color)
+		} else {
+			line = strings.Repeat(" ", indent) + p.on(line, s.Color)
+		}
+		s.line(b, noPaint, line)
+	}
+}
+
+// clipMiddle cuts a name in the middle: redlock/nodes=3 and redlock/nodes=5 differ
+// at the end, redlock and redisson at the beginning.
+func clipMiddle(s string, widthMax int) string {
+	if width(s) <= widthMax || widthMax < 3 {
+		return clip(s, widthMax)
+	}
+	runes := []rune(s)
+	tail := (widthMax - 1) / 2
+	head := widthMax - 1 - tail
+	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+}

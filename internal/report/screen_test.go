@@ -1,0 +1,115 @@
+package report
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"lockbench/checker"
+)
+
+func screenOf(t *testing.T, s Screen) string {
+	t.Helper()
+	var b strings.Builder
+	if _, err := s.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	// The golden files have the slashes of one system.
+	return strings.ReplaceAll(b.String(), string(filepath.Separator), "/")
+}
+
+func TestScreen(t *testing.T) {
+	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
+		t.Run(name, func(t *testing.T) {
+			r, stories := make(t)
+			s := Screen{Result: r, Stories: stories, Dir: filepath.Join("results", "failover", "20261121-114000-7"),
+				Latest: filepath.Join("results", "latest")}
+			plain := screenOf(t, s)
+			golden(t, "screen-"+name+".golden", plain)
+			for _, line := range strings.Split(plain, "\n") {
+				if width(line) > ScreenWidth {
+					t.Errorf("%d wide: %s", width(line), line)
+				}
+			}
+			// Colours add nothing but colours: whoever cannot see them misses nothing.
+			s.Color = true
+			colored := screenOf(t, s)
+			if colored == plain {
+				t.Error("no colours at all")
+			}
+			if bare := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(colored, ""); withoutEnds(bare) != withoutEnds(plain) {
+				t.Errorf("colours changed the text:\n%s\n%s", bare, plain)
+			}
+		})
+	}
+}
+
+// withoutEnds takes away spaces at the ends of lines, which colours may keep.
+func withoutEnds(s string) string { return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "") }
+
+func TestScreenOfOneLockWithoutFolder(t *testing.T) {
+	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: Figures{Episodes: 40}}}}
+	got := screenOf(t, Screen{Result: r})
+	for _, want := range []string{"0 of 40", "Nothing found: mine; 0 of 40 episodes still allows a rate of up to 9 % (95 %)", "Exit 0: as expected."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	for _, not := range []string{"Report", "History", "Again", "First violation", "--expect"} {
+		if strings.Contains(got, not) {
+			t.Errorf("%q is in\n%s", not, got)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	expected := Lock{AsExpected: true}
+	unexpected := Lock{Verdict: checker.Violated}
+	unknown := Lock{Verdict: checker.Unknown}
+	knownUnknown := Lock{Verdict: checker.Unknown, AsExpected: true}
+	unsupported := Lock{Verdict: checker.Unknown, Unsupported: "why"}
+	broken := Lock{Error: "why", AsExpected: true}
+	for _, c := range []struct {
+		name  string
+		locks []Lock
+		want  int
+	}{
+		{"expected", []Lock{expected, knownUnknown, unsupported}, ExitExpected},
+		{"valid where violated is expected", []Lock{{Verdict: checker.Valid}}, ExitUnexpected},
+		{"unexpected before unknown", []Lock{unknown, unexpected, expected}, ExitUnexpected},
+		{"unknown", []Lock{expected, unknown}, ExitUnknown},
+		{"harness before all", []Lock{unexpected, unknown, broken}, ExitHarness},
+		{"nobody took part", []Lock{unsupported}, ExitUnknown},
+		{"nobody", nil, ExitUnknown},
+	} {
+		if got := (&Result{Locks: c.locks}).ExitCode(); got != c.want {
+			t.Errorf("%s: exit %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFirstViolation(t *testing.T) {
+	at := func(s float64) *float64 { return &s }
+	lock := func(name, servers string, c checker.Class, s float64) Lock {
+		return Lock{Lock: name, Servers: servers, Verdict: checker.Violated, Class: c, AsExpected: true, Figures: Figures{FirstViolationS: at(s)},
+			Checks: []checker.Result{{Findings: []checker.Finding{{Class: checker.StaleWrite, Event: 1}, {Class: c, Event: 3}, {Class: c, Event: 2}}}}}
+	}
+	r := &Result{Locks: []Lock{
+		lock("no-lock", "control", checker.DoubleGrant, 0.1),
+		lock("overstayed", "1 master", checker.Overstay, 0.2),
+		lock("later", "1 master", checker.DoubleGrant, 0.9),
+		lock("earlier", "1 master", checker.DoubleGrant, 0.8),
+	}}
+	l, f, ok := r.FirstViolation()
+	if !ok || l.Lock != "earlier" || f.Event != 2 {
+		t.Errorf("got %v, event %d", l, f.Event)
+	}
+	r.Locks[0].AsExpected = false
+	if l, _, _ := r.FirstViolation(); l.Lock != "no-lock" {
+		t.Errorf("a control that is not as expected is news; got %s", l.Lock)
+	}
+	if _, _, ok := (&Result{}).FirstViolation(); ok {
+		t.Error("found a violation in nothing")
+	}
+}

@@ -1,0 +1,258 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/internal/world"
+)
+
+// storyLinesMax bounds a story. What does not fit into a dozen lines is not read
+// but scrolled past; the history has the rest, and the story says at which line.
+const storyLinesMax = 12
+
+// Stories are the stories of a run by the name of the lock: of each lock that was
+// violated the one of its FirstFinding.
+type Stories map[string][]string
+
+// Story tells a finding to a person:
+//
+//	set-nx granted "a" to client 5 while client 3 held it      double-grant, episode 1
+//	   1.602 s  fault     lag: redis-2 and redis-3 hear nothing from redis-1    :388
+//	   1.911 s  client 3  acquires "a", lease 8 s, until 9.904 s              ┐ :414
+//	   4.212 s  client 5  acquires "a"                         both hold from ┤ :431
+//	   7.322 s  client 3  writes 18 over 102                   85 writes lost ┘ :866
+//	   Why      Client 3 had 5.692 s of its lease left and no sign of loss: the lock was granted twice.
+//	   Harm     85 writes to "a" were lost.
+//
+// Only what concerns the finding's key is told: both holders, the faults in force,
+// the changes of role. The number after the colon is the line of history.jsonl.
+// It needs nothing of the history but the sessions; a history from elsewhere,
+// without a plan and without probes, has a shorter story.
+func Story(h *history.History, f checker.Finding) []string {
+	if len(h.Events) == 0 {
+		return []string{clip(oneLine(f.Text), ScreenWidth)}
+	}
+	s := newStory(h, f)
+	why, harm := wrapTold("Why", s.why()), wrapTold("Harm", s.harm.words())
+	rows := s.rows()
+	rows = keepRows(joinRows(rows), storyLinesMax-1-len(why)-len(harm))
+	lines := drawRows(rows)
+	lines = append([]string{s.headline(lines)}, lines...)
+	lines = append(lines, why...)
+	return append(lines, harm...)
+}
+
+// story is what a finding is about, looked up once.
+type story struct {
+	h       *history.History
+	finding checker.Finding
+	key     string
+	// a held, and then b came; b is nil if the finding concerns one session, and both
+	// are nil if it concerns none.
+	a, b *tenure
+	// meets is the position from which both held: b's grant, or where the finding was.
+	meets int
+	// ends is the last position that the story tells of.
+	ends int
+	harm harm
+}
+
+func newStory(h *history.History, f checker.Finding) *story {
+	s := &story{h: h, finding: f, key: f.Key, meets: position(h, f.Event)}
+	var concerned []*tenure
+	for _, name := range f.Sessions {
+		for _, session := range h.Sessions {
+			if session.Name == name {
+				concerned = append(concerned, newTenure(h, session))
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(concerned, func(x, y *tenure) int { return x.granted - y.granted })
+	if len(concerned) > 0 {
+		s.a = concerned[0]
+		if s.key == "" {
+			s.key = s.a.session.Keys[0]
+		}
+	}
+	if len(concerned) > 1 {
+		s.b = concerned[len(concerned)-1]
+		s.meets = s.b.granted
+		if s.a.session.Client == s.b.session.Client {
+			s.a.name, s.b.name = "session "+s.a.session.Name, "session "+s.b.session.Name
+		}
+	}
+	s.ends = s.end()
+	s.harm = measureHarm(s)
+	return s
+}
+
+// end is where the overlap has shown what it does: the first thing that a applies
+// after both hold, and its release if that follows.
+func (s *story) end() int {
+	end := max(s.meets, position(s.h, s.finding.Event))
+	if s.a == nil {
+		return end
+	}
+	if op, ok := s.a.firstOp(s.meets, history.Write); ok {
+		end = max(end, op.Invoke, op.Return)
+	}
+	if op, ok := s.a.firstOp(s.meets, history.Release); ok {
+		end = max(end, op.Invoke, op.Return)
+	}
+	return end
+}
+
+// headline says who did what to whom, and of what class it is, set apart to the
+// right of what stands below.
+func (s *story) headline(below []string) string {
+	const gapMin = 4
+	left, right := s.title(s.lock()), s.label()
+	if over := width(left) + gapMin + width(right) - ScreenWidth; over > 0 {
+		const nameMin = 8
+		left = s.title(clipMiddle(s.lock(), max(nameMin, width(s.lock())-over)))
+		left = clip(left, ScreenWidth-gapMin-width(right))
+	}
+	if right == "" {
+		return left
+	}
+	gap := gapMin
+	for _, line := range below {
+		gap = max(gap, width(line)-width(left)-width(right)-headlineIndent)
+	}
+	// Below the widest line there is room up to the width of a screen, no further.
+	gap = max(gapMin, min(gap, ScreenWidth-headlineIndent-width(left)-width(right)))
+	return left + strings.Repeat(" ", gap) + right
+}
+
+// lostUpdateRule is the rule of findings about a write that undid others: its two
+// sessions need not have overlapped, so its text tells it better than a template.
+const lostUpdateRule = "lost-update"
+
+// headlineIndent is what the screen writes before a headline ("First violation").
+const headlineIndent = 18
+
+func (s *story) lock() string { return first(oneLine(s.h.Header.Lock), "the lock") }
+
+func (s *story) title(lock string) string {
+	key := quoteKey(s.key)
+	a, b := s.a, s.b
+	switch {
+	case a == nil || b == nil || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
+		return lock + ": " + oneLine(s.finding.Text)
+	case s.finding.Class == checker.Overstay:
+		late, other := s.late()
+		return fmt.Sprintf("%s: %s worked on %s after its lease, while %s held it", lock, late.name, key, other.name)
+	case s.finding.Rule == "too-many-permits":
+		return fmt.Sprintf("%s granted %s to %s beyond its permits", lock, key, b.name)
+	case a.session.Mode != b.session.Mode:
+		return fmt.Sprintf("%s granted %s %s to %s while %s held it %s", lock, key, b.session.Mode, b.name, a.name, a.session.Mode)
+	}
+	return fmt.Sprintf("%s granted %s to %s while %s held it", lock, key, b.name, a.name)
+}
+
+// label is class and episode: "double-grant, episode 1".
+func (s *story) label() string {
+	var parts []string
+	if s.finding.Class != checker.NoClass {
+		parts = append(parts, s.finding.Class.String())
+	} else if s.finding.Rule != "" {
+		parts = append(parts, clip(oneLine(s.finding.Rule), 30))
+	}
+	if starts := episodeStarts(s.h); len(starts) > 0 {
+		parts = append(parts, fmt.Sprintf("episode %d", episodeAt(starts, position(s.h, s.finding.Event))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// late tells which of the two worked beyond its lease, and the other. It makes no
+// difference to the class which of them was granted first: a client that was
+// paused inside its acquire comes second with a lease that is long over.
+func (s *story) late() (late, other *tenure) {
+	switch {
+	case s.a.overstayed(s.ends):
+		return s.a, s.b
+	case s.b.overstayed(s.ends):
+		return s.b, s.a
+	}
+	if _, paused := s.pauseOf(s.b); paused {
+		if _, also := s.pauseOf(s.a); !also {
+			return s.b, s.a
+		}
+	}
+	return s.a, s.b
+}
+
+// span is a fault's time in effect, by positions; -1 where it was not seen.
+type span struct {
+	fault               string
+	begins, bites, ends int
+	targets             []string
+}
+
+// spans are the faults of the history up to the end of the story, in the order in
+// which they began.
+func (s *story) spans() []span {
+	var all []span
+	open := map[string]int{} // by step and fault; -1 or absent: none
+	for pos := 0; pos <= s.ends; pos++ {
+		e := s.h.At(pos)
+		if e.Process != history.Nemesis || e.Extra == nil {
+			continue
+		}
+		id := fmt.Sprintf("%d %s", e.Extra.Step, e.F)
+		i, isOpen := open[id]
+		if !isOpen && (e.Extra.Phase == history.Begins || e.Extra.Phase == history.Bites) {
+			i, isOpen = len(all), true
+			open[id] = i
+			all = append(all, span{fault: e.F, begins: pos, bites: -1, ends: -1, targets: e.Extra.Targets})
+		}
+		if !isOpen {
+			continue
+		}
+		switch e.Extra.Phase {
+		case history.Bites:
+			if all[i].bites < 0 {
+				all[i].bites = pos
+			}
+		case history.Healed:
+			all[i].ends = pos
+			delete(open, id)
+		}
+		if len(e.Extra.Targets) > 0 {
+			all[i].targets = e.Extra.Targets
+		}
+	}
+	return all
+}
+
+// concerns tells whether a fault struck a server, or one of the clients of this story.
+func (s *story) concerns(f span) bool {
+	for _, target := range f.targets {
+		if !strings.HasPrefix(target, "client") || s.a == nil || s.strikes(f, s.a) || s.b != nil && s.strikes(f, s.b) {
+			return true
+		}
+	}
+	return len(f.targets) == 0
+}
+
+func (s *story) strikes(f span, t *tenure) bool {
+	return slices.Contains(f.targets, world.ClientName(int(t.session.Client))) ||
+		slices.Contains(f.targets, clientName(t.session.Client))
+}
+
+// pauseOf is the last pause of a holder's client that reaches into its tenure.
+func (s *story) pauseOf(t *tenure) (span, bool) {
+	all := s.spans()
+	for i := len(all) - 1; i >= 0; i-- {
+		f := all[i]
+		if f.fault == "pause" && s.strikes(f, t) && (f.ends < 0 || f.ends > t.session.Acquire.Invoke) {
+			return f, true
+		}
+	}
+	return span{}, false
+}

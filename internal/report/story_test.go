@@ -1,0 +1,125 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+func TestStory(t *testing.T) {
+	stories := map[string]func(*testing.T) (*history.History, checker.Finding){
+		"failover": failover, "overstay": overstay, "overslept": overslept, "foreign": foreign, "deleted": deleted, "evicted": evicted, "stale": stale,
+	}
+	for name, make := range stories {
+		t.Run(name, func(t *testing.T) {
+			h, f := make(t)
+			story := Story(h, f)
+			if len(story) > storyLinesMax {
+				t.Errorf("%d lines, and at most %d are read", len(story), storyLinesMax)
+			}
+			for i, line := range story {
+				if width(line) > ScreenWidth {
+					t.Errorf("line %d is %d wide: %s", i+1, width(line), line)
+				}
+			}
+			golden(t, "story-"+name+".golden", strings.Join(story, "\n")+"\n")
+		})
+	}
+}
+
+// TestStoryOfAnything: whatever a history and a finding look like, the story is
+// short, narrow and free of control characters, and telling it does not panic.
+func TestStoryOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h, f := anyHistory(t)
+		for i, line := range Story(h, f) {
+			if i >= storyLinesMax {
+				t.Fatalf("more than %d lines", storyLinesMax)
+			}
+			if width(line) > ScreenWidth {
+				t.Fatalf("line %d is %d wide: %s", i+1, width(line), line)
+			}
+			if strings.ContainsFunc(line, unicode.IsControl) {
+				t.Fatalf("control character in %q", line)
+			}
+		}
+		Measure(h, []checker.Result{{Verdict: checker.Violated, Findings: []checker.Finding{f}}})
+	})
+}
+
+func anyHistory(t *rapid.T) (*history.History, checker.Finding) {
+	var events []history.Event
+	now := time.Duration(0)
+	word := rapid.SampledFrom([]string{"", "a", "client-1", "redis-1", "a\x1b[31mb\nc", strings.Repeat("long ", 40)})
+	add := func(e history.Event) {
+		now += time.Duration(rapid.Int64Range(0, 5e9).Draw(t, "step"))
+		e.Index, e.Time = len(events), now
+		events = append(events, e)
+	}
+	var names []string
+	free := rapid.IntRange(2, 12).Draw(t, "sessions")
+	for i := range free {
+		client := int32(rapid.IntRange(0, 3).Draw(t, "client"))
+		name := fmt.Sprintf("%d.%d", client, i)
+		names = append(names, name)
+		process := history.Process(i) // of its own, so that nobody is outstanding twice
+		op := func(f string, answers ...history.Type) bool {
+			e := history.Event{Process: process, Client: client, Type: history.Invoke, F: f, Session: name}
+			switch f {
+			case history.Acquire:
+				e.Key = rapid.SampledFrom([]string{"a", "b\x1b", strings.Repeat("key", 30)}).Draw(t, "key")
+				e.TTL = time.Duration(rapid.Int64Range(0, 9e9).Draw(t, "ttl"))
+				e.Wait = time.Duration(rapid.Int64Range(0, 1).Draw(t, "wait"))
+				e.Mode = locks.Mode(rapid.IntRange(0, 1).Draw(t, "mode"))
+			case history.Write:
+				e.Value, e.HasValue = rapid.Int64Range(-3, 9).Draw(t, "value"), true
+				e.Resource = rapid.SampledFrom([]string{"", history.Plain, history.Fenced}).Draw(t, "resource")
+			}
+			add(e)
+			answer := rapid.SampledFrom(answers).Draw(t, "answer")
+			if answer == 0 {
+				return false
+			}
+			e.Type, e.TTL, e.Wait, e.Key, e.Mode = answer, 0, 0, "", 0
+			if answer != history.OK {
+				e.Error = rapid.SampledFrom([]string{"taken", "not-held", "x\x1b\n"}).Draw(t, "error")
+			}
+			add(e)
+			return answer == history.OK
+		}
+		if op(history.Acquire, history.OK, history.OK, history.Fail, 0) {
+			for range rapid.IntRange(0, 4).Draw(t, "operations") {
+				if !op(rapid.SampledFrom([]string{history.Check, history.FRead, history.Write, history.Renew, history.Release}).Draw(t, "f"),
+					history.OK, history.OK, history.Fail, 0) {
+					break
+				}
+			}
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "faults") {
+			add(history.Event{Process: history.Nemesis, Type: history.Info, F: rapid.SampledFrom([]string{"kill", "pause"}).Draw(t, "fault"),
+				Extra: &history.Extra{Step: 1, Text: word.Draw(t, "text"), Targets: []string{word.Draw(t, "target")},
+					Phase: rapid.SampledFrom([]string{history.Begins, history.Bites, history.Heals, history.Healed, history.Fails}).Draw(t, "phase")}})
+			add(history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe,
+				Extra: &history.Extra{Facts: map[string]any{"master": word.Draw(t, "master"), "episode": i / 4}}})
+		}
+	}
+	h, err := history.Build(history.Header{Lock: word.Draw(t, "lock")}, events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, checker.Finding{
+		Rule:     rapid.SampledFrom([]string{"", "two-holders", "too-many-permits", lostUpdateRule, "x\x1b"}).Draw(t, "rule"),
+		Class:    checker.Class(rapid.IntRange(0, int(checker.DoubleGrant)).Draw(t, "class")),
+		Text:     word.Draw(t, "finding"),
+		Sessions: rapid.SliceOfN(rapid.SampledFrom(append(names, "none")), 0, 3).Draw(t, "concerned"),
+		Event:    rapid.IntRange(-1, len(events)+1).Draw(t, "event"),
+	}
+}

@@ -1,0 +1,178 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// SummaryMax is what summary.md stays below, in bytes, whatever the run: it is
+// made to be pasted into a merge request or a step summary, and those have limits.
+const SummaryMax = 64 << 10
+
+// Summary writes summary.md: the verdict in a sentence, the table, the stories and
+// the command that repeats the run. What does not fit is left out from the end of
+// each part, and the summary says so.
+func Summary(w io.Writer, r *Result, stories Stories) error {
+	head := summaryHead(r)
+	foot := summaryFoot(r)
+	table := summaryTable(r, SummaryMax/2-len(head)-len(foot))
+	told := summaryStories(r, stories, SummaryMax-1-len(head)-len(table)-len(foot))
+	_, err := io.WriteString(w, head+table+told+foot)
+	return err
+}
+
+func summaryHead(r *Result) string {
+	var b strings.Builder
+	verdict := map[int]string{ExitExpected: "as expected", ExitUnexpected: "not as expected",
+		ExitUnknown: "undecided", ExitHarness: "the harness failed"}[r.ExitCode()]
+	fmt.Fprintf(&b, "# lockbench %s: %s\n\n", cutText(r.Scenario), verdict)
+	world := cutText(r.World)
+	if r.WorldAbout != "" {
+		world += ", " + cutText(r.WorldAbout)
+	}
+	fmt.Fprintf(&b, "Seed %d · %s side by side · world %s · %s\n\n", r.Seed, plural(len(r.Locks), "lock"), world, Seconds(r.DurationS))
+	if r.Interrupted {
+		b.WriteString("**The run was stopped early: judged is what was recorded by then.**\n\n")
+	}
+	if trouble := controlTrouble(r); trouble != "" {
+		fmt.Fprintf(&b, "**%s**\n\n", cutText(trouble))
+	}
+	return b.String()
+}
+
+func summaryFoot(r *Result) string {
+	var b strings.Builder
+	// A few kilobytes hold the names of any number of locks that a table can show.
+	if text := conclusion(r); text != "" {
+		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
+	}
+	if r.Again != "" {
+		fmt.Fprintf(&b, "Again: %s\n", code(cutBytes(r.Again, 4<<10)))
+	}
+	return b.String()
+}
+
+// summaryTable is the table of the screen, and what the locks' remarks say below it.
+func summaryTable(r *Result, bytesMax int) string {
+	var b, remarks strings.Builder
+	titles, rule := "|", "|"
+	for _, c := range columns {
+		titles += " " + strings.ToLower(c.title) + " |"
+		if c.right {
+			rule += " --: |"
+		} else {
+			rule += " --- |"
+		}
+	}
+	b.WriteString(titles + "\n" + rule + "\n")
+	left := 0
+	for i, row := range cells(r) {
+		line := "|"
+		for _, cell := range row {
+			line += " " + cutText(cell) + " |"
+		}
+		remark := r.Locks[i].remark()
+		if remark != "" {
+			remark = "- " + cutText(remark) + "\n"
+		}
+		for _, c := range r.Locks[i].Checks {
+			if c.Note != "" { // that the other reading of releases says something else, say
+				remark += "- " + cutText(r.Locks[i].Lock+": "+c.Name+": "+c.Note) + "\n"
+			}
+		}
+		const reserve = 200 // for the lines that end the table
+		if b.Len()+remarks.Len()+len(line)+len(remark)+reserve > bytesMax {
+			left++
+			continue
+		}
+		b.WriteString(line + "\n")
+		remarks.WriteString(remark)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", plural(left, "lock"), ResultFile)
+	}
+	b.WriteByte('\n')
+	if remarks.Len() > 0 {
+		b.WriteString(remarks.String() + "\n")
+	}
+	return b.String()
+}
+
+// summaryStories are the stories, the one that the screen tells first. Controls
+// that do as expected are left out: they broke, as they always do.
+func summaryStories(r *Result, stories Stories, bytesMax int) string {
+	var b strings.Builder
+	first, _, _ := r.FirstViolation()
+	order := make([]*Lock, 0, len(r.Locks)+1)
+	if first != nil {
+		order = append(order, first)
+	}
+	for i := range r.Locks {
+		if l := &r.Locks[i]; l != first && (!l.Control() || !l.AsExpected) {
+			order = append(order, l)
+		}
+	}
+	left := 0
+	for _, l := range order {
+		story := stories[l.Lock]
+		if len(story) == 0 {
+			continue
+		}
+		// The fence of backquotes has to be longer than any in the text, or the text
+		// would end it.
+		text := strings.Join(story, "\n")
+		fence := "```"
+		for strings.Contains(text, fence) {
+			fence += "`"
+		}
+		section := fmt.Sprintf("## %s: %s\n\n%stext\n%s\n%s\n\n", cutText(l.Lock), l.Found(), fence, text, fence)
+		const reserve = 100 // for the line that says what is left out
+		if b.Len()+len(section)+reserve > bytesMax {
+			left++
+			continue
+		}
+		b.WriteString(section)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "The stories of %s more did not fit here.\n\n", plural(left, "lock"))
+	}
+	return b.String()
+}
+
+// cutText makes a text of any origin fit for a cell: one line, short, and nothing
+// in it that Markdown or HTML would take for its own.
+func cutText(s string) string {
+	const bytesMax = 300
+	return markdown(cutBytes(oneLine(s), bytesMax))
+}
+
+func markdown(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace(s)
+}
+
+// code sets a command so that it can be copied.
+func code(s string) string {
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		return fence + " " + s + " " + fence
+	}
+	return fence + s + fence
+}
+
+// cutBytes cuts a text to a size without cutting a character in two.
+func cutBytes(s string, bytesMax int) string {
+	if len(s) <= bytesMax {
+		return s
+	}
+	const mark = "…"
+	end := bytesMax - len(mark)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + mark
+}

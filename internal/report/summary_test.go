@@ -1,0 +1,91 @@
+package report
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"lockbench/checker"
+)
+
+func TestSummary(t *testing.T) {
+	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
+		r, stories := make(t)
+		var b strings.Builder
+		if err := Summary(&b, r, stories); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "summary-"+name+".golden.md", b.String())
+	}
+}
+
+func TestSummaryStaysSmall(t *testing.T) {
+	check := func(fatalf func(string, ...any), locks, text int) string {
+		r, stories := huge(locks, text)
+		var b strings.Builder
+		if err := Summary(&b, r, stories); err != nil {
+			fatalf("%v", err)
+		}
+		if b.Len() >= SummaryMax {
+			fatalf("%d locks with texts of %d bytes: %d bytes", locks, text, b.Len())
+		}
+		if !utf8.ValidString(b.String()) {
+			fatalf("%d locks with texts of %d bytes: a character was cut in two", locks, text)
+		}
+		return b.String()
+	}
+	if got := check(t.Fatalf, 3000, 500); !strings.Contains(got, "did not fit here") {
+		t.Error("it does not say that something is left out")
+	}
+	check(t.Fatalf, 2, 300_000)
+	rapid.Check(t, func(t *rapid.T) {
+		check(t.Fatalf, rapid.IntRange(0, 60).Draw(t, "locks"), rapid.IntRange(0, 2000).Draw(t, "text"))
+	})
+}
+
+func TestJUnit(t *testing.T) {
+	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
+		r, stories := make(t)
+		stories["no-lock"] = []string{"an escape \x1b[31m and ]]> and <xml>"}
+		r.Locks = append(r.Locks, Lock{Lock: "broken", Error: "start redis-server: exit status 1"})
+		var b strings.Builder
+		if err := JUnit(&b, r, stories); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "junit-"+name+".golden.xml", b.String())
+		var back junitSuites
+		if err := xml.Unmarshal([]byte(b.String()), &back); err != nil {
+			t.Errorf("it cannot be read back: %v", err)
+		}
+		if back.Tests != len(r.Locks) {
+			t.Errorf("%d cases for %d locks", back.Tests, len(r.Locks))
+		}
+	}
+}
+
+func TestJUnitCases(t *testing.T) {
+	r := &Result{Scenario: "s"}
+	for _, c := range []struct {
+		name                    string
+		lock                    Lock
+		failure, error, skipped bool
+	}{
+		{"expected violation passes", Lock{Verdict: checker.Violated, AsExpected: true}, false, false, false},
+		{"unexpected verdict fails", Lock{Verdict: checker.Valid}, true, false, false},
+		{"unknown is an error", Lock{Verdict: checker.Unknown}, false, true, false},
+		{"expected unknown passes", Lock{Verdict: checker.Unknown, AsExpected: true}, false, false, false},
+		{"unsupported is skipped", Lock{Verdict: checker.Unknown, Unsupported: "x"}, false, false, true},
+		{"a broken harness is an error", Lock{Error: "x", AsExpected: true}, false, true, false},
+	} {
+		got := junitOf(r, &c.lock, nil)
+		if got.Failure != nil != c.failure || got.Error != nil != c.error || got.Skipped != nil != c.skipped {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+		if c.lock.Verdict == checker.Violated && c.lock.AsExpected && !strings.Contains(got.SystemOut, "violated, as expected") {
+			t.Errorf("%s: the output does not say so: %q", c.name, got.SystemOut)
+		}
+	}
+}

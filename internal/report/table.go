@@ -1,0 +1,157 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+)
+
+// The marks at the end of a line. They stand beside words that say the same.
+const (
+	markExpected    = "✓"
+	markUnexpected  = "✗"
+	markUnknown     = "?"
+	markUnsupported = "-"
+)
+
+// column is one column of the table of locks. The screen and the summary show the
+// same table, so it is made in one place.
+type column struct {
+	title string
+	short string // the title where room is scarce; empty: the same
+	right bool   // figures stand to the right
+	cell  func(l *Lock) string
+}
+
+var columns = []column{
+	{"LOCK", "", false, func(l *Lock) string { return oneLine(l.Lock) }},
+	{"SERVERS", "", false, func(l *Lock) string { return oneLine(l.servers()) }},
+	{"VERDICT", "", false, func(l *Lock) string {
+		if l.Class == checker.NoClass || l.verdictWord() != l.Verdict.String() {
+			return l.verdictWord()
+		}
+		// Padded, so that the classes stand below each other.
+		return pad(l.verdictWord(), len("violated")) + "  " + l.Class.String()
+	}},
+	{"EPISODES", "", true, func(l *Lock) string {
+		return l.unlessIdle(fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes))
+	}},
+	{"LOST WRITES", "LOST", true, func(l *Lock) string { return l.unlessIdle(Count(l.LostUpdates)) }},
+	{"GRANTS", "", true, func(l *Lock) string { return l.unlessIdle(Count(l.Acquires.OK)) }},
+	{"OUTAGE", "", true, func(l *Lock) string {
+		if l.Control() { // has no servers that could be out
+			return "-"
+		}
+		return l.unlessIdle(Seconds(l.OutageS))
+	}},
+	{"P99", "", true, func(l *Lock) string {
+		if acquire, ok := l.LatencyMS[history.Acquire]; ok {
+			return l.unlessIdle(Millis(acquire.P99))
+		}
+		return "-"
+	}},
+	{"", "", false, func(l *Lock) string { return l.mark() }},
+}
+
+// cells are the table's cells without its head.
+func cells(r *Result) [][]string {
+	rows := make([][]string, len(r.Locks))
+	for i := range r.Locks {
+		rows[i] = make([]string, len(columns))
+		for j, c := range columns {
+			rows[i][j] = c.cell(&r.Locks[i])
+		}
+	}
+	return rows
+}
+
+func (l *Lock) servers() string {
+	if l.Servers != "" {
+		return l.Servers
+	}
+	if l.Control() {
+		return "control"
+	}
+	return string(l.Topology)
+}
+
+func (l *Lock) verdictWord() string {
+	switch {
+	case l.Error != "":
+		return "failed"
+	case l.Unsupported != "":
+		return "unsupported"
+	}
+	return l.Verdict.String()
+}
+
+// unlessIdle is a figure, or a dash for a lock that was never tried.
+func (l *Lock) unlessIdle(figure string) string {
+	if l.Unsupported != "" || l.Error != "" && l.Episodes == 0 {
+		return "-"
+	}
+	return figure
+}
+
+func (l *Lock) mark() string {
+	switch {
+	case l.Error != "":
+		return markUnexpected
+	case l.Unsupported != "":
+		return markUnsupported
+	case l.AsExpected:
+		return markExpected
+	case l.Verdict == checker.Unknown:
+		return markUnknown
+	}
+	return markUnexpected
+}
+
+func (l *Lock) paint() paint {
+	switch {
+	case l.Error != "", l.Verdict == checker.Violated:
+		return red
+	case l.Verdict == checker.Unknown:
+		return yellow
+	}
+	return noPaint
+}
+
+// remark says about a lock what the table has no column for: why nothing could be
+// said, or why what was said is not what was expected. Empty for most.
+func (l *Lock) remark() string {
+	switch {
+	case l.Error != "":
+		return l.Lock + ": the harness failed, no verdict: " + oneLine(l.Error)
+	case l.Unsupported != "":
+		return l.Lock + ": unsupported here: " + oneLine(l.Unsupported)
+	}
+	var parts []string
+	if !l.AsExpected {
+		parts = append(parts, l.unexpected())
+	}
+	if l.Why != "" {
+		parts = append(parts, oneLine(l.Why))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if l.AsExpected { // unknown, and that is what the scenario says
+		return l.Lock + ": " + l.Verdict.String() + ": " + strings.Join(parts, "; ")
+	}
+	return l.Lock + ": " + strings.Join(parts, "; ")
+}
+
+// unexpected says what was expected and what was found in its place.
+func (l *Lock) unexpected() string {
+	if l.Mismatch != "" && l.Expected == l.Found() {
+		return oneLine(l.Mismatch) // the verdict is as expected, some figure is not
+	}
+	text := fmt.Sprintf("expected %s, found %s", first(l.Expected, "valid"), l.Found())
+	if l.Mismatch != "" {
+		text += "; " + oneLine(l.Mismatch)
+	}
+	return text
+}

@@ -1,0 +1,98 @@
+package run
+
+import (
+	"io"
+	"time"
+
+	"lockbench/internal/report"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+// Options are what a run may be told beside its scenario. The zero value of each
+// means: as the scenario says.
+type Options struct {
+	Scenario *scenarios.Scenario
+	Locks    []scenarios.LockUse
+	Seed     uint64
+	Episodes int
+	// Duration lets episodes follow each other until it is over, however many.
+	Duration time.Duration
+	Clients  int
+	Keys     int
+	TTL      *time.Duration
+	Wait     *time.Duration
+	Hold     *nemesis.Range
+	Parallel int // how many locks at once; 0: as many as the machine carries
+	NoFaults bool
+	// Expect overrides what the scenario expects, by the lock's name; "" is all.
+	Expect         map[string]scenarios.Expectation
+	UntilViolation bool
+	Out            string // where results go; empty: "results"
+
+	// World is where it runs, already found ready.
+	World world.World
+	// Opener is a lock of the caller's own, which runs in this process under the
+	// name that the one entry of Locks has. Nil: the locks are from the catalog.
+	Opener *Opener
+	// Again is the command that repeats this run.
+	Again string
+
+	Progress *report.Progress // nil: silent
+	// Head is told the plan before anything runs. Nil: nobody is.
+	Head io.Writer
+}
+
+// apply is the scenario with the options in force, so that everything after it
+// reads one place.
+func (o Options) apply() scenarios.Scenario {
+	s := *o.Scenario
+	if len(o.Locks) > 0 {
+		s.Locks = o.Locks
+	}
+	if o.Episodes > 0 {
+		s.Episodes = o.Episodes
+		// The limit is meant for the scenario's own number of episodes.
+		s.Limit *= time.Duration(max(1, (o.Episodes+o.Scenario.Episodes-1)/o.Scenario.Episodes))
+	}
+	if o.Duration > 0 {
+		s.Limit = o.Duration
+		s.Episodes = max(s.Episodes, int(o.Duration/s.Quiet)+1)
+	}
+	if o.Clients > 0 {
+		s.Workload.Clients = o.Clients
+	}
+	if o.Keys > 0 {
+		s.Workload.Keys = o.Keys
+	}
+	if o.TTL != nil {
+		s.Workload.TTL = *o.TTL
+	}
+	if o.Wait != nil {
+		s.Workload.Wait = *o.Wait
+	}
+	if o.Hold != nil {
+		s.Workload.Hold = *o.Hold
+	}
+	return s
+}
+
+// expectation is what is expected of a lock, the command line before the scenario.
+func (o Options) expectation(s *scenarios.Scenario, lock string) scenarios.Expectation {
+	if e, ok := o.Expect[lock]; ok {
+		return e
+	}
+	if e, ok := o.Expect[""]; ok {
+		return e
+	}
+	return s.Expectation(lock)
+}
+
+// Opener is a lock that is no entry of the catalog, in the caller's own process.
+type Opener struct {
+	Open     locks.Opener
+	Majority bool // wants several independent masters
+	Claims   locks.Claims
+}

@@ -1,0 +1,65 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"lockbench/internal/world"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+// planText is the plan as a file that a person can read: every step of every
+// episode with what the seed drew for it.
+func planText(seed uint64, plan nemesis.Plan, s *scenarios.Scenario) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What seed %d draws for the scenario %s. The roles are resolved when a step strikes.\nseed: %d\n", seed, s.Name, seed)
+	if len(plan) == 0 {
+		b.WriteString("steps: [] # no faults\n")
+		return []byte(b.String())
+	}
+	b.WriteString("steps:\n")
+	for _, p := range plan {
+		fmt.Fprintf(&b, "  - {id: %d, episode: %d, fault: %s, text: %q}\n", p.ID, p.Episode, p.Step.Fault, p.String())
+	}
+	return []byte(b.String())
+}
+
+// NotConcerned says, a line for each kind of servers, which steps of the plan
+// cannot concern the locks that run on them.
+func NotConcerned(s *scenarios.Scenario, plan nemesis.Plan, w world.World) []string {
+	type group struct{ names, reasons []string }
+	var order []string
+	groups := make(map[string]*group)
+	for _, use := range s.Locks {
+		if use.Command != "" {
+			// Who it is, it says itself when it is started.
+			continue
+		}
+		sub, err := newSubject(s, use, nil)
+		if err != nil {
+			continue
+		}
+		var reasons []string
+		for _, p := range plan.Episode(1).For(w.Sketch(sub.spec)) {
+			if p.NA != "" {
+				reasons = append(reasons, fmt.Sprintf("%s n/a (%s)", p.Fault, p.NA))
+			}
+		}
+		if len(reasons) == 0 {
+			continue
+		}
+		key := sub.servers() + strings.Join(reasons, ", ")
+		if groups[key] == nil {
+			groups[key] = &group{reasons: reasons}
+			order = append(order, key)
+		}
+		groups[key].names = append(groups[key].names, use.Name)
+	}
+	var lines []string
+	for _, key := range order {
+		g := groups[key]
+		lines = append(lines, strings.Join(g.names, ", ")+": "+strings.Join(g.reasons, ", "))
+	}
+	return lines
+}

@@ -1,0 +1,76 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/local"
+	"lockbench/scenarios"
+)
+
+// WorldOptions are what worlds need to know before they can say whether they are ready.
+type WorldOptions struct {
+	RedisServer string // --redis-server PATH; empty: from PATH
+	// Self is the command that serves Go guests; empty: this program.
+	Self []string
+}
+
+// Worlds are all that there are, in the order in which `auto` tries them.
+func Worlds(o WorldOptions) []world.World {
+	return []world.World{
+		local.New(local.Options{Server: o.RedisServer, Self: o.Self}),
+	}
+}
+
+// NotReady is a world that cannot be used on this machine, and why.
+type NotReady struct {
+	World string
+	Err   error
+}
+
+func (e *NotReady) Error() string { return fmt.Sprintf("world %s: %v", e.World, e.Err) }
+
+func (e *NotReady) Unwrap() error { return e.Err }
+
+// Pick returns the world called name, if it is ready, or for "auto" the first that
+// is, and then also why those before it are not.
+func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, passed []*NotReady, err error) {
+	var names []string
+	for _, w := range Worlds(o) {
+		names = append(names, w.Name())
+		if name != "auto" && name != "" && name != w.Name() {
+			continue
+		}
+		err := w.Ready(ctx)
+		if err == nil {
+			return w, passed, nil
+		}
+		passed = append(passed, &NotReady{w.Name(), err})
+	}
+	if len(passed) == 0 {
+		hint := "known are auto, " + strings.Join(names, ", ")
+		if near, ok := scenarios.Nearest(name, append(names, "auto")); ok {
+			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+		}
+		return nil, nil, &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: hint}
+	}
+	if len(passed) == 1 {
+		return nil, passed, passed[0]
+	}
+	reasons := make([]string, len(passed))
+	for i, p := range passed {
+		reasons[i] = p.Error()
+	}
+	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
+}
+
+// WorldAbout is a line for people on what a world is.
+func WorldAbout(name string) string {
+	switch name {
+	case "local":
+		return "redis-server processes of this machine on 127/8 addresses, behind a network of their own (Linux)"
+	}
+	return ""
+}
