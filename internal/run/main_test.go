@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "guest":
 		os.Exit(beGuest(os.Args[1]))
+	case "bad-guest":
+		os.Exit(beBadGuest(os.Args[1]))
+	case "foreign-guest":
+		os.Exit(beForeignGuest())
 	case "harness":
 		os.Exit(beHarness(os.Args[1]))
 	}

@@ -36,8 +36,9 @@ type cluster struct {
 	spec    world.Spec
 	server  string // path of redis-server
 	block   *block
-	port    uint16 // the same everywhere
-	dir     string // temporary: all that servers write, and what file locks share
+	port    uint16   // the same everywhere
+	dir     string   // temporary: all that servers write, and what file locks share
+	owner   *os.File // held locked in dir while this process lives
 	mesh    *mesh.Mesh
 	network *logFile // what the mesh has to say
 	nodes   []*node  // in the order of Nodes
@@ -86,8 +87,8 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 			return nil, err
 		}
 	}
-	if c.dir, err = os.MkdirTemp("", "lockbench-local-"); err != nil {
-		return nil, fmt.Errorf("make the cluster's directory: %w", err)
+	if c.dir, c.owner, err = claimDir(); err != nil {
+		return nil, err
 	}
 	if err := os.Mkdir(c.shared(), 0o755); err != nil {
 		return nil, fmt.Errorf("make the clients' shared directory: %w", err)
@@ -169,7 +170,7 @@ func (c *cluster) stop() error {
 		c.network.close()
 	}
 	if c.dir != "" {
-		errs = append(errs, os.RemoveAll(c.dir))
+		errs = append(errs, os.RemoveAll(c.dir), c.owner.Close())
 	}
 	if c.block != nil {
 		c.block.release()
