@@ -26,7 +26,7 @@ func ExampleRun() {
 
 // The main of a guest, a process of its own for each client of the lock.
 func ExampleServeGuest() {
-	err := lockbench.ServeGuest(context.Background(), "mine", locks.Claims{Bounded: true}, setnx.New())
+	err := lockbench.ServeGuest(context.Background(), lockbench.Guest{Name: "mine", Lock: setnx.New(), Claims: locks.Claims{Bounded: true}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -143,10 +143,25 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
+// Guest is a lock that is served to lockbench from a process of its own.
+type Guest struct {
+	Name string
+	Lock locks.Opener
+	// Majority says that the lock wants several independent masters.
+	Majority bool
+	Claims   locks.Claims
+}
+
 // ServeGuest is the main of a guest: it speaks lockbench's protocol on standard
 // input and output for one client of the lock, until it is told to close. What the
 // lock prints must go to standard error.
-func ServeGuest(ctx context.Context, name string, claims locks.Claims, open locks.Opener) error {
-	hello := guest.Hello{Name: name, Family: "single-store", Claims: claims, SourceAddress: true}
-	return guest.Main(ctx, hello, guest.Always(open))
+func ServeGuest(ctx context.Context, g Guest) error {
+	hello := guest.Hello{Name: g.Name, Family: "single-store", Claims: g.Claims, SourceAddress: true, AddrMap: true}
+	if g.Majority {
+		hello.Family = "majority"
+	}
+	if g.Claims.Fenced {
+		hello.Model = []string{"mutex", "fenced"}
+	}
+	return guest.Main(ctx, hello, guest.Always(g.Lock))
 }

@@ -150,7 +150,7 @@ func TestCheckAfterOverrides(t *testing.T) {
 		want   string
 	}{
 		"ttl": {func(s *Scenario) { s.Workload.TTL = 5500e6 },
-			"failover: step 2 asks for a hold of up to 6s, which does not fit into the ttl of 5.5s; clients must let go within their lease"},
+			"failover: step 2 asks for a hold of up to 7s, which does not fit into the ttl of 5.5s; clients must let go within their lease"},
 		"long ttl": {func(s *Scenario) { s.Workload.TTL = 10e9 },
 			"failover: step 2 restarts a master without its data after 10s, within the ttl of 10s: it grants again what redlock still holds" +
 				"; restart it later, or say `early: true` if that is what the scenario shows"},

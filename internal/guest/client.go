@@ -36,22 +36,26 @@ func Always(opener locks.Opener) OpenFunc {
 }
 
 // Store is the store that the addresses lead to. Its connections are bound to
-// LocalAddr, if there is one: faults know a client by where its connections come from.
+// LocalAddr, if there is one, and go by AddrMap: faults know a client by where its
+// connections come from, or by where they arrive.
 func (a StoreAddresses) Store() (locks.Store, error) {
 	s := locks.Store{
 		Topology: a.Topology, Nodes: a.Nodes, Sentinels: a.Sentinels, MasterName: a.MasterName, Dir: a.Dir,
 	}
-	if a.LocalAddr == "" {
+	if a.LocalAddr == "" && len(a.AddrMap) == 0 {
 		return s, nil
 	}
 	ip := net.ParseIP(a.LocalAddr)
-	if ip == nil {
+	if ip == nil && a.LocalAddr != "" {
 		return s, fmt.Errorf("local_addr %q is not an IP address", a.LocalAddr)
 	}
 	s.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var d net.Dialer
-		if strings.HasPrefix(network, "tcp") {
+		if ip != nil && strings.HasPrefix(network, "tcp") {
 			d.LocalAddr = &net.TCPAddr{IP: ip}
+		}
+		if to, ok := a.AddrMap[addr]; ok {
+			addr = to
 		}
 		return d.DialContext(ctx, network, addr)
 	}

@@ -16,6 +16,10 @@ type Hello struct {
 	// SourceAddress says that the guest binds its connections to the open
 	// request's local_addr, so that it may follow discovery past its own addresses.
 	SourceAddress bool `json:"source_address,omitempty"`
+	// AddrMap says that the guest dials, in place of an address that the open
+	// request's addr_map names, the one that it gives: so it may follow discovery
+	// where servers name addresses that cannot be reached from here.
+	AddrMap bool `json:"addr_map,omitempty"`
 }
 
 // ProtocolVersion is what Hello.Hello must say.
@@ -67,6 +71,9 @@ type StoreAddresses struct {
 	MasterName string         `json:"master_name,omitempty"`
 	LocalAddr  string         `json:"local_addr,omitempty"` // an IP to bind connections to
 	Dir        string         `json:"dir,omitempty"`
+	// AddrMap gives for the addresses by which servers name each other those by
+	// which this guest reaches them.
+	AddrMap map[string]string `json:"addr_map,omitempty"`
 }
 
 // Answer is one line from the guest: the answer to the request ID, or a notice.

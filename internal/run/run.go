@@ -11,6 +11,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,7 +184,8 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 	// failure outweighs the verdict.
 	judged, story, judgeErr := Judge(file.Name(), checker.Options{})
 	if judgeErr != nil {
-		return fail(errors.Join(err, judgeErr))
+		// A run that failed before its history began has only one thing to say.
+		return fail(cmp.Or(err, judgeErr))
 	}
 	judged.Options, judged.Servers = l.Options, l.Servers
 	l = judged

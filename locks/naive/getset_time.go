@@ -55,7 +55,8 @@ func (l *getsetTime) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	set, err := l.client.Do(ctx, "setnx", key, value).Int64()
 	switch {
 	case err != nil:
-		return lease, fmt.Errorf("getset-time: acquire %q: setnx: %w", key, err)
+		// Without a lease: whose the key is now, nobody knows, and DEL does not ask.
+		return nil, fmt.Errorf("getset-time: acquire %q: setnx: %w", key, err)
 	case set == 1:
 		return lease, nil
 	}
@@ -78,7 +79,7 @@ func (l *getsetTime) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	case errors.Is(err, redis.Nil):
 		return lease, nil // released in between, and now ours
 	case err != nil:
-		return lease, fmt.Errorf("getset-time: acquire %q: getset: %w", key, err)
+		return nil, fmt.Errorf("getset-time: acquire %q: getset: %w", key, err)
 	case before != seen:
 		return nil, locks.ErrTaken // somebody else took the ended lease first
 	}

@@ -42,7 +42,9 @@ func (l *setDel) Acquire(ctx context.Context, r locks.Request) (locks.Lease, err
 	case errors.Is(err, redis.Nil):
 		return nil, locks.ErrTaken
 	case err != nil:
-		return lease, fmt.Errorf("set-del: acquire %q: %w", key, err)
+		// Without a lease: one that cannot tell its own key from another's cannot clean
+		// up. If the SET was refused and only the answer lost, DEL would free somebody else.
+		return nil, fmt.Errorf("set-del: acquire %q: %w", key, err)
 	}
 	return lease, nil
 }

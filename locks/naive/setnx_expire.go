@@ -38,7 +38,8 @@ func (l *setnxExpire) Acquire(ctx context.Context, r locks.Request) (locks.Lease
 	set, err := l.client.Do(ctx, "setnx", key, 1).Int64()
 	switch {
 	case err != nil:
-		return lease, fmt.Errorf("setnx-expire: acquire %q: setnx: %w", key, err)
+		// Without a lease: whose the key is now, nobody knows, and DEL does not ask.
+		return nil, fmt.Errorf("setnx-expire: acquire %q: setnx: %w", key, err)
 	case set == 0:
 		return nil, locks.ErrTaken
 	}

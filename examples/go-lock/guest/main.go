@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	err := lockbench.ServeGuest(context.Background(), "mylock", locks.Claims{Bounded: true}, mylock.Open)
+	err := lockbench.ServeGuest(context.Background(), lockbench.Guest{Name: "mylock", Lock: mylock.Open, Claims: locks.Claims{Bounded: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
