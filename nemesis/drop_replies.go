@@ -41,13 +41,13 @@ func (f DropReplies) Inject(ctx context.Context, s Scene) (Undo, error) {
 	s.Begin(ends(links), f.link.String()+": replies lost")
 	grip := s.grips.take(losing, linkNames(links))
 	undo := func(ctx context.Context) error {
-		err := grip.free(func(last []string) error { return dropper.KeepReplies(ctx, linksNamed(links, last)) })
+		err := grip.free(ctx, func(last []string) error { return dropper.KeepReplies(ctx, linksNamed(links, last)) })
 		if err != nil {
 			return err
 		}
 		return s.answering(ctx, over(links), pingLimit)
 	}
-	if err := grip.strike(func() error { return dropper.DropReplies(ctx, links) }); err != nil {
+	if err := grip.strike(ctx, func() error { return dropper.DropReplies(ctx, links) }); err != nil {
 		return undo, err
 	}
 	return undo, s.silent(ctx, over(links), pingLimit)

@@ -1,6 +1,8 @@
 package nemesis
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -39,7 +41,9 @@ type held struct {
 }
 
 type holds struct {
-	acting sync.Mutex     // by whoever breaks or mends it now
+	// acting is full while somebody breaks or mends it. No mutex: that takes its time,
+	// and virtual time stands still while anybody waits for a mutex.
+	acting chan struct{}
 	by     map[*grip]bool // guarded by grips.mu
 }
 
@@ -75,9 +79,12 @@ func (g *grips) has(name string, ways ...way) bool {
 }
 
 // strike breaks the names. The hold is there even if that fails half-way.
-func (g *grip) strike(do func() error) error {
-	all := g.lock()
-	defer unlock(all)
+func (g *grip) strike(ctx context.Context, do func() error) error {
+	all, unlock, err := g.lock(ctx)
+	defer unlock()
+	if err != nil {
+		return err
+	}
 	g.all.mu.Lock()
 	for _, h := range all {
 		h.by[g] = true
@@ -88,9 +95,12 @@ func (g *grip) strike(do func() error) error {
 
 // free mends those names of which no other fault has hold. What was mended once is
 // not mended again; what could not be is, when free is called once more.
-func (g *grip) free(mend func(names []string) error) error {
-	all := g.lock()
-	defer unlock(all)
+func (g *grip) free(ctx context.Context, mend func(names []string) error) error {
+	all, unlock, err := g.lock(ctx)
+	defer unlock()
+	if err != nil {
+		return err
+	}
 	var last []string
 	g.all.mu.Lock()
 	for i, h := range all {
@@ -114,8 +124,8 @@ func (g *grip) free(mend func(names []string) error) error {
 
 // lock waits until nobody else breaks or mends any of the names: a node must not be
 // killed for one fault while it is being started for another.
-func (g *grip) lock() []*holds {
-	all := make([]*holds, len(g.names))
+func (g *grip) lock(ctx context.Context) (all []*holds, unlock func(), err error) {
+	all = make([]*holds, len(g.names))
 	g.all.mu.Lock()
 	if g.all.on == nil {
 		g.all.on = make(map[held]*holds)
@@ -123,21 +133,26 @@ func (g *grip) lock() []*holds {
 	for i, name := range g.names {
 		at := held{g.way, name}
 		if g.all.on[at] == nil {
-			g.all.on[at] = &holds{by: make(map[*grip]bool)}
+			g.all.on[at] = &holds{acting: make(chan struct{}, 1), by: make(map[*grip]bool)}
 		}
 		all[i] = g.all.on[at]
 	}
 	g.all.mu.Unlock()
-	for _, h := range all {
-		h.acting.Lock()
+	locked := 0
+	unlock = func() {
+		for _, h := range all[:locked] {
+			<-h.acting
+		}
 	}
-	return all
-}
-
-func unlock(all []*holds) {
-	for _, h := range all {
-		h.acting.Unlock()
+	for i, h := range all {
+		select {
+		case h.acting <- struct{}{}:
+			locked++
+		case <-ctx.Done():
+			return all, unlock, fmt.Errorf("wait until another fault is through with %s: %w", g.names[i], ctx.Err())
+		}
 	}
+	return all, unlock, nil
 }
 
 // linkNames are the names by which links are held.

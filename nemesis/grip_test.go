@@ -1,10 +1,15 @@
 package nemesis
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"lockbench/locks"
 )
@@ -75,4 +80,60 @@ func broken(t *testing.T, step Step) string {
 		t.Fatal(err)
 	}
 	return c.state()
+}
+
+// Who breaks a thing waits for the one who is just mending it: a node that is killed
+// while it starts would fail to start, and would run while it is meant to be dead.
+func TestGripsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all grips
+		first, second := all.take(killed, []string{"redis-2", "redis-1"}), all.take(killed, []string{"redis-1"})
+		var did []string
+		note := func(what string) func() error {
+			return func() error {
+				did = append(did, what+" begins")
+				time.Sleep(time.Second)
+				did = append(did, what+" ends")
+				return nil
+			}
+		}
+		if err := first.strike(t.Context(), note("kill")); err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		both.Go(func() {
+			_ = first.free(t.Context(), func(names []string) error { return note("start " + strings.Join(names, ", "))() })
+		})
+		synctest.Wait()
+		both.Go(func() { _ = second.strike(t.Context(), note("kill again")) })
+		both.Wait()
+		want := []string{"kill begins", "kill ends", "start redis-1, redis-2 begins", "start redis-1, redis-2 ends", "kill again begins", "kill again ends"}
+		if diff := cmp.Diff(want, did); diff != "" {
+			t.Error(diff)
+		}
+		if !all.has("redis-1", killed) || all.has("redis-2", killed) || all.has("redis-1", stopped) {
+			t.Error("redis-1 alone should be held, and as killed")
+		}
+	})
+}
+
+// What could not be mended is held on to, so that it can be tried again.
+func TestGripsHoldOnToWhatIsNotMended(t *testing.T) {
+	var all grips
+	g := all.take(cut, []string{"a -> b"})
+	if err := g.strike(t.Context(), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.free(t.Context(), func([]string) error { return errors.New("no") }); err == nil || !all.has("a -> b", cut) {
+		t.Errorf("not mended: %v, held %v", err, all.has("a -> b", cut))
+	}
+	mended := 0
+	for range 2 {
+		if err := g.free(t.Context(), func([]string) error { mended++; return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	if mended != 1 || all.has("a -> b", cut) {
+		t.Errorf("mended %d times, want once", mended)
+	}
 }

@@ -63,7 +63,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 	grip := s.grips.take(killed, targets)
 	undo := func(ctx context.Context) error {
 		// Of two that killed a node, the last to be healed says whether its data is kept.
-		err := grip.free(func(last []string) error {
+		err := grip.free(ctx, func(last []string) error {
 			return each(last, func(node string) error { return killer.Start(ctx, node, f.KeepData) })
 		})
 		if err != nil {
@@ -71,7 +71,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 		}
 		return s.answering(ctx, s.towards(targets), pingLimit)
 	}
-	err = grip.strike(func() error {
+	err = grip.strike(ctx, func() error {
 		return each(targets, func(node string) error { return killer.Kill(ctx, node) })
 	})
 	if err != nil {

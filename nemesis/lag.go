@@ -60,13 +60,13 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 	grip := s.grips.take(lagging, linkNames(links))
 	undo := func(ctx context.Context) error {
 		// Of two lags on one link, the later one's delay stays until both are healed.
-		err := grip.free(func(last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) })
+		err := grip.free(ctx, func(last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) })
 		if err != nil {
 			return err
 		}
 		return s.answering(ctx, over(links), max(lateEnough, min(f.By/2, pingLimit)))
 	}
-	if err := grip.strike(func() error { return shaper.Shape(ctx, links, f.By) }); err != nil {
+	if err := grip.strike(ctx, func() error { return shaper.Shape(ctx, links, f.By) }); err != nil {
 		return undo, err
 	}
 	return undo, f.late(ctx, s, links)

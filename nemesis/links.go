@@ -96,13 +96,13 @@ func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
 	cutter := s.Cluster.(world.LinkCutter)
 	grip := s.grips.take(cut, linkNames(links))
 	undo := func(ctx context.Context) error {
-		err := grip.free(func(last []string) error { return cutter.Join(ctx, linksNamed(links, last)) })
+		err := grip.free(ctx, func(last []string) error { return cutter.Join(ctx, linksNamed(links, last)) })
 		if err != nil {
 			return err
 		}
 		return s.answering(ctx, over(links), pingLimit)
 	}
-	if err := grip.strike(func() error { return cutter.Cut(ctx, links) }); err != nil {
+	if err := grip.strike(ctx, func() error { return cutter.Cut(ctx, links) }); err != nil {
 		return undo, err
 	}
 	return undo, s.silent(ctx, over(links), pingLimit)

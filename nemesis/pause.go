@@ -40,17 +40,17 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 	grip := s.grips.take(stopped, targets)
 	if ofClients(f.Target) {
 		undo := func(ctx context.Context) error {
-			return grip.free(func(last []string) error {
+			return grip.free(ctx, func(last []string) error {
 				return each(last, func(name string) error { return s.Crew.Resume(ctx, clientNumber(name)) })
 			})
 		}
-		return undo, grip.strike(func() error {
+		return undo, grip.strike(ctx, func() error {
 			return each(targets, func(name string) error { return s.Crew.Pause(ctx, clientNumber(name)) })
 		})
 	}
 	pauser := s.Cluster.(world.NodePauser)
 	undo := func(ctx context.Context) error {
-		err := grip.free(func(last []string) error {
+		err := grip.free(ctx, func(last []string) error {
 			return each(last, func(node string) error {
 				// One that was killed meanwhile does not stand still when it starts again.
 				if s.grips.has(node, killed) {
@@ -64,7 +64,7 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 		}
 		return s.answering(ctx, s.towards(targets), pingLimit)
 	}
-	err = grip.strike(func() error {
+	err = grip.strike(ctx, func() error {
 		return each(targets, func(node string) error { return pauser.PauseNode(ctx, node) })
 	})
 	if err != nil {

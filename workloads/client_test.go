@@ -1,0 +1,113 @@
+package workloads
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+func acquired(t *testing.T, b *bench) *Tenure {
+	t.Helper()
+	tenure, err := b.client.Acquire(t.Context(), "a", 8*time.Second, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenure
+}
+
+func TestRenew(t *testing.T) {
+	b := newBench(t, history.Header{})
+	b.conn.grant.Until = ptr(7 * time.Second)
+	tenure := acquired(t, b)
+	for _, answer := range []error{nil, locks.ErrNotHeld, errUnclear, guest.ErrGone} {
+		b.conn.answers["renew"] = always(answer)
+		if err := tenure.Renew(t.Context(), 4*time.Second); !errors.Is(err, answer) {
+			t.Errorf("got %v, want %v", err, answer)
+		}
+	}
+	if err := tenure.Renew(t.Context(), 4*time.Second); !errors.Is(err, guest.ErrGone) {
+		t.Errorf("the dead renew: %v", err)
+	}
+	b.want(`
+		3 invoke acquire 3.1 a ttl=8s
+		3 ok acquire 3.1 until=7s
+		3 invoke renew 3.1 ttl=4s
+		3 ok renew 3.1 ttl=4s until=7s
+		3 invoke renew 3.1 ttl=4s
+		3 fail renew 3.1 error=not-held
+		3 invoke renew 3.1 ttl=4s
+		3 info renew 3.1 error=connection reset
+		1003 invoke renew 3.1 ttl=4s
+		1003 info renew 3.1 error=the guest is gone`)
+}
+
+// A lease that its library keeps alive says so in the history, whose reader could
+// not know otherwise how long it lasts.
+func TestRenewedLease(t *testing.T) {
+	b := newBench(t, history.Header{})
+	b.conn.grant.Renewed, b.conn.grant.Lease = true, 30*time.Second
+	acquired(t, b)
+	b.want(`
+		3 invoke acquire 3.1 a ttl=8s
+		3 ok acquire 3.1 lease=30s`)
+}
+
+// Each unknown outcome retires a process, and its number is never another client's.
+func TestRetiredProcesses(t *testing.T) {
+	b := newBench(t, history.Header{})
+	b.conn.answers["release"] = always(errUnclear)
+	for _, id := range []int{3, 4} {
+		b.client = b.newClient(id)
+		for range 3 {
+			_ = acquired(t, b).Release(t.Context())
+		}
+	}
+	sessions := b.read().Sessions
+	for i, s := range sessions {
+		if want := history.Process(int(s.Client) + processStride*(i%3)); s.Process != want {
+			t.Errorf("session %s is of process %d, want %d", s.Name, s.Process, want)
+		}
+	}
+	if len(sessions) != 6 {
+		t.Errorf("%d sessions", len(sessions))
+	}
+}
+
+// A touch that the guarded thing refuses has failed; nothing about it is unknown,
+// and the tenure goes on under the same process.
+func TestStaleTouchRetiresNobody(t *testing.T) {
+	b := newBench(t, history.Header{})
+	b.conn.grant.Token = ptr(uint64(1))
+	tenure := acquired(t, b)
+	_, _ = b.client.Guarded.Touch("a", formFenced, 2, nil, func(int64, error) {})
+	if err := tenure.Write(t.Context(), 5); !errors.Is(err, errStaleToken) {
+		t.Errorf("got %v", err)
+	}
+	if err := tenure.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, e := range b.read().Events {
+		if e.Process != 3 {
+			t.Errorf("%s of process %d", e.F, e.Process)
+		}
+	}
+}
+
+// The catalog and the workloads agree on what they are.
+func TestCatalog(t *testing.T) {
+	for _, e := range All() {
+		if w := e.New(plainly.Params); w.Name() != e.Name || w.About() != e.About || e.About == "" {
+			t.Errorf("%s is listed as %s", w.Name(), e.Name)
+		}
+		if _, ok := Find(e.Name); !ok {
+			t.Errorf("%s is not found", e.Name)
+		}
+	}
+	if _, ok := Find("siesta"); ok {
+		t.Error("there is a workload that nobody has written")
+	}
+}
