@@ -58,7 +58,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 		s.Begin(targets, strings.Join(targets, ", ")+" is killed")
 		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, clientNumber(name)) })
 	}
-	s.Begin(targets, withRole(targets, f.Target)+" killed")
+	s.Begin(targets, withRole(targets, f.Target)+" gone")
 	killer := s.Cluster.(world.NodeKiller)
 	grip := s.grips.take(killed, targets)
 	undo := func(ctx context.Context) error {
