@@ -25,6 +25,7 @@ type write struct {
 	hasToken bool
 	seen     int64 // what the session had read before
 	hasSeen  bool
+	since    int // the grant from which its owner had held the key without a break
 }
 
 // counters collects them, in the order in which they are first touched.
@@ -45,7 +46,9 @@ func counters(l *ledger) []*counter {
 		return c
 	}
 	looks := map[*counter]look{}
+	held := unbroken{}
 	for _, t := range l.tenures() {
+		since := held.add(t)
 		reads := map[*counter]look{}
 		for _, op := range t.session.Ops {
 			if op.F != history.FRead && op.F != history.Write {
@@ -60,7 +63,7 @@ func counters(l *ledger) []*counter {
 				}
 				continue
 			}
-			w := &write{tenure: t, op: op, value: called.Value, token: called.Token, hasToken: called.HasToken}
+			w := &write{tenure: t, op: op, value: called.Value, token: called.Token, hasToken: called.HasToken, since: since}
 			if seen, ok := reads[c]; ok {
 				w.seen, w.hasSeen = seen.value, true
 			}
@@ -93,6 +96,22 @@ func counters(l *ledger) []*counter {
 		}
 	}
 	return order
+}
+
+// unbroken knows until when each owner holds each key, however often it has entered.
+// Who enters again may write what it knows from before: of acquire, read 5, acquire,
+// write 6 the read counts as well.
+type unbroken map[[2]string]span
+
+// add takes the next grant, and returns the one from which its owner has held.
+func (u unbroken) add(t *tenure) (since int) {
+	at := [2]string{t.session.Owner, t.session.Keys[0]}
+	before, ok := u[at]
+	if !ok || t.grant >= before.to {
+		before = t.claim
+	}
+	u[at] = span{before.from, max(before.to, t.claim.to)}
+	return before.from
 }
 
 // after tells whether all writes that were ok had returned by a position.

@@ -57,7 +57,7 @@ func (c Exclusion) check(h *history.History, o Options) Result {
 	if h.Header.Model.Has(history.Semaphore) {
 		return l.semaphore(c.Name(), keys)
 	}
-	var s sweep
+	var s walk
 	for _, k := range keys {
 		s.run(l, k)
 	}
@@ -88,14 +88,14 @@ func byKey(all []*tenure) []keyed {
 	return keys
 }
 
-// sweep walks over the grants of a key and knows whose work goes on. It collects what
+// walk goes over the grants of a key and knows whose work goes on. It collects what
 // it finds over all keys.
-type sweep struct {
+type walk struct {
 	found map[*tenure]overlap // by the later one, which may meet others under several keys
 	open  []overlap           // nobody can know whether these are overlaps
 }
 
-func (s *sweep) run(l *ledger, k keyed) {
+func (s *walk) run(l *ledger, k keyed) {
 	var alone, shared active
 	for _, t := range k.tenures {
 		alone.drop(t.grant)
@@ -111,7 +111,7 @@ func (s *sweep) run(l *ledger, k keyed) {
 }
 
 // enter looks for those whose work goes on when t is granted.
-func (s *sweep) enter(l *ledger, key string, others *active, t *tenure) {
+func (s *walk) enter(l *ledger, key string, others *active, t *tenure) {
 	for _, a := range others.tenures {
 		if !conflict(a, t) {
 			continue
@@ -146,7 +146,7 @@ func (o overlap) worse(than overlap) bool {
 	) > 0
 }
 
-func (s *sweep) result(name string, l *ledger) Result {
+func (s *walk) result(name string, l *ledger) Result {
 	var findings []Finding
 	for _, o := range s.found {
 		findings = append(findings, l.finding(o))

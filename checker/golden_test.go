@@ -85,6 +85,9 @@ func TestGoldenVerdicts(t *testing.T) {
 			if v == Violated && c.Name() == "harness" {
 				continue // it blames no lock
 			}
+			if v == Unknown && c.Name() == "linearizable" {
+				continue // a second opinion: where it has none, it changes nothing
+			}
 			if !seen[v] {
 				t.Errorf("no golden history of %s is %s", c.Name(), v)
 			}

@@ -20,9 +20,14 @@ func All() []Checker {
 	return []Checker{
 		Harness{},
 		Exclusion{},
+		Results{},
 		Resource{},
 		Fencing{},
 		Liveness{},
+		Fairness{},
+		Lease{},
+		Rate{},
+		Linearizable{}, // last: it may be shown what the others found
 	}
 }
 
@@ -35,9 +40,16 @@ func Judge(h *history.History, o Options) Report {
 func judge(h *history.History, o Options, checkers []Checker) Report {
 	results := make([]Result, len(checkers))
 	harness, starved := -1, false
+	var broken *Finding // the promise of exclusion, for the first time
 	for i, c := range checkers {
+		if l, ok := c.(Linearizable); ok {
+			l.around = broken
+			c = l
+		}
 		results[i] = check(c, h, o)
 		switch c.(type) {
+		case Exclusion:
+			broken = firstDoubleGrant(results[i])
 		case Harness:
 			harness = i
 		case Liveness:

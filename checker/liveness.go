@@ -12,12 +12,14 @@ import (
 // stretches alone, after everything is healed and the servers answer; while faults are
 // in force a lock may refuse as long as it likes.
 //
-// Its one rule, no-progress: in a quiet stretch, from the moment on at which nobody
+// Its first rule, no-progress: in a quiet stretch, from the moment on at which nobody
 // could hold a key any more, at least five attempts were refused over at least a
 // second, and none was granted until the stretch ended. What could be held is taken
 // broadly: everything that a server may know of, whether or not a client still counts
 // on it. A lock whose holder died with a lease of a minute is slow to return, and
 // that is what it says of itself.
+//
+// The others stand in residue.go: what is left when all is quiet, and who was not woken.
 type Liveness struct{}
 
 var _ Checker = Liveness{}
@@ -40,13 +42,14 @@ func (Liveness) About() string {
 // Check is a pure function of the history.
 func (c Liveness) Check(h *history.History, o Options) Result {
 	stretches := quiet(h)
-	if len(stretches) == 0 {
-		return Result{Name: c.Name()}
-	}
 	l := newLedger(h, o)
+	findings, _ := l.residue()
+	if len(stretches) == 0 {
+		return violated(c.Name(), findings)
+	}
 	keys := l.known()
-	var findings []Finding
 	var why string
+	var longest time.Duration
 	for _, q := range stretches {
 		for _, k := range keys {
 			f, ok := l.starved(q, k)
@@ -57,10 +60,15 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 			default:
 				findings = append(findings, f)
 			}
+			asleep, free := l.asleep(q, k)
+			findings, longest = append(findings, asleep...), max(longest, free)
 		}
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	r := violated(c.Name(), findings)
+	if longest > 0 {
+		r.Note = fmt.Sprintf("a waiter was woken at most %s after the lock had become free", seconds(longest))
+	}
 	if r.Verdict == Valid && why != "" {
 		r.Verdict, r.Why = Unknown, why
 	}

@@ -176,7 +176,7 @@ func (c *counter) lie(l *ledger) string {
 		overlap := slices.ContainsFunc(c.unsure, func(u *write) bool { return u.op.Invoke < w.op.Return })
 		for j := i - 1; j >= 0 && !overlap; j-- { // the one that overlaps is mostly a recent one
 			x := c.writes[j]
-			overlap = x.session != w.session && x.value >= w.value && max(x.most.work.to, x.op.Return) > w.grant
+			overlap = x.session != w.session && x.value >= w.value && max(x.most.work.to, x.op.Return) > w.since
 		}
 		if !overlap {
 			return fmt.Sprintf("%s wrote %d to %q (plain) at %s when it stood at %d, but nobody else had worked since %s was granted it at %s",

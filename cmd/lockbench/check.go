@@ -6,77 +6,180 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockbench/checker"
+	"lockbench/checker/models"
+	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 )
 
 func newCheckCommand() *cobra.Command {
-	var release string
-	var asJSON bool
+	var f checkFlags
 	c := &cobra.Command{
-		Use:   "check FILE|DIR...",
+		Use:   "check FILE|DIR|-...",
 		Short: "Judge histories again: the right half of lockbench, alone",
 		Long: `check reads histories and judges them. A directory is a run's results folder, all
-of whose histories are judged. Nothing but the history decides, so a history from
-anywhere gets the verdict that a run with it would have given.
+of whose histories are judged, or a test's folder in Jepsen's store. Nothing but the
+history decides, so a history from anywhere gets the verdict that a run with it
+would have given. "-" is standard input.
+
+Three formats are read, and found by looking: lockbench's own JSON lines, Jepsen's
+history.edn, and the same as JSON (an array, or one operation a line). Of Jepsen's
+histories the operations of a lock test are judged: acquire and release, lock and
+unlock. Their order is their :index, else that of the lines, whatever their :time says.
+
+--model says what kind of lock it is, in place of what the history says:
+  owner-mutex     one holder at a time, and only the holder may release (the default)
+  mutex           the same of a lockbench history; of a Jepsen history anybody may
+                  release, as Knossos has it, and the answer is searched for
+  reentrant, rw, fenced, semaphore=N, or several with commas: rw,fenced
+  register, cas-register   reads, writes and cas of a Jepsen history, searched for
+A search is given a minute and a gigabyte; what it has not decided then is unknown.
 
 Exit codes: 0 valid, 1 violated, 2 unknown, 3 a file could not be read or is no
 history, 64 wrong usage.`,
-		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx/history.jsonl --json\n  lockbench check mine.jsonl --release strict",
+		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx/history.jsonl --json\n" +
+			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("check wants a history or a results folder, such as results/latest")
 			}
+			if slices.Index(args, "-") >= 0 && slices.Index(args, "-") != lastIndex(args, "-") {
+				return usagef("check: standard input (-) can be read once")
+			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			readings := []string{string(checker.Ended), string(checker.Strict)}
-			if !slices.Contains(readings, release) {
-				return usagef("--release: %q is no reading of a failed release; %s", release, didYouMean(release, readings))
+			judge, err := f.parse(c.InOrStdin())
+			if err != nil {
+				return err
 			}
-			return check(c.OutOrStdout(), args, checker.Options{Release: checker.Release(release)}, asJSON)
+			return judge.all(c.OutOrStdout(), c.ErrOrStderr(), args)
 		},
 	}
-	c.Flags().StringVar(&release, "release", string(checker.Ended), "how a failed release is read: ended (the claim is over) or strict (nothing ended)")
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "how a failed release is read: ended (the claim is over) or strict (nothing ended)")
+	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(history.Formats(), ", ")+" (default: found by looking)")
+	c.Flags().StringVar(&f.model, "model", "", "what kind of lock it is (default: what the history says, else owner-mutex)")
+	c.Flags().BoolVar(&f.json, "json", false, "one JSON object a line")
 	return c
+}
+
+func lastIndex(words []string, word string) int {
+	last := -1
+	for i, w := range words {
+		if w == word {
+			last = i
+		}
+	}
+	return last
+}
+
+// checkFlags are the flags as they were typed.
+type checkFlags struct {
+	release, format, model string
+	json                   bool
+}
+
+// judge is what they mean.
+type judge struct {
+	in      io.Reader
+	options checker.Options
+	open    history.OpenOptions
+	search  *models.Model // of foreign histories: judged by searching alone
+	json    bool
+}
+
+// searchLimit bounds what is searched because somebody asked for it.
+var searchLimit = models.Limit{Time: time.Minute, Memory: 1 << 30}
+
+func (f checkFlags) parse(in io.Reader) (judge, error) {
+	j := judge{in: in, json: f.json, options: checker.Options{Release: checker.Release(f.release)}}
+	readings := []string{string(checker.Ended), string(checker.Strict)}
+	if !slices.Contains(readings, f.release) {
+		return j, usagef("--release: %q is no reading of a failed release; %s", f.release, didYouMean(f.release, readings))
+	}
+	j.open.Format = history.Format(f.format)
+	if f.format != "" && !j.open.Format.Known() {
+		return j, usagef("--format: %q is no format of a history; %s", f.format, didYouMean(f.format, history.Formats()))
+	}
+	if f.model == "" {
+		return j, nil
+	}
+	for _, word := range strings.Split(f.model, ",") {
+		name, number, numbered := strings.Cut(word, "=")
+		m, known := models.Named(name)
+		if !known {
+			return j, usagef("--model: %q is no model; %s", name, didYouMean(name, models.Names()))
+		}
+		if name == history.Semaphore {
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				return j, usagef("--model: %q does not say how many permits there are; try semaphore=2", word)
+			}
+			j.open.Permits = n
+		} else if numbered {
+			return j, usagef("--model: %q has a number, and only a semaphore has one; try %s", word, name)
+		}
+		switch {
+		case !m.Owned:
+			if strings.Contains(f.model, ",") {
+				return j, usagef("--model: %s stands alone, and %q has more", name, f.model)
+			}
+			j.search = &m
+			if m.Lock { // a lockbench history has owners
+				j.open.Model = history.Model{history.Mutex}
+			}
+		case name == "owner-mutex":
+			j.open.Model = append(j.open.Model, history.Mutex)
+		default:
+			j.open.Model = append(j.open.Model, name)
+		}
+	}
+	return j, nil
 }
 
 // checked is what check --json prints for one history.
 type checked struct {
-	Schema  int              `json:"schema"`
-	File    string           `json:"file"`
-	Lock    string           `json:"lock,omitempty"`
-	Verdict checker.Verdict  `json:"verdict"`
-	Class   checker.Class    `json:"class,omitzero"`
-	Why     string           `json:"why,omitempty"`
-	Checks  []checker.Result `json:"checks"`
+	Schema   int              `json:"schema"`
+	File     string           `json:"file"`
+	Lock     string           `json:"lock,omitempty"`
+	Verdict  checker.Verdict  `json:"verdict"`
+	Class    checker.Class    `json:"class,omitzero"`
+	Why      string           `json:"why,omitempty"`
+	Warnings []string         `json:"warnings,omitempty"`
+	Checks   []checker.Result `json:"checks"`
 }
 
-// check judges every history that can be read, whatever is wrong with the others:
-// a lock whose cluster never came up must not hide what the rest of a run showed.
+// all judges every history that can be read, whatever is wrong with the others: a
+// lock whose cluster never came up must not hide what the rest of a run showed.
 // Its exit code is the harness's failure before violated before unknown.
-func check(w io.Writer, args []string, o checker.Options, asJSON bool) error {
+func (j judge) all(w, warn io.Writer, args []string) error {
 	files, failed := histories(args)
 	worst := checker.Valid
 	for _, file := range files {
-		l, story, err := run.Judge(file, o)
+		l, story, warnings, err := j.one(file)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
 		worst = max(worst, l.Verdict)
-		if asJSON {
-			line := checked{report.SchemaVersion, file, l.Lock, l.Verdict, l.Class, l.Why, l.Checks}
+		if j.json {
+			line := checked{report.SchemaVersion, file, l.Lock, l.Verdict, l.Class, l.Why, warnings, l.Checks}
 			if err := json.NewEncoder(w).Encode(line); err != nil {
 				return err
 			}
 			continue
+		}
+		for _, warning := range warnings {
+			_, _ = fmt.Fprintf(warn, "lockbench: %s: %s\n", file, warning)
 		}
 		if err := report.Checked(w, file, &l, story); err != nil {
 			return err
@@ -93,10 +196,71 @@ func check(w io.Writer, args []string, o checker.Options, asJSON bool) error {
 	return nil
 }
 
+// one judges one file, which may be another program's.
+func (j judge) one(file string) (l report.Lock, story, warnings []string, err error) {
+	opened, err := history.Open(file, j.in, j.open)
+	if err != nil {
+		return l, nil, nil, err
+	}
+	if opened.Own != nil {
+		if j.search != nil && !j.search.Lock {
+			return l, nil, nil, fmt.Errorf("check %s: the model %s is for histories of reads and writes, and this is lockbench's own, of a lock", file, j.search.Name)
+		}
+		l, story, err = run.JudgeHistory(file, opened.Own, j.options)
+		return l, story, opened.Own.Warnings, err
+	}
+	if j.search != nil {
+		judged, err := checker.JudgeJepsen(opened.Jepsen, *j.search, searchLimit)
+		if err != nil {
+			return l, nil, nil, fmt.Errorf("check %s: %w", file, err)
+		}
+		return foreign(judged), told(judged), opened.Jepsen.Warnings, nil
+	}
+	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.open.Permits)
+	if err != nil {
+		return l, nil, nil, fmt.Errorf("check %s: %w", file, err)
+	}
+	opened.Jepsen = nil // as large as the history itself, and of no more use
+	l, story, err = run.JudgeHistory(file, h, j.options)
+	if len(strays) > 0 && err == nil {
+		all := checker.Strays(checker.Report{Checks: l.Checks}, strays)
+		if len(story) == 0 {
+			story = told(all)
+		}
+		l.Verdict, l.Class, l.Checks = all.Verdict, all.Class, all.Checks
+	}
+	return l, story, h.Warnings, err
+}
+
+// told is the finding worth telling, where there are no sessions to tell a story of.
+func told(r checker.Report) []string {
+	f, found := r.First()
+	if !found {
+		return nil
+	}
+	return []string{f.Text}
+}
+
+// foreign is the entry of a history of which there is nothing to measure.
+func foreign(r checker.Report) report.Lock {
+	l := report.Lock{Verdict: r.Verdict, Class: r.Class, Checks: r.Checks}
+	if r.Verdict == checker.Unknown {
+		l.Why = r.Why()
+	}
+	return l
+}
+
+// jepsenFile is what Jepsen calls the history of a test in its store.
+const jepsenFile = "history.edn"
+
 // histories turns directories into the histories in them, and says which
 // arguments are neither.
 func histories(args []string) (files []string, failed []error) {
 	for _, arg := range args {
+		if arg == "-" {
+			files = append(files, arg)
+			continue
+		}
 		info, err := os.Stat(arg)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("read the history: %w", err))
@@ -104,6 +268,10 @@ func histories(args []string) (files []string, failed []error) {
 		}
 		if !info.IsDir() {
 			files = append(files, arg)
+			continue
+		}
+		if edn := filepath.Join(arg, jepsenFile); isFile(edn) {
+			files = append(files, edn)
 			continue
 		}
 		b, err := report.Load(arg)
@@ -119,4 +287,9 @@ func histories(args []string) (files []string, failed []error) {
 		}
 	}
 	return files, failed
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

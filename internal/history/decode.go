@@ -176,8 +176,25 @@ func (s *scanner) process() Process {
 }
 
 func (s *scanner) typ() Type {
-	text := s.string()
-	for t, word := range typeWords {
+	content, plain := s.quoted()
+	if s.err != nil {
+		return 0
+	}
+	switch string(content) {
+	case "invoke":
+		return Invoke
+	case "ok":
+		return OK
+	case "fail":
+		return Fail
+	case "info":
+		return Info
+	}
+	text := string(content)
+	if !plain {
+		text = s.unquote(content)
+	}
+	for t, word := range typeWords { // written with escapes, then
 		if t > 0 && word == text {
 			return Type(t)
 		}

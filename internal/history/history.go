@@ -37,6 +37,18 @@ type History struct {
 	Sessions []*Session // in the order in which their acquires were invoked
 	Torn     bool       // the last line was cut off and is left out
 	Warnings []string   // what a person should know of how it was read
+	Lines    []int      // by position: where it stood in the file of another program; else nil
+}
+
+// Line is where an event stands in its file, from 1.
+func (h *History) Line(pos int) int {
+	if pos >= 0 && pos < len(h.Lines) {
+		return h.Lines[pos]
+	}
+	if e := h.At(pos); e != nil {
+		return e.Index + 2 // the header is line 1
+	}
+	return 0
 }
 
 // Session is one attempt to get a lock, and all that was done under it.

@@ -30,11 +30,22 @@ func Read(r io.Reader) (*History, error) {
 
 // read reads about size bytes; a good guess saves most of the copying that a
 // growing list of events costs, and a bad one does no harm.
-func read(r io.Reader, size int64) (*History, error) {
+func read(r io.Reader, size int64) (*History, error) { return readAs(r, size, OpenOptions{}) }
+
+func readAs(r io.Reader, size int64, o OpenOptions) (*History, error) {
 	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
 	h, err := readHeader(&lines)
 	if err != nil {
 		return nil, err
+	}
+	if len(o.Model) > 0 {
+		h.Header.Model = o.Model
+		if o.Permits > 0 {
+			h.Header.Permits = o.Permits
+		}
+		if m := h.Header.check(); m != nil {
+			return nil, m
+		}
 	}
 	h.Events = make([]Event, 0, min(size/lineTypical, eventsGuessMax))
 	v, d, p := newValidator(&h.Header), newDecoder(), pairing{history: h}

@@ -21,6 +21,9 @@ type RecorderOptions struct {
 	// DelayMax is how long an event may wait in memory, and so how much of the
 	// end is lost if the process is killed outright. 0: 2 ms.
 	DelayMax time.Duration
+	// Observe sees every event once it is known to be in form, in order, on a
+	// goroutine that callers do not wait for. It must not keep the event.
+	Observe func(*Event)
 }
 
 // Recorder gives a run's events their one order and writes them to its history.
@@ -38,6 +41,7 @@ type Recorder struct {
 	name    string // of what is written to, for errors
 	w       io.Writer
 	delay   time.Duration
+	observe func(*Event)
 	failed  chan struct{}
 	wake    chan struct{} // one token: there is something to write
 	closing chan struct{}
@@ -71,7 +75,7 @@ func New(w io.Writer, h Header, o RecorderOptions) (*Recorder, error) {
 		o.DelayMax = 2 * time.Millisecond
 	}
 	r := &Recorder{
-		name: "history", w: w, delay: o.DelayMax,
+		name: "history", w: w, delay: o.DelayMax, observe: o.Observe,
 		failed: make(chan struct{}), wake: make(chan struct{}, 1),
 		closing: make(chan struct{}), done: make(chan struct{}),
 		tail: new(chunk), spare: []*chunk{new(chunk), new(chunk)},
@@ -246,6 +250,9 @@ func (r *Recorder) writeBatch(v *Validator, batch []*chunk) error {
 				err = malformed(e.Index+2, "facts", "%s: %v", e.F, err)
 			} else if err = v.Add(e); err == nil {
 				buf = line
+				if r.observe != nil {
+					r.observe(e)
+				}
 			}
 			if err != nil {
 				return errors.Join(err, r.write(buf))

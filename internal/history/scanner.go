@@ -25,6 +25,7 @@ type scanner struct {
 	err   error
 	rule  string            // which rule the error breaks
 	names map[string]string // the strings seen, so that each is kept once
+	near  [nearMax]string   // some of them
 }
 
 func (s *scanner) reset(line []byte) { s.line, s.pos, s.err, s.rule = line, 0, nil, "json" }
@@ -139,7 +140,11 @@ func (s *scanner) quoted() (content []byte, plain bool) {
 	}
 	plain = true
 	for i := s.pos; i < len(s.line); i++ {
-		switch c := s.line[i]; {
+		c := s.line[i]
+		if ordinary[c] {
+			continue
+		}
+		switch {
 		case c == '"':
 			content = s.line[s.pos:i]
 			s.pos = i + 1
@@ -158,6 +163,14 @@ func (s *scanner) quoted() (content []byte, plain bool) {
 	s.err = errCutOff
 	return nil, false
 }
+
+// ordinary are the bytes that mean nothing in a text but themselves.
+var ordinary = func() (o [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		o[c] = c != '"' && c != '\\'
+	}
+	return o
+}()
 
 // name reads the name of a field; it is valid until the next call.
 func (s *scanner) name() []byte {
@@ -178,13 +191,26 @@ func (s *scanner) string() string {
 	if !plain {
 		return s.unquote(content)
 	}
-	if known, ok := s.names[string(content)]; ok {
-		return known
+	if len(content) == 0 {
+		return ""
 	}
-	fresh := string(content)
-	s.names[fresh] = fresh
-	return fresh
+	// An event and its return mostly stand close to each other, and so do the sessions
+	// of those who are at it: a small table spares most of the hashing.
+	near := &s.near[(uint(content[len(content)-1])+uint(content[0])*7+uint(len(content))*31)%nearMax]
+	if *near == string(content) {
+		return *near
+	}
+	known, ok := s.names[string(content)]
+	if !ok {
+		known = string(content)
+		s.names[known] = known
+	}
+	*near = known
+	return known
 }
+
+// nearMax is how many of the latest strings are found without the map.
+const nearMax = 256
 
 // unquote resolves escapes and replaces what is no UTF-8, as encoding/json does.
 func (s *scanner) unquote(content []byte) string {
@@ -220,7 +246,8 @@ func (s *scanner) unsigned() (n uint64, negative bool) {
 		if digit > 9 {
 			break
 		}
-		if n > (math.MaxUint64-digit)/10 {
+		// Eighteen digits always fit, and a division for each of them would be felt.
+		if s.pos-from >= 18 && n > (math.MaxUint64-digit)/10 {
 			s.fail("the number at column %d is too large", from+1)
 			return 0, negative
 		}

@@ -1,0 +1,115 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"lockbench/internal/history"
+)
+
+// Fairness asks whether those who came first were served first, of a lock that claims
+// to be fair.
+//
+// Who came first only the lock knows. A client that asks is not in the queue yet: its
+// request may be held up on its way, and whoever asks later may be there before it. So
+// an overtake is held against a lock only if a probe had seen the waiter in the queue
+// before the other one asked:
+//
+//	client 1  acquire ─────────────────────────────────── ok
+//	probe                 queued: client 1
+//	client 2                       acquire ── ok                 overtaken
+//
+// Without that it is a statistic, which stands in the note.
+type Fairness struct{}
+
+var _ Checker = Fairness{}
+
+// Name returns "fairness".
+func (Fairness) Name() string { return "fairness" }
+
+// About says what is judged, in one line.
+func (Fairness) About() string {
+	return "a lock that claims to be fair serves those first who were queued first"
+}
+
+// Check is a pure function of the history.
+func (c Fairness) Check(h *history.History, o Options) Result {
+	l := newLedger(h, o)
+	queued := map[string]int{} // session: position at which it was seen
+	for pos := range h.Events {
+		e := &h.Events[pos]
+		if e.Process != history.Probe || e.Extra == nil {
+			continue
+		}
+		for _, name := range texts(e.Extra.Facts["queued"]) {
+			if _, ok := queued[name]; !ok {
+				queued[name] = pos
+			}
+		}
+	}
+	var findings []Finding
+	waits, overtaken, known, most := 0, 0, 0, 0
+	for _, k := range byKey(l.tenures()) {
+		// In the order of grants: those before t that asked after it have overtaken it.
+		for i, t := range k.tenures {
+			if l.h.At(t.session.Acquire.Invoke).Wait == 0 {
+				continue
+			}
+			waits++
+			seen, isKnown := queued[t.session.Name]
+			known += count(isKnown)
+			passed := 0
+			var first *tenure
+			for _, other := range slices.Backward(k.tenures[:i]) {
+				if other.grant < t.session.Acquire.Invoke {
+					break
+				}
+				if conflict(other, t) && other.session.Acquire.Invoke > t.session.Acquire.Invoke {
+					passed++
+				}
+				if conflict(other, t) && isKnown && other.session.Acquire.Invoke > seen {
+					first = other
+				}
+			}
+			overtaken, most = overtaken+count(passed > 0), max(most, passed)
+			if first == nil || !h.Header.Claims.Fair {
+				continue
+			}
+			findings = append(findings, Finding{
+				Rule: "overtaken", Key: k.key, Event: l.index(first.grant),
+				Text: fmt.Sprintf("%s was seen in the queue for %q at %s, but %s asked after that and was granted it before, at %s", client(t, first), k.key,
+					seconds(h.Events[seen].Time), client(first, t), seconds(l.granted(first).Time)),
+				Events:   indexes(l, t.session.Acquire.Invoke, seen, first.session.Acquire.Invoke, first.grant, t.grant),
+				Sessions: []string{t.session.Name, first.session.Name},
+			})
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
+	r := violated(c.Name(), findings)
+	if waits > 0 {
+		r.Note = fmt.Sprintf("of %d grants that were waited for %d were overtaken, by up to %d others", waits, overtaken, most)
+	}
+	if r.Verdict == Valid && h.Header.Claims.Fair && len(queued) > 0 && known == 0 {
+		r.Verdict, r.Why = Unknown, "the queue was looked at, but nobody who waited was seen in it"
+	}
+	return r
+}
+
+// texts reads a fact that is a list of names, whichever way it came.
+func texts(fact any) []string {
+	switch list := fact.(type) {
+	case string:
+		return []string{list}
+	case []string:
+		return list
+	case []any:
+		var all []string
+		for _, item := range list {
+			if s, ok := item.(string); ok {
+				all = append(all, s)
+			}
+		}
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package checker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockbench/checker/models"
+	"lockbench/internal/history"
+)
+
+// Linearizable asks porcupine, which knows nothing of locks but a [models.Model], for
+// an order of the operations in which every answer was right. It is the second opinion
+// beside the checkers that know about locks, and it is never asked for more than it can
+// do: a small history in whole, or the few sessions around a finding. Elsewhere it says
+// "not judged" and changes no verdict.
+//
+// Holding is held to what was answered, not to what the clients could know: a lease
+// lets a hold end at some moment after it has run out, and that is all it does here.
+type Linearizable struct {
+	// Model is one's own, over the calls of this package's conversion; nil takes the
+	// ready one that fits the history.
+	Model *porcupine.Model
+	Limit models.Limit
+	// around is a finding of exclusion: only the sessions around it are judged.
+	around *Finding
+}
+
+// What is judged in whole. With about twenty calls of unknown outcome a search can
+// take longer than anybody waits, and it does so when there is something to find.
+const (
+	wholeOps     = 200
+	wholeUnknown = 12
+)
+
+var searchLimit = models.Limit{Time: time.Second, Memory: 128 << 20}
+
+func (Linearizable) Name() string { return "linearizable" }
+
+func (Linearizable) About() string {
+	return "is there an order of operations that explains every answer? Asked of porcupine, for small histories and around findings"
+}
+
+// Check judges the history, or says in the Note why it is not for it to judge.
+func (c Linearizable) Check(h *history.History, o Options) Result {
+	r := Result{Name: c.Name()}
+	m, why := c.model(h)
+	if why != "" {
+		r.Note = "not judged: " + why
+		return r
+	}
+	l := newLedger(h, o)
+	if c.around != nil {
+		return c.aroundFinding(l, m)
+	}
+	if leased(h) {
+		r.Note = "not judged: its grants have leases, and those are a matter of time; exclusion judges them"
+		return r
+	}
+	var keys []*calls
+	ops, unknown := 0, 0
+	for _, k := range sessionsByKey(h) {
+		if len(k.sessions) > wholeOps {
+			ops += len(k.sessions) // without making calls of what is too much anyway
+			continue
+		}
+		one := l.calls(k.key, k.sessions, asAnswered)
+		ops, unknown = ops+one.ops, unknown+one.unknown
+		keys = append(keys, one)
+	}
+	if ops > wholeOps || unknown > wholeUnknown {
+		r.Note = fmt.Sprintf("not judged: %d operations, %d of unknown outcome; in whole it judges up to %d and %d", ops, unknown, wholeOps, wholeUnknown)
+		return r
+	}
+	return c.search(l, m, keys)
+}
+
+// model finds the one that fits the history.
+func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) {
+	if c.Model != nil {
+		return *c.Model, ""
+	}
+	params := models.Params{Permits: int32(h.Header.Permits), Reentrant: h.Header.Model.Has(history.Reentrant) || sharedOwners(h)}
+	has := h.Header.Model.Has
+	switch {
+	case has(history.Semaphore) && (has(history.RW) || has(history.Fenced) || params.Reentrant),
+		has(history.RW) && (has(history.Fenced) || params.Reentrant):
+		return m, fmt.Sprintf("no model is ready for %s together", strings.Join(h.Header.Model, " and "))
+	case has(history.Semaphore):
+		if h.Header.Permits < 1 {
+			return m, "the header does not say how many permits there are"
+		}
+		return models.Semaphore(params), ""
+	case has(history.RW) || anyShared(h):
+		if params.Reentrant {
+			return m, "no model is ready for readers and owners that enter again"
+		}
+		return models.RW(params), ""
+	case has(history.Fenced):
+		return models.Fenced(params), ""
+	case params.Reentrant:
+		return models.Reentrant(params), ""
+	}
+	return models.OwnerMutex(params), ""
+}
+
+// search judges one key after the other, so that what one needs is free for the next.
+func (c Linearizable) search(l *ledger, m porcupine.Model, keys []*calls) Result {
+	var findings []Finding
+	r := Result{Name: c.Name()}
+	limit, until := c.limit(), time.Now().Add(c.limit().Time)
+	for _, k := range keys {
+		limit.Time = max(time.Millisecond, time.Until(until))
+		switch found := models.Search(m, k.events, limit); {
+		case found.Exhausted != "":
+			r.Note = fmt.Sprintf("not judged: the search over %d operations on %q, %d of unknown outcome, came to its limit of %s", k.ops, k.key, k.unknown, found.Exhausted)
+		case !found.Linearizable:
+			findings = append(findings, l.unexplained(m, k, limit))
+		case k.joined:
+			r.Note = fmt.Sprintf("%q is explained by itself, but not together with the locks that were asked for in one call", k.key)
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
+	judged := violated(c.Name(), findings)
+	judged.Note = r.Note
+	return judged
+}
+
+func (c Linearizable) limit() models.Limit {
+	limit := c.Limit
+	if limit.Time <= 0 {
+		limit.Time = searchLimit.Time
+	}
+	if limit.Memory <= 0 {
+		limit.Memory = searchLimit.Memory
+	}
+	return limit
+}
+
+// unexplained finds the answer that no order explains: the last event of the shortest
+// beginning of the history that cannot be explained. What has no explanation does not
+// get one by going on, so the shortest is found by halving.
+func (l *ledger) unexplained(m porcupine.Model, k *calls, limit models.Limit) Finding {
+	low, high := 0, len(k.events) // explained up to low, not up to high
+	for low+1 < high {
+		mid := (low + high) / 2
+		if models.Search(m, k.upTo(mid), limit).Linearizable {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	at := k.at[high-1]
+	e := l.h.At(min(at, len(l.h.Events)-1))
+	events := []int{e.Index}
+	if from := k.call[k.events[high-1].Id]; k.at[from] != at {
+		events = []int{l.index(k.at[from]), e.Index}
+	}
+	return Finding{
+		Rule: "not-linearizable", Key: k.key, Events: events, Sessions: []string{e.Session}, Event: e.Index,
+		Text: fmt.Sprintf("no order of what was done on %q explains that the %s of client %d (session %s) was answered with %s at %s",
+			k.key, e.F, e.Client, e.Session, e.Type, seconds(e.Time)),
+	}
+}
+
+// aroundFinding gives a second opinion on what exclusion found. It judges whole
+// sessions: leaving one out can make nothing illegal that was legal, because fewer
+// holders are always allowed.
+func (c Linearizable) aroundFinding(l *ledger, m porcupine.Model) Result {
+	k := l.window(*c.around, asAnswered)
+	r := Result{Name: c.Name()}
+	// Mostly it shows at the grant, and what comes later only makes the search longer.
+	at, _ := slices.BinarySearch(k.at, l.position(c.around.Event)+1)
+	found := models.Search(m, k.upTo(at), c.limit())
+	if found.Linearizable {
+		found = models.Search(m, k.events, c.limit())
+	}
+	switch {
+	case found.Exhausted != "":
+		r.Note = fmt.Sprintf("not judged: the search over the %d operations around the first finding came to its limit of %s", k.ops, found.Exhausted)
+	case found.Linearizable:
+		r.Note = fmt.Sprintf("not shown: the %d operations around the first finding can be explained by leases that ended; exclusion judges those by time", k.ops)
+	default:
+		r = violated(c.Name(), []Finding{l.unexplained(m, k, c.limit())})
+		r.Note = fmt.Sprintf("judged: the %d operations around the first finding of exclusion", k.ops)
+	}
+	return r
+}
+
+// Draw writes a page with the operations around a finding, and the faults of that time:
+// what was answered, how far an order explains it, and where none goes on. Unlike in
+// Check, a client's work counts as holding, so that an overstay shows, too.
+func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
+	if len(h.Sessions) == 0 {
+		return errors.New("draw: nobody asked for a lock")
+	}
+	m, why := Linearizable{}.model(h)
+	if why != "" {
+		m = models.OwnerMutex(models.Params{})
+	}
+	l := newLedger(h, o)
+	k := l.window(f, withWork)
+	found := models.SearchToDraw(m, k.events, models.Limit{})
+	if found.Exhausted != "" { // then only those that it is about
+		k = l.calls(k.key, l.sessionsOf(f), withWork)
+		found = models.SearchToDraw(m, k.events, models.Limit{})
+	}
+	return models.Draw(w, m, found, l.marks(k, f))
+}
+
+// firstDoubleGrant is the finding to give a second opinion on. The other classes rest
+// on when a lease ended, of which answers alone know too little.
+func firstDoubleGrant(r Result) *Finding {
+	for i := range r.Findings {
+		if r.Findings[i].Class == DoubleGrant {
+			return &r.Findings[i]
+		}
+	}
+	return nil
+}
+
+// leased tells whether any lease can have ended.
+func leased(h *history.History) bool {
+	for _, s := range h.Sessions {
+		if h.At(s.Acquire.Invoke).TTL > 0 {
+			return true
+		}
+		if e := h.At(s.Acquire.Return); e != nil && (e.HasUntil || e.Extra != nil && e.Extra.Renewed) {
+			return true
+		}
+	}
+	return false
+}
+
+func sharedOwners(h *history.History) bool {
+	seen := make(map[string]bool, len(h.Sessions))
+	for _, s := range h.Sessions {
+		if seen[s.Owner] {
+			return true
+		}
+		seen[s.Owner] = true
+	}
+	return false
+}
+
+func anyShared(h *history.History) bool {
+	return slices.ContainsFunc(h.Sessions, func(s *history.Session) bool { return s.Mode != 0 })
+}

@@ -1,0 +1,347 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockbench/checker/models"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// This file alone turns what a history says into what porcupine reads. Two things are
+// lost if it is done without care: a call without a return, which porcupine takes for
+// impossible and which here may still happen; and the order of events at equal times,
+// which is why events are passed by their place and never by their clock.
+
+// reading says what is made into calls.
+type reading uint8
+
+const (
+	asAnswered reading = iota // what a server answered: acquire, release, renew
+	withWork                  // and what clients did as holders
+)
+
+// calls are the events of one key as porcupine takes them.
+type calls struct {
+	key     string
+	events  []porcupine.Event
+	at      []int // by event: its position in the history
+	call    []int // by operation: the place of its call in events
+	ops     int
+	unknown int
+	open    int  // unknown ones, and leases that may end
+	joined  bool // an acquire of unknown outcome asked for other keys as well
+}
+
+// upTo is the first n events; calls that have not returned by then may still happen.
+func (k *calls) upTo(n int) []porcupine.Event { return models.Close(slices.Clone(k.events[:n])) }
+
+// keySessions are all sessions of one key.
+type keySessions struct {
+	key      string
+	sessions []*history.Session
+}
+
+func sessionsByKey(h *history.History) []keySessions {
+	var keys []keySessions
+	place := map[string]int{}
+	for _, s := range h.Sessions {
+		for _, key := range s.Keys {
+			i, ok := place[key]
+			if !ok {
+				i = len(keys)
+				place[key] = i
+				keys = append(keys, keySessions{key: key})
+			}
+			keys[i].sessions = append(keys[i].sessions, s)
+		}
+	}
+	return keys
+}
+
+// converter collects calls and returns until they can be put in order.
+type converter struct {
+	l      *ledger
+	k      *calls
+	items  []item
+	owners map[string]int32
+}
+
+// item is an event on its way: before the history's event at its position, or in place of it.
+type item struct {
+	at     int
+	after  bool // in place of it, not before it
+	id     int
+	client int
+	kind   porcupine.EventKind
+	value  any
+}
+
+// calls makes the calls of some sessions of a key.
+func (l *ledger) calls(key string, sessions []*history.Session, as reading) *calls {
+	c := converter{l: l, k: &calls{key: key}, owners: map[string]int32{}}
+	for i, s := range sessions {
+		c.session(int32(i+1), s, as)
+	}
+	slices.SortStableFunc(c.items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), boolOrder(a.after, b.after))
+	})
+	k := c.k
+	k.call = make([]int, k.ops)
+	for i, it := range c.items {
+		if it.kind == porcupine.CallEvent {
+			k.call[it.id] = i
+		}
+		k.events = append(k.events, porcupine.Event{ClientId: it.client, Kind: it.kind, Id: it.id, Value: it.value})
+		k.at = append(k.at, it.at)
+	}
+	k.events = models.Close(k.events)
+	for len(k.at) < len(k.events) {
+		k.at = append(k.at, len(l.h.Events))
+	}
+	return k
+}
+
+func boolOrder(a, b bool) int { return count(a) - count(b) }
+
+func (c *converter) session(n int32, s *history.Session, as reading) {
+	owner, ok := c.owners[s.Owner]
+	if !ok {
+		owner = int32(len(c.owners) + 1)
+		c.owners[s.Owner] = owner
+	}
+	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Weight: int32(s.Permits), Name: s.Name}
+	answer := models.Answer{}
+	switch e := c.l.h.At(s.Acquire.Return); s.Acquire.Outcome {
+	case history.Done:
+		answer.Outcome, answer.Token = models.OK, e.Token
+	case history.Failed:
+		if !e.Strict {
+			return // it claims nothing, and nothing follows it
+		}
+		answer.Outcome = models.Refused
+	default:
+		c.k.joined = c.k.joined || len(s.Keys) > 1
+	}
+	c.add(s, s.Acquire, call, answer)
+	for _, op := range s.Ops {
+		c.operation(s, op, call, as)
+	}
+	if end, why := c.end(s); end >= 0 {
+		call.Kind, call.Name = models.Expire, why
+		c.items = append(c.items, item{end, false, c.k.ops, int(s.Client), porcupine.CallEvent, call})
+		c.k.ops++
+		c.k.open++
+	}
+}
+
+func (c *converter) operation(s *history.Session, op history.Op, call models.Call, as reading) {
+	var a models.Answer
+	notHeld := op.Outcome == history.Failed && c.l.h.At(op.Return).Error == history.ErrorNotHeld
+	switch {
+	case op.Outcome == history.Done:
+		a.Outcome = models.OK
+	case notHeld:
+		a.Outcome = models.Refused
+	case op.Outcome == history.Failed:
+		a.Outcome = models.Fail
+	}
+	switch op.F {
+	case history.Release:
+		call.Kind = models.Release
+		// A refusal that does not say "not held" says nothing of the lock. Read as
+		// ended, the caller's claim is over all the same, as after an unknown one.
+		if a.Outcome == models.Fail && c.l.release != Strict {
+			a.Outcome = models.Unknown
+		}
+		// The work of a holder is not a server's answer: what a drawing shows is that
+		// two worked at once, not that one of them was told so in the end.
+		if as == withWork && a.Outcome == models.Refused {
+			a.Outcome = models.Unknown
+		}
+	case history.Renew:
+		call.Kind = models.Renew
+		if a.Outcome == models.Unknown || as == withWork && a.Outcome == models.Refused {
+			return
+		}
+	default:
+		if as != withWork || a.Outcome != models.OK {
+			return
+		}
+		call.Kind, call.Name = models.Use, op.F+" "+call.Name
+	}
+	if a.Outcome == models.Fail {
+		return
+	}
+	c.add(s, op, call, a)
+}
+
+// add puts an operation where it was invoked and where it returned.
+func (c *converter) add(s *history.Session, op history.Op, call models.Call, a models.Answer) {
+	id := c.k.ops
+	c.k.ops++
+	c.items = append(c.items, item{op.Invoke, true, id, int(s.Client), porcupine.CallEvent, call})
+	if a.Outcome == models.Unknown {
+		// Also one that returned with info stays open: it may take effect later.
+		c.k.unknown++
+		c.k.open++
+		return
+	}
+	c.items = append(c.items, item{op.Return, true, id, int(s.Client), porcupine.ReturnEvent, a})
+}
+
+// end is the position from which a hold may end without a release: its lease has run
+// out, or its client is gone. -1 if there is none.
+func (c *converter) end(s *history.Session) (at int, why string) {
+	if s.Acquire.Outcome != history.Done {
+		// When it took effect is not known, so neither is when its lease runs out.
+		if s.Acquire.Outcome == history.Maybe && (c.l.h.At(s.Acquire.Invoke).TTL > 0 || s.DiedAt >= 0) {
+			return s.Acquire.Invoke + 1, "lease of " + s.Name
+		}
+		return -1, ""
+	}
+	t := c.l.tenure(s)
+	at = len(c.l.h.Events)
+	if b := t.least.beliefs; len(b) == 0 {
+		at, why = t.grant+1, "lease of "+s.Name
+	} else if b[0].to < t.claim.to {
+		at, why = b[0].to, "lease of "+s.Name
+	}
+	if !t.asked && t.claim.to < at {
+		at, why = t.claim.to, s.Name+" is lost"
+	}
+	if at >= len(c.l.h.Events) {
+		return -1, ""
+	}
+	return at, why
+}
+
+// What is judged and drawn around a finding: a drawing of more shows nothing, and calls
+// that stay open are what makes a search long.
+const (
+	windowSessions = 16
+	windowOpen     = 6
+)
+
+// window makes the calls of the sessions that a finding is about and of those nearest
+// to it on the same key.
+func (l *ledger) window(f Finding, as reading) *calls {
+	about := l.sessionsOf(f)
+	key := f.Key
+	if key == "" && len(about) > 0 {
+		key = about[0].Keys[0]
+	}
+	at := l.position(f.Event)
+	var others []*history.Session
+	for _, s := range l.h.Sessions {
+		// An attempt that may never have happened explains nothing that is wrong.
+		if s.Acquire.Outcome == history.Done && slices.Contains(s.Keys, key) && !slices.Contains(about, s) {
+			others = append(others, s)
+		}
+	}
+	slices.SortStableFunc(others, func(a, b *history.Session) int { return distance(a, at) - distance(b, at) })
+	all, open := about, 0
+	for _, s := range others {
+		if len(all) >= windowSessions {
+			break
+		}
+		if n := l.calls(key, []*history.Session{s}, as).open; open+n <= windowOpen {
+			all, open = append(all, s), open+n
+		}
+	}
+	slices.SortFunc(all, func(a, b *history.Session) int { return a.Acquire.Invoke - b.Acquire.Invoke })
+	return l.calls(key, all, as)
+}
+
+// distance is how far from a position a session ended or began; 0 around it.
+func distance(s *history.Session, at int) int {
+	last := s.Acquire.Return
+	for _, op := range s.Ops {
+		last = max(last, op.Invoke, op.Return)
+	}
+	return max(0, s.Acquire.Invoke-at, at-max(last, s.Acquire.Invoke))
+}
+
+func (l *ledger) sessionsOf(f Finding) []*history.Session {
+	var all []*history.Session
+	for _, s := range l.h.Sessions {
+		if slices.Contains(f.Sessions, s.Name) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// position is where the event of an index stands.
+func (l *ledger) position(index int) int {
+	at, _ := slices.BinarySearchFunc(l.h.Events, index, func(e history.Event, index int) int { return e.Index - index })
+	return min(at, len(l.h.Events)-1)
+}
+
+// marks are the faults of the time that the calls span, and the finding.
+func (l *ledger) marks(k *calls, f Finding) []models.Mark {
+	if len(k.events) == 0 {
+		return nil
+	}
+	// place is the first event that does not stand before a position.
+	place := func(pos int) int {
+		at, _ := slices.BinarySearch(k.at, pos)
+		return min(at, len(k.at)-1)
+	}
+	at := place(l.position(f.Event))
+	marks := []models.Mark{{Lane: "finding", From: at, To: at, Text: strings.TrimSpace(f.Rule + " " + f.Class.String()), Details: f.Text}}
+	first, last := k.at[0], k.at[len(k.at)-1]
+	begun := map[int]int{} // by step: where it began
+	mark := func(from, to int, e *history.Event) {
+		if to < first || from > last {
+			return
+		}
+		marks = append(marks, models.Mark{Lane: "faults", From: place(from), To: place(to), Fault: true,
+			Text: e.F, Details: fmt.Sprintf("%s from %s", text(e), seconds(l.h.Events[from].Time))})
+	}
+	struck := map[int]*history.Event{}
+	for pos := range l.h.Events {
+		e := &l.h.Events[pos]
+		if e.Process != history.Nemesis {
+			continue
+		}
+		step, phase := 0, ""
+		if e.Extra != nil {
+			step, phase = e.Extra.Step, e.Extra.Phase
+		}
+		switch phase {
+		case history.Begins, history.Bites:
+			if _, ok := begun[step]; !ok {
+				begun[step] = pos
+			}
+			struck[step] = e
+		case history.Healed:
+			if from, ok := begun[step]; ok {
+				mark(from, pos, struck[step])
+				delete(begun, step)
+			}
+		case "":
+			mark(pos, pos, e) // from elsewhere: nobody says how long
+		}
+	}
+	for step, e := range struck {
+		if from, ok := begun[step]; ok {
+			mark(from, len(l.h.Events)-1, e)
+		}
+	}
+	slices.SortStableFunc(marks[1:], func(a, b models.Mark) int { return cmp.Or(a.From-b.From, strings.Compare(a.Text, b.Text)) })
+	return marks
+}
+
+// text is what a fault says of itself.
+func text(e *history.Event) string {
+	if e.Extra == nil {
+		return e.F
+	}
+	return strings.TrimSpace(e.F + " " + e.Extra.Text + " " + strings.Join(e.Extra.Targets, ", "))
+}

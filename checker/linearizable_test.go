@@ -1,0 +1,133 @@
+package checker
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"lockbench/checker/models"
+	"lockbench/internal/history"
+)
+
+// TestLinearizableAgainstExclusion compares two ways to one answer, on histories
+// without leases: an order of the operations that explains every answer exists, or
+// exclusion or results can say what is wrong.
+func TestLinearizableAgainstExclusion(t *testing.T) {
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		h := changed(t, random(t), withoutLease)
+		// News of a loss, and what a client thinks, end a claim and say nothing of a server.
+		plain := rapid.Bool().Draw(t, "acquire and release alone")
+		if plain {
+			h = build(t, h.Header, answersAlone(h.Events))
+		}
+		whole := Linearizable{}.Check(h, Options{})
+		if strings.Contains(whole.Note, "not judged") {
+			seen["not judged"]++
+			return
+		}
+		seen[whole.Verdict.String()]++
+		if excluded := (Exclusion{}).Check(h, Options{}); excluded.Verdict == Violated && whole.Verdict != Violated {
+			t.Fatalf("exclusion is violated (%s), and porcupine explains it all (%s)\n%s", excluded.Findings[0].Text, whole.Note, lines(h))
+		} else if results := (Results{}).Check(h, Options{}); !plain {
+			return
+		} else if results.Verdict == Violated && whole.Verdict != Violated {
+			t.Fatalf("results is violated (%s), and porcupine explains it all (%s)\n%s", results.Findings[0].Text, whole.Note, lines(h))
+		} else if results.Verdict == Valid && excluded.Verdict == Valid && whole.Verdict == Violated {
+			t.Fatalf("%s, and neither exclusion nor results has anything to say (%s)\n%s", whole.Findings[0].Text, results.Note, lines(h))
+		}
+	})
+	t.Logf("judged: %v", seen)
+	for _, said := range []string{"valid", "violated"} {
+		if seen[said] == 0 {
+			t.Errorf("none of the histories was %s, so this shows little", said)
+		}
+	}
+}
+
+// answersAlone keeps what was asked of a lock and answered.
+func answersAlone(events []history.Event) []history.Event {
+	var kept []history.Event
+	for _, e := range events {
+		if e.F == history.Acquire || e.F == history.Release {
+			e.Index = len(kept)
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+func withoutLease(e *history.Event) {
+	e.TTL, e.Wait, e.Until, e.HasUntil = 0, 0, 0, false
+	if e.Extra != nil && e.Extra.Renewed {
+		e.Extra = nil
+	}
+}
+
+// TestLinearizableChangesNoVerdictOfLeases: what it is not asked for it leaves alone.
+func TestLinearizableChangesNoVerdictOfLeases(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := random(t)
+		if !leased(h) {
+			return
+		}
+		with := Judge(h, Options{})
+		without := judge(h, Options{}, All()[:len(All())-1])
+		if with.Verdict != without.Verdict || with.Class != without.Class {
+			t.Fatalf("%s %s with the second opinion, %s %s without\n%s", with.Verdict, with.Class, without.Verdict, without.Class, lines(h))
+		}
+	})
+}
+
+// A search that came to its limit is no pass.
+func TestLinearizablePastItsLimit(t *testing.T) {
+	h, _ := golden(t, "testdata/linearizable/two_holders.txt")
+	r := Linearizable{Limit: models.Limit{Time: time.Second, Memory: 1}}.Check(h, Options{})
+	if r.Verdict != Valid || !strings.Contains(r.Note, "not judged: the search over 3 operations") {
+		t.Errorf("got %s, note %q; want that it is not judged", r.Verdict, r.Note)
+	}
+}
+
+func golden(t *testing.T, file string) (*history.History, Options) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(data), "----\n")
+	h, o, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, o
+}
+
+// A drawing shows who held, what was wrong, and the faults of that time; of an overstay,
+// too, where no answer of the lock was wrong.
+func TestDraw(t *testing.T) {
+	for _, file := range []string{"exclusion/pause_older", "exclusion/double_grant", "exclusion/permits", "exclusion/readers", "resource/stale"} {
+		t.Run(file, func(t *testing.T) {
+			h, o := golden(t, "testdata/"+file+".txt")
+			f, found := Judge(h, o).First()
+			if !found {
+				t.Fatal("nothing is wrong there")
+			}
+			var page bytes.Buffer
+			if err := Draw(&page, h, o, f); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"<html", f.Rule, `"Description":"acquire `, `"Tag":"finding"`} {
+				if !strings.Contains(page.String(), want) {
+					t.Errorf("the page does not have %q", want)
+				}
+			}
+			if strings.HasSuffix(file, "pause_older") && !strings.Contains(page.String(), `"Tag":"faults"`) {
+				t.Error("the page does not show the pause")
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package models
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// holders is a set of sessions, each with a number of its own (permits, or the owner),
+// in the order of sessions. A text because states must be comparable with ==, and
+// because a step must never change the state it was given.
+type holders string
+
+const holderSize = 8
+
+// find returns the place of a session, or where it would stand, and its number.
+func (h holders) find(session int32) (at int, n int32, there bool) {
+	for at = 0; at < len(h); at += holderSize {
+		b := []byte(h[at : at+holderSize])
+		switch s := int32(binary.BigEndian.Uint32(b)); {
+		case s == session:
+			return at, int32(binary.BigEndian.Uint32(b[4:])), true
+		case s > session:
+			return at, 0, false
+		}
+	}
+	return at, 0, false
+}
+
+func (h holders) with(session, n int32) holders {
+	at, _, there := h.find(session)
+	if there {
+		return h
+	}
+	var entry [holderSize]byte
+	binary.BigEndian.PutUint32(entry[:], uint32(session))
+	binary.BigEndian.PutUint32(entry[4:], uint32(n))
+	return h[:at] + holders(entry[:]) + h[at:]
+}
+
+func (h holders) without(session int32) holders {
+	at, _, there := h.find(session)
+	if !there {
+		return h
+	}
+	return h[:at] + h[at+holderSize:]
+}
+
+func (h holders) String() string {
+	var names []string
+	for at := 0; at < len(h); at += holderSize {
+		names = append(names, fmt.Sprint(int32(binary.BigEndian.Uint32([]byte(h[at:])))))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,178 @@
+// Package models says what a lock is, one operation at a time: sequential
+// specifications for porcupine, a general checker of linearizability.
+//
+// A general checker searches for an order in which everything that was answered
+// could have happened. That takes no theorem about locks, so it is the oracle that
+// lockbench's own checker is held to. It also takes for ever: about twenty
+// operations of unknown outcome are enough to exhaust time or memory. So nothing
+// here searches without a [Limit].
+//
+// The smallest model is [Mutex], a bit. To add one, write a file with a step
+// function and name it in [All]: a state that can be compared with ==, a [Call] and
+// its [Answer], and whether they are legal together.
+//
+// # The unknown
+//
+// A call of unknown outcome is always legal. It has the effect of an ok one where an
+// ok one is legal, and none elsewhere. That suffices, because such a call stays open
+// to the end of the history: placed last, it never happened for anybody else.
+package models
+
+import (
+	"fmt"
+	"hash/maphash"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Kind is what was asked for.
+type Kind uint8
+
+// The kinds of calls.
+const (
+	Acquire Kind = iota
+	Release
+	Renew  // ok says that the session held
+	Use    // the session worked with what the lock guards, as its holder
+	Expire // a lease ran out, or a holder died: from its call on, nobody knows when
+	Read
+	Write
+	CAS
+)
+
+func (k Kind) String() string {
+	return [...]string{"acquire", "release", "renew", "use", "expire", "read", "write", "cas"}[k]
+}
+
+// Outcome is what is known of a call's effect. The zero value is Unknown.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unknown Outcome = iota // it may take effect at any later time, or never
+	OK                     // it took effect
+	Fail                   // it did not and never will, and that says nothing of the lock
+	Refused                // it did not, because of how the lock stood: held for an acquire, not held for a release
+)
+
+func (o Outcome) String() string { return [...]string{"unknown", "ok", "fail", "refused"}[o] }
+
+// Call is the invocation of an operation.
+type Call struct {
+	Kind    Kind
+	Shared  bool  // acquire
+	Session int32 // from 1; one acquire attempt and what follows it
+	Owner   int32 // from 1; the session's own number unless several have one owner
+	Weight  int32 // acquire of a semaphore: permits
+	Value   int64 // write; cas: what to put in
+	Old     int64 // cas: what to put it in for
+	Name    string
+}
+
+// Answer is the return of an operation.
+type Answer struct {
+	Outcome Outcome
+	Token   uint64 // acquire ok of a fenced lock
+	Value   int64  // read ok
+}
+
+// Params are what a model may be told.
+type Params struct {
+	Permits   int32 // semaphore
+	Reentrant bool  // fenced: the owner may enter again
+}
+
+// Model is a sequential specification by name.
+type Model struct {
+	Name  string
+	About string
+	Lock  bool // its operations are those of a lock, not of a register
+	Owned bool // what is released is what was acquired
+	New   func(p Params) porcupine.Model
+}
+
+// All returns the models that are ready.
+func All() []Model {
+	return []Model{
+		{"mutex", "one holder at a time, and anybody may release (Knossos' mutex)", true, false, Mutex},
+		{"owner-mutex", "one holder at a time, and only the holder may release", true, true, OwnerMutex},
+		{"reentrant", "an owner-mutex whose holder may enter again", true, true, Reentrant},
+		{"fenced", "an owner-mutex whose tokens grow with every grant", true, true, Fenced},
+		{"rw", "several shared holders, or one exclusive", true, true, RW},
+		{"semaphore", "holders share a number of permits", true, true, Semaphore},
+		{"register", "what was written last is read", false, false, Register},
+		{"cas-register", "a register with compare-and-set", false, false, CASRegister},
+	}
+}
+
+// Named returns the model of that name.
+func Named(name string) (Model, bool) {
+	for _, m := range All() {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Model{}, false
+}
+
+// Names are the names of all models.
+func Names() []string {
+	var names []string
+	for _, m := range All() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+var seed = maphash.MakeSeed()
+
+// model makes a porcupine model of a step function over comparable states. The hash
+// only sorts states into buckets, so it may differ from one process to the next.
+func model[S comparable](init S, step func(s S, c Call, a Answer) (bool, S), describe func(S) string) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return init },
+		Step: func(state, input, output any) (bool, any) {
+			ok, next := step(state.(S), input.(Call), output.(Answer))
+			return ok, next
+		},
+		Equal:             func(a, b any) bool { return a.(S) == b.(S) },
+		Hash:              func(state any) uint64 { return maphash.Comparable(seed, state.(S)) },
+		DescribeOperation: func(input, output any) string { return describeOperation(input.(Call), output.(Answer)) },
+		DescribeState:     func(state any) string { return describe(state.(S)) },
+	}
+}
+
+func describeOperation(c Call, a Answer) string {
+	what := c.Kind.String()
+	if c.Shared {
+		what += " shared"
+	}
+	if c.Weight > 1 {
+		what += fmt.Sprintf(" %d permits", c.Weight)
+	}
+	switch c.Kind {
+	case Read:
+		if a.Outcome == OK {
+			return fmt.Sprintf("read: %d", a.Value)
+		}
+	case Write:
+		what += fmt.Sprintf(" %d", c.Value)
+	case CAS:
+		what += fmt.Sprintf(" %d for %d", c.Value, c.Old)
+	case Use:
+		if c.Name != "" {
+			what = c.Name
+			return what + ": " + a.Outcome.String()
+		}
+	case Expire:
+		return "may end (" + c.Name + ")"
+	}
+	if c.Name != "" {
+		what += " " + c.Name
+	}
+	what += ": " + a.Outcome.String()
+	if a.Token > 0 {
+		what += fmt.Sprintf(", token %d", a.Token)
+	}
+	return what
+}

@@ -1,0 +1,201 @@
+package models
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A step is written as who does what and what comes of it, one after the other, nobody
+// at the same time: "1 acquire ok", "2 acquire refused", "1 release". Nothing is unknown.
+// A number after ok is the token or what was read; after an operation its own.
+func TestSteps(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		steps string
+		legal bool
+	}{
+		{"mutex", "1 acquire ok, 2 release ok, 3 acquire ok", true}, // anybody may release
+		{"mutex", "1 acquire ok, 2 acquire ok", false},
+		{"mutex", "1 acquire ok, 2 acquire refused, 1 release ok, 2 acquire ok", true},
+		{"mutex", "1 acquire refused", false},
+		{"mutex", "1 release ok", false},
+		{"mutex", "1 release refused", true},
+		{"mutex", "1 acquire ok, 2 acquire fail, 2 release fail", true}, // which claim nothing
+		{"owner-mutex", "1 acquire ok, 2 release ok", false},
+		{"owner-mutex", "1 acquire ok, 2 release refused, 1 release ok, 2 acquire ok", true},
+		{"owner-mutex", "1 acquire ok, 1 release refused", false},
+		{"owner-mutex", "1 acquire ok, 1 acquire ok", false},
+		{"owner-mutex", "1 acquire ok, 1 renew ok, 1 use ok, 1 release ok", true},
+		{"owner-mutex", "1 acquire ok, 1 release ok, 1 renew ok", false},
+		{"owner-mutex", "1 acquire ok, 1 release ok, 1 use ok", false},
+		{"owner-mutex", "1 acquire ok, 1 release ok, 1 renew refused", true},
+		{"owner-mutex", "1 acquire ok, 1 release, 2 acquire ok", true},
+		{"owner-mutex", "1 acquire ok, 1 release, 1 release ok", true},
+		{"owner-mutex", "1 acquire ok, 1 release, 2 acquire ok, 1 release ok", false},
+		{"owner-mutex", "1 acquire, 2 acquire ok", true}, // the first may come later, or never
+		{"owner-mutex", "1 acquire, 1 release ok", true},
+		{"owner-mutex", "1 acquire, 2 acquire refused", true},
+		{"owner-mutex", "1 acquire ok, 1 expire, 2 acquire ok, 1 release refused", true},
+		{"owner-mutex", "1 acquire ok, 1 expire, 2 acquire ok, 1 use ok", false},
+		{"reentrant", "1 acquire ok, 1 acquire ok, 1 release ok, 2 acquire refused, 1 release ok, 2 acquire ok", true},
+		{"reentrant", "1 acquire ok, 1 acquire ok, 1 release ok, 2 acquire ok", false},
+		{"reentrant", "1 acquire ok, 1 release ok, 1 release ok", false},
+		{"reentrant", "1 acquire ok, 1 acquire, 1 release ok, 2 acquire ok", true},
+		{"reentrant", "1 acquire ok, 2 release refused", true},
+		{"fenced", "1 acquire ok 4, 1 release ok, 2 acquire ok 5", true},
+		{"fenced", "1 acquire ok 4, 1 release ok, 2 acquire ok 4", false},
+		{"fenced", "1 acquire ok 4, 2 acquire ok 5", false},
+		{"fenced", "1 acquire ok 4, 1 acquire ok 5", false},
+		{"fenced", "1 acquire, 1 release ok, 2 acquire ok 1", true}, // nobody saw the first token
+		{"fenced+", "1 acquire ok 4, 1 acquire ok 4, 1 release ok, 1 release ok, 2 acquire ok 5", true},
+		{"fenced+", "1 acquire ok 4, 1 acquire ok 3", false},
+		{"fenced+", "1 acquire ok 4, 1 acquire ok 6, 1 release ok, 1 release ok, 2 acquire ok 5", false},
+		{"rw", "1 read ok, 2 read ok, 3 acquire refused, 1 release ok, 2 release ok, 3 acquire ok", true},
+		{"rw", "1 read ok, 2 acquire ok", false},
+		{"rw", "1 acquire ok, 2 read ok", false},
+		{"rw", "1 acquire ok, 2 read refused, 1 release ok, 2 read ok, 2 release ok", true},
+		{"rw", "1 read ok, 2 release ok", false},
+		{"rw", "1 read ok, 1 release ok, 1 release refused", true},
+		{"semaphore", "1 acquire ok, 2 acquire ok, 3 acquire refused, 1 release ok, 3 acquire ok", true},
+		{"semaphore", "1 acquire ok, 2 acquire ok, 3 acquire ok", false},
+		{"semaphore", "1 acquire ok, 2 acquire refused", false},
+		{"semaphore", "1 release ok", false},
+		{"semaphore", "1 acquire ok, 1 release ok, 1 release refused", true},
+		{"register", "1 get ok 0, 1 write 3 ok, 2 get ok 3", true},
+		{"register", "1 write 3 ok, 2 get ok 0", false},
+		{"register", "1 write 3, 2 get ok 0, 2 get ok 3", true},
+		{"cas-register", "1 cas 7 ok, 2 get ok 7, 2 cas 8 refused", true}, // for 0
+		{"cas-register", "1 cas 7 ok, 2 cas 8 ok", false},
+		{"cas-register", "1 cas 7, 2 get ok 0, 2 get ok 7", true},
+	} {
+		name, again := strings.CutSuffix(c.model, "+")
+		m, ok := Named(name)
+		if !ok {
+			t.Fatalf("no model is called %q", name)
+		}
+		events, err := steps(c.steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Search(m.New(Params{Permits: 2, Reentrant: again}), events, Limit{})
+		if r.Exhausted != "" || r.Linearizable != c.legal {
+			t.Errorf("%s: %s: legal is %t, exhausted %q; want %t", c.model, c.steps, r.Linearizable, r.Exhausted, c.legal)
+		}
+	}
+}
+
+func steps(text string) ([]porcupine.Event, error) {
+	var events []porcupine.Event
+	for id, step := range strings.Split(text, ", ") {
+		words := strings.Fields(step)
+		who, err := strconv.Atoi(words[0])
+		if err != nil {
+			return nil, err
+		}
+		c := Call{Session: int32(who), Owner: int32(who), Weight: 1}
+		switch words[1] {
+		case "read":
+			c.Shared = true
+		case "get":
+			c.Kind = Read
+		default:
+			for k := Acquire; k <= CAS; k++ {
+				if k.String() == words[1] {
+					c.Kind = k
+				}
+			}
+		}
+		words = words[2:]
+		if len(words) > 0 && (c.Kind == Write || c.Kind == CAS) {
+			c.Value, _ = strconv.ParseInt(words[0], 10, 64)
+			words = words[1:]
+		}
+		events = append(events, porcupine.Event{ClientId: who, Kind: porcupine.CallEvent, Id: id, Value: c})
+		if len(words) == 0 {
+			continue
+		}
+		a := Answer{Outcome: map[string]Outcome{"ok": OK, "fail": Fail, "refused": Refused}[words[0]]}
+		if len(words) > 1 {
+			n, err := strconv.ParseInt(words[1], 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			a.Token, a.Value = uint64(n), n
+		}
+		events = append(events, porcupine.Event{ClientId: who, Kind: porcupine.ReturnEvent, Id: id, Value: a})
+	}
+	return Close(events), nil
+}
+
+// Without Close a call that never returns is impossible, whatever the model says.
+func TestCloseIsNeeded(t *testing.T) {
+	events, err := steps("1 acquire")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !porcupine.CheckEvents(OwnerMutex(Params{}), events) {
+		t.Error("closed: not linearizable")
+	}
+	if porcupine.CheckEvents(OwnerMutex(Params{}), events[:1]) {
+		t.Error("porcupine takes calls without a return by itself now; Close is needed no more")
+	}
+}
+
+// hard are so many acquires that are lost, and then two holders: to refute it, a search
+// has to try every set of them.
+func hard(lost int) []porcupine.Event {
+	var text []string
+	for i := range lost {
+		text = append(text, fmt.Sprintf("%d acquire", i+10))
+	}
+	text = append(text, "1 acquire ok", "1 use ok", "2 acquire ok")
+	events, err := steps(strings.Join(text, ", "))
+	if err != nil {
+		panic(err)
+	}
+	return events
+}
+
+// A search ends at its limits, and then it knows nothing.
+func TestLimits(t *testing.T) {
+	m := Semaphore(Params{Permits: 1})
+	if r := Search(m, hard(4), Limit{}); r.Exhausted != "" || r.Linearizable {
+		t.Errorf("a small one: %+v; want that it is refuted", r)
+	}
+	if r := Search(m, hard(30), Limit{Time: time.Hour, Memory: 1 << 10}); r.Exhausted != "memory" || r.Linearizable {
+		t.Errorf("with a kilobyte: %+v; want that memory ended it", r)
+	}
+	many := Semaphore(Params{Permits: 30})
+	events, err := steps(strings.Repeat("1 acquire, ", 40) + "1 release refused, 2 acquire ok, 2 release refused")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := Search(many, events, Limit{Time: time.Nanosecond, Memory: 1 << 40}); r.Exhausted == "memory" {
+		t.Errorf("with a nanosecond: %+v", r)
+	}
+	if err := Draw(new(bytes.Buffer), m, Result{Exhausted: "time"}, nil); err == nil {
+		t.Error("what is not known was drawn")
+	}
+}
+
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range All() {
+		if seen[m.Name] || m.About == "" {
+			t.Errorf("%q is there twice, or says nothing of itself", m.Name)
+		}
+		seen[m.Name] = true
+	}
+	if _, ok := Named("mutexx"); ok {
+		t.Error("there is a model called mutexx")
+	}
+}

@@ -1,0 +1,89 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockbench/internal/history"
+)
+
+// Rate asks whether clients leave the servers in peace. The run counts in the network
+// what each client sends, at the beginning and at the end of a quiet stretch; a client
+// that spins while it waits shows there, whatever its library calls it.
+//
+// Two bounds must both be broken, because a client may be busy for good reason: so
+// many commands a second, and so many for each operation that it was asked to do.
+type Rate struct{}
+
+var _ Checker = Rate{}
+
+// What is too much.
+const (
+	commandsPerSecondMax    = 1000
+	commandsPerOperationMax = 200
+	rateMin                 = 500 * time.Millisecond // a shorter stretch tells nothing
+)
+
+// Name returns "rate".
+func (Rate) Name() string { return "rate" }
+
+// About says what is judged, in one line.
+func (Rate) About() string { return "clients that wait do not flood the servers with commands" }
+
+// counted is what a client had sent by a position.
+type counted struct{ pos, commands int }
+
+// Check is a pure function of the history.
+func (c Rate) Check(h *history.History, o Options) Result {
+	l := newLedger(h, o)
+	last := map[int]counted{}
+	var findings []Finding
+	looked, short, highest := 0, 0, 0.0
+	for pos := range h.Events {
+		e := &h.Events[pos]
+		if e.Process != history.Probe || e.Extra == nil {
+			continue
+		}
+		n, ok := wholeNumber(e.Extra.Facts["commands"])
+		id, known := wholeNumber(e.Extra.Facts["client"])
+		if !ok || !known {
+			continue
+		}
+		before, first := last[id]
+		last[id] = counted{pos, n}
+		if !first || n < before.commands {
+			continue
+		}
+		took := e.Time - h.Events[before.pos].Time
+		if took < rateMin {
+			short++
+			continue
+		}
+		looked++
+		rate := float64(n-before.commands) / took.Seconds()
+		highest = max(highest, rate)
+		ops := 1
+		for _, e := range h.Events[before.pos:pos] {
+			ops += count(e.Process >= 0 && int(e.Client) == id && e.Type == history.Invoke)
+		}
+		// The one that is under way at the beginning and at the end counts as well.
+		if rate > commandsPerSecondMax && n-before.commands > commandsPerOperationMax*(ops+1) {
+			findings = append(findings, Finding{
+				Rule: "flood", Event: l.index(pos),
+				Text: fmt.Sprintf("client %d sent %d commands from %s to %s, %.0f a second, for %d operations", id, n-before.commands,
+					seconds(h.Events[before.pos].Time), seconds(e.Time), rate, ops-1),
+				Events: indexes(l, before.pos, pos),
+			})
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
+	r := violated(c.Name(), findings)
+	switch {
+	case looked > 0:
+		r.Note = fmt.Sprintf("at most %.0f commands a second and client in quiet stretches", highest)
+	case short > 0:
+		r.Verdict, r.Why = Unknown, fmt.Sprintf("commands were counted over less than %s at a time", rateMin)
+	}
+	return r
+}

@@ -1,0 +1,131 @@
+package sweep
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// workload makes a history of one lock as clients fight for it. All wait, one after
+// the other is let in; of the answers a share is lost, and of the tries a share is
+// refused.
+type workload struct {
+	ops, clients int
+	unknown, try float64
+	strict       bool
+	m            Model
+	spread       int // positions between events: those of other locks
+}
+
+func (w workload) history(r *rand.Rand) *Ops {
+	o := &Ops{}
+	pos := uint32(0)
+	tick := func() uint32 { pos += uint32(1 + r.IntN(w.spread)); return pos }
+	session, token := uint32(0), int64(0)
+	var waiting []int // operations
+	room := int64(1)
+	if w.m.Shape == Semaphore {
+		room = w.m.Permits
+	}
+	var holding []int // acquires
+	depth := 0
+	for len(o.Call) < w.ops {
+		for len(waiting)+len(holding) < w.clients {
+			k := Acquire
+			if w.m.Shape == RW && r.IntN(4) > 0 {
+				k = AcquireShared
+			}
+			waiting = append(waiting, len(o.Call))
+			o.Add(tick(), Never, session, k, Unknown, 1)
+			session++
+		}
+		if len(holding) > 0 && r.Float64() < w.try { // refused at once
+			i := r.IntN(len(waiting))
+			at := waiting[i]
+			waiting = append(waiting[:i], waiting[i+1:]...)
+			o.Out[at], o.Ret[at] = Fail, tick()
+			if w.strict {
+				o.Out[at] = StrictFail
+			}
+			continue
+		}
+		shared := len(holding) > 0 && o.Kind[holding[0]] == AcquireShared
+		i := r.IntN(len(waiting))
+		at := waiting[i]
+		if int64(len(holding)) < room || w.m.Shape == RW && shared && o.Kind[at] == AcquireShared {
+			waiting = append(waiting[:i], waiting[i+1:]...)
+			if r.Float64() < w.unknown { // its client is gone, and so is its hold
+				continue
+			}
+			token++
+			o.Out[at], o.Ret[at] = OK, tick()
+			if w.m.Fenced {
+				o.Aux[at] = token
+			}
+			holding = append(holding, at)
+			depth = 1
+			continue
+		}
+		at = holding[0]
+		if w.m.Reentrant && depth < 3 && r.IntN(2) == 0 {
+			o.Add(tick(), tick(), o.Session[at], Acquire, OK, token)
+			depth++
+			continue
+		}
+		if r.Float64() < w.unknown && depth == 1 {
+			o.Add(tick(), Never, o.Session[at], Release, Unknown, 0)
+		} else {
+			o.Add(tick(), tick(), o.Session[at], Release, OK, 0)
+		}
+		if depth--; depth <= 0 {
+			holding = holding[1:]
+		}
+	}
+	return o
+}
+
+func BenchmarkCheck(b *testing.B) {
+	for _, w := range []struct {
+		name string
+		workload
+	}{
+		{"mutex/1M-one-lock", workload{ops: 1_000_000, clients: 30, unknown: 0.01, spread: 1}},
+		{"mutex/1M-one-lock-17%unknown", workload{ops: 1_000_000, clients: 30, unknown: 0.17, spread: 1}},
+		{"mutex/10M-one-lock", workload{ops: 10_000_000, clients: 30, unknown: 0.01, spread: 1}},
+		{"mutex/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200}},
+		{"mutex/10k-17%unknown", workload{ops: 10_000, clients: 30, unknown: 0.17, spread: 200}},
+		{"mutex/10k-strict-tries", workload{ops: 10_000, clients: 30, unknown: 0.01, try: 0.5, strict: true, spread: 200}},
+		{"fenced/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, m: Model{Fenced: true}}},
+		{"reentrant/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, m: Model{Reentrant: true}}},
+		{"rw/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, m: Model{Shape: RW}}},
+		{"semaphore/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, m: Model{Shape: Semaphore, Permits: 5}}},
+	} {
+		b.Run(w.name, func(b *testing.B) {
+			if testing.Short() && w.ops > 1_000_000 {
+				b.Skip("needs 300 MB")
+			}
+			// Several locks, so that none stays in the cache.
+			n := max(1, 1_000_000/w.ops)
+			all := make([]*Ops, n)
+			r := rand.New(rand.NewPCG(7, 7))
+			for i := range all {
+				all[i] = w.history(r)
+			}
+			var c Checker
+			for _, o := range all {
+				if got := c.Check(w.m, o); got.Verdict != Valid {
+					b.Fatal(fmt.Sprint(got))
+				}
+			}
+			b.ReportAllocs()
+			ops := 0
+			for b.Loop() {
+				for _, o := range all {
+					c.Check(w.m, o)
+					ops += o.Len()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(ops), "ns/op-of-history")
+		})
+	}
+}

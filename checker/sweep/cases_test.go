@@ -1,0 +1,124 @@
+package sweep
+
+import (
+	"slices"
+	"testing"
+)
+
+// op is one for a table: positions of call and return, 0 for a return that never came.
+type op struct {
+	call, ret, session uint32
+	kind               Kind
+	out                Out
+	aux                int64
+}
+
+func history(ops ...op) *Ops {
+	o := &Ops{}
+	for _, x := range ops {
+		if x.ret == 0 {
+			x.ret = Never
+		}
+		o.Add(x.call, x.ret, x.session, x.kind, x.out, x.aux)
+	}
+	return o
+}
+
+// TestFindings are histories of which more than the verdict is told.
+func TestFindings(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		m    Model
+		ops  []op
+		want []Finding
+	}{
+		{"the furthest end and not the neighbour's", Model{}, []op{
+			{0, 1, 0, Acquire, OK, 0}, {10, 11, 1, Acquire, OK, 0}, {20, 21, 1, Release, OK, 0},
+			{30, 31, 2, Acquire, OK, 0}, {40, 41, 2, Release, OK, 0}, {100, 101, 0, Release, OK, 0},
+		}, []Finding{{TwoHolders, 0, 1}, {TwoHolders, 0, 2}}},
+		{"a release that is under way may end the hold for one that was called before it", Model{}, []op{
+			{0, 1, 0, Acquire, OK, 0}, {2, 9, 0, Release, Fail, 0}, {3, 0, 0, Release, Unknown, 0},
+		}, nil},
+		{"a reader and a writer", Model{Shape: RW}, []op{
+			{0, 1, 0, AcquireShared, OK, 0}, {2, 3, 1, Acquire, OK, 0},
+		}, []Finding{{ReaderAndWriter, 0, 1}}},
+		{"a writer and a reader", Model{Shape: RW}, []op{
+			{0, 1, 0, Acquire, OK, 0}, {2, 3, 1, AcquireShared, OK, 0},
+		}, []Finding{{ReaderAndWriter, 0, 1}}},
+		{"two writers", Model{Shape: RW}, []op{
+			{0, 1, 0, Acquire, OK, 0}, {2, 3, 1, Acquire, OK, 0},
+		}, []Finding{{TwoHolders, 0, 1}}},
+		{"too many permits", Model{Shape: Semaphore, Permits: 3}, []op{
+			{0, 1, 0, Acquire, OK, 2}, {2, 3, 1, Acquire, OK, 2},
+		}, []Finding{{TooManyPermits, 0, 1}}},
+		{"permits that nobody had", Model{Shape: Semaphore, Permits: 3}, []op{
+			{0, 1, 0, Acquire, OK, 1}, {2, 3, 1, Acquire, StrictFail, 2},
+		}, []Finding{{RefusedThoughFree, 1, None}}},
+		{"a token that repeats", Model{Fenced: true}, []op{
+			{0, 1, 0, Acquire, OK, 7}, {2, 3, 0, Release, OK, 0}, {4, 5, 1, Acquire, OK, 7},
+		}, []Finding{{TokenFell, 0, 1}}},
+		{"one ghost explains one gap", Model{}, []op{
+			{0, 0, 0, Acquire, Unknown, 0}, {2, 0, 0, Release, Unknown, 0}, {10, 11, 1, Acquire, StrictFail, 0},
+			{20, 21, 2, Acquire, OK, 0}, {22, 23, 2, Release, OK, 0}, {30, 31, 3, Acquire, StrictFail, 0},
+		}, []Finding{{RefusedThoughFree, 3, None}}},
+		{"one ghost explains one gap, also to the exact engine", Model{}, []op{
+			{0, 0, 0, Acquire, Unknown, 0}, {2, 0, 0, Release, Unknown, 0}, {10, 11, 1, Acquire, StrictFail, 0},
+			{20, 21, 2, Acquire, OK, 0}, {22, 23, 2, Release, OK, 0}, {30, 31, 3, Acquire, StrictFail, 0},
+			{40, 0, 4, Acquire, Unknown, 0}, {41, 42, 4, Release, OK, 0},
+		}, []Finding{{RefusedThoughFree, 3, None}}},
+		{"what an owner enters again keeps others out", Model{Reentrant: true}, []op{
+			{0, 1, 0, Acquire, OK, 0}, {2, 3, 0, Acquire, OK, 0}, {4, 5, 0, Release, OK, 0},
+			{6, 7, 1, Acquire, OK, 0}, {8, 9, 0, Release, OK, 0},
+		}, []Finding{{TwoHolders, 0, 1}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var k Checker
+			o := history(c.ops...)
+			r := k.Check(c.m, o)
+			if !slices.Equal(k.Findings, c.want) {
+				t.Errorf("found %v, expected %v", k.Findings, c.want)
+			}
+			if (r.Verdict == Violated) != (len(c.want) > 0) || (r.Verdict == Valid) != linearizable(c.m, o) {
+				t.Errorf("judged %s %s", r.Verdict, r.Why)
+			}
+		})
+	}
+}
+
+// TestTooMuchIsUndecided: what grows beyond all bounds is given up, and never passed.
+func TestTooMuchIsUndecided(t *testing.T) {
+	o := &Ops{}
+	pos := uint32(0)
+	at := func() uint32 { pos++; return pos }
+	// Seventy acquires that nobody heard of, all being released at once, and a refusal
+	// that one of them must explain.
+	const n = 70
+	for i := range uint32(n) {
+		o.Add(at(), Never, i, Acquire, Unknown, 0)
+	}
+	first := len(o.Call)
+	for i := range uint32(n) {
+		o.Add(at(), 0, i, Release, OK, 0)
+	}
+	call := at()
+	o.Add(call, at(), n, Acquire, StrictFail, 0)
+	for i := range n {
+		o.Ret[first+i] = at()
+	}
+	var c Checker
+	if r := c.Check(Model{}, o); r.Verdict != Undecided || r.Why == "" {
+		t.Errorf("judged %s %q; expected it to be given up, with the reason", r.Verdict, r.Why)
+	}
+}
+
+// TestWarmCheckerAllocatesNothing in the models whose speed is promised.
+func TestWarmCheckerAllocatesNothing(t *testing.T) {
+	for _, m := range []Model{{}, {Fenced: true}, {Reentrant: true}, {Shape: RW}, {Shape: Semaphore, Permits: 5}} {
+		o := workload{ops: 3000, clients: 10, unknown: 0.05, spread: 3, m: m}.history(testRand())
+		var c Checker
+		c.Check(m, o)
+		if n := testing.AllocsPerRun(5, func() { c.Check(m, o) }); n > 0 {
+			t.Errorf("%+v: %v allocations", m, n)
+		}
+	}
+}

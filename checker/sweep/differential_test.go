@@ -1,0 +1,266 @@
+package sweep_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockbench/checker/models"
+	"lockbench/checker/sweep"
+)
+
+// The engine is held to porcupine, which shares nothing with it but the meaning of the
+// operations: a state, and one step after the other. What they disagree about is made
+// small and printed as a history.
+//
+// LOCKBENCH_VERIFY=1 makes the numbers what `make verify` runs; LOCKBENCH_RANDOM sets
+// how many random histories are drawn for each model.
+
+// verifying tells whether the long runs are wanted.
+func verifying() bool { return os.Getenv("LOCKBENCH_VERIFY") != "" }
+
+// drawn is how many random histories of a model are compared. Where strict fails are
+// added to what the model has anyway, a tenth will do.
+func drawn(t *testing.T, strict bool) int {
+	n := 10_000
+	if verifying() {
+		n = 10_000_000
+	}
+	if verifying() && strict {
+		n /= 10
+	}
+	if text := os.Getenv("LOCKBENCH_RANDOM"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("LOCKBENCH_RANDOM: %v", err)
+		}
+	}
+	return n
+}
+
+// kinds of locks that are compared. open says that the engine may leave a history
+// undecided: there the question itself is hard.
+var kinds = []struct {
+	name  string
+	model sweep.Model
+	play  play
+	open  bool
+}{
+	{"mutex", sweep.Model{}, play{strict: true}, false},
+	{"rw", sweep.Model{Shape: sweep.RW}, play{shared: true}, false},
+	{"rw-strict", sweep.Model{Shape: sweep.RW}, play{shared: true, strict: true}, true},
+	{"semaphore-1", sweep.Model{Shape: sweep.Semaphore, Permits: 1}, play{permits: 1}, false},
+	{"semaphore-3", sweep.Model{Shape: sweep.Semaphore, Permits: 3}, play{permits: 2}, false},
+	{"semaphore-strict", sweep.Model{Shape: sweep.Semaphore, Permits: 3}, play{permits: 2, strict: true}, true},
+	{"reentrant", sweep.Model{Reentrant: true}, play{reentrant: true}, true},
+	{"reentrant-strict", sweep.Model{Reentrant: true}, play{reentrant: true, strict: true}, true},
+	{"fenced", sweep.Model{Fenced: true}, play{tokens: true}, false},
+	{"fenced-strict", sweep.Model{Fenced: true}, play{tokens: true, strict: true}, true},
+}
+
+// comparison is one worker's engine and what it has seen.
+type comparison struct {
+	m        sweep.Model
+	oracle   porcupine.Model
+	engine   sweep.Checker
+	verdicts [3]int
+}
+
+func newComparison(m sweep.Model) *comparison {
+	return &comparison{m: m, oracle: models.OfSweep(m)}
+}
+
+// disagrees says what the two say of a history, if it is not the same.
+func (c *comparison) disagrees(o *sweep.Ops, open bool) string {
+	got := c.engine.Check(c.m, o)
+	c.verdicts[got.Verdict]++
+	if got.Verdict == sweep.Undecided {
+		if open {
+			return ""
+		}
+		return "the engine leaves it undecided: " + got.Why
+	}
+	found := models.Search(c.oracle, models.SweepEvents(o), models.Limit{})
+	if found.Exhausted != "" {
+		return "porcupine came to its limit of " + found.Exhausted
+	}
+	if found.Linearizable == (got.Verdict == sweep.Valid) {
+		return ""
+	}
+	return fmt.Sprintf("the engine says %s (%s, sessions %d and %d), and that it is linearizable is %t for porcupine",
+		got.Verdict, got.Rule, int32(got.First), int32(got.Second), found.Linearizable)
+}
+
+// TestRandomAgainstPorcupine draws histories of a few clients and a lock that mostly
+// tells the truth.
+func TestRandomAgainstPorcupine(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			n := drawn(t, strings.HasSuffix(k.name, "-strict"))
+			var left atomic.Int64
+			left.Store(int64(n))
+			seen := inParallel(t, func(worker int, report func(*sweep.Ops, string)) *comparison {
+				c := newComparison(k.model)
+				rng := rand.New(rand.NewPCG(7, uint64(worker)))
+				for left.Add(-1) >= 0 && !t.Failed() {
+					o := k.play.history(rng)
+					if why := c.disagrees(o, k.open); why != "" {
+						o = shrink(o, func(o *sweep.Ops) bool { return newComparison(k.model).disagrees(o, k.open) != "" })
+						report(o, newComparison(k.model).disagrees(o, k.open))
+					}
+				}
+				return c
+			})
+			t.Logf("%d histories: %d valid, %d undecided, %d violated", n, seen[0], seen[1], seen[2])
+			if n >= 1000 && (seen[sweep.Valid] < n/20 || seen[sweep.Violated] < n/20) {
+				t.Errorf("nearly all were judged alike, so this shows little")
+			}
+		})
+	}
+}
+
+// TestExhaustiveAgainstPorcupine compares all histories of up to three sessions, each of
+// a shape of its own, in all their interleavings.
+func TestExhaustiveAgainstPorcupine(t *testing.T) {
+	sessions := 2
+	if verifying() {
+		sessions = 3
+	}
+	shards := runtime.GOMAXPROCS(0)
+	seen := inParallel(t, func(worker int, report func(*sweep.Ops, string)) *comparison {
+		c := newComparison(sweep.Model{})
+		n := 0
+		interleave(sessions, func(o *sweep.Ops) bool {
+			if n++; n%shards == worker {
+				if why := c.disagrees(o, false); why != "" {
+					report(o, why) // as small as they come
+				}
+			}
+			return !t.Failed()
+		})
+		return c
+	})
+	t.Logf("%d histories of up to %d sessions: %d valid, %d violated", seen[0]+seen[1]+seen[2], sessions, seen[0], seen[2])
+	if seen[sweep.Valid] == 0 || seen[sweep.Violated] == 0 {
+		t.Error("all were judged alike, so this shows little")
+	}
+}
+
+// inParallel runs a worker on each core and sums up what they have seen.
+func inParallel(t *testing.T, work func(worker int, report func(*sweep.Ops, string)) *comparison) (seen [3]int) {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for worker := range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			c := work(worker, func(o *sweep.Ops, why string) { t.Errorf("%s\n%s", why, draw(o)) })
+			mu.Lock()
+			defer mu.Unlock()
+			for v, n := range c.verdicts {
+				seen[v] += n
+			}
+		})
+	}
+	wait.Wait()
+	return seen
+}
+
+// shrink leaves out what is not needed for a property to hold: whole operations first
+// (with an acquire goes its session), then what is known of the others.
+func shrink(o *sweep.Ops, still func(*sweep.Ops) bool) *sweep.Ops {
+	for smaller := true; smaller; {
+		smaller = false
+		for i := 0; i < o.Len(); i++ {
+			less := without(o, i)
+			if less.Len() > 0 && still(less) {
+				o, smaller = less, true
+				break
+			}
+			if known := forget(o, i); known != nil && still(known) {
+				o, smaller = known, true
+				break
+			}
+		}
+	}
+	return o
+}
+
+// without is a history without an operation, and without its session if it was the
+// session's first.
+func without(o *sweep.Ops, leave int) *sweep.Ops {
+	first := true
+	for i := range leave {
+		first = first && o.Session[i] != o.Session[leave]
+	}
+	less := &sweep.Ops{}
+	number := map[uint32]uint32{}
+	for i := range o.Call {
+		if i == leave || first && o.Session[i] == o.Session[leave] {
+			continue
+		}
+		n, ok := number[o.Session[i]]
+		if !ok {
+			n = uint32(len(number))
+			number[o.Session[i]] = n
+		}
+		less.Add(o.Call[i], o.Ret[i], n, o.Kind[i], o.Out[i], aux(o, i))
+	}
+	return less
+}
+
+// forget makes a release one of unknown outcome, or gives nothing.
+func forget(o *sweep.Ops, at int) *sweep.Ops {
+	if o.Kind[at] != sweep.Release || o.Out[at] == sweep.Unknown {
+		return nil
+	}
+	less := &sweep.Ops{}
+	for i := range o.Call {
+		out := o.Out[i]
+		if i == at {
+			out = sweep.Unknown
+		}
+		less.Add(o.Call[i], o.Ret[i], o.Session[i], o.Kind[i], out, aux(o, i))
+	}
+	return less
+}
+
+func aux(o *sweep.Ops, i int) int64 {
+	if o.Aux == nil {
+		return 0
+	}
+	return o.Aux[i]
+}
+
+// draw writes a history one operation a line, its window drawn to the right.
+func draw(o *sweep.Ops) string {
+	var b strings.Builder
+	end := uint32(0)
+	for i := range o.Call {
+		end = max(end, o.Call[i])
+		if o.Out[i] != sweep.Unknown {
+			end = max(end, o.Ret[i])
+		}
+	}
+	for i := range o.Call {
+		what := [...]string{"acquire", "acquire shared", "release"}[o.Kind[i]] + " " +
+			[...]string{"unknown", "ok", "fail", "strict fail"}[o.Out[i]]
+		if a := aux(o, i); a != 0 {
+			what += fmt.Sprintf(" (%d)", a)
+		}
+		ret, last := o.Ret[i], "┤"
+		if o.Out[i] == sweep.Unknown {
+			ret, last = end+1, "…"
+		}
+		fmt.Fprintf(&b, "  session %d %-24s %s├%s%s\n", o.Session[i], what,
+			strings.Repeat(" ", int(o.Call[i])), strings.Repeat("─", int(ret-o.Call[i]-1)), last)
+	}
+	return b.String()
+}

@@ -1,0 +1,313 @@
+package sweep_test
+
+import (
+	"math/rand/v2"
+
+	"lockbench/checker/sweep"
+)
+
+// play says what the clients of random histories do.
+type play struct {
+	strict    bool // refused tries claim that the lock was held
+	shared    bool // some acquires are those of readers
+	permits   int64
+	tokens    bool
+	reentrant bool
+}
+
+// actor is a client between two of its events.
+type actor struct {
+	session uint32
+	op      int // the operation without a return, or -1
+	held    int // so often, as the client knows
+	granted bool
+	doubt   bool // something of this session is unknown
+	began   bool
+}
+
+// history draws one of 2 to 5 clients and up to 14 operations. A lock stands behind it
+// that mostly tells the truth, so that about half of what comes out is linearizable:
+// of answers that are mere noise nearly nothing would be.
+func (p play) history(rng *rand.Rand) *sweep.Ops {
+	o := &sweep.Ops{}
+	actors := make([]actor, 2+rng.IntN(4))
+	for i := range actors {
+		actors[i].op = -1
+	}
+	lies := 0.0
+	if rng.IntN(2) == 0 {
+		lies = 0.15
+	}
+	ops := 2 + rng.IntN(13)
+	l := truth{permits: max(p.permits, 1) + 1, holders: map[uint32]hold{}}
+	if p.permits == 1 {
+		l.permits = 1
+	}
+	next := uint32(0)
+	at := uint32(0)
+	for range 6 * ops {
+		a := &actors[rng.IntN(len(actors))]
+		if a.op >= 0 {
+			p.answer(rng, o, a, &l, lies, at)
+			at++
+			continue
+		}
+		if o.Len() == ops {
+			continue
+		}
+		if p.call(rng, o, a, &next, at) {
+			at++
+		}
+	}
+	// What is outstanding at the end stays unknown.
+	for i := range o.Ret {
+		if o.Ret[i] == 0 {
+			o.Ret[i], o.Out[i] = sweep.Never, sweep.Unknown
+		}
+	}
+	return o
+}
+
+// call invokes what the actor does next, and says whether it does anything.
+func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint32) bool {
+	acquires := !a.began || !a.doubt && a.held == 0 && rng.IntN(8) > 0 || p.reentrant && !a.doubt && rng.IntN(3) == 0
+	fresh := !p.reentrant || !a.began
+	if a.began && a.held == 0 && a.doubt && rng.IntN(3) == 0 {
+		acquires, fresh = true, true // under a new name
+	}
+	kind := sweep.Release
+	aux := int64(0)
+	if acquires {
+		kind = sweep.Acquire
+		if fresh {
+			*a = actor{session: *next, op: -1, began: true}
+			*next++
+		}
+		if p.shared && rng.IntN(2) == 0 {
+			kind = sweep.AcquireShared
+		}
+		if p.permits > 0 {
+			aux = 1 + rng.Int64N(p.permits)
+		}
+	} else if !a.granted && !a.doubt || a.held == 0 && rng.IntN(5) > 0 {
+		return false // nothing to release, or released already: a second time now and then
+	}
+	a.op = o.Len()
+	o.Add(at, 1, a.session, kind, sweep.OK, aux)
+	o.Ret[a.op] = 0
+	return true
+}
+
+// answer lets what is outstanding return, or leaves it unknown.
+func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies float64, at uint32) {
+	i := a.op
+	a.op = -1
+	acquire := o.Kind[i] != sweep.Release
+	unknown := rng.IntN(6) == 0
+	happens := l.fits(a.session, o.Kind[i], o.Aux[i], p)
+	if happens && unknown && rng.IntN(3) == 0 {
+		happens = false // it will not have been heard
+	}
+	if unknown {
+		o.Ret[i], o.Out[i] = sweep.Never, sweep.Unknown
+		a.doubt = true
+	} else {
+		o.Ret[i] = at
+		if rng.Float64() < lies {
+			happens = !happens
+		}
+		switch {
+		case happens:
+			o.Out[i] = sweep.OK
+		case acquire && p.strict && rng.IntN(4) > 0:
+			o.Out[i] = sweep.StrictFail
+		default:
+			o.Out[i] = sweep.Fail
+		}
+	}
+	if happens {
+		token := l.apply(a.session, o.Kind[i], o.Aux[i])
+		if p.tokens && acquire && !unknown {
+			if o.Aux[i] = token; rng.Float64() < lies/2 {
+				o.Aux[i] = 1 + rng.Int64N(token)
+			}
+		}
+	}
+	switch {
+	case acquire && o.Out[i] == sweep.OK:
+		a.held++
+		a.granted = true
+	case acquire && o.Out[i] != sweep.Unknown && a.held == 0:
+		if !p.reentrant {
+			a.began = false // a refused attempt is over
+		}
+	case !acquire && a.held > 0:
+		a.held--
+	}
+}
+
+// truth is a lock.
+type truth struct {
+	permits int64
+	holders map[uint32]hold
+	tokens  int64
+}
+
+type hold struct {
+	shared  bool
+	permits int64
+	depth   int
+}
+
+func (l *truth) fits(session uint32, k sweep.Kind, permits int64, p play) bool {
+	mine, holds := l.holders[session]
+	switch {
+	case k == sweep.Release:
+		return holds
+	case holds:
+		return p.reentrant && mine.depth > 0
+	case p.permits > 0:
+		for _, h := range l.holders {
+			permits += h.permits
+		}
+		return permits <= l.permits
+	case k == sweep.AcquireShared:
+		for _, h := range l.holders {
+			if !h.shared {
+				return false
+			}
+		}
+		return true
+	}
+	return len(l.holders) == 0
+}
+
+func (l *truth) apply(session uint32, k sweep.Kind, permits int64) (token int64) {
+	h := l.holders[session]
+	if k == sweep.Release {
+		if h.depth--; h.depth <= 0 {
+			delete(l.holders, session)
+		} else {
+			l.holders[session] = h
+		}
+		return 0
+	}
+	h.shared, h.permits = k == sweep.AcquireShared, permits
+	h.depth++
+	l.holders[session] = h
+	l.tokens++
+	return l.tokens
+}
+
+// shape is what comes of a session's acquire, and of its releases, one after the other.
+type shape struct {
+	acquire  sweep.Out
+	releases []sweep.Out
+}
+
+var shapes = []shape{
+	{sweep.OK, nil},
+	{sweep.OK, []sweep.Out{sweep.OK}},
+	{sweep.OK, []sweep.Out{sweep.Fail}},
+	{sweep.OK, []sweep.Out{sweep.Unknown}},
+	{sweep.Unknown, nil},
+	{sweep.Unknown, []sweep.Out{sweep.OK}},
+	{sweep.Unknown, []sweep.Out{sweep.Fail}},
+	{sweep.Unknown, []sweep.Out{sweep.Unknown}},
+	{sweep.StrictFail, nil},
+	{sweep.Fail, nil},
+	// A client that cleans up repeats what was not answered.
+	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.OK}},
+	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.Fail}},
+	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.OK}},
+	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.Fail}},
+}
+
+// interleave calls each with every history of up to so many sessions, and stops when
+// it says false. Sessions are numbered in the order of their acquires, so that no two
+// histories differ in names alone.
+func interleave(sessions int, each func(*sweep.Ops) bool) {
+	var walk func(o *sweep.Ops, open []running, begun int, at uint32) bool
+	walk = func(o *sweep.Ops, open []running, begun int, at uint32) bool {
+		if begun > 0 && done(open) && !each(o) {
+			return false
+		}
+		for i := range open {
+			if !open[i].left() {
+				continue
+			}
+			next := clone(o)
+			then := append([]running(nil), open...)
+			then[i] = then[i].step(next, uint32(i), at)
+			if !walk(next, then, begun, at+1) {
+				return false
+			}
+		}
+		if begun == sessions {
+			return true
+		}
+		for _, s := range shapes {
+			next := clone(o)
+			then := append(append([]running(nil), open...), running{shape: s})
+			then[begun] = then[begun].step(next, uint32(begun), at)
+			if !walk(next, then, begun+1, at+1) {
+				return false
+			}
+		}
+		return true
+	}
+	walk(&sweep.Ops{}, nil, 0, 0)
+}
+
+// running is a session in the middle of its shape.
+type running struct {
+	shape
+	done int // so many of its operations are over
+	op   int // the one without a return
+	open bool
+}
+
+// left tells whether events are to come: an unknown operation has no return.
+func (r running) left() bool { return r.open || r.done <= len(r.releases) }
+
+// step writes the next event of the session.
+func (r running) step(o *sweep.Ops, session, at uint32) running {
+	if r.open {
+		o.Ret[r.op] = at
+		r.open = false
+		r.done++
+		return r
+	}
+	kind, out := sweep.Acquire, r.acquire
+	if r.done > 0 {
+		kind, out = sweep.Release, r.releases[r.done-1]
+	}
+	r.op = o.Len()
+	o.Add(at, sweep.Never, session, kind, out, 0)
+	if out == sweep.Unknown {
+		r.done++
+	} else {
+		r.open = true
+	}
+	return r
+}
+
+func done(open []running) bool {
+	for _, r := range open {
+		if r.left() {
+			return false
+		}
+	}
+	return true
+}
+
+func clone(o *sweep.Ops) *sweep.Ops {
+	c := &sweep.Ops{}
+	c.Call = append(c.Call, o.Call...)
+	c.Ret = append(c.Ret, o.Ret...)
+	c.Session = append(c.Session, o.Session...)
+	c.Kind = append(c.Kind, o.Kind...)
+	c.Out = append(c.Out, o.Out...)
+	c.Aux = append(c.Aux, o.Aux...)
+	return c
+}

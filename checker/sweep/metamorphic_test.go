@@ -1,0 +1,132 @@
+package sweep_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"lockbench/checker/sweep"
+)
+
+// Changes to a history after which its verdict is known from the one before. They need
+// no oracle, and so they go where porcupine is too slow.
+var changes = []struct {
+	name   string
+	change func(rng *rand.Rand, o *sweep.Ops) *sweep.Ops
+	// may says whether a verdict may become another one.
+	may func(before, after sweep.Verdict) bool
+}{
+	{"stretch", stretch, same},
+	{"rename", rename, same},
+	{"add a definite failure", addFailure, same},
+	// What may never have happened can be left out of an explanation, so what has none
+	// gets none by leaving it out of the history.
+	{"drop an unknown", dropUnknown, func(before, after sweep.Verdict) bool {
+		return before != sweep.Violated || after == sweep.Violated
+	}},
+}
+
+func same(before, after sweep.Verdict) bool { return before == after }
+
+func TestMetamorphic(t *testing.T) {
+	n := 2_000
+	if verifying() {
+		n *= 100
+	}
+	for _, k := range kinds {
+		for _, c := range changes {
+			t.Run(k.name+"/"+c.name, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(11, 13))
+				var engine sweep.Checker
+				for range n {
+					o := k.play.history(rng)
+					before := engine.Check(k.model, o)
+					other := c.change(rng, o)
+					after := engine.Check(k.model, other)
+					// Undecided is no verdict: there more or less may be known.
+					if before.Verdict == sweep.Undecided || after.Verdict == sweep.Undecided {
+						continue
+					}
+					if !c.may(before.Verdict, after.Verdict) {
+						t.Fatalf("%s became %s\n%s\n%s", before.Verdict, after.Verdict, draw(o), draw(other))
+					}
+				}
+			})
+		}
+	}
+}
+
+// stretch moves events apart without changing their order.
+func stretch(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
+	c := clone(o)
+	shift := rng.Uint32N(1000)
+	to := make([]uint32, lastPosition(o)+1)
+	for i := range to {
+		shift += 1 + rng.Uint32N(3)
+		to[i] = shift
+	}
+	for i := range c.Call {
+		c.Call[i] = to[c.Call[i]]
+		if c.Ret[i] != sweep.Never {
+			c.Ret[i] = to[c.Ret[i]]
+		}
+	}
+	return c
+}
+
+// rename changes who is who, as far as the order of calls leaves a choice: a session
+// that nothing is known of is put before all others.
+func rename(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
+	c := &sweep.Ops{}
+	c.Add(0, sweep.Never, 0, sweep.Acquire, sweep.Fail, 0)
+	c.Ret[0] = 1
+	for i := range o.Call {
+		ret := o.Ret[i]
+		if ret != sweep.Never {
+			ret += 2
+		}
+		c.Add(o.Call[i]+2, ret, o.Session[i]+1, o.Kind[i], o.Out[i], o.Aux[i])
+	}
+	if len(c.Aux) > 0 {
+		c.Aux[0] = 1
+	}
+	return c
+}
+
+// addFailure adds an attempt that was refused and claims nothing.
+func addFailure(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
+	c := clone(o)
+	at := lastPosition(o) + 1
+	c.Add(at, at+1, slices.Max(o.Session)+1, sweep.Acquire, sweep.Fail, 1)
+	return c
+}
+
+// dropUnknown leaves out an operation of unknown outcome: a release, or a session of
+// which nothing but an acquire of unknown outcome is there.
+func dropUnknown(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
+	from := rng.IntN(o.Len())
+	for k := range o.Len() {
+		i := (from + k) % o.Len()
+		if o.Out[i] != sweep.Unknown {
+			continue
+		}
+		alone := true
+		for j := range o.Session {
+			alone = alone && (j == i || o.Session[j] != o.Session[i])
+		}
+		if o.Len() > 1 && (alone || o.Kind[i] == sweep.Release) {
+			return without(o, i)
+		}
+	}
+	return o
+}
+
+func lastPosition(o *sweep.Ops) uint32 {
+	last := slices.Max(o.Call)
+	for _, ret := range o.Ret {
+		if ret != sweep.Never {
+			last = max(last, ret)
+		}
+	}
+	return last
+}

@@ -1,0 +1,64 @@
+package sweep
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// models are those that are compared with the definition.
+var models = []struct {
+	name string
+	Model
+	drawing
+}{
+	{"mutex", Model{}, drawing{4, 12, 5, 3, false, 6}},
+	{"mutex-strict", Model{}, drawing{4, 12, 4, 3, true, 8}},
+	{"mutex-strict-unknown", Model{}, drawing{5, 13, 2, 3, true, 12}},
+	{"fenced", Model{Fenced: true}, drawing{3, 12, 5, 3, false, 8}},
+	{"fenced-strict", Model{Fenced: true}, drawing{4, 12, 4, 3, true, 12}},
+	{"reentrant", Model{Reentrant: true}, drawing{3, 13, 6, 3, false, 8}},
+	{"reentrant-strict", Model{Reentrant: true}, drawing{3, 13, 5, 3, true, 12}},
+	{"reentrant-fenced", Model{Reentrant: true, Fenced: true}, drawing{3, 12, 6, 3, false, 10}},
+	{"rw", Model{Shape: RW}, drawing{4, 12, 5, 3, false, 8}},
+	{"rw-strict", Model{Shape: RW}, drawing{4, 11, 5, 3, true, 10}},
+	{"semaphore", Model{Shape: Semaphore, Permits: 3}, drawing{4, 12, 5, 3, false, 8}},
+	{"semaphore-strict", Model{Shape: Semaphore, Permits: 3}, drawing{4, 11, 5, 3, true, 10}},
+}
+
+// TestAgainstDefinition compares the sweep with all orders of small histories.
+func TestAgainstDefinition(t *testing.T) {
+	n := 2000
+	if s := os.Getenv("SWEEP_HISTORIES"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	for _, m := range models {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(1, 2))
+			var c Checker
+			seen := map[Verdict]int{}
+			rules := map[Rule]int{}
+			for range n {
+				o := random(r, m.Model, m.drawing)
+				got := c.Check(m.Model, o)
+				want := linearizable(m.Model, o)
+				seen[got.Verdict]++
+				rules[got.Rule]++
+				if got.Verdict == Undecided {
+					continue
+				}
+				if (got.Verdict == Valid) != want {
+					t.Fatalf("judged %s %s, but linearizable is %t:\n%s", got.Verdict, got.Rule, want, drawn(o))
+				}
+			}
+			t.Log(seen, rules)
+			if seen[Valid] < n/20 || seen[Violated] < n/20 {
+				t.Errorf("the histories are %v; expected some of each", seen)
+			}
+		})
+	}
+}
+
+func testRand() *rand.Rand { return rand.New(rand.NewPCG(5, 6)) }

@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lockbench/checker/models"
+	"lockbench/checker/sweep"
+)
+
+// TestMain serves as the other process where a test starts one.
+func TestMain(m *testing.M) {
+	if os.Getenv("LOCKBENCH_BENCH_CHILD") != "" {
+		if err := ServePorcupine(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var cases = []Case{
+	{Name: "mutex", Ops: 120, Locks: 2, Clients: 4},
+	{Name: "unknown", Ops: 60, Clients: 3, Unknown: 0.1},
+	{Name: "lost", Ops: 100, Clients: 4, Lost: 5},
+	{Name: "late", Ops: 100, Clients: 4, Lost: 3, Late: true},
+	{Name: "rw", Model: sweep.Model{Shape: sweep.RW}, Ops: 80, Clients: 4, Unknown: 0.05},
+	{Name: "semaphore", Model: sweep.Model{Shape: sweep.Semaphore, Permits: 4}, Ops: 80, Clients: 4, Unknown: 0.05},
+	{Name: "reentrant", Model: sweep.Model{Reentrant: true}, Ops: 80, Clients: 3, Unknown: 0.05},
+	{Name: "fenced", Model: sweep.Model{Fenced: true}, Ops: 80, Clients: 3, Unknown: 0.05},
+}
+
+// The histories that are measured are what they are said to be, for both sides.
+func TestHistories(t *testing.T) {
+	for _, c := range cases {
+		for seed := range uint64(20) {
+			c.Seed = seed
+			worst, n, linearizable := sweep.Valid, 0, true
+			for _, o := range c.Histories() {
+				n += o.Len()
+				worst = max(worst, new(sweep.Checker).Check(c.Model, o).Verdict)
+				found := models.Search(models.OfSweep(c.Model), models.SweepEvents(o), models.Limit{})
+				if found.Exhausted != "" {
+					t.Fatalf("%s, seed %d: porcupine came to its limit of %s", c.Name, seed, found.Exhausted)
+				}
+				linearizable = linearizable && found.Linearizable
+			}
+			if err := expect(c, worst); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+			if linearizable == c.Late {
+				t.Errorf("%s, seed %d: that it is linearizable is %t for porcupine", c.Name, seed, linearizable)
+			}
+			if n != c.Ops {
+				t.Errorf("%s, seed %d: %d operations, want %d", c.Name, seed, n, c.Ops)
+			}
+			if c.Lost > 0 && unknownOf(c.Histories()) < c.Lost {
+				t.Errorf("%s, seed %d: %d unknown, want %d", c.Name, seed, unknownOf(c.Histories()), c.Lost)
+			}
+		}
+	}
+}
+
+func child(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), "LOCKBENCH_BENCH_CHILD=1")
+	return cmd
+}
+
+func TestInChild(t *testing.T) {
+	run := InChild(child, Limit{Time: time.Minute, Memory: 4 << 30})
+	for _, c := range []Case{cases[0], cases[3]} {
+		m, err := run(context.Background(), c)
+		if err != nil || m.GaveUp != "" || m.Linearizable == c.Late || m.Took <= 0 {
+			t.Errorf("%s: %+v, %v", c.Name, m, err)
+		}
+	}
+}
+
+// What needs more than it may have is ended, and said to be.
+func TestInChildGivesUp(t *testing.T) {
+	much := Case{Ops: 4_000, Clients: 5, Lost: 40, Late: true}
+	m, err := InChild(child, Limit{Time: 300 * time.Millisecond, Memory: 8 << 30})(context.Background(), much)
+	if err != nil || m.GaveUp != "time" {
+		t.Errorf("with little time: %+v, %v", m, err)
+	}
+	m, err = InChild(child, Limit{Time: time.Minute, Memory: 32 << 20})(context.Background(), much)
+	if err != nil || m.GaveUp != "memory" {
+		t.Errorf("with little memory: %+v, %v", m, err)
+	}
+}
+
+func TestPrint(t *testing.T) {
+	var b bytes.Buffer
+	rows := []Row{{What: "a", Goal: "≤ 1", Reached: "2", Detail: "why"}, {What: "b", Reached: "3"}}
+	if err := Print(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	want := "| | goal | reached | |\n| --- | --- | --- | --- |\n| a | ≤ 1 | **short** 2 | why |\n| b |  | 3 |  |\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	if _, err := json.Marshal(rows); err != nil || !strings.Contains(Machine(), "cores") {
+		t.Error(err, Machine())
+	}
+}

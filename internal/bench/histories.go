@@ -1,0 +1,258 @@
+package bench
+
+import (
+	"math/rand/v2"
+
+	"lockbench/checker/sweep"
+)
+
+// Case is a history by its recipe, so that two processes can make the same one.
+type Case struct {
+	Name    string      `json:"name"`
+	Model   sweep.Model `json:"model"`
+	Ops     int         `json:"ops"` // acquires and releases, of all locks
+	Locks   int         `json:"locks"`
+	Clients int         `json:"clients"` // of each lock
+	Unknown float64     `json:"unknown"` // share of operations
+	Lost    int         `json:"lost"`    // so many acquires are lost on their way, at even distances
+	Late    bool        `json:"late"`    // near the end two hold at once
+	Seed    uint64      `json:"seed"`
+}
+
+// Histories makes the history of each lock.
+func (c Case) Histories() []*sweep.Ops {
+	all := make([]*sweep.Ops, max(1, c.Locks))
+	for i := range all {
+		rng := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+		all[i] = c.one(rng, c.Ops/len(all))
+	}
+	return all
+}
+
+// bencher is a client: idle, waiting, holding, or cleaning up.
+type bencher struct {
+	op      int // what it has outstanding, or -1
+	session uint32
+	owner   bool // has a session that is to go on: reentrant owners keep theirs
+	depth   int
+	shared  bool
+	permits int64
+	holds   bool
+	cleans  bool // something of it is unknown: it releases until it is answered
+}
+
+// one plays clients that fight for a lock. Who waits longest is not served first, and
+// some give up. Who does not know whether it was granted the lock gives it back.
+func (c Case) one(rng *rand.Rand, ops int) *sweep.Ops {
+	o := &sweep.Ops{
+		Call: make([]uint32, 0, ops), Ret: make([]uint32, 0, ops), Session: make([]uint32, 0, ops),
+		Kind: make([]sweep.Kind, 0, ops), Out: make([]sweep.Out, 0, ops), Aux: make([]int64, 0, ops),
+	}
+	clients := make([]bencher, c.Clients)
+	for i := range clients {
+		clients[i].op = -1
+	}
+	l := benchLock{model: c.Model}
+	at, sessions := uint32(0), uint32(0)
+	for o.Len() < ops || outstanding(clients) {
+		b := &clients[rng.IntN(len(clients))]
+		switch {
+		case b.op >= 0 && o.Kind[b.op] == sweep.Release:
+			c.released(rng, o, b, at)
+		case b.op >= 0:
+			if !c.acquired(rng, o, b, &l, at, o.Len() >= ops) {
+				continue
+			}
+		case o.Len() >= ops:
+			continue
+		case b.holds || b.cleans:
+			b.op = o.Len()
+			o.Add(at, at+1, b.session, sweep.Release, sweep.OK, 0)
+			if b.holds {
+				l.release(b)
+				if b.depth--; b.depth <= 0 {
+					b.holds = false
+				}
+			}
+		default:
+			c.acquire(rng, o, b, &sessions, at)
+		}
+		at++
+	}
+	if c.Late {
+		late(o)
+	}
+	return o
+}
+
+func outstanding(clients []bencher) bool {
+	for i := range clients {
+		if clients[i].op >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32, at uint32) {
+	kind, aux := sweep.Acquire, int64(0)
+	if !c.Model.Reentrant || !b.owner {
+		b.session, b.owner = *sessions, true
+		*sessions++
+	}
+	b.shared = c.Model.Shape == sweep.RW && rng.IntN(4) > 0
+	if b.shared {
+		kind = sweep.AcquireShared
+	}
+	if c.Model.Shape == sweep.Semaphore {
+		aux = 1 + rng.Int64N(2)
+	}
+	b.permits = aux
+	// A request that is lost on its way, and whose client goes on to something else: it
+	// never happens, but nobody can know, and a search has to try.
+	lost := c.Lost > 0 && int(*sessions)%max(1, c.Ops/2/c.Lost) == 0
+	if b.depth == 0 && (lost || rng.Float64() < c.Unknown/2) {
+		b.owner = false
+		o.Add(at, sweep.Never, b.session, kind, sweep.Unknown, aux)
+		return
+	}
+	b.op = o.Len()
+	o.Add(at, at+1, b.session, kind, sweep.OK, aux)
+}
+
+// acquired answers an acquire if it can be, and says whether anything happened.
+func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, at uint32, over bool) bool {
+	i := b.op
+	switch {
+	case l.fits(b):
+		token := l.acquire(b)
+		b.op, b.holds, b.depth = -1, true, b.depth+1
+		if c.Model.Reentrant && b.depth == 1 && rng.IntN(4) == 0 && !over {
+			b.holds = false // enters again before it leaves
+		}
+		o.Ret[i] = at
+		if c.Model.Fenced {
+			o.Aux[i] = token
+		}
+		if b.depth == 1 && b.holds && rng.Float64() < c.Unknown/2 {
+			o.Out[i], o.Ret[i] = sweep.Unknown, sweep.Never
+			b.cleans, b.owner, b.holds = true, false, true
+			if c.Model.Fenced {
+				o.Aux[i] = 0
+			}
+		}
+	case over || rng.IntN(5*c.Clients) == 0:
+		b.op = -1
+		o.Ret[i], o.Out[i] = at, sweep.Fail
+		if b.depth > 0 {
+			b.holds = true
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (c Case) released(rng *rand.Rand, o *sweep.Ops, b *bencher, at uint32) {
+	i := b.op
+	b.op = -1
+	o.Ret[i] = at
+	if b.cleans {
+		b.cleans = false // it got an answer
+		return
+	}
+	if b.depth == 0 && rng.Float64() < c.Unknown {
+		o.Out[i], o.Ret[i] = sweep.Unknown, sweep.Never
+		b.owner = false
+	}
+}
+
+// late grants the lock, near the end, to somebody who is refused, while another holds.
+func late(o *sweep.Ops) {
+	for i := o.Len() - 1; i > 0; i-- {
+		if o.Kind[i] != sweep.Acquire || o.Out[i] != sweep.OK {
+			continue
+		}
+		for j := i - 1; j >= 0; j-- {
+			// j is granted while i is about to be, and holds on: without its release.
+			if o.Kind[j] == sweep.Acquire && o.Out[j] == sweep.OK && o.Ret[j] < o.Ret[i] && o.Ret[j] > o.Call[i] {
+				drop(o, o.Session[j])
+				return
+			}
+		}
+	}
+}
+
+// drop makes the releases of a session into acquires that were refused.
+func drop(o *sweep.Ops, session uint32) {
+	last := uint32(0)
+	for _, s := range o.Session {
+		last = max(last, s)
+	}
+	for i := range o.Call {
+		if o.Session[i] == session && o.Kind[i] == sweep.Release {
+			last++
+			o.Kind[i], o.Out[i], o.Session[i] = sweep.Acquire, sweep.Fail, last
+		}
+	}
+	renumber(o)
+}
+
+// renumber gives sessions their numbers in the order of their acquires.
+func renumber(o *sweep.Ops) {
+	number := map[uint32]uint32{}
+	for i, s := range o.Session {
+		n, ok := number[s]
+		if !ok {
+			n = uint32(len(number))
+			number[s] = n
+		}
+		o.Session[i] = n
+	}
+}
+
+// benchLock is a lock that is right.
+type benchLock struct {
+	model   sweep.Model
+	readers int
+	writer  bool
+	owner   *bencher
+	used    int64
+	tokens  int64
+}
+
+func (l *benchLock) fits(b *bencher) bool {
+	switch {
+	case l.model.Shape == sweep.Semaphore:
+		return l.used+b.permits <= l.model.Permits
+	case b.shared:
+		return !l.writer
+	case l.model.Reentrant && l.owner == b:
+		return true
+	}
+	return !l.writer && l.readers == 0
+}
+
+func (l *benchLock) acquire(b *bencher) int64 {
+	l.tokens++
+	switch {
+	case l.model.Shape == sweep.Semaphore:
+		l.used += b.permits
+	case b.shared:
+		l.readers++
+	default:
+		l.writer, l.owner = true, b
+	}
+	return l.tokens
+}
+
+func (l *benchLock) release(b *bencher) {
+	switch {
+	case l.model.Shape == sweep.Semaphore:
+		l.used -= b.permits
+	case b.shared:
+		l.readers--
+	case b.depth <= 1:
+		l.writer, l.owner = false, nil
+	}
+}

@@ -1,0 +1,137 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Format says how a history is written down.
+type Format string
+
+// The formats. Detected, the default, is found by looking.
+const (
+	Detected   Format = ""
+	Lines      Format = "lines"       // lockbench's own JSON lines
+	JepsenEDN  Format = "jepsen-edn"  // Jepsen's history.edn
+	JepsenJSON Format = "jepsen-json" // the same as JSON, an array or one object a line
+)
+
+// Formats are those that can be named.
+func Formats() []string { return []string{string(Lines), string(JepsenEDN), string(JepsenJSON)} }
+
+// Known tells whether a format can be named.
+func (f Format) Known() bool { return slices.Contains(Formats(), string(f)) }
+
+// Opened is a file that holds a history, in one form or the other.
+type Opened struct {
+	Format Format
+	// Own and Jepsen: one of the two is there.
+	Own    *History
+	Jepsen *Jepsen
+}
+
+// OpenOptions are what a reader may be told.
+type OpenOptions struct {
+	Format Format // empty: by looking
+	// Model and Permits take the place of what an own header says; empty and 0: they do not.
+	Model   Model
+	Permits int
+}
+
+// Open reads a history in any of the formats from a file, or from in if the name is "-".
+// Its errors name the file.
+func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
+	r, size := in, int64(0)
+	if name == "-" {
+		name = "standard input"
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return Opened{}, fmt.Errorf("read history: %w", err) // which names it
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return Opened{}, fmt.Errorf("read history: %w", err)
+		}
+		if info.IsDir() {
+			return Opened{}, fmt.Errorf("read history %s: it is a directory; expected a file, such as the history.jsonl that a run leaves for each lock", name)
+		}
+		r, size = f, info.Size()
+	}
+	opened, err := open(r, size, o)
+	if err != nil {
+		return opened, fmt.Errorf("read history %s: %w", name, err)
+	}
+	return opened, nil
+}
+
+func open(in io.Reader, size int64, o OpenOptions) (Opened, error) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	if o.Format == Detected {
+		o.Format = Detect(r)
+	}
+	opened := Opened{Format: o.Format}
+	var err error
+	switch o.Format {
+	case JepsenEDN:
+		opened.Jepsen, err = ReadEDN(r)
+	case JepsenJSON:
+		opened.Jepsen, err = ReadJepsenJSON(r)
+	default:
+		opened.Own, err = readAs(r, size, o)
+	}
+	return opened, err
+}
+
+// Detect looks at how a file begins. What looks like nothing is taken for lockbench's
+// own, whose errors say what a history is.
+//
+//	{"lockbench": ...        a header of lockbench
+//	{"  or [{"               JSON that Jepsen's histories can be written as
+//	{:  [{:  #tag  (  ;      EDN
+func Detect(r *bufio.Reader) Format {
+	begin, _ := r.Peek(4 << 10)
+	text := bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("\xef\xbb\xbf")), " \t\r\n,")
+	if len(text) == 0 {
+		return Lines
+	}
+	switch text[0] {
+	case '#', ';', '(':
+		return JepsenEDN
+	case '[':
+		if rest := bytes.TrimLeft(text[1:], " \t\r\n,"); len(rest) > 1 && rest[0] == '{' && !startsJSON(rest) || len(rest) > 0 && rest[0] == '#' {
+			return JepsenEDN
+		}
+		return JepsenJSON
+	case '{':
+		line, _, _ := strings.Cut(string(text), "\n")
+		switch {
+		case !startsJSON(text):
+			return JepsenEDN
+		case strings.Contains(line, `"lockbench"`):
+			return Lines
+		case strings.Contains(line, `"process"`) && strings.Contains(line, `"f"`) && !strings.Contains(line, `"session"`):
+			return JepsenJSON
+		}
+	}
+	return Lines
+}
+
+// startsJSON tells whether an object begins with a text in quotes, and then a colon.
+func startsJSON(text []byte) bool {
+	rest := bytes.TrimLeft(text[1:], " \t\r\n")
+	if len(rest) == 0 || rest[0] == '}' {
+		return true
+	}
+	if rest[0] != '"' {
+		return false
+	}
+	end := bytes.IndexByte(rest[1:], '"')
+	return end < 0 || bytes.HasPrefix(bytes.TrimLeft(rest[end+2:], " \t\r\n"), []byte(":"))
+}

@@ -1,0 +1,330 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/locks"
+)
+
+// Stray is a release that was answered with ok though its process held nothing, so
+// that there is no session to place it in. A lock with owners cannot answer so.
+type Stray struct {
+	Line, Index int
+	Process     Process
+	Time        time.Duration
+}
+
+// Lock reads the operations as those of a lock with owners and makes sessions of them:
+//
+//	:acquire, :lock     begins a session, the process's own
+//	:release, :unlock   ends the latest session of its process that is still held
+//	others              are left out, with a warning
+//
+// A value [key v], or a map with :key, names the lock; otherwise there is one. What a
+// release that failed says, nobody knows: Jepsen's clients put everything there that
+// is sure not to have happened. So it is no claim that nothing was held.
+func (j *Jepsen) Lock(model Model, permits int) (*History, []Stray, error) {
+	h := Header{Lockbench: Version, Model: model, Permits: permits}
+	v, err := NewValidator(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := jepsenLock{
+		validator: v, pairing: pairing{history: &History{Header: h, Torn: j.Torn, Warnings: slices.Clone(j.Warnings)}},
+		holds: map[int64][]jepsenSession{}, keys: map[string]bool{}, open: map[int64]jepsenOpen{}, left: map[string]int{},
+	}
+	c.pairing.history.Events = make([]Event, 0, len(j.Ops))
+	c.pairing.history.Lines = make([]int, 0, len(j.Ops))
+	for i := range j.Ops {
+		if err := c.op(&j.Ops[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !c.acquires {
+		return nil, nil, malformed(j.Ops[0].Line, "f", "nobody acquires or locks anything here; found are %s. Expected a history of a lock, or a model with --model", j.operations())
+	}
+	c.warn()
+	return c.pairing.history, c.strays, nil
+}
+
+// operations lists what is done.
+func (j *Jepsen) operations() string {
+	var fs []string
+	for _, op := range j.Ops {
+		if !op.Nemesis && !slices.Contains(fs, op.F) && len(fs) < 8 {
+			fs = append(fs, op.F)
+		}
+	}
+	return strings.Join(fs, ", ")
+}
+
+type jepsenLock struct {
+	validator *Validator
+	pairing   pairing
+	time      time.Duration
+	holds     map[int64][]jepsenSession // by process, the latest last
+	keys      map[string]bool           // that were acquired
+	attempts  int
+	open      map[int64]jepsenOpen
+	strays    []Stray
+	dropped   int            // releases of nothing that were not ok
+	numbers   int            // acquires whose value was a number
+	left      map[string]int // operations that no lock has
+	acquires  bool
+}
+
+type jepsenSession struct {
+	name, key string
+	granted   bool
+	released  bool
+}
+
+// jepsenOpen is what a process has outstanding.
+type jepsenOpen struct {
+	f       string // as recorded
+	what    string // Acquire, Release, or nothing
+	session string // empty for a release that nobody's session is behind
+	line    int
+}
+
+// jepsenWords are what the operations of lock tests are called.
+var jepsenWords = map[string]string{
+	"acquire": Acquire, "lock": Acquire, "try-acquire": Acquire, "try-lock": Acquire, "tryLock": Acquire,
+	"read-lock": Acquire, "write-lock": Acquire, "acquire-read": Acquire, "acquire-write": Acquire, "acquire-shared": Acquire,
+	"release": Release, "unlock": Release, "read-unlock": Release, "write-unlock": Release, "release-read": Release, "release-write": Release, "release-shared": Release,
+}
+
+func (c *jepsenLock) op(op *JepsenOp) error {
+	// Recorded times can go back, and nothing here rests on them.
+	c.time = max(c.time, time.Duration(op.Time))
+	if op.Nemesis {
+		return c.add(op, Event{Process: Nemesis, Type: Info, F: op.F, Extra: &Extra{Text: nemesisText(op.Value())}})
+	}
+	open, outstanding := c.open[op.Process]
+	who := fmt.Sprintf("process %d", op.Process)
+	if op.Type == Invoke {
+		if outstanding {
+			return malformed(op.Line, "outstanding", "%s invokes %s, but its %s (line %d) has not completed; expected that one's completion first", who, op.F, open.f, open.line)
+		}
+		return c.invoke(op)
+	}
+	if !outstanding {
+		return malformed(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the invocation before", who, op.F, op.Type)
+	}
+	if open.f != op.F {
+		return malformed(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the completion of its %s (line %d)", who, op.F, op.Type, open.f, open.line)
+	}
+	delete(c.open, op.Process)
+	return c.complete(op, open)
+}
+
+func (c *jepsenLock) invoke(op *JepsenOp) error {
+	open := jepsenOpen{f: op.F, what: jepsenWords[op.F], line: op.Line}
+	e := Event{Process: Process(op.Process), Client: int32(op.Process), Type: Invoke, F: open.what}
+	switch open.what {
+	case Acquire:
+		c.acquires = true
+		c.attempts++
+		open.session = fmt.Sprintf("%d.%d", op.Process, c.attempts)
+		e.Session, e.Key = open.session, c.key(op)
+		if strings.Contains(op.F, "read") || strings.Contains(op.F, "shared") {
+			e.Mode = locks.Shared
+		}
+		if mode, ok := op.Value().field("mode"); ok {
+			if word, _ := mode.bare().word(); word == "shared" || word == "read" {
+				e.Mode = locks.Shared
+			}
+		}
+		if err := c.acquire(op, &e); err != nil {
+			return err
+		}
+		c.keys[e.Key] = true
+		c.holds[op.Process] = append(stillHeld(c.holds[op.Process]), jepsenSession{name: open.session, key: e.Key})
+	case Release:
+		if s := c.toRelease(op); s != nil {
+			open.session, s.released = s.name, true
+			e.Session = s.name
+		}
+	default:
+		c.left[op.F]++
+	}
+	c.open[op.Process] = open
+	if e.Session == "" {
+		return nil
+	}
+	return c.add(op, e)
+}
+
+// stillHeld leaves out what was released, but for the latest, which may be released again.
+func stillHeld(all []jepsenSession) []jepsenSession {
+	kept := all[:0]
+	for i, s := range all {
+		if !s.released || i == len(all)-1 {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// acquire fills in what the model needs.
+func (c *jepsenLock) acquire(op *JepsenOp, e *Event) error {
+	m := c.pairing.history.Header.Model
+	if m.Has(Reentrant) {
+		e.extra().Owner = fmt.Sprintf("process %d", op.Process)
+	}
+	if !m.Has(Semaphore) {
+		return nil
+	}
+	n := op.Value().bare()
+	if permits, ok := op.Value().field("permits"); ok {
+		n = permits.bare()
+	}
+	switch {
+	case n.Kind != Int:
+	case n.Int < 1 || n.Int > math.MaxInt32:
+		return malformed(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n.Int)
+	default:
+		e.extra().Permits = int(n.Int)
+	}
+	return nil
+}
+
+// key is the name of the lock that an operation is about.
+func (c *jepsenLock) key(op *JepsenOp) string {
+	v := op.Value().bare()
+	if named, ok := v.field("key", "lock", "name"); ok {
+		return plainText(named)
+	}
+	switch {
+	case v.Kind == Vector && len(v.Items) == 2: // as jepsen.independent has it
+		return plainText(v.Items[0])
+	case v.Kind == String || v.Kind == Keyword || v.Kind == Symbol:
+		return plainText(v)
+	case v.Kind == Int && !c.pairing.history.Header.Model.Has(Semaphore):
+		c.numbers++
+	}
+	return "lock"
+}
+
+func plainText(v Value) string {
+	if word, ok := v.bare().word(); ok && word != "" {
+		return word
+	}
+	return v.String()
+}
+
+// toRelease is the session that a process gives back: the latest that it holds, else
+// the latest that it held, else none.
+func (c *jepsenLock) toRelease(op *JepsenOp) *jepsenSession {
+	all := c.holds[op.Process]
+	key := ""
+	if v := op.Value().bare(); v.Kind != Nil && v.Kind != Int {
+		key = c.key(op)
+	}
+	// A value that names no lock that was acquired here is about something else.
+	if !c.keys[key] {
+		key = ""
+	}
+	var last *jepsenSession
+	for i := len(all) - 1; i >= 0; i-- {
+		s := &all[i]
+		if !s.granted || key != "" && s.key != key {
+			continue
+		}
+		if !s.released {
+			return s
+		}
+		if last == nil {
+			last = s
+		}
+	}
+	return last
+}
+
+func (c *jepsenLock) complete(op *JepsenOp, open jepsenOpen) error {
+	if open.session == "" {
+		if open.what == Release && op.Type == OK {
+			c.strays = append(c.strays, Stray{op.Line, op.Index, Process(op.Process), c.time})
+		} else if open.what == Release {
+			c.dropped++
+		}
+		return nil
+	}
+	e := Event{Process: Process(op.Process), Client: int32(op.Process), Type: op.Type, F: open.what, Session: open.session, Error: op.Error}
+	if e.Error == ErrorNotHeld {
+		e.Error = "not held" // a text of the test's own, and no claim
+	}
+	all := c.holds[op.Process]
+	if open.what == Acquire && op.Type != OK {
+		c.holds[op.Process] = all[:len(all)-1]
+	}
+	if open.what == Acquire && op.Type == OK {
+		all[len(all)-1].granted = true
+		if c.pairing.history.Header.Model.Has(Fenced) {
+			c.token(op, &e)
+		}
+	}
+	return c.add(op, e)
+}
+
+// token finds the fencing token that came with a grant.
+func (c *jepsenLock) token(op *JepsenOp, e *Event) {
+	v := op.Value().bare()
+	if v.Kind == Vector && len(v.Items) == 2 {
+		v = v.Items[1].bare()
+	}
+	if named, ok := v.field("token", "fence", "fencing-token", "revision"); ok {
+		v = named.bare()
+	}
+	if v.Kind == Int && v.Int >= 0 {
+		e.Token, e.HasToken = uint64(v.Int), true
+	}
+}
+
+// add holds an event to the rules and pairs it. Its line is that of the file it is from.
+func (c *jepsenLock) add(op *JepsenOp, e Event) error {
+	e.Index, e.Time = op.Index, c.time
+	h := c.pairing.history
+	h.Events, h.Lines = append(h.Events, e), append(h.Lines, op.Line)
+	if m := c.validator.add(&h.Events[len(h.Events)-1], op.Line); m != nil {
+		return m
+	}
+	c.pairing.add(len(h.Events)-1, c.validator.last)
+	return nil
+}
+
+func (c *jepsenLock) warn() {
+	h := c.pairing.history
+	say := func(format string, args ...any) { h.Warnings = append(h.Warnings, fmt.Sprintf(format, args...)) }
+	if len(c.left) > 0 {
+		var fs []string
+		for f, n := range c.left {
+			fs = append(fs, fmt.Sprintf("%d of %s", n, f))
+		}
+		slices.Sort(fs)
+		say("operations that no lock has were left out: %s", strings.Join(fs, ", "))
+	}
+	if c.dropped > 0 {
+		say("%d releases by processes that held nothing were left out: they were not ok, and change nothing", c.dropped)
+	}
+	if c.numbers > 0 {
+		say("%d acquires have a number for a value, which was not taken for the name of a lock; {:key 7} would be one", c.numbers)
+	}
+}
+
+// nemesisText is what a fault says of itself, kept short.
+func nemesisText(v Value) string {
+	if v.Kind == Nil {
+		return ""
+	}
+	const most = 200
+	text := plainText(v)
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,235 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestJepsen reads each history in testdata/jepsen, as whatever it looks like, and
+// compares the sessions that come out with the text beside it.
+func TestJepsen(t *testing.T) {
+	files, err := filepath.Glob("testdata/jepsen/*.[ej]*")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			opened, err := Open(file, nil, OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if opened.Jepsen == nil {
+				t.Fatalf("taken for %s", opened.Format)
+			}
+			model := Model(nil)
+			if strings.Contains(file, "odd") {
+				model = Model{Fenced}
+			}
+			h, strays, err := opened.Jepsen.Lock(model, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprintf("%s, torn %t\n", opened.Format, h.Torn) + sessions(h)
+			for _, s := range strays {
+				got += fmt.Sprintf("stray release of process %d, line %d\n", s.Process, s.Line)
+			}
+			for _, w := range h.Warnings {
+				got += "warning: " + w + "\n"
+			}
+			goldenFile := strings.TrimSuffix(file, filepath.Ext(file)) + ".txt"
+			if *update {
+				if err := os.WriteFile(goldenFile, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(goldenFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s is read otherwise (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// sessions writes what was made of a history, an operation a line, with the lines of
+// the file that its events are from.
+func sessions(h *History) string {
+	var b strings.Builder
+	for _, s := range h.Sessions {
+		for _, op := range append([]Op{s.Acquire}, s.Ops...) {
+			fmt.Fprintf(&b, "%s of %v: %s is %s, line %d", s.Name, s.Keys, op.F, op.Outcome, h.Line(op.Invoke))
+			if e := h.At(op.Return); e != nil {
+				fmt.Fprintf(&b, " to %d %s", h.Line(op.Return), e.Error)
+				if e.HasToken {
+					fmt.Fprintf(&b, "token %d", e.Token)
+				}
+			}
+			b.WriteByte('\n')
+		}
+	}
+	for pos := range h.Events {
+		if e := &h.Events[pos]; e.Process == Nemesis {
+			fmt.Fprintf(&b, "nemesis %s %s, line %d\n", e.F, e.Extra.Text, h.Line(pos))
+		}
+	}
+	return b.String()
+}
+
+// What cannot be read is refused with its place; what is odd and not needed is not.
+func TestJepsenRefuses(t *testing.T) {
+	const ok = "{:process 0 :type :invoke :f :acquire}\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"no process", ok + "{:type :ok :f :acquire}", "line 2: the operation has no :process"},
+		{"another process", ok + "{:process :logger :type :ok :f :acquire}", "line 2: the process is :logger; expected"},
+		{"negative process", ok + "{:process -1 :type :ok :f :acquire}", "line 2: the process is -1"},
+		{"no type", ok + "{:process 0 :f :acquire}", "line 2: the operation has no :type"},
+		{"another type", ok + "{:process 0 :type :maybe :f :acquire}", "line 2: the type :maybe is not known"},
+		{"no f", "{:process 0 :type :invoke}", "line 1: the operation does not say in one word what was done"},
+		{"no map", ok + "[1 2]", "line 2: here stands a whole number; expected an operation"},
+		{"a word", ok + "\nhello", "line 3: here stands a symbol; expected an operation"},
+		{"bracket", ok + "{:process 0 :type :ok]", "line 2: column 22: ']' closes what was not opened"},
+		{"half a map", ok + "{:process 0 :type}", "line 2: column 18: a map has a key without a value"},
+		{"not invoked", ok + "{:process 1 :type :ok :f :acquire}", "line 2: process 1 completes acquire with ok and did not invoke it"},
+		{"another completion", ok + "{:process 0 :type :ok :f :release}", "line 2: process 0 completes release with ok and did not invoke it; expected the completion of its acquire (line 1)"},
+		{"outstanding", ok + ok, "line 2: process 0 invokes acquire, but its acquire (line 1) has not completed"},
+		{"retired", ok + "{:process 0 :type :info :f :acquire}\n" + ok, "line 3: client 0 acquires session 0.2 of lock \"lock\", but the outcome of its acquire"},
+		{"index twice", "{:index 4 :process 0 :type :invoke :f :acquire}\n{:index 4 :process 0 :type :ok :f :acquire}", "line 2: index 4 stands in line 1 as well"},
+		{"some without index", "{:index 4 :process 0 :type :invoke :f :acquire}\n{:process 0 :type :ok :f :acquire}", "line 2: the operation has no index, and others have one"},
+		{"index no number", "{:index 1.5 :process 0 :type :invoke :f :acquire}", "line 1: the index is 1.5; expected a whole number"},
+		{"time no number", "{:time :now :process 0 :type :invoke :f :acquire}", "line 1: the time is :now; expected whole nanoseconds"},
+		{"no lock", "{:process 0 :type :invoke :f :read}", "line 1: nobody acquires or locks anything here; found are read"},
+		{"nothing", ";; nothing\n", "line 1: there is no operation to read"},
+		{"deep", strings.Repeat("{:a ", 200), "values are nested more than 100 deep"},
+		{"behind", "[" + ok + "] 7", "stands behind the end of the history"},
+		{"json name", `[{"process":0,type:1}]`, "begins the name of a field"},
+		{"json comma", `[{"process":0 "type":1}]`, "stands where ',' was expected"},
+		{"json control", "[{\"process\":\"a\tb\"}]", "a text has a control character"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opened, err := open(strings.NewReader(c.text), 0, OpenOptions{Format: formatOf(c.text)})
+			if err == nil {
+				_, _, err = opened.Jepsen.Lock(nil, 0)
+			}
+			var m *Malformed
+			if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want that it is malformed: %s", err, c.want)
+			}
+		})
+	}
+}
+
+func formatOf(text string) Format {
+	if strings.HasPrefix(text, `[{"`) {
+		return JepsenJSON
+	}
+	return JepsenEDN
+}
+
+// A release that is answered with ok though its process held nothing has no session to
+// stand in, and is not lost.
+func TestJepsenStrays(t *testing.T) {
+	j, err := ReadEDN(strings.NewReader(`{:process 0 :type :invoke :f :acquire}
+{:process 0 :type :fail :f :acquire}
+{:process 0 :type :invoke :f :release}
+{:process 0 :type :ok :f :release}
+{:process 0 :type :invoke :f :release}
+{:process 0 :type :fail :f :release}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, strays, err := j.Lock(nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Stray{{Line: 4, Index: 3}}, strays); diff != "" {
+		t.Error(diff)
+	}
+	if len(h.Warnings) != 1 || !strings.Contains(h.Warnings[0], "1 releases by processes that held nothing") {
+		t.Errorf("warnings: %q", h.Warnings)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for text, want := range map[string]Format{
+		`{"lockbench":"history/1"}`:                     Lines,
+		"\xef\xbb\xbf\n {\"lock\":\"a\",\"lockbench\":": Lines,
+		``:      Lines,
+		`hello`: Lines,
+		`{"index":0,"process":0,"f":"acquire","session":"0.1"}`: Lines, // its header is missing, and that is what to say
+		`{"process":0,"type":"invoke","f":"acquire"}`:           JepsenJSON,
+		` [ {"process":0}]`:           JepsenJSON,
+		`[]`:                          JepsenJSON,
+		`{:process 0}`:                JepsenEDN,
+		`[{:process 0}]`:              JepsenEDN,
+		"[\n#jepsen.history.Op{":      JepsenEDN,
+		"; made by hand\n{:index 0}":  JepsenEDN,
+		`#jepsen.history.Op{:index`:   JepsenEDN,
+		`({:process 0})`:              JepsenEDN,
+		`{"process" 0, "f" :acquire}`: JepsenEDN,
+	} {
+		opened, _ := open(strings.NewReader(text), 0, OpenOptions{})
+		if opened.Format != want {
+			t.Errorf("%q is taken for %s; want %s", text, opened.Format, want)
+		}
+	}
+}
+
+// FuzzJepsen: whatever is read, there is no panic, no end of time, and nothing kept that
+// is much larger than what was read.
+func FuzzJepsen(f *testing.F) {
+	for _, file := range []string{"failed_release.edn", "odd.edn", "array.json", "lines.json"} {
+		data, err := os.ReadFile(filepath.Join("testdata", "jepsen", file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, strings.HasSuffix(file, "json"))
+	}
+	f.Add([]byte(`#{[{"a" #_ ^x 'y (1 2/3 -0.5M \u00e9 ##Inf)}]}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, asJSON bool) {
+		read := ReadEDN
+		if asJSON {
+			read = ReadJepsenJSON
+		}
+		j, err := read(strings.NewReader(string(data)))
+		if err != nil {
+			var m *Malformed
+			if !errors.As(err, &m) || m.Line < 1 || m.Text == "" {
+				t.Fatalf("the error does not say where: %v", err)
+			}
+			return
+		}
+		if len(j.Ops) > len(data) {
+			t.Fatalf("%d operations of %d bytes", len(j.Ops), len(data))
+		}
+		for _, model := range []Model{nil, {Reentrant}, {Semaphore}, {RW}} {
+			h, _, err := j.Lock(model, 2)
+			if err != nil {
+				continue
+			}
+			// What was imported obeys the rules of what is read.
+			if _, err := Build(h.Header, h.Events); err != nil {
+				t.Fatalf("%v: %v", model, err)
+			}
+		}
+	})
+}
+
+// FuzzOpen: any file, by looking.
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte("{\"lockbench\":\"history/1\"}\n"))
+	f.Add([]byte("[{:process 0}]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		opened, err := open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{})
+		if err == nil && opened.Own == nil && opened.Jepsen == nil {
+			t.Fatal("no error and no history")
+		}
+	})
+}
