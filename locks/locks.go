@@ -55,6 +55,9 @@ type Request struct {
 	Owner string        // who asks: the same owner again means re-entry; empty: a fresh one
 	TTL   time.Duration // 0: the lock's own default, renewed for as long as it is held
 	Wait  time.Duration // 0: try once
+	// Queued, if not nil, is to be called by a lock that serves waiters in the order of
+	// a queue, once it knows that this one is in it. It does not wait.
+	Queued func()
 }
 
 // Mode says whether a lock is asked for alone or together with others.
@@ -137,7 +140,8 @@ const (
 type Store struct {
 	Topology Topology
 	// Nodes are the servers that clients talk to: one for single, the master's
-	// service address for replicated, all masters for independent; empty for sentinel.
+	// service address for replicated, all masters for independent, those of a cluster
+	// that can be asked for the others; empty for sentinel.
 	Nodes []Node
 	// Sentinels and MasterName are those of the topology sentinel.
 	Sentinels  []Node
@@ -162,4 +166,10 @@ type Claims struct {
 	Fenced  bool `json:"fenced,omitempty"`  // leases carry tokens
 	Fair    bool `json:"fair,omitempty"`    // who asked first is served first
 	Watched bool `json:"watched,omitempty"` // the library tells when a lock is lost
+
+	// What may be asked of the lock beyond one try at one name, alone.
+	Reentrant bool `json:"reentrant,omitempty"` // the same owner again is granted at once
+	Shared    bool `json:"shared,omitempty"`    // there is a mode that several may hold together
+	Several   bool `json:"several,omitempty"`   // several names in one request
+	Waits     bool `json:"waits,omitempty"`     // a request may wait
 }

@@ -33,17 +33,20 @@ type Lock struct {
 	// InHarness says that all clients must be opened from one Opener, in the
 	// process of the harness.
 	InHarness bool
+	// Woken says that waiters are told of a release and send nothing until then.
+	Woken bool
 	// New makes the lock for one run. Options that are not given have their default.
 	New func(options map[string]string) (locks.Opener, error)
 }
 
 // All returns the locks, controls first.
 func All() []Lock {
-	return []Lock{
+	return append([]Lock{
 		{
 			Name:       "no-lock",
 			About:      "grants everything to everybody; a run that does not catch it proves nothing",
 			Family:     Control,
+			Claims:     locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true},
 			Model:      mutex,
 			Topologies: serverless,
 			New:        without("no-lock", func() locks.Opener { return control.OpenNoLock }),
@@ -109,7 +112,7 @@ func All() []Lock {
 			Family:     SingleStore,
 			Claims:     locks.Claims{Bounded: true},
 			Model:      mutex,
-			Topologies: oneMaster,
+			Topologies: anyMaster,
 			New:        without("set-nx", setnx.New),
 		},
 		{
@@ -118,7 +121,7 @@ func All() []Lock {
 			Family:     SingleStore,
 			Claims:     locks.Claims{Bounded: true, Fenced: true},
 			Model:      []string{"mutex", "fenced"},
-			Topologies: oneMaster,
+			Topologies: anyMaster,
 			New:        without("set-nx-fenced", setnx.NewFenced),
 		},
 		{
@@ -131,7 +134,7 @@ func All() []Lock {
 			Options:    redlockOptions,
 			New:        newRedlock,
 		},
-	}
+	}, redissonLocks()...)
 }
 
 var (

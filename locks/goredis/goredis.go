@@ -7,8 +7,9 @@
 // goes wrong between the request and its reply comes up as an error: unknown.
 // TestResendingTurnsAGrantIntoTaken shows the lie with go-redis's own settings.
 //
-// On top of that, [Claim], [Disown] and [Extend] are the three steps that the
-// locks with an owner's token are made of, and [Script] runs Lua.
+// On top of that, [Do] sends a command so that the cluster client too keeps its hands
+// off it, [Script] runs Lua, and [Claim], [Disown] and [Extend] are the three steps
+// that the locks with an owner's token are made of.
 package goredis
 
 import (
@@ -25,35 +26,58 @@ import (
 
 // ioTimeout bounds each dial, read and write. The library's own five seconds would
 // hide most faults until they are over.
-const ioTimeout = 500 * time.Millisecond
+const ioTimeout = time.Second
 
-// Connect returns a client of a store that shows one master at a time: a single
-// server, the service address of a replicated one, or whatever the sentinels name.
-// It connects when first used.
+// tuning is what differs between clients.
+type tuning struct{ read time.Duration }
+
+// poolSize is how many connections one client may have to one server. The library's
+// own number depends on the processors of the machine, and with it how the client
+// behaves while a server is away: after so many failed dials it stops dialling. A
+// lock must not behave otherwise on another machine.
+const poolSize = 10
+
+// Connect returns a client of a store that shows one master at a time for each
+// key: a single server, the service address of a replicated one, whatever the
+// sentinels name, or the nodes of a cluster. It connects when first used.
 func Connect(store locks.Store) (redis.UniversalClient, error) {
+	return ConnectPatient(store, 0)
+}
+
+// ConnectPatient is Connect for who sends commands that the server itself takes its
+// time for, such as WAIT: answers may take so much longer.
+func ConnectPatient(store locks.Store, more time.Duration) (redis.UniversalClient, error) {
 	Silence()
+	o := tuning{read: ioTimeout + more}
 	switch store.Topology {
 	case locks.Single, locks.Replicated:
 		if len(store.Nodes) == 0 {
 			return nil, fmt.Errorf("connect to redis: the %s store names no server", store.Topology)
 		}
-		return ConnectNode(store, store.Nodes[0]), nil
+		return connectNode(store, store.Nodes[0], o), nil
 	case locks.Sentinel:
 		if len(store.Sentinels) == 0 || store.MasterName == "" {
 			return nil, fmt.Errorf("connect to redis: the sentinel store names %d sentinels and the master %q; both are needed",
 				len(store.Sentinels), store.MasterName)
 		}
-		return connectSentinel(store), nil
+		return connectSentinel(store, o), nil
+	case locks.Cluster:
+		if len(store.Nodes) == 0 {
+			return nil, fmt.Errorf("connect to redis: the cluster store names no node to ask")
+		}
+		return connectCluster(store, o), nil
 	}
-	// Cluster is left out on purpose: go-redis's cluster client resends whatever
-	// MaxRetries says, and needs more than options to stop it.
-	return nil, fmt.Errorf("connect to redis: %w: topology %q; this client speaks single, replicated and sentinel",
+	return nil, fmt.Errorf("connect to redis: %w: topology %q; this client speaks single, replicated, sentinel and cluster",
 		locks.ErrUnsupported, store.Topology)
 }
 
 // ConnectNode returns a client of one server of a store, whatever the topology.
 func ConnectNode(store locks.Store, node locks.Node) *redis.Client {
 	Silence()
+	return connectNode(store, node, tuning{read: ioTimeout})
+}
+
+func connectNode(store locks.Store, node locks.Node, o tuning) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                  node.Addr,
 		Dialer:                store.Dial,
@@ -61,11 +85,12 @@ func ConnectNode(store locks.Store, node locks.Node) *redis.Client {
 		DisableIdentity:       true,
 		MaxRetries:            -1, // never resend: see the package comment
 		DialerRetries:         1,
+		PoolSize:              poolSize,
 		DialTimeout:           ioTimeout,
-		ReadTimeout:           ioTimeout,
+		ReadTimeout:           o.read,
 		WriteTimeout:          ioTimeout,
 		ContextTimeoutEnabled: true,
-		PipelinePoolSize:      -1, // no lock sends pipelines
+		PipelinePoolSize:      -1, // no pool of its own for pipelines
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled, // it would follow the server to other addresses
 		},
@@ -75,7 +100,7 @@ func ConnectNode(store locks.Store, node locks.Node) *redis.Client {
 // connectSentinel returns a client that asks the sentinels for the master at every
 // dial. Dials to sentinels and to masters both go through Store.Dial, and failover
 // clients have no maintenance notifications to switch off.
-func connectSentinel(store locks.Store) redis.UniversalClient {
+func connectSentinel(store locks.Store, o tuning) redis.UniversalClient {
 	addrs := make([]string, 0, len(store.Sentinels))
 	for _, s := range store.Sentinels {
 		addrs = append(addrs, s.Addr)
@@ -88,8 +113,9 @@ func connectSentinel(store locks.Store) redis.UniversalClient {
 		DisableIdentity:       true,
 		MaxRetries:            -1, // never resend: see the package comment
 		DialerRetries:         1,
+		PoolSize:              poolSize,
 		DialTimeout:           ioTimeout,
-		ReadTimeout:           ioTimeout,
+		ReadTimeout:           o.read,
 		WriteTimeout:          ioTimeout,
 		ContextTimeoutEnabled: true,
 		PipelinePoolSize:      -1,

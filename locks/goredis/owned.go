@@ -31,8 +31,8 @@ var (
 
 // Claim sets the key to the token if it is free, to expire after ttl. It reports
 // false only if the server said so; after an error nobody knows.
-func Claim(ctx context.Context, c redis.UniversalClient, key, token string, ttl time.Duration) (bool, error) {
-	err := c.Do(ctx, "set", key, token, "nx", "px", ttl.Milliseconds()).Err()
+func Claim(ctx context.Context, c Client, key, token string, ttl time.Duration) (bool, error) {
+	err := Do(ctx, c, "set", key, token, "nx", "px", ttl.Milliseconds()).Err()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
@@ -44,14 +44,14 @@ func Claim(ctx context.Context, c redis.UniversalClient, key, token string, ttl 
 
 // Extend moves the end of the key to ttl from now if it holds the token. It
 // reports false only if the server said so; after an error nobody knows.
-func Extend(ctx context.Context, c redis.Scripter, key, token string, ttl time.Duration) (bool, error) {
+func Extend(ctx context.Context, c Client, key, token string, ttl time.Duration) (bool, error) {
 	n, err := extendScript.Run(ctx, c, []string{key}, token, ttl.Milliseconds())
 	return n == 1, err
 }
 
 // Disown deletes the key if it holds the token. It reports false only if the
 // server said so; after an error nobody knows.
-func Disown(ctx context.Context, c redis.Scripter, key, token string) (bool, error) {
+func Disown(ctx context.Context, c Client, key, token string) (bool, error) {
 	n, err := disownScript.Run(ctx, c, []string{key}, token)
 	return n == 1, err
 }

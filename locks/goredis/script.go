@@ -2,32 +2,79 @@ package goredis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a Lua script that answers with a whole number.
+// Script is a Lua script.
 type Script struct {
-	name   string
-	script *redis.Script
+	name string
+	text string
+	sha  string
 }
 
 // NewScript makes a script of the text of a .lua file; the name is for errors.
 func NewScript(name, lua string) *Script {
-	return &Script{name: name, script: redis.NewScript(lua)}
+	return &Script{name: name, text: lua, sha: redis.NewScript(lua).Hash()}
 }
 
-// Run runs the script by its digest, and by its text if the server has not seen it
-// yet. That second request is no resending: the reply NOSCRIPT says that the first
-// one did nothing. Any other failure is handed up, for the script may have run.
-func (s *Script) Run(ctx context.Context, c redis.Scripter, keys []string, args ...any) (int64, error) {
-	n, err := s.script.EvalSha(ctx, c, keys, args...).Int64()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		n, err = s.script.Eval(ctx, c, keys, args...).Int64()
-	}
+// Run runs a script that answers with a whole number.
+func (s *Script) Run(ctx context.Context, c Client, keys []string, args ...any) (int64, error) {
+	n, err := s.Cmd(ctx, c, keys, args...).Int64()
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", s.name, err)
 	}
 	return n, nil
+}
+
+// RunOrNil runs a script that answers with a whole number or with nil; ok is false
+// for nil.
+func (s *Script) RunOrNil(ctx context.Context, c Client, keys []string, args ...any) (n int64, ok bool, err error) {
+	n, err = s.Cmd(ctx, c, keys, args...).Int64()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("run %s: %w", s.name, err)
+	}
+	return n, true, nil
+}
+
+// RunList runs a script that answers with a list of whole numbers.
+func (s *Script) RunList(ctx context.Context, c Client, keys []string, args ...any) ([]int64, error) {
+	list, err := s.Cmd(ctx, c, keys, args...).Int64Slice()
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", s.name, err)
+	}
+	return list, nil
+}
+
+// Cmd runs the script by its digest, and by its text if the server has not seen it
+// yet. That second request is no resending: the reply NOSCRIPT says that the first
+// one did nothing. Any other failure is handed up, for the script may have run.
+func (s *Script) Cmd(ctx context.Context, c Client, keys []string, args ...any) *redis.Cmd {
+	cmd := Do(ctx, c, s.bySHA(keys, args)...)
+	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		cmd = Do(ctx, c, s.byText(keys, args)...)
+	}
+	return cmd
+}
+
+func (s *Script) bySHA(keys []string, args []any) []any {
+	return call("evalsha", s.sha, keys, args)
+}
+
+func (s *Script) byText(keys []string, args []any) []any {
+	return call("eval", s.text, keys, args)
+}
+
+func call(command, script string, keys []string, args []any) []any {
+	words := make([]any, 0, 3+len(keys)+len(args))
+	words = append(words, command, script, len(keys))
+	for _, k := range keys {
+		words = append(words, k)
+	}
+	return append(words, args...)
 }

@@ -181,3 +181,16 @@ func Await(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+// Follow makes the server a replica and waits until it has caught up.
+func (s *Server) Follow(t testing.TB, master *Server) {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(master.Addr)
+	if err := s.Client.Do(t.Context(), "replicaof", host, port).Err(); err != nil {
+		t.Fatalf("follow %s: %v", master.Addr, err)
+	}
+	Await(t, "the replica is connected", func() bool {
+		info := master.Client.Info(t.Context(), "replication").Val()
+		return strings.Contains(info, "state=online")
+	})
+}

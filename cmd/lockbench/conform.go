@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/locks/locktest"
+)
+
+// conformSettings are how locks that have these options are opened, unless told
+// otherwise: a renewal short enough to watch, and long enough for a busy machine not
+// to miss it; and patience with servers that a thousand ask at once.
+var conformSettings = map[string]string{"watchdog": "3s", "node-timeout": "2s"}
+
+// conformExcused are rules that a lock breaks because what it is a port of does.
+var conformExcused = map[string]map[string]string{
+	"redisson-fair": {"release-after-expiry": "R-37: today's fair lock answers that a release of an expired lock went well"},
+	"redisson-rw":   {"wait-shared": "R-23: a writer's release wakes those who sleep, and not who is about to; that one sleeps for a whole lease"},
+}
+
+func newConformCommand() *cobra.Command {
+	var worldName, server string
+	var topologies []string
+	var set map[string]string
+	c := &cobra.Command{
+		Use:   "conform LOCK | conform -- COMMAND",
+		Short: "Put a lock through the conformance suite: nothing breaks, and every promise is asked for",
+		Long: `conform starts a lock service of each topology that the lock runs on, and asks for
+each promise that a lock can make: exclusion, waiting, re-entry, leases, renewal,
+tokens, and what happens on bad use. A rule that the lock does not claim is left out.
+
+A COMMAND is a guest of your own, in any language; docs/guest-protocol.md says how it
+talks. What it claims stands in its hello.
+
+Exit codes: 0 every rule kept, 1 one was broken, 2 one could not be decided (an answer
+that is neither yes nor no, as on a machine that is too busy), 3 the harness failed,
+64 wrong usage.`,
+		Example: "  lockbench conform redisson\n  lockbench conform redisson-fair --topology single,sentinel\n  lockbench conform -- python3 examples/python-guest/guest.py",
+		Args: func(c *cobra.Command, args []string) error {
+			if c.ArgsLenAtDash() >= 0 && len(args) > 0 {
+				return nil
+			}
+			return wants("a lock")(c, args)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return lockNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := notEmpty(c, "world", "redis-server"); err != nil {
+				return err
+			}
+			w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server})
+			if err != nil {
+				return err
+			}
+			s := conformed{world: w, out: c.OutOrStdout(), options: set}
+			if c.ArgsLenAtDash() >= 0 {
+				s.command = strings.Join(args, " ")
+				if err := s.meet(c.Context()); err != nil {
+					return err
+				}
+			} else {
+				entry, ok := catalog.Find(args[0])
+				if !ok {
+					return usageError{catalog.NotFound(args[0]).Error()}
+				}
+				if s.options, err = conformOptions(entry, set); err != nil {
+					return usageError{err.Error()}
+				}
+				s.entry = entry
+			}
+			return s.all(c.Context(), topologies)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&worldName, "world", "local", "where: auto or a world from lockbench list worlds")
+	fl.StringVar(&server, "redis-server", "", "the server to start (default: from PATH)")
+	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
+	fl.StringToStringVar(&set, "set", nil, "options of the lock, such as form=F2")
+	return c
+}
+
+// conformOptions are the given ones, on top of conformSettings.
+func conformOptions(entry catalog.Lock, set map[string]string) (map[string]string, error) {
+	options := make(map[string]string)
+	for _, o := range entry.Options {
+		if value, ok := conformSettings[o.Name]; ok {
+			options[o.Name] = value
+		}
+	}
+	for name, value := range set {
+		options[name] = value
+	}
+	_, err := entry.New(options)
+	return options, err
+}
+
+// conformed is one lock on its way through the suite.
+type conformed struct {
+	world   world.World
+	out     io.Writer
+	entry   catalog.Lock // of a guest: made of its hello
+	command string
+	options map[string]string
+}
+
+// meet asks a guest who it is.
+func (s *conformed) meet(ctx context.Context) error {
+	host, ok := s.world.(world.Host)
+	if !ok {
+		return fmt.Errorf("world %s cannot start guests", s.world.Name())
+	}
+	hello, err := host.Meet(ctx, world.ClientSpec{Command: s.command})
+	if err != nil {
+		return err
+	}
+	s.entry = catalog.Lock{Name: hello.Name, Family: catalog.Family(hello.Family), Claims: hello.Claims, Model: hello.Model}
+	switch s.entry.Family {
+	case catalog.Control:
+		s.entry.Topologies = []locks.Topology{locks.None}
+	case catalog.Majority:
+		s.entry.Topologies = []locks.Topology{locks.Independent}
+	default:
+		s.entry.Topologies = []locks.Topology{locks.Single, locks.Replicated}
+		if hello.SourceAddress {
+			s.entry.Topologies = append(s.entry.Topologies, locks.Sentinel)
+		}
+	}
+	return nil
+}
+
+// all runs the suite on each topology, and ends with 1 if a rule was broken anywhere.
+func (s *conformed) all(ctx context.Context, only []string) error {
+	broken, undecided, ran := 0, 0, 0
+	for _, name := range only {
+		if !slices.Contains(s.entry.Topologies, locks.Topology(name)) {
+			var known []string
+			for _, t := range s.entry.Topologies {
+				known = append(known, string(t))
+			}
+			return usagef("--topology: %s does not run on %q; %s", s.entry.Name, name, didYouMean(name, known))
+		}
+	}
+	for _, t := range s.entry.Topologies {
+		if len(only) > 0 && !slices.Contains(only, string(t)) {
+			continue
+		}
+		results, err := s.on(ctx, t)
+		if noSuch := (*noTopology)(nil); errors.As(err, &noSuch) {
+			_, _ = fmt.Fprintf(s.out, "%s on %s, world %s: left out, %v\n\n", s.entry.Name, t, s.world.Name(), noSuch.why)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		ran++
+		n, doubtful, err := s.print(t, results)
+		if err != nil {
+			return err
+		}
+		broken, undecided = broken+n, undecided+doubtful
+	}
+	switch {
+	case broken > 0:
+		return exitWith(report.ExitUnexpected)
+	case undecided > 0:
+		return exitWith(report.ExitUnknown)
+	case ran == 0:
+		return fmt.Errorf("world %s has none of the topologies that %s runs on", s.world.Name(), s.entry.Name)
+	}
+	return nil
+}
+
+// noTopology is one that the world does not have.
+type noTopology struct{ why error }
+
+func (e *noTopology) Error() string { return e.why.Error() }
+
+func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktest.Result, err error) {
+	entered := false
+	err = s.world.Run(ctx, world.Spec{Topology: t, Clients: 200}, func(ctx context.Context, c world.Cluster) error {
+		entered = true
+		subject, err := s.subject(ctx, c, t)
+		if err != nil {
+			return err
+		}
+		results = locktest.Run(ctx, subject)
+		return ctx.Err()
+	})
+	if err != nil && !entered && t == locks.Cluster && ctx.Err() == nil {
+		return nil, &noTopology{err}
+	}
+	return results, err
+}
+
+// print shows the results of one topology and counts what was not kept.
+func (s *conformed) print(t locks.Topology, results []locktest.Result) (broken, undecided int, err error) {
+	_, _ = fmt.Fprintf(s.out, "%s on %s, world %s\n", s.entry.Name, t, s.world.Name())
+	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	kept, na := 0, 0
+	for _, r := range results {
+		word, note := "kept", r.Rule.About
+		switch {
+		case r.Err != nil:
+			word, note = "BROKEN", line(r.Err)
+			broken++
+		case r.Undecided != nil:
+			word, note = "undecided", line(r.Undecided)
+			undecided++
+		case r.NA != "":
+			word, note = "n/a", r.NA
+			na++
+		default:
+			kept++
+		}
+		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", r.Rule.Name, word, r.Took.Round(time.Millisecond), note)
+	}
+	if err := table.Flush(); err != nil {
+		return broken, undecided, err
+	}
+	_, err = fmt.Fprintf(s.out, "%d kept, %d broken, %d undecided, %d not asked\n\n", kept, broken, undecided, na)
+	return broken, undecided, err
+}
+
+// line is an error on one line.
+func line(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

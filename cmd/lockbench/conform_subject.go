@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/locks/goredis"
+	"lockbench/locks/locktest"
+)
+
+// lookID is the number of the client that looks into the servers.
+const lookID = 1_000_000
+
+// subject is the lock as the suite sees it, on a running cluster.
+func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topology) (locktest.Subject, error) {
+	subject := locktest.Subject{
+		Claims: s.entry.Claims, Model: s.entry.Model, Quiet: s.entry.Woken,
+		NoTTL: t == locks.None, Split: s.entry.Family == catalog.Majority,
+		Excused: maps.Clone(conformExcused[s.entry.Name]),
+	}
+	if subject.Excused == nil {
+		subject.Excused = make(map[string]string)
+	}
+	opened := &openedClients{}
+	if t != locks.None {
+		look, err := openLook(ctx, c, opened)
+		if err != nil {
+			return subject, err
+		}
+		if look.counter == nil {
+			subject.Quiet = false
+		}
+		subject.Server = look
+	}
+	if s.command != "" {
+		subject.Excused["loss-notice"] = "notices are the host's to hear, and are not asked for here"
+		subject.Excused["wait-cancelled"] = "the protocol has no way to call a waiting guest back"
+		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
+			client, err := c.Open(ctx, world.ClientSpec{ID: id, Command: s.command, Options: s.options})
+			if err != nil {
+				return nil, err
+			}
+			opened.add(id)
+			return &guestLocker{client: client, id: id}, nil
+		}
+		return subject, nil
+	}
+	opener, err := s.entry.New(s.options)
+	if err != nil {
+		return subject, err
+	}
+	subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
+		// The lock is called as a library, with what a client of this cluster gets to know.
+		at, client, err := borrow(ctx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		opened.add(id)
+		l, err := opener(ctx, at)
+		if err != nil {
+			return nil, errors.Join(err, client.Close(ctx))
+		}
+		return &borrowedLocker{l, client}, nil
+	}
+	return subject, nil
+}
+
+// borrow opens a client of the cluster that does nothing, for what it is told of its
+// surroundings.
+func borrow(ctx context.Context, c world.Cluster, id int) (locks.Client, world.Client, error) {
+	var at locks.Client
+	client, err := c.Open(ctx, world.ClientSpec{ID: id, Seed: 1, Opener: func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		at = c
+		return idle{}, nil
+	}})
+	return at, client, err
+}
+
+// idle is a locker that nobody asks.
+type idle struct{}
+
+func (idle) Acquire(context.Context, locks.Request) (locks.Lease, error) {
+	return nil, locks.ErrUnsupported
+}
+
+func (idle) Close() error { return nil }
+
+// borrowedLocker ends its client with itself.
+type borrowedLocker struct {
+	locks.Locker
+	client world.Client
+}
+
+func (l *borrowedLocker) Close() error {
+	err := l.Locker.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), locktest.Late)
+	defer cancel()
+	return errors.Join(err, l.client.Close(ctx))
+}
+
+// openedClients are those whose commands count.
+type openedClients struct {
+	mu  sync.Mutex
+	ids []int
+}
+
+func (o *openedClients) add(id int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ids = append(o.ids, id)
+}
+
+func (o *openedClients) names() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var names []string
+	for _, id := range o.ids {
+		names = append(names, world.ClientName(id))
+	}
+	return names
+}
+
+// look is a hand in the servers, through a client of its own.
+type look struct {
+	clients []redis.UniversalClient
+	counter world.RequestCounter
+	opened  *openedClients
+}
+
+var _ locktest.Server = (*look)(nil)
+
+func openLook(ctx context.Context, c world.Cluster, opened *openedClients) (*look, error) {
+	at, _, err := borrow(ctx, c, lookID)
+	if err != nil {
+		return nil, err
+	}
+	l := &look{opened: opened}
+	l.counter, _ = c.(world.RequestCounter)
+	if at.Store.Topology == locks.Independent {
+		for _, n := range at.Store.Nodes {
+			l.clients = append(l.clients, goredis.ConnectNode(at.Store, n))
+		}
+		return l, nil
+	}
+	client, err := goredis.Connect(at.Store)
+	if err != nil {
+		return nil, err
+	}
+	l.clients = append(l.clients, client)
+	return l, nil
+}
+
+func (l *look) Commands(context.Context) (int, error) {
+	if l.counter == nil {
+		return 0, errors.New("this world does not count commands")
+	}
+	n := 0
+	for _, name := range l.opened.names() {
+		for _, count := range l.counter.Requests(name) {
+			n += count
+		}
+	}
+	return n, nil
+}
+
+// each calls do for every master.
+func (l *look) each(ctx context.Context, do func(ctx context.Context, c redis.UniversalClient) error) error {
+	var errs []error
+	for _, c := range l.clients {
+		if cluster, ok := c.(*redis.ClusterClient); ok {
+			errs = append(errs, cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, c) }))
+			continue
+		}
+		errs = append(errs, do(ctx, c))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *look) Keys(ctx context.Context) ([]string, error) {
+	var mu sync.Mutex
+	var keys []string
+	err := l.each(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		found, err := c.Keys(ctx, "*").Result()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, k := range found {
+			if !strings.HasPrefix(k, "lockbench:") { // the world's own
+				keys = append(keys, k)
+			}
+		}
+		return err
+	})
+	return keys, err
+}
+
+func (l *look) Forget(ctx context.Context) error {
+	return l.each(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.FlushAll(ctx).Err() })
+}
+
+// guestLocker is a guest as a locker.
+type guestLocker struct {
+	client   world.Client
+	id       int
+	sessions atomic.Int64
+	closed   atomic.Bool
+}
+
+func (g *guestLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	session := fmt.Sprintf("%d.%d", g.id, g.sessions.Add(1))
+	start := time.Now()
+	grant, err := g.client.Conn().Acquire(ctx, session, r)
+	lease := &guestLease{conn: g.client.Conn(), session: session}
+	switch {
+	case errors.Is(err, guest.ErrBadRequest):
+		return nil, fmt.Errorf("%w: %w", locks.ErrUnsupported, err)
+	case guest.Definite(err):
+		return nil, err
+	case err != nil:
+		return lease, err
+	}
+	if grant.Until != nil {
+		lease.until = start.Add(*grant.Until)
+	}
+	if grant.Token != nil {
+		lease.token = *grant.Token
+	}
+	if grant.Renewed {
+		return &renewedGuestLease{lease, grant.Lease}, nil
+	}
+	return lease, nil
+}
+
+func (g *guestLocker) Close() error {
+	if g.closed.Swap(true) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), locktest.Late)
+	defer cancel()
+	return g.client.Close(ctx)
+}
+
+// guestLease is a session as a lease. It has every upgrade but renewal; the suite asks
+// only for those that the guest claims.
+type guestLease struct {
+	conn    *guest.Conn
+	session string
+	token   uint64
+
+	mu    sync.Mutex
+	until time.Time
+}
+
+func (l *guestLease) Release(ctx context.Context) error { return l.conn.Release(ctx, l.session) }
+
+func (l *guestLease) Renew(ctx context.Context, ttl time.Duration) error {
+	start := time.Now()
+	until, err := l.conn.Renew(ctx, l.session, ttl)
+	if err == nil && until != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.until = start.Add(*until)
+	}
+	return err
+}
+
+func (l *guestLease) Until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+func (l *guestLease) Token() uint64 { return l.token }
+
+// renewedGuestLease is one that the guest's library renews.
+type renewedGuestLease struct {
+	*guestLease
+	by time.Duration
+}
+
+func (l *renewedGuestLease) Lease() time.Duration { return l.by }

@@ -1,0 +1,86 @@
+package goredis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks"
+)
+
+// mapInterval is how old a client's map of the cluster may be.
+const mapInterval = time.Second
+
+// connectCluster returns a client of a cluster, which learns from any of its nodes
+// who has which slot. It follows MOVED and ASK; it never sends a second time what
+// may have been executed, if commands go through [Do] and [Script].
+//
+// It is told who has what by the nodes themselves, at the addresses that they
+// announce, and dials those through Store.Dial as well.
+func connectCluster(store locks.Store, o tuning) redis.UniversalClient {
+	addrs := make([]string, 0, len(store.Nodes))
+	for _, n := range store.Nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs:                  addrs,
+		Dialer:                 store.Dial,
+		Protocol:               2,
+		DisableIdentity:        true,
+		DisableRoutingPolicies: true, // or it asks every server for the list of its commands first
+		MaxRetries:             -1,
+		// Who uses the client finds out at most so much later than the cluster itself that
+		// another node has a slot. The library asks once a minute, or when it is told
+		// MOVED; but a master that is dead tells nobody anything.
+		ClusterStateReloadInterval: mapInterval,
+		DialerRetries:              1,
+		DialTimeout:                ioTimeout,
+		ReadTimeout:                o.read,
+		WriteTimeout:               ioTimeout,
+		ContextTimeoutEnabled:      true,
+		PipelinePoolSize:           -1,
+	})
+}
+
+// Master returns the client of the one server that has a key now, for what must
+// stay on one connection.
+func Master(ctx context.Context, c redis.UniversalClient, key string) (*redis.Client, error) {
+	switch c := c.(type) {
+	case *redis.Client:
+		return c, nil
+	case *redis.ClusterClient:
+		node, err := c.MasterForKey(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("find the master of %q: %w", key, err)
+		}
+		return node, nil
+	}
+	return nil, fmt.Errorf("find the master of %q: a client of type %T has none", key, c)
+}
+
+// Slot is the slot of a key in a cluster: the CRC16 of what stands between the first
+// "{" and the next "}", or of the whole name if that is nothing.
+func Slot(key string) int {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	crc := uint16(0)
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc) % slots
+}
+
+const slots = 16384

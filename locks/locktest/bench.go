@@ -1,0 +1,256 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"lockbench/locks"
+)
+
+// undecided ends a rule that could not be decided. That a lock gives no definite
+// answer is no promise broken: "taken" may be said only of what is known. On an idle
+// machine, where nothing breaks, it is suspicious all the same.
+type undecided struct{ error }
+
+func (u *undecided) Unwrap() error { return u.error }
+
+// doubtOnly says whether err is nothing but doubt: of joined errors, one broken
+// promise is enough for the rule to be broken.
+func doubtOnly(err error) bool {
+	switch e := err.(type) {
+	case *undecided:
+		return true
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if !doubtOnly(one) {
+				return false
+			}
+		}
+		return true
+	case interface{ Unwrap() error }:
+		return doubtOnly(e.Unwrap())
+	}
+	return false
+}
+
+// unless makes err undecided, unless it is the definite answer that breaks the rule.
+func unless(err, breaks error, text string) error {
+	err2 := fmt.Errorf("%s: %w", text, err)
+	if errors.Is(err, breaks) {
+		return err2
+	}
+	return &undecided{err2}
+}
+
+// bench is one rule at work: its lock's name and its clients.
+type bench struct {
+	Subject
+	key  string
+	next *int // the number of the next client, of all rules
+
+	mu     sync.Mutex
+	opened []locks.Locker
+}
+
+func (b *bench) do(ctx context.Context, rule Rule) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, ruleLimit, fmt.Errorf("the rule has taken %v", ruleLimit))
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the lock panicked: %v", p)
+		}
+		for _, l := range b.opened {
+			_ = l.Close() // closed already where that was the rule
+		}
+	}()
+	return rule.run(ctx, b)
+}
+
+// open opens one more client.
+func (b *bench) open(ctx context.Context) (locks.Locker, error) {
+	b.mu.Lock()
+	*b.next++
+	id := *b.next
+	b.mu.Unlock()
+	l, err := b.Open(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("open client %d: %w", id, err)
+	}
+	b.mu.Lock()
+	b.opened = append(b.opened, l)
+	b.mu.Unlock()
+	return l, nil
+}
+
+// two opens two clients.
+func (b *bench) two(ctx context.Context) (x, y locks.Locker, err error) {
+	if x, err = b.open(ctx); err != nil {
+		return nil, nil, err
+	}
+	y, err = b.open(ctx)
+	return x, y, err
+}
+
+// long is a lease that no rule outlives, and short one that rules wait for.
+const (
+	long  = 5 * time.Minute
+	short = 400 * time.Millisecond
+)
+
+// ask is a request for the rule's lock.
+func (b *bench) ask(ttl, wait time.Duration) locks.Request {
+	if b.NoTTL {
+		ttl = 0
+	}
+	return locks.Request{Keys: []string{b.key}, TTL: ttl, Wait: wait}
+}
+
+func owned(r locks.Request, owner string) locks.Request {
+	r.Owner = owner
+	return r
+}
+
+// take asks for a lock that must be granted.
+func take(ctx context.Context, l locks.Locker, r locks.Request, why string) (locks.Lease, error) {
+	lease, err := l.Acquire(ctx, r)
+	switch {
+	case errors.Is(err, locks.ErrUnsupported):
+		return nil, notClaimed(fmt.Sprintf("not offered: %v", err))
+	case err != nil:
+		return nil, unless(err, locks.ErrTaken, why+", but acquire says")
+	case lease == nil:
+		return nil, fmt.Errorf("%s, but acquire returned neither a lease nor an error", why)
+	}
+	return lease, nil
+}
+
+// refuse asks for a lock that must be refused, for good.
+func refuse(ctx context.Context, l locks.Locker, r locks.Request, why string) error {
+	lease, err := l.Acquire(ctx, r)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s, and yet it was granted", why)
+	case !errors.Is(err, locks.ErrTaken):
+		return unless(err, locks.ErrNotHeld, fmt.Sprintf("%s: want the definite answer %q, got", why, locks.ErrTaken))
+	case lease != nil:
+		return fmt.Errorf("%s: refused, and yet there is a lease", why)
+	}
+	return nil
+}
+
+// give releases what is held.
+func give(ctx context.Context, lease locks.Lease) error {
+	if err := lease.Release(ctx); err != nil {
+		return unless(err, locks.ErrNotHeld, "release of a lock that is held")
+	}
+	return nil
+}
+
+// notHeld releases what is not held.
+func notHeld(ctx context.Context, lease locks.Lease, why string) error {
+	switch err := lease.Release(ctx); {
+	case err == nil:
+		return fmt.Errorf("%s, and yet its release says that all went well", why)
+	case !errors.Is(err, locks.ErrNotHeld):
+		return unless(err, locks.ErrTaken, fmt.Sprintf("%s: want the definite answer %q, got", why, locks.ErrNotHeld))
+	}
+	return nil
+}
+
+// poll asks again and again until the lock is granted, but no later than at end.
+func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (locks.Lease, error) {
+	r.Wait = 0
+	for {
+		lease, err := l.Acquire(ctx, r)
+		if err == nil {
+			return lease, nil
+		}
+		if !errors.Is(err, locks.ErrTaken) {
+			return nil, &undecided{err}
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("refused for too long: %w", err)
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// asked is an acquire that goes on elsewhere.
+type asked struct {
+	lease locks.Lease
+	err   error
+}
+
+func begin(ctx context.Context, l locks.Locker, r locks.Request) <-chan asked {
+	done := make(chan asked, 1)
+	go func() {
+		lease, err := l.Acquire(ctx, r)
+		done <- asked{lease, err}
+	}()
+	return done
+}
+
+// within waits for an acquire that must end.
+func within(done <-chan asked, limit time.Duration, what string) (asked, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case a := <-done:
+		return a, nil
+	case <-timer.C:
+		return asked{}, fmt.Errorf("%s: nothing has happened for %v", what, limit)
+	}
+}
+
+// settle waits until the clients have sent something since before, and then nothing
+// for a while: a waiter is in its place.
+func (b *bench) settle(ctx context.Context, before int) error {
+	if b.Server == nil {
+		return sleep(ctx, short)
+	}
+	last, since := before, time.Now()
+	for end := time.Now().Add(Late); time.Now().Before(end); {
+		n, err := b.Server.Commands(ctx)
+		if err != nil {
+			return err
+		}
+		if n != last {
+			last, since = n, time.Now()
+		}
+		if last > before && time.Since(since) > 100*time.Millisecond {
+			return nil
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("a waiter goes on sending commands: %d and no end", last-before)
+}
+
+func (b *bench) commands(ctx context.Context) (int, error) {
+	if b.Server == nil {
+		return 0, nil
+	}
+	return b.Server.Commands(ctx)
+}
+
+func (b *bench) is(word string) bool {
+	return slices.Contains(b.Model, word)
+}

@@ -1,0 +1,259 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockbench/locks"
+)
+
+// clockSlack is what the whole milliseconds of a server may take off a lease.
+const clockSlack = 3 * time.Millisecond
+
+var leaseRules = []Rule{
+	{"expiry", "a lease that nobody renews keeps others out until its end, and no longer", func(ctx context.Context, b *bench) error {
+		x, y, err := b.leased(ctx)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		if _, err := take(ctx, x, b.ask(short, 0), "the lock is free"); err != nil {
+			return asFailure(err)
+		}
+		answered := time.Now()
+		lease, err := poll(ctx, y, b.ask(long, 0), answered.Add(short+Late))
+		if err != nil {
+			return fmt.Errorf("a lease of %v should be over: %w", short, err)
+		}
+		// The server counts from some moment after start, never before.
+		if held := time.Since(start); held < short-clockSlack {
+			return fmt.Errorf("a lease of %v was over after %v: two hold it", short, held)
+		}
+		return give(ctx, lease)
+	}},
+	{"crash", "a holder that is gone blocks nobody for longer than its lease", func(ctx context.Context, b *bench) error {
+		x, y, err := b.leased(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := take(ctx, x, b.ask(short, 0), "the lock is free"); err != nil {
+			return asFailure(err)
+		}
+		_ = x.Close()
+		lease, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
+		if err != nil {
+			return fmt.Errorf("the holder is gone and its lease of %v over: %w", short, err)
+		}
+		return give(ctx, lease)
+	}},
+	{"release-after-expiry", "who releases after its lease is told that it did not hold", func(ctx context.Context, b *bench) error {
+		x, y, err := b.leased(ctx)
+		if err != nil {
+			return err
+		}
+		lease, err := take(ctx, x, b.ask(short, 0), "the lock is free")
+		if err != nil {
+			return asFailure(err)
+		}
+		other, err := poll(ctx, y, b.ask(short, 0), time.Now().Add(short+Late))
+		if err != nil {
+			return err
+		}
+		if err := give(ctx, other); err != nil { // now it is free for certain
+			return err
+		}
+		return notHeld(ctx, lease, "its lease is over and the lock is free")
+	}},
+	{"stranger", "a late release does not take away the next one's lock", func(ctx context.Context, b *bench) error {
+		x, y, err := b.leased(ctx)
+		if err != nil {
+			return err
+		}
+		late, err := take(ctx, x, b.ask(short, 0), "the lock is free")
+		if err != nil {
+			return asFailure(err)
+		}
+		lease, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
+		if err != nil {
+			return err
+		}
+		if err := notHeld(ctx, late, "its lease is over and another holds"); err != nil {
+			return err
+		}
+		if err := refuse(ctx, x, b.ask(long, 0), "another holds it, whoever released late"); err != nil {
+			return err
+		}
+		return give(ctx, lease)
+	}},
+	{"bounded", "a client believes in its lease no longer than the server keeps it", func(ctx context.Context, b *bench) error {
+		x, _, err := b.leased(ctx)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		lease, err := take(ctx, x, b.ask(long, 0), "the lock is free")
+		if err != nil {
+			return asFailure(err)
+		}
+		if l, ok := lease.(locks.Bounded); !ok {
+			return errors.New("it claims bounded leases, and the lease does not tell its end")
+		} else if end := l.Until(); end.After(time.Now().Add(long)) || end.Before(start) {
+			return fmt.Errorf("a lease of %v ends %v after it was asked for", long, end.Sub(start))
+		}
+		return give(ctx, lease)
+	}},
+	{"renew", "a renewal moves the end of a lease, and is refused for what is lost", func(ctx context.Context, b *bench) error {
+		x, y, err := b.leased(ctx)
+		if err != nil {
+			return err
+		}
+		lease, err := take(ctx, x, b.ask(2*short, 0), "the lock is free")
+		if err != nil {
+			return asFailure(err)
+		}
+		renewer, ok := lease.(locks.Renewer)
+		if !ok {
+			return notClaimed("leases cannot be renewed")
+		}
+		if err := renewer.Renew(ctx, long); err != nil {
+			return unless(err, locks.ErrNotHeld, "renew what is held")
+		}
+		if err := sleep(ctx, 3*short); err != nil {
+			return err
+		}
+		if err := refuse(ctx, y, b.ask(long, 0), "the lease was renewed for long"); err != nil {
+			return err
+		}
+		if err := renewer.Renew(ctx, short); err != nil {
+			return unless(err, locks.ErrNotHeld, "renew what is held")
+		}
+		next, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
+		if err != nil {
+			return fmt.Errorf("the renewal was for %v: %w", short, err)
+		}
+		if err := renewer.Renew(ctx, long); !errors.Is(err, locks.ErrNotHeld) {
+			return fmt.Errorf("renew what another holds: want %q, got %v", locks.ErrNotHeld, err)
+		}
+		if err := refuse(ctx, x, b.ask(long, 0), "another holds it"); err != nil {
+			return err
+		}
+		return give(ctx, next)
+	}},
+	{"watchdog", "without a ttl the library keeps the lease alive, and only while its holder lives", func(ctx context.Context, b *bench) error {
+		x, y, err := b.two(ctx)
+		if err != nil {
+			return err
+		}
+		_, by, err := b.renewed(ctx, x)
+		if err != nil {
+			return err
+		}
+		for end := time.Now().Add(3 * by); time.Now().Before(end); {
+			if err := refuse(ctx, y, b.ask(long, 0), "its holder lives"); err != nil {
+				return err
+			}
+			if err := sleep(ctx, by/20); err != nil {
+				return err
+			}
+		}
+		_ = x.Close()
+		next, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(by+Late))
+		if err != nil {
+			return fmt.Errorf("its holder is gone, and nobody else should renew it: %w", err)
+		}
+		return give(ctx, next)
+	}},
+	{"watchdog-ends", "after a release nothing is renewed", func(ctx context.Context, b *bench) error {
+		x, y, err := b.two(ctx)
+		if err != nil {
+			return err
+		}
+		lease, by, err := b.renewed(ctx, x)
+		if err != nil {
+			return err
+		}
+		if err := give(ctx, lease); err != nil {
+			return err
+		}
+		next, err := take(ctx, y, b.ask(by, 0), "it was released")
+		if err != nil {
+			return err
+		}
+		third, err := poll(ctx, x, b.ask(long, 0), time.Now().Add(by+Late))
+		if err != nil {
+			return fmt.Errorf("the next one's lease of %v should be over: %w", by, err)
+		}
+		return errors.Join(notHeld(ctx, next, "its lease is over"), give(ctx, third))
+	}},
+	{"loss-notice", "who holds a renewed lease is told when it is gone", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Watched {
+			return notClaimed("no notice of loss is claimed")
+		}
+		if b.Server == nil {
+			return notClaimed("needs a hand in the server")
+		}
+		x, err := b.open(ctx)
+		if err != nil {
+			return err
+		}
+		lease, by, err := b.renewed(ctx, x)
+		if err != nil {
+			return err
+		}
+		w, ok := lease.(locks.Watched)
+		if !ok {
+			return errors.New("it claims to tell of a loss, and the lease has no way to")
+		}
+		if err := sleep(ctx, by); err != nil {
+			return err
+		}
+		select {
+		case <-w.Lost():
+			return errors.New("it was told of a loss while it held")
+		default:
+		}
+		if err := b.Server.Forget(ctx); err != nil {
+			return err
+		}
+		timer := time.NewTimer(by + Late)
+		defer timer.Stop()
+		select {
+		case <-w.Lost():
+			return nil
+		case <-timer.C:
+			return fmt.Errorf("the server has forgotten the lock, and after %v its holder does not know", by+Late)
+		}
+	}},
+}
+
+// leased opens two clients of a lock whose leases end by themselves.
+func (b *bench) leased(ctx context.Context) (x, y locks.Locker, err error) {
+	if !b.Claims.Bounded {
+		return nil, nil, notClaimed("leases of its own are not claimed")
+	}
+	return b.two(ctx)
+}
+
+// watchableMax is the longest renewal that a rule waits for.
+const watchableMax = 5 * time.Second
+
+// renewed takes the lock without a ttl.
+func (b *bench) renewed(ctx context.Context, l locks.Locker) (locks.Lease, time.Duration, error) {
+	if !b.Claims.Renewed {
+		return nil, 0, notClaimed("renewal by the library is not claimed")
+	}
+	lease, err := take(ctx, l, b.ask(0, 0), "the lock is free")
+	if err != nil {
+		return nil, 0, asFailure(err)
+	}
+	r, ok := lease.(locks.Renewed)
+	if !ok {
+		return nil, 0, errors.New("it claims renewal, and a lease without a ttl does not say that it is renewed")
+	}
+	if by := r.Lease(); by > watchableMax {
+		return nil, 0, notClaimed(fmt.Sprintf("it renews by %v, too long to watch; open it with at most %v", by, watchableMax))
+	}
+	return lease, r.Lease(), nil
+}

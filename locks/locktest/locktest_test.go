@@ -1,0 +1,269 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"lockbench/locks"
+	"lockbench/locks/control"
+	"lockbench/locks/internal/redistest"
+	"lockbench/locks/locktest"
+	"lockbench/locks/naive"
+	"lockbench/locks/redisson"
+	"lockbench/locks/setnx"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server is a test's server as the suite sees it.
+type server struct {
+	s   *redistest.Server
+	own atomic.Int64 // commands that we sent
+}
+
+func (s *server) Commands(ctx context.Context) (int, error) {
+	mine := s.own.Add(1)
+	info, err := s.s.Client.Info(ctx, "stats").Result()
+	for line := range strings.Lines(info) {
+		var n int
+		if _, err := fmt.Sscanf(line, "total_commands_processed:%d", &n); err == nil {
+			return n - int(mine), nil
+		}
+	}
+	return 0, err
+}
+
+func (s *server) Keys(ctx context.Context) ([]string, error) {
+	s.own.Add(1)
+	return s.s.Client.Keys(ctx, "*").Result()
+}
+
+func (s *server) Forget(ctx context.Context) error {
+	s.own.Add(1)
+	return s.s.Client.FlushAll(ctx).Err()
+}
+
+// subject is a lock on a server of the test's own.
+func subject(t *testing.T, opener locks.Opener, claims locks.Claims, model ...string) locktest.Subject {
+	s := redistest.Start(t)
+	s.Client.Ping(t.Context())
+	return locktest.Subject{
+		Open: func(ctx context.Context, id int) (locks.Locker, error) {
+			return opener(ctx, locks.Client{ID: id, Rand: rand.New(rand.NewPCG(3, uint64(id))), Store: s.Store()})
+		},
+		Claims: claims, Model: model, Server: &server{s: s},
+	}
+}
+
+// verdict is what the suite found out about a lock.
+type verdict struct {
+	broken []string // the names of the rules that were not kept
+	asked  int      // how many were put to it
+	text   string
+}
+
+// judged puts many locks through the suite at once, since most of its time is waiting.
+func judged(subjects map[string]locktest.Subject) map[string]verdict {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	out := make(map[string]verdict)
+	for name, s := range subjects {
+		wg.Go(func() {
+			var v verdict
+			for _, r := range locktest.Run(context.Background(), s) {
+				if r.NA == "" {
+					v.asked++
+				}
+				if err := errors.Join(r.Err, r.Undecided); err != nil {
+					v.broken = append(v.broken, r.Rule.Name)
+					v.text += fmt.Sprintf("\n\t%s: %v", r.Rule.Name, err)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[name] = v
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func TestCorrectLocksPass(t *testing.T) {
+	family := locks.Claims{Bounded: true, Renewed: true, Watched: true}
+	short := redisson.Options{Watchdog: 3e9}
+	woken := func(s locktest.Subject) locktest.Subject { s.Quiet = true; return s }
+	fair := family
+	fair.Fair = true
+	withToken := family
+	withToken.Fenced = true
+	table := control.NewTable()
+	subjects := make(map[string]locktest.Subject)
+	asked := make(map[string]int)
+	for name, test := range map[string]struct {
+		subject func(t *testing.T) locktest.Subject
+		asked   int
+	}{
+		"in-process": {func(*testing.T) locktest.Subject {
+			return locktest.Subject{NoTTL: true, Open: func(ctx context.Context, id int) (locks.Locker, error) {
+				return table.Open(ctx, locks.Client{ID: id})
+			}}
+		}, 7},
+		"set-nx": {func(t *testing.T) locktest.Subject {
+			return subject(t, setnx.New(), locks.Claims{Bounded: true}, "mutex")
+		}, 15},
+		"set-nx-fenced": {func(t *testing.T) locktest.Subject {
+			return subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex", "fenced")
+		}, 16},
+		"redisson": {func(t *testing.T) locktest.Subject {
+			return woken(subject(t, redisson.New(short), family, "mutex", "reentrant"))
+		}, 26},
+		"redisson-rw": {func(t *testing.T) locktest.Subject {
+			s := woken(subject(t, redisson.NewReadWrite(short), family, "rw", "reentrant"))
+			s.Excused = map[string]string{"wait-shared": "R-23"}
+			return s
+		}, 26},
+		"redisson-fenced": {func(t *testing.T) locktest.Subject {
+			return woken(subject(t, redisson.NewFenced(short), withToken, "mutex", "reentrant", "fenced"))
+		}, 27},
+		"redisson-fair": {func(t *testing.T) locktest.Subject {
+			s := woken(subject(t, redisson.NewFair(short), fair, "mutex", "reentrant"))
+			s.Excused = map[string]string{"release-after-expiry": "R-37"}
+			return s
+		}, 26},
+		"redisson-multi": {func(t *testing.T) locktest.Subject {
+			return woken(subject(t, redisson.NewMulti(short), family, "mutex", "reentrant"))
+		}, 27},
+	} {
+		subjects[name], asked[name] = test.subject(t), test.asked
+	}
+	for name, v := range judged(subjects) {
+		if len(v.broken) > 0 {
+			t.Errorf("%s does not keep %q%s", name, v.broken, v.text)
+		}
+		if v.asked < asked[name] {
+			t.Errorf("%s: only %d rules were asked for, want %d", name, v.asked, asked[name])
+		}
+	}
+}
+
+// Each naive lock breaks exactly what it should.
+func TestNaiveLocksAreCaught(t *testing.T) {
+	subjects := make(map[string]locktest.Subject)
+	want := make(map[string][]string)
+	for name, test := range map[string]struct {
+		opener locks.Opener
+		want   []string
+	}{
+		"no-lock": {control.OpenNoLock, []string{"exclude", "release-twice", "one-of-1000", "in-turn",
+			"wait-kept", "wait-served", "wait-shared", "wait-cancelled", "many-keys", "misuse", "closed"}},
+		"setnx-expire": {naive.NewSetnxExpire(), []string{"release-twice", "stranger"}},
+		"set-del":      {naive.NewSetDel(), []string{"release-twice", "stranger"}},
+		"get-del":      {naive.NewGetDel(), nil},
+	} {
+		subjects[name] = subject(t, test.opener, locks.Claims{Bounded: name != "no-lock"}, "mutex")
+		want[name] = test.want
+	}
+	for name, v := range judged(subjects) {
+		if !slices.Equal(v.broken, want[name]) {
+			t.Errorf("%s breaks %q, want %q%s", name, v.broken, want[name], v.text)
+		}
+	}
+}
+
+// Locks that lie in one way each: every kind of rule can fail.
+func TestLiesAreCaught(t *testing.T) {
+	honest := locks.Claims{Bounded: true, Renewed: true, Watched: true}
+	dog := redisson.Options{Watchdog: 3e9}
+	deaf := dog
+	deaf.Silent = true
+	subjects := make(map[string]locktest.Subject)
+	want := make(map[string]string)
+	for name, test := range map[string]struct {
+		opener locks.Opener
+		claims locks.Claims
+		model  []string
+		quiet  bool
+		want   string
+	}{
+		"claims re-entry":     {setnx.New(), locks.Claims{Bounded: true}, []string{"reentrant"}, false, "reentry"},
+		"claims sharing":      {redisson.New(dog), honest, []string{"rw"}, false, "shared"},
+		"claims tokens":       {redisson.New(dog), locks.Claims{Bounded: true, Fenced: true}, nil, false, "tokens"},
+		"claims renewal":      {setnx.New(), locks.Claims{Bounded: true, Renewed: true}, nil, false, "watchdog"},
+		"claims a notice":     {redisson.New(deaf), honest, nil, false, "loss-notice"},
+		"claims to be quiet":  {redisson.NewSpin(dog), honest, nil, true, "wait-quiet"},
+		"claims to be fair":   {redisson.New(dog), locks.Claims{Bounded: true, Fair: true}, nil, false, "fair"},
+		"leases without end":  {endless(redisson.New(dog)), locks.Claims{Bounded: true}, nil, false, "expiry"},
+		"says taken to wrong": {sloppy(setnx.New()), locks.Claims{Bounded: true}, nil, false, "misuse"},
+	} {
+		s := subject(t, test.opener, test.claims, append(test.model, "mutex")...)
+		s.Quiet = test.quiet
+		s.Excused = make(map[string]string) // the other rules would take minutes
+		for _, r := range locktest.Rules() {
+			if r.Name != test.want {
+				s.Excused[r.Name] = "not the one"
+			}
+		}
+		subjects[name], want[name] = s, test.want
+	}
+	for name, v := range judged(subjects) {
+		if !slices.Equal(v.broken, []string{want[name]}) {
+			t.Errorf("%s: breaks %q, want %q%s", name, v.broken, want[name], v.text)
+		}
+	}
+}
+
+// changed is a lock whose acquire is another's, changed.
+type changed struct {
+	locks.Locker
+	acquire func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error)
+}
+
+func (c changed) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	return c.acquire(ctx, c.Locker, r)
+}
+
+func change(of locks.Opener, acquire func(context.Context, locks.Locker, locks.Request) (locks.Lease, error)) locks.Opener {
+	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+		l, err := of(ctx, c)
+		return changed{l, acquire}, err
+	}
+}
+
+// endless asks for a day whatever it is asked for.
+func endless(of locks.Opener) locks.Opener {
+	return change(of, func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+		r.TTL = 24 * 3600e9
+		return l.Acquire(ctx, r)
+	})
+}
+
+// sloppy answers every failure with taken.
+func sloppy(of locks.Opener) locks.Opener {
+	return change(of, func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+		lease, err := l.Acquire(ctx, r)
+		if err != nil {
+			return nil, locks.ErrTaken
+		}
+		return lease, nil
+	})
+}
+
+// Check tells which rule was broken, and how.
+func TestCheck(t *testing.T) {
+	s := locktest.Subject{NoTTL: true, Open: func(ctx context.Context, id int) (locks.Locker, error) {
+		return control.OpenNoLock(ctx, locks.Client{ID: id})
+	}}
+	err := locktest.Check(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "exclude: another client holds it, and yet it was granted") {
+		t.Errorf("got %v, want the rule and what was broken", err)
+	}
+}

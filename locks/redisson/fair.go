@@ -1,0 +1,129 @@
+package redisson
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+)
+
+var (
+	//go:embed fair_acquire.lua
+	fairAcquireLua string
+	//go:embed fair_acquire_f3.lua
+	fairAcquireF3Lua string
+	//go:embed fair_acquire_f1.lua
+	fairAcquireF1Lua string
+	//go:embed fair_try.lua
+	fairTryLua string
+	//go:embed fair_release.lua
+	fairReleaseLua string
+	//go:embed fair_give_up.lua
+	fairGiveUpLua string
+	//go:embed fair_give_up_f1.lua
+	fairGiveUpF1Lua string
+	//go:embed fair_force.lua
+	fairForceLua string
+
+	fairAcquire   = goredis.NewScript("fair_acquire.lua", fairAcquireLua)
+	fairAcquireF3 = goredis.NewScript("fair_acquire_f3.lua", fairAcquireF3Lua)
+	fairAcquireF1 = goredis.NewScript("fair_acquire_f1.lua", fairAcquireF1Lua)
+	fairTry       = goredis.NewScript("fair_try.lua", fairTryLua)
+	fairRelease   = goredis.NewScript("fair_release.lua", fairReleaseLua)
+	fairGiveUp    = goredis.NewScript("fair_give_up.lua", fairGiveUpLua)
+	fairGiveUpF1  = goredis.NewScript("fair_give_up_f1.lua", fairGiveUpF1Lua)
+	fairForce     = goredis.NewScript("fair_force.lua", fairForceLua)
+)
+
+// Form is one of the variants that the fair lock has had.
+type Form string
+
+// The forms. They differ in when a waiter may be taken for dead, and in what those
+// behind it are told.
+const (
+	F0 Form = "F0" // printed in an article, never released: the time of day is added twice
+	F1 Form = "F1" // 3.5.5 to 3.11.0: 5 s behind the head
+	F2 Form = "F2" // 3.11.1 to 3.13.2: 5 s behind the one before
+	F3 Form = "F3" // 3.13.3 to 3.31: the caller's wait, or 5 minutes
+	F4 Form = "F4" // today's: no negative waits
+)
+
+// Forms are all of them, the oldest first.
+var Forms = []Form{F0, F1, F2, F3, F4}
+
+// oldLife is how long a waiter was thought to live in the forms before F3.
+const oldLife = 5 * time.Second
+
+// fair serves who asked first. Waiters stand in a list, and in a sorted set with the
+// time after which others may take them for dead. Those times are by the clocks of the clients:
+// one whose clock is ahead empties the queue (hazard R-4). A waiter that dies at
+// the head holds everybody up until then (hazard R-2), and those behind it are told
+// to ask again at once, all the time (hazard R-3).
+type fair struct{ form Form }
+
+var _ kind = fair{}
+
+func (k fair) keys(key string) []string { return []string{key, fairQueue(key), fairTimeouts(key)} }
+
+// life is how long the waiter of a hold is thought to live.
+func (k fair) life(l *locker, h *hold) int64 {
+	if h.wait > 0 {
+		return h.wait.Milliseconds()
+	}
+	return l.o.FairWait.Milliseconds()
+}
+
+func (k fair) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
+	now := l.o.Now().UnixMilli()
+	script, life := fairAcquire, k.life(l, h)
+	switch k.form {
+	case F0:
+		script, life = fairAcquireF3, now+oldLife.Milliseconds()
+	case F1:
+		script, life = fairAcquireF1, now+oldLife.Milliseconds()
+	case F2:
+		script, life = fairAcquireF3, oldLife.Milliseconds()
+	case F3:
+		script = fairAcquireF3
+	}
+	left, refused, err := l.run(ctx, script, k.keys(h.key), h.leaseMs(), h.owner, life, now)
+	return answer(left, refused, err)
+}
+
+func (k fair) try(ctx context.Context, l *locker, h *hold) (grant, error) {
+	_, refused, err := l.run(ctx, fairTry, k.keys(h.key), h.leaseMs(), h.owner, l.o.Now().UnixMilli(), k.life(l, h))
+	return answer(0, refused, err)
+}
+
+func (k fair) release(ctx context.Context, l *locker, h *hold) (bool, error) {
+	keys := append(k.keys(h.key), lockChannel(h.key), latchKey(h.key, h.release))
+	_, held, err := l.run(ctx, fairRelease, keys,
+		wakeOne, h.leaseMs(), h.owner, l.o.Now().UnixMilli(), l.o.Publish, l.o.latchTTL())
+	return held, err
+}
+
+// giveUp leaves the queue. Without it the one who gave up would be a dead head.
+func (k fair) giveUp(ctx context.Context, l *locker, h *hold) error {
+	script, life := fairGiveUp, k.life(l, h)
+	switch {
+	case h.wait == 0 || k.form == F0: // never queued; the article shows no way out
+		return nil
+	case k.form == F1:
+		script, life = fairGiveUpF1, oldLife.Milliseconds()
+	case k.form == F2:
+		life = oldLife.Milliseconds()
+	}
+	_, _, err := l.run(ctx, script, k.keys(h.key)[1:], h.owner, life)
+	return err
+}
+
+func (fair) channel(h *hold) string { return fairChannel(h.key, h.owner) }
+
+func (fair) renewed(l *locker, h *hold) (*watchdog, string) { return l.dog, h.owner }
+
+func (k fair) force(ctx context.Context, l *locker, key string, _ locks.Mode) (bool, error) {
+	n, _, err := l.run(ctx, fairForce, append(k.keys(key), lockChannel(key)), wakeOne, l.o.Now().UnixMilli(), l.o.Publish)
+	return n == 1, err
+}

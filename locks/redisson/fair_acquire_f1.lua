@@ -1,0 +1,48 @@
+-- Takes a fair lock, or queues for it: form F1.
+-- KEYS[1]  the lock: a hash of the owner to the number of its holds
+-- KEYS[2]  the list of the owners that wait, the first at its head
+-- KEYS[3]  the sorted set of owners by when they may be evicted, on clients' clocks
+-- ARGV[1]  milliseconds of lease
+-- ARGV[2]  the owner
+-- ARGV[3]  the time of day until which a waiter lives: now and 5000
+-- ARGV[4]  now, in milliseconds, by the client's clock
+-- Returns nil if granted, else how many milliseconds to wait before asking again.
+while true do
+  local head = redis.call('lindex', KEYS[2], 0)
+  if not head then
+    break
+  end
+  local until_ms = redis.call('zscore', KEYS[3], head)
+  if  tonumber(until_ms) <= tonumber(ARGV[4]) then
+    redis.call('zrem', KEYS[3], head)
+    redis.call('lpop', KEYS[2])
+  else
+    break
+  end
+end
+
+if redis.call('exists', KEYS[1]) == 0
+  and (redis.call('exists', KEYS[2]) == 0 or redis.call('lindex', KEYS[2], 0) == ARGV[2]) then
+  redis.call('lpop', KEYS[2])
+  redis.call('zrem', KEYS[3], ARGV[2])
+  redis.call('hset', KEYS[1], ARGV[2], 1)
+  redis.call('pexpire', KEYS[1], ARGV[1])
+  return nil
+end
+if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
+  redis.call('hincrby', KEYS[1], ARGV[2], 1)
+  redis.call('pexpire', KEYS[1], ARGV[1])
+  return nil
+end
+-- Behind the first, not the last, and anew each time one asks: times drift (hazard R-8).
+local left
+local head = redis.call('lindex', KEYS[2], 0)
+if head and head ~= ARGV[2] then
+  left = tonumber(redis.call('zscore', KEYS[3], head)) - tonumber(ARGV[4])
+else
+  left = redis.call('pttl', KEYS[1])
+end
+if redis.call('zadd', KEYS[3], left + tonumber(ARGV[3]), ARGV[2]) == 1 then
+  redis.call('rpush', KEYS[2], ARGV[2])
+end
+return left

@@ -1,0 +1,221 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks"
+	"lockbench/locks/internal/redistest"
+	"lockbench/locks/redisson"
+)
+
+// The hazards of the fair lock.
+
+// queueUp lets clients 10, 11, ... wait for "a" one after the other.
+func queueUp(t *testing.T, s *redistest.Server, o redisson.Options, n int, wait time.Duration) []<-chan asked {
+	t.Helper()
+	var waiting []<-chan asked
+	for i := range n {
+		l, _ := open(t, redisson.NewFair(o), s, 10+i)
+		waiting = append(waiting, ask(t.Context(), l, request(fmt.Sprint("w", i), time.Minute, wait)))
+		redistest.Await(t, "the next waiter is queued", func() bool {
+			return s.Client.LLen(t.Context(), "redisson_lock_queue:{a}").Val() == int64(i+1)
+		})
+	}
+	return waiting
+}
+
+// scores are how far ahead of now waiters may be evicted, in the order of the queue.
+func scores(t *testing.T, s *redistest.Server) []time.Duration {
+	t.Helper()
+	var out []time.Duration
+	for _, owner := range s.Client.LRange(t.Context(), "redisson_lock_queue:{a}", 0, -1).Val() {
+		at := s.Client.ZScore(t.Context(), "redisson_lock_timeout:{a}", owner).Val()
+		out = append(out, time.Duration(at)*time.Millisecond-time.Duration(time.Now().UnixMilli())*time.Millisecond)
+	}
+	return out
+}
+
+func TestR1TheTimeOfDayIsAddedTwice(t *testing.T) {
+	for _, test := range []struct {
+		form    redisson.Form
+		decades bool
+	}{{redisson.F0, true}, {redisson.F2, false}, {redisson.F4, false}} {
+		t.Run(string(test.form), func(t *testing.T) {
+			s := redistest.Start(t)
+			o := with(func(o *redisson.Options) { o.Form = test.form })
+			a, _ := open(t, redisson.NewFair(o), s, 1)
+			take(t, a, request("holder", 10*time.Second, 0))
+			queueUp(t, s, o, 2, time.Minute)
+			for i, ahead := range scores(t, s) {
+				if got := ahead > 10*365*24*time.Hour; got != test.decades {
+					t.Errorf("waiter %d may be evicted in %v", i, ahead)
+				}
+			}
+		})
+	}
+}
+
+// A waiter is killed while it stands at the head. Its holder releases, the lock is
+// free, and nobody gets it until the dead one's time is over.
+func TestR2DeadHeadBlocksAll(t *testing.T) {
+	s := redistest.Start(t)
+	var shift time.Duration
+	o := with(func(o *redisson.Options) { o.Now = func() time.Time { return time.Now().Add(shift) } })
+	a, _ := open(t, redisson.NewFair(o), s, 1)
+	held := take(t, a, request("holder", time.Minute, 0))
+	killWaiter(t, s, o, 5*time.Minute)
+	give(t, held)
+	if n := s.Client.Exists(t.Context(), "a").Val(); n != 0 {
+		t.Fatal("the lock is not free; the test is void")
+	}
+	b, _ := open(t, redisson.NewFair(o), s, 2)
+	refuse(t, b, request("", time.Minute, 0))
+	refuse(t, b, request("", time.Minute, 100*time.Millisecond))
+	// 5 minutes for the waiter, and what the holder had left when it came.
+	if ahead := scores(t, s)[0]; ahead < 5*time.Minute || ahead > 6*time.Minute+time.Second {
+		t.Errorf("the dead waiter is evicted in %v, want 5 to 6 minutes", ahead)
+	}
+	shift = 6*time.Minute + time.Second // the time passes, for whoever asks next
+	give(t, take(t, b, request("", time.Minute, 0)))
+
+	// The sibling without a queue: a dead waiter of RLock is nothing at all.
+	plainLock, _ := open(t, redisson.New(hasty), s, 3)
+	give(t, take(t, plainLock, locks.Request{Keys: []string{"b"}, TTL: time.Minute}))
+}
+
+// killWaiter queues a client for "a" and cuts it off before it can leave the queue.
+func killWaiter(t *testing.T, s *redistest.Server, o redisson.Options, wait time.Duration) {
+	t.Helper()
+	there, _ := stopAt(&o, redisson.Parking)
+	dead, wire := open(t, redisson.NewFair(o), s, 99)
+	ctx, kill := context.WithCancel(t.Context())
+	waiting := ask(ctx, dead, request("dead", time.Minute, wait))
+	await(t, "the waiter that dies is queued", there)
+	for _, command := range []string{"evalsha", "eval"} {
+		wire.Before(command, func() error { return errors.New("killed") })
+	}
+	kill()
+	if a := got(t, waiting); a.err == nil {
+		t.Fatal("the killed waiter was granted")
+	}
+	if n := s.Client.LLen(t.Context(), "redisson_lock_queue:{a}").Val(); n != 1 {
+		t.Fatalf("%d in the queue, want the dead one", n)
+	}
+}
+
+func TestR3HotSpinBehindADeadHead(t *testing.T) {
+	s := redistest.Start(t)
+	a, _ := open(t, redisson.NewFair(hasty), s, 1)
+	held := take(t, a, request("holder", time.Minute, 0))
+	killWaiter(t, s, hasty, 5*time.Minute)
+	give(t, held)
+	b, _ := open(t, redisson.NewFair(hasty), s, 2)
+	before := calls(t, s, "evalsha", "eval")
+	ctx, stop := context.WithCancel(t.Context())
+	waiter := ask(ctx, b, request("", time.Minute, 4*time.Minute))
+	redistest.Await(t, "a waiter that nobody can serve sends a thousand scripts", func() bool {
+		return calls(t, s, "evalsha", "eval")-before > 1000
+	})
+	stop()
+	if a := got(t, waiter); a.err == nil {
+		t.Error("granted past a dead head; the test is void")
+	}
+}
+
+func TestR4SkewedClockEvictsLiveWaiters(t *testing.T) {
+	s := redistest.Start(t)
+	holder, _ := open(t, redisson.NewFair(hasty), s, 1)
+	held := take(t, holder, request("holder", time.Minute, 0))
+	queueUp(t, s, hasty, 2, 4*time.Minute)
+	ahead := with(func(o *redisson.Options) {
+		// Beyond what both waiters in turn and the holder are good for.
+		o.Now = func() time.Time { return time.Now().Add(10 * time.Minute) }
+	})
+	skewed, _ := open(t, redisson.NewFair(ahead), s, 2)
+	late := ask(t.Context(), skewed, request("late", time.Minute, time.Minute))
+	redistest.Await(t, "who came last is alone in the queue", func() bool {
+		queue := s.Client.LRange(t.Context(), "redisson_lock_queue:{a}", 0, -1).Val()
+		return len(queue) == 1 && strings.HasSuffix(queue[0], ":late")
+	})
+	give(t, held)
+	if won := got(t, late); won.err != nil {
+		t.Errorf("who came last: %v, want the lock before the two who came first", won.err)
+	}
+}
+
+// The same without skew: the third waits for its turn.
+func TestFairServesInTheOrderOfAsking(t *testing.T) {
+	for _, form := range []redisson.Form{redisson.F2, redisson.F3, redisson.F4} {
+		t.Run(string(form), func(t *testing.T) {
+			s := redistest.Start(t)
+			o := with(func(o *redisson.Options) { o.Form = form })
+			holder, _ := open(t, redisson.NewFair(o), s, 1)
+			held := take(t, holder, request("holder", time.Minute, 0))
+			for i, waiter := range queueUp(t, s, o, 3, time.Minute) {
+				give(t, held)
+				won := got(t, waiter)
+				if won.err != nil {
+					t.Fatalf("waiter %d: %v", i, won.err)
+				}
+				held = won.lease
+			}
+		})
+	}
+}
+
+// The holder extends its lease beyond what the waiter was told, and the waiter asks
+// again: told less than 0, a client has no timer to wait by.
+func TestR6NegativeWait(t *testing.T) {
+	for _, test := range []struct {
+		script   string
+		negative bool
+	}{{"fair_acquire_f3.lua", true}, {"fair_acquire.lua", false}} {
+		t.Run(test.script, func(t *testing.T) {
+			s := redistest.Start(t)
+			lua, err := os.ReadFile(test.script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asks := func(owner string, now time.Time) int64 {
+				n, err := s.Client.Eval(t.Context(), string(lua), []string{"a", "queue", "timeouts"},
+					60_000, owner, 60_000, now.UnixMilli()).Int64()
+				if err != nil && !errors.Is(err, redis.Nil) {
+					t.Fatal(err)
+				}
+				return n
+			}
+			now := time.Now()
+			asks("holder", now)
+			if n := asks("waiter", now); n <= 0 {
+				t.Fatalf("a new waiter is told %d ms", n)
+			}
+			s.Client.PExpire(t.Context(), "a", 10*time.Minute)
+			if n := asks("waiter", now.Add(90*time.Second)); (n < 0) != test.negative {
+				t.Errorf("asked again after 90 s the waiter is told %d ms", n)
+			}
+		})
+	}
+}
+
+func TestR37ReleaseOfAnExpiredFairLockSucceeds(t *testing.T) {
+	s := redistest.Start(t)
+	for name, test := range map[string]struct {
+		opener locks.Opener
+		want   error
+	}{"fair": {redisson.NewFair(hasty), nil}, "plain": {redisson.New(hasty), locks.ErrNotHeld}} {
+		l, _ := open(t, test.opener, s, 1)
+		lease := take(t, l, locks.Request{Keys: []string{name}, TTL: 20 * time.Millisecond})
+		s.AwaitGone(t, name)
+		if err := lease.Release(t.Context()); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", name, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lockbench/locks"
+	"lockbench/locks/internal/redistest"
+	"lockbench/locks/redisson"
+)
+
+func TestMain(m *testing.M) {
+	// Of a client whose server was killed one goroutine of the library's outlives it
+	// for up to a second, asleep.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+// hasty is the zero Options with pauses that a test can wait for.
+var hasty = redisson.Options{RetryDelayMin: time.Millisecond, RetryDelayMax: 2 * time.Millisecond}
+
+// with is hasty, changed.
+func with(change func(*redisson.Options)) redisson.Options {
+	o := hasty
+	change(&o)
+	return o
+}
+
+// open opens a client of a server over a wire of its own.
+func open(t testing.TB, opener locks.Opener, s *redistest.Server, id int) (locks.Locker, *redistest.Wire) {
+	t.Helper()
+	wire := &redistest.Wire{}
+	store := s.Store()
+	store.Dial = wire.Dial
+	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(1, uint64(id))), Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, wire
+}
+
+// request is one for the lock "a".
+func request(owner string, ttl, wait time.Duration) locks.Request {
+	return locks.Request{Keys: []string{"a"}, Owner: owner, TTL: ttl, Wait: wait}
+}
+
+func read(r locks.Request) locks.Request {
+	r.Mode = locks.Shared
+	return r
+}
+
+func take(t testing.TB, l locks.Locker, r locks.Request) locks.Lease {
+	t.Helper()
+	lease, err := l.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatalf("acquire by %q: %v", r.Owner, err)
+	}
+	return lease
+}
+
+func refuse(t testing.TB, l locks.Locker, r locks.Request) {
+	t.Helper()
+	if lease, err := l.Acquire(t.Context(), r); !errors.Is(err, locks.ErrTaken) || lease != nil {
+		t.Fatalf("acquire by %q: got %v, %v, want taken", r.Owner, lease, err)
+	}
+}
+
+func give(t testing.TB, lease locks.Lease) {
+	t.Helper()
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatalf("release: %v", err)
+	}
+}
+
+// asked is an acquire that goes on elsewhere.
+type asked struct {
+	lease locks.Lease
+	err   error
+	at    time.Time
+}
+
+func ask(ctx context.Context, l locks.Locker, r locks.Request) <-chan asked {
+	done := make(chan asked, 1)
+	go func() {
+		lease, err := l.Acquire(ctx, r)
+		done <- asked{lease, err, time.Now()}
+	}()
+	return done
+}
+
+// got waits for an acquire that must end.
+func got(t testing.TB, done <-chan asked) asked {
+	t.Helper()
+	select {
+	case a := <-done:
+		return a
+	case <-time.After(30 * time.Second):
+		t.Fatal("an acquire did not end within 30 s")
+		return asked{}
+	}
+}
+
+// reached tells each time a client is at a point, and lets it go on at once.
+func reached(p redisson.Point) (redisson.Options, <-chan struct{}) {
+	at := make(chan struct{}, 1024)
+	return with(func(o *redisson.Options) {
+		o.Reached = func(_ context.Context, here redisson.Point) {
+			if here == p {
+				at <- struct{}{}
+			}
+		}
+	}), at
+}
+
+// stopAt stops a client the first time that it is at a point, until goOn is closed.
+// What else there was to call is called as well.
+func stopAt(o *redisson.Options, p redisson.Point) (there <-chan struct{}, goOn chan<- struct{}) {
+	at, on := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	next := o.Reached
+	o.Reached = func(ctx context.Context, here redisson.Point) {
+		if next != nil {
+			next(ctx, here)
+		}
+		if here != p {
+			return
+		}
+		once.Do(func() {
+			close(at)
+			select {
+			case <-on:
+			case <-ctx.Done():
+			}
+		})
+	}
+	return at, on
+}
+
+func await(t testing.TB, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("waited 30 s in vain: %s", what)
+	}
+}
+
+// pttl is what the server keeps a key for.
+func pttl(t testing.TB, s *redistest.Server, key string) time.Duration {
+	t.Helper()
+	d, err := s.Client.PTTL(t.Context(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// calls counts what the server has executed, what scripts call included.
+func calls(t testing.TB, s *redistest.Server, commands ...string) int {
+	t.Helper()
+	n := 0
+	for _, c := range commands {
+		n += s.Calls(t, c)
+	}
+	return n
+}
+
+// left are the keys in the server, but for latches, which are swept a little later.
+func left(t testing.TB, s *redistest.Server) []string {
+	t.Helper()
+	keys, err := s.Client.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}

@@ -1,0 +1,111 @@
+package redisson
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks/goredis"
+)
+
+const (
+	// sweepLinger is how long latches are collected. They may lie about for their
+	// whole time, so nothing is lost by deleting several at once.
+	sweepLinger  = 100 * time.Millisecond
+	sweepTimeout = time.Second
+	sweepMax     = 100 // latches deleted by one command
+)
+
+// sweeper deletes latches that have done their work, without anybody waiting for it.
+// It is one command for all that were left within a tenth of a second.
+type sweeper struct {
+	client conn
+
+	mu      sync.Mutex
+	left    []string
+	busy    bool
+	closing chan struct{}
+	running sync.WaitGroup
+}
+
+func newSweeper(c conn) *sweeper { return &sweeper{client: c, closing: make(chan struct{})} }
+
+// add leaves a latch to be deleted.
+func (s *sweeper) add(latch string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = append(s.left, latch)
+	if s.busy {
+		return
+	}
+	s.busy = true
+	s.running.Go(s.sweep)
+}
+
+func (s *sweeper) sweep() {
+	for {
+		linger := time.NewTimer(sweepLinger)
+		select {
+		case <-linger.C:
+		case <-s.closing:
+			linger.Stop()
+		}
+		s.mu.Lock()
+		latches := s.left
+		s.left = nil
+		if len(latches) == 0 {
+			s.busy = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		for len(latches) > 0 {
+			n := min(len(latches), sweepMax)
+			s.del(latches[:n])
+			latches = latches[n:]
+		}
+	}
+}
+
+// del deletes. What it misses expires.
+func (s *sweeper) del(latches []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
+	defer cancel()
+	for _, group := range bySlot(s.client, latches, func(k string) string { return k }) {
+		words := make([]any, 0, 1+len(group))
+		words = append(words, "del")
+		for _, k := range group {
+			words = append(words, k)
+		}
+		_ = goredis.Do(ctx, s.client, words...).Err()
+	}
+}
+
+// close sweeps once more and waits for it.
+func (s *sweeper) close() {
+	close(s.closing)
+	s.running.Wait()
+}
+
+// bySlot groups what one command may name together: in a cluster keys of one slot,
+// elsewhere everything. The order inside a group is kept.
+func bySlot[T any](c conn, items []T, key func(T) string) [][]T {
+	if _, cluster := c.(*redis.ClusterClient); !cluster || len(items) < 2 {
+		return [][]T{items}
+	}
+	var groups [][]T
+	at := make(map[int]int)
+	for _, item := range items {
+		slot := goredis.Slot(key(item))
+		i, ok := at[slot]
+		if !ok {
+			i = len(groups)
+			at[slot] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], item)
+	}
+	return groups
+}

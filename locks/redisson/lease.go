@@ -1,0 +1,210 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks"
+	"lockbench/locks/internal/plain"
+)
+
+// lease is one hold. What it offers depends on how it was asked for:
+//
+//	lease    a hold that nobody is sure of
+//	bounded  with a ttl: Bounded and Renewer
+//	kept     without: Renewed
+//	watched  without, and told of its loss: Renewed and Watched
+//
+// and each of the last three with a token as well.
+type lease struct {
+	locker   *locker
+	hold     *hold
+	granted  bool
+	dog      *watchdog
+	dogOwner string
+
+	mu     sync.Mutex
+	begun  bool // a release was
+	ended  bool // and was answered
+	doubts int  // requests of it that were not
+}
+
+type (
+	bounded struct {
+		*lease
+		*plain.End
+	}
+	kept    struct{ *lease }
+	watched struct {
+		*kept
+		lost <-chan struct{}
+	}
+	boundedToken struct {
+		*bounded
+		token
+	}
+	keptToken struct {
+		*kept
+		token
+	}
+	watchedToken struct {
+		*watched
+		token
+	}
+	token uint64
+)
+
+var (
+	_ locks.Lease   = (*lease)(nil)
+	_ locks.Bounded = (*bounded)(nil)
+	_ locks.Renewer = (*bounded)(nil)
+	_ locks.Renewed = (*kept)(nil)
+	_ locks.Watched = (*watched)(nil)
+	_ locks.Renewed = (*watched)(nil)
+	_ locks.Fenced  = boundedToken{}
+	_ locks.Fenced  = keptToken{}
+	_ locks.Fenced  = watchedToken{}
+)
+
+// withToken adds a fencing token to a lease, if there is one.
+func withToken(l locks.Lease, n uint64) locks.Lease {
+	if n == 0 {
+		return l
+	}
+	switch l := l.(type) {
+	case *bounded:
+		return boundedToken{l, token(n)}
+	case *kept:
+		return keptToken{l, token(n)}
+	case *watched:
+		return watchedToken{l, token(n)}
+	}
+	return l
+}
+
+// Token is the number of the grant.
+func (t token) Token() uint64 { return uint64(t) }
+
+// Lease is what the watchdog renews it by.
+func (l *kept) Lease() time.Duration { return l.hold.lease }
+
+// Lost is closed when the watchdog has found the lock in other hands, or when no
+// renewal has succeeded for a whole lease.
+func (l *watched) Lost() <-chan struct{} { return l.lost }
+
+// Release gives the hold back. It is sent again, under the same id, while nobody
+// answers; what was answered once is final.
+func (l *lease) Release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return locks.ErrNotHeld
+	}
+	if !l.begun {
+		l.begun = true
+		if l.dog != nil {
+			// Whatever the server will say: a release that fails must not leave a
+			// renewal behind that keeps the lock for ever (hazard R-10).
+			l.dog.remove(l.hold.key, l.dogOwner)
+		}
+	}
+	if !l.granted {
+		if err := l.locker.leaveQueue(ctx, l.hold); err != nil {
+			return l.fault(err)
+		}
+	}
+	for attempt := 0; ; attempt++ {
+		held, err := l.locker.kind.release(ctx, l.locker, l.hold)
+		if err == nil {
+			return l.answered(held)
+		}
+		l.doubts++
+		if attempt >= l.locker.o.Retries || !worthRetrying(err) || l.pause(ctx, attempt) != nil {
+			return l.fault(err)
+		}
+	}
+}
+
+// answered ends the lease. "Not held" is definite only if every request was
+// answered: one that was not may have given the hold back, without a latch to tell.
+func (l *lease) answered(held bool) error {
+	l.ended = true
+	if !l.locker.o.NoLatch && held {
+		l.locker.latches.add(latchKey(l.hold.key, l.hold.release))
+	}
+	switch {
+	case held:
+		return nil
+	case l.doubts > 0:
+		return l.fault(fmt.Errorf("it was not held any more; %d earlier requests were not answered and may have released it", l.doubts))
+	}
+	return locks.ErrNotHeld
+}
+
+func (l *lease) fault(err error) error {
+	if l.locker.life.Err() != nil || l.locker.closed(err) {
+		err = fmt.Errorf("%w: %w", plain.ErrClosed, err)
+	}
+	return fmt.Errorf("%s: release %q: %w", l.locker.name, l.hold.key, err)
+}
+
+// worthRetrying says whether a release may fare better the next time: nobody
+// answered, or who did cannot serve right now.
+func worthRetrying(err error) bool {
+	var said redis.Error
+	if !errors.As(err, &said) || errors.Is(err, redis.ErrClosed) {
+		return !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errNoReplica)
+	}
+	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS"} {
+		if redis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lease) pause(ctx context.Context, attempt int) error {
+	timer := time.NewTimer(l.locker.o.retryDelay(attempt, l.locker.draw))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.locker.life.Done():
+		return plain.ErrClosed
+	}
+}
+
+// Renew moves the end of the lock to ttl from now, if its owner still holds it.
+func (l *bounded) Renew(ctx context.Context, ttl time.Duration) error {
+	ttl, err := plain.TTL(ttl)
+	if err != nil {
+		return fmt.Errorf("%s: renew %q: %w", l.locker.name, l.hold.key, err)
+	}
+	l.mu.Lock()
+	ended := l.ended
+	l.mu.Unlock()
+	if ended {
+		return locks.ErrNotHeld
+	}
+	dog, owner := l.locker.kind.renewed(l.locker, l.hold)
+	one := &renewal{name: l.hold.key, owners: []*renewed{{owner: owner}}}
+	end := time.Now().Add(ttl)
+	held, err := dog.script.RunList(ctx, l.locker.client, []string{l.hold.key}, append([]any{ttl.Milliseconds()}, dog.args(one)...)...)
+	switch {
+	case err != nil:
+		l.Doubted(end)
+		return fmt.Errorf("%s: renew %q: %w", l.locker.name, l.hold.key, err)
+	case len(held) != 1 || held[0] == 0:
+		l.End.Lost()
+		return locks.ErrNotHeld
+	}
+	l.Moved(end)
+	return nil
+}

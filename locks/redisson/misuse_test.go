@@ -1,0 +1,196 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/internal/redistest"
+	"lockbench/locks/redisson"
+)
+
+// family are the locks on one master.
+var family = map[string]func(redisson.Options) locks.Opener{
+	"redisson": redisson.New, "redisson-fair": redisson.NewFair, "redisson-rw": redisson.NewReadWrite,
+	"redisson-fenced": redisson.NewFenced, "redisson-spin": redisson.NewSpin, "redisson-wait": redisson.NewWait,
+	"redisson-multi": redisson.NewMulti,
+}
+
+func eachOf(t *testing.T, test func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener)) {
+	for name, of := range family {
+		t.Run(name, func(t *testing.T) { test(t, redistest.Start(t), of) })
+	}
+}
+
+func TestRefusedRequests(t *testing.T) {
+	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
+		a, _ := open(t, of(hasty), s, 1)
+		for what, test := range map[string]struct {
+			r    locks.Request
+			says string
+		}{
+			"negative lease":      {request("", -time.Second, 0), "negative ttl"},
+			"below a millisecond": {request("", time.Microsecond, 0), "1ms"},
+			"negative wait":       {request("", time.Second, -time.Second), "negative wait"},
+			"empty name":          {locks.Request{Keys: []string{""}, TTL: time.Second}, "empty"},
+			"no name":             {locks.Request{TTL: time.Second}, "0 names"},
+		} {
+			lease, err := a.Acquire(t.Context(), test.r)
+			if !errors.Is(err, locks.ErrUnsupported) || lease != nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s: got %v, %v; want unsupported and %q", what, lease, err, test.says)
+			}
+		}
+		if keys := left(t, s); len(keys) > 0 {
+			t.Errorf("the refused requests left %q", keys)
+		}
+	})
+}
+
+func TestReleaseTwice(t *testing.T) {
+	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
+		a, _ := open(t, of(hasty), s, 1)
+		outer := take(t, a, request("x", time.Minute, 0))
+		inner := take(t, a, request("x", time.Minute, 0))
+		give(t, inner)
+		if err := inner.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+			t.Errorf("second release: got %v, want not held", err)
+		}
+		give(t, outer) // the second release has not taken this hold away
+	})
+}
+
+func TestClosedClient(t *testing.T) {
+	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
+		a, _ := open(t, of(hasty), s, 1)
+		held := take(t, a, request("", time.Minute, 0))
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Close(); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+		if _, err := a.Acquire(t.Context(), request("", time.Minute, 0)); err == nil || errors.Is(err, locks.ErrTaken) || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("acquire: got %v, want an error that says closed", err)
+		}
+		if err := held.Release(t.Context()); err == nil || errors.Is(err, locks.ErrNotHeld) || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("release: got %v, want an error that says closed", err)
+		}
+		if left := pttl(t, s, "a"); left <= 0 || left > time.Minute {
+			t.Errorf("the lock has %v left, want what its lease has", left)
+		}
+	})
+}
+
+// Close frees who waits, and takes them out of the queue.
+func TestCloseWhileWaiting(t *testing.T) {
+	for name, of := range map[string]func(redisson.Options) locks.Opener{"redisson": redisson.New, "redisson-fair": redisson.NewFair} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			a, _ := open(t, of(hasty), s, 1)
+			held := take(t, a, request("", time.Minute, 0))
+			o, parking := reached(redisson.Parking)
+			b, _ := open(t, of(o), s, 2)
+			waiter := ask(t.Context(), b, request("", time.Minute, time.Hour))
+			await(t, "the waiter parks", parking)
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if w := got(t, waiter); w.err == nil || !strings.Contains(w.err.Error(), "closed") {
+				t.Errorf("got %v, want an error that says closed", w.err)
+			}
+			give(t, held)
+			if n := s.Client.Exists(t.Context(), "redisson_lock_queue:{a}", "redisson_lock_timeout:{a}").Val(); n != 0 {
+				t.Error("the closed waiter is still queued")
+			}
+			give(t, take(t, a, request("", time.Minute, 0)))
+		})
+	}
+}
+
+// A context that ends in each phase leaves no lock behind for longer than its lease,
+// and no place in a queue.
+func TestCancelledInEachPhase(t *testing.T) {
+	for name, of := range map[string]func(redisson.Options) locks.Opener{
+		"redisson": redisson.New, "redisson-fair": redisson.NewFair, "redisson-rw": redisson.NewReadWrite, "redisson-fenced": redisson.NewFenced,
+	} {
+		for _, phase := range []redisson.Point{redisson.Refused, redisson.Subscribed, redisson.Parking} {
+			t.Run(name+"/"+string(phase), func(t *testing.T) {
+				s := redistest.Start(t)
+				a, _ := open(t, of(hasty), s, 1)
+				held := take(t, a, request("", time.Minute, 0))
+				ctx, cancel := context.WithCancel(t.Context())
+				b, _ := open(t, of(with(func(o *redisson.Options) {
+					o.Reached = func(_ context.Context, p redisson.Point) {
+						if p == phase {
+							cancel()
+						}
+					}
+				})), s, 2)
+				lease, err := b.Acquire(ctx, request("", time.Minute, time.Hour))
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, want the context's error", err)
+				}
+				if lease != nil {
+					if err := lease.Release(t.Context()); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+						t.Errorf("clean up: %v", err)
+					}
+				}
+				if n := s.Client.Exists(t.Context(), "redisson_lock_queue:{a}", "redisson_lock_timeout:{a}").Val(); n != 0 {
+					t.Error("who gave up is still queued")
+				}
+				give(t, held)
+				give(t, take(t, a, request("", time.Minute, 0)))
+			})
+		}
+	}
+	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
+		a, _ := open(t, of(hasty), s, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if lease, err := a.Acquire(ctx, request("", time.Minute, 0)); !errors.Is(err, context.Canceled) || lease != nil {
+			t.Errorf("before: got %v, %v, want canceled", lease, err)
+		}
+		held := take(t, a, request("", time.Minute, 0))
+		if err := held.Release(ctx); err == nil || errors.Is(err, locks.ErrNotHeld) {
+			t.Errorf("release: got %v, want an unknown outcome", err)
+		}
+		give(t, held) // and again
+	})
+}
+
+// A grant whose reply is lost: sent once, unknown, and its lease cleans up.
+func TestLostGrant(t *testing.T) {
+	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
+		a, wire := open(t, of(hasty), s, 1)
+		give(t, take(t, a, request("", time.Minute, 0))) // the server knows the scripts
+		before := calls(t, s, "evalsha")
+		wire.LoseReplies("evalsha", 1)
+		lease, err := a.Acquire(t.Context(), request("", time.Minute, 0))
+		if err == nil && lease != nil {
+			t.Fatal("granted; the test is void")
+		}
+		if name := t.Name(); strings.HasSuffix(name, "multi") {
+			// It gives back what it does not know of by itself, so that taken is true.
+			if !errors.Is(err, locks.ErrTaken) || lease != nil {
+				t.Errorf("got %v, %v, want taken: it was given back", lease, err)
+			}
+		} else {
+			if err == nil || errors.Is(err, locks.ErrTaken) || errors.Is(err, locks.ErrNotHeld) || lease == nil {
+				t.Fatalf("got %v, %v, want an unknown outcome and a lease", lease, err)
+			}
+			if n := calls(t, s, "evalsha") - before; n != 1 {
+				t.Errorf("sent %d times, want once", n)
+			}
+			if s.Client.Exists(t.Context(), "a").Val() != 1 {
+				t.Fatal("the server holds nothing; the test is void")
+			}
+			give(t, lease)
+		}
+		if s.Client.Exists(t.Context(), "a").Val() != 0 {
+			t.Error("the lock is still held")
+		}
+	})
+}

@@ -1,0 +1,248 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+	"lockbench/locks/internal/plain"
+)
+
+// NewMulti returns the opener of MultiLock: the locks of all names of a request, on
+// each of the store's independent masters, taken as one.
+//
+// They are taken strictly one after the other. While it waits, each is taken for
+// twice the wait, so that the first does not end before the last is there; when
+// all are there they get the lease that was asked for, and whether that worked is not
+// looked at. A failure starts over from the first.
+func NewMulti(o Options) locks.Opener {
+	return openMulti("redisson-multi", o, false)
+}
+
+// NewRedLock returns the opener of Redisson's RedLock, which Redisson itself advises
+// against: a MultiLock for which a majority is enough. Unlike the algorithm of
+// that name it asks one master after the other, and subtracts neither the time that
+// this took nor anything for drift (hazard R-31).
+func NewRedLock(o Options) locks.Opener {
+	return openMulti("redisson-redlock", o, true)
+}
+
+func openMulti(name string, o Options, majority bool) locks.Opener {
+	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+		o := o.filled(c.Store.Topology)
+		if err := o.check(name); err != nil {
+			return nil, err
+		}
+		m := &multi{name: name, o: o, majority: majority}
+		if c.Store.Topology != locks.Independent {
+			if majority {
+				return nil, fmt.Errorf("%s: %w: topology %q; it needs independent masters", name, locks.ErrUnsupported, c.Store.Topology)
+			}
+			client, err := goredis.Connect(c.Store)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			m.stores = []store{{"", newLocker(name, o, c, client, plainKind)}}
+			return m, nil
+		}
+		if len(c.Store.Nodes) == 0 {
+			return nil, fmt.Errorf("%s: the store names no masters", name)
+		}
+		for _, n := range c.Store.Nodes {
+			m.stores = append(m.stores, store{n.Name, newLocker(name, o, c, goredis.ConnectNode(c.Store, n), plainKind)})
+		}
+		return m, nil
+	}
+}
+
+func plainKind(*locker) kind { return rlock{} }
+
+// multi is one client's handle on several locks that count as one.
+type multi struct {
+	name     string
+	o        Options
+	majority bool
+	stores   []store
+	threads  atomic.Int64
+}
+
+// store is one of the masters.
+type store struct {
+	name string // empty: the only one
+	*locker
+}
+
+// child is one of the locks.
+type child struct {
+	store store
+	key   string
+}
+
+// part is a child that was taken, or may have been.
+type part struct {
+	child
+	lease  locks.Lease
+	doubts bool
+}
+
+var _ locks.Locker = (*multi)(nil)
+
+// redlockWaitMin is the least that one child of a RedLock may wait.
+const redlockWaitMin = time.Millisecond
+
+// Acquire takes all locks, or a majority of them, in turn.
+func (m *multi) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	children, ttl, err := m.children(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: acquire: %w", m.name, err)
+	}
+	if r.Owner == "" { // the children must all be asked in the name of one
+		r.Owner = "#" + strconv.FormatInt(m.threads.Add(1), 10)
+	}
+	got := &multiLease{multi: m, children: len(children)}
+	ok, why := m.take(ctx, r, ttl, children, got)
+	if ok {
+		if ttl == 0 {
+			return m.kept(got), nil
+		}
+		// No word of what this has done, and the lease counts from here on however
+		// long it took to get here.
+		start := time.Now()
+		for _, p := range got.parts {
+			_ = goredis.Do(ctx, p.store.client, "pexpire", p.key, ttl.Milliseconds()).Err()
+		}
+		return &multiBounded{got, plain.NewEnd(start.Add(ttl))}, nil
+	}
+	if len(got.parts) > 0 { // what could not be given back for sure
+		return got, fmt.Errorf("%s: acquire: %w", m.name, why)
+	}
+	switch {
+	case why == nil || errors.Is(why, locks.ErrTaken):
+		return nil, locks.ErrTaken
+	case errors.Is(why, plain.ErrClosed):
+		return nil, fmt.Errorf("%s: acquire: %w", m.name, why)
+	}
+	return nil, fmt.Errorf("%s: acquire: %w, and gave up: %w", m.name, locks.ErrTaken, why)
+}
+
+// children are the locks that a request asks for.
+func (m *multi) children(r locks.Request) ([]child, time.Duration, error) {
+	if len(r.Keys) == 0 || m.majority && len(r.Keys) != 1 {
+		return nil, 0, fmt.Errorf("%w: a request for %d names", locks.ErrUnsupported, len(r.Keys))
+	}
+	if slices.Contains(r.Keys, "") {
+		return nil, 0, fmt.Errorf("%w: the name of a lock is empty", locks.ErrUnsupported)
+	}
+	one := r
+	one.Keys = r.Keys[:1]
+	h, err := m.stores[0].hold(one)
+	if err != nil {
+		return nil, 0, err
+	}
+	ttl := h.lease
+	if h.dogged {
+		ttl = 0
+	}
+	var children []child
+	for _, key := range r.Keys {
+		for _, s := range m.stores {
+			children = append(children, child{s, key})
+		}
+	}
+	return children, ttl, nil
+}
+
+// childLease is the lease for which each child is taken.
+func (m *multi) childLease(ttl, wait time.Duration) time.Duration {
+	if ttl > 0 && wait > 0 && !m.o.PlainLease {
+		return 2 * wait
+	}
+	return ttl
+}
+
+// take fills got with what was taken. It reports success, or why not; got then has
+// the parts that were neither refused nor given back for certain.
+func (m *multi) take(ctx context.Context, r locks.Request, ttl time.Duration, children []child, got *multiLease) (bool, error) {
+	limit := 0
+	if m.majority {
+		limit = len(children) - (len(children)/2 + 1)
+	}
+	began := time.Now()
+	left := func() time.Duration { return r.Wait - time.Since(began) }
+	failures, taken := 0, 0
+	var why error
+	for i := 0; i < len(children); i++ {
+		c := children[i]
+		ask := locks.Request{Keys: []string{c.key}, Owner: r.Owner, TTL: m.childLease(ttl, r.Wait)}
+		if r.Wait > 0 {
+			ask.Wait = max(left(), redlockWaitMin)
+			if m.majority {
+				ask.Wait = min(ask.Wait, max(left()/time.Duration(len(children)), redlockWaitMin))
+			}
+		}
+		lease, err := c.store.Acquire(ctx, ask)
+		switch {
+		case err == nil:
+			got.parts = append(got.parts, part{c, lease, false})
+			taken++
+		case lease != nil:
+			// Nobody answered: given back at once, and kept for later if that fails too.
+			why = fmt.Errorf("%s: %w", c, err)
+			if e := lease.Release(context.WithoutCancel(ctx)); e != nil && !errors.Is(e, locks.ErrNotHeld) {
+				got.parts = append(got.parts, part{c, lease, true})
+			}
+		case !errors.Is(err, locks.ErrTaken):
+			why = err
+		case ctx.Err() != nil:
+			why = context.Cause(ctx)
+		}
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, plain.ErrClosed) {
+				got.giveBack(ctx)
+				return false, why
+			}
+			if len(children)-taken == limit {
+				break // enough: the rest is not asked
+			}
+			if failures == limit {
+				got.giveBack(ctx)
+				if r.Wait <= 0 || left() <= 0 {
+					return false, why
+				}
+				i, failures, taken = -1, 0, 0
+				continue
+			}
+			failures++
+		}
+		if r.Wait > 0 && left() <= 0 {
+			got.giveBack(ctx)
+			return false, why
+		}
+	}
+	return true, nil
+}
+
+func (c child) String() string {
+	if c.store.name == "" {
+		return strconv.Quote(c.key)
+	}
+	return fmt.Sprintf("%q on %s", c.key, c.store.name)
+}
+
+// Close closes the connections. What is held stays held until it expires.
+func (m *multi) Close() error {
+	var errs []error
+	for _, s := range m.stores {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}

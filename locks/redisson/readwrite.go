@@ -1,0 +1,86 @@
+package redisson
+
+import (
+	"context"
+	_ "embed" // the scripts
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+)
+
+var (
+	//go:embed read_acquire.lua
+	readAcquireLua string
+	//go:embed read_release.lua
+	readReleaseLua string
+	//go:embed write_acquire.lua
+	writeAcquireLua string
+	//go:embed write_release.lua
+	writeReleaseLua string
+	//go:embed rw_force.lua
+	rwForceLua string
+	//go:embed renew_read.lua
+	renewReadLua string
+
+	readAcquire     = goredis.NewScript("read_acquire.lua", readAcquireLua)
+	readRelease     = goredis.NewScript("read_release.lua", readReleaseLua)
+	writeAcquire    = goredis.NewScript("write_acquire.lua", writeAcquireLua)
+	writeRelease    = goredis.NewScript("write_release.lua", writeReleaseLua)
+	rwForce         = goredis.NewScript("rw_force.lua", rwForceLua)
+	renewReadScript = goredis.NewScript("renew_read.lua", renewReadLua)
+)
+
+// readWrite lets many readers in, or one writer. A writer may read; a reader that
+// asks to write waits for itself (hazard R-26). Readers come in past a waiting
+// writer and can starve it. Each read hold has a key of its own, whose expiry is its
+// lease; write holds share that of the lock.
+type readWrite struct{}
+
+var _ kind = readWrite{}
+
+// writer is the owner in the role of a writer.
+func writer(h *hold) string { return h.owner + ":write" }
+
+func (readWrite) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
+	if h.mode == locks.Shared {
+		return answer(l.run(ctx, readAcquire, []string{h.key, readHolds(h.key, h.owner)}, h.leaseMs(), h.owner, writer(h)))
+	}
+	return answer(l.run(ctx, writeAcquire, []string{h.key}, h.leaseMs(), writer(h)))
+}
+
+func (k readWrite) try(ctx context.Context, l *locker, h *hold) (grant, error) {
+	return k.ask(ctx, l, h)
+}
+
+func (readWrite) release(ctx context.Context, l *locker, h *hold) (held bool, err error) {
+	latch := latchKey(h.key, h.release)
+	if h.mode == locks.Shared {
+		_, held, err = l.run(ctx, readRelease,
+			[]string{h.key, rwChannel(h.key), readHolds(h.key, h.owner), tagged(h.key), latch},
+			wakeOne, h.owner, l.o.Publish, l.o.latchTTL())
+		return held, err
+	}
+	_, held, err = l.run(ctx, writeRelease, []string{h.key, rwChannel(h.key), latch},
+		wakeAll, h.leaseMs(), writer(h), l.o.Publish, l.o.latchTTL())
+	return held, err
+}
+
+func (readWrite) giveUp(context.Context, *locker, *hold) error { return nil }
+
+func (readWrite) channel(h *hold) string { return rwChannel(h.key) }
+
+func (readWrite) renewed(l *locker, h *hold) (*watchdog, string) {
+	if h.mode == locks.Shared {
+		return l.readDog, h.owner
+	}
+	return l.dog, writer(h)
+}
+
+func (readWrite) force(ctx context.Context, l *locker, key string, mode locks.Mode) (bool, error) {
+	word := "write"
+	if mode == locks.Shared {
+		word = "read"
+	}
+	n, _, err := l.run(ctx, rwForce, []string{key, rwChannel(key)}, wakeAll, word, l.o.Publish)
+	return n == 1, err
+}

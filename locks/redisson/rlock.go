@@ -1,0 +1,73 @@
+package redisson
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+)
+
+var (
+	//go:embed rlock_acquire.lua
+	rlockAcquireLua string
+	//go:embed rlock_release.lua
+	rlockReleaseLua string
+	//go:embed rlock_force.lua
+	rlockForceLua string
+	//go:embed renew.lua
+	renewLua string
+
+	rlockAcquire = goredis.NewScript("rlock_acquire.lua", rlockAcquireLua)
+	rlockRelease = goredis.NewScript("rlock_release.lua", rlockReleaseLua)
+	rlockForce   = goredis.NewScript("rlock_force.lua", rlockForceLua)
+	renewScript  = goredis.NewScript("renew.lua", renewLua)
+)
+
+// rlock is the plain lock: re-entrant, unfair, woken by messages.
+type rlock struct{}
+
+var _ kind = rlock{}
+
+func (rlock) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
+	left, refused, err := l.run(ctx, rlockAcquire, []string{h.key}, h.leaseMs(), h.owner)
+	return answer(left, refused, err)
+}
+
+// answer reads the reply of an acquire script: nil, or the milliseconds left.
+func answer(left int64, refused bool, err error) (grant, error) {
+	if err != nil {
+		return grant{}, err
+	}
+	return grant{granted: !refused, left: time.Duration(left) * time.Millisecond}, nil
+}
+
+func (k rlock) try(ctx context.Context, l *locker, h *hold) (grant, error) { return k.ask(ctx, l, h) }
+
+func (rlock) release(ctx context.Context, l *locker, h *hold) (bool, error) {
+	keys, args := rlockReleaseCall(l, h, l.o.Publish)
+	_, held, err := l.run(ctx, rlockRelease, keys, args...)
+	return held, err
+}
+
+func rlockReleaseCall(l *locker, h *hold, publish string) (keys []string, args []any) {
+	return []string{h.key, lockChannel(h.key), latchKey(h.key, h.release)},
+		[]any{wakeOne, h.leaseMs(), h.owner, publish, l.o.latchTTL()}
+}
+
+func (rlock) giveUp(context.Context, *locker, *hold) error { return nil }
+
+func (rlock) channel(h *hold) string { return lockChannel(h.key) }
+
+func (rlock) renewed(l *locker, h *hold) (*watchdog, string) { return l.dog, h.owner }
+
+func (rlock) force(ctx context.Context, l *locker, key string, _ locks.Mode) (bool, error) {
+	n, _, err := l.run(ctx, rlockForce, []string{key, lockChannel(key)}, wakeOne, l.o.Publish)
+	return n == 1, err
+}
+
+// run runs a script of a release or an acquire that answers with a number or nil.
+func (l *locker) run(ctx context.Context, s *goredis.Script, keys []string, args ...any) (n int64, ok bool, err error) {
+	return s.RunOrNil(ctx, l.client, keys, args...)
+}

@@ -1,0 +1,200 @@
+package redisson_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/internal/redistest"
+	"lockbench/locks/redisson"
+)
+
+func openOn(t testing.TB, opener locks.Opener, store locks.Store, id int) (locks.Locker, *redistest.Wire) {
+	t.Helper()
+	wire := &redistest.Wire{}
+	store.Dial = wire.Dial
+	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(2, uint64(id))), Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, wire
+}
+
+// In a cluster a lock's keys stay in its slot, waiters are woken through the shard, and
+// one watchdog renews locks of many slots.
+func TestCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	for name, of := range family {
+		if name == "redisson-multi" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			o, parking := reached(redisson.Parking)
+			o.Watchdog = 1500 * time.Millisecond
+			a, _ := openOn(t, of(o), c.Store(), 1)
+			b, _ := openOn(t, of(o), c.Store(), 2)
+			for _, key := range []string{"a", "b", "c", "x{tag}y"} {
+				key := name + key
+				asks := func(ttl, wait time.Duration) locks.Request {
+					return locks.Request{Keys: []string{key}, TTL: ttl, Wait: wait}
+				}
+				held := take(t, a, asks(time.Hour, 0))
+				refuse(t, b, asks(time.Hour, 0))
+				waiter := ask(t.Context(), b, asks(time.Hour, time.Hour))
+				if name != "redisson-spin" {
+					await(t, "the waiter parks", parking)
+				}
+				give(t, held)
+				won := got(t, waiter)
+				if won.err != nil {
+					t.Fatalf("%s: %v", key, won.err)
+				}
+				give(t, won.lease)
+			}
+			var held []locks.Lease
+			for i := range 8 { // in many slots
+				held = append(held, take(t, a, locks.Request{Keys: []string{fmt.Sprint(name, "-kept-", i)}}))
+			}
+			// All outlive their first lease.
+			refuse(t, b, locks.Request{Keys: []string{name + "-kept-7"}, TTL: time.Minute, Wait: 3 * time.Second})
+			for _, lease := range held {
+				give(t, lease)
+			}
+		})
+	}
+}
+
+// Names whose braces mark nothing: the side keys are in other slots than the lock.
+func TestR39StrayBracesLeaveTheSlot(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	a, _ := openOn(t, redisson.New(with(func(o *redisson.Options) { o.Retries = -1 })), c.Store(), 1)
+	for _, key := range []string{"a{b", "a{}b", "a}b"} {
+		lease := take(t, a, locks.Request{Keys: []string{key}, TTL: time.Second})
+		if err := lease.Release(t.Context()); err == nil {
+			t.Errorf("release of %q went well; the hazard wants the cluster to refuse its script", key)
+		}
+	}
+}
+
+func TestClusterNeverResendsAnAcquire(t *testing.T) {
+	c := redistest.StartCluster(t, 1)
+	s := c.Nodes[0]
+	a, wire := openOn(t, redisson.New(hasty), c.Store(), 1)
+	give(t, take(t, a, request("x", time.Minute, 0)))
+	before := s.Calls(t, "evalsha")
+	wire.LoseReplies("evalsha", 1)
+	lease, err := a.Acquire(t.Context(), request("x", time.Minute, 0))
+	if err == nil || errors.Is(err, locks.ErrTaken) || lease == nil {
+		t.Fatalf("got %v, %v, want an unknown outcome and a lease", lease, err)
+	}
+	if n := s.Calls(t, "evalsha") - before; n != 1 {
+		t.Errorf("sent %d times, want once", n)
+	}
+	if n := s.Client.HGetAll(t.Context(), "a").Val(); len(n) != 1 {
+		t.Errorf("holds %v, want one hold of one owner", n)
+	}
+	give(t, lease)
+}
+
+// The replication check: with no replica there is nothing to ask, with one that does
+// not answer there is no lock.
+func TestWaitNeedsAReplica(t *testing.T) {
+	master := redistest.Start(t)
+	o := with(func(o *redisson.Options) { o.SyncTimeout, o.Retries = 100*time.Millisecond, 1 })
+	alone, _ := open(t, redisson.NewWait(o), master, 1)
+	give(t, take(t, alone, request("", time.Minute, 0)))
+
+	replica := redistest.Start(t)
+	replica.Follow(t, master)
+	a, _ := open(t, redisson.NewWait(o), master, 2)
+	give(t, take(t, a, request("", time.Minute, 0)))
+	before := master.Calls(t, "wait")
+	give(t, take(t, a, request("", time.Minute, 0)))
+	if n := master.Calls(t, "wait") - before; n != 2 {
+		t.Errorf("%d WAIT, want one with the acquire and one with the release", n)
+	}
+
+	replica.Pause(t)
+	defer replica.Resume(t)
+	refuse(t, a, request("", time.Minute, 0))
+	if keys := left(t, master); len(keys) > 2 { // latches of the compensation
+		t.Errorf("left %q", keys)
+	}
+	if n := master.Client.Exists(t.Context(), "a").Val(); n != 0 {
+		t.Error("what no replica confirmed was not given back")
+	}
+}
+
+func independent(t *testing.T, n int) ([]*redistest.Server, locks.Store) {
+	t.Helper()
+	store := locks.Store{Topology: locks.Independent}
+	var all []*redistest.Server
+	for i := range n {
+		s := redistest.Start(t)
+		all = append(all, s)
+		store.Nodes = append(store.Nodes, s.Node(fmt.Sprintf("redis-%d", i+1)))
+	}
+	return all, store
+}
+
+func TestRedLockNeedsAMajority(t *testing.T) {
+	servers, store := independent(t, 5)
+	a, _ := openOn(t, redisson.NewRedLock(hasty), store, 1)
+	b, _ := openOn(t, redisson.NewRedLock(hasty), store, 2)
+	held := take(t, a, request("", time.Minute, 0))
+	if n := len(held.(locks.Placed).Nodes()); n != 5 {
+		t.Errorf("granted by %d, want all 5", n)
+	}
+	refuse(t, b, request("", time.Minute, 0))
+	give(t, held)
+	servers[0].Kill()
+	servers[1].Kill()
+	held = take(t, a, request("", time.Minute, 0))
+	if n := len(held.(locks.Placed).Nodes()); n != 3 {
+		t.Errorf("granted by %d, want 3", n)
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Errorf("release by the majority: %v", err)
+	}
+	servers[2].Kill()
+	if _, err := a.Acquire(t.Context(), request("", time.Minute, 0)); err == nil {
+		t.Fatal("granted by two of five")
+	}
+	for _, s := range servers[3:] {
+		if n := s.Client.Exists(t.Context(), "a").Val(); n != 0 {
+			t.Error("a refused attempt was not given back")
+		}
+	}
+}
+
+// nothing is taken off for the time that the asking took. When the third master
+// answers, the first two have let the lock go, and it is believed for its whole ttl.
+func TestR31NoValidity(t *testing.T) {
+	servers, store := independent(t, 3)
+	a, wire := openOn(t, redisson.NewRedLock(hasty), store, 1)
+	b, _ := openOn(t, redisson.NewRedLock(hasty), store, 2)
+	give(t, take(t, a, request("", time.Minute, 0)))
+	const ttl = 200 * time.Millisecond
+	var gone time.Time
+	wire.Before("evalsha", func() error { // the first
+		wire.Before("evalsha", func() error { // the second
+			wire.Before("evalsha", func() error { // the third is slow
+				servers[0].AwaitGone(t, "a")
+				servers[1].AwaitGone(t, "a")
+				gone = time.Now()
+				return nil
+			})
+			return nil
+		})
+		return nil
+	})
+	lease := take(t, a, request("", ttl, 0))
+	if until := lease.(locks.Bounded).Until(); until.Sub(gone) < ttl {
+		t.Errorf("believed until %v after a majority was gone; the hazard wants the whole %v", until.Sub(gone), ttl)
+	}
+	give(t, take(t, b, request("", time.Minute, 0)))
+}

@@ -1,0 +1,148 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks/goredis"
+)
+
+// synced is the plain lock that asks with WAIT, in one go with each acquire and
+// release, how many replicas have what it did. If none has although there are
+// some, an acquire is given back and begun anew.
+//
+// One acknowledgement is enough, and the replica that gave it need not be the one that is
+// promoted; a master that knows of no replicas is believed without any.
+type synced struct {
+	rlock
+
+	mu       sync.Mutex
+	replicas int // as the master said once
+	known    bool
+}
+
+var _ kind = (*synced)(nil)
+
+// errNoReplica is what was done on the master and is known to no replica.
+var errNoReplica = errors.New("no replica has confirmed it")
+
+func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
+	for attempt := 0; ; attempt++ {
+		reply, acknowledged, expected, err := k.run(ctx, l, rlockAcquire, []string{h.key}, h.leaseMs(), h.owner)
+		if err != nil {
+			return grant{}, err
+		}
+		left, refused, err := nilOr(reply)
+		if err != nil || refused || expected == 0 || acknowledged > 0 {
+			return answer(left, refused, err)
+		}
+		// The compensation can get lost as well, and then the lock stays (hazard R-18).
+		undo := *h
+		undo.release = l.tokens.Next()
+		keys, args := rlockReleaseCall(l, &undo, l.o.Publish)
+		if _, _, err := l.run(ctx, rlockRelease, keys, args...); err != nil {
+			return grant{}, fmt.Errorf("%w, and giving it back failed: %w", errNoReplica, err)
+		}
+		if !l.o.NoLatch {
+			l.latches.add(latchKey(undo.key, undo.release))
+		}
+		k.forget()
+		if attempt >= l.o.Retries {
+			return grant{left: 0}, nil
+		}
+		timer := time.NewTimer(l.o.retryDelay(attempt, l.draw))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return grant{left: 0}, nil
+		}
+	}
+}
+
+func (k *synced) try(ctx context.Context, l *locker, h *hold) (grant, error) {
+	return k.ask(ctx, l, h)
+}
+
+func (k *synced) release(ctx context.Context, l *locker, h *hold) (bool, error) {
+	keys, args := rlockReleaseCall(l, h, l.o.Publish)
+	reply, acknowledged, expected, err := k.run(ctx, l, rlockRelease, keys, args...)
+	if err != nil {
+		return false, err
+	}
+	_, held, err := nilOr(reply)
+	if err == nil && held && expected > 0 && acknowledged == 0 {
+		k.forget()
+		return false, fmt.Errorf("released on the master: %w", errNoReplica)
+	}
+	return held, err
+}
+
+// run runs a script and asks for replicas, unless the master is said to have none.
+func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []string, args ...any) (reply *redis.Cmd, acknowledged int64, expected int, err error) {
+	master, err := goredis.Master(ctx, l.client, keys[0])
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if expected, err = k.expect(ctx, master); err != nil {
+		return nil, 0, 0, err
+	}
+	if expected == 0 {
+		reply = s.Cmd(ctx, master, keys, args...)
+		if err := reply.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			return nil, 0, 0, err
+		}
+		return reply, 0, 0, nil
+	}
+	reply, acknowledged, err = s.RunAndWait(ctx, master, expected, l.o.SyncTimeout, keys, args...)
+	if err != nil {
+		k.forget()
+		return nil, 0, 0, err
+	}
+	return reply, acknowledged, expected, nil
+}
+
+// expect is how many replicas the master had when it was last asked. It is asked
+// again only after something went wrong, so an isolated master keeps its replicas
+// in the eyes of its clients, and one that got some later is still without.
+func (k *synced) expect(ctx context.Context, master *redis.Client) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known {
+		return k.replicas, nil
+	}
+	info, err := goredis.Do(ctx, master, "info", "replication").Text()
+	if err != nil {
+		return 0, fmt.Errorf("ask for the number of replicas: %w", err)
+	}
+	for line := range strings.Lines(info) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "connected_slaves:"); ok {
+			k.replicas, err = strconv.Atoi(n)
+			k.known = err == nil
+			return k.replicas, err
+		}
+	}
+	return 0, errors.New("ask for the number of replicas: INFO does not say")
+}
+
+func (k *synced) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known = false
+}
+
+// nilOr reads a reply that is a whole number or nil.
+func nilOr(reply *redis.Cmd) (n int64, ok bool, err error) {
+	n, err = reply.Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, false, nil
+	}
+	return n, err == nil, err
+}
