@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"lockbench/locks"
 	"lockbench/nemesis"
 )
 
@@ -17,6 +18,12 @@ type Known struct {
 	Workloads map[string][]string // the workload's own keys; those of every workload are known here
 	Checkers  []string
 	Classes   []string
+	// Wants says with which key of a workload it cannot work, why, and what would help;
+	// an empty key: with all. Nil: any workload works with anything.
+	Wants func(w Workload) (key, why, hint string)
+	// Fits says why a lock cannot do what a workload asks of it, or cannot run on those
+	// servers, and what would help; empty: it can. Nil: every lock can do everything.
+	Fits func(lock string, w Workload, t locks.Topology) (why, hint string)
 }
 
 // LockInfo is what a scenario may say of a lock.
@@ -28,8 +35,12 @@ type LockInfo struct {
 	Check func(options map[string]string) error
 }
 
-// Majority is the family of locks that run on independent masters.
-const Majority = "majority"
+// Majority is the family of locks that run on independent masters, Control that of
+// locks which need no server.
+const (
+	Majority = "majority"
+	Control  = "control"
+)
 
 // FaultInfo is what a scenario may say of a fault.
 type FaultInfo struct {

@@ -41,6 +41,22 @@ func known() Known {
 	return k
 }
 
+// knownToEmbedded is that world and all that the scenarios which come along name.
+func knownToEmbedded() Known {
+	k := known()
+	for _, name := range []string{"redisson", "redisson-fair", "redisson-rw", "redisson-fenced", "redisson-spin"} {
+		k.Locks[name] = LockInfo{Family: "single-store", Options: []string{"watchdog", "renewal", "notify"}}
+	}
+	for _, name := range []string{"redisson-multi", "redisson-redlock"} {
+		k.Locks[name] = LockInfo{Family: Majority}
+	}
+	for _, name := range []string{"reentrant", "readers-writers", "fair", "many-keys", "watchdog", "handoff"} {
+		k.Workloads[name] = nil
+	}
+	k.Checkers = append(k.Checkers, "lease")
+	return k
+}
+
 func checkLag(s nemesis.Step) error {
 	if _, err := time.ParseDuration(s.Options["by"]); err != nil {
 		return fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"lockbench/locks"
 	"lockbench/nemesis"
 )
 
@@ -42,7 +43,43 @@ func (r *reader) breach(b breach) {
 // breaches are all rules that s breaks.
 func (s *Scenario) breaches(known Known) []breach {
 	list := append(s.numbers(), s.leases()...)
-	return append(list, s.restarts(known)...)
+	list = append(list, s.restarts(known)...)
+	return append(list, s.abilities(known)...)
+}
+
+// abilities: a lock must be able to do what the workload asks for, and run on the
+// servers that it gets. What it refuses would pass for clients kept apart. The
+// abilities of a Command are known only once it runs.
+func (s *Scenario) abilities(known Known) []breach {
+	var list []breach
+	if known.Wants != nil {
+		if key, why, hint := known.Wants(s.Workload); key != "" {
+			list = append(list, breach{
+				at:   []string{"workload/" + key, "workload"},
+				text: fmt.Sprintf("the workload %s cannot work with this %s: %s", s.Workload.Name, key, why), hint: hint,
+			})
+		}
+	}
+	if known.Fits == nil {
+		return list
+	}
+	for i, u := range s.Locks {
+		if u.Command != "" {
+			continue
+		}
+		w, t := s.For(u)
+		on := t.SingleStore
+		switch known.Locks[u.Use].Family {
+		case Majority:
+			on = t.Majority
+		case Control:
+			on = locks.None
+		}
+		if why, hint := known.Fits(u.Use, w, on); why != "" {
+			list = append(list, breach{at: []string{fmt.Sprintf("locks/%d", i), "locks"}, text: fmt.Sprintf("%s cannot take part: %s", u.Name, why), hint: hint})
+		}
+	}
+	return list
 }
 
 // numbers must be of use: flags can set them to anything.

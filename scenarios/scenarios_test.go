@@ -14,11 +14,12 @@ import (
 
 func TestEmbeddedScenariosRead(t *testing.T) {
 	names := Names()
-	if want := []string{"crash-restart", "failover", "partition-master", "pause-client", "steady"}; !cmp.Equal(names, want) {
+	if want := []string{"cluster-failover", "crash-restart", "failover", "fair-queue", "handoff", "many-keys", "partition-master",
+		"pause-client", "readers-writers", "reentrant", "steady", "watchdog"}; !cmp.Equal(names, want) {
 		t.Errorf("Names() = %v, want %v", names, want)
 	}
 	for _, name := range names {
-		s, err := Load(name, known())
+		s, err := Load(name, knownToEmbedded())
 		if err != nil {
 			t.Errorf("%s:\n%v", name, err)
 			continue
@@ -37,7 +38,7 @@ func TestEmbeddedScenariosRead(t *testing.T) {
 				t.Errorf("%s: %s is expected to be %q, and it must always pass", name, control, got)
 			}
 		}
-		if err := s.Check(known()); err != nil {
+		if err := s.Check(knownToEmbedded()); err != nil {
 			t.Errorf("%s: Check after Read: %v", name, err)
 		}
 	}

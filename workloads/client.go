@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockbench/internal/guest"
@@ -21,6 +23,8 @@ const (
 // processStride separates the process numbers of one client from those of the
 // next. A process is retired when an outcome is unknown, and its client goes on
 // under a number never used before: client, client + stride, client + 2 strides.
+// Of several threads each begins a stride after the one before it, and goes on by
+// as many strides as there are threads.
 const processStride = 1000
 
 // Conn is the way to a client process; *guest.Conn is one.
@@ -75,40 +79,123 @@ type Client struct {
 	// Limit is how long one operation may take, beyond what the request itself
 	// allows to wait. A client past it is killed: it would answer too late to matter.
 	Limit time.Duration
+	// Paced, if not nil, is told of each thread that a client begins, before it does
+	// anything: in virtual time every thread needs instants of its own.
+	Paced func(thread int, c *Client)
 
 	process  history.Process
+	strides  int    // from a process that is retired to the next; 0: one
+	thread   string // between the client's number and the attempt's in a session's name
 	attempts int
 	started  bool
-	gone     bool
+	life     *life
+}
+
+// life is what all threads of one client share.
+type life struct{ gone atomic.Bool }
+
+// Ask is one attempt to get a lock, as the user of a lock would put it.
+type Ask struct {
+	Keys []string // several: all of them together
+	Mode locks.Mode
+	// Owner is who asks: the same owner again means re-entry. [Client.Owner] is the
+	// calling thread. Empty: somebody who never asks again.
+	Owner     string
+	TTL, Wait time.Duration
 }
 
 // Tenure is one attempt and what came of it.
 type Tenure struct {
 	c       *Client
 	Session string
-	Key     string
+	Key     string // of several the first, by which the guarded thing goes
 	form    string
 	token   uint64
 	fenced  bool
 	nodes   []string
+	// released says that a release was answered; until then it may be tried again.
+	released bool
 }
 
-// Acquire tries once. The tenure is nil after a definite refusal; after an unknown
-// outcome it can only be released.
+// Owner is the calling thread as locks know it. It is another one after an outcome
+// was unknown: nobody can tell whether the old one still holds something.
+func (c *Client) Owner() string {
+	c.start()
+	return fmt.Sprintf("thread-%d", c.process)
+}
+
+// Threads runs n threads of one client side by side, and returns when all have
+// ended. Each has a process, a chance and sessions of its own.
+func (c *Client) Threads(n int, run func(thread *Client)) {
+	c.start()
+	var all sync.WaitGroup
+	panics := make(chan any, n)
+	for i := range n {
+		t := *c
+		t.process, t.strides = history.Process(c.ID+i*processStride), n
+		t.thread = fmt.Sprintf("-%d", i+1)
+		// Drawn by everybody in turn, before anybody runs.
+		t.Rand = rand.New(rand.NewPCG(c.Rand.Uint64(), uint64(i)))
+		if c.Paced != nil {
+			c.Paced(i+1, &t)
+		}
+		all.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panics <- p
+				}
+			}()
+			run(&t)
+		})
+	}
+	all.Wait()
+	select {
+	case p := <-panics: // whoever called knows what to do about it
+		panic(p)
+	default:
+	}
+}
+
+// start gives a client its first process.
+func (c *Client) start() {
+	if !c.started {
+		c.started, c.process, c.life = true, history.Process(c.ID), &life{}
+	}
+}
+
+// Gone tells whether the client's process has ended.
+func (c *Client) Gone() bool { return c.life != nil && c.life.gone.Load() }
+
+// Acquire asks for one lock, alone, as nobody in particular. See [Client.AcquireAs].
 func (c *Client) Acquire(ctx context.Context, key string, ttl, wait time.Duration) (*Tenure, error) {
-	if c.gone {
+	return c.AcquireAs(ctx, Ask{Keys: []string{key}, TTL: ttl, Wait: wait})
+}
+
+// AcquireAs tries once. The tenure is nil after a definite refusal; after an unknown
+// outcome it can only be released.
+func (c *Client) AcquireAs(ctx context.Context, a Ask) (*Tenure, error) {
+	c.start()
+	if c.Gone() {
 		return nil, guest.ErrGone
 	}
-	if !c.started {
-		c.started, c.process = true, history.Process(c.ID)
-	}
 	c.attempts++
-	t := &Tenure{c: c, Session: fmt.Sprintf("%d.%d", c.ID, c.attempts), Key: key, form: formPlain}
-	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Key: key, TTL: ttl, Wait: wait}
+	t := &Tenure{c: c, Session: fmt.Sprintf("%d%s.%d", c.ID, c.thread, c.attempts), Key: a.Keys[0], form: formPlain}
+	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Mode: a.Mode, TTL: a.TTL, Wait: a.Wait}
+	switch {
+	case len(a.Keys) > 1:
+		e.Extra = &history.Extra{Keys: a.Keys, Owner: a.Owner}
+	case a.Owner != "":
+		e.Key, e.Extra = t.Key, &history.Extra{Owner: a.Owner}
+	default:
+		e.Key = t.Key
+	}
 	c.record(e)
-	octx, cancel := c.limited(ctx, wait)
+	if a.Wait > 0 {
+		c.Hooks.Reached(ctx, Moment{Event: "asking", Client: c.ID, Session: t.Session, Key: t.Key})
+	}
+	octx, cancel := c.limited(ctx, a.Wait)
 	defer cancel()
-	grant, err := c.Conn.Acquire(octx, t.Session, locks.Request{Keys: []string{key}, TTL: ttl, Wait: wait})
+	grant, err := c.Conn.Acquire(octx, t.Session, locks.Request{Keys: a.Keys, Mode: a.Mode, Owner: a.Owner, TTL: a.TTL, Wait: a.Wait})
 	e = history.Event{F: history.Acquire, Session: t.Session}
 	if err != nil {
 		c.fail(octx, e, err)
@@ -140,12 +227,14 @@ func (t *Tenure) Check(ctx context.Context) error {
 
 // Release gives the lock back, whatever is known of it.
 func (t *Tenure) Release(ctx context.Context) error {
-	return t.call(ctx, history.Release, func(ctx context.Context) error { return t.c.Conn.Release(ctx, t.Session) })
+	err := t.call(ctx, history.Release, func(ctx context.Context) error { return t.c.Conn.Release(ctx, t.Session) })
+	t.released = err == nil || errors.Is(err, locks.ErrNotHeld)
+	return err
 }
 
 // Renew moves the end of the lease to ttl from now.
 func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
-	if t.c.gone {
+	if t.c.Gone() {
 		return guest.ErrGone
 	}
 	e := history.Event{Type: history.Invoke, F: history.Renew, Session: t.Session, TTL: ttl}
@@ -183,7 +272,7 @@ func (t *Tenure) Reached(ctx context.Context, event string) time.Duration {
 // write when it has answered. A client that stands still is not told: the request
 // of a real client would leave it only after it woke, so that is when it begins.
 func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, error) {
-	if t.c.gone {
+	if t.c.Gone() {
 		return 0, guest.ErrGone
 	}
 	t.c.Hooks.Awake(ctx, t.c.ID)
@@ -210,7 +299,7 @@ func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, erro
 
 func (t *Tenure) call(ctx context.Context, f string, do func(context.Context) error) error {
 	// The dead do nothing more, and what they do not do is not recorded.
-	if t.c.gone {
+	if t.c.Gone() {
 		return guest.ErrGone
 	}
 	e := history.Event{Type: history.Invoke, F: f, Session: t.Session}
@@ -242,15 +331,15 @@ func (c *Client) fail(octx context.Context, e history.Event, err error) {
 		e.Type = history.Fail
 		c.Hooks.Unfit(err)
 	case errors.Is(err, guest.ErrGone):
-		c.gone = true
+		c.life.gone.Store(true)
 	}
 	e.TTL = 0
 	c.record(e)
 	if e.Type == history.Info {
-		c.process += processStride
+		c.process += history.Process(max(c.strides, 1) * processStride)
 		if octx.Err() != nil {
 			// Killed: whatever it does from now on, nobody will have done it.
-			c.gone = true
+			c.life.gone.Store(true)
 			c.Hooks.Overdue(c.ID, fmt.Errorf("%s took longer than %s", e.F, c.Limit))
 		}
 	}

@@ -40,7 +40,7 @@ func (Counter) About() string {
 
 // Run counts until ctx ends.
 func (w Counter) Run(ctx context.Context, c *Client) {
-	for ctx.Err() == nil && !c.gone {
+	for ctx.Err() == nil && !c.Gone() {
 		w.turn(ctx, c)
 		pause(ctx, drawn(c, thinkMin, thinkMax))
 	}
@@ -70,29 +70,20 @@ func (w Counter) work(ctx context.Context, c *Client, t *Tenure) {
 	if asked := t.Reached(ctx, "acquired"); asked > 0 {
 		hold = asked
 	}
-	w.count(ctx, c, t, hold)
+	count(ctx, t, hold)
 	_ = t.Release(ctx) // recorded, whatever it was
-	if !c.gone {
+	if !c.Gone() {
 		t.Reached(ctx, "released")
 	}
 }
 
-func (w Counter) count(ctx context.Context, c *Client, t *Tenure, hold time.Duration) {
+// count reads the counter, holds, and writes the next number.
+func count(ctx context.Context, t *Tenure, hold time.Duration) {
 	if t.Check(ctx) != nil {
 		return
 	}
 	value, err := t.Read(ctx)
-	if err != nil {
-		return
-	}
-	for ; hold > checkEvery && ctx.Err() == nil; hold -= checkEvery {
-		pause(ctx, checkEvery)
-		if t.Check(ctx) != nil {
-			return
-		}
-	}
-	pause(ctx, hold)
-	if t.Check(ctx) != nil {
+	if err != nil || !stay(ctx, t, hold) {
 		return
 	}
 	t.Reached(ctx, "checked")
@@ -101,6 +92,18 @@ func (w Counter) count(ctx context.Context, c *Client, t *Tenure, hold time.Dura
 	}
 	// Once more: a client that was stopped before its write finds out here.
 	_ = t.Check(ctx)
+}
+
+// stay holds for a while, and says whether the client still believes that it holds.
+func stay(ctx context.Context, t *Tenure, hold time.Duration) bool {
+	for ; hold > checkEvery && ctx.Err() == nil; hold -= checkEvery {
+		pause(ctx, checkEvery)
+		if t.Check(ctx) != nil {
+			return false
+		}
+	}
+	pause(ctx, hold)
+	return t.Check(ctx) == nil
 }
 
 func drawn(c *Client, from, to time.Duration) time.Duration {

@@ -63,6 +63,7 @@ func TestTurn(t *testing.T) {
 		}
 		told := `
 			begin
+			asking 3 "3.1" a []
 			acquired 3 "3.1" a [redis-1 redis-3]
 			awake? 3
 			checked 3 "3.1" a [redis-1 redis-3]
@@ -207,7 +208,7 @@ func TestOverdue(t *testing.T) {
 		if took := h.Events[1].Time - h.Events[0].Time; took != 15*time.Second || len(h.Events) != 2 {
 			t.Errorf("given up after %s, %d events; want 15s, 2", took, len(h.Events))
 		}
-		if told := b.hooks.told; len(told) != 3 || !strings.HasPrefix(told[1], "overdue 3: acquire took longer than ") {
+		if told := b.hooks.told; len(told) != 4 || !strings.HasPrefix(told[2], "overdue 3: acquire took longer than ") {
 			t.Errorf("the hooks were told %q", told)
 		}
 	})

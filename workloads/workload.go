@@ -3,7 +3,8 @@
 // A [Workload] reads like the code of somebody who uses a lock: acquire, work,
 // release, again. It works through a [Client], which talks to the real client
 // process, applies what was done to the [Guarded] thing, and records everything.
-// [Counter] is the only one so far and the one to read first.
+// [Counter] is the one to read first; the others ask more of a lock: re-entry, a
+// shared mode, several names, waiting, renewal (see [Need]).
 package workloads
 
 import (
@@ -32,13 +33,29 @@ type Params struct {
 // Entry is one workload that a scenario may name.
 type Entry struct {
 	Name, About string
-	New         func(Params) Workload
+	// Needs are what it asks of a lock beyond one try at one name, alone.
+	Needs []Need
+	// Wants, if not nil, says with which setting the workload cannot work.
+	Wants func(Params) error
+	New   func(Params) Workload
 }
 
 // All are the workloads that there are.
 func All() []Entry {
 	return []Entry{
-		{"counter", Counter{}.About(), func(p Params) Workload { return Counter{p} }},
+		{Name: "counter", About: Counter{}.About(), New: func(p Params) Workload { return Counter{p} }},
+		{Name: "reentrant", About: Reentrant{}.About(), Needs: []Need{needsReentry},
+			New: func(p Params) Workload { return Reentrant{p} }},
+		{Name: "readers-writers", About: ReadersWriters{}.About(), Needs: []Need{needsSharing, needsReentry},
+			New: func(p Params) Workload { return ReadersWriters{p} }},
+		{Name: "fair", About: Fair{}.About(), Needs: []Need{needsWaiting}, Wants: wantsWaiting,
+			New: func(p Params) Workload { return Fair{p} }},
+		{Name: "many-keys", About: ManyKeys{}.About(), Needs: []Need{needsSeveral}, Wants: wantsKeys,
+			New: func(p Params) Workload { return ManyKeys{p} }},
+		{Name: "watchdog", About: Watchdog{}.About(), Needs: []Need{needsRenewal}, Wants: wantsNoTTL,
+			New: func(p Params) Workload { return Watchdog{p} }},
+		{Name: "handoff", About: Handoff{}.About(), Needs: []Need{needsWaiting}, Wants: wantsWaiting,
+			New: func(p Params) Workload { return Handoff{p} }},
 	}
 }
 

@@ -63,8 +63,10 @@ type ConnOptions struct {
 	// Warn hears, once for each kind of noise, what it is and what to do about it.
 	// Nil: Noise hears it.
 	Warn func(text string)
-	// Lost hears the guest's notices that a session's lock is lost.
-	Lost func(session string)
+	// Lost hears the guest's notices that a session's lock is lost, and Queued those
+	// that a session's acquire stands in the lock's queue.
+	Lost   func(session string)
+	Queued func(session string)
 	// HelloLimit is how long Hello waits; 0 means 30 s.
 	HelloLimit time.Duration
 }
@@ -93,6 +95,9 @@ func NewConn(r io.Reader, w io.WriteCloser, o ConnOptions) *Conn {
 	}
 	if o.Lost == nil {
 		o.Lost = func(string) {}
+	}
+	if o.Queued == nil {
+		o.Queued = func(string) {}
 	}
 	c := &Conn{
 		w: w, o: o, queue: make(chan []byte, requestsQueued),

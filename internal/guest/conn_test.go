@@ -26,10 +26,10 @@ type script struct {
 	in       *io.PipeReader
 	out      *io.PipeWriter
 
-	mu    sync.Mutex
-	noise []string
-	warns []string
-	lost  []string
+	mu           sync.Mutex
+	noise        []string
+	warns        []string
+	lost, queued []string
 }
 
 func newScript(t *testing.T) *script {
@@ -43,7 +43,7 @@ func newScript(t *testing.T) *script {
 			*to = append(*to, line)
 		}
 	}
-	s.conn = NewConn(outR, inW, ConnOptions{Noise: add(&s.noise), Warn: add(&s.warns), Lost: add(&s.lost)})
+	s.conn = NewConn(outR, inW, ConnOptions{Noise: add(&s.noise), Warn: add(&s.warns), Lost: add(&s.lost), Queued: add(&s.queued)})
 	return s
 }
 
@@ -250,6 +250,7 @@ func TestConnNoise(t *testing.T) {
 	s.say(helloLine)
 	s.say(strings.Repeat("x", lineBytesMax+1))
 	s.say(`{"notice":"lost","session":"3.1"}`)
+	s.say(`{"notice":"queued","session":"3.2"}`)
 	got := async(func() error { return s.conn.Check(t.Context(), "3.1") })
 	s.say(fmt.Sprintf(`{"id":%d,"ok":true}`, s.request().ID))
 	if err := <-got; err != nil {
@@ -268,6 +269,9 @@ func TestConnNoise(t *testing.T) {
 	}
 	if len(s.lost) != 1 || s.lost[0] != "3.1" {
 		t.Errorf("lost: %q", s.lost)
+	}
+	if len(s.queued) != 1 || s.queued[0] != "3.2" {
+		t.Errorf("queued: %q", s.queued)
 	}
 }
 

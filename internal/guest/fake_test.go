@@ -97,7 +97,7 @@ func serveBare(t *testing.T, h Hello, open OpenFunc, log io.Writer) *talk {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	k := &talk{t: t, in: inW, out: newLines(outR), served: make(chan error, 1)}
-	s := &server{open: open, w: outW, log: log, sessions: newSessions()}
+	s := newServer(open, outW, log)
 	go func() {
 		err := s.serve(t.Context(), inR, h)
 		_ = outW.Close()

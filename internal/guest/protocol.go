@@ -36,8 +36,11 @@ const (
 	OpClose   = "close"
 )
 
-// NoticeLost is the one word of Answer.Notice.
-const NoticeLost = "lost"
+// The words of Answer.Notice.
+const (
+	NoticeLost   = "lost"   // the library knows that the session's lock is lost
+	NoticeQueued = "queued" // the session's acquire is known to stand in the lock's queue
+)
 
 // Request is one line from the host.
 type Request struct {
@@ -91,7 +94,6 @@ type Answer struct {
 	Lease   int64    `json:"lease_ns,omitempty"` // of a lease the library renews
 	Renewed bool     `json:"renewed,omitempty"`
 
-	// Notice "lost" says that the library knows session's lock is lost.
 	Notice  string `json:"notice,omitempty"`
 	Session string `json:"session,omitempty"`
 	Text    string `json:"text,omitempty"` // detail of a fail, for people

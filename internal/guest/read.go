@@ -63,9 +63,11 @@ func (c *Conn) take(line []byte) {
 		c.takeHello(line)
 	case a.Notice == NoticeLost && a.ID == 0 && a.Session != "":
 		c.o.Lost(a.Session)
+	case a.Notice == NoticeQueued && a.ID == 0 && a.Session != "":
+		c.o.Queued(a.Session)
 	case a.Notice != "":
-		c.stray("notice", line, fmt.Sprintf("the guest sent a notice that is not understood: the one notice is "+
-			`{"notice":%q,"session":...}, without an id`, NoticeLost))
+		c.stray("notice", line, fmt.Sprintf("the guest sent a notice that is not understood: a notice is "+
+			`{"notice":%q,"session":...} or the same with %q, without an id`, NoticeLost, NoticeQueued))
 	case a.ID == 0:
 		c.stray("text", line, "the guest wrote an object without an id, which answers nothing. "+
 			"An answer repeats its request's id; logs go to standard error")

@@ -28,8 +28,11 @@ type OpenFunc = func(ctx context.Context, r Request) (locks.Opener, locks.Client
 // client held when its host went away ends as the lock itself provides. If ctx
 // ends first, one goroutine stays behind in r.Read until that returns.
 func Serve(ctx context.Context, r io.Reader, w io.Writer, hello Hello, open OpenFunc) error {
-	s := &server{open: open, w: w, log: os.Stderr, sessions: newSessions()}
-	return s.serve(ctx, r, hello)
+	return newServer(open, w, os.Stderr).serve(ctx, r, hello)
+}
+
+func newServer(open OpenFunc, w, log io.Writer) *server {
+	return &server{open: open, w: w, log: log, sessions: newSessions(), writing: make(chan struct{}, 1)}
 }
 
 // server serves one client.
@@ -38,7 +41,9 @@ type server struct {
 	log      io.Writer // hears of panics
 	sessions *sessions
 
-	writing sync.Mutex
+	// writing is full while a line is written. No mutex: writing may take long (a
+	// client that is stopped), and virtual time stands still while anybody waits for one.
+	writing chan struct{}
 	w       io.Writer
 
 	mu     sync.Mutex
@@ -264,8 +269,8 @@ func (s *server) write(v any) error {
 	if err != nil {
 		return err
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	_, err = s.w.Write(append(line, '\n'))
 	return err
 }

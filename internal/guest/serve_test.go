@@ -84,6 +84,7 @@ func TestServePassesTheRequestOn(t *testing.T) {
 	var got locks.Request
 	k := serveFake(t, fakeLocker{acquire: func(_ context.Context, r locks.Request) (locks.Lease, error) {
 		got = r
+		got.Queued = nil // its own test below
 		return fakeLease{}, nil
 	}})
 	k.ask(`{"id":2,"op":"acquire","session":"3.1","keys":["a","b"],"mode":"shared","owner":"o","ttl_ns":5,"wait_ns":6}`, `{"id":2,"ok":true}`)
@@ -91,6 +92,20 @@ func TestServePassesTheRequestOn(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the lock was asked for %+v, want %+v", got, want)
 	}
+	if err := k.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The host hears that an acquire is queued before it hears how it ended.
+func TestServeNoticesTheQueue(t *testing.T) {
+	k := serveFake(t, fakeLocker{acquire: func(_ context.Context, r locks.Request) (locks.Lease, error) {
+		r.Queued()
+		return fakeLease{}, nil
+	}})
+	k.say(`{"id":2,"op":"acquire","session":"3.1","key":"a","wait_ns":6}`)
+	k.expect(`{"notice":"queued","session":"3.1"}`)
+	k.expect(`{"id":2,"ok":true}`)
 	if err := k.end(); err != nil {
 		t.Error(err)
 	}
@@ -266,7 +281,7 @@ func TestServeEnds(t *testing.T) {
 	})
 	t.Run("output breaks", func(t *testing.T) {
 		r, w := io.Pipe()
-		s := &server{open: Always(fakeLocker{}.open), w: brokenWriter{after: 1, n: new(int)}, log: io.Discard, sessions: newSessions()}
+		s := newServer(Always(fakeLocker{}.open), brokenWriter{after: 1, n: new(int)}, io.Discard)
 		served := make(chan error, 1)
 		go func() { served <- s.serve(t.Context(), r, Hello{}) }()
 		_, _ = io.WriteString(w, `{"id":1,"op":"open"}`+"\n")

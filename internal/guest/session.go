@@ -98,6 +98,7 @@ func (s *server) acquire(ctx context.Context, c call) Answer {
 		s.sessions.drop(c.Session)
 		return badRequest("acquire comes after an open that was answered with ok")
 	}
+	c.ask.Queued = func() { s.notify(NoticeQueued, c.Session) }
 	lease, err := locker.Acquire(ctx, c.ask)
 	if err == nil && lease == nil {
 		err = errors.New("the lock returned neither a lease nor an error")
@@ -149,7 +150,12 @@ func (s *server) watch(ctx context.Context, name string) {
 		return
 	default:
 	}
-	if err := s.write(Answer{Notice: NoticeLost, Session: name}); err != nil {
+	s.notify(NoticeLost, name)
+}
+
+// notify tells the host something that it did not ask.
+func (s *server) notify(notice, session string) {
+	if err := s.write(Answer{Notice: notice, Session: session}); err != nil {
 		s.end(fmt.Errorf("write a notice: %w", err))
 	}
 }

@@ -34,6 +34,8 @@ func UsualNodes(s Spec) []Node {
 		data = 3
 	case locks.Sentinel:
 		data, watchmen = 3, 3
+	case locks.Cluster:
+		data = 6 // three masters, and a replica for each
 	case locks.Independent:
 		data = s.Masters
 		if data == 0 {

@@ -46,6 +46,7 @@ type Spec struct {
 	Settings map[string]string // server settings, as in redis.conf
 	Clients  int               // how many clients may be open at once
 	LogDir   string            // logs of servers and guests go here
+	Seed     uint64            // of the run, for worlds in which chance is simulated
 }
 
 // Cluster is a running lock service.
@@ -96,6 +97,8 @@ type ClientSpec struct {
 	// library's notices that a session's lock is lost. Either may be nil.
 	Log  func(line string)
 	Lost func(session string)
+	// Queued hears that a session's acquire stands in the lock's queue. It may be nil.
+	Queued func(session string)
 }
 
 // Client is one lock client.
@@ -168,6 +171,14 @@ type Promoter interface {
 	Promote(ctx context.Context, node string) (string, error)
 }
 
+// Sharded is a cluster in which several masters share the keys.
+type Sharded interface {
+	// MasterOf names the master that has a key now.
+	MasterOf(ctx context.Context, key string) (string, error)
+	// ReplicasOf names the nodes that follow a master.
+	ReplicasOf(ctx context.Context, master string) ([]string, error)
+}
+
 // Prober asks a node for a sign of life on the path that one end uses.
 type Prober interface {
 	// Ping sends PING from one end to a node on the path that from's own connections
@@ -188,3 +199,34 @@ type RequestCounter interface {
 	// upper case. Handshakes (HELLO, CLIENT, PING, ...) are counted too.
 	Requests(client string) map[string]int
 }
+
+// Pacer is a cluster in virtual time. There whoever acts in one instant acts in any
+// order, and one seed would give two histories; so everybody has instants of their own.
+type Pacer interface {
+	// Settle returns in the next instant that belongs to the actor alone: "client-3",
+	// "step-2", or any other name.
+	Settle(actor string)
+}
+
+// Enclosing is a world that wants a process of its own for each lock's run.
+type Enclosing interface {
+	// Enclosure is the command of that process, which is told on its standard input
+	// what to run; empty: it may run here.
+	Enclosure() []string
+}
+
+// Keeper is a cluster whose servers can be asked what they keep, directly and past all
+// faults.
+type Keeper interface {
+	// TTL tells how much longer the one server that keeps a key will do so, and which
+	// it is: Forever if it has no end, Gone if there is no such key.
+	TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error)
+	// Kept lists all keys of all masters, and for how much longer they are kept.
+	Kept(ctx context.Context) (map[string]time.Duration, error)
+}
+
+// What a Keeper says of keys that do not run out, and of keys that there are not.
+const (
+	Forever time.Duration = -1
+	Gone    time.Duration = -2
+)

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"os"
 	"time"
+
+	"lockbench/internal/world/redisnode"
 )
 
 // block is a piece of 127/8 that one cluster has for itself:
@@ -62,7 +64,8 @@ func (b *block) client(i int) (netip.Addr, error) {
 	return netip.AddrFrom4([4]byte{127, b.a, b.b + 1 + byte(i/254), byte(1 + i%254)}), nil
 }
 
-// freePort finds a port that is free on all addresses. It stays below the range
+// freePort finds a port that is free on all addresses, and the one after it as well,
+// which the nodes of a cluster need. It stays below the range
 // from which the kernel takes the ports of outgoing connections. Somebody may take
 // it before we do: then the start fails, and says so.
 func freePort(addrs []netip.Addr) (uint16, error) {
@@ -70,7 +73,7 @@ func freePort(addrs []netip.Addr) (uint16, error) {
 	var errs error
 	for range 50 {
 		port := uint16(12000 + rng.IntN(20000))
-		err := portIsFree(addrs, port)
+		err := errors.Join(portIsFree(addrs, port), portIsFree(addrs, redisnode.BusPort(port)))
 		if err == nil {
 			return port, nil
 		}

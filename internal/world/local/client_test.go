@@ -13,7 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/internal/world/mesh"
+	"lockbench/internal/world/redisnode"
 	"lockbench/locks"
 )
 
@@ -39,7 +41,7 @@ func TestPauseAndKillClient(t *testing.T) {
 				if err := a.Pause(ctx); err != nil {
 					return err
 				}
-				if ch, ok := a.(*child); ok && !ch.process.still() {
+				if ch, ok := a.(*child.Client); ok && !ch.Process().Still() {
 					t.Error("it runs")
 				}
 				hasty, cancel := short(ctx)
@@ -60,7 +62,7 @@ func TestPauseAndKillClient(t *testing.T) {
 					return err
 				}
 				<-a.Conn().Gone()
-				if holder, err := c.nodes[0].ask(ctx, "GET", "k"); holder != "o" {
+				if holder, err := c.nodes[0].Ask(ctx, "GET", "k"); holder != "o" {
 					t.Errorf("a killed client has released its lock: %v, %v", holder, err)
 				}
 				if _, err := c.Open(ctx, spec); err == nil {
@@ -161,7 +163,7 @@ func TestResendsAreCounted(t *testing.T) {
 					_, err := a.Conn().Acquire(ctx, "1.1", lease60)
 					answer <- err
 				}()
-				err = poll(ctx, func() error {
+				err = redisnode.Poll(ctx, func() error {
 					if c.mesh.Lost(mesh.Link(replies)) == 0 {
 						return errors.New("no reply was lost")
 					}
@@ -185,7 +187,7 @@ func TestResendsAreCounted(t *testing.T) {
 				if got != want.answer || sets != want.sets {
 					t.Errorf("%d SETs and the answer %s (%v); want %d and %s", sets, got, err, want.sets, want.answer)
 				}
-				if holder, err := c.nodes[0].ask(ctx, "GET", "k"); holder != "o" {
+				if holder, err := c.nodes[0].Ask(ctx, "GET", "k"); holder != "o" {
 					t.Errorf("the client should hold it all the same: %v, %v", holder, err)
 				}
 				return nil

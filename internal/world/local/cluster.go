@@ -12,8 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/guest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/internal/world/mesh"
+	"lockbench/internal/world/redisnode"
 	"lockbench/locks"
 )
 
@@ -32,7 +35,9 @@ var (
 
 // cluster is one running lock service and its clients.
 type cluster struct {
-	world   *World
+	redisnode.Group // what the servers say of themselves
+	child.Clients
+
 	spec    world.Spec
 	server  string // path of redis-server
 	block   *block
@@ -40,43 +45,34 @@ type cluster struct {
 	dir     string   // temporary: all that servers write, and what file locks share
 	owner   *os.File // held locked in dir while this process lives
 	mesh    *mesh.Mesh
-	network *logFile // what the mesh has to say
-	nodes   []*node  // in the order of Nodes
+	network *child.Log // what the mesh has to say
+	nodes   []*node    // in the order of Nodes
 
-	mu      sync.Mutex
-	clients map[int]opened
-	pings   map[string]int // PINGs that we sent in the name of a client
-	service string         // the node behind the service address of replicated
-}
-
-// opened is a client that can be ended whatever it does.
-type opened interface {
-	world.Client
-	end(ctx context.Context) error
+	mu    sync.Mutex
+	pings map[string]int // PINGs that we sent in the name of a client
 }
 
 // serviceName is the name of the address that follows the master of the topology
 // replicated; clients know their only node by it.
 const serviceName = "master"
 
-// masterName is what sentinels call the master that they watch.
-const masterName = "mymaster"
-
 // stopLimit bounds the end of a cluster, which kills and has nobody to ask.
 const stopLimit = 20 * time.Second
 
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
-	c := &cluster{world: w, spec: s, clients: map[int]opened{}, pings: map[string]int{}}
+	c := &cluster{spec: s, pings: map[string]int{}}
+	c.Form = s.Topology
+	c.Clients.LogDir, c.Clients.Self, c.Clients.Net = s.LogDir, w.options.Self, c
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
 		}
 	}()
 	switch s.Topology {
-	case locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Independent:
+	case locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent:
 	default:
-		return nil, fmt.Errorf("the local world has no topology %q; it has none, single, replicated, sentinel and independent", s.Topology)
+		return nil, fmt.Errorf("the local world has no topology %q; it has none, single, replicated, sentinel, cluster and independent", s.Topology)
 	}
 	usual := world.UsualNodes(s)
 	if len(usual) > nodesMax {
@@ -108,23 +104,29 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 	if c.port, err = freePort(addrs); err != nil {
 		return nil, err
 	}
-	if c.network, err = openLog(s.LogDir, "network"); err != nil {
+	if c.network, err = child.OpenLog(s.LogDir, "network"); err != nil {
 		return nil, err
 	}
-	c.mesh = mesh.New(mesh.Options{Log: c.network.line})
+	c.mesh = mesh.New(mesh.Options{Log: c.network.Line})
 	for k, n := range usual {
 		node, err := c.newNode(n, k+1)
 		if err != nil {
 			return nil, err
 		}
 		c.nodes = append(c.nodes, node)
+		c.Servers = append(c.Servers, node)
 		if err := c.mesh.AddNode(mesh.Node{Name: n.Name, Real: node.real, Announced: node.announced}); err != nil {
 			return nil, err
 		}
+		if s.Topology == locks.Cluster {
+			if err := c.mesh.AddPort(n.Name, bus(node.real), bus(node.announced)); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if s.Topology == locks.Replicated {
-		c.service = c.nodes[0].Name
-		if err := c.mesh.AddService(serviceName, netip.AddrPortFrom(c.block.service(), c.port), c.service); err != nil {
+		c.Lead = func(master string) error { return c.mesh.Move(serviceName, master) }
+		if err := c.mesh.AddService(serviceName, netip.AddrPortFrom(c.block.service(), c.port), c.Service()); err != nil {
 			return nil, err
 		}
 	}
@@ -142,32 +144,38 @@ func (c *cluster) start(ctx context.Context) error {
 		}
 		rest = rest[1:]
 	}
-	if err := each(rest, func(n *node) error { return errors.Join(n.start(ctx), n.pace(ctx, hurried)) }); err != nil {
+	if err := redisnode.Each(rest, func(n *node) error {
+		return errors.Join(n.start(ctx), redisnode.Pace(ctx, n, redisnode.Hurried))
+	}); err != nil {
 		return err
 	}
-	if err := c.awaitHealthy(ctx); err != nil {
+	if c.Form == locks.Cluster {
+		if err := c.Assemble(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.AwaitHealthy(ctx); err != nil {
 		return err
 	}
-	return each(c.nodes, func(n *node) error { return n.pace(ctx, steady) })
+	return redisnode.Each(c.nodes, func(n *node) error { return redisnode.Pace(ctx, n, redisnode.Steady) })
+}
+
+// bus is where a node of a cluster is found by the others.
+func bus(at netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(at.Addr(), redisnode.BusPort(at.Port()))
 }
 
 // stop ends everything that is left of the cluster, in whatever state it is.
 func (c *cluster) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
-	c.mu.Lock()
-	var clients []opened
-	for _, client := range c.clients {
-		clients = append(clients, client)
-	}
-	c.mu.Unlock()
 	errs := []error{
-		each(clients, func(o opened) error { return o.end(ctx) }),
-		each(c.nodes, func(n *node) error { return n.end(ctx) }),
+		c.Clients.End(ctx),
+		redisnode.Each(c.nodes, func(n *node) error { return n.end(ctx) }),
 	}
 	if c.mesh != nil {
 		errs = append(errs, c.mesh.Close())
-		c.network.close()
+		c.network.Close()
 	}
 	if c.dir != "" {
 		errs = append(errs, os.RemoveAll(c.dir), c.owner.Close())
@@ -183,18 +191,6 @@ func (c *cluster) stop() error {
 
 // shared is the directory that all clients share.
 func (c *cluster) shared() string { return filepath.Join(c.dir, "shared") }
-
-// Nodes are all servers.
-func (c *cluster) Nodes() []world.Node {
-	var nodes []world.Node
-	for _, n := range c.nodes {
-		nodes = append(nodes, n.Node)
-	}
-	return nodes
-}
-
-// Topology is what the nodes form.
-func (c *cluster) Topology() locks.Topology { return c.spec.Topology }
 
 func (c *cluster) node(name string) (*node, error) {
 	for _, n := range c.nodes {
@@ -216,20 +212,50 @@ func (c *cluster) of(kind world.Kind) []*node {
 	return nodes
 }
 
-// announcedAt finds the node that announces an address.
-func (c *cluster) announcedAt(ip string) (*node, bool) {
-	for _, n := range c.nodes {
-		if n.announced.Addr().String() == ip {
-			return n, true
-		}
+// Enter gives a new client its address, and its name in the mesh.
+func (c *cluster) Enter(name string, index int) error {
+	ip, err := c.block.client(index)
+	if err != nil {
+		return err
 	}
-	return nil, false
+	return c.mesh.AddClient(name, ip)
+}
+
+// Leave closes what was listened on for a client.
+func (c *cluster) Leave(name string) { c.mesh.CloseEntries(name) }
+
+// Freeze holds everything from and to a client.
+func (c *cluster) Freeze(name string) { c.mesh.Freeze(name) }
+
+// Thaw ends Freeze.
+func (c *cluster) Thaw(name string) { c.mesh.Thaw(name) }
+
+// Store gives a guest that binds its connections the announced addresses, and any
+// other guest addresses of its own, so that faults on its links find it.
+func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
+	ip, ok := c.mesh.IP(name)
+	if !ok {
+		return guest.StoreAddresses{}, fmt.Errorf("the mesh knows no %q", name)
+	}
+	if hello.SourceAddress || c.spec.Topology == locks.None {
+		s, err := c.store(func(_ string, announced netip.AddrPort) (netip.AddrPort, error) { return announced, nil })
+		s.LocalAddr = ip.String()
+		return s, err
+	}
+	if c.spec.Topology == locks.Sentinel || c.spec.Topology == locks.Cluster {
+		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead all clients to the same addresses, and this guest does not bind its "+
+			"connections to the open request's local_addr, so faults on its links could not find it; "+
+			`if it can, let its hello say "source_address":true`, world.ErrUnsupportedHere)
+	}
+	return c.store(func(target string, _ netip.AddrPort) (netip.AddrPort, error) {
+		return c.mesh.AddEntry(name, target, netip.AddrPortFrom(ip, 0))
+	})
 }
 
 // store is what a client may know of the cluster. Where gives the address under
 // which the client reaches a node or the service.
-func (c *cluster) store(where func(target string, announced netip.AddrPort) (netip.AddrPort, error)) (locks.Store, error) {
-	s := locks.Store{Topology: c.spec.Topology, Dir: c.shared()}
+func (c *cluster) store(where func(target string, announced netip.AddrPort) (netip.AddrPort, error)) (guest.StoreAddresses, error) {
+	s := guest.StoreAddresses{Topology: c.spec.Topology, Dir: c.shared()}
 	list := func(nodes []*node) ([]locks.Node, error) {
 		var out []locks.Node
 		for _, n := range nodes {
@@ -243,26 +269,15 @@ func (c *cluster) store(where func(target string, announced netip.AddrPort) (net
 	}
 	var err error
 	switch c.spec.Topology {
-	case locks.Single, locks.Independent:
+	case locks.Single, locks.Cluster, locks.Independent:
 		s.Nodes, err = list(c.nodes)
 	case locks.Replicated:
 		var at netip.AddrPort
 		at, err = where(serviceName, netip.AddrPortFrom(c.block.service(), c.port))
 		s.Nodes = []locks.Node{{Name: serviceName, Addr: at.String()}}
 	case locks.Sentinel:
-		s.MasterName = masterName
+		s.MasterName = redisnode.MasterName
 		s.Sentinels, err = list(c.of(world.Watchman))
 	}
 	return s, err
-}
-
-// each calls f for all items side by side, and joins the errors.
-func each[T any](items []T, f func(T) error) error {
-	errs := make([]error, len(items))
-	var wg sync.WaitGroup
-	for i, item := range items {
-		wg.Go(func() { errs[i] = f(item) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

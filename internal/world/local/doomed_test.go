@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/locks"
 )
 
@@ -26,9 +27,9 @@ func runDoomedHarness() {
 			return err
 		}
 		fmt.Println(c.dir)
-		fmt.Println(client.(*child).process.pid)
+		fmt.Println(client.(*child.Client).Process().PID())
 		for _, n := range c.nodes {
-			fmt.Println(n.process.pid)
+			fmt.Println(n.process.PID())
 		}
 		fmt.Println("up")
 		select {}

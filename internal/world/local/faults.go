@@ -5,13 +5,11 @@ package local
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/mesh"
+	"lockbench/internal/world/redisnode"
 	"lockbench/locks"
 )
 
@@ -30,7 +28,7 @@ func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
 	if err != nil {
 		return err
 	}
-	if n.running() {
+	if n.Running() {
 		return fmt.Errorf("start %s: it is running", name)
 	}
 	if !keepData {
@@ -63,7 +61,7 @@ func (c *cluster) ResumeNode(ctx context.Context, name string) error {
 	}
 	if c.spec.Topology == locks.Replicated {
 		// If another was promoted meanwhile, this one has not heard of it.
-		return c.rejoin(ctx, n)
+		return c.Rejoin(ctx, n)
 	}
 	return nil
 }
@@ -117,7 +115,7 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	c.mu.Lock()
 	c.pings[from]++
 	c.mu.Unlock()
-	reply, err := askFrom(ctx, ip, n.announced, "PING")
+	reply, err := redisnode.AskFrom(ctx, ip, n.announced, "PING")
 	if err == nil && reply != "PONG" {
 		err = fmt.Errorf("it answered %v", reply)
 	}
@@ -138,45 +136,4 @@ func (c *cluster) Requests(client string) map[string]int {
 		delete(counts, "PING")
 	}
 	return counts
-}
-
-// ReplicationOffsets tells how much each data node has written or applied.
-func (c *cluster) ReplicationOffsets(ctx context.Context) map[string]int64 {
-	var mu sync.Mutex
-	offsets := map[string]int64{}
-	_ = each(c.of(world.Data), func(n *node) error {
-		reply, err := n.ask(ctx, "INFO", "replication")
-		if err != nil {
-			return err // it is left out
-		}
-		info := map[string]string{}
-		for line := range strings.Lines(fmt.Sprint(reply)) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			info[name] = value
-		}
-		field := "master_repl_offset"
-		if info["role"] == "slave" {
-			field = "slave_repl_offset"
-		}
-		at, err := strconv.ParseInt(info[field], 10, 64)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		offsets[n.Name] = at
-		return nil
-	})
-	return offsets
-}
-
-// Nudge writes to the master's replication stream: a published message goes to the
-// replicas like a write, and touches no key.
-func (c *cluster) Nudge(ctx context.Context, master string) error {
-	n, err := c.node(master)
-	if err != nil {
-		return err
-	}
-	_, err = n.ask(ctx, "PUBLISH", "lockbench:nudge", "")
-	return err
 }

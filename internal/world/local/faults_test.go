@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/redisnode"
 	"lockbench/locks"
 )
 
@@ -56,7 +57,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			}
 			killed := time.Now()
 			var master string
-			err = poll(ctx, func() error {
+			err = redisnode.Poll(ctx, func() error {
 				var err error
 				if master, err = c.Master(ctx); err == nil && master == old {
 					err = errors.New("no promotion yet")
@@ -69,7 +70,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			t.Logf("%s was promoted after %v", master, time.Since(killed).Round(time.Millisecond))
 			// Until the promoted one takes writes.
 			attempt := 0
-			err = poll(ctx, func() error {
+			err = redisnode.Poll(ctx, func() error {
 				attempt++
 				_, err := b.Conn().Acquire(ctx, fmt.Sprint("b", attempt), r)
 				if errors.Is(err, locks.ErrTaken) {
@@ -91,7 +92,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			if err := c.Start(ctx, old, true); err != nil {
 				return err
 			}
-			if err := poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
+			if err := redisnode.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
 				return err
 			}
 			t.Logf("healthy %v later", time.Since(healing).Round(time.Millisecond))
@@ -120,12 +121,12 @@ func TestPromote(t *testing.T) {
 					if now == "redis-1" || chosen != "" && now != chosen {
 						t.Errorf("%s was promoted", now)
 					}
-					if err := poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
+					if err := redisnode.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
 						return err
 					}
 					// What was replicated is still there, so this says taken when it gets through.
 					attempt := 1
-					return poll(ctx, func() error {
+					return redisnode.Poll(ctx, func() error {
 						attempt++
 						_, err := a.Conn().Acquire(ctx, fmt.Sprint(attempt), lease60)
 						if errors.Is(err, locks.ErrTaken) {
@@ -151,7 +152,7 @@ func TestPromoteAfterKill(t *testing.T) {
 		if err := c.Start(ctx, "redis-1", false); err != nil {
 			return err
 		}
-		return poll(ctx, func() error { return c.Healthy(ctx) })
+		return redisnode.Poll(ctx, func() error { return c.Healthy(ctx) })
 	})
 }
 
@@ -159,7 +160,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
 	run(t, world.Spec{Topology: locks.Single, Settings: settings}, func(ctx context.Context, c *cluster) error {
 		n := c.nodes[0]
-		if _, err := n.ask(ctx, "SET", "k", "v"); err != nil {
+		if _, err := n.Ask(ctx, "SET", "k", "v"); err != nil {
 			return err
 		}
 		for _, keep := range []bool{true, false} {
@@ -169,7 +170,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 			if err := errors.Join(c.Kill(ctx, n.Name), c.Start(ctx, n.Name, keep)); err != nil {
 				return err
 			}
-			got, err := n.ask(ctx, "GET", "k")
+			got, err := n.Ask(ctx, "GET", "k")
 			if err != nil || (got != nil) != keep {
 				t.Errorf("kept %v: %v, %v", keep, got, err)
 			}
@@ -226,7 +227,7 @@ func TestPauseNode(t *testing.T) {
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err
 		}
-		if !c.nodes[0].process.still() {
+		if !c.nodes[0].process.Still() {
 			t.Error("it runs")
 		}
 		hasty, cancel := short(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/locks"
 )
 
@@ -44,7 +45,7 @@ func serveGuest() error {
 
 // plain is SET NX with a token on one server, and DEL: enough of a lock to see
 // whether a client reaches the servers.
-type plain struct{ client *redis.Client }
+type plain struct{ client redis.UniversalClient }
 
 func openPlain(_ context.Context, c locks.Client) (locks.Locker, error) {
 	redis.SetLogger(silent{})
@@ -61,6 +62,15 @@ func openPlain(_ context.Context, c locks.Client) (locks.Locker, error) {
 	}
 	if len(c.Store.Nodes) == 0 {
 		return plain{}, nil
+	}
+	if c.Store.Topology == locks.Cluster {
+		var nodes []string
+		for _, n := range c.Store.Nodes {
+			nodes = append(nodes, n.Addr)
+		}
+		return plain{redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: nodes, Dialer: c.Store.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+		})}, nil
 	}
 	return plain{redis.NewClient(&redis.Options{
 		Addr: c.Store.Nodes[0].Addr, Dialer: c.Store.Dial, MaxRetries: -1,
@@ -135,7 +145,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) 
 		dir = c.dir
 		err := body(ctx, c)
 		for _, n := range c.nodes {
-			pids = append(pids, n.process.pid)
+			pids = append(pids, n.process.PID())
 		}
 		return err
 	})
@@ -143,7 +153,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) 
 		t.Error(err)
 	}
 	for _, pid := range pids {
-		if left := members(pid); len(left) > 0 {
+		if left := child.Members(pid); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)
 		}
 	}
@@ -162,7 +172,7 @@ func open(ctx context.Context, t *testing.T, c *cluster, id int) world.Client {
 }
 
 func TestTopologies(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Independent} {
+	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
 			began := time.Now()
 			run(t, world.Spec{Topology: topology, Clients: 2}, func(ctx context.Context, c *cluster) error {
@@ -170,7 +180,7 @@ func TestTopologies(t *testing.T) {
 				if err := c.Healthy(ctx); err != nil {
 					return err
 				}
-				if topology != locks.None && topology != locks.Independent {
+				if topology != locks.None && topology != locks.Independent && topology != locks.Cluster {
 					master, err := c.Master(ctx)
 					if master != "redis-1" || err != nil {
 						t.Errorf("master is %q, %v", master, err)

@@ -14,7 +14,11 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
+	"lockbench/internal/world/redisnode"
 )
+
+var _ redisnode.Server = (*node)(nil)
 
 // node is one server. Its data may be wiped; its configuration stays, as it would
 // on a machine of its own, with all that sentinels have written into it: a master
@@ -26,11 +30,12 @@ type node struct {
 	real      netip.AddrPort // where it listens, and whence it dials
 	announced netip.AddrPort // where others find it
 	config    string         // path of the file it is started with
-	data      string         // path of its data directory
-	log       *logFile
+	settings  redisnode.Config
+	data      string // path of its data directory
+	log       *child.Log
 
 	mu      sync.Mutex
-	process *process // nil: never started
+	process *child.Process // nil: never started
 	paused  bool
 }
 
@@ -51,16 +56,20 @@ func (c *cluster) newNode(n world.Node, k int) (*node, error) {
 	if first := c.nodes; len(first) > 0 {
 		master = &first[0].announced
 	}
-	if err := node.writeConfig(c.config(node, master)); err != nil {
+	node.settings = redisnode.Config{
+		Kind: n.Kind, Form: c.spec.Topology, Bind: node.real.Addr(), Port: node.real.Port(), Dir: node.data,
+		Announced: node.announced, Known: filepath.Join(dir, "nodes.conf"), Master: master, Own: c.spec.Settings,
+	}
+	if err := node.writeConfig(node.settings); err != nil {
 		return nil, err
 	}
 	var err error
-	node.log, err = openLog(c.spec.LogDir, n.Name)
+	node.log, err = child.OpenLog(c.spec.LogDir, n.Name)
 	return node, err
 }
 
-func (n *node) writeConfig(text string) error {
-	if err := os.WriteFile(n.config, []byte(text), 0o644); err != nil {
+func (n *node) writeConfig(c redisnode.Config) error {
+	if err := os.WriteFile(n.config, []byte(c.Text()), 0o644); err != nil {
 		return fmt.Errorf("write the configuration of %s: %w", n.Name, err)
 	}
 	return nil
@@ -68,7 +77,7 @@ func (n *node) writeConfig(text string) error {
 
 // start starts the server and returns when it answers.
 func (n *node) start(ctx context.Context) error {
-	if n.running() {
+	if n.Running() {
 		return fmt.Errorf("start %s: it is running", n.Name)
 	}
 	args := []string{n.config}
@@ -78,7 +87,7 @@ func (n *node) start(ctx context.Context) error {
 	cmd := exec.Command(n.server, args...)
 	cmd.Dir = n.data
 	cmd.Stdout, cmd.Stderr = n.log, n.log
-	p, err := startProcess(cmd)
+	p, err := child.Start(cmd)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", n.Name, err)
 	}
@@ -88,50 +97,19 @@ func (n *node) start(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := n.ping(ctx)
+		err := redisnode.Ping(ctx, n)
 		if err == nil {
 			break
 		}
 		select {
 		case <-tick.C:
-		case <-p.exited:
-			return fmt.Errorf("start %s: it ended at once (%s); %s", n.Name, p.state, n.log.last())
+		case <-p.Exited():
+			return fmt.Errorf("start %s: it ended at once (%s); %s", n.Name, p.State(), n.log.Last())
 		case <-ctx.Done():
-			return fmt.Errorf("start %s: it does not answer (%w): %w; %s", n.Name, err, context.Cause(ctx), n.log.last())
+			return fmt.Errorf("start %s: it does not answer (%w): %w; %s", n.Name, err, context.Cause(ctx), n.log.Last())
 		}
 	}
-	return n.pace(ctx, steady)
-}
-
-// The times at which sentinels tell each other, and the world, what they think.
-const (
-	hurried = "100" // ms: while a cluster forms
-	steady  = "500" // ms: while it is tested
-)
-
-// pace makes a sentinel look and tell more often than it would by default, or a run
-// would mostly wait: ten seconds between looks at the servers' roles, two between
-// tellings, one before it connects again to what has cut it off (longer than it
-// takes to believe a server dead, so one that was only reconfigured would pass for
-// dead). What decides an election stays.
-//
-// Telling has a lower bound: a sentinel that sees a second master tells it to step
-// down after four tellings without news of a failover, and the sentinel that leads
-// the failover looks at the promoted server once a second, whatever it is told.
-// With 100 ms all its promotions beside a living master would be undone.
-func (n *node) pace(ctx context.Context, publish string) error {
-	if n.Kind != world.Watchman {
-		return nil
-	}
-	_, err := n.ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "100", "publish-period", publish,
-		// A sentinel that was not scheduled for two seconds mistrusts its clock and does
-		// nothing for this long; the default is half a minute, and a busy machine is no
-		// broken clock.
-		"tilt-period", "1000")
-	if err != nil {
-		return fmt.Errorf("set the pace: %w", err)
-	}
-	return nil
+	return redisnode.Pace(ctx, n, redisnode.Steady)
 }
 
 // kill ends the server at once and returns when it is gone.
@@ -142,7 +120,7 @@ func (n *node) kill(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
-	if err := p.kill(ctx); err != nil {
+	if err := p.Kill(ctx); err != nil {
 		return fmt.Errorf("kill %s: %w", n.Name, err)
 	}
 	return nil
@@ -152,7 +130,7 @@ func (n *node) kill(ctx context.Context) error {
 func (n *node) end(ctx context.Context) error {
 	err := n.kill(ctx)
 	if n.log != nil {
-		n.log.close()
+		n.log.Close()
 	}
 	return err
 }
@@ -163,7 +141,7 @@ func (n *node) pause(ctx context.Context) error {
 	p := n.process
 	n.paused = true
 	n.mu.Unlock()
-	if err := p.stop(ctx); err != nil {
+	if err := p.Stop(ctx); err != nil {
 		return fmt.Errorf("pause %s: %w", n.Name, err)
 	}
 	return nil
@@ -174,17 +152,37 @@ func (n *node) resume() error {
 	p := n.process
 	n.paused = false
 	n.mu.Unlock()
-	if err := p.resume(); err != nil {
+	if err := p.Resume(); err != nil {
 		return fmt.Errorf("resume %s: %w", n.Name, err)
 	}
 	return nil
 }
 
-// running tells whether the server's process is there, stopped or not.
-func (n *node) running() bool {
+// Running tells whether the server's process is there, stopped or not.
+func (n *node) Running() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.process != nil && n.process.running()
+	return n.process != nil && n.process.Running()
+}
+
+// Is names the node.
+func (n *node) Is() world.Node { return n.Node }
+
+// Announced is where others find it.
+func (n *node) Announced() netip.AddrPort { return n.announced }
+
+// Paused tells whether the server was stopped.
+func (n *node) Paused() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.paused
+}
+
+// Follow lets the server follow another one when it starts.
+func (n *node) Follow(master netip.AddrPort) error {
+	settings := n.settings
+	settings.Master = &master
+	return n.writeConfig(settings)
 }
 
 // wipe takes away all data, but not the configuration.
@@ -198,9 +196,9 @@ func (n *node) wipe() error {
 	return nil
 }
 
-// ask asks the server directly, past the mesh.
-func (n *node) ask(ctx context.Context, command ...string) (any, error) {
-	reply, err := ask(ctx, n.real, command...)
+// Ask asks the server directly, past the mesh.
+func (n *node) Ask(ctx context.Context, command ...string) (any, error) {
+	reply, err := redisnode.Ask(ctx, n.real, command...)
 	if err == nil {
 		return reply, nil
 	}
@@ -210,18 +208,10 @@ func (n *node) ask(ctx context.Context, command ...string) (any, error) {
 	switch {
 	case p == nil:
 		err = errors.New("it was not started")
-	case !p.running():
-		err = fmt.Errorf("it has ended (%s)", p.state)
+	case !p.Running():
+		err = fmt.Errorf("it has ended (%s)", p.State())
 	case paused:
 		err = errors.New("it is paused")
 	}
 	return nil, fmt.Errorf("%s: %w", n.Name, err)
-}
-
-func (n *node) ping(ctx context.Context) error {
-	reply, err := n.ask(ctx, "PING")
-	if err == nil && reply != "PONG" {
-		err = fmt.Errorf("%s answers PING by %v", n.Name, reply)
-	}
-	return err
 }

@@ -19,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
+	"lockbench/internal/world/redisnode"
 	"lockbench/locks"
 )
 
@@ -94,7 +96,7 @@ func TestEnds(t *testing.T) {
 					t.Errorf("recovered %v", p)
 				}
 				for _, pid := range pids {
-					if left := members(pid); len(left) > 0 {
+					if left := child.Members(pid); len(left) > 0 {
 						t.Errorf("left: %v", left)
 					}
 				}
@@ -108,9 +110,9 @@ func TestEnds(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				pids = append(pids, a.(*child).process.pid)
+				pids = append(pids, a.(*child.Client).Process().PID())
 				for _, n := range c.nodes {
-					pids = append(pids, n.process.pid)
+					pids = append(pids, n.process.PID())
 				}
 				return body(cancel)
 			})
@@ -160,9 +162,9 @@ func TestKilledHarness(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	err = poll(ctx, func() error {
+	err = redisnode.Poll(ctx, func() error {
 		for _, pid := range pids {
-			if state, _ := readStat(filepath.Join("/proc", strconv.Itoa(pid), "stat")); state != 0 && state != 'Z' {
+			if child.Alive(pid) {
 				return errors.New("a child lives on")
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -82,17 +81,4 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 		return fmt.Errorf("start a local %s cluster: %w", s.Topology, err)
 	}
 	return body(ctx, c)
-}
-
-// self is the command that serves a lock of lockbench's own.
-func (w *World) self(lock string) ([]string, error) {
-	self := w.options.Self
-	if len(self) == 0 {
-		path, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("find this program's own file: %w", err)
-		}
-		self = []string{path, "guest"}
-	}
-	return append(append([]string(nil), self...), lock), nil
 }

@@ -23,7 +23,7 @@ var quiet = zerolog.Nop().WithContext(context.Background())
 type conn struct {
 	mesh     *Mesh
 	near     *net.TCPConn // accepted
-	from     netip.Addr   // the dialler's own IP
+	from     netip.Addr   // the dialler's own IP; invalid if it has none
 	to       netip.AddrPort
 	service  string // through which the connection came, or empty
 	name     Link
@@ -86,7 +86,10 @@ func (c *conn) connect() bool {
 		case <-ctx.Done():
 		}
 	}()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: c.from.AsSlice()}}
+	var dialer net.Dialer
+	if c.from.IsValid() {
+		dialer.LocalAddr = &net.TCPAddr{IP: c.from.AsSlice()}
+	}
 	far, err := dialer.DialContext(ctx, "tcp4", c.to.String())
 	if err != nil {
 		c.refuse(err)

@@ -12,10 +12,15 @@ import (
 type entry struct {
 	listener *net.TCPListener
 	source   string
-	target   string // a node or a service
+	target   string         // a node or a service
+	real     netip.AddrPort // of another port of the node; zero: where the node listens
 }
 
 func (m *Mesh) listen(addr netip.AddrPort, source, target string) (netip.AddrPort, error) {
+	return m.listenFor(addr, source, target, netip.AddrPort{})
+}
+
+func (m *Mesh) listenFor(addr netip.AddrPort, source, target string, real netip.AddrPort) (netip.AddrPort, error) {
 	fail := func(err error) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", target, err)
 	}
@@ -23,7 +28,7 @@ func (m *Mesh) listen(addr netip.AddrPort, source, target string) (netip.AddrPor
 	if err != nil {
 		return fail(err)
 	}
-	e := &entry{listener: l, source: source, target: target}
+	e := &entry{listener: l, source: source, target: target, real: real}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -71,6 +76,9 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn) {
 		return
 	}
 	node, service, real := m.resolve(e.target)
+	if e.real.IsValid() {
+		real = e.real
+	}
 	c := &conn{
 		mesh:    m,
 		near:    near,

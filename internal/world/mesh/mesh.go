@@ -15,7 +15,8 @@
 //	                                                        peer: 127.9.8.1
 //
 // A client that cannot bind a source address gets listeners of its own instead,
-// one for each server ([Mesh.AddEntry]): there the listener names the source. A
+// one for each server ([Mesh.AddEntry]): there the listener names the source. Where
+// nobody can ([Mesh.AddCaller], [Mesh.AddTarget]), all do without. A
 // stranger, whose address nobody has registered, is turned away: to let it pass
 // would spare it every fault.
 //
@@ -127,10 +128,35 @@ func (m *Mesh) AddNode(n Node) error {
 	return err
 }
 
+// AddPort listens on an announced address for another port of a node. Whatever breaks
+// the node's links breaks what passes here as well.
+func (m *Mesh) AddPort(node string, real, announced netip.AddrPort) error {
+	_, err := m.listenFor(announced, "", node, real)
+	return err
+}
+
 // AddClient registers the IP that a client binds its connections to. What a
 // client sends is counted ([Mesh.Requests]).
 func (m *Mesh) AddClient(name string, ip netip.Addr) error {
 	return m.addSource(name, ip, true)
+}
+
+// AddCaller registers a client that has no address of its own: only listeners made
+// for it by [Mesh.AddEntry] know it. What it sends is counted.
+func (m *Mesh) AddCaller(name string) error {
+	return m.addSource(name, netip.Addr{}, true)
+}
+
+// AddTarget registers a node that is reached at its real address by listeners of
+// [Mesh.AddEntry] alone, and known as a source by such listeners alone.
+func (m *Mesh) AddTarget(name string, real netip.AddrPort) error {
+	if err := m.addSource(name, netip.Addr{}, false); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.nodes[name] = real
+	return nil
 }
 
 // IP is the address that a client or node dials from.
@@ -150,7 +176,10 @@ func (m *Mesh) addSource(name string, ip netip.Addr, counted bool) error {
 	if _, ok := m.ips[name]; ok {
 		return fmt.Errorf("add %s to the mesh: it is there already", name)
 	}
-	m.names[ip], m.ips[name], m.counted[name] = name, ip, counted
+	if ip.IsValid() {
+		m.names[ip] = name
+	}
+	m.ips[name], m.counted[name] = ip, counted
 	return nil
 }
 
@@ -176,11 +205,17 @@ func (m *Mesh) CloseEntries(source string) {
 // AddService listens on an address that stands for a role, not for one machine:
 // the target can be moved.
 func (m *Mesh) AddService(name string, addr netip.AddrPort, target string) error {
-	m.mu.Lock()
-	m.services[name] = target
-	m.mu.Unlock()
+	m.NameService(name, target)
 	_, err := m.listen(addr, "", name)
 	return err
+}
+
+// NameService is AddService without an address for all: callers reach the service
+// through entries of their own.
+func (m *Mesh) NameService(name, target string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.services[name] = target
 }
 
 // Move lets a service stand for another node. The connections made through it

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package child
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// logFile takes what one process writes. It is bounded, since a server in trouble
+// Log takes what one process writes. It is bounded, since a server in trouble
 // can fill a disk, and it remembers the last lines for error messages.
-type logFile struct {
+type Log struct {
 	mu      sync.Mutex
 	file    *os.File // nil: remember only
 	written int
@@ -24,20 +24,20 @@ const (
 	tailMax = 2 << 10
 )
 
-// openLog makes name.log in dir; with an empty dir nothing goes to disk.
-func openLog(dir, name string) (*logFile, error) {
+// OpenLog makes name.log in dir; with an empty dir nothing goes to disk.
+func OpenLog(dir, name string) (*Log, error) {
 	if dir == "" {
-		return &logFile{}, nil
+		return &Log{}, nil
 	}
 	f, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
 	}
-	return &logFile{file: f}, nil
+	return &Log{file: f}, nil
 }
 
 // Write never fails: a full disk under the logs must not stop the servers.
-func (l *logFile) Write(p []byte) (int, error) {
+func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tail = append(l.tail, p...)
@@ -55,10 +55,11 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *logFile) line(text string) { fmt.Fprintf(l, "lockbench: %s\n", text) }
+// Line adds a remark of our own.
+func (l *Log) Line(text string) { fmt.Fprintf(l, "lockbench: %s\n", text) }
 
-// last gives the last lines, indented, for an error message.
-func (l *logFile) last() string {
+// Last gives the last lines, indented, for an error message.
+func (l *Log) Last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(l.tail)), "\n")
@@ -71,7 +72,8 @@ func (l *logFile) last() string {
 	return "it wrote last:\n\t" + strings.Join(lines, "\n\t")
 }
 
-func (l *logFile) close() {
+// Close ends the file; what is written later is remembered only.
+func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {

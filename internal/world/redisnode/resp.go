@@ -1,6 +1,4 @@
-//go:build linux
-
-package local
+package redisnode
 
 import (
 	"bufio"
@@ -18,22 +16,22 @@ import (
 // askLimit bounds one question to one server, unless the caller's patience ends earlier.
 const askLimit = time.Second
 
-// serverError is an answer that is an error.
-type serverError string
+// ServerError is an answer that is an error.
+type ServerError string
 
-func (e serverError) Error() string { return "the server answered " + strconv.Quote(string(e)) }
+func (e ServerError) Error() string { return "the server answered " + strconv.Quote(string(e)) }
 
-// ask sends one command on a connection of its own, and reads the answer: a
+// Ask sends one command on a connection of its own, and reads the answer: a
 // string, an int64, nil or a []any of these. Servers die and come back here, so a
 // connection that is kept would tell more of the past than of the server.
-func ask(ctx context.Context, addr netip.AddrPort, command ...string) (any, error) {
+func Ask(ctx context.Context, addr netip.AddrPort, command ...string) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	return askFrom(ctx, netip.Addr{}, addr, command...)
+	return AskFrom(ctx, netip.Addr{}, addr, command...)
 }
 
-// askFrom asks from one particular address, for as long as the caller likes.
-func askFrom(ctx context.Context, from netip.Addr, addr netip.AddrPort, command ...string) (any, error) {
+// AskFrom asks from one particular address, for as long as the caller likes.
+func AskFrom(ctx context.Context, from netip.Addr, addr netip.AddrPort, command ...string) (any, error) {
 	var d net.Dialer
 	if from.IsValid() {
 		d.LocalAddr = &net.TCPAddr{IP: from.AsSlice()}
@@ -86,7 +84,7 @@ func readReply(r *bufio.Reader, depth int) (any, error) {
 	case '+':
 		return rest, nil
 	case '-':
-		return nil, serverError(rest)
+		return nil, ServerError(rest)
 	}
 	n, err := strconv.ParseInt(rest, 10, 64)
 	switch {
@@ -116,8 +114,8 @@ func readReply(r *bufio.Reader, depth int) (any, error) {
 	return nil, errReply
 }
 
-// texts reads an answer that is a flat list of strings.
-func texts(reply any) []string {
+// Texts reads an answer that is a flat list of strings.
+func Texts(reply any) []string {
 	list, _ := reply.([]any)
 	var out []string
 	for _, item := range list {
@@ -126,9 +124,9 @@ func texts(reply any) []string {
 	return out
 }
 
-// pairs reads an answer that lists names and values in turn.
-func pairs(reply any) map[string]string {
-	list := texts(reply)
+// Pairs reads an answer that lists names and values in turn.
+func Pairs(reply any) map[string]string {
+	list := Texts(reply)
 	out := map[string]string{}
 	for i := 0; i+1 < len(list); i += 2 {
 		out[list[i]] = list[i+1]

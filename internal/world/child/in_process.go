@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package child
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"sync"
 
 	"lockbench/internal/guest"
@@ -19,13 +18,13 @@ import (
 // inProcess is a client whose lock runs as goroutines of this process. It cannot be
 // stopped like a process: its pause holds its protocol and its links.
 type inProcess struct {
-	cluster *cluster
-	name    string
-	conn    *guest.Conn
-	gate    guest.Gate
-	cancel  context.CancelFunc
-	stop    func() error
-	once    sync.Once
+	net    Net
+	name   string
+	conn   *guest.Conn
+	gate   guest.Gate
+	cancel context.CancelFunc
+	stop   func() error
+	once   sync.Once
 
 	mu    sync.Mutex
 	dead  bool
@@ -34,22 +33,24 @@ type inProcess struct {
 
 var _ opened = (*inProcess)(nil)
 
-func (c *cluster) openInProcess(ctx context.Context, s world.ClientSpec, ip netip.Addr) (*inProcess, error) {
-	p := &inProcess{cluster: c, name: world.ClientName(s.ID), conns: map[net.Conn]struct{}{}}
-	store, err := c.store(func(_ string, announced netip.AddrPort) (netip.AddrPort, error) { return announced, nil })
+func (c *Clients) openInProcess(ctx context.Context, s world.ClientSpec) (*inProcess, error) {
+	p := &inProcess{net: c.Net, name: world.ClientName(s.ID), conns: map[net.Conn]struct{}{}}
+	hello := guest.Hello{Name: s.Lock, SourceAddress: true, AddrMap: true}
+	addresses, err := c.Net.Store(p.name, hello)
 	if err != nil {
 		return nil, err
 	}
-	store.Dial = p.dialer(ip)
+	store, err := addresses.Store()
+	if err != nil {
+		return nil, err
+	}
+	store.Dial = p.dialer(store.Dial)
 	client := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store}
 	// The client outlives the call that opens it.
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	hello := guest.Hello{Name: s.Lock, SourceAddress: true}
-	p.conn, p.stop = guest.InProcess(life, hello, s.Opener, client, &p.gate, guest.ConnOptions{Noise: s.Log, Lost: s.Lost})
-	c.mu.Lock()
-	c.clients[s.ID] = p
-	c.mu.Unlock()
+	p.conn, p.stop = guest.InProcess(life, hello, s.Opener, client, &p.gate, guest.ConnOptions{Noise: s.Log, Lost: s.Lost, Queued: s.Queued})
+	c.keep(s.ID, p)
 	_, err = p.conn.Hello(ctx)
 	if err == nil {
 		err = p.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed})
@@ -60,12 +61,14 @@ func (c *cluster) openInProcess(ctx context.Context, s world.ClientSpec, ip neti
 	return p, nil
 }
 
-// dialer opens connections from the client's own address, and remembers them for
-// the day when they are to be cut off.
-func (p *inProcess) dialer(ip netip.Addr) func(context.Context, string, string) (net.Conn, error) {
+// dialer opens connections as the store would, and remembers them for the day when
+// they are to be cut off.
+func (p *inProcess) dialer(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: ip.AsSlice()}}
-		c, err := d.DialContext(ctx, network, addr)
+		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
@@ -100,13 +103,13 @@ func (p *inProcess) Conn() *guest.Conn { return p.conn }
 // Pause holds the client's protocol and links.
 func (p *inProcess) Pause(context.Context) error {
 	p.gate.Hold()
-	p.cluster.mesh.Freeze(p.name)
+	p.net.Freeze(p.name)
 	return nil
 }
 
 // Resume lets them go on.
 func (p *inProcess) Resume(context.Context) error {
-	p.cluster.mesh.Thaw(p.name)
+	p.net.Thaw(p.name)
 	p.gate.Release()
 	return nil
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package local
+package child
 
 import (
 	"bytes"
@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a child in a process group of its own, so that signals reach all
+// Process is a child in a process group of its own, so that signals reach all
 // that it has started, and Ctrl-C at the terminal does not: the harness heals and
 // winds up first, and needs its servers for that.
 //
 //	running ⇄ stopped ──▶ exited
-type process struct {
+type Process struct {
 	pid    int
 	exited chan struct{}
 	state  string // how it ended, once exited is closed
@@ -36,8 +36,8 @@ type process struct {
 // through children that left its group.
 const outputLimit = time.Second
 
-// startProcess starts cmd. It sets how cmd is bound to this process.
-func startProcess(cmd *exec.Cmd) (*process, error) {
+// Start starts cmd. It sets how cmd is bound to this process.
+func Start(cmd *exec.Cmd) (*Process, error) {
 	cmd.WaitDelay = outputLimit
 	// The kernel sends this signal when the thread ends that forked. Go ends a
 	// thread only after a goroutine that locked itself to it, and none here does.
@@ -45,14 +45,14 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{pid: cmd.Process.Pid, exited: make(chan struct{})}
+	p := &Process{pid: cmd.Process.Pid, exited: make(chan struct{})}
 	go p.wait(cmd)
 	return p, nil
 }
 
 // wait collects the process. Its group is killed while the process is dead but not
 // yet collected, when its number can still mean nobody else.
-func (p *process) wait(cmd *exec.Cmd) {
+func (p *Process) wait(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -71,11 +71,11 @@ func (p *process) wait(cmd *exec.Cmd) {
 
 // awaitGroup waits for the end of what the process had started, which is dying: a
 // server's own child, writing a snapshot. Init collects it, in its own time.
-func (p *process) awaitGroup() {
+func (p *Process) awaitGroup() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	limit := time.After(outputLimit)
-	for unix.Kill(-p.pid, 0) == nil && len(members(p.pid)) > 0 {
+	for unix.Kill(-p.pid, 0) == nil && len(Members(p.pid)) > 0 {
 		select {
 		case <-tick.C:
 		case <-limit:
@@ -85,7 +85,7 @@ func (p *process) awaitGroup() {
 }
 
 // signal sends s to the whole group, if it is still there.
-func (p *process) signal(s unix.Signal) error {
+func (p *Process) signal(s unix.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
@@ -94,8 +94,8 @@ func (p *process) signal(s unix.Signal) error {
 	return unix.Kill(-p.pid, s)
 }
 
-// kill ends the group at once and returns when the process is gone.
-func (p *process) kill(ctx context.Context) error {
+// Kill ends the group at once and returns when the process is gone.
+func (p *Process) Kill(ctx context.Context) error {
 	if err := p.signal(unix.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill process %d: %w", p.pid, err)
 	}
@@ -107,23 +107,23 @@ func (p *process) kill(ctx context.Context) error {
 	}
 }
 
-// stop stops the group and returns when every thread of it stands still.
-func (p *process) stop(ctx context.Context) error {
+// Stop stops the group and returns when every thread of it stands still.
+func (p *Process) Stop(ctx context.Context) error {
 	if err := p.signal(unix.SIGSTOP); err != nil {
 		return fmt.Errorf("stop process %d: %w", p.pid, err)
 	}
-	return p.await(ctx, "stop", p.still)
+	return p.await(ctx, "stop", p.Still)
 }
 
-// resume lets the group go on.
-func (p *process) resume() error {
+// Resume lets the group go on.
+func (p *Process) Resume() error {
 	if err := p.signal(unix.SIGCONT); err != nil {
 		return fmt.Errorf("continue process %d: %w", p.pid, err)
 	}
 	return nil
 }
 
-func (p *process) await(ctx context.Context, what string, done func() bool) error {
+func (p *Process) await(ctx context.Context, what string, done func() bool) error {
 	tick := time.NewTicker(200 * time.Microsecond)
 	defer tick.Stop()
 	for !done() {
@@ -138,8 +138,17 @@ func (p *process) await(ctx context.Context, what string, done func() bool) erro
 	return nil
 }
 
-// running tells whether the process has not ended.
-func (p *process) running() bool {
+// PID is its number, and that of its group.
+func (p *Process) PID() int { return p.pid }
+
+// Exited is closed when it has ended, and State tells how from then on.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// State is how it ended, in the system's words.
+func (p *Process) State() string { return p.state }
+
+// Running tells whether the process has not ended.
+func (p *Process) Running() bool {
 	select {
 	case <-p.exited:
 		return false
@@ -148,9 +157,9 @@ func (p *process) running() bool {
 	}
 }
 
-// still tells whether all threads of all processes of the group are stopped.
-func (p *process) still() bool {
-	for _, pid := range members(p.pid) {
+// Still tells whether all threads of all processes of the group are stopped.
+func (p *Process) Still() bool {
+	for _, pid := range Members(p.pid) {
 		threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
 		for _, stat := range threads {
 			if state, _ := readStat(stat); state != 0 && !bytes.ContainsRune([]byte("TtZX"), rune(state)) {
@@ -161,8 +170,8 @@ func (p *process) still() bool {
 	return true
 }
 
-// members lists the processes of a group, without those that have ended.
-func members(group int) []int {
+// Members lists the processes of a group, without those that have ended.
+func Members(group int) []int {
 	var pids []int
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
@@ -173,6 +182,12 @@ func members(group int) []int {
 		}
 	}
 	return pids
+}
+
+// Alive tells whether there is a process with this number that has not ended.
+func Alive(pid int) bool {
+	state, _ := readStat(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return state != 0 && state != 'Z' && state != 'X'
 }
 
 // readStat reads the state and the group of a process or thread; 0 if it is gone.

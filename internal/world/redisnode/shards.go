@@ -1,0 +1,323 @@
+package redisnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// A cluster is three masters that share the slots among them, and a replica for each:
+//
+//	redis-1  0 .. 5460        redis-4 follows it
+//	redis-2  5461 .. 10921    redis-5
+//	redis-3  10922 .. 16383   redis-6
+//
+// Who has what is agreed on by the nodes themselves, over a second port, the bus. A
+// replica whose master a majority of masters takes for dead is voted in by them.
+
+// slots is how many slots keys are spread over.
+const slots = 16384
+
+var _ world.Sharded = (*Group)(nil)
+
+// Assemble makes one cluster of nodes that know nothing of each other yet.
+func (g *Group) Assemble(ctx context.Context) error {
+	nodes := g.of(world.Data)
+	masters := nodes[:len(nodes)/2]
+	for i, n := range masters {
+		// Epochs of their own before they meet, or the masters would have to find out
+		// first who gives way to whom.
+		if _, err := n.Ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
+			return fmt.Errorf("assemble the cluster: %w", err)
+		}
+		from, to := slots*i/len(masters), slots*(i+1)/len(masters)-1
+		if _, err := n.Ask(ctx, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)); err != nil {
+			return fmt.Errorf("assemble the cluster: %w", err)
+		}
+	}
+	// Everybody meets everybody: left to gossip alone, it takes several rounds.
+	for i, n := range nodes {
+		for _, other := range nodes[i+1:] {
+			at := other.Announced()
+			if _, err := n.Ask(ctx, "CLUSTER", "MEET", at.Addr().String(), fmt.Sprint(at.Port()), fmt.Sprint(BusPort(at.Port()))); err != nil {
+				return fmt.Errorf("assemble the cluster: %w", err)
+			}
+		}
+	}
+	err := Each(nodes[len(masters):], func(n Server) error {
+		master := masters[slices.Index(nodes, n)-len(masters)]
+		id, err := master.Ask(ctx, "CLUSTER", "MYID")
+		if err != nil {
+			return err
+		}
+		// It must have heard of its master, and of the slots that this one has.
+		return Poll(ctx, func() error {
+			_, err := n.Ask(ctx, "CLUSTER", "REPLICATE", fmt.Sprint(id))
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("assemble the cluster: %w", err)
+	}
+	return nil
+}
+
+// member is a node of a cluster as one of them sees it.
+type member struct {
+	name   string // ours; empty: none of our nodes
+	id     string
+	flags  []string
+	master string // the id of the one it follows; empty: none
+	linked bool
+	slots  []string // "0-5460"
+}
+
+func (m member) is(flag string) bool { return slices.Contains(m.flags, flag) }
+
+// has tells whether the member has a slot.
+func (m member) has(slot int) bool {
+	return slices.ContainsFunc(m.slots, func(s string) bool {
+		from, to, ranged := strings.Cut(s, "-")
+		if !ranged {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from) // a slot on its way elsewhere stands in brackets
+		last, err2 := strconv.Atoi(to)
+		return err1 == nil && err2 == nil && first <= slot && slot <= last
+	})
+}
+
+// members asks one node how it sees the cluster. A line of the answer is
+//
+//	id ip:port@bus[,name] flags master ping pong epoch link slots...
+func (g *Group) members(ctx context.Context, n Server) ([]member, error) {
+	reply, err := n.Ask(ctx, "CLUSTER", "NODES")
+	if err != nil {
+		return nil, err
+	}
+	var all []member
+	for line := range strings.Lines(fmt.Sprint(reply)) {
+		words := strings.Fields(line)
+		if len(words) < 8 {
+			return nil, fmt.Errorf("%s answers CLUSTER NODES by %q", n.Is().Name, line)
+		}
+		m := member{id: words[0], flags: strings.Split(words[2], ","), linked: words[7] == "connected", slots: words[8:]}
+		if words[3] != "-" {
+			m.master = words[3]
+		}
+		at, _, _ := strings.Cut(words[1], "@")
+		if i := strings.LastIndex(at, ":"); i >= 0 {
+			if s, ok := g.announcedAt(at[:i]); ok {
+				m.name = s.Is().Name
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// agreed tells what a cluster lacks: every node must see all others well, and all
+// must see the same.
+func (g *Group) agreed(ctx context.Context) error {
+	nodes := g.of(world.Data)
+	var mu sync.Mutex
+	views := map[string]string{} // by node: who has which slots, and who follows whom
+	err := Each(nodes, func(n Server) error {
+		info, err := n.Ask(ctx, "CLUSTER", "INFO")
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(fmt.Sprint(info), "cluster_state:ok") {
+			return fmt.Errorf("%s says that the cluster is not well", n.Is().Name)
+		}
+		members, err := g.members(ctx, n)
+		if err != nil {
+			return err
+		}
+		view, err := seen(n.Is().Name, members, len(nodes))
+		mu.Lock()
+		defer mu.Unlock()
+		views[n.Is().Name] = view
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes[1:] {
+		if first := nodes[0].Is().Name; views[n.Is().Name] != views[first] {
+			return fmt.Errorf("%s and %s do not agree on who has what", first, n.Is().Name)
+		}
+	}
+	return Each(nodes, func(n Server) error { return g.inSync(ctx, n) })
+}
+
+// seen puts what one node sees into words, or says what is amiss with it.
+func seen(by string, members []member, count int) (string, error) {
+	if len(members) != count {
+		return "", fmt.Errorf("%s sees %d nodes, not %d", by, len(members), count)
+	}
+	names := map[string]string{}
+	for _, m := range members {
+		names[m.id] = m.name
+	}
+	var view []string
+	followed := map[string]bool{}
+	for _, m := range members {
+		for _, bad := range []string{"fail", "fail?", "handshake", "noaddr"} {
+			if m.is(bad) {
+				return "", fmt.Errorf("%s sees %s as %s", by, m.name, strings.Join(m.flags, ","))
+			}
+		}
+		if !m.linked {
+			return "", fmt.Errorf("%s is not connected to %s", by, m.name)
+		}
+		if m.master != "" {
+			followed[m.master] = true
+		}
+		view = append(view, fmt.Sprintf("%s %s %v", m.name, names[m.master], m.slots))
+	}
+	for _, m := range members {
+		switch {
+		case m.is("master") && len(m.slots) > 0 && !followed[m.id]:
+			return "", fmt.Errorf("%s sees nobody follow %s", by, m.name)
+		case m.is("master") && len(m.slots) == 0:
+			return "", fmt.Errorf("%s sees %s as a master without slots", by, m.name)
+		}
+	}
+	slices.Sort(view)
+	return strings.Join(view, "; "), nil
+}
+
+// inSync checks that a replica is connected to its master, and that a master has one.
+func (g *Group) inSync(ctx context.Context, n Server) error {
+	r, err := roleOf(ctx, n)
+	switch {
+	case err != nil:
+		return err
+	case r.master && r.replicas == 0:
+		return fmt.Errorf("%s, a master, has no replica in sync", n.Is().Name)
+	case !r.master && r.state != "connected":
+		return fmt.Errorf("%s is not in sync with its master: %s", n.Is().Name, r.state)
+	}
+	return nil
+}
+
+// MasterOf names the master that has a key now, as most of the nodes that answer say.
+func (g *Group) MasterOf(ctx context.Context, key string) (string, error) {
+	if g.Form != locks.Cluster {
+		return g.Master(ctx)
+	}
+	slot := slotOf(key)
+	name, err := g.most(ctx, func(members []member) []string {
+		for _, m := range members {
+			if m.has(slot) {
+				return []string{m.name}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("find the master of %q (slot %d): %w", key, slot, err)
+	}
+	return name[0], nil
+}
+
+// ReplicasOf names the nodes that follow a master, as most of those that answer say.
+func (g *Group) ReplicasOf(ctx context.Context, master string) ([]string, error) {
+	names, err := g.most(ctx, func(members []member) []string {
+		i := slices.IndexFunc(members, func(m member) bool { return m.name == master })
+		if i < 0 {
+			return nil
+		}
+		var names []string
+		for _, m := range members {
+			if m.master == members[i].id {
+				names = append(names, m.name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the replicas of %s: %w", master, err)
+	}
+	return names, nil
+}
+
+// most is what more than half of the nodes that answer say.
+func (g *Group) most(ctx context.Context, of func([]member) []string) ([]string, error) {
+	var mu sync.Mutex
+	votes, answers := map[string]int{}, 0
+	_ = Each(g.of(world.Data), func(n Server) error {
+		members, err := g.members(ctx, n)
+		if err != nil {
+			return err // it is left out
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		answers++
+		if names := of(members); len(names) > 0 {
+			votes[strings.Join(names, " ")]++
+		}
+		return nil
+	})
+	for names, n := range votes {
+		if 2*n > answers {
+			return strings.Fields(names), nil
+		}
+	}
+	if answers == 0 {
+		return nil, errors.New("no node answers")
+	}
+	return nil, fmt.Errorf("no majority of the %d nodes that answer names one: they say %v", answers, votes)
+}
+
+// failOverShard makes a replica the master of its slots without waiting for what the
+// present one has not sent yet.
+func (g *Group) failOverShard(ctx context.Context, chosen Server) (string, error) {
+	if chosen == nil {
+		return "", errors.New("a cluster has several masters: name the replica that is to take over")
+	}
+	if _, err := chosen.Ask(ctx, "CLUSTER", "FAILOVER", "FORCE"); err != nil {
+		return "", err
+	}
+	return chosen.Is().Name, Poll(ctx, func() error {
+		members, err := g.members(ctx, chosen)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(members, func(m member) bool { return m.is("myself") && m.is("master") && len(m.slots) > 0 }) {
+			return fmt.Errorf("%s was not voted in yet", chosen.Is().Name)
+		}
+		return nil
+	})
+}
+
+// slotOf is the slot of a key: the CRC16 of what stands between its first "{" and the
+// next "}", or of all of it if that is nothing.
+func slotOf(key string) int {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	crc := uint16(0)
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc) % slots
+}

@@ -1,0 +1,217 @@
+package workloads
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// memory is a lock that can do all that workloads ask for, in the memory of the test:
+// owners, both modes, several keys, a queue, leases and their renewal. Each of its
+// faults is a mistake that somebody might make in a lock.
+type memory struct {
+	faults map[fault]bool
+	record func(history.Event)
+
+	mu    sync.Mutex
+	holds []memoryHold
+	queue []*memoryWaiter
+}
+
+type fault string
+
+const (
+	firstReleaseEnds  fault = "the first release of an owner ends all its holds"
+	clientsNotThreads fault = "the threads of a client count as one owner"
+	readersComeIn     fault = "a reader does not look for a writer"
+	writersComeIn     fault = "a writer does not look for readers"
+	lastComesFirst    fault = "the queue is served from its end"
+	onlyTheFirstKey   fault = "of several keys only the first is locked"
+	neverRenewed      fault = "a lease that asks for no end is not renewed"
+	everybodyIsWoken  fault = "a release lets all waiters in"
+)
+
+// watchdogLease is the lease of who asks for none.
+const watchdogLease = 300 * time.Millisecond
+
+type memoryHold struct {
+	session, owner string
+	client         int
+	keys           []string
+	mode           locks.Mode
+	end            time.Time // zero: renewed for as long as it is held
+}
+
+type memoryWaiter struct {
+	memoryHold
+	granted chan struct{}
+}
+
+// conflict tells whether b must wait for a.
+func (m *memory) conflict(a, b memoryHold) bool {
+	switch {
+	case a.owner == b.owner, m.faults[clientsNotThreads] && a.client == b.client:
+		return false
+	case a.mode == locks.Shared && b.mode == locks.Shared:
+		return false
+	case m.faults[readersComeIn] && b.mode == locks.Shared, m.faults[writersComeIn] && a.mode == locks.Shared:
+		return false
+	case m.faults[onlyTheFirstKey]:
+		return a.keys[0] == b.keys[0]
+	}
+	return slices.ContainsFunc(a.keys, func(key string) bool { return slices.Contains(b.keys, key) })
+}
+
+// free tells whether nobody has what a hold asks for. m.mu must be held.
+func (m *memory) free(h memoryHold) bool {
+	now := time.Now()
+	m.holds = slices.DeleteFunc(m.holds, func(x memoryHold) bool { return !x.end.IsZero() && !now.Before(x.end) })
+	return !slices.ContainsFunc(m.holds, func(x memoryHold) bool { return m.conflict(x, h) })
+}
+
+// serve lets in whoever stands in the queue and need not wait any more. m.mu must be held.
+func (m *memory) serve() {
+	var left []*memoryWaiter
+	if m.faults[lastComesFirst] {
+		slices.Reverse(m.queue)
+	}
+	for _, w := range m.queue {
+		behind := slices.ContainsFunc(left, func(x *memoryWaiter) bool { return m.conflict(x.memoryHold, w.memoryHold) })
+		if m.faults[everybodyIsWoken] || !behind && m.free(w.memoryHold) {
+			m.holds = append(m.holds, w.memoryHold)
+			close(w.granted)
+			continue
+		}
+		left = append(left, w)
+	}
+	if m.faults[lastComesFirst] {
+		slices.Reverse(left)
+	}
+	m.queue = left
+}
+
+func (m *memory) acquire(ctx context.Context, client int, session string, r locks.Request) (guest.Grant, error) {
+	start := time.Now()
+	h := memoryHold{session: session, owner: r.Owner, client: client, keys: r.Keys, mode: r.Mode}
+	grant := guest.Grant{Renewed: true, Lease: watchdogLease}
+	switch {
+	case r.TTL > 0:
+		h.end, grant = start.Add(r.TTL), guest.Grant{Until: &r.TTL}
+	case m.faults[neverRenewed]:
+		h.end = start.Add(watchdogLease)
+	}
+	m.mu.Lock()
+	behind := slices.ContainsFunc(m.queue, func(w *memoryWaiter) bool { return m.conflict(w.memoryHold, h) })
+	mine := slices.ContainsFunc(m.holds, func(x memoryHold) bool { return x.owner == h.owner })
+	if m.free(h) && (mine || !behind) {
+		m.holds = append(m.holds, h)
+		m.mu.Unlock()
+		return grant, nil
+	}
+	if r.Wait == 0 {
+		m.mu.Unlock()
+		return guest.Grant{}, locks.ErrTaken
+	}
+	w := &memoryWaiter{h, make(chan struct{})}
+	m.queue = append(m.queue, w)
+	m.mu.Unlock()
+	m.record(history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe,
+		Extra: &history.Extra{Facts: map[string]any{"queued": []string{session}}}})
+	// Leases that run out wake nobody here: who waits looks now and then.
+	for left := r.Wait; left > 0; left = r.Wait - time.Since(start) {
+		select {
+		case <-w.granted:
+			return grant, nil
+		case <-ctx.Done():
+			return guest.Grant{}, ctx.Err()
+		case <-time.After(min(left, 10*time.Millisecond)):
+		}
+		m.mu.Lock()
+		m.serve()
+		m.mu.Unlock()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-w.granted:
+		return grant, nil
+	default:
+	}
+	m.queue = slices.DeleteFunc(m.queue, func(x *memoryWaiter) bool { return x == w })
+	return guest.Grant{}, locks.ErrTaken
+}
+
+func (m *memory) release(session string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.holds, func(x memoryHold) bool { return x.session == session })
+	if i < 0 {
+		return locks.ErrNotHeld
+	}
+	h := m.holds[i]
+	m.holds = slices.DeleteFunc(m.holds, func(x memoryHold) bool {
+		return x.session == session || m.faults[firstReleaseEnds] && x.owner == h.owner && slices.Equal(x.keys, h.keys)
+	})
+	m.serve()
+	return nil
+}
+
+// memoryConn is one client of it.
+type memoryConn struct {
+	lock   *memory
+	client int
+}
+
+func (c memoryConn) Acquire(ctx context.Context, session string, r locks.Request) (guest.Grant, error) {
+	travel()
+	defer travel()
+	return c.lock.acquire(ctx, c.client, session, r)
+}
+
+func (c memoryConn) Release(_ context.Context, session string) error {
+	travel()
+	defer travel()
+	return c.lock.release(session)
+}
+
+func (memoryConn) Check(context.Context, string) error { travel(); return nil }
+func (memoryConn) Touch(context.Context, string) error { travel(); return nil }
+func (memoryConn) Renew(context.Context, string, time.Duration) (*time.Duration, error) {
+	return nil, locks.ErrUnsupported
+}
+
+// travel is the way to the lock, or back; without it nobody would ever be late.
+func travel() { time.Sleep(200 * time.Microsecond) }
+
+// The lock of these tests is worth something only if it is one.
+func TestMemory(t *testing.T) {
+	m := &memory{record: func(history.Event) {}}
+	ask := func(session, owner string, mode locks.Mode, keys ...string) error {
+		_, err := m.acquire(t.Context(), 1, session, locks.Request{Keys: keys, Owner: owner, Mode: mode, TTL: time.Hour})
+		return err
+	}
+	for _, step := range []struct {
+		session, owner string
+		mode           locks.Mode
+		keys           []string
+		want           error
+	}{
+		{"1", "x", locks.Exclusive, []string{"a", "b"}, nil},
+		{"2", "y", locks.Exclusive, []string{"b", "c"}, locks.ErrTaken},
+		{"3", "x", locks.Shared, []string{"a"}, nil},
+		{"4", "y", locks.Shared, []string{"a"}, locks.ErrTaken},
+		{"5", "y", locks.Shared, []string{"c"}, nil},
+		{"6", "z", locks.Shared, []string{"c"}, nil},
+		{"7", "z", locks.Exclusive, []string{"c"}, locks.ErrTaken},
+	} {
+		if err := ask(step.session, step.owner, step.mode, step.keys...); err != step.want {
+			t.Errorf("session %s: %v, want %v", step.session, err, step.want)
+		}
+	}
+}

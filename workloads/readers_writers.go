@@ -1,0 +1,93 @@
+package workloads
+
+import (
+	"context"
+
+	"lockbench/locks"
+)
+
+// Out of four turns three read. Of the writers half also read under their own write
+// lock, and half of those keep the read lock for longer than the write lock.
+const (
+	turnsPerWrite   = 4
+	writesPerNested = 2
+)
+
+// ReadersWriters reads a key's counter together with others, or counts alone.
+//
+//	reader   acquire shared ── read v ── hold ── read v again ── release
+//	writer   acquire ── read v ── hold ── write v+1 ── release
+//
+// A writer may read under its own write lock, and may then give the write lock back
+// first: from there on it is a reader, and other readers may come in.
+//
+//	acquire ── acquire shared ── release ── read v+1 ── release shared
+type ReadersWriters struct{ Params }
+
+var _ Workload = ReadersWriters{}
+
+// Name is what scenarios call it.
+func (ReadersWriters) Name() string { return "readers-writers" }
+
+// About is a line for people.
+func (ReadersWriters) About() string {
+	return "readers look at a key's counter together, writers count alone; a writer may read as well"
+}
+
+// Run reads and writes until ctx ends.
+func (w ReadersWriters) Run(ctx context.Context, c *Client) {
+	turns(ctx, c, func(ctx context.Context, c *Client) {
+		if c.Rand.IntN(turnsPerWrite) == 0 {
+			w.write(ctx, c)
+		} else {
+			w.read(ctx, c)
+		}
+	})
+}
+
+func (w ReadersWriters) ask(c *Client, m locks.Mode) Ask {
+	return Ask{Keys: []string{w.anyKey(c)}, Mode: m, Owner: c.Owner(), TTL: w.TTL, Wait: w.Wait}
+}
+
+func (w ReadersWriters) read(ctx context.Context, c *Client) {
+	tryOnce(ctx, c, w.ask(c, locks.Shared), func(t *Tenure) {
+		hold := w.started(ctx, c, t)
+		if t.Check(ctx) != nil {
+			return
+		}
+		if _, err := t.Read(ctx); err != nil || !stay(ctx, t, hold) {
+			return
+		}
+		t.Reached(ctx, "checked")
+		_, _ = t.Read(ctx)
+		_ = t.Check(ctx)
+	})
+}
+
+func (w ReadersWriters) write(ctx context.Context, c *Client) {
+	a := w.ask(c, locks.Exclusive)
+	shared := a
+	shared.Mode, shared.Wait = locks.Shared, 0
+	nested := c.Rand.IntN(writesPerNested) == 0
+	downgrade := nested && c.Rand.IntN(2) == 0
+	tryOnce(ctx, c, a, func(t *Tenure) {
+		hold := w.started(ctx, c, t)
+		if !nested {
+			count(ctx, t, hold)
+			return
+		}
+		within(ctx, c, shared, func(reader *Tenure) {
+			if _, err := reader.Read(ctx); err != nil {
+				return
+			}
+			count(ctx, t, hold)
+			if !downgrade {
+				return
+			}
+			_ = t.Release(ctx)
+			if reader.Check(ctx) == nil {
+				_, _ = reader.Read(ctx)
+			}
+		})
+	})
+}

@@ -1,0 +1,253 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// asked is a connection that writes down what it is asked for.
+type asked struct {
+	*conn
+	mu  sync.Mutex
+	all []string
+}
+
+func (a *asked) Acquire(ctx context.Context, session string, r locks.Request) (guest.Grant, error) {
+	a.mu.Lock()
+	a.all = append(a.all, fmt.Sprintf("%s %v %s %s ttl=%s wait=%s", session, r.Keys, r.Mode, r.Owner, r.TTL, r.Wait))
+	a.mu.Unlock()
+	return a.conn.Acquire(ctx, session, r)
+}
+
+// What is asked for is what the history says and what the lock gets.
+func TestAcquireAs(t *testing.T) {
+	b := newBench(t, history.Header{})
+	a := &asked{conn: b.conn}
+	b.client.Conn = a
+	for _, ask := range []Ask{
+		{Keys: []string{"a"}, TTL: time.Second},
+		{Keys: []string{"a"}, Mode: locks.Shared, Owner: b.client.Owner(), TTL: time.Second, Wait: time.Minute},
+		{Keys: []string{"b", "a"}, Owner: b.client.Owner()},
+	} {
+		tenure, err := b.client.AcquireAs(t.Context(), ask)
+		if err != nil || tenure.Key != ask.Keys[0] {
+			t.Fatalf("%+v: %+v, %v", ask, tenure, err)
+		}
+	}
+	want := []string{"3.1 [a] exclusive  ttl=1s wait=0s", "3.2 [a] shared thread-3 ttl=1s wait=1m0s", "3.3 [b a] exclusive thread-3 ttl=0s wait=0s"}
+	if !slices.Equal(a.all, want) {
+		t.Errorf("the lock was asked for %q, want %q", a.all, want)
+	}
+	var got []string
+	for _, s := range b.read().Sessions {
+		got = append(got, fmt.Sprintf("%s %v %s %s", s.Name, s.Keys, s.Mode, s.Owner))
+	}
+	if want := []string{"3.1 [a] exclusive 3.1", "3.2 [a] shared thread-3", "3.3 [b a] exclusive thread-3"}; !slices.Equal(got, want) {
+		t.Errorf("the history says %q, want %q", got, want)
+	}
+}
+
+// Threads are processes and owners of their own. An unknown outcome makes one of them
+// a process and an owner never used before, and leaves the other alone.
+func TestThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, history.Header{})
+		var paced []int
+		b.client.Paced = func(thread int, _ *Client) { paced = append(paced, thread) }
+		b.conn.answers["acquire"] = the(2, errUnclear)
+		names := make(chan string, 9)
+		b.client.Threads(2, func(c *Client) {
+			if c.process != 3 {
+				time.Sleep(time.Second) // one after the other, so that the order is known
+			}
+			for range 2 {
+				owner := c.Owner()
+				tenure, err := c.AcquireAs(t.Context(), Ask{Keys: []string{"a"}, Owner: owner})
+				if err == nil || errors.Is(err, errUnclear) {
+					_ = tenure.Release(t.Context())
+				}
+				names <- owner
+			}
+		})
+		close(names)
+		var owners []string
+		for n := range names {
+			owners = append(owners, n)
+		}
+		if want := []string{"thread-3", "thread-3", "thread-1003", "thread-1003"}; !slices.Equal(owners, want) {
+			t.Errorf("owners %v, want %v", owners, want)
+		}
+		if !slices.Equal(paced, []int{1, 2}) {
+			t.Errorf("paced %v", paced)
+		}
+		b.want(`
+			3 invoke acquire 3-1.1 a
+			3 ok acquire 3-1.1
+			3 invoke release 3-1.1
+			3 ok release 3-1.1
+			3 invoke acquire 3-1.2 a
+			3 info acquire 3-1.2 error=connection reset
+			2003 invoke release 3-1.2
+			2003 ok release 3-1.2
+			1003 invoke acquire 3-2.1 a
+			1003 ok acquire 3-2.1
+			1003 invoke release 3-2.1
+			1003 ok release 3-2.1
+			1003 invoke acquire 3-2.2 a
+			1003 ok acquire 3-2.2
+			1003 invoke release 3-2.2
+			1003 ok release 3-2.2`)
+	})
+}
+
+// A thread that is through with an error of the program's own is not lost sight of,
+// and all threads end with their client.
+func TestThreadsEnd(t *testing.T) {
+	b := newBench(t, history.Header{})
+	func() {
+		defer func() {
+			if p := recover(); p != "broken" {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		b.client.Threads(2, func(*Client) { panic("broken") })
+	}()
+	b.conn.answers["acquire"] = always(guest.ErrGone)
+	b.client.Threads(2, func(c *Client) { _, _ = c.Acquire(t.Context(), "a", 0, 0) })
+	if !b.client.Gone() {
+		t.Error("the client lives on without its process")
+	}
+}
+
+// One turn of the function that enters twice, in order.
+func TestReentrantTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, history.Header{})
+		w := Reentrant{Params{Keys: []string{"a"}, TTL: 8 * time.Second, HoldMin: 20 * time.Millisecond, HoldMax: 20 * time.Millisecond}}
+		w.turn(t.Context(), b.client)
+		b.want(`
+			3 invoke acquire 3.1 a ttl=8s
+			3 ok acquire 3.1
+			3 invoke check 3.1
+			3 ok check 3.1
+			3 invoke acquire 3.2 a ttl=8s
+			3 ok acquire 3.2
+			3 invoke read 3.2 plain
+			3 ok read 3.2 plain value=0
+			3 invoke check 3.2
+			3 ok check 3.2
+			3 invoke write 3.2 plain value=1
+			3 ok write 3.2 plain value=1
+			3 invoke release 3.2
+			3 ok release 3.2
+			3 invoke check 3.1
+			3 ok check 3.1
+			3 invoke acquire 3.3 a ttl=8s
+			3 ok acquire 3.3
+			3 invoke check 3.3
+			3 ok check 3.3
+			3 invoke write 3.3 plain value=2
+			3 ok write 3.3 plain value=2
+			3 invoke release 3.3
+			3 ok release 3.3
+			3 invoke check 3.1
+			3 ok check 3.1
+			3 invoke release 3.1
+			3 ok release 3.1`)
+	})
+}
+
+// What is unknown of an inner hold makes the thread a stranger to the lock: it asks no
+// more in the old name, and gives back what it may hold. The history would be malformed.
+func TestReentrantUnknown(t *testing.T) {
+	for op, nth := range map[string][]int{"acquire": {1, 2, 3}, "release": {1, 2, 3}, "check": {1, 2, 3, 4, 5}, "touch": {1, 2, 3}} {
+		for _, n := range nth {
+			t.Run(fmt.Sprintf("%s %d", op, n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBench(t, history.Header{Model: history.Model{"mutex", "reentrant"}})
+					b.conn.answers[op] = the(n, errUnclear)
+					w := Reentrant{Params{Keys: []string{"a"}}}
+					for range 2 {
+						w.turn(t.Context(), b.client)
+					}
+					for _, s := range b.read().Sessions {
+						if s.Acquire.Outcome == history.Failed {
+							continue
+						}
+						if !slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.F == history.Release }) {
+							t.Errorf("session %s is never given back", s.Name)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A workload refuses locks that cannot do what it asks, and settings that make no sense.
+func TestRefuses(t *testing.T) {
+	leased := locks.Claims{Bounded: true}
+	with := func(change func(*locks.Claims)) locks.Claims { c := leased; change(&c); return c }
+	for _, test := range []struct {
+		workload string
+		params   Params
+		claims   locks.Claims
+		want     string
+	}{
+		{"counter", Params{TTL: 1}, leased, ""},
+		{"counter", Params{TTL: 1, Wait: 1}, leased, "the workload counter asks for requests that wait"},
+		{"counter", Params{}, leased, "the workload counter asks for a lease without a ttl, which the lock renews"},
+		{"counter", Params{}, locks.Claims{}, ""}, // it has no leases
+		{"reentrant", Params{TTL: 1}, leased, "the workload reentrant asks for re-entry: the same owner takes the lock again"},
+		{"reentrant", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), ""},
+		{"readers-writers", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), "the workload readers-writers asks for a mode that several may hold together"},
+		{"many-keys", Params{TTL: 1}, leased, "the workload many-keys asks for several names in one request"},
+		{"watchdog", Params{}, with(func(c *locks.Claims) { c.Renewed = true }), ""},
+		{"fair", Params{TTL: 1, Wait: 1}, leased, "the workload fair asks for requests that wait"},
+		{"handoff", Params{TTL: 1, Wait: 1}, with(func(c *locks.Claims) { c.Waits = true }), ""},
+	} {
+		entry, _ := Find(test.workload)
+		err := entry.Refuses(test.params, test.claims)
+		if got := fmt.Sprint(err); got != test.want && !(err == nil && test.want == "") {
+			t.Errorf("%s %+v %+v: %v, want %q", test.workload, test.params, test.claims, err, test.want)
+		}
+	}
+	for workload, test := range map[string]struct {
+		bad, good Params
+		key       string
+	}{
+		"fair":      {Params{TTL: 1}, Params{TTL: 1, Wait: 1}, "wait"},
+		"handoff":   {Params{TTL: 1}, Params{TTL: 1, Wait: 1}, "wait"},
+		"watchdog":  {Params{TTL: 1}, Params{}, "ttl"},
+		"many-keys": {Params{Keys: []string{"a", "b"}}, Params{Keys: []string{"a", "b", "c"}}, "keys"},
+	} {
+		entry, _ := Find(workload)
+		var s Setting
+		if err := entry.Check(test.bad); !errors.As(err, &s) || s.Key != test.key || s.Hint == "" {
+			t.Errorf("%s %+v: %v", workload, test.bad, err)
+		}
+		if err := entry.Check(test.good); err != nil {
+			t.Errorf("%s %+v: %v", workload, test.good, err)
+		}
+	}
+}
+
+// Every entry is whole, and makes the workload that it names.
+func TestEntries(t *testing.T) {
+	for _, e := range All() {
+		w := e.New(Params{Keys: []string{"a"}})
+		if w.Name() != e.Name || w.About() != e.About || e.About == "" || len(e.About) > 120 {
+			t.Errorf("%s: %q, %q", e.Name, w.Name(), w.About())
+		}
+	}
+}
