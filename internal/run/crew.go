@@ -27,12 +27,14 @@ type crew struct {
 	triggers *nemesis.Triggers
 	guarded  *workloads.Guarded
 	workload workloads.Workload
+	keys     []string         // that the workload asks for
 	spec     world.ClientSpec // of every client, but for ID and notices
 	seed     uint64
 	limit    time.Duration
 	log      func(string)
+	script   *script
 	fail     func(error) // ends the lock's run with an error
-	granted  func(key string)
+	granted  func(m nemesis.Moment)
 
 	mu       sync.Mutex
 	wg       sync.WaitGroup
@@ -60,14 +62,20 @@ var (
 // start opens n clients at once and lets them work until ctx ends.
 func (c *crew) start(ctx context.Context, n int) error {
 	c.members, c.waiters = make(map[int]*member), make(map[int]bool)
-	opened := make([]*member, n)
-	errs := make([]error, n)
+	ids := c.script.clients(n)
+	opened := make([]*member, len(ids))
+	errs := make([]error, len(ids))
 	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { opened[i], errs[i] = c.open(ctx, i) })
+	for i, id := range ids {
+		wg.Go(func() { opened[i], errs[i] = c.open(ctx, id) })
 	}
 	wg.Wait()
 	c.last = n - 1
+	for _, err := range errs {
+		if errors.Is(err, world.ErrUnsupportedHere) {
+			return err // it is the same for all
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -83,6 +91,7 @@ func (c *crew) open(ctx context.Context, id int) (*member, error) {
 	spec.ID, spec.Seed = id, seed.Derive(c.seed, fmt.Sprintf("client/%d", id))
 	spec.Log = c.log
 	spec.Lost = func(session string) { c.lost(id, session) }
+	spec.Queued = func(session string) { c.queued(id, session) }
 	client, err := c.cluster.Open(ctx, spec)
 	if err != nil {
 		return nil, fmt.Errorf("open client %d: %w", id, err)
@@ -106,6 +115,15 @@ func (c *crew) lost(id int, session string) {
 	c.recorder.Record(history.Event{Process: history.Process(id), Client: int32(id), Type: history.Info, F: history.Lost, Session: session})
 }
 
+// queued records that an acquire stands in the lock's queue, which only the lock can
+// know. It waits for nothing, since whoever calls has answers to read.
+func (c *crew) queued(id int, session string) {
+	c.wg.Go(func() {
+		paceOf(c.cluster).settle(fmt.Sprintf("%s/queued/%s", world.ClientName(id), session))
+		c.recorder.Record(probe(map[string]any{"queued": []string{session}}))
+	})
+}
+
 // live is one client's life, and after its death that of the one in its place.
 func (c *crew) live(ctx context.Context, m *member) {
 	defer c.wg.Done()
@@ -115,20 +133,20 @@ func (c *crew) live(ctx context.Context, m *member) {
 		}
 	}()
 	for {
-		work := &workloads.Client{
+		work := paceOf(c.cluster).client(&workloads.Client{
 			ID: m.id, Conn: m.client.Conn(), Rand: seed.Rand(c.seed, fmt.Sprintf("workload/%d", m.id)),
 			Recorder: c.recorder, Guarded: c.guarded, Hooks: c, Limit: c.limit,
-		}
+		})
 		watched := make(chan struct{})
 		go func() {
 			defer close(watched)
 			<-m.client.Conn().Gone()
 			c.bury(m)
 		}()
-		c.workload.Run(ctx, work)
+		through := c.script.play(ctx, m.id, c.workload, work)
 		c.dismiss(m)
 		<-watched
-		if ctx.Err() != nil {
+		if through || ctx.Err() != nil {
 			return
 		}
 		var err error
@@ -215,7 +233,11 @@ func (c *crew) Holders() []nemesis.Moment {
 	return slices.Clone(c.holders)
 }
 
-// Waiters are the clients whose last try was refused.
+// asking is the moment at which a client begins to wait in an acquire. No step can
+// wait for it, but whoever is told to strike a waiter finds one.
+const asking nemesis.Event = "asking"
+
+// Waiters are the clients whose last try was refused, or that wait in their try.
 func (c *crew) Waiters() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,6 +248,9 @@ func (c *crew) Waiters() []int {
 	slices.Sort(ids)
 	return ids
 }
+
+// Keys are the names of the locks that clients ask for.
+func (c *crew) Keys() []string { return c.keys }
 
 // Pause stops a client. It counts as stopped before it is, so that nothing is
 // begun with it on the way.
@@ -300,10 +325,10 @@ func (c *crew) Reached(ctx context.Context, w workloads.Moment) time.Duration {
 	case nemesis.Acquired:
 		c.holders = append(c.holders, m)
 		delete(c.waiters, m.Client)
-		c.granted(m.Key)
+		c.granted(m)
 	case nemesis.Released:
 		c.holders = slices.DeleteFunc(c.holders, func(h nemesis.Moment) bool { return h.Session == m.Session })
-	case nemesis.Waiting:
+	case nemesis.Waiting, asking:
 		c.waiters[m.Client] = true
 	}
 	c.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
+	"lockbench/workloads"
 )
 
 // introduce asks a guest of somebody's own who it is, before anything is started
@@ -33,7 +34,12 @@ func introduce(ctx context.Context, w world.World, sub *subject, s *scenarios.Sc
 	default:
 		return fmt.Errorf("the guest %q says that its family is %q; known are control, single-store and majority", sub.use.Command, hello.Family)
 	}
-	_, topology := s.For(sub.use)
+	asked, topology := s.For(sub.use)
 	sub.place(topology)
+	if work, ok := workloads.Find(asked.Name); ok {
+		if err := work.Refuses(params(asked), sub.claims); err != nil {
+			return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", sub.use.Command, err)
+		}
+	}
 	return nil
 }

@@ -18,6 +18,11 @@ func Judge(path string, o checker.Options) (report.Lock, []string, error) {
 	if err != nil {
 		return report.Lock{}, nil, err
 	}
+	return JudgeHistory(path, h, o)
+}
+
+// JudgeHistory is Judge of a history that has been read; path only names it.
+func JudgeHistory(path string, h *history.History, o checker.Options) (report.Lock, []string, error) {
 	judged := checker.Judge(h, o)
 	l := report.NewLock(h, judged)
 	if broken := judged.Broken(); broken != "" {

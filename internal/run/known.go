@@ -1,7 +1,13 @@
 package run
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	"lockbench/checker"
+	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
@@ -42,6 +48,7 @@ func Known() scenarios.Known {
 	for _, w := range workloads.All() {
 		k.Workloads[w.Name] = nil
 	}
+	k.Wants, k.Fits = wants, fits
 	for _, c := range checker.All() {
 		k.Checkers = append(k.Checkers, c.Name())
 	}
@@ -49,4 +56,69 @@ func Known() scenarios.Known {
 		k.Classes = append(k.Classes, c.String())
 	}
 	return k
+}
+
+// wants says with which setting a scenario's workload cannot work.
+func wants(w scenarios.Workload) (key, why, hint string) {
+	entry, ok := workloads.Find(w.Name)
+	if !ok {
+		return "", "", ""
+	}
+	var s workloads.Setting
+	if !errors.As(entry.Check(params(w)), &s) {
+		return "", "", ""
+	}
+	return s.Key, s.Text, s.Hint
+}
+
+// fits says why a lock of the catalog cannot take part, and which locks can.
+func fits(lock string, w scenarios.Workload, on locks.Topology) (why, hint string) {
+	work, ok := workloads.Find(w.Name)
+	entry, known := catalog.Find(lock)
+	if !ok || !known {
+		return "", ""
+	}
+	unfit := func(l catalog.Lock, on locks.Topology) string {
+		p := params(w)
+		if l.Family == catalog.Control {
+			p.TTL = 0
+		}
+		if err := work.Refuses(p, l.Claims); err != nil {
+			return err.Error() + ", which this lock does not offer"
+		}
+		if !slices.Contains(l.Topologies, on) {
+			return fmt.Sprintf("the scenario puts it on %s, and it runs on %s", on, words(l.Topologies))
+		}
+		return ""
+	}
+	if why = unfit(entry, on); why == "" {
+		return "", ""
+	}
+	var can []string
+	for _, l := range catalog.All() {
+		if l.Family == entry.Family && unfit(l, on) == "" {
+			can = append(can, l.Name)
+		}
+	}
+	if len(can) > 0 {
+		hint = "of its family these can: " + strings.Join(can, ", ")
+	}
+	return why, hint
+}
+
+// params are the settings of a scenario's workload as the workload gets them.
+func params(w scenarios.Workload) workloads.Params {
+	p := workloads.Params{TTL: w.TTL, Wait: w.Wait, HoldMin: w.Hold.From, HoldMax: w.Hold.To}
+	for i := range w.Keys {
+		p.Keys = append(p.Keys, keyName(i))
+	}
+	return p
+}
+
+func words(topologies []locks.Topology) string {
+	list := make([]string, len(topologies))
+	for i, t := range topologies {
+		list[i] = string(t)
+	}
+	return strings.Join(list, ", ")
 }

@@ -32,8 +32,13 @@ func TestMain(m *testing.M) {
 		os.Exit(beForeignGuest())
 	case "harness":
 		os.Exit(beHarness(os.Args[1]))
+	case "broken-redlock":
+		os.Exit(serveTrial(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeProgram()
+		os.Exit(code)
+	}))
 }
 
 // beGuest is `lockbench guest NAME`, without the program around it.

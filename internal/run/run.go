@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -83,7 +84,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	parallel := o.Parallel
 	if parallel <= 0 {
-		parallel = carries()
+		parallel = carries(o.World)
 	}
 	r.told = r.newProgress()
 	stories := make([][]string, len(s.Locks))
@@ -118,7 +119,13 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 
 // carries is how many locks run side by side on this machine: their clients and
 // servers sleep most of the time, but elections need a processor when they want it.
-func carries() int { return max(4, 5*runtime.GOMAXPROCS(0)) }
+// In virtual time nobody sleeps.
+func carries(w world.World) int {
+	if _, ok := w.(world.Enclosing); ok {
+		return runtime.GOMAXPROCS(0)
+	}
+	return max(4, 5*runtime.GOMAXPROCS(0))
+}
 
 // runner is a run while it goes on.
 type runner struct {
@@ -139,7 +146,8 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 	l = report.Lock{Lock: use.Name, Options: use.Options}
 	fail := func(err error) (report.Lock, []string) {
 		if errors.Is(err, world.ErrUnsupportedHere) {
-			l.Unsupported = err.Error()
+			// Where it was met is of no use to the reader: it cannot be had here at all.
+			_, l.Unsupported, _ = strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
 			l.Verdict = checker.Unknown
 			return l, nil
 		}
@@ -179,7 +187,19 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 		world: r.options.World, history: file, log: harness.say, started: r.started.UTC(), told: r.told.listener(),
 	}
 	t.judge = func() bool { return r.seen(use.Name, file.Name(), t.told) }
-	err = errors.Join(t.run(ctx), closeFile(file))
+	if e, ok := t.world.(world.Enclosing); ok {
+		// Its clock is not ours, and the same seed must give the same bytes.
+		t.started, harness.started = time.Time{}, virtualEpoch
+		if command := e.Enclosure(); len(command) > 0 && r.options.Opener == nil {
+			err = r.encloses(ctx, command, use, file.Name(), logs, t.told)
+		} else {
+			err = t.run(ctx)
+		}
+	} else {
+		t.shown = r.shown(use, sub.spec.Topology, t.told)
+		err = t.run(ctx)
+	}
+	err = errors.Join(err, closeFile(file))
 	// What was recorded is judged even if the harness failed afterwards, and the
 	// failure outweighs the verdict.
 	judged, story, judgeErr := Judge(file.Name(), checker.Options{})
@@ -187,6 +207,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 		// A run that failed before its history began has only one thing to say.
 		return fail(cmp.Or(err, judgeErr))
 	}
+	draw(r.bundle, file.Name(), &judged, harness.say)
 	judged.Options, judged.Servers = l.Options, l.Servers
 	l = judged
 	r.settle(&l)
@@ -194,6 +215,16 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 		return fail(err)
 	}
 	return l, story
+}
+
+// encloses runs a lock in a process of its own, and keeps the job that does it again.
+func (r *runner) encloses(ctx context.Context, command []string, use scenarios.LockUse, file, logs string, told listener) error {
+	job := newJob(r.scenario, use, r.options.Seed)
+	job.NoFaults, job.UntilViolation = r.options.NoFaults, r.options.UntilViolation
+	if _, err := enclosed(ctx, command, order{Job: job, History: file, Logs: logs}, told); err != nil {
+		return err
+	}
+	return job.write(filepath.Dir(file))
 }
 
 // settle compares what was found with what is expected.

@@ -22,6 +22,7 @@ type subject struct {
 	spec     world.Spec
 	client   world.ClientSpec
 	workload workloads.Workload
+	keys     []string
 	clients  int
 	ttl      time.Duration
 }
@@ -64,9 +65,13 @@ func newSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*sub
 		// deadlines into the history that nobody keeps.
 		sub.ttl = 0
 	}
-	p := workloads.Params{TTL: sub.ttl, Wait: w.Wait, HoldMin: w.Hold.From, HoldMax: w.Hold.To}
-	for i := range w.Keys {
-		p.Keys = append(p.Keys, keyName(i))
+	p := params(w)
+	p.TTL, sub.keys = sub.ttl, p.Keys
+	if own != nil || known {
+		// The claims of a guest come with its hello.
+		if err := work.Refuses(p, sub.claims); err != nil {
+			return nil, fmt.Errorf("%s cannot take part: %w, which it does not claim to offer", use.Name, err)
+		}
 	}
 	sub.workload = work.New(p)
 	return sub, nil
@@ -95,6 +100,8 @@ func (s *subject) servers() string {
 		return "replicated 1+2"
 	case locks.Sentinel:
 		return "sentinel 1+2"
+	case locks.Cluster:
+		return "cluster 3+3"
 	case locks.Independent:
 		return fmt.Sprintf("%d masters", len(world.UsualNodes(s.spec)))
 	}

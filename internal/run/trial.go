@@ -51,17 +51,23 @@ type trial struct {
 	told     listener
 	// judge is called after each episode and says whether the run has seen enough.
 	judge   func() (enough bool)
+	shown   shown // nil: nobody looks while it goes on
 	started time.Time
+	script  *script // what a smaller run does otherwise; nil: nothing
 
+	pace     pace
 	recorder *history.Recorder
 	grants   atomic.Int64
 	promoted atomic.Bool // a promotion by hand is under way
 	keyed    keyTimes
+	keeps    *keeps
+	calm     bool // the last quiet stretch has passed
 }
 
 // run does the trial. Its error is a failure of the harness; what was recorded
 // before it stays in the history.
 func (t *trial) run(ctx context.Context) error {
+	t.subject.spec.Seed = t.seed
 	return t.world.Run(ctx, t.subject.spec, func(ctx context.Context, c world.Cluster) (err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -71,11 +77,14 @@ func (t *trial) run(ctx context.Context) error {
 			plan = plan.Spared("--no-faults")
 			header.Plan = planSteps(plan)
 		}
-		t.recorder, err = history.New(t.history, header, history.RecorderOptions{})
+		untilShown, observe := t.watched(ctx, header)
+		t.pace = paceOf(c)
+		t.recorder, err = history.New(t.history, header, history.RecorderOptions{Observe: observe, DelayMax: t.pace.delayMax()})
 		if err != nil {
 			return fmt.Errorf("begin the history: %w", err)
 		}
 		defer func() { err = errors.Join(err, t.recorder.Close()) }()
+		t.script.cutAfter(ctx, t.pace, t.recorder, cancel)
 		go func() {
 			select {
 			case <-t.recorder.Failed():
@@ -83,6 +92,7 @@ func (t *trial) run(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		}()
+		t.keeps = newKeeps(c, func(e history.Event) { t.recorder.Record(e) })
 		crew := t.crew(c, plan, cancel)
 		work, stopWork := context.WithCancel(ctx)
 		defer stopWork()
@@ -91,9 +101,12 @@ func (t *trial) run(ctx context.Context) error {
 			crew.stop()
 			return err
 		}
-		err = t.episodes(ctx, c, crew, plan)
+		err = t.episodes(untilShown, c, crew, plan)
 		stopWork()
 		crew.stop()
+		if t.calm && ctx.Err() == nil {
+			t.keeps.left(ctx, t.subject.ttl)
+		}
 		t.finalReads(crew.guarded)
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 			err = errors.Join(err, cause)
@@ -110,6 +123,9 @@ func (t *trial) header(plan nemesis.Plan) history.Header {
 	if plan.Concerns() || t.spared && len(plan) > 0 {
 		bounds.Bites = 1
 	}
+	if t.script != nil {
+		bounds = nil // it shows one thing, and promises nothing
+	}
 	return history.Header{
 		Lockbench: history.Version, Scenario: t.scenario.Name, Lock: t.subject.use.Name,
 		Topology: string(t.subject.spec.Topology), World: t.world.Name(), Seed: t.seed, Started: t.started,
@@ -120,11 +136,12 @@ func (t *trial) header(plan nemesis.Plan) history.Header {
 func (t *trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCauseFunc) *crew {
 	return &crew{
 		cluster: c, recorder: t.recorder, triggers: &nemesis.Triggers{}, guarded: workloads.NewGuarded(),
-		workload: t.subject.workload, spec: t.subject.client, seed: t.seed,
-		limit: answerLimit + plan.Longest(), log: t.log, fail: func(err error) { fail(err) },
-		granted: func(key string) {
+		workload: t.subject.workload, keys: t.subject.keys, spec: t.subject.client, seed: t.seed,
+		limit: answerLimit + plan.Longest(), log: t.log, script: t.script, fail: func(err error) { fail(err) },
+		granted: func(m nemesis.Moment) {
 			t.grants.Add(1)
-			t.keyed.mark(key)
+			t.keyed.mark(m.Key)
+			t.keeps.granted(m)
 			t.told.grant()
 		},
 	}
@@ -139,9 +156,12 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	record := func(facts map[string]any) { t.recorder.Record(probe(facts)) }
 	name := t.subject.use.Name
 	watchers.Go(func() { watchClocks(background, record) })
+	watchers.Go(func() { t.keeps.watch(background) })
 	watchers.Go(func() {
+		t.pace.settle("roles")
 		watchRoles(background, c, t.promoted.Load, record, func(m string) { t.told.fault(name, m+" is master now") })
 	})
+	t.pace.settle("trial")
 	t.warm(ctx)
 	runner := &nemesis.Runner{Cluster: c, Crew: crew, Triggers: crew.triggers, EventLimit: eventLimit, Note: t.note}
 	start := time.Now()
@@ -161,7 +181,9 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		}
 		spent := time.Since(start)
 		last := n == t.scenario.Episodes || t.judge() || spent+spent/time.Duration(n) > t.scenario.Limit
+		t.keeps.commands(c, crew.Clients())
 		t.quiet(ctx, last)
+		t.keeps.commands(c, crew.Clients())
 		if last || ctx.Err() != nil {
 			return nil
 		}
@@ -173,7 +195,7 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 // is no subject for faults. Too few are no error here: the harness check says so.
 func (t *trial) warm(ctx context.Context) {
 	deadline := time.Now().Add(warmLimit)
-	for t.grants.Load() < 2*grantsBefore && time.Now().Before(deadline) {
+	for t.grants.Load() < t.script.warm(2*grantsBefore) && time.Now().Before(deadline) {
 		if !pause(ctx, 10*time.Millisecond) {
 			return
 		}
@@ -218,10 +240,12 @@ func (t *trial) quiet(ctx context.Context, last bool) {
 		}
 	}
 	t.recorder.Record(probe(map[string]any{"quiet": "ends"}))
+	t.calm = last && ctx.Err() == nil
 }
 
 // note writes the phases of the plan's steps into the history.
 func (t *trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, text string) {
+	t.pace.step(p.ID)
 	if p.Step.Fault == "promote" {
 		t.promoted.Store(phase == nemesis.Begins || phase == nemesis.Bites)
 	}

@@ -6,21 +6,31 @@ import (
 	"strings"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/docker"
 	"lockbench/internal/world/local"
+	"lockbench/internal/world/sim"
 	"lockbench/scenarios"
 )
 
 // WorldOptions are what worlds need to know before they can say whether they are ready.
 type WorldOptions struct {
 	RedisServer string // --redis-server PATH; empty: from PATH
+	RedisImage  string // --redis-image NAME; empty: one made from this machine's programs
+	// Say hears of what takes long before anything runs. Nil: nobody does.
+	Say func(line string)
 	// Self is the command that serves Go guests; empty: this program.
 	Self []string
+	// SimTrial is the command that runs one trial of the world sim in a process of
+	// its own; empty: trials run in this process, one after the other.
+	SimTrial []string
 }
 
 // Worlds are all that there are, in the order in which `auto` tries them.
 func Worlds(o WorldOptions) []world.World {
 	return []world.World{
 		local.New(local.Options{Server: o.RedisServer, Self: o.Self}),
+		docker.New(docker.Options{Image: o.RedisImage, Server: o.RedisServer, Self: o.Self, Say: o.Say}),
+		sim.New(sim.Options{Open: catalogOpener, Enclosure: o.SimTrial}),
 	}
 }
 
@@ -69,8 +79,12 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 // WorldAbout is a line for people on what a world is.
 func WorldAbout(name string) string {
 	switch name {
+	case "docker":
+		return "redis-server in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)"
 	case "local":
 		return "redis-server processes of this machine on 127/8 addresses, behind a network of their own (Linux)"
+	case "sim":
+		return "the same locks on an in-memory Redis in virtual time: any machine, and the same seed gives the same history"
 	}
 	return ""
 }

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/scenarios"
+)
+
+func newExploreCommand() *cobra.Command {
+	var lock, seeds, shard, out string
+	var all, keep bool
+	var parallel int
+	c := &cobra.Command{
+		Use:   "explore SCENARIO|FILE.yaml --lock LOCK --seeds A..B",
+		Short: "Search the simulation for a violation, and make it small",
+		Long: `explore runs one lock through a scenario in virtual time, once for each seed. Every
+seed draws its own variation within the scenario's bounds: the moments of the plan,
+the number of clients and keys, holds, the network. It stops at the first violation,
+or counts them all (--all), makes the first one as small as it can, and leaves it in
+a results folder that ` + "`lockbench replay`" + ` runs again.
+
+Exit codes are those of run: 0 as the scenario expects of the lock, 1 not, 2 nothing
+was shown, 3 the harness failed (a seed whose run died counts, never as a pass), 64
+wrong usage.`,
+		Example: `  lockbench explore failover --lock set-nx --seeds 1..200
+  lockbench explore failover --lock redlock --seeds 1..1000 --all
+  lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3`,
+		Args:              wants("a scenario"),
+		ValidArgsFunction: completeScenarios,
+		RunE: func(c *cobra.Command, args []string) error {
+			x, err := exploration(c, args[0], lock, seeds, shard, parallel)
+			if err != nil {
+				return err
+			}
+			x.All = all
+			return explore(c, x, out, !keep)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&lock, "lock", "", "the lock, with options: redlock/nodes=3 (required)")
+	fl.StringVar(&seeds, "seeds", "", "which seeds, both ends included: 1..200, or one (required)")
+	fl.StringVar(&shard, "shard", "", "I/N: take the I-th of N parts of the seeds, for many machines; lockbench merge adds the parts up")
+	fl.BoolVar(&all, "all", false, "go on after the first violation and count them all")
+	fl.BoolVar(&keep, "no-shrink", false, "do not make the violation small")
+	fl.IntVar(&parallel, "parallel", 0, "how many seeds at once (default: one a processor)")
+	fl.StringVar(&out, "out", "results", "where results folders are made")
+	_ = c.RegisterFlagCompletionFunc("lock", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return lockNames(), cobra.ShellCompDirectiveNoFileComp
+	})
+	return c
+}
+
+// exploration reads the flags. All its errors are wrong usage.
+func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel int) (run.Exploration, error) {
+	var x run.Exploration
+	if err := notEmpty(c, "lock", "seeds", "shard", "out"); err != nil {
+		return x, err
+	}
+	if lock == "" || seeds == "" {
+		return x, usagef("explore wants --lock and --seeds, such as --lock set-nx --seeds 1..200")
+	}
+	known := run.Known()
+	s, err := scenarios.Load(scenario, known)
+	if err != nil {
+		return x, err
+	}
+	uses, err := scenarios.ParseLocks(lock, known)
+	if err != nil {
+		return x, err
+	}
+	switch {
+	case len(uses) != 1:
+		return x, usagef("--lock: explore searches for one lock at a time, and %q names %d", lock, len(uses))
+	case uses[0].Command != "":
+		return x, usagef("--lock: %q is a guest of your own, a process whose time cannot be simulated; use lockbench run", lock)
+	case c.Flags().Changed("parallel") && parallel < 1:
+		return x, usagef("--parallel wants a number of at least 1, not %d", parallel)
+	}
+	x = run.Exploration{Scenario: s, Lock: uses[0], Parallel: parallel, Command: simTrial()}
+	if len(x.Command) == 0 {
+		return x, errors.New("explore: nobody can say where this program's own file is, and it is needed to start runs")
+	}
+	if x.From, x.To, err = seedRange(seeds); err != nil {
+		return x, err
+	}
+	if shard != "" {
+		if x.Shard, x.Shards, err = shardOf(shard); err != nil {
+			return x, err
+		}
+	}
+	one := *s
+	one.Locks = uses
+	return x, one.Check(known)
+}
+
+// seedRange reads A..B, or one number.
+func seedRange(text string) (from, to uint64, err error) {
+	a, b, isRange := strings.Cut(text, "..")
+	if !isRange {
+		b = a
+	}
+	from, errA := strconv.ParseUint(strings.TrimSpace(a), 10, 64)
+	to, errB := strconv.ParseUint(strings.TrimSpace(b), 10, 64)
+	switch {
+	case errA != nil || errB != nil:
+		return 0, 0, usagef("--seeds: %q is no range of seeds; write A..B with whole numbers, such as 1..200", text)
+	case to < from:
+		return 0, 0, usagef("--seeds: %q is empty: it ends before it begins; did you mean %d..%d?", text, to, from)
+	case to == math.MaxUint64:
+		return 0, 0, usagef("--seeds: %q goes beyond what can be counted; end below %d", text, uint64(math.MaxUint64))
+	}
+	return from, to, nil
+}
+
+// shardOf reads I/N.
+func shardOf(text string) (i, n int, err error) {
+	a, b, _ := strings.Cut(text, "/")
+	i, errI := strconv.Atoi(a)
+	n, errN := strconv.Atoi(b)
+	if errI != nil || errN != nil || i < 1 || n < 1 || i > n {
+		return 0, 0, usagef("--shard: %q is no part; write I/N with 1 <= I <= N, such as 3/8", text)
+	}
+	return i, n, nil
+}
+
+// explore searches, shrinks what it found, and says so.
+func explore(c *cobra.Command, x run.Exploration, out string, shrink bool) error {
+	w := c.OutOrStdout()
+	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Scenario.Name, x.Lock.Name, x.From, x.To, ofShard(x.Shard, x.Shards))
+	last := time.Now()
+	total := x.Left()
+	x.Tell = func(e run.Explored) {
+		if time.Since(last) >= time.Second {
+			last = time.Now()
+			_, _ = fmt.Fprintf(c.ErrOrStderr(), " %d of %d seeds · %.1f seeds/s · %d violated · %d failed\n",
+				e.Tried, total, float64(e.Tried)/e.ElapsedS, e.Violated, len(e.Broken))
+		}
+	}
+	found, err := x.Run(c.Context())
+	if err != nil {
+		return err
+	}
+	if err := c.Context().Err(); err != nil && found.Violated == 0 {
+		return fmt.Errorf("stopped after %d of %d seeds: %w", found.Tried, total, err)
+	}
+	printExplored(w, found)
+	if x.Shards > 0 || x.All {
+		dir := out
+		if x.Shards == 0 {
+			dir = filepath.Join(out, report.FolderName(found.Scenario)+"-explored")
+		}
+		if err := found.Write(dir); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(w, "counts     %s\n", filepath.Join(dir, run.ExploredFile))
+	}
+	if shrink && len(found.Found) > 0 {
+		if err := shrinkFirst(c, x, found.Found[0], out); err != nil {
+			return err
+		}
+	}
+	code := found.ExitCode(x.Scenario.Expectation(x.Lock.Name))
+	printExit(w, found, code)
+	return exitWith(code)
+}
+
+func shrinkFirst(c *cobra.Command, x run.Exploration, first run.FoundSeed, out string) error {
+	w := c.OutOrStdout()
+	temp, err := os.MkdirTemp("", "lockbench-shrink-")
+	if err != nil {
+		return fmt.Errorf("make a folder for histories: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	small, err := x.Shrink(c.Context(), first, out, temp, func(text string) {
+		_, _ = fmt.Fprintf(c.ErrOrStderr(), " smaller: %s\n", text)
+	})
+	if err != nil {
+		return fmt.Errorf("make the violation of seed %d small: %w", first.Seed, err)
+	}
+	_, _ = fmt.Fprintf(w, "smallest   %s, %s; %d runs tried; %d of 3 runs of it gave the same history\n\n",
+		count(small.Calls, "client operation"), count(small.Faults, "fault"), small.Runs, small.Same)
+	for _, line := range small.Story {
+		_, _ = fmt.Fprintln(w, line)
+	}
+	_, _ = fmt.Fprintf(w, "\nAgain    lockbench replay %s\n", small.Dir)
+	if small.Same < 3 {
+		return exitError{report.ExitHarness, fmt.Errorf("the smallest run of seed %d does not repeat itself, so the simulation is at fault", first.Seed)}
+	}
+	return nil
+}
+
+func ofShard(shard, shards int) string {
+	if shards == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", part %d of %d", shard, shards)
+}
+
+// printExplored says what a search came to.
+func printExplored(w io.Writer, e *run.Explored) {
+	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %d different histories, a fault in effect in %d of them\n",
+		count(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), e.Distinct, e.Bitten)
+	_, _ = fmt.Fprintf(w, "found      %s%s, %d unknown, %d failed\n", count(e.Violated, "violation"), byClass(e), e.Unknown, len(e.Broken))
+	for i, f := range e.Found {
+		if i == 3 {
+			_, _ = fmt.Fprintf(w, "           and %d more seeds\n", len(e.Found)-i)
+			break
+		}
+		_, _ = fmt.Fprintf(w, "           seed %d: %s (%s)\n", f.Seed, f.Text, f.Class)
+	}
+	for i, b := range e.Broken {
+		if i == 3 {
+			_, _ = fmt.Fprintf(w, "           and %d more that failed\n", len(e.Broken)-i)
+			break
+		}
+		_, _ = fmt.Fprintf(w, "           seed %d failed: %.300s\n", b.Seed, b.Error)
+	}
+}
+
+func byClass(e *run.Explored) string {
+	var parts []string
+	for _, class := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
+		if n := e.Classes[class]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, class))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+func printExit(w io.Writer, e *run.Explored, code int) {
+	switch code {
+	case report.ExitExpected:
+		_, _ = fmt.Fprintf(w, "Exit 0: as expected of %s (%s).\n", e.Lock, e.Expected)
+	case report.ExitUnexpected:
+		_, _ = fmt.Fprintf(w, "Exit 1: not as expected of %s (%s).\n", e.Lock, e.Expected)
+	case report.ExitUnknown:
+		_, _ = fmt.Fprintln(w, "Exit 2: nothing was shown.")
+	default:
+		_, _ = fmt.Fprintln(w, "Exit 3: the harness failed.")
+	}
+}

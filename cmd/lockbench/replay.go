@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+)
+
+func newReplayCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay DIR|FILE",
+		Short: "Run a simulated run again, and say whether the history is the same",
+		Long: `replay takes the results folder of a run in the world sim, or the sim.json or
+history.jsonl of one lock in it, runs it once more in a process of its own, and
+compares the histories byte for byte.
+
+Exit codes: 0 the same, 1 not, 3 there is nothing to compare (another version, an
+edited history, no job), 64 wrong usage.`,
+		Example: "  lockbench replay results/latest\n  lockbench replay results/latest/set-nx/sim.json",
+		Args:    wants("a results folder or a sim.json"),
+		RunE: func(c *cobra.Command, args []string) error {
+			command := simTrial()
+			if len(command) == 0 {
+				return errors.New("replay: nobody can say where this program's own file is, and it is needed to start runs")
+			}
+			out := c.OutOrStdout()
+			same, err := run.Replay(c.Context(), command, args[0], func(r run.Replayed) {
+				if r.Identical {
+					_, _ = fmt.Fprintf(out, "%s  seed %d  identical: %s  %s\n", r.Lock, r.Seed, count(r.Events, "event"), r.File)
+					return
+				}
+				_, _ = fmt.Fprintf(out, "%s  seed %d  differs from line %d on  %s\n  was  %.200s\n  is   %.200s\n", r.Lock, r.Seed, r.Line, r.File, r.Was, r.Is)
+			})
+			switch {
+			case err != nil:
+				return err
+			case !same:
+				return exitWith(report.ExitUnexpected)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/run"
+)
+
+// newSimTrialCommand is hidden: run, explore and replay start it for each run in the
+// world sim, and nobody types it.
+func newSimTrialCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "sim-trial",
+		Short:  "Be one run in virtual time: reads its job on stdin, writes a history",
+		Hidden: true,
+		Args:   nothing,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return exitWith(run.ServeTrial(c.Context(), c.InOrStdin(), c.OutOrStdout()))
+		},
+	}
+}
+
+// simTrial is the command that the world sim runs its trials by: this program. If
+// nobody can say where that is, they run in this process.
+func simTrial() []string {
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{path, "sim-trial"}
+}

@@ -1,0 +1,103 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+// keeping is a cluster with nothing but what it keeps.
+type keeping struct {
+	world.Cluster
+	asked chan string
+}
+
+func (keeping) Nodes() []world.Node { return []world.Node{{Name: "redis-1", Kind: world.Data}} }
+
+func (k keeping) TTL(_ context.Context, key string) (time.Duration, string, error) {
+	k.asked <- key
+	return 3 * time.Second, "redis-1", nil
+}
+
+func (keeping) Kept(context.Context) (map[string]time.Duration, error) {
+	return map[string]time.Duration{"a": world.Forever, "b": 2 * time.Second, "c": time.Hour}, nil
+}
+
+func (keeping) Requests(client string) map[string]int {
+	return map[string]int{"GET": 3, "SET": len(client)}
+}
+
+func TestKeepsFollowsGrants(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	recorded := make(chan history.Event, 1)
+	k := newKeeps(keeping{asked: make(chan string, 1)}, func(e history.Event) { recorded <- e })
+	done := make(chan struct{})
+	go func() { defer close(done); k.watch(ctx) }()
+	k.granted(nemesis.Moment{Key: "a", Session: "1.7"})
+	e := <-recorded
+	cancel()
+	<-done
+	if e.Key != "a" || e.Extra.Facts["session"] != "1.7" || e.Extra.Facts["ttl"] != int64(3*time.Second) {
+		t.Errorf("recorded %q %v; expected the key, the session and its ttl", e.Key, e.Extra.Facts)
+	}
+}
+
+func TestKeepsTellsWhatIsLeft(t *testing.T) {
+	var recorded []history.Event
+	c := keeping{}
+	k := newKeeps(c, func(e history.Event) { recorded = append(recorded, e) })
+	k.left(t.Context(), 5*time.Second)
+	k.commands(c, []int{4})
+	if left := recorded[0].Extra.Facts["left"]; !slices.Equal(left.([]string), []string{"a", "c"}) {
+		t.Errorf("left %v; expected what outlives a lease of 5 s: a and c", left)
+	}
+	if facts := recorded[1].Extra.Facts; facts["client"] != 4 || facts["commands"] != 3+len("client-4") {
+		t.Errorf("recorded %v; expected all that client 4 has sent", facts)
+	}
+}
+
+func TestKeepsOfNobody(t *testing.T) {
+	var k *keeps // of a world that cannot be asked
+	k.granted(nemesis.Moment{})
+	k.watch(t.Context())
+	k.left(t.Context(), time.Second)
+	k.commands(nil, []int{1})
+}
+
+// TestWatchedEndsAtOnce: a violation ends the trial when the event that shows it comes.
+func TestWatchedEndsAtOnce(t *testing.T) {
+	var told []string
+	tell := listener{violated: func(_, text string) { told = append(told, text) }}
+	for _, until := range []bool{false, true} {
+		r := &runner{options: Options{UntilViolation: until}, stop: make(chan struct{})}
+		tr := &trial{shown: r.shown(scenarios.LockUse{Name: "x"}, locks.Single, tell)}
+		ctx, observe := tr.watched(t.Context(), history.Header{})
+		events := []history.Event{
+			{Process: 1, Client: 1, Type: history.Invoke, F: history.Acquire, Session: "1.1", Key: "a"},
+			{Process: 1, Client: 1, Type: history.OK, F: history.Acquire, Session: "1.1"},
+			{Process: 2, Client: 2, Type: history.Invoke, F: history.Acquire, Session: "2.1", Key: "a"},
+			{Process: 2, Client: 2, Type: history.OK, F: history.Acquire, Session: "2.1"},
+			{Process: 1, Client: 1, Type: history.Invoke, F: history.Check, Session: "1.1"},
+			{Process: 1, Client: 1, Type: history.OK, F: history.Check, Session: "1.1"},
+		}
+		for i := range events {
+			if ctx.Err() != nil {
+				t.Fatalf("it ended before event %d", i)
+			}
+			observe(&events[i])
+		}
+		if (ctx.Err() != nil) != until {
+			t.Errorf("until violation %t: the context says %v", until, ctx.Err())
+		}
+	}
+	if len(told) != 2 {
+		t.Errorf("told %q; expected one violation each time", told)
+	}
+}

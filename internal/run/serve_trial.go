@@ -1,0 +1,184 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/world"
+	"lockbench/internal/world/sim"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/nemesis"
+)
+
+// ServeTrial is the process's side: it reads the order, runs it, and tells. It
+// returns the exit code.
+func ServeTrial(ctx context.Context, in io.Reader, out io.Writer) int {
+	return serveTrial(ctx, in, out, catalogOpener)
+}
+
+func serveTrial(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) int {
+	var o order
+	d := json.NewDecoder(in)
+	if err := d.Decode(&o); err != nil {
+		fmt.Fprintf(os.Stderr, "sim-trial reads its job on standard input, and runs for the commands run, explore and replay: %v\n", err)
+		return report.ExitHarness
+	}
+	t := &teller{w: out}
+	stop := make(chan struct{})
+	var beside sync.WaitGroup
+	w := sim.New(sim.Options{Open: open, Latency: o.Job.Latency})
+	beside.Go(func() { t.every(100*time.Millisecond, stop) })
+	beside.Go(func() { watchStill(w, stop, t, o.Job) })
+	go func() {
+		// The end of our input is the end of the harness.
+		if _, err := io.Copy(io.Discard, in); err == nil {
+			os.Exit(report.ExitHarness)
+		}
+	}()
+	err := runJob(ctx, w, o, t)
+	close(stop)
+	beside.Wait()
+	n := trialNote{Done: true}
+	code := 0
+	if err == nil && o.Judge {
+		n.Shown, err = lookAt(o.History)
+	}
+	if err != nil {
+		n.Error, n.Unsupported, code = err.Error(), errors.Is(err, world.ErrUnsupportedHere), report.ExitHarness
+	}
+	t.say(n)
+	return code
+}
+
+// runJob runs a job and writes its history.
+func runJob(ctx context.Context, w world.World, o order, t *teller) (err error) {
+	s := o.Job.scenario()
+	plan, err := nemesis.Draw(o.Job.Seed, s.Episodes, s.Faults)
+	if err != nil {
+		return err
+	}
+	sub, err := newSubject(s, o.Job.Lock, nil)
+	if err != nil {
+		return err
+	}
+	sub.spec.LogDir = o.Logs
+	file, err := os.OpenFile(o.History, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fmt.Errorf("create the history: %w", err)
+	}
+	defer func() { err = errors.Join(err, closeFile(file)) }()
+	log := func(string) {}
+	if o.Logs != "" {
+		harness, err := newHarnessLog(filepath.Join(o.Logs, "trial.log"))
+		if err != nil {
+			return err
+		}
+		harness.started = virtualEpoch
+		defer harness.close()
+		log = harness.say
+	}
+	trial := &trial{
+		scenario: s, subject: sub, plan: plan, spared: o.Job.NoFaults, seed: o.Job.Seed, world: w,
+		history: file, log: log, told: t.listener(), script: o.Job.Script,
+		judge: func() bool { return false },
+		shown: func(f checker.Finding) bool {
+			t.say(trialNote{Violated: f.Text})
+			return o.Job.UntilViolation && sub.spec.Topology != locks.None
+		},
+	}
+	return trial.run(ctx)
+}
+
+// virtualEpoch is when time begins in a bubble.
+var virtualEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// catalogOpener makes the opener of a lock of the catalog.
+func catalogOpener(lock string, options map[string]string) (locks.Opener, error) {
+	entry, ok := catalog.Find(lock)
+	if !ok {
+		return nil, catalog.NotFound(lock)
+	}
+	return entry.New(options)
+}
+
+// teller writes notes, and counts grants between them.
+type teller struct {
+	mu     sync.Mutex
+	w      io.Writer
+	grants atomic.Int64
+}
+
+func (t *teller) say(n trialNote) {
+	n.Grants = t.grants.Swap(0)
+	line, err := json.Marshal(n)
+	if err != nil {
+		return // texts and numbers: cannot be
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = t.w.Write(append(line, '\n')) // a harness that does not listen is gone, and so are we
+}
+
+func (t *teller) every(d time.Duration, stop <-chan struct{}) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			if t.grants.Load() > 0 {
+				t.say(trialNote{})
+			}
+		}
+	}
+}
+
+func (t *teller) listener() listener {
+	return listener{
+		fault:    func(_, text string) { t.say(trialNote{Fault: text}) },
+		violated: func(_, text string) { t.say(trialNote{Violated: text}) },
+		episode:  func(_ string, n int) { t.say(trialNote{Episode: n}) },
+		grant:    func() { t.grants.Add(1) },
+	}
+}
+
+// watchStill ends the process when the simulated clock has stopped: nothing inside
+// can tell.
+func watchStill(w *sim.World, stop <-chan struct{}, t *teller, j Job) {
+	moved, since := w.Moved(), time.Now()
+	tick := time.NewTicker(stillLimit / 20)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		if now := w.Moved(); now != moved {
+			moved, since = now, time.Now()
+		}
+		if time.Since(since) < stillLimit {
+			continue
+		}
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		fmt.Fprintf(os.Stderr, "%s\n", stacks)
+		t.say(trialNote{Done: true, Error: fmt.Sprintf(
+			"the simulated clock has stood still for %v in the run of %s with seed %d: a library waits with a mutex held, or computes for ever",
+			stillLimit, j.Lock.Name, j.Seed)})
+		os.Exit(report.ExitHarness)
+	}
+}

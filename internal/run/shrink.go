@@ -1,0 +1,310 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lockbench/internal/report"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+// shrinkRunsMax bounds how many candidates are run for one violation.
+const shrinkRunsMax = 150
+
+// Shrunk is a violation made as small as it could be made.
+type Shrunk struct {
+	Runs   int // candidates that were run
+	Calls  int // of clients, in the smallest
+	Faults int
+	// Same is how many runs of the smallest gave the same history.
+	Same  int
+	Dir   string // the results folder
+	Story []string
+}
+
+// shrinker makes a job smaller, as long as it breaks the same rule in the same way.
+type shrinker struct {
+	x    Exploration
+	dir  string // for histories
+	runs int
+	best Job
+	seen *shows // of best
+	rule string
+}
+
+// Shrink makes the run that found a violation small: fewer faults, fewer clients,
+// fewer operations, shorter times. Each candidate is run, and kept if the same rule
+// is broken with the same class. It writes the smallest into a results folder.
+func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp string, tell func(string)) (*Shrunk, error) {
+	s := &shrinker{x: x, dir: temp, best: found.job, seen: found.shown, rule: found.Rule}
+	concrete, err := found.job.concrete()
+	if err != nil {
+		return nil, err
+	}
+	s.keeps(ctx, concrete)
+	for before := -1; before != s.size() && s.runs < shrinkRunsMax && ctx.Err() == nil; {
+		before = s.size()
+		s.dropFaults(ctx)
+		s.dropClients(ctx)
+		s.narrow(ctx)
+		s.shorten(ctx)
+		tell(fmt.Sprintf("%d calls, %d faults, %d clients after %d runs", s.seen.Calls, len(s.best.Faults), s.clients(), s.runs))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.finish(ctx, out)
+}
+
+// size orders candidates: what a person reads, weighed.
+func (s *shrinker) size() int { return s.seen.Calls + 20*len(s.best.Faults) + 5*s.clients() }
+
+func (s *shrinker) clients() int {
+	if sc := s.best.Script; sc != nil && len(sc.Clients) > 0 {
+		return len(sc.Clients)
+	}
+	return s.best.Workload.Clients
+}
+
+// keeps runs a candidate and keeps it if it shows the same.
+func (s *shrinker) keeps(ctx context.Context, job Job) bool {
+	if s.runs >= shrinkRunsMax || ctx.Err() != nil {
+		return false
+	}
+	s.runs++
+	shown, err := s.x.try(ctx, job, filepath.Join(s.dir, fmt.Sprintf("shrink-%d.jsonl", s.runs)))
+	if err != nil || shown == nil || shown.Verdict != scenarios.Violated || shown.Class != s.seen.Class || shown.Finding.Rule != s.rule {
+		return false
+	}
+	s.best, s.seen = job, shown
+	return true
+}
+
+// concrete is the job with everything drawn that its plan draws, so that it needs
+// the generator no more and can be changed step by step.
+func (j Job) concrete() (Job, error) {
+	plan, err := nemesis.Draw(j.Seed, j.Episodes, j.Faults)
+	if err != nil {
+		return j, err
+	}
+	faults := make([]nemesis.Step, len(j.Faults))
+	for i, p := range plan.Episode(1) {
+		step := p.Step
+		for _, d := range []struct {
+			drawn *time.Duration
+			into  **nemesis.Range
+		}{{p.At, &step.At}, {p.Hold, &step.Hold}, {p.For, &step.For}} {
+			if d.drawn != nil {
+				*d.into = &nemesis.Range{From: *d.drawn, To: *d.drawn}
+			}
+		}
+		faults[i] = step
+	}
+	j.Faults = faults
+	j.Script = j.Script.copy()
+	j.Script.Warm = 2 * grantsBefore
+	return j, nil
+}
+
+// with is the best so far, changed.
+func (s *shrinker) with(change func(*Job)) Job {
+	job := s.best
+	job.Faults = slices.Clone(job.Faults)
+	job.Script = job.Script.copy()
+	change(&job)
+	return job
+}
+
+// dropFaults leaves out halves of the plan, then single steps.
+func (s *shrinker) dropFaults(ctx context.Context) {
+	for size := len(s.best.Faults) / 2; size >= 1; size /= 2 {
+		for at := 0; at+size <= len(s.best.Faults) && len(s.best.Faults) > size; {
+			if !s.keeps(ctx, s.with(func(j *Job) { j.Faults = slices.Delete(j.Faults, at, at+size) })) {
+				at += size
+			}
+		}
+	}
+}
+
+// dropClients leaves out those whom the finding is not about, at once and else one
+// by one, and then keys.
+func (s *shrinker) dropClients(ctx context.Context) {
+	all := make([]int, s.best.Workload.Clients)
+	for i := range all {
+		all[i] = i
+	}
+	if sc := s.best.Script; sc != nil && len(sc.Clients) > 0 {
+		all = sc.Clients
+	}
+	var concerned []int
+	for _, in := range s.seen.Involved {
+		concerned = append(concerned, in.Client)
+	}
+	slices.Sort(concerned)
+	concerned = slices.Compact(concerned)
+	if len(concerned) > 0 && len(concerned) < len(all) {
+		s.keeps(ctx, s.with(func(j *Job) { j.Script.Clients = concerned }))
+	}
+	for size := max(1, s.clients()/2); size >= 1; size /= 2 {
+		for at := 0; at+size <= len(all) && s.clients() > size; {
+			left := slices.Delete(slices.Clone(all), at, at+size)
+			if s.keeps(ctx, s.with(func(j *Job) { j.Script.Clients = left })) {
+				all = left
+			} else {
+				at += size
+			}
+		}
+	}
+	if s.best.Workload.Keys > 1 {
+		s.keeps(ctx, s.with(func(j *Job) { j.Workload.Keys = 1 }))
+	}
+	if s.best.Script.Warm > 0 {
+		s.keeps(ctx, s.with(func(j *Job) { j.Script.Warm = 0 }))
+	}
+}
+
+// narrow lets each client that is left do only what the finding is about: begin when
+// it asked, and ask once. And it ends the history where the violation is there.
+func (s *shrinker) narrow(ctx context.Context) {
+	for _, early := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, time.Second} {
+		if s.keeps(ctx, s.with(func(j *Job) {
+			for _, in := range s.seen.Involved {
+				j.Script.Turns[in.Client] = 1
+				if from := in.Asked - early; from > 20*time.Millisecond {
+					j.Script.From[in.Client] = from
+				}
+			}
+		})) {
+			break
+		}
+	}
+	// One client at a time, where both at once lose the violation.
+	for _, in := range s.seen.Involved {
+		if _, done := s.best.Script.Turns[in.Client]; !done {
+			s.keeps(ctx, s.with(func(j *Job) { j.Script.Turns[in.Client] = 1 }))
+		}
+		if _, done := s.best.Script.From[in.Client]; !done && in.Asked > 20*time.Millisecond {
+			s.keeps(ctx, s.with(func(j *Job) { j.Script.From[in.Client] = in.Asked - time.Millisecond }))
+		}
+	}
+	// Those that are left beside them may do less, too.
+	for _, id := range s.best.Script.Clients {
+		if _, done := s.best.Script.Turns[id]; !done {
+			for _, turns := range []int{0, 1, 5} {
+				if s.keeps(ctx, s.with(func(j *Job) { j.Script.Turns[id] = turns })) {
+					break
+				}
+			}
+		}
+	}
+	for _, at := range s.seen.After {
+		// Behind what happens at that moment, and before anything else does.
+		cut := at + 10*time.Microsecond
+		if s.best.Script.Cut > 0 && cut >= s.best.Script.Cut {
+			break
+		}
+		if s.keeps(ctx, s.with(func(j *Job) { j.Script.Cut = cut })) {
+			break
+		}
+	}
+}
+
+// shorten halves the times of the plan and of the late beginnings, and rounds them.
+func (s *shrinker) shorten(ctx context.Context) {
+	for i := range s.best.Faults {
+		for _, pick := range []func(*nemesis.Step) **nemesis.Range{
+			func(f *nemesis.Step) **nemesis.Range { return &f.At },
+			func(f *nemesis.Step) **nemesis.Range { return &f.Hold },
+			func(f *nemesis.Step) **nemesis.Range { return &f.For },
+		} {
+			for _, smaller := range []func(time.Duration) time.Duration{
+				func(d time.Duration) time.Duration { return (d / 2).Round(time.Millisecond) },
+				func(d time.Duration) time.Duration { return (d * 4 / 5).Round(time.Millisecond) },
+				func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) },
+			} {
+				for {
+					r := *pick(&s.best.Faults[i])
+					if r == nil || r.From < 10*time.Millisecond || smaller(r.From) == r.From || smaller(r.From) <= 0 {
+						break
+					}
+					d := smaller(r.From)
+					calls := s.seen.Calls
+					if !s.keeps(ctx, s.with(func(j *Job) { *pick(&j.Faults[i]) = &nemesis.Range{From: d, To: d} })) || s.seen.Calls > calls {
+						break
+					}
+				}
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.best.Script.From)) {
+		for s.best.Script.From[id] > 50*time.Millisecond {
+			d := (s.best.Script.From[id] * 9 / 10).Round(time.Millisecond)
+			calls := s.seen.Calls
+			if !s.keeps(ctx, s.with(func(j *Job) { j.Script.From[id], j.Script.Cut = d, 0 })) {
+				break
+			}
+			if s.seen.Calls > calls {
+				break
+			}
+		}
+	}
+}
+
+// finish runs the smallest three times, and puts it into a results folder with
+// everything that a run has.
+func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
+	result := &Shrunk{Runs: s.runs, Calls: s.seen.Calls, Faults: len(s.best.Faults)}
+	for i := range 3 {
+		again, err := s.x.try(ctx, s.best, filepath.Join(s.dir, fmt.Sprintf("same-%d.jsonl", i)))
+		if err != nil {
+			return nil, err
+		}
+		if again.Sum == s.seen.Sum {
+			result.Same++
+		}
+	}
+	started := time.Now()
+	bundle, err := report.Create(out, s.best.Scenario+"-explored", started, s.best.Seed)
+	if err != nil {
+		return nil, err
+	}
+	result.Dir = bundle.Dir
+	dir, logs, err := bundle.LockDir(s.best.Lock.Name)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, report.HistoryFile)
+	if _, err := enclosed(ctx, s.x.Command, order{Job: s.best, History: file, Logs: logs}, silent()); err != nil {
+		return nil, err
+	}
+	if err := s.best.write(dir); err != nil {
+		return nil, err
+	}
+	l, story, err := judgeFor(file)
+	if err != nil {
+		return nil, err
+	}
+	result.Story = story
+	plan, err := nemesis.Draw(s.best.Seed, 1, s.best.Faults)
+	if err != nil {
+		return nil, err
+	}
+	sc := s.best.scenario()
+	r := &report.Result{
+		Schema: report.SchemaVersion, Scenario: sc.Name, About: s.x.Scenario.About, World: "sim", Seed: s.best.Seed,
+		Plan: planSteps(plan), Started: started.UTC(), Again: "lockbench replay " + bundle.Dir,
+		AsExpected: true, Locks: []report.Lock{l},
+	}
+	if err := bundle.WriteScenario(s.x.Scenario.Source); err != nil {
+		return nil, err
+	}
+	if err := bundle.WritePlan(planText(s.best.Seed, plan, sc)); err != nil {
+		return nil, err
+	}
+	return result, bundle.WriteReports(r, report.Stories{l.Lock: story})
+}

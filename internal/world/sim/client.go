@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	globalrand "math/rand"
+	"math/rand/v2"
+	"sync"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// client is a lock client: goroutines of this process, behind a gate and a network
+// of their own.
+type client struct {
+	cluster *cluster
+	id      int
+	name    string
+	conn    *guest.Conn
+	gate    guest.Gate
+	cancel  context.CancelFunc
+	stop    func() error
+	dead    chan struct{} // closed when it is killed
+	dying   sync.Once
+	ending  sync.Once
+}
+
+var _ world.Client = (*client)(nil)
+
+// needsProcesses are locks that mean nothing among goroutines, and what stands for them.
+var needsProcesses = map[string]string{"flock": "in-process"}
+
+// Open starts a client.
+func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
+	cl, err := c.open(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", world.ClientName(s.ID), err)
+	}
+	return cl, nil
+}
+
+func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error) {
+	cl := &client{cluster: c, id: s.ID, name: world.ClientName(s.ID), dead: make(chan struct{})}
+	opener := s.Opener
+	switch stands, process := needsProcesses[s.Lock]; {
+	case s.Command != "":
+		return nil, fmt.Errorf("%w: a guest is a process of its own, and its time cannot be simulated", world.ErrUnsupportedHere)
+	case opener == nil && process:
+		return nil, fmt.Errorf("%w: %s needs processes, and here clients are goroutines; %s stands for it", world.ErrUnsupportedHere, s.Lock, stands)
+	case opener == nil && c.world.options.Open == nil:
+		return nil, fmt.Errorf("%w: this simulation was made without a list of locks", world.ErrUnsupportedHere)
+	case opener == nil:
+		var err error
+		if opener, err = c.world.options.Open(s.Lock, s.Options); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	if _, used := c.clients[s.ID]; used {
+		c.mu.Unlock()
+		return nil, errors.New("this number was used before, and the links of two clients would be one")
+	}
+	c.clients[s.ID] = nil
+	c.mu.Unlock()
+	// One after the other: libraries draw from chance that all clients share while
+	// they set themselves up (go-redis shuffles its sentinels).
+	c.Settle(cl.name)
+	seedGlobal(int64(s.Seed))
+	store := c.store()
+	store.Dial = cl.dial
+	known := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store}
+	// The client outlives the call that opens it.
+	var life context.Context
+	life, cl.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	hello := guest.Hello{Name: s.Lock, SourceAddress: true}
+	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, guest.ConnOptions{Noise: s.Log, Lost: s.Lost, Queued: s.Queued})
+	c.mu.Lock()
+	c.clients[s.ID] = cl
+	c.mu.Unlock()
+	_, err := cl.conn.Hello(ctx)
+	if err == nil {
+		err = cl.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed})
+	}
+	if err != nil {
+		return nil, errors.Join(err, cl.end())
+	}
+	return cl, nil
+}
+
+// seedGlobal makes what libraries draw from the process's own source of chance
+// repeat itself, as far as the Go runtime lets it (GODEBUG=randseednop=0).
+func seedGlobal(seed int64) {
+	globalrand.Seed(seed) //lint:ignore SA1019 libraries draw from it, and nothing else seeds it
+}
+
+// Conn is the protocol.
+func (cl *client) Conn() *guest.Conn { return cl.conn }
+
+// Pause stops the client's steps and all that it sends and hears. Timers of its
+// library go on, unlike under SIGSTOP, and what they do leaves it after the resume.
+func (cl *client) Pause(context.Context) error {
+	cl.gate.Hold()
+	cl.cluster.net.freeze(cl.name)
+	return nil
+}
+
+// Resume lets it go on.
+func (cl *client) Resume(context.Context) error {
+	cl.cluster.net.thaw(cl.name)
+	cl.gate.Release()
+	return nil
+}
+
+// Kill cuts the client off before it can say another word, then ends its goroutines.
+func (cl *client) Kill(context.Context) error {
+	cl.dying.Do(func() {
+		close(cl.dead)
+		n := cl.cluster.net
+		n.mu.Lock()
+		var mine []*pair
+		for p := range n.pairs {
+			if p.at.client == cl.name {
+				mine = append(mine, p)
+			}
+		}
+		n.mu.Unlock()
+		for _, p := range mine {
+			p.abandon()
+		}
+	})
+	return cl.finish()
+}
+
+// Close ends the client in good order.
+func (cl *client) Close(ctx context.Context) error {
+	err := cl.conn.Close(ctx)
+	return errors.Join(err, cl.finish())
+}
+
+// end ends it in whatever state it is.
+func (cl *client) end() error {
+	cl.gate.Release()
+	return cl.Kill(context.Background())
+}
+
+func (cl *client) finish() error {
+	var err error
+	cl.ending.Do(func() {
+		cl.cancel()
+		err = cl.stop()
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("end %s: %w", cl.name, err)
+	}
+	return nil
+}

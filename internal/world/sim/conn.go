@@ -1,0 +1,276 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pair is a connection: two ends and the lanes between them.
+type pair struct {
+	net      *network
+	at       slot
+	up, down *lane // to the node, to the client
+	near     *conn // the client's end
+	far      *conn // the node's end; nil at a sentinel, which has no stream to read
+	asks     bool  // the client waits for a sentinel's answer here; guarded by net.mu
+}
+
+// slot is a place among the open connections of one client to one node.
+type slot struct {
+	client, node string
+	n            int
+}
+
+// conn is one end. Writes never wait; reads wait for data, the other end's hanging
+// up, or the deadline, and return only while their owner runs.
+type conn struct {
+	pair          *pair
+	owner         string
+	out           *lane
+	late          class // of its deadlines: of two at one instant, either might win
+	local, remote net.Addr
+	// answers replies to some requests at once and keeps them from the lane.
+	answers func(request []byte) (reply []byte, done bool)
+
+	mu       sync.Mutex
+	in       []byte
+	ended    bool // the other end has hung up
+	broken   bool // reset
+	closed   bool
+	deadline time.Time
+	timer    *time.Timer
+	wake     chan struct{} // of one
+}
+
+var _ net.Conn = (*conn)(nil)
+
+func newConn(p *pair, owner string, late class, local, remote net.Addr) *conn {
+	return &conn{pair: p, owner: owner, late: late, local: local, remote: remote, wake: make(chan struct{}, 1)}
+}
+
+// receive is the delivery of a message at this end.
+func (c *conn) receive(p parcel) {
+	if !p.push {
+		c.pair.question(false)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.in = append(c.in, p.data...)
+	c.ended = c.ended || p.fin
+	c.signal()
+}
+
+func (c *conn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Read waits for data.
+func (c *conn) Read(b []byte) (int, error) {
+	for {
+		stopped := c.pair.net.stopped(c.owner)
+		c.mu.Lock()
+		n, err, done := c.take(b, stopped != nil)
+		if done {
+			c.mu.Unlock()
+			return n, err
+		}
+		var expired <-chan time.Time
+		if stopped == nil && !c.deadline.IsZero() {
+			d := c.late.next(c.deadline).Sub(time.Now())
+			if c.timer == nil {
+				c.timer = time.NewTimer(d)
+			} else {
+				c.timer.Reset(d)
+			}
+			expired = c.timer.C
+		}
+		c.mu.Unlock()
+		select {
+		case <-c.wake:
+		case <-expired:
+		case <-stopped:
+			settle(c.late) // or all of an owner's connections would go on in one instant
+		}
+	}
+}
+
+// take is what a read returns now, if anything. Nothing but the end of its owner
+// is heard by one that is stopped.
+func (c *conn) take(b []byte, stopped bool) (n int, err error, done bool) {
+	switch {
+	case c.broken:
+		return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.remote, Err: syscall.ECONNRESET}, true
+	case stopped:
+		return 0, nil, false
+	case c.closed:
+		return 0, net.ErrClosed, true
+	case len(c.in) > 0:
+		n = copy(b, c.in)
+		if c.in = c.in[n:]; len(c.in) == 0 {
+			c.in = nil
+		}
+		return n, nil, true
+	case c.ended:
+		return 0, io.EOF, true
+	case !c.deadline.IsZero() && !time.Now().Before(c.late.next(c.deadline)):
+		return 0, os.ErrDeadlineExceeded, true
+	}
+	return 0, nil, false
+}
+
+// Write sends b.
+func (c *conn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return 0, net.ErrClosed
+	case c.broken:
+		return 0, &net.OpError{Op: "write", Net: "tcp", Addr: c.remote, Err: syscall.EPIPE}
+	}
+	if c.answers != nil {
+		if reply, done := c.answers(b); done {
+			if reply == nil {
+				return 0, fmt.Errorf("write to %s: %w", c.remote, syscall.EHOSTUNREACH)
+			}
+			c.in = append(c.in, reply...)
+			c.signal()
+			return len(b), nil
+		}
+	}
+	c.out.send(parcel{data: append([]byte(nil), b...)})
+	return len(b), nil
+}
+
+// Close hangs up. What was written before still arrives.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return net.ErrClosed
+	}
+	c.closed = true
+	c.signal()
+	c.mu.Unlock()
+	c.out.send(parcel{fin: true})
+	if c == c.pair.near {
+		c.pair.question(false)
+	}
+	c.pair.release()
+	return nil
+}
+
+// reset ends this end at once, also for an owner that is stopped.
+func (c *conn) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = true
+	c.signal()
+}
+
+func (c *conn) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed || c.broken
+}
+
+// SetDeadline bounds reads; writes never wait.
+func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+// SetReadDeadline bounds reads, also one that waits already.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	c.deadline = t
+	c.signal()
+	return nil
+}
+
+// SetWriteDeadline has nothing to bound.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+// LocalAddr is where the connection comes from.
+func (c *conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr is where it leads.
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+// release gives the place of a connection free when both ends have hung up.
+func (p *pair) release() {
+	if !p.near.isClosed() || p.far != nil && !p.far.isClosed() {
+		return
+	}
+	p.forget()
+}
+
+// question notes that the client waits for a sentinel's answer, or does no longer.
+func (p *pair) question(open bool) {
+	if p.far != nil {
+		return
+	}
+	p.net.mu.Lock()
+	defer p.net.mu.Unlock()
+	if p.asks == open {
+		return
+	}
+	p.asks = open
+	if open {
+		p.net.asking[p.at.client]++
+	} else {
+		p.net.asking[p.at.client]--
+	}
+}
+
+// breakOff ends a connection at both ends at once, as a reset does.
+func (p *pair) breakOff() {
+	p.near.reset()
+	p.question(false)
+	if p.far != nil {
+		p.far.reset()
+	}
+	p.forget()
+}
+
+// crash ends the node's end; the client hears of it as the network lets it.
+func (p *pair) crash() {
+	p.up.end()
+	if p.far != nil {
+		p.far.reset()
+	}
+	p.down.send(parcel{fin: true})
+}
+
+// abandon ends the client's end; the node hears of it as the network lets it.
+func (p *pair) abandon() {
+	p.near.reset()
+	p.question(false)
+	p.down.end()
+	p.up.send(parcel{fin: true})
+}
+
+func (p *pair) forget() {
+	n := p.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, open := n.pairs[p]; !open {
+		return
+	}
+	delete(n.pairs, p)
+	delete(n.inUse, p.at)
+	p.up.endLocked()
+	p.down.endLocked()
+}

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+
+	"lockbench/internal/world"
+)
+
+// slotsMax is how many connections of one client to one node can be open before
+// two of them share their classes.
+const slotsMax = 8
+
+// dial opens a connection of a client.
+//
+// Libraries hold mutexes while they set up a connection: go-redis's failover client
+// asks its sentinels so, and its subscriptions are renewed so, while other goroutines
+// of the same client queue at the mutex. In virtual time such a queue stops the clock
+// as long as the holder waits for the network. Hence three liberties, which cost a
+// client a few round trips less than it would pay in life:
+//
+//   - a node that can be reached accepts at once, and its greeting (HELLO) and the
+//     list of sentinels are answered in the instant in which they are asked for;
+//   - a sentinel that cannot be reached refuses at once, where a node that holds
+//     data lets the dialler wait for its time-out;
+//   - what a sentinel tells by itself waits until its client has no question open.
+func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	c := cl.cluster
+	fail := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%s: %w", addr, err)}
+	}
+	n, err := c.at(addr)
+	if err != nil {
+		return fail(err)
+	}
+	// Several that hang at one cut link go on when it is joined, and which of them is
+	// connected first decides which connection its pool takes next.
+	own := c.attempt(cl.name, n)
+	for waited := false; ; waited = true {
+		if waited {
+			settle(own)
+			if n, err = c.at(addr); err != nil {
+				return fail(err)
+			}
+		}
+		if stopped := c.net.stopped(cl.name); stopped != nil {
+			select {
+			case <-stopped:
+				continue
+			case <-cl.dead:
+				return fail(net.ErrClosed)
+			}
+		}
+		select {
+		case <-cl.dead:
+			return fail(net.ErrClosed)
+		default:
+		}
+		open, change := c.net.open(cl.name, n.Name)
+		switch {
+		case open && !n.alive():
+			return fail(syscall.ECONNREFUSED)
+		case open && (n.Kind == world.Data || c.net.stopped(n.Name) == nil):
+			return c.connect(cl.name, n, addr), nil
+		case n.Kind == world.Watchman:
+			return fail(syscall.EHOSTUNREACH)
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return fail(context.Cause(ctx))
+		case <-cl.dead:
+			return fail(net.ErrClosed)
+		}
+	}
+}
+
+// attempt numbers a dial and gives it a class.
+func (c *cluster) attempt(client string, n *node) class {
+	link := world.Link{From: client, To: n.Name}
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	c.net.attempts[link]++
+	return c.classesOf(client, n) + class(4*(c.net.attempts[link]%slotsMax)) + 2
+}
+
+// connect makes the connection and gives the node its end.
+func (c *cluster) connect(client string, n *node, addr string) *conn {
+	link := world.Link{From: client, To: n.Name}
+	p := &pair{net: c.net, at: slot{client: client, node: n.Name}}
+	c.net.mu.Lock()
+	c.net.dials[link]++
+	dial := c.net.dials[link]
+	for c.net.inUse[p.at] && p.at.n < slotsMax-1 {
+		p.at.n++
+	}
+	c.net.inUse[p.at] = true
+	c.net.mu.Unlock()
+
+	first := c.classesOf(client, n) + class(4*p.at.n)
+	local := &net.TCPAddr{IP: net.IPv4(10, 1, byte(dial>>8), byte(dial)), Port: 40000 + dial%20000}
+	remote := tcpAddr(addr)
+	id := fmt.Sprintf("%s/%s/%d", client, n.Name, dial)
+	p.near = newConn(p, client, first+2, local, remote)
+	var up func(parcel)
+	if n.Kind == world.Data {
+		p.far = newConn(p, n.Name, first+3, remote, local)
+		up = p.far.receive
+	} else {
+		up = func(m parcel) { n.sentinel.hear(p, m) }
+	}
+	p.up = c.net.newLane(link, id+"/up", first, up)
+	p.down = c.net.newLane(world.Link{From: n.Name, To: client}, id+"/down", first+1, p.near.receive)
+	p.near.out = p.up
+	c.net.mu.Lock()
+	c.net.pairs[p] = struct{}{}
+	c.net.mu.Unlock()
+	if p.far != nil {
+		p.far.out = p.down
+		p.near.answers = func(request []byte) ([]byte, bool) { return c.greet(client, request) }
+		n.serve(p.far)
+		return p.near
+	}
+	p.near.answers = func(request []byte) ([]byte, bool) { return n.sentinel.atOnce(client, p, request) }
+	return p.near
+}
+
+// greet answers the greeting of a client that speaks the second version of the
+// protocol, and counts what it sends.
+func (c *cluster) greet(client string, request []byte) ([]byte, bool) {
+	commands := parseCommands(request)
+	c.count(client, commands)
+	if len(commands) == 1 && len(commands[0]) == 2 && strings.EqualFold(commands[0][0], "hello") && commands[0][1] == "2" {
+		return []byte(greeting), true
+	}
+	return nil, false
+}
+
+// greeting is what a Redis answers to HELLO 2.
+const greeting = "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:1\r\n" +
+	"$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
+
+// count counts what a client sends.
+func (c *cluster) count(client string, commands [][]string) {
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	counts := c.net.counts[client]
+	if counts == nil {
+		counts = map[string]int{}
+		c.net.counts[client] = counts
+	}
+	for _, command := range commands {
+		counts[strings.ToUpper(command[0])]++
+	}
+}
+
+// classesOf is the first class of a client's connections to a node.
+func (c *cluster) classesOf(client string, n *node) class {
+	const each = 4 * slotsMax
+	var id int
+	// A client's name has its number; nothing else dials.
+	_, _ = fmt.Sscanf(client, "client-%d", &id)
+	room := (classEnd - classConnections) / each
+	return class(classConnections + each*((id*len(c.nodes)+n.index)%room))
+}

@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// Kill ends a node at once. What it had not sent yet is lost.
+func (c *cluster) Kill(_ context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	n.shut()
+	// A process that is gone does not stand still any more.
+	c.net.thaw(name)
+	return nil
+}
+
+// Start brings a killed node back, at once: in virtual time nothing has to be loaded.
+func (c *cluster) Start(_ context.Context, name string, keepData bool) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if n.alive() {
+		return fmt.Errorf("start %s: it is running", name)
+	}
+	data := n.kept
+	if !keepData {
+		data = nil
+	}
+	n.boot(data)
+	if n.Kind != world.Data {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spec.Topology == locks.Replicated && n.Name != c.service {
+		n.following = c.service
+	}
+	if n.following != "" {
+		n.readonly.Store(true)
+		n.ask()
+	}
+	return nil
+}
+
+// PauseNode stops a node: its connections live on, and nothing moves on them.
+func (c *cluster) PauseNode(_ context.Context, name string) error {
+	if _, err := c.node(name); err != nil {
+		return err
+	}
+	c.net.freeze(name)
+	return nil
+}
+
+// ResumeNode lets it go on.
+func (c *cluster) ResumeNode(_ context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	c.net.thaw(name)
+	if c.spec.Topology == locks.Replicated {
+		// If another was promoted meanwhile, this one has not heard of it.
+		c.mu.Lock()
+		service := c.service
+		c.mu.Unlock()
+		if service != name {
+			n.demote(service)
+		}
+	}
+	return nil
+}
+
+// Cut holds what travels on the links.
+func (c *cluster) Cut(_ context.Context, links []world.Link) error {
+	c.net.set(links, func(s *linkState) { s.cut = true })
+	return nil
+}
+
+// Join lets it go on.
+func (c *cluster) Join(_ context.Context, links []world.Link) error {
+	c.net.set(links, func(s *linkState) { s.cut = false })
+	return nil
+}
+
+// Shape delays what travels on the links.
+func (c *cluster) Shape(_ context.Context, links []world.Link, delay time.Duration) error {
+	c.net.set(links, func(s *linkState) { s.delay = delay })
+	return nil
+}
+
+// Unshape ends Shape.
+func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
+	c.net.set(links, func(s *linkState) { s.delay = 0 })
+	return nil
+}
+
+// DropReplies loses what comes out of the links.
+func (c *cluster) DropReplies(_ context.Context, links []world.Link) error {
+	c.net.set(links, func(s *linkState) { s.drop = true })
+	return nil
+}
+
+// KeepReplies ends DropReplies and the connections that have lost something.
+func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
+	c.net.keep(links)
+	return nil
+}
+
+// Ping asks a node for a sign of life on the path that from's connections take.
+func (c *cluster) Ping(ctx context.Context, from, to string) error {
+	n, err := c.node(to)
+	if err != nil {
+		return err
+	}
+	there, back := world.Link{From: from, To: to}, world.Link{From: to, To: from}
+	c.net.mu.Lock()
+	c.net.probes[there]++
+	id := fmt.Sprintf("probe/%s/%d", there, c.net.probes[there])
+	c.net.mu.Unlock()
+	first := class(classProbes + 2*(hash(id)%((classConnections-classProbes)/2)))
+	heard := make(chan struct{})
+	down := c.net.newLane(back, id+"/down", first+1, func(parcel) { close(heard) })
+	up := c.net.newLane(there, id+"/up", first, func(parcel) {
+		if n.alive() {
+			down.send(parcel{})
+		}
+	})
+	// The probe stands beside the one in whose name it asks, who may be stopped.
+	up.past, down.toward = true, true
+	defer up.end()
+	defer down.end()
+	up.send(parcel{})
+	select {
+	case <-heard:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("ping %s from %s: %w", to, from, context.Cause(ctx))
+	}
+}
+
+// Requests counts what a client has sent.
+func (c *cluster) Requests(client string) map[string]int {
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	counts := map[string]int{}
+	for name, n := range c.net.counts[client] {
+		counts[name] = n
+	}
+	return counts
+}
+
+// ReplicationOffsets tells how much each data node has written or applied.
+func (c *cluster) ReplicationOffsets(context.Context) map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	offsets := map[string]int64{}
+	for _, n := range c.of(world.Data) {
+		if n.running() {
+			offsets[n.Name] = n.offset
+		}
+	}
+	return offsets
+}
+
+// Nudge writes something to the master's stream that touches no key.
+func (c *cluster) Nudge(_ context.Context, master string) error {
+	n, err := c.node(master)
+	if err != nil {
+		return err
+	}
+	if !n.running() {
+		return errors.New(master + " does not answer")
+	}
+	n.exec.Lock()
+	defer n.exec.Unlock()
+	n.replicate(nil, nil)
+	return nil
+}

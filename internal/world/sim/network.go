@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockbench/internal/world"
+)
+
+// network is everything between the ends: who can hear whom, and how late.
+type network struct {
+	seed    uint64
+	latency Latency
+	moved   *atomic.Int64 // messages delivered
+
+	mu       sync.Mutex // never held across a wait: the clock would stand still
+	links    map[world.Link]linkState
+	frozen   map[string]chan struct{} // stopped clients and nodes; closed when they go on
+	lanes    map[world.Link]map[*lane]struct{}
+	dials    map[world.Link]int        // how often one has dialled the other
+	attempts map[world.Link]int        // how often one has tried to
+	inUse    map[slot]bool             // numbers of open connections
+	pairs    map[*pair]struct{}        // open connections of clients
+	probes   map[world.Link]int        // PINGs sent in somebody's name
+	asking   map[string]int            // questions to sentinels that a client waits for
+	change   chan struct{}             // closed, and replaced, when a link or an end changes
+	counts   map[string]map[string]int // commands, by client and name
+	closed   bool
+}
+
+// linkState is what is wrong with a directed link.
+type linkState struct {
+	cut   bool
+	drop  bool
+	delay time.Duration
+}
+
+func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
+	return &network{
+		seed: seed, latency: l, moved: moved,
+		links: map[world.Link]linkState{}, frozen: map[string]chan struct{}{},
+		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[world.Link]int{}, attempts: map[world.Link]int{}, inUse: map[slot]bool{},
+		pairs: map[*pair]struct{}{}, probes: map[world.Link]int{}, asking: map[string]int{},
+		change: make(chan struct{}), counts: map[string]map[string]int{},
+	}
+}
+
+// set changes the state of links and lets what waited on them go on.
+func (n *network) set(links []world.Link, change func(*linkState)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, link := range links {
+		s := n.links[link]
+		change(&s)
+		if s == (linkState{}) {
+			delete(n.links, link)
+		} else {
+			n.links[link] = s
+		}
+		for l := range n.lanes[link] {
+			l.again()
+		}
+	}
+	n.changed()
+}
+
+// keep ends dropping on links, and the connections that have lost something.
+func (n *network) keep(links []world.Link) {
+	n.set(links, func(s *linkState) { s.drop = false })
+	n.mu.Lock()
+	var broken []*pair
+	for p := range n.pairs {
+		if p.up.lost || p.down.lost {
+			broken = append(broken, p)
+		}
+	}
+	for _, link := range links {
+		for l := range n.lanes[link] {
+			l.lost = false
+		}
+	}
+	n.mu.Unlock()
+	for _, p := range broken {
+		p.breakOff()
+	}
+}
+
+// freeze stops an end: nothing comes to it or leaves it.
+func (n *network) freeze(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.frozen[name] == nil {
+		n.frozen[name] = make(chan struct{})
+	}
+}
+
+// thaw lets it go on.
+func (n *network) thaw(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	stopped := n.frozen[name]
+	if stopped == nil {
+		return
+	}
+	delete(n.frozen, name)
+	close(stopped)
+	for link, lanes := range n.lanes {
+		if link.From == name || link.To == name {
+			for l := range lanes {
+				l.again()
+			}
+		}
+	}
+	n.changed()
+}
+
+// stopped is closed when the end goes on; nil while it runs.
+func (n *network) stopped(name string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.frozen[name]
+}
+
+// open says whether a client and a node can hear each other, and what to wait for
+// if not.
+func (n *network) open(a, b string) (ok bool, change <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	there, back := n.links[world.Link{From: a, To: b}], n.links[world.Link{From: b, To: a}]
+	return !there.cut && !back.cut && !there.drop && !back.drop, n.change
+}
+
+// changed wakes whoever waits for a link. Needs mu.
+func (n *network) changed() {
+	close(n.change)
+	n.change = make(chan struct{})
+}
+
+// forget ends all lanes that lead from a node, with what is in flight: the node
+// died, and what it had not got out is lost.
+func (n *network) forget(from string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for link, lanes := range n.lanes {
+		if link.From != from {
+			continue
+		}
+		for l := range lanes {
+			l.queue, l.last = nil, time.Time{}
+		}
+	}
+}
+
+// stop ends everything.
+func (n *network) stop() {
+	n.mu.Lock()
+	n.closed = true
+	var pairs []*pair
+	for p := range n.pairs {
+		pairs = append(pairs, p)
+	}
+	for _, lanes := range n.lanes {
+		for l := range lanes {
+			l.endLocked()
+		}
+	}
+	n.mu.Unlock()
+	for _, p := range pairs {
+		p.breakOff()
+	}
+}
