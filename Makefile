@@ -14,10 +14,16 @@ EPISODES ?=
 DURATION ?=
 FLAGS    ?=
 
+# How long `make verify` feeds each reader of files.
+FUZZTIME ?= 30s
+
 # The race detector needs a C compiler; without one the tests still run.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: chaos test lint build check bench clean help
+# How many seeds `make determinism` runs twice.
+SEEDS ?= 1000
+
+.PHONY: determinism verify bench-checker chaos test lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -44,6 +50,18 @@ build: ## the program, into build/lockbench
 check: build ## judge the newest run again, from its histories alone
 	$(BIN) check results/latest
 
+verify: ## the long checks of the checker: all small histories and millions of random ones against porcupine, its mutants, and every reader of files fuzzed (half an hour; LOCKBENCH_RANDOM=1000000 for a tenth)
+	LOCKBENCH_VERIFY=1 go test -timeout 3h -v ./checker/sweep/ 2>&1 | grep -vE '^=== |^ *--- PASS|^PASS'; exit $${PIPESTATUS[0]}
+	@set -e; for target in history/FuzzRead history/FuzzJepsen history/FuzzOpen; do \
+		go test -run '^$$' -fuzz "^$${target#*/}\$$" -fuzztime $(FUZZTIME) ./internal/$${target%/*}/; done
+	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZTIME) ./scenarios/
+
+determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes)
+	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/run/
+
+bench-checker: build ## how fast histories are judged, against the goals and against porcupine, in one run (five minutes)
+	$(BIN) bench checker
+
 bench: ## what recording costs: nanoseconds an operation, and the recorded loop against the bare one
 	go test -run '^$$' -bench 'Record' -benchtime 2s ./internal/history/
 	go test -run '^$$' -bench 'RecordedLoop' -benchtime 1x -timeout 20m ./internal/run/
@@ -52,4 +70,4 @@ clean: ## what was built; results stay
 	rm -rf build
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20

@@ -45,7 +45,7 @@ func brokenRule(path string, imports []string) string {
 		return slices.ContainsFunc(imports, func(i string) bool { return i == prefix || strings.HasPrefix(i, prefix+"/") })
 	}
 	for _, i := range imports {
-		if path == "lockbench/checker" && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/locks" {
+		if path == "lockbench/checker" && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/locks" && !strings.HasPrefix(i, "lockbench/checker/") {
 			return "a checker knows nothing but histories, and this one imports " + i
 		}
 		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
@@ -62,6 +62,8 @@ func brokenRule(path string, imports []string) string {
 		return "doing and judging meet only in the history"
 	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/mesh":
 		return "toxiproxy belongs to the mesh"
+	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker") && path != "lockbench/internal/bench":
+		return "porcupine belongs to the checker"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
 		for _, i := range imports {
 			if strings.HasPrefix(i, "lockbench/internal") {
@@ -84,6 +86,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/locks/setnx", "lockbench/internal/history"},
 		{"lockbench/locks", "lockbench/internal/history"},
 		{"lockbench/nemesis", "github.com/Shopify/toxiproxy/v2/toxics"},
+		{"lockbench/internal/run", "github.com/anishathalye/porcupine"},
 	} {
 		if brokenRule(broken.path, []string{broken.imported}) == "" {
 			t.Errorf("%s may import %s", broken.path, broken.imported)

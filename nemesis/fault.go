@@ -54,7 +54,7 @@ type Crew interface {
 	Clients() []int
 	// Holders are the tenures that clients take themselves to have, the oldest first.
 	Holders() []Moment
-	// Waiters are the clients whose last try was refused, in ascending order.
+	// Waiters are the clients whose last try was refused or goes on, in ascending order.
 	Waiters() []int
 	Pause(ctx context.Context, client int) error
 	Resume(ctx context.Context, client int) error

@@ -86,7 +86,7 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 	data, masters := dataNodes(s.Cluster), s.Cluster.Masters(ctx)
 	var streams, others []world.Link
 	for _, l := range links {
-		if slices.Contains(masters, l.From) && slices.Contains(data, l.To) {
+		if slices.Contains(masters, l.From) && slices.Contains(data, l.To) && !slices.Contains(masters, l.To) {
 			streams = append(streams, l)
 		} else {
 			others = append(others, l)

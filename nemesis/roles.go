@@ -14,15 +14,15 @@ import (
 // Roles are the words by which a scenario names whom a fault strikes. They are
 // resolved when it strikes. Nodes and clients may also be named: redis-2, client-3.
 var Roles = []Role{
-	{"master", "the master; of independent masters one that granted"},
-	{"replicas", "all data nodes but the master"},
+	{"master", "the master; in a cluster that of the key concerned; of independent masters one that granted"},
+	{"replicas", "all data nodes that follow the master"},
 	{"a replica", "one of the replicas"},
 	{"minority", "of independent masters (N-1)/2 that granted"},
 	{"majority", "of independent masters N/2+1 that granted; else the master"},
 	{"sentinels", "all sentinels"},
 	{"nodes", "all servers"},
 	{"holder", "the client that holds a lock: the one whose event started the step, else the one that has held longest"},
-	{"a waiter", "a client whose last try was refused"},
+	{"a waiter", "a client whose last try was refused, or that waits in its try"},
 	{"clients", "all clients"},
 	{"half the clients", "a drawn half of the clients, the holder among them"},
 }
@@ -92,11 +92,10 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 	case "master":
 		return master(ctx, s)
 	case "replicas", "a replica":
-		m, err := s.Cluster.Master(ctx)
+		others, err := replicas(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("find the replicas: %w", err)
 		}
-		others := slices.DeleteFunc(dataNodes(s.Cluster), func(n string) bool { return n == m })
 		if target == "a replica" {
 			return pick(s, others, 1), nil
 		}
@@ -131,7 +130,7 @@ func master(ctx context.Context, s Scene) ([]string, error) {
 	if s.Cluster.Topology() == locks.Independent {
 		return pick(s, granting(s), 1), nil
 	}
-	m, err := s.Cluster.Master(ctx)
+	m, err := oneMaster(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("find the master: %w", err)
 	}

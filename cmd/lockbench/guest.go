@@ -26,7 +26,7 @@ take its place; docs/guest-protocol.md has the protocol.`,
 			}
 			hello := guest.Hello{
 				Name: lock.Name, Version: version, Family: string(lock.Family),
-				Claims: lock.Claims, Model: lock.Model, SourceAddress: true,
+				Claims: lock.Claims, Model: lock.Model, SourceAddress: true, AddrMap: true,
 			}
 			return guest.Main(c.Context(), hello, func(_ context.Context, r guest.Request) (locks.Opener, locks.Client, error) {
 				opener, err := lock.New(r.Options)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -99,10 +100,33 @@ func printPlan(w io.Writer, s *scenarios.Scenario, plan nemesis.Plan, in world.W
 	for _, p := range plan.Episode(1) {
 		steps = append(steps, p.Step.Describe(p.Fault))
 	}
-	_, _ = fmt.Fprintf(w, "plan       each episode: %s\n", strings.Join(steps, "; "))
+	_, _ = fmt.Fprintln(w, "plan       "+folded("each episode: "+strings.Join(steps, "; "), 11))
 	for _, line := range run.NotConcerned(s, plan, in) {
-		_, _ = fmt.Fprintf(w, "           %s\n", line)
+		_, _ = fmt.Fprintln(w, "           "+folded(line, 11))
 	}
+}
+
+// folded breaks a text between words so that it fits into 100 columns beside an
+// indent that the caller has written before its first line.
+func folded(text string, indent int) string {
+	const columns = 100
+	var b strings.Builder
+	at := indent
+	for i, word := range strings.Fields(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+length > columns:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += length
+	}
+	return b.String()
 }
 
 func count(n int, noun string) string {

@@ -69,7 +69,7 @@ func (f *runFlags) addRunFlags(c *cobra.Command) {
 	fl.DurationVar(&f.duration, "duration", 0, "let episodes follow each other for so long, however many")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run side by side (default: what the machine carries)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "[LOCK=]VERDICT [CLASS]: expect this instead of what the scenario says; may be repeated")
-	fl.BoolVar(&f.until, "until-violation", false, "stop after the first episode in which a lock with servers was violated")
+	fl.BoolVar(&f.until, "until-violation", false, "stop a lock with servers as soon as it is seen to be violated, and the others after their episode")
 	fl.StringVar(&f.out, "out", "results", "where results folders are made")
 	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
 }
@@ -162,7 +162,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	w, passed, err := run.Pick(c.Context(), f.world, run.WorldOptions{RedisServer: f.redisServer})
+	w, passed, err := run.Pick(c.Context(), f.world, run.WorldOptions{RedisServer: f.redisServer, SimTrial: simTrial()})
 	if err != nil {
 		return err
 	}

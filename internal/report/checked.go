@@ -24,16 +24,16 @@ func Checked(w io.Writer, file string, l *Lock, story []string) error {
 	for _, c := range l.Checks {
 		switch {
 		case c.Verdict == checker.Violated:
-			fmt.Fprintf(&b, "  %-10s %s: %s\n", c.Name, c.Verdict, plural(c.Violations, "finding"))
+			fmt.Fprintf(&b, "  %-12s %s: %s\n", c.Name, c.Verdict, plural(c.Violations, "finding"))
 			if c.Note != "" {
-				fmt.Fprintf(&b, "  %-10s %s\n", "", oneLine(c.Note))
+				fmt.Fprintf(&b, "  %-12s %s\n", "", oneLine(c.Note))
 			}
 		case c.Why != "":
-			fmt.Fprintf(&b, "  %-10s %s: %s\n", c.Name, c.Verdict, c.Why)
+			fmt.Fprintf(&b, "  %-12s %s: %s\n", c.Name, c.Verdict, c.Why)
 		case c.Note != "":
-			fmt.Fprintf(&b, "  %-10s %s (%s)\n", c.Name, c.Verdict, oneLine(c.Note))
+			fmt.Fprintf(&b, "  %-12s %s (%s)\n", c.Name, c.Verdict, oneLine(c.Note))
 		default:
-			fmt.Fprintf(&b, "  %-10s %s\n", c.Name, c.Verdict)
+			fmt.Fprintf(&b, "  %-12s %s\n", c.Name, c.Verdict)
 		}
 	}
 	for _, line := range story {

@@ -22,7 +22,7 @@ type Figures struct {
 	LostUpdates     int      `json:"lost_updates"`
 	// OutageS is the longest stretch in which somebody tried and nobody got any lock.
 	OutageS   float64            `json:"outage_s"`
-	LatencyMS map[string]Latency `json:"latency_ms,omitempty"` // acquire and release, those that were ok
+	LatencyMS map[string]Latency `json:"latency_ms,omitempty"` // acquire and release, those that were ok; handoff
 }
 
 // Measure computes the figures of a history. checks are all findings, uncut: from
@@ -90,6 +90,9 @@ func latencies(h *history.History) map[string]Latency {
 				add(op)
 			}
 		}
+	}
+	if all := handoffs(h); len(all) > 0 {
+		took[handoff] = all
 	}
 	out := map[string]Latency{}
 	for f, all := range took {

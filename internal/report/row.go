@@ -39,7 +39,7 @@ func (s *story) rows() []row {
 	slices.SortStableFunc(rows, func(x, y row) int { return x.at - y.at })
 	for i := range rows {
 		rows[i].time = Stamp(s.h.At(rows[i].at).Time)
-		rows[i].line = s.h.At(rows[i].at).Index + 2
+		rows[i].line = s.h.Line(rows[i].at)
 	}
 	return s.drawBracket(rows)
 }

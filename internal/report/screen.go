@@ -26,6 +26,9 @@ type Screen struct {
 func (s Screen) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	s.table(&b)
+	if text := s.Result.handoffs(); text != "" {
+		s.paragraph(&b, noPaint, "", text)
+	}
 	s.remarks(&b)
 	s.violation(&b)
 	s.conclusion(&b)

@@ -44,6 +44,9 @@ func summaryHead(r *Result) string {
 
 func summaryFoot(r *Result) string {
 	var b strings.Builder
+	if text := r.handoffs(); text != "" {
+		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
+	}
 	// A few kilobytes hold the names of any number of locks that a table can show.
 	if text := conclusion(r); text != "" {
 		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))

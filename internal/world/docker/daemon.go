@@ -1,0 +1,91 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
+)
+
+// prepare sets what testcontainers-go reads once, before its first use.
+var prepare = sync.OnceFunc(func() {
+	log.SetDefault(log.NewNoopLogger())
+	for name, value := range map[string]string{
+		// Its reaper is a container whose image may not be to be had; what we leave
+		// behind we sweep by labels of our own.
+		"TESTCONTAINERS_RYUK_DISABLED": "true",
+		// Where this machine is itself a container it would name the gateway, and our
+		// ports are published on loopback alone.
+		"TESTCONTAINERS_HOST_OVERRIDE": "127.0.0.1",
+	} {
+		_ = os.Setenv(name, value) // fails for malformed names only
+	}
+})
+
+// connect finds the daemon as docker's own command does: by DOCKER_HOST, by the
+// context that is in use, at the usual places.
+func connect() (*testcontainers.DockerProvider, error) {
+	prepare()
+	p, err := testcontainers.NewDockerProvider(
+		testcontainers.Generic2DockerOptions(testcontainers.WithLogger(log.NewNoopLogger()))[0],
+		// Or it makes a network of its own, which nobody would remove.
+		testcontainers.WithDefaultBridgeNetwork(testcontainers.Bridge),
+	)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return p, nil
+}
+
+// remedies are what to do about the errors of a daemon, by words that it uses.
+var remedies = []struct {
+	words  []string
+	remedy string
+}{
+	{[]string{"permission denied while trying to connect", "connect: permission denied"},
+		"this user may not talk to the Docker daemon: join the group docker (sudo usermod -aG docker $USER, then log in again)"},
+	{[]string{"Cannot connect to the Docker daemon", "connection refused", "docker.sock: connect: no such file", "rootless Docker not found", "docker socket"},
+		"no Docker daemon answers: start it (sudo systemctl start docker), or say with DOCKER_HOST where it is"},
+	{[]string{"no space left on device"},
+		"the disk on which Docker keeps its data is full: make room (docker system df says what takes it, docker system prune removes what is not used)"},
+	{[]string{"exec format error", "does not match the specified platform", "does not match the detected host platform"},
+		"the image is for another kind of processor than this machine's: name another one with --redis-image, or leave it to lockbench to build one"},
+	{[]string{"port is already allocated", "address already in use"},
+		"somebody has taken a port on 127.0.0.1 that was free a moment ago: try again"},
+	{[]string{"Pool overlaps", "could not find an available"},
+		"Docker finds no free range of addresses: docker network prune removes networks that are not used"},
+}
+
+// explain puts what to do before what the daemon says.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, r := range remedies {
+		for _, words := range r.words {
+			if strings.Contains(err.Error(), words) {
+				return fmt.Errorf("%s (%w)", r.remedy, err)
+			}
+		}
+	}
+	return err
+}
+
+// daemonVersion asks the daemon who it is.
+func daemonVersion(ctx context.Context, api client.APIClient) (string, error) {
+	v, err := api.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return "", explain(err)
+	}
+	if v.Os != "linux" {
+		return "", fmt.Errorf("the Docker daemon runs %s containers, and lockbench needs Linux ones", v.Os)
+	}
+	return v.Version, nil
+}

@@ -1,0 +1,89 @@
+// Package docker is the world of containers: redis-server and sentinels in
+// containers of one machine's Docker daemon, started by testcontainers-go, and lock
+// clients as child processes of this program. It needs a daemon that this user may
+// talk to, and neither root nor an image registry.
+//
+//	client-1 ─ 127.0.0.1:a ─┐          ┌─ 127.0.0.1:14001 ─┐   redis-1  10.77.3.11
+//	client-1 ─ 127.0.0.1:b ─┼─  mesh  ─┼─ 127.0.0.1:14002 ─┼─▶ redis-2  10.77.3.12
+//	client-2 ─ 127.0.0.1:c ─┘          └─ ...  published  ─┘      │ nft in each
+//	                                                           container, for links
+//	                                                           between servers
+//
+// # Links of clients
+//
+// Each client has an address of its own for each server, at which package mesh
+// listens; so faults on its links concern it alone. Sentinels name servers by their
+// containers' addresses, which need not be reachable from here: a client gets a map
+// from those to its own, and one that cannot go by it is unsupported behind sentinels.
+//
+// # Links between servers
+//
+// Servers talk to each other directly, over a network of their own. A cut is a rule
+// of nft inside the containers at both ends, so it is a real one: nothing is
+// answered, connections in being stall and new ones time out, and what was under
+// way arrives with TCP's next try after the rule is gone. A lag that is longer than
+// any step is held back in the same way; a shorter one sends the link's connections
+// through the mesh, which delays them. A container is a machine, and outlives its
+// server: one that is started again is as cut off as it was.
+//
+// # What is left behind
+//
+// Nothing: every container and network carries the label of its owner, and the
+// owner's name is claimed by a socket that the kernel closes when the process ends,
+// however it ends. What nobody claims any more is removed when a run starts next.
+package docker
+
+import (
+	"runtime"
+	"sync"
+
+	"lockbench/internal/world"
+)
+
+// Options are how a docker world is set up; the zero value is a good one.
+type Options struct {
+	// Image is an image of the person's own, with sh, nft, redis-server and redis-cli.
+	// Empty: one that is built from this machine's programs.
+	Image string
+	// Server is the redis-server that the built image has; empty: the one on PATH.
+	Server string
+	// Self is the command that serves the locks of lockbench itself; a lock's name
+	// is added to it. Empty: this very program, with the argument "guest".
+	Self []string
+	// Say hears of what takes long. Nil: nobody does.
+	Say func(line string)
+}
+
+// World runs clusters in containers. Make it with [New].
+type World struct {
+	options Options
+	state   state // what Ready has found
+
+	mu    sync.Mutex // one Ready at a time
+	about string
+}
+
+// New makes the docker world.
+func New(o Options) *World {
+	if o.Say == nil {
+		o.Say = func(string) {}
+	}
+	return &World{options: o}
+}
+
+// Name is what people call this world.
+func (w *World) Name() string { return "docker" }
+
+// About is the daemon's and the server's version, once Ready has found them.
+func (w *World) About() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.about
+}
+
+// Sketch is the cluster that Run would start.
+func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }
+
+// Carries is how many locks this machine carries at once. A container costs more
+// than a process, at its start and for each byte that goes through its port.
+func (w *World) Carries() int { return max(2, 2*runtime.GOMAXPROCS(0)) }

@@ -1,0 +1,220 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// guestEnv makes this test program serve as a guest instead.
+const guestEnv = "LOCKBENCH_TEST_GUEST"
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(guestEnv) != "":
+		if err := serveGuest(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case os.Getenv(harnessEnv) != "":
+		runDoomedHarness()
+	}
+	// The children inherit it; the program itself has looked already.
+	os.Setenv(guestEnv, "1")
+	os.Exit(m.Run())
+}
+
+func serveGuest() error {
+	foreign := os.Args[1] == "foreign"
+	hello := guest.Hello{Name: "plain", SourceAddress: !foreign, AddrMap: !foreign}
+	return guest.Main(context.Background(), hello, guest.Always(openPlain))
+}
+
+// plain is SET NX with a token on one server, and DEL: enough of a lock to see
+// whether a client reaches the servers.
+type plain struct{ client *redis.Client }
+
+func openPlain(_ context.Context, c locks.Client) (locks.Locker, error) {
+	redis.SetLogger(silent{})
+	const limit = 300 * time.Millisecond
+	if c.Store.Topology == locks.Sentinel {
+		var sentinels []string
+		for _, s := range c.Store.Sentinels {
+			sentinels = append(sentinels, s.Addr)
+		}
+		return plain{redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: c.Store.MasterName, SentinelAddrs: sentinels, Dialer: c.Store.Dial, MaxRetries: -1,
+			DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+		})}, nil
+	}
+	if len(c.Store.Nodes) == 0 {
+		return plain{}, nil
+	}
+	return plain{redis.NewClient(&redis.Options{
+		Addr: c.Store.Nodes[0].Addr, Dialer: c.Store.Dial, MaxRetries: -1,
+		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+	})}, nil
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func (p plain) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if p.client == nil {
+		return lease{p, r.Keys[0]}, nil
+	}
+	ok, err := p.client.SetNX(ctx, r.Keys[0], r.Owner, r.TTL).Result()
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, locks.ErrTaken
+	}
+	return lease{p, r.Keys[0]}, nil
+}
+
+func (p plain) Close() error {
+	if p.client == nil {
+		return nil
+	}
+	return p.client.Close()
+}
+
+type lease struct {
+	p   plain
+	key string
+}
+
+func (l lease) Release(ctx context.Context) error {
+	if l.p.client == nil {
+		return nil
+	}
+	return l.p.client.Del(ctx, l.key).Err()
+}
+
+// newWorld is a docker world that is ready, or the end of the test where there can
+// be none.
+func newWorld(t *testing.T) *World {
+	t.Helper()
+	w := New(Options{Self: []string{os.Args[0]}})
+	ready(t, w)
+	return w
+}
+
+func ready(t *testing.T, w *World) {
+	t.Helper()
+	if err := w.Ready(t.Context()); err != nil {
+		// A skip is a failure where the caller has said so.
+		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// run starts a cluster for a test, and sees that nothing of it is left afterwards.
+// The body reports by t.Error and by what it returns.
+func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) error) {
+	t.Helper()
+	w := newWorld(t)
+	if s.LogDir == "" {
+		s.LogDir = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var owner string
+	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
+		c := wc.(*cluster)
+		if c.owner != nil {
+			owner = c.owner.name
+		}
+		return body(ctx, c)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if owner != "" {
+		nothingLeft(t, w, owner)
+	}
+}
+
+// nothingLeft sees that no container and no network of an owner is there.
+func nothingLeft(t *testing.T, w *World, owner string) {
+	t.Helper()
+	if left := leftOf(t, w, owner); len(left) > 0 {
+		t.Errorf("left over of %s: %v", owner, left)
+	}
+}
+
+func leftOf(t *testing.T, w *World, owner string) []string {
+	t.Helper()
+	api := w.state.provider.Client()
+	mine := client.Filters{}.Add("label", ownerLabel+"="+owner)
+	var left []string
+	containers, err := api.ContainerList(context.Background(), client.ContainerListOptions{All: true, Filters: mine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range containers.Items {
+		left = append(left, c.Names...)
+	}
+	networks, err := api.NetworkList(context.Background(), client.NetworkListOptions{Filters: mine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range networks.Items {
+		left = append(left, n.Name)
+	}
+	return left
+}
+
+// open opens a client of the lock "plain".
+func open(ctx context.Context, t *testing.T, c *cluster, id int) world.Client {
+	t.Helper()
+	client, err := c.Open(ctx, world.ClientSpec{ID: id, Lock: "plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
+
+// short is for what must not happen: long enough that it would have, mostly, and no
+// test fails because it is too short.
+func short(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, 200*time.Millisecond)
+}
+
+// soon repeats a try until it succeeds, within the limits of a busy machine.
+func soon(ctx context.Context, try func(context.Context) error) error {
+	for {
+		limited, cancel := context.WithTimeout(ctx, time.Second)
+		err := try(limited)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}

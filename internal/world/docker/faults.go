@@ -1,0 +1,329 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/mesh"
+	"lockbench/internal/world/redisnode"
+	"lockbench/locks"
+)
+
+// holdMin is the delay from which on a link between servers is held instead of
+// delayed: nothing that a scenario does lasts so long, so nothing that is late by
+// this much arrives before the link is whole again. Holding leaves the connections
+// of the servers as they are, and replicas would not get through a handshake of
+// many round trips.
+const holdMin = 20 * time.Second
+
+// Kill ends a node at once.
+func (c *cluster) Kill(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.kill(ctx)
+}
+
+// Start brings a killed node back.
+func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := contextWithLimit(ctx, startLimit, "start "+name)
+	defer cancel()
+	return n.start(ctx, keepData)
+}
+
+// PauseNode stops a node's process.
+func (c *cluster) PauseNode(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.pause(ctx)
+}
+
+// ResumeNode lets it go on.
+func (c *cluster) ResumeNode(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if err := n.resume(ctx); err != nil {
+		return err
+	}
+	if c.spec.Topology == locks.Replicated {
+		// If another was promoted meanwhile, this one has not heard of it.
+		return c.Rejoin(ctx, n)
+	}
+	return nil
+}
+
+// Cut holds what travels on the links.
+func (c *cluster) Cut(ctx context.Context, all []world.Link) error {
+	// In the mesh as well where both ends are servers: a relay may carry their bytes.
+	if err := c.mesh.Cut(meshed(all)); err != nil {
+		return err
+	}
+	return c.change(ctx, all, func(l world.Link) { c.links.cut[l] = true })
+}
+
+// Join lets it go on.
+func (c *cluster) Join(ctx context.Context, all []world.Link) error {
+	err := c.change(ctx, all, func(l world.Link) { delete(c.links.cut, l) })
+	return errors.Join(err, c.mesh.Join(meshed(all)))
+}
+
+// change changes what is done to the links between servers among those given, and
+// brings the containers' rules up to date.
+func (c *cluster) change(ctx context.Context, all []world.Link, f func(world.Link)) error {
+	between, _ := c.split(all)
+	c.mu.Lock()
+	for _, l := range between {
+		f(l)
+	}
+	c.mu.Unlock()
+	return c.apply(ctx, c.nodeEnds(between))
+}
+
+// split tells links between servers from those with a client at one end.
+func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
+	for _, l := range all {
+		_, from := c.node(l.From)
+		_, to := c.node(l.To)
+		if from == nil && to == nil {
+			between = append(between, l)
+		} else {
+			clients = append(clients, l)
+		}
+	}
+	return between, clients
+}
+
+// Shape delays what travels on the links.
+func (c *cluster) Shape(ctx context.Context, all []world.Link, delay time.Duration) error {
+	between, clients := c.split(all)
+	if err := c.mesh.Delay(meshed(clients), delay); err != nil {
+		return err
+	}
+	if delay >= holdMin {
+		return c.change(ctx, between, func(l world.Link) { c.links.held[l] = true })
+	}
+	for _, l := range between {
+		if err := c.openRelay(ctx, l); err != nil {
+			return fmt.Errorf("delay %s: %w", l, err)
+		}
+	}
+	if err := c.mesh.Delay(meshed(between), delay); err != nil {
+		return err
+	}
+	return c.change(ctx, between, func(l world.Link) {
+		delete(c.links.held, l)
+		c.links.slow[l] = true
+		c.links.relays[pair(l.From, l.To)].inEffect = true
+	})
+}
+
+// Unshape ends Shape.
+func (c *cluster) Unshape(ctx context.Context, all []world.Link) error {
+	err := c.mesh.Undelay(meshed(all))
+	return errors.Join(err, c.change(ctx, all, func(l world.Link) {
+		delete(c.links.held, l)
+		delete(c.links.slow, l)
+		if r := c.links.relays[pair(l.From, l.To)]; r != nil && !c.links.slow[world.Link{From: l.To, To: l.From}] {
+			// What is connected through the relay stays, and is as fast as it can be.
+			r.inEffect = false
+		}
+	}))
+}
+
+// openRelay makes the way through the mesh between the ends of a link.
+func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
+	c.relaying.Lock()
+	defer c.relaying.Unlock()
+	key := pair(l.From, l.To)
+	c.mu.Lock()
+	_, known := c.links.relays[key]
+	c.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := c.reached(ctx); err != nil {
+		return fmt.Errorf("%w; a delay of %v or more needs no such way", err, holdMin)
+	}
+	at := netip.AddrPortFrom(c.subnet.gateway(), 0)
+	aToB, err := c.mesh.AddEntry(key[0], key[1], at)
+	if err != nil {
+		return err
+	}
+	bToA, err := c.mesh.AddEntry(key[1], key[0], at)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.links.relays[key] = &relay{a: key[0], b: key[1], aToB: aToB, bToA: bToA}
+	c.mu.Unlock()
+	return nil
+}
+
+// reached sees once that containers get through to this machine: a firewall may
+// keep them from it, and a daemon may be elsewhere.
+func (c *cluster) reached(ctx context.Context) error {
+	if c.reachable {
+		return nil
+	}
+	l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.subnet.gateway(), 0)))
+	if err != nil {
+		return fmt.Errorf("listen where containers could reach this machine: %w", err)
+	}
+	defer l.Close()
+	var answering sync.WaitGroup
+	answering.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("+PONG\r\n"))
+			// What it asks is read first, or its answer might be lost to a reset.
+			_, _ = conn.Read(make([]byte, 512))
+			conn.Close()
+		}
+	})
+	defer answering.Wait()
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	out, err := c.nodes[0].shellRun(ctx, fmt.Sprintf("timeout 5 redis-cli -h %s -p %d PING", c.subnet.gateway(), port))
+	if err != nil || out != "PONG" {
+		return fmt.Errorf("containers do not get through to this machine at %s, perhaps for its firewall (%q, %w)", c.subnet.gateway(), out, err)
+	}
+	c.reachable = true
+	return nil
+}
+
+// DropReplies loses what travels on the links.
+func (c *cluster) DropReplies(_ context.Context, all []world.Link) error {
+	return c.mesh.Drop(meshed(all))
+}
+
+// KeepReplies ends DropReplies.
+func (c *cluster) KeepReplies(_ context.Context, all []world.Link) error {
+	return c.mesh.Keep(meshed(all))
+}
+
+func meshed(all []world.Link) []mesh.Link {
+	out := make([]mesh.Link, len(all))
+	for i, l := range all {
+		out[i] = mesh.Link(l)
+	}
+	return out
+}
+
+// Ping asks a node for a sign of life on the path that from's own connections take:
+// a client's goes through its own address for the node, a server's begins in its
+// container.
+func (c *cluster) Ping(ctx context.Context, from, to string) error {
+	n, err := c.node(to)
+	if err != nil {
+		return err
+	}
+	if source, err := c.node(from); err == nil {
+		if err := c.probe(ctx, source, n); err != nil {
+			return fmt.Errorf("ping %s from %s: %w", to, from, err)
+		}
+		return nil
+	}
+	at, err := c.entry(from, to)
+	if err != nil {
+		return fmt.Errorf("ping %s: %w", to, err)
+	}
+	c.mu.Lock()
+	c.pings[from]++
+	c.mu.Unlock()
+	reply, err := redisnode.AskFrom(ctx, netip.Addr{}, at, "PING")
+	if err == nil && reply != "PONG" {
+		err = fmt.Errorf("it answered %v", reply)
+	}
+	if err != nil {
+		return fmt.Errorf("ping %s from %s: %w", to, from, err)
+	}
+	return nil
+}
+
+// Requests counts what a client has sent. Our own PINGs in its name are left out.
+func (c *cluster) Requests(client string) map[string]int {
+	counts := c.mesh.Requests(client)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := counts["PING"] - c.pings[client]; n > 0 {
+		counts["PING"] = n
+	} else {
+		delete(counts, "PING")
+	}
+	return counts
+}
+
+// probe is a PING from one container to another that is under way.
+type probe struct {
+	done chan struct{}
+	err  error // once done is closed
+}
+
+// probeLimit bounds one PING in a container.
+const probeLimit = 5 * time.Second
+
+// probe waits for a PING from a server's container to another server. One that is
+// under way already will do: it comes back when the way is open, whoever asked. So
+// there is one at most for a way, and a machine on which it takes longer to start a
+// program than somebody is ready to wait does not start one after the other.
+func (c *cluster) probe(ctx context.Context, from, to *node) error {
+	way := world.Link{From: from.Name, To: to.Name}
+	for {
+		c.mu.Lock()
+		p, underWay := c.probes[way]
+		if !underWay {
+			p = &probe{done: make(chan struct{})}
+			c.probes[way] = p
+			c.probing.Go(func() {
+				limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
+				defer cancel()
+				p.err = from.pingFromInside(limited, to)
+				c.mu.Lock()
+				delete(c.probes, way)
+				c.mu.Unlock()
+				close(p.done)
+			})
+		}
+		c.mu.Unlock()
+		select {
+		case <-p.done:
+			// Somebody else's may have failed for a reason that is over.
+			if p.err == nil || !underWay {
+				return p.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pingFromInside takes the path of the server's own connections, since it begins in
+// its container.
+func (n *node) pingFromInside(ctx context.Context, to *node) error {
+	out, err := n.shellRun(ctx, fmt.Sprintf("timeout %d redis-cli -h %s -p %d PING",
+		int(probeLimit.Seconds()), to.announced.Addr(), serverPort))
+	if err == nil && out != "PONG" {
+		err = fmt.Errorf("it answered %q", out)
+	}
+	return err
+}

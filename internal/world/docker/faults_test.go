@@ -1,0 +1,398 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/internal/world/redisnode"
+	"lockbench/locks"
+)
+
+// TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a
+// grant that the replicas have not heard of is granted again.
+func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+		a, b := open(ctx, t, c, 1), open(ctx, t, c, 2)
+		old, err := c.Master(ctx)
+		if err != nil {
+			return err
+		}
+		var lag []world.Link
+		for _, n := range c.names(world.Data) {
+			if n != old {
+				lag = append(lag, world.Link{From: old, To: n})
+			}
+		}
+		if err := c.Shape(ctx, lag, time.Minute); err != nil {
+			return err
+		}
+		// The first try may meet a client that has not found the master yet.
+		if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, a, "a") }); err != nil {
+			return err
+		}
+		if err := c.Kill(ctx, old); err != nil {
+			return err
+		}
+		err = redisnode.Poll(ctx, func() error {
+			now, err := c.Master(ctx)
+			if err == nil && now == old {
+				err = errors.New("no promotion yet")
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, b, "b") }); err != nil {
+			return fmt.Errorf("the grant should have been lost: %w", err)
+		}
+		if err := c.Healthy(ctx); err == nil {
+			t.Error("a cluster without one of its nodes is not healthy")
+		}
+		if err := errors.Join(c.Unshape(ctx, lag), c.Start(ctx, old, true)); err != nil {
+			return err
+		}
+		return soon(ctx, c.Healthy)
+	})
+}
+
+var attempts int
+
+// acquire asks for the one key, in a session of its own.
+func acquire(ctx context.Context, c world.Client, owner string) error {
+	attempts++
+	r := lease60
+	r.Owner = owner
+	_, err := c.Conn().Acquire(ctx, fmt.Sprintf("%s.%d", owner, attempts), r)
+	return err
+}
+
+func TestPromote(t *testing.T) {
+	for _, try := range []struct {
+		topology locks.Topology
+		chosen   string
+	}{{locks.Replicated, "redis-3"}, {locks.Sentinel, ""}} {
+		t.Run(string(try.topology), func(t *testing.T) {
+			run(t, world.Spec{Topology: try.topology, Clients: 1}, func(ctx context.Context, c *cluster) error {
+				a := open(ctx, t, c, 1)
+				if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, a, "a") }); err != nil {
+					return err
+				}
+				now, err := c.Promote(ctx, try.chosen)
+				if err != nil {
+					return err
+				}
+				if now == "redis-1" || try.chosen != "" && now != try.chosen {
+					t.Errorf("%s was promoted", now)
+				}
+				if err := soon(ctx, c.Healthy); err != nil {
+					return err
+				}
+				// What was replicated is still there, so this says taken when it gets through.
+				return soon(ctx, func(ctx context.Context) error {
+					if err := acquire(ctx, a, "b"); !errors.Is(err, locks.ErrTaken) {
+						return fmt.Errorf("not taken: %w", err)
+					}
+					return nil
+				})
+			})
+		})
+	}
+}
+
+// TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
+func TestPromoteAfterKill(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+		if err := c.Kill(ctx, "redis-1"); err != nil {
+			return err
+		}
+		if _, err := c.Promote(ctx, ""); err != nil {
+			return err
+		}
+		if err := c.Start(ctx, "redis-1", false); err != nil {
+			return err
+		}
+		return soon(ctx, c.Healthy)
+	})
+}
+
+func TestStartWithAndWithoutData(t *testing.T) {
+	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
+	run(t, world.Spec{Topology: locks.Single, Settings: settings}, func(ctx context.Context, c *cluster) error {
+		n := c.nodes[0]
+		if _, err := n.Ask(ctx, "SET", "k", "v"); err != nil {
+			return err
+		}
+		for _, keep := range []bool{true, false} {
+			if err := c.Start(ctx, n.Name, keep); err == nil {
+				t.Error("it is running")
+			}
+			if err := c.Kill(ctx, n.Name); err != nil {
+				return err
+			}
+			if err := c.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "does not run") {
+				t.Errorf("it was killed: %v", err)
+			}
+			if err := c.Start(ctx, n.Name, keep); err != nil {
+				return err
+			}
+			got, err := n.Ask(ctx, "GET", "k")
+			if err != nil || (got != nil) != keep {
+				t.Errorf("kept %v: %v, %v", keep, got, err)
+			}
+		}
+		return nil
+	})
+}
+
+// TestCutConcernsItsLinksAlone, of clients and of servers, one way and for good: a
+// node that starts again under a cut is as cut off as it was.
+func TestCutConcernsItsLinksAlone(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+		open(ctx, t, c, 1)
+		open(ctx, t, c, 2)
+		ping := func(from, to string) error {
+			ctx, cancel := short(ctx)
+			defer cancel()
+			return c.Ping(ctx, from, to)
+		}
+		closed := []world.Link{{From: "client-1", To: "redis-2"}, {From: "sentinel-1", To: "redis-2"}, {From: "redis-2", To: "sentinel-1"}}
+		check := func() {
+			for _, l := range closed {
+				if err := ping(l.From, l.To); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s should be cut: %v", l, err)
+				}
+			}
+			for _, l := range []world.Link{{From: "client-2", To: "redis-2"}, {From: "client-1", To: "redis-3"}, {From: "sentinel-2", To: "redis-2"}, {From: "redis-2", To: "redis-1"}} {
+				if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To) }); err != nil {
+					t.Errorf("%s should not be cut: %v", l, err)
+				}
+			}
+		}
+		// One direction of each: what is asked arrives, and no answer comes back.
+		cut := []world.Link{{From: "redis-2", To: "client-1"}, {From: "redis-2", To: "sentinel-1"}}
+		if err := c.Cut(ctx, cut); err != nil {
+			return err
+		}
+		check()
+		if err := errors.Join(c.Kill(ctx, "redis-2"), c.Start(ctx, "redis-2", true)); err != nil {
+			return err
+		}
+		check()
+		if err := c.Join(ctx, cut); err != nil {
+			return err
+		}
+		for _, l := range closed {
+			if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To) }); err != nil {
+				t.Errorf("%s should be whole: %v", l, err)
+			}
+		}
+		if n := c.Requests("client-1")["PING"]; n != 0 {
+			t.Errorf("our own PINGs count as the client's: %d", n)
+		}
+		if err := c.Cut(ctx, []world.Link{{From: "client-9", To: "redis-1"}}); err == nil {
+			t.Error("there is no client-9")
+		}
+		return soon(ctx, c.Healthy)
+	})
+}
+
+// TestCutHolds: what was sent over a cut link arrives after the join, on the
+// connection that was there before.
+func TestCutHolds(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+		syncs := func() string {
+			info, err := c.nodes[0].Ask(ctx, "INFO", "stats")
+			if err != nil {
+				t.Error(err)
+			}
+			_, after, _ := strings.Cut(fmt.Sprint(info), "sync_full:")
+			count, _, _ := strings.Cut(after, "expired")
+			return count
+		}
+		before := syncs()
+		cut := []world.Link{{From: "redis-1", To: "redis-2"}}
+		if err := c.Cut(ctx, cut); err != nil {
+			return err
+		}
+		if _, err := c.nodes[0].Ask(ctx, "SET", "k", "v"); err != nil {
+			return err
+		}
+		has := func(n *node) func(context.Context) error {
+			return func(ctx context.Context) error {
+				got, err := n.Ask(ctx, "GET", "k")
+				if err == nil && got != "v" {
+					err = fmt.Errorf("%s has %v", n.Name, got)
+				}
+				return err
+			}
+		}
+		if err := soon(ctx, has(c.nodes[2])); err != nil {
+			return err
+		}
+		if err := has(c.nodes[1])(ctx); err == nil {
+			t.Error("redis-2 is cut off and has heard of it all the same")
+		}
+		if err := c.Join(ctx, cut); err != nil {
+			return err
+		}
+		if err := soon(ctx, has(c.nodes[1])); err != nil {
+			return err
+		}
+		if after := syncs(); after != before {
+			t.Errorf("the connection was made anew: %q, %q", before, after)
+		}
+		return nil
+	})
+}
+
+// TestLagBetweenServers is a lag too short to be held: it goes through the mesh, and
+// what is late does arrive while it lasts.
+func TestLagBetweenServers(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+		const lag = 300 * time.Millisecond
+		links := []world.Link{{From: "redis-1", To: "redis-2"}}
+		if err := c.Shape(ctx, links, lag); err != nil {
+			return err
+		}
+		slow := func(ctx context.Context) error {
+			began := time.Now()
+			if err := c.Nudge(ctx, "redis-1"); err != nil {
+				return err
+			}
+			want := c.ReplicationOffsets(ctx)["redis-1"]
+			for c.ReplicationOffsets(ctx)["redis-2"] < want {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+			}
+			if took := time.Since(began); took < lag {
+				return fmt.Errorf("redis-2 followed after %v", took)
+			}
+			return nil
+		}
+		// The replica connects anew, through the mesh, once a second at most.
+		patient, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		var err error
+		for patient.Err() == nil {
+			if err = slow(patient); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if at := c.ReplicationOffsets(ctx); at["redis-3"] < at["redis-1"] {
+			t.Logf("redis-3, which is not concerned, stands at %d of %d", at["redis-3"], at["redis-1"])
+		}
+		// A cut finds the connections that go through the mesh, too.
+		if err := c.Cut(ctx, links); err != nil {
+			return err
+		}
+		hasty, cancelPing := short(ctx)
+		defer cancelPing()
+		if err := c.Ping(hasty, "redis-2", "redis-1"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the relayed way should be cut: %v", err)
+		}
+		if err := errors.Join(c.Join(ctx, links), c.Unshape(ctx, links)); err != nil {
+			return err
+		}
+		return soon(ctx, c.Healthy)
+	})
+}
+
+func TestPauseNode(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Single, Clients: 1}, func(ctx context.Context, c *cluster) error {
+		a := open(ctx, t, c, 1)
+		if err := c.PauseNode(ctx, "redis-1"); err != nil {
+			return err
+		}
+		hasty, cancel := short(ctx)
+		defer cancel()
+		if _, err := a.Conn().Acquire(hasty, "1", lease60); err == nil || guest.Definite(err) {
+			t.Errorf("nothing is known of a request to a stopped server: %v", err)
+		}
+		if err := c.Healthy(ctx); err == nil || err.Error() != "redis-1: it is paused" {
+			t.Errorf("it is paused: %v", err)
+		}
+		if err := c.ResumeNode(ctx, "redis-1"); err != nil {
+			return err
+		}
+		return soon(ctx, c.Healthy)
+	})
+}
+
+func TestForeignGuest(t *testing.T) {
+	foreign := world.ClientSpec{Command: "exec " + testProgram + " foreign"}
+	t.Run("has links of its own", func(t *testing.T) {
+		run(t, world.Spec{Topology: locks.Single, Clients: 2}, func(ctx context.Context, c *cluster) error {
+			var both []world.Client
+			for id := 1; id <= 2; id++ {
+				foreign.ID = id
+				client, err := c.Open(ctx, foreign)
+				if err != nil {
+					return err
+				}
+				both = append(both, client)
+			}
+			if err := c.Cut(ctx, []world.Link{{From: "client-1", To: "redis-1"}}); err != nil {
+				return err
+			}
+			hasty, cancel := short(ctx)
+			defer cancel()
+			if _, err := both[0].Conn().Acquire(hasty, "1.1", lease60); err == nil {
+				t.Error("the cut did not find client-1")
+			}
+			_, err := both[1].Conn().Acquire(ctx, "2.1", lease60)
+			return err
+		})
+	})
+	t.Run("is unsupported behind sentinels", func(t *testing.T) {
+		run(t, world.Spec{Topology: locks.Sentinel, Clients: 1}, func(ctx context.Context, c *cluster) error {
+			foreign.ID = 1
+			_, err := c.Open(ctx, foreign)
+			if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "addr_map") {
+				t.Errorf("it should be refused, with the reason: %v", err)
+			}
+			return nil
+		})
+	})
+}
+
+// TestPortTakenMeanwhile: between the choice of a port and its use somebody else
+// comes, and the container is made again for another one.
+func TestPortTakenMeanwhile(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Single}, func(ctx context.Context, c *cluster) error {
+		n, err := c.newNode(world.Node{Name: "redis-9", Kind: world.Data}, 8)
+		if err != nil {
+			return err
+		}
+		c.nodes = append(c.nodes, n) // so that it ends with the others
+		if err := n.create(ctx); err != nil {
+			return err
+		}
+		chosen := n.port.addr()
+		thief, err := net.Listen("tcp4", chosen.String())
+		if err != nil {
+			return err
+		}
+		defer thief.Close()
+		if err := n.switchOn(ctx); err != nil {
+			return err
+		}
+		if n.port.addr() == chosen {
+			t.Errorf("%s is somebody else's", chosen)
+		}
+		return n.start(ctx, true)
+	})
+}

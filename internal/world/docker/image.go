@@ -1,0 +1,191 @@
+//go:build linux
+
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+)
+
+const (
+	// repository is the name of the images that we make; their tags are made from
+	// what is in them, so that a tag never means something else.
+	repository = "lockbench-redis"
+	imageLabel = "lockbench.image"
+	// registryBase is what is built on where this machine has no redis-server.
+	registryBase = "redis:7-bookworm"
+	// pullLimit and buildLimit bound a registry and a package mirror. Both can hang.
+	pullLimit  = 3 * time.Minute
+	buildLimit = 5 * time.Minute
+)
+
+// dockerfile makes of an official image one that has nft as well.
+const dockerfile = `FROM ` + registryBase + `
+LABEL ` + imageLabel + `=registry
+RUN apt-get update && apt-get install -y --no-install-recommends nftables && rm -rf /var/lib/apt/lists/*
+`
+
+// ensureImage finds the image to start servers from, and makes it if need be: the
+// person's own; else one of this machine's programs, which needs no registry; else
+// an official one with nft added, where a registry answers.
+func (w *World) ensureImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+	if w.options.Image != "" {
+		return w.ownImage(ctx, api)
+	}
+	programs, missing := findPrograms(w.options.Server)
+	if missing == nil {
+		return w.machineImage(ctx, api, programs)
+	}
+	if w.options.Server != "" {
+		return ImageInfo{}, missing
+	}
+	info, err := w.registryImage(ctx, api)
+	if err != nil {
+		return info, fmt.Errorf("there is no image to start servers from: %w; nor can one be made from %s: %w", missing, registryBase, err)
+	}
+	return info, nil
+}
+
+func (w *World) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+	info := ImageInfo{Name: w.options.Image, From: "as it is"}
+	found, err := api.ImageInspect(ctx, info.Name)
+	if errdefs.IsNotFound(err) {
+		w.options.Say("fetching the image " + info.Name)
+		if err := pull(ctx, api, info.Name); err != nil {
+			return info, fmt.Errorf("the image %s of --redis-image is neither here nor to be had: %w", info.Name, err)
+		}
+		info.Built = true
+		found, err = api.ImageInspect(ctx, info.Name)
+	}
+	if err != nil {
+		return info, fmt.Errorf("look at the image %s of --redis-image: %w", info.Name, explain(err))
+	}
+	info.Bytes = found.Size
+	return info, nil
+}
+
+// machineImage is an image of this machine's own programs.
+func (w *World) machineImage(ctx context.Context, api client.APIClient, programs []program) (ImageInfo, error) {
+	info := ImageInfo{From: "this machine's programs"}
+	content, err := pack(ctx, programs)
+	if err != nil {
+		return info, fmt.Errorf("make an image of this machine's programs: %w", err)
+	}
+	info.Name = repository + ":" + content.digest[:12]
+	found, err := api.ImageInspect(ctx, info.Name)
+	if err == nil {
+		info.Bytes = found.Size
+		return info, nil
+	}
+	if !errdefs.IsNotFound(err) {
+		return info, explain(err)
+	}
+	result, err := api.ImageImport(ctx, client.ImageImportSource{Source: bytes.NewReader(content.tar), SourceName: "-"}, info.Name,
+		client.ImageImportOptions{Message: "made by lockbench", Changes: []string{
+			"ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+			"LABEL " + imageLabel + "=machine",
+		}})
+	if err == nil {
+		err = errors.Join(readProgress(result), result.Close())
+	}
+	if err != nil {
+		return info, fmt.Errorf("import an image of this machine's programs: %w", explain(err))
+	}
+	info.Built, info.Bytes = true, int64(len(content.tar))
+	return info, nil
+}
+
+// registryImage is an official image with nft.
+func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+	info := ImageInfo{Name: repository + ":registry-1", From: registryBase + " and nft"}
+	found, err := api.ImageInspect(ctx, info.Name)
+	if err == nil {
+		info.Bytes = found.Size
+		return info, nil
+	}
+	w.options.Say("fetching " + registryBase + ", and adding nft to it; this is done once")
+	if err := pull(ctx, api, registryBase); err != nil {
+		return info, err
+	}
+	var context bytes.Buffer
+	t := tar.NewWriter(&context)
+	if err := errors.Join(addFile(t, "Dockerfile", []byte(dockerfile), 0o644), t.Close()); err != nil {
+		return info, err
+	}
+	limited, cancel := contextWithLimit(ctx, buildLimit, "build an image")
+	defer cancel()
+	result, err := api.ImageBuild(limited, &context, client.ImageBuildOptions{Tags: []string{info.Name}, Remove: true, ForceRemove: true})
+	if err == nil {
+		err = errors.Join(readProgress(result.Body), result.Body.Close())
+	}
+	if err != nil {
+		return info, fmt.Errorf("add nft to it: %w", explain(err))
+	}
+	info.Built = true
+	return info, nil
+}
+
+// pull fetches an image, within a limit: a registry that does not answer can keep a
+// client waiting for a quarter of an hour.
+func pull(ctx context.Context, api client.APIClient, name string) error {
+	ctx, cancel := contextWithLimit(ctx, pullLimit, "fetch "+name)
+	defer cancel()
+	result, err := api.ImagePull(ctx, name, client.ImagePullOptions{})
+	if err == nil {
+		err = errors.Join(readProgress(result), result.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("fetch %s from its registry: %w", name, explain(err))
+	}
+	return nil
+}
+
+func contextWithLimit(ctx context.Context, limit time.Duration, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %v", what, limit))
+}
+
+// readProgress reads what a daemon tells while it works. Errors come in there too:
+// the answer has begun long before.
+func readProgress(r io.Reader) error {
+	for d := json.NewDecoder(r); ; {
+		var line struct {
+			Error string `json:"error"`
+		}
+		switch err := d.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the daemon's answer: %w", err)
+		case line.Error != "":
+			return errors.New(strings.TrimSpace(line.Error))
+		}
+	}
+}
+
+func addFile(t *tar.Writer, name string, content []byte, mode int64) error {
+	err := t.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: mode, Size: int64(len(content)), Format: tar.FormatPAX})
+	if err == nil {
+		_, err = t.Write(content)
+	}
+	return err
+}
+
+// readable reads a file for the image.
+func readable(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read a file for the image: %w", err)
+	}
+	return content, nil
+}

@@ -1,0 +1,9 @@
+package docker
+
+// ImageInfo is an image that servers can be started from.
+type ImageInfo struct {
+	Name  string
+	From  string // what it was made from, in words
+	Built bool   // just now; else it was there
+	Bytes int64
+}

@@ -1,0 +1,30 @@
+//go:build !linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+
+	"lockbench/internal/world"
+)
+
+var _ world.World = (*World)(nil)
+
+var errLinux = errors.New("the docker world needs Linux so far, for the clients, which are processes of this machine")
+
+type state struct{}
+
+// Ready says why this world cannot be used here.
+func (w *World) Ready(context.Context) error { return errLinux }
+
+// Run fails as Ready does.
+func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Cluster) error) error {
+	return errLinux
+}
+
+// Image fails as Ready does.
+func (w *World) Image(context.Context) (ImageInfo, error) { return ImageInfo{}, errLinux }
+
+// Report fails as Ready does.
+func (w *World) Report(context.Context) ([]string, error) { return nil, errLinux }

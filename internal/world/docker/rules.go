@@ -1,0 +1,148 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/redisnode"
+)
+
+// relay is the way through the mesh between two servers, for as long as one of
+// their links is slow. Each server has a listener of its own to the other.
+//
+//	redis-2 ─ to redis-1:6379 ─DNAT─▶ gateway:port ─ mesh, late ─▶ redis-1
+type relay struct {
+	a, b     string
+	aToB     netip.AddrPort // where a's connections to b go
+	bToA     netip.AddrPort
+	inEffect bool
+}
+
+// links is what is done to the links between servers.
+type links struct {
+	cut    map[world.Link]bool
+	held   map[world.Link]bool // slow, and for so long that holding is the same
+	slow   map[world.Link]bool // slow, through a relay
+	relays map[[2]string]*relay
+}
+
+func newLinks() links {
+	return links{cut: map[world.Link]bool{}, held: map[world.Link]bool{}, slow: map[world.Link]bool{}, relays: map[[2]string]*relay{}}
+}
+
+// stopped tells whether nothing may pass on a link.
+func (l links) stopped(at world.Link) bool { return l.cut[at] || l.held[at] }
+
+// pair names two servers, whichever comes first.
+func pair(a, b string) [2]string {
+	if b < a {
+		a, b = b, a
+	}
+	return [2]string{a, b}
+}
+
+// rulesFor is what nft is told in a node's container.
+//
+// A cut is made at both ends, so that neither the packets of one's own connections
+// pass nor those of a relay's. Drops come before the addresses are translated, so they
+// find a connection by the server that it is meant for, relayed or not.
+func (c *cluster) rulesFor(n *node) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var in, out, nat, reset []string
+	for _, other := range c.nodes {
+		if other == n {
+			continue
+		}
+		ip := other.announced.Addr()
+		if c.links.stopped(world.Link{From: other.Name, To: n.Name}) {
+			in = append(in, fmt.Sprintf("ip saddr %s drop", ip))
+		}
+		if c.links.stopped(world.Link{From: n.Name, To: other.Name}) {
+			out = append(out, fmt.Sprintf("ip daddr %s drop", ip))
+		}
+		r := c.links.relays[pair(n.Name, other.Name)]
+		if r == nil || !r.inEffect {
+			continue
+		}
+		to := r.aToB
+		if n.Name == r.b {
+			to = r.bToA
+		}
+		nat = append(nat, fmt.Sprintf("ip daddr %s tcp dport %d dnat to %s", ip, serverPort, to))
+		// Connections that were there before go past the relay: both ends hear that they
+		// are over at the next word, and connect again, through it. Those that go through
+		// it have the relay's address here.
+		reset = append(reset,
+			fmt.Sprintf("ip daddr %s tcp dport %d reject with tcp reset", ip, serverPort),
+			fmt.Sprintf("ip daddr %s tcp sport %d reject with tcp reset", ip, serverPort))
+	}
+	return table("ip lockbench", []chain{
+		{"in", "filter hook input priority -300", in},
+		{"out", "filter hook output priority -300", out},
+		{"relay", "nat hook output priority -101", nat},
+		{"renew", "filter hook output priority 10", reset},
+	})
+}
+
+type chain struct {
+	name, hook string
+	rules      []string
+}
+
+// table is a file for nft that puts a table in the place of what it was before, in
+// one step. Chains without rules are left out: a kernel need not know their hooks.
+func table(name string, chains []chain) string {
+	var b strings.Builder
+	// Made first, since there must be one to be deleted.
+	fmt.Fprintf(&b, "table %s\ndelete table %s\ntable %s {\n", name, name, name)
+	for _, c := range chains {
+		if len(c.rules) > 0 {
+			fmt.Fprintf(&b, " chain %s {\n  type %s;\n  %s;\n }\n", c.name, c.hook, strings.Join(c.rules, ";\n  "))
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// apply brings the rules in the containers of the named nodes up to date.
+func (c *cluster) apply(ctx context.Context, names []string) error {
+	return redisnode.Each(names, func(name string) error {
+		n, err := c.node(name)
+		if err != nil {
+			return err
+		}
+		return n.apply(ctx)
+	})
+}
+
+// apply reads the rules only when it is its turn, so that the last one to come
+// leaves the rules that hold.
+func (n *node) apply(ctx context.Context) error {
+	n.life.Lock()
+	defer n.life.Unlock()
+	_, err := n.shellRun(ctx, fmt.Sprintf("echo '%s' > %s && nft -f %s", n.cluster.rulesFor(n), rulesFile, rulesFile))
+	if err != nil {
+		return fmt.Errorf("change the rules of %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// nodeEnds are the servers at the ends of links between servers, each once.
+func (c *cluster) nodeEnds(all []world.Link) []string {
+	var names []string
+	for _, l := range all {
+		for _, end := range []string{l.From, l.To} {
+			if !slices.Contains(names, end) {
+				names = append(names, end)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+package docker
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"lockbench/internal/world"
+)
+
+// draft is a cluster of which nothing runs.
+func draft() *cluster {
+	c := &cluster{links: newLinks(), subnet: subnet{prefix: netip.MustParsePrefix("10.9.8.0/24")}}
+	for k, name := range []string{"redis-1", "redis-2", "redis-3"} {
+		c.nodes = append(c.nodes, &node{
+			Node: world.Node{Name: name, Kind: world.Data}, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort),
+		})
+	}
+	return c
+}
+
+func TestRules(t *testing.T) {
+	c := draft()
+	if got, want := c.rulesFor(c.nodes[0]), "table ip lockbench\ndelete table ip lockbench\ntable ip lockbench {\n}\n"; got != want {
+		t.Errorf("nothing is wrong: %s", got)
+	}
+	c.links.cut[world.Link{From: "redis-1", To: "redis-2"}] = true
+	c.links.held[world.Link{From: "redis-3", To: "redis-1"}] = true
+	c.links.relays[pair("redis-3", "redis-1")] = &relay{
+		a: "redis-1", b: "redis-3", inEffect: true,
+		aToB: netip.MustParseAddrPort("10.9.8.1:5000"), bToA: netip.MustParseAddrPort("10.9.8.1:5001"),
+	}
+	for k, want := range []string{`table ip lockbench
+delete table ip lockbench
+table ip lockbench {
+ chain in {
+  type filter hook input priority -300;
+  ip saddr 10.9.8.13 drop;
+ }
+ chain out {
+  type filter hook output priority -300;
+  ip daddr 10.9.8.12 drop;
+ }
+ chain relay {
+  type nat hook output priority -101;
+  ip daddr 10.9.8.13 tcp dport 6379 dnat to 10.9.8.1:5000;
+ }
+ chain renew {
+  type filter hook output priority 10;
+  ip daddr 10.9.8.13 tcp dport 6379 reject with tcp reset;
+  ip daddr 10.9.8.13 tcp sport 6379 reject with tcp reset;
+ }
+}
+`, `table ip lockbench
+delete table ip lockbench
+table ip lockbench {
+ chain in {
+  type filter hook input priority -300;
+  ip saddr 10.9.8.11 drop;
+ }
+}
+`} {
+		if got := c.rulesFor(c.nodes[k]); got != want {
+			t.Errorf("%s: got\n%swant\n%s", c.nodes[k].Name, got, want)
+		}
+	}
+	if got := c.rulesFor(c.nodes[2]); !strings.Contains(got, "ip daddr 10.9.8.11 tcp dport 6379 dnat to 10.9.8.1:5001") {
+		t.Errorf("redis-3 goes to redis-1 by the relay's other end: %s", got)
+	}
+}
+
+func TestParseRoutes(t *testing.T) {
+	const table = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
+eth0	00000000	0100000A	0003	0	0	0	00000000	0	0	0
+tun0	0000640A	00000000	0001	0	0	0	0000FFFF	0	0	0
+`
+	got := fmt.Sprint(parseRoutes(table))
+	if want := "[0.0.0.0/0 10.100.0.0/16]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestChooseRangeAvoidsWhatIsUsed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	used := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} // a default route takes nothing
+	for i := 16; i < 245; i++ {
+		used = append(used, netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/16", i)))
+	}
+	for range 20 {
+		if got := chooseRange(rng, used); got.Addr().As4()[1] != 245 {
+			t.Fatalf("%s is in use", got)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for said, want := range map[string]string{
+		"permission denied while trying to connect to the Docker daemon socket": "group docker",
+		"dial unix /var/run/docker.sock: connect: no such file or directory":    "DOCKER_HOST",
+		"write /x: no space left on device":                                     "docker system df",
+		"Bind for 127.0.0.1:1 failed: port is already allocated":                "try again",
+		"exec format error": "--redis-image",
+	} {
+		cause := errors.New(said)
+		if got := explain(cause); !strings.Contains(got.Error(), want) || !errors.Is(got, cause) {
+			t.Errorf("%q: got %v", said, got)
+		}
+	}
+	if explain(nil) != nil {
+		t.Error("nothing is to be explained")
+	}
+	other := errors.New("something else")
+	if !errors.Is(explain(other), other) {
+		t.Error("what has no remedy stays as it is")
+	}
+}
+
+func TestOwnerIsAliveUntilItLetsGo(t *testing.T) {
+	o, err := claimOwner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(o.name) {
+		t.Error("it lives")
+	}
+	o.release()
+	if alive(o.name) {
+		t.Error("it has let go")
+	}
+}

@@ -1,0 +1,132 @@
+//go:build linux
+
+package docker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+)
+
+// shell is a sh inside a container that is kept open: a command takes a few
+// milliseconds so, where an exec of its own takes fifty. Commands run side by side,
+// and a PING that hangs on a cut link keeps nobody waiting. The shell ends with the
+// container's server, stopped or not: SIGSTOP concerns that process alone.
+type shell struct {
+	conn client.HijackedResponse
+
+	mu      sync.Mutex
+	next    int
+	waiting map[string]chan<- answer
+	err     error // why it is no more
+}
+
+// answer is what a command said in the end, its lines joined by spaces.
+type answer struct {
+	ok   bool
+	text string
+}
+
+func openShell(ctx context.Context, api client.APIClient, container string) (*shell, error) {
+	exec, err := api.ExecCreate(ctx, container, client.ExecCreateOptions{
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: []string{"sh"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open a shell in the container: %w", err)
+	}
+	attached, err := api.ExecAttach(ctx, exec.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("open a shell in the container: %w", err)
+	}
+	s := &shell{conn: attached.HijackedResponse, waiting: map[string]chan<- answer{}}
+	out, in := io.Pipe()
+	go func() {
+		_, err := stdcopy.StdCopy(in, io.Discard, s.conn.Reader)
+		if err == nil {
+			err = io.EOF
+		}
+		in.CloseWithError(err)
+	}()
+	go s.listen(out)
+	return s, nil
+}
+
+// listen hands answers to those who wait: "7 0 PONG" is what command 7 said, and its
+// exit code.
+func (s *shell) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		id, rest, _ := strings.Cut(lines.Text(), " ")
+		code, text, _ := strings.Cut(rest, " ")
+		s.mu.Lock()
+		if to, ok := s.waiting[id]; ok {
+			delete(s.waiting, id)
+			to <- answer{code == "0", text}
+		}
+		s.mu.Unlock()
+	}
+	s.close(errors.New("the shell in the container has ended"))
+}
+
+// run runs a command and returns what it printed.
+func (s *shell) run(ctx context.Context, command string) (string, error) {
+	to := make(chan answer, 1)
+	s.mu.Lock()
+	if s.err != nil {
+		defer s.mu.Unlock()
+		return "", s.err
+	}
+	s.next++
+	id := fmt.Sprint(s.next)
+	s.waiting[id] = to
+	// One write for a command, or two of them would mix.
+	_, err := fmt.Fprintf(s.conn.Conn, "( out=$( { %s\n} 2>&1 </dev/null ); rc=$?; set -f; echo %s $rc $out ) &\n", command, id)
+	s.mu.Unlock()
+	if err != nil {
+		return "", fmt.Errorf("ask the shell in the container: %w", err)
+	}
+	select {
+	case a, ok := <-to:
+		switch {
+		case !ok:
+			return "", errors.New("the shell in the container has ended")
+		case !a.ok:
+			return a.text, fmt.Errorf("the container answers %q", a.text)
+		}
+		return a.text, nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		delete(s.waiting, id)
+		s.mu.Unlock()
+		return "", ctx.Err()
+	}
+}
+
+// alive tells whether it can be asked.
+func (s *shell) alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err == nil
+}
+
+// close ends it. Those who wait are told.
+func (s *shell) close(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	s.err = why
+	s.conn.Close()
+	for id, to := range s.waiting {
+		delete(s.waiting, id)
+		close(to)
+	}
+}

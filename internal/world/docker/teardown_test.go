@@ -1,0 +1,188 @@
+//go:build linux
+
+package docker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// testProgram is this program, to be started again as a guest or as a harness.
+var testProgram = os.Args[0]
+
+// TestEnds: whatever body does, nothing is left, neither containers nor goroutines.
+func TestEnds(t *testing.T) {
+	w := newWorld(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	broken := errors.New("broken")
+	for name, body := range map[string]func(context.CancelFunc) error{
+		"panic":  func(context.CancelFunc) error { panic(broken) },
+		"cancel": func(cancel context.CancelFunc) error { cancel(); return broken },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var owner string
+			defer func() {
+				if p := recover(); (p != nil) != (name == "panic") {
+					t.Errorf("recovered %v", p)
+				}
+				nothingLeft(t, w, owner)
+			}()
+			err := w.Run(ctx, world.Spec{Topology: locks.Replicated, LogDir: t.TempDir()}, func(ctx context.Context, wc world.Cluster) error {
+				c := wc.(*cluster)
+				owner = c.owner.name
+				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
+				a := open(ctx, t, c, 1)
+				for _, err := range []error{c.Cut(ctx, links), c.Shape(ctx, links, time.Minute), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				return body(cancel)
+			})
+			if !errors.Is(err, broken) {
+				t.Error(err)
+			}
+		})
+	}
+	_ = w.state.provider.Close() // idle connections to the daemon
+}
+
+func TestSideBySide(t *testing.T) {
+	newWorld(t)
+	var meet sync.WaitGroup
+	meet.Add(2)
+	for range 2 {
+		t.Run("cluster", func(t *testing.T) {
+			t.Parallel()
+			met := sync.OnceFunc(meet.Done)
+			defer met() // the other one must not wait for one that failed
+			run(t, world.Spec{Topology: locks.Single, Clients: 1}, func(ctx context.Context, c *cluster) error {
+				a := open(ctx, t, c, 1)
+				met()
+				meet.Wait() // both are up
+				// Granted in both, so they are two.
+				_, err := a.Conn().Acquire(ctx, "1.1", lease60)
+				return err
+			})
+		})
+	}
+}
+
+func TestServerThatDoesNotStart(t *testing.T) {
+	w := newWorld(t)
+	s := world.Spec{Topology: locks.Single, Settings: map[string]string{"no-such-setting": "1"}}
+	err := w.Run(t.Context(), s, func(context.Context, world.Cluster) error {
+		t.Error("there is no cluster")
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "no-such-setting") {
+		t.Errorf("the error should quote the server: %v", err)
+	}
+	if err := w.Run(t.Context(), world.Spec{Topology: "ring"}, nil); err == nil || !strings.Contains(err.Error(), "ring") {
+		t.Errorf("there is no such topology: %v", err)
+	}
+}
+
+// TestKilledHarness: what a harness leaves that is killed goes when another starts
+// next, and what a living one owns stays.
+func TestKilledHarness(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Single}, func(ctx context.Context, c *cluster) error {
+		cmd := exec.Command(testProgram)
+		cmd.Env = append(os.Environ(), harnessEnv+"=1", guestEnv+"=")
+		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		owner, err := bufio.NewReader(out).ReadString('\n')
+		if err := errors.Join(err, cmd.Process.Kill()); err != nil {
+			return err
+		}
+		_ = cmd.Wait()
+		owner = strings.TrimSpace(owner)
+		w := New(Options{})
+		if w.state.provider, err = connect(); err != nil {
+			return err
+		}
+		if left := leftOf(t, w, owner); len(left) != 4 {
+			t.Errorf("three containers and a network should be left: %v", left)
+		}
+		if err := w.Ready(ctx); err != nil {
+			return err
+		}
+		nothingLeft(t, w, owner)
+		if left := leftOf(t, w, c.owner.name); len(left) != 2 {
+			t.Errorf("what a living harness owns was swept; left are %v", left)
+		}
+		return c.Healthy(ctx)
+	})
+}
+
+// TestOrdinaryUser runs a test of this package as a user who has nothing but the
+// group of the daemon's socket.
+func TestOrdinaryUser(t *testing.T) {
+	w := newWorld(t)
+	host := strings.TrimPrefix(w.state.provider.Client().DaemonHost(), "unix://")
+	info, err := os.Stat(host)
+	if err != nil {
+		t.Skipf("the daemon's socket is no file here: %v", err)
+	}
+	group := info.Sys().(*syscall.Stat_t).Gid
+	if os.Getuid() != 0 || group == 0 || info.Mode().Perm()&0o060 != 0o060 {
+		t.Skip("only root can become another user, and only a group that may use the socket helps one")
+	}
+	const nobody = 65534
+	// The test's own folders are root's alone.
+	dir, err := os.MkdirTemp("", "lockbench-test-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "docker.test")
+	if err := errors.Join(os.Chmod(dir, 0o777), copyFile(program, testProgram)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run", "^(TestStartWithAndWithoutData|TestForeignGuest/has)", "-test.v")
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir, "LOCKBENCH_REQUIRE=docker"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: nobody, Gid: nobody, Groups: []uint32{group}}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestForeignGuest") {
+		t.Errorf("as user %d in group %d: %v\n%s", nobody, group, err, out)
+	}
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

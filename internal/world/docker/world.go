@@ -1,0 +1,188 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/internal/world/child"
+	"lockbench/locks"
+)
+
+var (
+	_ world.World = (*World)(nil)
+	_ world.Host  = (*World)(nil)
+)
+
+// state is what Ready has found; zero until it has.
+type state struct {
+	provider *testcontainers.DockerProvider
+	daemon   string // its version
+	image    ImageInfo
+	tried    bool // a container was started, and answered
+	// parent is the group of processes that containers are put under; empty: as the
+	// daemon does.
+	parent string
+}
+
+// daemonLimit bounds the first word with a daemon. One that hangs is none.
+const daemonLimit = 10 * time.Second
+
+// Ready looks for a daemon, removes what killed runs have left behind there, finds
+// or makes an image, and starts one container from it: a daemon that cannot run
+// what we need is no world, and the next one may do.
+func (w *World) Ready(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state.tried {
+		return nil
+	}
+	if err := w.prepare(ctx); err != nil {
+		return err
+	}
+	version, err := w.try(ctx)
+	if err != nil && w.state.parent != "" && ctx.Err() == nil {
+		// Not every daemon may put containers there.
+		w.state.parent = ""
+		version, err = w.try(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("try one container: %w", err)
+	}
+	w.state.tried = true
+	w.about = fmt.Sprintf("Docker %s, redis-server %s", w.state.daemon, version)
+	return nil
+}
+
+// try starts one server as runs do, and asks it for its version.
+func (w *World) try(ctx context.Context) (version string, err error) {
+	err = w.run(ctx, world.Spec{Topology: locks.Single}, func(ctx context.Context, wc world.Cluster) error {
+		c := wc.(*cluster)
+		reply, err := c.nodes[0].Ask(ctx, "INFO", "server")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(fmt.Sprint(reply)) {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "redis_version:"); ok {
+				version = v
+			}
+		}
+		if major, _, _ := strings.Cut(version, "."); len(major) == 1 && major < "7" {
+			return fmt.Errorf("the image %s has redis-server %s, but 7 or later is needed: name another one with --redis-image", w.state.image.Name, version)
+		}
+		return nil
+	})
+	return version, err
+}
+
+// rootGroup is the parent of all groups of processes. Under the daemon's own parent,
+// all containers together get as much of a busy machine as one other program of it:
+// servers stand still for seconds then, and failovers come that nobody ordered.
+const rootGroup = "/"
+
+// prepare finds the daemon and the image, and sweeps. w.mu must be held.
+func (w *World) prepare(ctx context.Context) error {
+	if w.state.provider == nil {
+		provider, err := connect()
+		if err != nil {
+			return err
+		}
+		w.state.provider = provider
+	}
+	api := w.state.provider.Client()
+	limited, cancel := contextWithLimit(ctx, daemonLimit, "ask the Docker daemon")
+	defer cancel()
+	version, err := daemonVersion(limited, api)
+	if err != nil {
+		return err
+	}
+	w.state.daemon = version
+	if info, err := api.Info(limited, client.InfoOptions{}); err == nil && info.Info.CgroupDriver == "cgroupfs" {
+		w.state.parent = rootGroup // systemd has a tree of its own, and wants names of it
+	}
+	if err := sweep(ctx, api); err != nil {
+		return fmt.Errorf("remove what a killed run has left behind: %w", explain(err))
+	}
+	w.state.image, err = w.ensureImage(ctx, api)
+	return err
+}
+
+// Run starts the cluster, calls body, and removes all containers before it returns,
+// whatever body does.
+func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
+	// Locks without servers run without a daemon.
+	if s.Topology != locks.None {
+		if err := w.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	return w.run(ctx, s, body)
+}
+
+func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
+	starting, cancel := contextWithLimit(ctx, startLimit, "start the cluster")
+	defer cancel()
+	c, err := w.newCluster(starting, s)
+	if err != nil {
+		return fmt.Errorf("set up a %s cluster of containers: %w", s.Topology, err)
+	}
+	// Deferred, so that it also runs while a panic of body passes through.
+	defer func() { err = errors.Join(err, c.stop()) }()
+	if err := c.start(starting); err != nil {
+		return fmt.Errorf("start a %s cluster of containers: %w", s.Topology, err)
+	}
+	return body(ctx, c)
+}
+
+// Meet starts a guest of somebody's own without any lock service, hears its hello,
+// and ends it.
+func (w *World) Meet(ctx context.Context, s world.ClientSpec) (guest.Hello, error) {
+	return child.Meet(ctx, s)
+}
+
+// Image finds the image that servers are started from, or makes it.
+func (w *World) Image(ctx context.Context) (ImageInfo, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.prepare(ctx); err != nil {
+		return ImageInfo{}, err
+	}
+	return w.state.image, nil
+}
+
+// Report says, a line each, what there is: for `lockbench doctor`. It says what it
+// can, also where the world is not ready.
+func (w *World) Report(ctx context.Context) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.prepare(ctx); err != nil {
+		return nil, err
+	}
+	s := w.state
+	how := "there already"
+	if s.image.Built {
+		how = "made just now"
+	}
+	lines := []string{
+		"daemon " + s.daemon,
+		fmt.Sprintf("image %s (%d MB, %s), %s", s.image.Name, s.image.Bytes>>20, s.image.From, how),
+	}
+	found, err := findLeftovers(ctx, s.provider.Client())
+	if err != nil {
+		return lines, explain(err)
+	}
+	if found.strangers > 0 {
+		lines = append(lines, fmt.Sprintf("%d containers and networks belong to runs of other machines or namespaces; "+
+			"if none is running: docker rm -f $(docker ps -aq --filter label=%s)", found.strangers, ownerLabel))
+	}
+	return lines, nil
+}

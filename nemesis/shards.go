@@ -1,0 +1,56 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// In a cluster each key has a master of its own. The one that a step means is that of
+// the key whose moment started it. A step that nobody's moment started is about the
+// first of the keys that clients ask for, so that two steps of an episode can be about
+// one master: with `keys: 1` they always are.
+
+// keyed is a crew that knows what its clients ask for.
+type keyed interface{ Keys() []string }
+
+// shards is what can be asked of a cluster; nil: the servers have one master at most.
+func shards(s Scene) world.Sharded {
+	if s.Cluster.Topology() != locks.Cluster {
+		return nil
+	}
+	sharded, _ := s.Cluster.(world.Sharded)
+	return sharded
+}
+
+// oneMaster is the master of the servers, or of the key that a step is about.
+func oneMaster(ctx context.Context, s Scene) (string, error) {
+	sharded := shards(s)
+	if sharded == nil {
+		return s.Cluster.Master(ctx)
+	}
+	if s.Moment != nil {
+		return sharded.MasterOf(ctx, s.Moment.Key)
+	}
+	if crew, ok := s.Crew.(keyed); ok {
+		if keys := crew.Keys(); len(keys) > 0 {
+			return sharded.MasterOf(ctx, keys[0])
+		}
+	}
+	return "", errors.New("a cluster has several masters, and no key says which one is meant")
+}
+
+// replicas are the nodes that follow the master.
+func replicas(ctx context.Context, s Scene) ([]string, error) {
+	m, err := oneMaster(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if sharded := shards(s); sharded != nil {
+		return sharded.ReplicasOf(ctx, m)
+	}
+	return slices.DeleteFunc(dataNodes(s.Cluster), func(n string) bool { return n == m }), nil
+}
