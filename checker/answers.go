@@ -124,7 +124,12 @@ func (a *answers) releases(s *history.Session, id uint32) []call {
 	var all []call
 	expiry := a.expiry(s, math.MaxInt)
 	leased := expiry < len(a.h.Events)
-	if leased {
+	// A hold that was given back has no lease left to run out. Its owner may hold again
+	// by then, and that hold is another one.
+	given := slices.ContainsFunc(s.Ops, func(op history.Op) bool {
+		return op.F == history.Release && op.Outcome == history.Done && op.Return < expiry
+	})
+	if leased && !given {
 		all = append(all, call{call: uint32(2*expiry - 1), ret: sweep.Never, session: id, kind: sweep.Release})
 	}
 	for _, op := range s.Ops {

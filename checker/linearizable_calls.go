@@ -70,6 +70,9 @@ type converter struct {
 	k      *calls
 	items  []item
 	owners map[string]int32
+	// durable is the position up to which no server was struck: a strict refusal
+	// after that may speak of a lock that a server had forgotten and got again.
+	durable int
 }
 
 // item is an event on its way: before the history's event at its position, or in place of it.
@@ -84,7 +87,7 @@ type item struct {
 
 // calls makes the calls of some sessions of a key.
 func (l *ledger) calls(key string, sessions []*history.Session, as reading) *calls {
-	c := converter{l: l, k: &calls{key: key}, owners: map[string]int32{}}
+	c := converter{l: l, k: &calls{key: key}, owners: map[string]int32{}, durable: durable(l.h)}
 	for i, s := range sessions {
 		c.session(int32(i+1), s, as)
 	}
@@ -121,7 +124,7 @@ func (c *converter) session(n int32, s *history.Session, as reading) {
 	case history.Done:
 		answer.Outcome, answer.Token = models.OK, e.Token
 	case history.Failed:
-		if !e.Strict {
+		if !e.Strict || s.Acquire.Return >= c.durable {
 			return // it claims nothing, and nothing follows it
 		}
 		answer.Outcome = models.Refused
