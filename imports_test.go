@@ -64,6 +64,8 @@ func brokenRule(path string, imports []string) string {
 		return "toxiproxy belongs to the mesh"
 	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker") && path != "lockbench/internal/bench":
 		return "porcupine belongs to the checker"
+	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":
+		return "containers belong to world docker"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
 		for _, i := range imports {
 			if strings.HasPrefix(i, "lockbench/internal") {
@@ -87,6 +89,8 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/locks", "lockbench/internal/history"},
 		{"lockbench/nemesis", "github.com/Shopify/toxiproxy/v2/toxics"},
 		{"lockbench/internal/run", "github.com/anishathalye/porcupine"},
+		{"lockbench/internal/run", "github.com/moby/moby/client"},
+		{"lockbench/internal/world/local", "github.com/testcontainers/testcontainers-go"},
 	} {
 		if brokenRule(broken.path, []string{broken.imported}) == "" {
 			t.Errorf("%s may import %s", broken.path, broken.imported)

@@ -124,12 +124,12 @@ func (a *answers) releases(s *history.Session, id uint32) []call {
 	var all []call
 	expiry := a.expiry(s, math.MaxInt)
 	leased := expiry < len(a.h.Events)
-	// A hold that was given back has no lease left to run out. Its owner may hold again
-	// by then, and that hold is another one.
-	given := slices.ContainsFunc(s.Ops, func(op history.Op) bool {
+	// What was refused, or given back, has no lease left to run out. Its owner may hold
+	// by then all the same, and that hold is another one.
+	over := s.Acquire.Outcome == history.Failed || slices.ContainsFunc(s.Ops, func(op history.Op) bool {
 		return op.F == history.Release && op.Outcome == history.Done && op.Return < expiry
 	})
-	if leased && !given {
+	if leased && !over {
 		all = append(all, call{call: uint32(2*expiry - 1), ret: sweep.Never, session: id, kind: sweep.Release})
 	}
 	for _, op := range s.Ops {

@@ -27,7 +27,7 @@ func judged(t *testing.T, name string, p Params, h history.Header, faults ...fau
 		for _, f := range faults {
 			lock.faults[f] = true
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		work := entry.New(p)
 		var all sync.WaitGroup
@@ -56,17 +56,17 @@ func TestJudged(t *testing.T) {
 		grants   int
 		faults   map[fault]string // and which checker finds out
 	}{
-		{"reentrant", short, []string{"mutex", "reentrant"}, locks.Claims{Bounded: true}, 300,
+		{"reentrant", short, []string{"mutex", "reentrant"}, locks.Claims{Bounded: true}, 150,
 			map[fault]string{firstReleaseEnds: "exclusion", clientsNotThreads: "exclusion"}},
-		{"readers-writers", short, []string{"rw", "reentrant"}, locks.Claims{Bounded: true}, 300,
+		{"readers-writers", short, []string{"rw", "reentrant"}, locks.Claims{Bounded: true}, 150,
 			map[fault]string{readersComeIn: "exclusion", writersComeIn: "exclusion", firstReleaseEnds: "exclusion"}},
-		{"fair", with(func(p *Params) { p.Keys = p.Keys[:1] }), []string{"mutex", "reentrant"}, locks.Claims{Bounded: true, Fair: true}, 200,
+		{"fair", with(func(p *Params) { p.Keys = p.Keys[:1] }), []string{"mutex", "reentrant"}, locks.Claims{Bounded: true, Fair: true}, 100,
 			map[fault]string{lastComesFirst: "fairness", everybodyIsWoken: "exclusion"}},
-		{"many-keys", with(func(p *Params) { p.Keys = []string{"a", "b", "c", "d"} }), []string{"mutex"}, locks.Claims{Bounded: true}, 300,
+		{"many-keys", with(func(p *Params) { p.Keys = []string{"a", "b", "c", "d"} }), []string{"mutex"}, locks.Claims{Bounded: true}, 150,
 			map[fault]string{onlyTheFirstKey: "exclusion"}},
 		{"watchdog", with(func(p *Params) { p.TTL, p.HoldMin, p.HoldMax = 0, 400*time.Millisecond, 900*time.Millisecond }),
-			[]string{"mutex"}, locks.Claims{Renewed: true}, 10, map[fault]string{neverRenewed: "exclusion"}},
-		{"handoff", with(func(p *Params) { p.Keys = p.Keys[:1] }), []string{"mutex"}, locks.Claims{Bounded: true}, 200,
+			[]string{"mutex"}, locks.Claims{Renewed: true}, 5, map[fault]string{neverRenewed: "exclusion"}},
+		{"handoff", with(func(p *Params) { p.Keys = p.Keys[:1] }), []string{"mutex"}, locks.Claims{Bounded: true}, 100,
 			map[fault]string{everybodyIsWoken: "exclusion"}},
 	} {
 		header := history.Header{Lock: "memory", Model: test.model, Claims: test.claims}

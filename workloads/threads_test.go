@@ -123,10 +123,11 @@ func TestThreadsEnd(t *testing.T) {
 		b.client.Threads(2, func(*Client) { panic("broken") })
 	}()
 	b.conn.answers["acquire"] = always(guest.ErrGone)
-	b.client.Threads(2, func(c *Client) { _, _ = c.Acquire(t.Context(), "a", 0, 0) })
+	b.client.Threads(1, func(c *Client) { _, _ = c.Acquire(t.Context(), "a", 0, 0) })
 	if !b.client.Gone() {
 		t.Error("the client lives on without its process")
 	}
+	b.want("3 invoke acquire 3-1.1 a\n3 info acquire 3-1.1 error=the guest is gone")
 }
 
 // One turn of the function that enters twice, in order.

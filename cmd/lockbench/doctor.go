@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,7 +14,7 @@ import (
 )
 
 func newDoctorCommand() *cobra.Command {
-	var server string
+	var server, image string
 	c := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Say what this machine can run, and what to install for the rest",
@@ -29,13 +30,20 @@ func newDoctorCommand() *cobra.Command {
 				_ = os.Remove(dir)
 			}
 			ready := 0
-			for _, w := range run.Worlds(run.WorldOptions{RedisServer: server}) {
+			for _, w := range run.Worlds(run.WorldOptions{RedisServer: server, RedisImage: image, NoFetch: true, Say: sayTo(c.ErrOrStderr())}) {
 				if err := w.Ready(c.Context()); err != nil {
 					_, _ = fmt.Fprintf(out, "%-9s not ready: %v\n", w.Name(), err)
-					continue
+				} else {
+					ready++
+					_, _ = fmt.Fprintf(out, "%-9s ready, %s\n", w.Name(), w.About())
 				}
-				ready++
-				_, _ = fmt.Fprintf(out, "%-9s ready, %s\n", w.Name(), w.About())
+				if r, ok := w.(interface {
+					Report(context.Context) []string
+				}); ok {
+					for _, line := range r.Report(c.Context()) {
+						_, _ = fmt.Fprintf(out, "%-9s %s\n", "", line)
+					}
+				}
 			}
 			if ready == 0 {
 				return exitError{report.ExitHarness, errors.New("no world is ready on this machine; the lines above say what to install")}
@@ -44,6 +52,7 @@ func newDoctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().StringVar(&image, "redis-image", "", "in world docker: the image to look at")
 	c.Flags().StringVar(&server, "redis-server", "", "the server to look at (default: from PATH)")
 	return c
 }

@@ -25,6 +25,7 @@ type runFlags struct {
 	locks       string
 	world       string
 	redisServer string
+	redisImage  string
 	seed        uint64
 	episodes    int
 	duration    time.Duration
@@ -80,6 +81,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND (default: the scenario's)")
 	fl.StringVar(&f.world, "world", "auto", "where: auto or a world from lockbench list worlds")
 	fl.StringVar(&f.redisServer, "redis-server", "", "the server to start, for other versions and for Valkey (default: from PATH)")
+	fl.StringVar(&f.redisImage, "redis-image", "", "in world docker: the image to start servers from (default: made from this machine's redis-server)")
 	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
 	fl.IntVar(&f.clients, "clients", 0, "how many clients fight for each lock")
@@ -98,7 +100,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 
 // options are the run's options, but for the world.
 func (f *runFlags) options(c *cobra.Command, scenario string) (run.Options, error) {
-	if err := notEmpty(c, "locks", "world", "redis-server", "out"); err != nil {
+	if err := notEmpty(c, "locks", "world", "redis-server", "redis-image", "out"); err != nil {
 		return run.Options{}, err
 	}
 	known := run.Known()
@@ -162,7 +164,9 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	w, passed, err := run.Pick(c.Context(), f.world, run.WorldOptions{RedisServer: f.redisServer, SimTrial: simTrial()})
+	w, passed, err := run.Pick(c.Context(), f.world, run.WorldOptions{
+		RedisServer: f.redisServer, RedisImage: f.redisImage, SimTrial: simTrial(), Say: sayTo(c.ErrOrStderr()),
+	})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/run"
+	"lockbench/internal/world/local"
 )
 
 // The command that repeats a run has every flag that the run was given, quoted for
@@ -45,7 +45,7 @@ func TestAgainRepeatsTheRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.seed = 7
-			if got := f.again(c, "failover", run.Worlds(run.WorldOptions{})[0]); got != tt.want {
+			if got := f.again(c, "failover", local.New(local.Options{})); got != tt.want {
 				t.Errorf("again:\n got %s\nwant %s", got, tt.want)
 			}
 		})

@@ -12,10 +12,11 @@ import (
 // world sim, and nobody types it.
 func newSimTrialCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "sim-trial",
-		Short:  "Be one run in virtual time: reads its job on stdin, writes a history",
-		Hidden: true,
-		Args:   nothing,
+		Use:     "sim-trial",
+		Short:   "Be one run in virtual time: reads its job on stdin, writes a history",
+		Example: "  lockbench sim-trial < job.json > history.jsonl",
+		Hidden:  true,
+		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return exitWith(run.ServeTrial(c.Context(), c.InOrStdin(), c.OutOrStdout()))
 		},

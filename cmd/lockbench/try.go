@@ -17,7 +17,7 @@ import (
 )
 
 func newTryCommand() *cobra.Command {
-	var topology, worldName, server, target string
+	var topology, worldName, server, image, target string
 	var set map[string]string
 	c := &cobra.Command{
 		Use:   "try FAULT",
@@ -41,14 +41,14 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 			if !slices.Contains(tryTopologies, topology) {
 				return usagef("--topology: no topology is called %q; %s", topology, didYouMean(topology, tryTopologies))
 			}
-			if err := notEmpty(c, "target", "world", "redis-server"); err != nil {
+			if err := notEmpty(c, "target", "world", "redis-server", "redis-image"); err != nil {
 				return err
 			}
 			step, err := tryStep(entry, target, set)
 			if err != nil {
 				return err
 			}
-			w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server})
+			w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server, RedisImage: image, Say: sayTo(c.ErrOrStderr())})
 			if err != nil {
 				return err
 			}
@@ -76,6 +76,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 	fl.StringVar(&topology, "topology", string(locks.Single), strings.Join(tryTopologies, ", "))
 	fl.StringVar(&worldName, "world", "auto", "where: auto or a world from lockbench list worlds")
 	fl.StringVar(&server, "redis-server", "", "the server to start (default: from PATH)")
+	fl.StringVar(&image, "redis-image", "", "in world docker: the image to start servers from")
 	fl.StringVar(&target, "target", "", "the role or link to strike (default: the fault's usual one)")
 	fl.StringToStringVar(&set, "set", nil, "keys of the fault, such as by=2s")
 	return c

@@ -1,8 +1,11 @@
 package run
 
 import (
+	"strings"
 	"testing"
 
+	"lockbench/locks"
+	"lockbench/locks/control"
 	"lockbench/scenarios"
 )
 
@@ -13,5 +16,38 @@ func TestEmbeddedScenariosFitTheCatalogs(t *testing.T) {
 		if _, err := scenarios.Load(name, known); err != nil {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// What a lock cannot do, or where it cannot run, is said before anything runs, at its
+// place, with the locks that can.
+func TestUnfitLocksAreRefused(t *testing.T) {
+	for _, test := range []struct{ source, want string }{
+		{"locks: [no-lock, set-nx]\nworkload: {reentrant: {ttl: 8s}}\n",
+			"x.yaml:2:18: set-nx cannot take part: the workload reentrant asks for re-entry: the same owner takes the lock again, which this lock does not offer; of its family these can: redisson,"},
+		{"locks: [redlock]\nworkload: {counter: {wait: 1s}}\n", "redlock cannot take part: the workload counter asks for requests that wait"},
+		{"locks: [flock, set-nx]\nworkload: {counter: {ttl: 0s}}\n", "x.yaml:2:16: set-nx cannot take part: the workload counter asks for a lease without a ttl"},
+		{"locks: [set-del]\ntopology: {single-store: cluster}\n", "set-del cannot take part: the scenario puts it on cluster, and it runs on single, replicated, sentinel; of its family these can: set-nx,"},
+		{"locks: [redisson]\nworkload: {handoff: {ttl: 8s}}\n", "the workload handoff cannot work with this wait: clients that do not wait never stand in a queue; say how long"},
+		{"locks: [redisson]\nworkload: {watchdog: {ttl: 8s}}\n", "x.yaml:3:28: the workload watchdog cannot work with this ttl"},
+		{"locks: [redisson-multi]\nworkload: {many-keys: {keys: 2}}\n", "x.yaml:3:30: the workload many-keys cannot work with this keys: sets of 2 out of 2"},
+	} {
+		_, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\n"+test.source+"faults: none\n"), Known())
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s\ngot  %v\nwant %s", test.source, err, test.want)
+		}
+	}
+	// A lock of somebody's own says itself what it can.
+	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson]\nworkload: {reentrant: {ttl: 8s}}\nfaults: none\n"), Known())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &Opener{Open: control.OpenNoLock, Claims: locks.Claims{Bounded: true}}
+	if _, err := newSubject(s, s.Locks[0], own); err == nil || !strings.Contains(err.Error(), "re-entry") {
+		t.Errorf("a lock that does not claim re-entry: %v", err)
+	}
+	own.Claims.Reentrant = true
+	if _, err := newSubject(s, s.Locks[0], own); err != nil {
+		t.Error(err)
 	}
 }

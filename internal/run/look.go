@@ -22,7 +22,14 @@ type shows struct {
 	Finding  checker.Finding      `json:"finding,omitzero"`   // the first of the worst class
 	Involved []involved           `json:"involved,omitempty"` // whose sessions it is about
 	// After are the next moments of their clients from the last grant on.
-	After []time.Duration `json:"after_ns,omitempty"`
+	After []moment `json:"after,omitempty"`
+}
+
+// moment is an event of a client's.
+type moment struct {
+	Client int           `json:"client"`
+	At     time.Duration `json:"at_ns"`
+	Event  int           `json:"event"`
 }
 
 // judgement is what one checker says.
@@ -89,22 +96,21 @@ func lookAt(path string) (*shows, error) {
 }
 
 // momentsMax is how many moments after a violation are looked at as places to cut.
-const momentsMax = 8
+const momentsMax = 20
 
-// momentsAfter are the times of what the clients concerned do from the last grant on.
-func momentsAfter(h *history.History, all []involved) []time.Duration {
+// momentsAfter are what the clients concerned do from the last grant on.
+func momentsAfter(h *history.History, all []involved) []moment {
 	var last time.Duration
 	for _, in := range all {
 		last = max(last, in.At)
 	}
-	var out []time.Duration
+	var out []moment
 	for i := range h.Events {
 		e := &h.Events[i]
-		if e.Process < 0 || e.Time < last || len(out) > 0 && out[len(out)-1] == e.Time ||
-			!slices.ContainsFunc(all, func(in involved) bool { return in.Client == int(e.Client) }) {
+		if e.Process < 0 || e.Time < last || !slices.ContainsFunc(all, func(in involved) bool { return in.Client == int(e.Client) }) {
 			continue
 		}
-		if out = append(out, e.Time); len(out) == momentsMax {
+		if out = append(out, moment{int(e.Client), e.Time, e.Index}); len(out) == momentsMax {
 			break
 		}
 	}

@@ -124,6 +124,9 @@ func carries(w world.World) int {
 	if _, ok := w.(world.Enclosing); ok {
 		return runtime.GOMAXPROCS(0)
 	}
+	if c, ok := w.(interface{ Carries() int }); ok {
+		return c.Carries()
+	}
 	return max(4, 5*runtime.GOMAXPROCS(0))
 }
 

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -22,8 +24,10 @@ type script struct {
 	Turns map[int]int           `json:"turns,omitempty"`
 	// Warm is how many grants go before the first episode.
 	Warm int `json:"warm"`
-	// Cut is where the history ends. 0: where the run does.
+	// Cut is when the run ends. 0: when it is through.
 	Cut time.Duration `json:"cut_ns,omitempty"`
+	// Events is how many events the history keeps. 0: all.
+	Events int `json:"events,omitempty"`
 }
 
 // clients are the numbers of those that are opened at the start.
@@ -43,6 +47,37 @@ func (s *script) warm(usual int64) int64 {
 		return usual
 	}
 	return int64(s.Warm)
+}
+
+// writer is where the history goes, as much of it as the script keeps.
+func (s *script) writer(w io.Writer) io.Writer {
+	if s == nil || s.Events == 0 {
+		return w
+	}
+	return &shortened{w, s.Events + 1} // and the header
+}
+
+// shortened keeps the first lines of what is written.
+type shortened struct {
+	w    io.Writer
+	left int
+}
+
+func (s *shortened) Write(b []byte) (int, error) {
+	end := 0
+	for end < len(b) && s.left > 0 {
+		n := bytes.IndexByte(b[end:], '\n')
+		if n < 0 {
+			end = len(b)
+			break
+		}
+		end += n + 1
+		s.left--
+	}
+	if _, err := s.w.Write(b[:end]); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // cutAfter ends the recording, and with it the run, at the time that the script says.

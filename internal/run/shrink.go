@@ -55,6 +55,7 @@ func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp stri
 		s.shorten(ctx)
 		tell(fmt.Sprintf("%d calls, %d faults, %d clients after %d runs", s.seen.Calls, len(s.best.Faults), s.clients(), s.runs))
 	}
+	s.cut(ctx) // last: whatever is moved afterwards would be cut at the wrong place
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (s *shrinker) dropClients(ctx context.Context) {
 }
 
 // narrow lets each client that is left do only what the finding is about: begin when
-// it asked, and ask once. And it ends the history where the violation is there.
+// it asked, and ask once.
 func (s *shrinker) narrow(ctx context.Context) {
 	for _, early := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, time.Second} {
 		if s.keeps(ctx, s.with(func(j *Job) {
@@ -202,14 +203,43 @@ func (s *shrinker) narrow(ctx context.Context) {
 			}
 		}
 	}
-	for _, at := range s.seen.After {
-		// Behind what happens at that moment, and before anything else does.
-		cut := at + 10*time.Microsecond
-		if s.best.Script.Cut > 0 && cut >= s.best.Script.Cut {
-			break
+	s.meet(ctx)
+}
+
+// meet lets the one who is granted last begin just before the other one does something
+// that shows that it holds, so that nothing needs to happen in between.
+func (s *shrinker) meet(ctx context.Context) {
+	if len(s.seen.Involved) < 2 {
+		return
+	}
+	last := s.seen.Involved[0]
+	for _, in := range s.seen.Involved {
+		if in.At > last.At {
+			last = in
 		}
-		if s.keeps(ctx, s.with(func(j *Job) { j.Script.Cut = cut })) {
-			break
+	}
+	from, late := s.best.Script.From[last.Client]
+	if !late {
+		return
+	}
+	for _, m := range s.seen.After {
+		if wait := m.At - last.At - 2*time.Millisecond; m.Client != last.Client && wait > 0 {
+			calls := s.seen.Calls
+			if s.keeps(ctx, s.with(func(j *Job) { j.Script.From[last.Client] = from + wait })) && s.seen.Calls <= calls {
+				return
+			}
+		}
+	}
+}
+
+// cut ends the history with the event that shows the violation, and the run soon after.
+func (s *shrinker) cut(ctx context.Context) {
+	for _, m := range s.seen.After {
+		if s.best.Script.Events > 0 && m.Event+1 >= s.best.Script.Events {
+			return
+		}
+		if s.keeps(ctx, s.with(func(j *Job) { j.Script.Events, j.Script.Cut = m.Event+1, m.At+time.Millisecond })) {
+			return
 		}
 	}
 }
@@ -245,7 +275,7 @@ func (s *shrinker) shorten(ctx context.Context) {
 		for s.best.Script.From[id] > 50*time.Millisecond {
 			d := (s.best.Script.From[id] * 9 / 10).Round(time.Millisecond)
 			calls := s.seen.Calls
-			if !s.keeps(ctx, s.with(func(j *Job) { j.Script.From[id], j.Script.Cut = d, 0 })) {
+			if !s.keeps(ctx, s.with(func(j *Job) { j.Script.From[id] = d })) {
 				break
 			}
 			if s.seen.Calls > calls {

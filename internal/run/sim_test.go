@@ -184,17 +184,21 @@ func determinismJob(t *testing.T, n uint64) Job {
 	if store == "replicated" {
 		faults[0] = "{promote: a replica}"
 	}
-	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del"}[rng.IntN(4)]
+	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del", "redisson", "redisson-fair"}[rng.IntN(6)]
+	wait := "0s"
+	if strings.HasPrefix(lock, "redisson") {
+		wait = "200ms" // with messages and timers of its own
+	}
 	s, err := scenarios.Read("test.yaml", fmt.Appendf(nil, `lockbench: scenario/1
 about: Everything at once.
 locks: [%s]
 topology: {single-store: %s, majority: independent}
-workload: {counter: {clients: %d, keys: %d, ttl: 600ms, hold: 2ms..30ms}}
+workload: {counter: {clients: %d, keys: %d, ttl: 600ms, wait: %s, hold: 2ms..30ms}}
 episodes: 1
 quiet: 200ms
 faults:
   - %s
-`, lock, store, 2+rng.IntN(29), 1+rng.IntN(4), strings.Join(faults[:2+rng.IntN(3)], "\n  - ")), Known())
+`, lock, store, 2+rng.IntN(29), 1+rng.IntN(4), wait, strings.Join(faults[:2+rng.IntN(3)], "\n  - ")), Known())
 	if err != nil {
 		t.Fatal(err)
 	}

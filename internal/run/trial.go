@@ -79,7 +79,7 @@ func (t *trial) run(ctx context.Context) error {
 		}
 		untilShown, observe := t.watched(ctx, header)
 		t.pace = paceOf(c)
-		t.recorder, err = history.New(t.history, header, history.RecorderOptions{Observe: observe, DelayMax: t.pace.delayMax()})
+		t.recorder, err = history.New(t.script.writer(t.history), header, history.RecorderOptions{Observe: observe, DelayMax: t.pace.delayMax()})
 		if err != nil {
 			return fmt.Errorf("begin the history: %w", err)
 		}

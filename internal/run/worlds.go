@@ -16,6 +16,7 @@ import (
 type WorldOptions struct {
 	RedisServer string // --redis-server PATH; empty: from PATH
 	RedisImage  string // --redis-image NAME; empty: one made from this machine's programs
+	NoFetch     bool   // look only: nothing is fetched from a registry
 	// Say hears of what takes long before anything runs. Nil: nobody does.
 	Say func(line string)
 	// Self is the command that serves Go guests; empty: this program.
@@ -28,8 +29,8 @@ type WorldOptions struct {
 // Worlds are all that there are, in the order in which `auto` tries them.
 func Worlds(o WorldOptions) []world.World {
 	return []world.World{
+		docker.New(docker.Options{Image: o.RedisImage, Server: o.RedisServer, Self: o.Self, Say: o.Say, NoFetch: o.NoFetch}),
 		local.New(local.Options{Server: o.RedisServer, Self: o.Self}),
-		docker.New(docker.Options{Image: o.RedisImage, Server: o.RedisServer, Self: o.Self, Say: o.Say}),
 		sim.New(sim.Options{Open: catalogOpener, Enclosure: o.SimTrial}),
 	}
 }

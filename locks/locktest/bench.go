@@ -161,7 +161,8 @@ func notHeld(ctx context.Context, lease locks.Lease, why string) error {
 	return nil
 }
 
-// poll asks again and again until the lock is granted, but no later than at end.
+// poll asks again and again until the lock is granted, but no later than at end. What
+// it does not know the end of, it gives back and asks for anew, as a careful client does.
 func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (locks.Lease, error) {
 	r.Wait = 0
 	for {
@@ -169,11 +170,16 @@ func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (
 		if err == nil {
 			return lease, nil
 		}
-		if !errors.Is(err, locks.ErrTaken) {
-			return nil, &undecided{err}
-		}
-		if time.Now().After(end) {
+		definite := errors.Is(err, locks.ErrTaken)
+		switch {
+		case errors.Is(err, locks.ErrUnsupported):
+			return nil, err
+		case time.Now().After(end) && definite:
 			return nil, fmt.Errorf("refused for too long: %w", err)
+		case time.Now().After(end):
+			return nil, &undecided{err}
+		case lease != nil:
+			_ = lease.Release(ctx)
 		}
 		if err := sleep(ctx, 5*time.Millisecond); err != nil {
 			return nil, err

@@ -21,13 +21,17 @@ import (
 // queueUp lets clients 10, 11, ... wait for "a" one after the other.
 func queueUp(t *testing.T, s *redistest.Server, o redisson.Options, n int, wait time.Duration) []<-chan asked {
 	t.Helper()
+	parking := make(chan struct{}, 1024)
+	o.Reached = func(_ context.Context, p redisson.Point) {
+		if p == redisson.Parking {
+			parking <- struct{}{}
+		}
+	}
 	var waiting []<-chan asked
 	for i := range n {
 		l, _ := open(t, redisson.NewFair(o), s, 10+i)
 		waiting = append(waiting, ask(t.Context(), l, request(fmt.Sprint("w", i), time.Minute, wait)))
-		redistest.Await(t, "the next waiter is queued", func() bool {
-			return s.Client.LLen(t.Context(), "redisson_lock_queue:{a}").Val() == int64(i+1)
-		})
+		await(t, "the next waiter is queued, has asked again and parks", parking)
 	}
 	return waiting
 }

@@ -101,9 +101,12 @@ func opener(name string, o Options, patience time.Duration, of func(*locker) kin
 }
 
 func newLocker(name string, o Options, c locks.Client, client conn, of func(*locker) kind) *locker {
-	l := &locker{name: name, o: o, client: client, tokens: plain.NewTokens(c)}
+	// Each user of chance has a source of its own, drawn here: they lock themselves,
+	// not each other, and the handles of a multi-lock share one client.
+	l := &locker{name: name, o: o, client: client, draw: drawer(branch(c.Rand))}
+	c.Rand = branch(c.Rand)
+	l.tokens = plain.NewTokens(c)
 	l.id = l.tokens.Next()
-	l.draw = drawer(c.Rand)
 	l.subs = newSubscriptions(client, o.Publish == "spublish")
 	l.latches = newSweeper(client)
 	l.dog = newWatchdog(client, o, renewScript, func(r *renewal) []any { return []any{r.owners[0].owner} })

@@ -180,6 +180,14 @@ func (o Options) latchTTL() int64 {
 	return max(1, ((commandTimeout + o.RetryDelayMax) * n).Milliseconds())
 }
 
+// branch draws a source of chance of its own from another; nil from nil.
+func branch(rng *rand.Rand) *rand.Rand {
+	if rng == nil {
+		return nil
+	}
+	return rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
+}
+
 // drawer makes a source of chance safe for several goroutines.
 func drawer(rng *rand.Rand) func(n int64) int64 {
 	if rng == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -197,4 +198,24 @@ func TestR31NoValidity(t *testing.T) {
 		t.Errorf("believed until %v after a majority was gone; the hazard wants the whole %v", until.Sub(gone), ttl)
 	}
 	give(t, take(t, b, request("", time.Minute, 0)))
+}
+
+// Several threads of one client use its locks on all masters at once.
+func TestThreadsShareAMultiLock(t *testing.T) {
+	_, store := independent(t, 3)
+	a, _ := openOn(t, redisson.NewMulti(hasty), store, 1)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			lease, err := a.Acquire(t.Context(), locks.Request{Keys: []string{fmt.Sprint("k", i%2), "z"}, TTL: time.Minute, Wait: time.Minute})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }

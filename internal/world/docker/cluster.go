@@ -91,9 +91,9 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 		}
 	}()
 	switch s.Topology {
-	case locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Independent:
+	case locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent:
 	default:
-		return nil, fmt.Errorf("the docker world has no topology %q; it has none, single, replicated, sentinel and independent", s.Topology)
+		return nil, fmt.Errorf("the docker world has no topology %q; it has none, single, replicated, sentinel, cluster and independent", s.Topology)
 	}
 	usual := world.UsualNodes(s)
 	if len(usual) > nodesMax {
@@ -160,6 +160,11 @@ func (c *cluster) start(ctx context.Context) error {
 	if c.spec.Topology == locks.Replicated {
 		c.Lead = func(master string) error { return c.mesh.Move(serviceName, master) }
 		c.mesh.NameService(serviceName, c.Service())
+	}
+	if c.Form == locks.Cluster {
+		if err := c.Assemble(ctx); err != nil {
+			return err
+		}
 	}
 	if err := c.AwaitHealthy(ctx); err != nil {
 		return err
@@ -278,32 +283,34 @@ func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 		}
 		return out, nil
 	}
+	discovered := c.spec.Topology == locks.Sentinel || c.spec.Topology == locks.Cluster
+	if discovered && !hello.AddrMap {
+		return s, fmt.Errorf("%w: servers lead clients to their containers' addresses, and this guest does not dial others in "+
+			"their place by the open request's addr_map, so faults on its links could not find it; "+
+			`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
+	}
 	var err error
 	switch c.spec.Topology {
-	case locks.Single, locks.Independent:
+	case locks.Single, locks.Cluster, locks.Independent:
 		s.Nodes, err = list(c.names(world.Data))
 	case locks.Replicated:
 		s.Nodes, err = list([]string{serviceName})
 	case locks.Sentinel:
-		if !hello.AddrMap {
-			return s, fmt.Errorf("%w: sentinels name servers by their containers' addresses, and this guest does not dial those "+
-				"by the open request's addr_map, so faults on its links could not find it; "+
-				`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
-		}
 		s.MasterName = redisnode.MasterName
-		if s.Sentinels, err = list(c.names(world.Watchman)); err != nil {
+		s.Sentinels, err = list(c.names(world.Watchman))
+	}
+	if err != nil || !discovered {
+		return s, err
+	}
+	s.AddrMap = map[string]string{}
+	for _, n := range c.nodes {
+		at, err := c.entry(name, n.Name)
+		if err != nil {
 			return s, err
 		}
-		s.AddrMap = map[string]string{}
-		for _, n := range c.nodes {
-			at, err := c.entry(name, n.Name)
-			if err != nil {
-				return s, err
-			}
-			s.AddrMap[n.announced.String()] = at.String()
-		}
+		s.AddrMap[n.announced.String()] = at.String()
 	}
-	return s, err
+	return s, nil
 }
 
 // names are those of the nodes of one kind.

@@ -31,6 +31,7 @@ const (
 	configFile = folder + "/redis.conf"
 	rulesFile  = folder + "/rules.nft"
 	dataDir    = folder + "/data"
+	knownFile  = folder + "/nodes.conf" // what a node of a cluster knows of the others
 )
 
 // machineScript is the first process of a container, which is to its server what a
@@ -167,7 +168,7 @@ func (n *node) why(ctx context.Context, err error) error {
 	case 126, 127:
 		hint = ": the image lacks a program; it needs sh, nft, redis-server, redis-cli, sleep and timeout, for this machine's kind of processor"
 	}
-	return fmt.Errorf("the container has ended (exit code %d)%s; %s", code, hint, n.lastWords(ctx))
+	return explain(fmt.Errorf("the container has ended (exit code %d)%s; %s", code, hint, n.lastWords(ctx)))
 }
 
 func (n *node) closeShell() {

@@ -41,6 +41,12 @@ func connect() (*testcontainers.DockerProvider, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
+	// Where nobody answers the library goes on to the usual places. Somebody who has
+	// said which daemon it is to be does not want another.
+	if said := os.Getenv("DOCKER_HOST"); said != "" && p.Client().DaemonHost() != said {
+		return nil, fmt.Errorf("no Docker daemon answers at %s, as DOCKER_HOST says: start it, or unset DOCKER_HOST for the one at %s",
+			said, p.Client().DaemonHost())
+	}
 	return p, nil
 }
 
@@ -63,6 +69,15 @@ var remedies = []struct {
 		"Docker finds no free range of addresses: docker network prune removes networks that are not used"},
 }
 
+// oneLine is an error in one line, whatever the library makes of it.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string {
+	return strings.ReplaceAll(strings.TrimSpace(e.error.Error()), "\n", "; ")
+}
+
+func (e oneLine) Unwrap() error { return e.error }
+
 // explain puts what to do before what the daemon says.
 func explain(err error) error {
 	if err == nil {
@@ -71,7 +86,7 @@ func explain(err error) error {
 	for _, r := range remedies {
 		for _, words := range r.words {
 			if strings.Contains(err.Error(), words) {
-				return fmt.Errorf("%s (%w)", r.remedy, err)
+				return fmt.Errorf("%s (%w)", r.remedy, oneLine{err})
 			}
 		}
 	}

@@ -50,6 +50,8 @@ type Options struct {
 	// Self is the command that serves the locks of lockbench itself; a lock's name
 	// is added to it. Empty: this very program, with the argument "guest".
 	Self []string
+	// NoFetch leaves registries alone, for who only wants to know.
+	NoFetch bool
 	// Say hears of what takes long. Nil: nobody does.
 	Say func(line string)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func serveGuest() error {
 
 // plain is SET NX with a token on one server, and DEL: enough of a lock to see
 // whether a client reaches the servers.
-type plain struct{ client *redis.Client }
+type plain struct{ client redis.UniversalClient }
 
 func openPlain(_ context.Context, c locks.Client) (locks.Locker, error) {
 	redis.SetLogger(silent{})
@@ -64,6 +65,15 @@ func openPlain(_ context.Context, c locks.Client) (locks.Locker, error) {
 	}
 	if len(c.Store.Nodes) == 0 {
 		return plain{}, nil
+	}
+	if c.Store.Topology == locks.Cluster {
+		var nodes []string
+		for _, n := range c.Store.Nodes {
+			nodes = append(nodes, n.Addr)
+		}
+		return plain{redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: nodes, Dialer: c.Store.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+		})}, nil
 	}
 	return plain{redis.NewClient(&redis.Options{
 		Addr: c.Store.Nodes[0].Addr, Dialer: c.Store.Dial, MaxRetries: -1,
@@ -108,24 +118,25 @@ func (l lease) Release(ctx context.Context) error {
 	return l.p.client.Del(ctx, l.key).Err()
 }
 
+// shared is one world for all tests, since each new one tries a container first.
+var shared = sync.OnceValues(func() (*World, error) {
+	w := New(Options{Self: []string{os.Args[0]}})
+	return w, w.Ready(context.Background())
+})
+
 // newWorld is a docker world that is ready, or the end of the test where there can
 // be none.
 func newWorld(t *testing.T) *World {
 	t.Helper()
-	w := New(Options{Self: []string{os.Args[0]}})
-	ready(t, w)
-	return w
-}
-
-func ready(t *testing.T, w *World) {
-	t.Helper()
-	if err := w.Ready(t.Context()); err != nil {
+	w, err := shared()
+	if err != nil {
 		// A skip is a failure where the caller has said so.
 		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker") {
 			t.Fatal(err)
 		}
 		t.Skip(err)
 	}
+	return w
 }
 
 // run starts a cluster for a test, and sees that nothing of it is left afterwards.

@@ -5,6 +5,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"lockbench/internal/world"
@@ -12,14 +13,21 @@ import (
 )
 
 // harnessEnv makes this test program a harness that tells the name of what it has
-// started and then waits for its end.
+// started and then waits for its end, or, told to follow, for the end of its input
+// and then kills a node.
 const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 
 func runDoomedHarness() {
+	follow := os.Getenv(harnessEnv) == "follow"
 	os.Unsetenv(harnessEnv)
 	w := New(Options{})
-	err := w.Run(context.Background(), world.Spec{Topology: locks.Replicated}, func(_ context.Context, wc world.Cluster) error {
-		fmt.Println(wc.(*cluster).owner.name)
+	err := w.Run(context.Background(), world.Spec{Topology: locks.Replicated}, func(ctx context.Context, wc world.Cluster) error {
+		c := wc.(*cluster)
+		fmt.Println(c.owner.name)
+		if follow {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			return c.Kill(ctx, "redis-1")
+		}
 		select {}
 	})
 	fmt.Fprintln(os.Stderr, err)

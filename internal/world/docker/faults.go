@@ -158,22 +158,53 @@ func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
 	if known {
 		return nil
 	}
-	if err := c.reached(ctx); err != nil {
+	err := c.reached(ctx)
+	if err == nil && c.Form == locks.Cluster && !c.direct.Load() {
+		err = errors.New("this machine does not get to the containers' own addresses, where the bus of a cluster is")
+	}
+	if err != nil {
 		return fmt.Errorf("%w; a delay of %v or more needs no such way", err, holdMin)
 	}
-	at := netip.AddrPortFrom(c.subnet.gateway(), 0)
-	aToB, err := c.mesh.AddEntry(key[0], key[1], at)
+	a, err := c.node(key[0])
 	if err != nil {
 		return err
 	}
-	bToA, err := c.mesh.AddEntry(key[1], key[0], at)
+	b, err := c.node(key[1])
 	if err != nil {
 		return err
+	}
+	at := netip.AddrPortFrom(c.subnet.gateway(), 0)
+	r := &relay{a: a.Name, b: b.Name}
+	for _, port := range c.ports() {
+		w := way{port: port}
+		if w.aToB, err = c.mesh.AddEntryTo(a.Name, b.Name, at, b.at(port)); err != nil {
+			return err
+		}
+		if w.bToA, err = c.mesh.AddEntryTo(b.Name, a.Name, at, a.at(port)); err != nil {
+			return err
+		}
+		r.ways = append(r.ways, w)
 	}
 	c.mu.Lock()
-	c.links.relays[key] = &relay{a: key[0], b: key[1], aToB: aToB, bToA: bToA}
+	c.links.relays[key] = r
 	c.mu.Unlock()
 	return nil
+}
+
+// ports are those at which servers find each other: nodes of a cluster have a bus.
+func (c *cluster) ports() []uint16 {
+	if c.Form == locks.Cluster {
+		return []uint16{serverPort, redisnode.BusPort(serverPort)}
+	}
+	return []uint16{serverPort}
+}
+
+// at is where this machine reaches a port of a node. Only the server's is published.
+func (n *node) at(port uint16) netip.AddrPort {
+	if port == serverPort {
+		return n.addr()
+	}
+	return netip.AddrPortFrom(n.announced.Addr(), port)
 }
 
 // reached sees once that containers get through to this machine: a firewall may

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,14 +66,13 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 	})
 }
 
-var attempts int
+var attempts atomic.Int64
 
 // acquire asks for the one key, in a session of its own.
 func acquire(ctx context.Context, c world.Client, owner string) error {
-	attempts++
 	r := lease60
 	r.Owner = owner
-	_, err := c.Conn().Acquire(ctx, fmt.Sprintf("%s.%d", owner, attempts), r)
+	_, err := c.Conn().Acquire(ctx, fmt.Sprintf("%s.%d", owner, attempts.Add(1)), r)
 	return err
 }
 

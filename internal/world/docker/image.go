@@ -52,7 +52,7 @@ func (w *World) ensureImage(ctx context.Context, api client.APIClient) (ImageInf
 	}
 	info, err := w.registryImage(ctx, api)
 	if err != nil {
-		return info, fmt.Errorf("there is no image to start servers from: %w; nor can one be made from %s: %w", missing, registryBase, err)
+		return info, fmt.Errorf("there is no image to start servers from: %w; nor one from %s: %w", missing, registryBase, err)
 	}
 	return info, nil
 }
@@ -61,6 +61,9 @@ func (w *World) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, 
 	info := ImageInfo{Name: w.options.Image, From: "as it is"}
 	found, err := api.ImageInspect(ctx, info.Name)
 	if errdefs.IsNotFound(err) {
+		if w.options.NoFetch {
+			return info, fmt.Errorf("the image %s of --redis-image is not here: docker pull %s", info.Name, info.Name)
+		}
 		w.options.Say("fetching the image " + info.Name)
 		if err := pull(ctx, api, info.Name); err != nil {
 			return info, fmt.Errorf("the image %s of --redis-image is neither here nor to be had: %w", info.Name, err)
@@ -114,6 +117,9 @@ func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageI
 		info.Bytes = found.Size
 		return info, nil
 	}
+	if w.options.NoFetch {
+		return info, errors.New("it is not here yet, and `lockbench image` would fetch it")
+	}
 	w.options.Say("fetching " + registryBase + ", and adding nft to it; this is done once")
 	if err := pull(ctx, api, registryBase); err != nil {
 		return info, err
@@ -134,6 +140,23 @@ func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	}
 	info.Built = true
 	return info, nil
+}
+
+// olderImages are those of ours that this run has no use for.
+func olderImages(ctx context.Context, api client.APIClient, current string) []string {
+	var older []string
+	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
+	if err != nil {
+		return nil
+	}
+	for _, image := range found.Items {
+		for _, tag := range image.RepoTags {
+			if tag != current {
+				older = append(older, tag)
+			}
+		}
+	}
+	return older
 }
 
 // pull fetches an image, within a limit: a registry that does not answer can keep a

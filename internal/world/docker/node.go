@@ -53,7 +53,7 @@ func (c *cluster) newNode(n world.Node, k int) (*node, error) {
 		master = &c.nodes[0].announced
 	}
 	node.settings = redisnode.Config{
-		Kind: n.Kind, Form: c.spec.Topology, Port: serverPort, Dir: dataDir,
+		Kind: n.Kind, Form: c.spec.Topology, Port: serverPort, Dir: dataDir, Known: knownFile,
 		Announced: node.announced, Master: master, Own: c.spec.Settings,
 	}
 	var err error

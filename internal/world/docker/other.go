@@ -26,5 +26,5 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 // Image fails as Ready does.
 func (w *World) Image(context.Context) (ImageInfo, error) { return ImageInfo{}, errLinux }
 
-// Report fails as Ready does.
-func (w *World) Report(context.Context) ([]string, error) { return nil, errLinux }
+// Report has nothing to say beyond what Ready says.
+func (w *World) Report(context.Context) []string { return nil }

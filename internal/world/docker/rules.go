@@ -14,14 +14,19 @@ import (
 )
 
 // relay is the way through the mesh between two servers, for as long as one of
-// their links is slow. Each server has a listener of its own to the other.
+// their links is slow. Each server has a listener of its own to each port of the other.
 //
 //	redis-2 ─ to redis-1:6379 ─DNAT─▶ gateway:port ─ mesh, late ─▶ redis-1
 type relay struct {
 	a, b     string
-	aToB     netip.AddrPort // where a's connections to b go
-	bToA     netip.AddrPort
+	ways     []way
 	inEffect bool
+}
+
+// way is where connections to one port go.
+type way struct {
+	port       uint16
+	aToB, bToA netip.AddrPort
 }
 
 // links is what is done to the links between servers.
@@ -71,17 +76,19 @@ func (c *cluster) rulesFor(n *node) string {
 		if r == nil || !r.inEffect {
 			continue
 		}
-		to := r.aToB
-		if n.Name == r.b {
-			to = r.bToA
+		for _, w := range r.ways {
+			to := w.aToB
+			if n.Name == r.b {
+				to = w.bToA
+			}
+			nat = append(nat, fmt.Sprintf("ip daddr %s tcp dport %d dnat to %s", ip, w.port, to))
+			// Connections that were there before go past the relay: both ends hear that they
+			// are over at the next word, and connect again, through it. Those that go through
+			// it have the relay's address here.
+			reset = append(reset,
+				fmt.Sprintf("ip daddr %s tcp dport %d reject with tcp reset", ip, w.port),
+				fmt.Sprintf("ip daddr %s tcp sport %d reject with tcp reset", ip, w.port))
 		}
-		nat = append(nat, fmt.Sprintf("ip daddr %s tcp dport %d dnat to %s", ip, serverPort, to))
-		// Connections that were there before go past the relay: both ends hear that they
-		// are over at the next word, and connect again, through it. Those that go through
-		// it have the relay's address here.
-		reset = append(reset,
-			fmt.Sprintf("ip daddr %s tcp dport %d reject with tcp reset", ip, serverPort),
-			fmt.Sprintf("ip daddr %s tcp sport %d reject with tcp reset", ip, serverPort))
 	}
 	return table("ip lockbench", []chain{
 		{"in", "filter hook input priority -300", in},

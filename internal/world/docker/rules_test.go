@@ -33,7 +33,7 @@ func TestRules(t *testing.T) {
 	c.links.held[world.Link{From: "redis-3", To: "redis-1"}] = true
 	c.links.relays[pair("redis-3", "redis-1")] = &relay{
 		a: "redis-1", b: "redis-3", inEffect: true,
-		aToB: netip.MustParseAddrPort("10.9.8.1:5000"), bToA: netip.MustParseAddrPort("10.9.8.1:5001"),
+		ways: []way{{serverPort, netip.MustParseAddrPort("10.9.8.1:5000"), netip.MustParseAddrPort("10.9.8.1:5001")}},
 	}
 	for k, want := range []string{`table ip lockbench
 delete table ip lockbench

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,6 +140,109 @@ func TestKilledHarness(t *testing.T) {
 	})
 }
 
+// TestDaemonGoes: a daemon that ends in the middle of a run ends the run, with a
+// sentence that says so, and what it leaves is swept once there is a daemon again.
+// The daemon that goes here is only the socket by which a second harness knows it.
+func TestDaemonGoes(t *testing.T) {
+	w := newWorld(t)
+	host, isFile := strings.CutPrefix(w.state.provider.Client().DaemonHost(), "unix://")
+	if !isFile {
+		t.Skipf("the daemon is not at a socket here, but at %s", host)
+	}
+	socket := filepath.Join(t.TempDir(), "docker.sock")
+	stop := forward(t, socket, host)
+	cmd := exec.Command(testProgram)
+	cmd.Env = append(os.Environ(), harnessEnv+"=follow", guestEnv+"=", "DOCKER_HOST=unix://"+socket)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	_ = in.Close() // the harness goes on, and kills a node
+	if err := cmd.Wait(); err == nil {
+		t.Error("it should have failed")
+	}
+	if !strings.Contains(said.String(), "the container") || !strings.Contains(said.String(), "no Docker daemon answers") {
+		t.Errorf("it said %q", said.String())
+	}
+	owner = strings.TrimSpace(owner)
+	if len(leftOf(t, w, owner)) == 0 {
+		t.Error("without a daemon nothing can have been removed")
+	}
+	if err := sweep(t.Context(), w.state.provider.Client()); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, w, owner)
+}
+
+// forward hands on what comes to one socket to another, until it is stopped.
+func forward(t *testing.T, from, to string) (stop func()) {
+	t.Helper()
+	l, err := net.Listen("unix", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var open []net.Conn
+	var pumps sync.WaitGroup
+	pumps.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("unix", to)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			mu.Lock()
+			open = append(open, near, far)
+			mu.Unlock()
+			pump := func(dst, src net.Conn) {
+				_, _ = io.Copy(dst, src)
+				_ = dst.(*net.UnixConn).CloseWrite()
+			}
+			pumps.Go(func() { pump(near, far) })
+			pumps.Go(func() { pump(far, near) })
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		l.Close()
+		mu.Lock()
+		for _, c := range open {
+			c.Close()
+		}
+		mu.Unlock()
+		pumps.Wait()
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// TestNoDaemon says where it was looked for.
+func TestNoDaemon(t *testing.T) {
+	newWorld(t)
+	t.Setenv("DOCKER_HOST", "unix:///no/such/socket")
+	if err := New(Options{}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestOrdinaryUser runs a test of this package as a user who has nothing but the
 // group of the daemon's socket.
 func TestOrdinaryUser(t *testing.T) {
@@ -163,12 +267,12 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := errors.Join(os.Chmod(dir, 0o777), copyFile(program, testProgram)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "-test.run", "^(TestStartWithAndWithoutData|TestForeignGuest/has)", "-test.v")
+	cmd := exec.Command(program, "-test.run", "^(TestStartWithAndWithoutData|TestPauseNode)$", "-test.v")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir, "LOCKBENCH_REQUIRE=docker"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: nobody, Gid: nobody, Groups: []uint32{group}}}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestForeignGuest") {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestPauseNode") {
 		t.Errorf("as user %d in group %d: %v\n%s", nobody, group, err, out)
 	}
 }

@@ -160,29 +160,29 @@ func (w *World) Image(ctx context.Context) (ImageInfo, error) {
 }
 
 // Report says, a line each, what there is: for `lockbench doctor`. It says what it
-// can, also where the world is not ready.
-func (w *World) Report(ctx context.Context) ([]string, error) {
+// can, also where the world is not ready; why not is Ready's to say.
+func (w *World) Report(ctx context.Context) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.prepare(ctx); err != nil {
-		return nil, err
+	if err := w.prepare(ctx); err != nil && w.state.daemon == "" {
+		return nil
 	}
 	s := w.state
-	how := "there already"
-	if s.image.Built {
-		how = "made just now"
+	lines := []string{fmt.Sprintf("daemon %s at %s", s.daemon, s.provider.Client().DaemonHost())}
+	if s.image.Bytes > 0 {
+		how := "there already"
+		if s.image.Built {
+			how = "made just now"
+		}
+		lines = append(lines, fmt.Sprintf("image %s, %d MB, from %s, %s", s.image.Name, s.image.Bytes>>20, s.image.From, how))
 	}
-	lines := []string{
-		"daemon " + s.daemon,
-		fmt.Sprintf("image %s (%d MB, %s), %s", s.image.Name, s.image.Bytes>>20, s.image.From, how),
+	if older := olderImages(ctx, s.provider.Client(), s.image.Name); len(older) > 0 {
+		lines = append(lines, "images of earlier programs, which nothing needs: docker rmi "+strings.Join(older, " "))
 	}
 	found, err := findLeftovers(ctx, s.provider.Client())
-	if err != nil {
-		return lines, explain(err)
+	if err == nil && found.strangers > 0 {
+		lines = append(lines, fmt.Sprintf("%d containers and networks belong to runs that cannot be seen from here; "+
+			"if none goes on: docker rm -fv $(docker ps -aq --filter label=%s)", found.strangers, ownerLabel))
 	}
-	if found.strangers > 0 {
-		lines = append(lines, fmt.Sprintf("%d containers and networks belong to runs of other machines or namespaces; "+
-			"if none is running: docker rm -f $(docker ps -aq --filter label=%s)", found.strangers, ownerLabel))
-	}
-	return lines, nil
+	return lines
 }

@@ -190,6 +190,11 @@ func (m *Mesh) AddEntry(source, target string, addr netip.AddrPort) (netip.AddrP
 	return m.listen(addr, source, target)
 }
 
+// AddEntryTo is AddEntry to another port of a node.
+func (m *Mesh) AddEntryTo(source, target string, addr, real netip.AddrPort) (netip.AddrPort, error) {
+	return m.listenFor(addr, source, target, real)
+}
+
 // CloseEntries stops listening for a source that is gone; its connections live on.
 func (m *Mesh) CloseEntries(source string) {
 	m.mu.Lock()

@@ -34,11 +34,11 @@ func (g *Group) Assemble(ctx context.Context) error {
 	for i, n := range masters {
 		// Epochs of their own before they meet, or the masters would have to find out
 		// first who gives way to whom.
-		if _, err := n.Ask(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
+		if err := told(ctx, n, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
 			return fmt.Errorf("assemble the cluster: %w", err)
 		}
 		from, to := slots*i/len(masters), slots*(i+1)/len(masters)-1
-		if _, err := n.Ask(ctx, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)); err != nil {
+		if err := told(ctx, n, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)); err != nil {
 			return fmt.Errorf("assemble the cluster: %w", err)
 		}
 	}
@@ -46,20 +46,20 @@ func (g *Group) Assemble(ctx context.Context) error {
 	for i, n := range nodes {
 		for _, other := range nodes[i+1:] {
 			at := other.Announced()
-			if _, err := n.Ask(ctx, "CLUSTER", "MEET", at.Addr().String(), fmt.Sprint(at.Port()), fmt.Sprint(BusPort(at.Port()))); err != nil {
+			if err := told(ctx, n, "CLUSTER", "MEET", at.Addr().String(), fmt.Sprint(at.Port()), fmt.Sprint(BusPort(at.Port()))); err != nil {
 				return fmt.Errorf("assemble the cluster: %w", err)
 			}
 		}
 	}
 	err := Each(nodes[len(masters):], func(n Server) error {
 		master := masters[slices.Index(nodes, n)-len(masters)]
-		id, err := master.Ask(ctx, "CLUSTER", "MYID")
-		if err != nil {
-			return err
-		}
 		// It must have heard of its master, and of the slots that this one has.
 		return Poll(ctx, func() error {
-			_, err := n.Ask(ctx, "CLUSTER", "REPLICATE", fmt.Sprint(id))
+			id, err := master.Ask(ctx, "CLUSTER", "MYID")
+			if err != nil {
+				return err
+			}
+			_, err = n.Ask(ctx, "CLUSTER", "REPLICATE", fmt.Sprint(id))
 			return err
 		})
 	})
@@ -67,6 +67,25 @@ func (g *Group) Assemble(ctx context.Context) error {
 		return fmt.Errorf("assemble the cluster: %w", err)
 	}
 	return nil
+}
+
+// told tells a node something until it has been understood. On a busy machine an
+// answer can come too late; then the node says that it was told already.
+func told(ctx context.Context, n Server, command ...string) error {
+	unheard := false
+	return Poll(ctx, func() error {
+		_, err := n.Ask(ctx, command...)
+		var said ServerError
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &said):
+			unheard = true
+		case unheard && strings.Contains(string(said), "already"):
+			return nil
+		}
+		return err
+	})
 }
 
 // member is a node of a cluster as one of them sees it.

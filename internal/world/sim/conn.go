@@ -17,7 +17,6 @@ type pair struct {
 	up, down *lane // to the node, to the client
 	near     *conn // the client's end
 	far      *conn // the node's end; nil at a sentinel, which has no stream to read
-	asks     bool  // the client waits for a sentinel's answer here; guarded by net.mu
 }
 
 // slot is a place among the open connections of one client to one node.
@@ -55,9 +54,6 @@ func newConn(p *pair, owner string, late class, local, remote net.Addr) *conn {
 
 // receive is the delivery of a message at this end.
 func (c *conn) receive(p parcel) {
-	if !p.push {
-		c.pair.question(false)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -87,7 +83,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		}
 		var expired <-chan time.Time
 		if stopped == nil && !c.deadline.IsZero() {
-			d := c.late.next(c.deadline).Sub(time.Now())
+			d := time.Until(c.late.next(c.deadline))
 			if c.timer == nil {
 				c.timer = time.NewTimer(d)
 			} else {
@@ -164,9 +160,6 @@ func (c *conn) Close() error {
 	c.signal()
 	c.mu.Unlock()
 	c.out.send(parcel{fin: true})
-	if c == c.pair.near {
-		c.pair.question(false)
-	}
 	c.pair.release()
 	return nil
 }
@@ -217,28 +210,9 @@ func (p *pair) release() {
 	p.forget()
 }
 
-// question notes that the client waits for a sentinel's answer, or does no longer.
-func (p *pair) question(open bool) {
-	if p.far != nil {
-		return
-	}
-	p.net.mu.Lock()
-	defer p.net.mu.Unlock()
-	if p.asks == open {
-		return
-	}
-	p.asks = open
-	if open {
-		p.net.asking[p.at.client]++
-	} else {
-		p.net.asking[p.at.client]--
-	}
-}
-
 // breakOff ends a connection at both ends at once, as a reset does.
 func (p *pair) breakOff() {
 	p.near.reset()
-	p.question(false)
 	if p.far != nil {
 		p.far.reset()
 	}
@@ -257,7 +231,6 @@ func (p *pair) crash() {
 // abandon ends the client's end; the node hears of it as the network lets it.
 func (p *pair) abandon() {
 	p.near.reset()
-	p.question(false)
 	p.down.end()
 	p.up.send(parcel{fin: true})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -19,14 +20,19 @@ const slotsMax = 8
 // Libraries hold mutexes while they set up a connection: go-redis's failover client
 // asks its sentinels so, and its subscriptions are renewed so, while other goroutines
 // of the same client queue at the mutex. In virtual time such a queue stops the clock
-// as long as the holder waits for the network. Hence three liberties, which cost a
-// client a few round trips less than it would pay in life:
+// as long as the holder waits for the network. So nothing that a library may do under
+// a mutex waits here:
 //
-//   - a node that can be reached accepts at once, and its greeting (HELLO) and the
-//     list of sentinels are answered in the instant in which they are asked for;
-//   - a sentinel that cannot be reached refuses at once, where a node that holds
-//     data lets the dialler wait for its time-out;
-//   - what a sentinel tells by itself waits until its client has no question open.
+//   - a node that can be reached accepts at once, and answers a greeting (HELLO) in
+//     the instant in which it comes;
+//   - so does a sentinel every question, and one that cannot be reached refuses at once,
+//     dials and questions alike;
+//   - a subscription's dial that finds nobody fails at once, where an ordinary one
+//     waits for its time-out.
+//
+// It costs a client a few round trips less than in life. And of several sentinels that
+// are asked in one instant, one answers: the first that can be reached, in an order
+// that each client has for itself. Else the answers would race.
 func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	c := cl.cluster
 	fail := func(err error) (net.Conn, error) {
@@ -35,6 +41,12 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	n, err := c.at(addr)
 	if err != nil {
 		return fail(err)
+	}
+	if n.Kind == world.Watchman {
+		if cl.sentinel() != n {
+			return fail(syscall.EHOSTUNREACH)
+		}
+		return c.connect(cl.name, n, addr), nil
 	}
 	// Several that hang at one cut link go on when it is joined, and which of them is
 	// connected first decides which connection its pool takes next.
@@ -46,34 +58,62 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 				return fail(err)
 			}
 		}
-		if stopped := c.net.stopped(cl.name); stopped != nil {
-			select {
-			case <-stopped:
-				continue
-			case <-cl.dead:
-				return fail(net.ErrClosed)
-			}
-		}
 		select {
 		case <-cl.dead:
 			return fail(net.ErrClosed)
 		default:
 		}
+		stopped := c.net.stopped(cl.name)
 		open, change := c.net.open(cl.name, n.Name)
 		switch {
-		case open && !n.alive():
+		case stopped == nil && open && !n.alive():
 			return fail(syscall.ECONNREFUSED)
-		case open && (n.Kind == world.Data || c.net.stopped(n.Name) == nil):
+		case stopped == nil && open:
 			return c.connect(cl.name, n, addr), nil
-		case n.Kind == world.Watchman:
+		case forSubscription():
 			return fail(syscall.EHOSTUNREACH)
+		case stopped != nil:
+			change = nil // nothing concerns one that stands still
 		}
 		select {
 		case <-change:
+		case <-stopped:
 		case <-ctx.Done():
 			return fail(context.Cause(ctx))
 		case <-cl.dead:
 			return fail(net.ErrClosed)
+		}
+	}
+}
+
+// sentinel is the one that answers this client now; nil if it reaches none.
+func (cl *client) sentinel() *node {
+	c := cl.cluster
+	if c.net.stopped(cl.name) != nil {
+		return nil
+	}
+	all := c.of(world.Watchman)
+	for i := range all {
+		n := all[(i+cl.id)%len(all)]
+		if open, _ := c.net.open(cl.name, n.Name); open && n.running() {
+			return n
+		}
+	}
+	return nil
+}
+
+// forSubscription says whether go-redis dials for a subscription, with its mutex
+// held. Nothing but the stack tells.
+func forSubscription() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if strings.Contains(f.Function, "go-redis/") && strings.Contains(f.Function, "(*PubSub)") {
+			return true
+		}
+		if !more {
+			return false
 		}
 	}
 }

@@ -39,9 +39,6 @@ type parcel struct {
 	data []byte
 	fin  bool
 	talk any
-	// push is a sentinel's news, which waits while its client has a question open:
-	// see dial.go.
-	push bool
 }
 
 // newLane opens a lane; id names it for its latencies.
@@ -140,15 +137,6 @@ func (l *lane) fire() {
 	}
 	p := l.queue[0]
 	if p.due.After(time.Now()) {
-		l.arm()
-		n.mu.Unlock()
-		return
-	}
-	if p.push && n.asking[l.link.To] > 0 {
-		l.last = time.Now().Add(time.Millisecond)
-		for i := range l.queue {
-			l.queue[i].due = l.due(l.queue[i].due)
-		}
 		l.arm()
 		n.mu.Unlock()
 		return

@@ -23,7 +23,6 @@ type network struct {
 	inUse    map[slot]bool             // numbers of open connections
 	pairs    map[*pair]struct{}        // open connections of clients
 	probes   map[world.Link]int        // PINGs sent in somebody's name
-	asking   map[string]int            // questions to sentinels that a client waits for
 	change   chan struct{}             // closed, and replaced, when a link or an end changes
 	counts   map[string]map[string]int // commands, by client and name
 	closed   bool
@@ -41,7 +40,7 @@ func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
 		seed: seed, latency: l, moved: moved,
 		links: map[world.Link]linkState{}, frozen: map[string]chan struct{}{},
 		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[world.Link]int{}, attempts: map[world.Link]int{}, inUse: map[slot]bool{},
-		pairs: map[*pair]struct{}{}, probes: map[world.Link]int{}, asking: map[string]int{},
+		pairs: map[*pair]struct{}{}, probes: map[world.Link]int{},
 		change: make(chan struct{}), counts: map[string]map[string]int{},
 	}
 }

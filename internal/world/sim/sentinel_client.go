@@ -65,22 +65,13 @@ func (s *sentinel) reply(p *pair, command []string) string {
 	return fmt.Sprintf("-ERR unknown command '%s'\r\n", command[0])
 }
 
-// atOnce answers what a client must not wait for (see dial.go): its greeting and the
-// list of sentinels, as long as the sentinel can be reached. It also counts the
-// questions that a client has open.
+// atOnce answers what a client must not wait for (see dial.go): its greeting and its
+// questions, as long as the sentinel can be reached; a nil reply is that it cannot.
 func (s *sentinel) atOnce(client string, p *pair, request []byte) (reply []byte, done bool) {
 	c := s.cluster
 	commands := parseCommands(request)
 	c.count(client, commands)
-	if len(commands) != 1 {
-		return nil, false
-	}
-	command := commands[0]
-	sentinels := len(command) > 1 && strings.EqualFold(command[0], "sentinel") && strings.EqualFold(command[1], "sentinels")
-	if !sentinels && !strings.EqualFold(command[0], "hello") {
-		if strings.EqualFold(command[0], "sentinel") {
-			p.question(true)
-		}
+	if len(commands) != 1 || !strings.EqualFold(commands[0][0], "sentinel") && !strings.EqualFold(commands[0][0], "hello") {
 		return nil, false
 	}
 	if open, _ := c.net.open(client, s.node.Name); !open || !s.node.running() {
@@ -88,7 +79,7 @@ func (s *sentinel) atOnce(client string, p *pair, request []byte) (reply []byte,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return []byte(s.reply(p, command)), true
+	return []byte(s.reply(p, commands[0])), true
 }
 
 // announce tells the clients that have subscribed. Needs cluster.mu.
@@ -97,7 +88,7 @@ func (s *sentinel) announce(from, to string) {
 	newHost, newPort := s.address(to)
 	text := bulks("message", "+switch-master", strings.Join([]string{masterName, oldHost, oldPort, newHost, newPort}, " "))
 	for _, p := range s.subscribed {
-		p.down.send(parcel{data: []byte(text), push: true})
+		p.down.send(parcel{data: []byte(text)})
 	}
 }
 

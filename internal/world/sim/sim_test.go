@@ -334,7 +334,7 @@ func TestSentinels(t *testing.T) {
 	took := map[bool]int{}
 	for seed := uint64(1); seed <= 20; seed++ {
 		in(t, world.Spec{Topology: locks.Sentinel, Seed: seed}, func(t *testing.T, ctx context.Context, c *cluster) {
-			k := talk(t, c, 1)
+			k := talk(t, c, 3) // whom the first sentinel answers
 			w := k.to(c.of(world.Watchman)[0])
 			w.wants("SENTINEL get-master-addr-by-name mymaster", "10.0.0.1")
 			w.wants("SENTINEL get-master-addr-by-name other", "-ERR")

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/world/docker"
+)
+
+func newImageCommand() *cobra.Command {
+	var server, image string
+	c := &cobra.Command{
+		Use:   "image",
+		Short: "Make the image that world docker starts servers from, or say that it is there",
+		Long: `image makes what world docker needs: an image of this machine's own redis-server,
+redis-cli and nft, with the libraries that they load and nothing else. It is made in
+memory and handed to the daemon, and no registry is asked. On a machine without these
+programs it fetches an official image and adds nft to it.
+
+Runs do the same by themselves. An image is named after what is in it, so it is made
+again only when one of the programs has changed.`,
+		Example: "  lockbench image\n  lockbench image --redis-server /opt/valkey/bin/valkey-server",
+		Args:    nothing,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := notEmpty(c, "redis-server", "redis-image"); err != nil {
+				return err
+			}
+			w := docker.New(docker.Options{Server: server, Image: image, Say: sayTo(c.ErrOrStderr())})
+			info, err := w.Image(c.Context())
+			if err != nil {
+				return fmt.Errorf("world docker: %w", err)
+			}
+			how := "is there"
+			if info.Built {
+				how = "was made"
+			}
+			_, _ = fmt.Fprintf(c.OutOrStdout(), "%s %s: %d MB, %s\n", info.Name, how, info.Bytes>>20, info.From)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&server, "redis-server", "", "the server to put into it (default: from PATH)")
+	c.Flags().StringVar(&image, "redis-image", "", "look at this image instead, and fetch it if it is not here")
+	return c
+}
+
+// sayTo tells people what takes long before anything can be shown.
+func sayTo(w io.Writer) func(line string) {
+	return func(line string) { _, _ = fmt.Fprintln(w, line) }
+}

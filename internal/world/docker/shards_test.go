@@ -1,0 +1,67 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/redisnode"
+	"lockbench/locks"
+)
+
+// TestCluster: clients follow the nodes' own addresses through their map, a node that
+// is cut off from all others loses its place, and what they share is kept.
+func TestCluster(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Cluster, Clients: 1}, func(ctx context.Context, c *cluster) error {
+		client := open(ctx, t, c, 1)
+		// One key of each master: a is redis-3's, b redis-1's, c redis-2's.
+		for i, key := range []string{"a", "b", "c"} {
+			err := soon(ctx, func(ctx context.Context) error {
+				_, err := client.Conn().Acquire(ctx, key, locks.Request{Keys: []string{key}, Owner: "x", TTL: time.Minute})
+				if errors.Is(err, locks.ErrTaken) {
+					return nil // an earlier try, whose answer was lost
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			want := []string{"redis-3", "redis-1", "redis-2"}[i]
+			if got, err := c.MasterOf(ctx, key); got != want || err != nil {
+				t.Errorf("master of %q is %q, %v; want %s", key, got, err, want)
+			}
+		}
+		// A delay that is not held goes through the mesh, the bus as well.
+		slow := []world.Link{{From: "redis-1", To: "redis-2"}}
+		if err := errors.Join(c.Shape(ctx, slow, 100*time.Millisecond), c.AwaitHealthy(ctx), c.Unshape(ctx, slow)); err != nil {
+			return err
+		}
+		var links []world.Link
+		for _, n := range c.Nodes() {
+			if n.Name != "redis-3" {
+				links = append(links, world.Link{From: "redis-3", To: n.Name}, world.Link{From: n.Name, To: "redis-3"})
+			}
+		}
+		if err := c.Cut(ctx, links); err != nil {
+			return err
+		}
+		err := redisnode.Poll(ctx, func() error {
+			master, err := c.MasterOf(ctx, "a")
+			if err == nil && master != "redis-6" {
+				err = errors.New(master + " is still the master of a")
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := c.Join(ctx, links); err != nil {
+			return err
+		}
+		return soon(ctx, c.Healthy)
+	})
+}
