@@ -23,18 +23,21 @@ RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # How many seeds `make determinism` runs twice.
 SEEDS ?= 1000
 
-.PHONY: determinism verify bench-checker chaos test lint build check bench clean help
+.PHONY: determinism verify bench-checker chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(EPISODES),--episodes $(EPISODES)) $(if $(DURATION),--duration $(DURATION)) $(FLAGS)
 
-test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local makes a skip of that world a failure)
+test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local,docker makes a skip of these worlds a failure)
 	@mkdir -p build
-	@set -o pipefail; go test $(RACE) -v ./... 2>&1 | tee build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
+	@set -o pipefail; go test $(RACE) -timeout 40m -v ./... 2>&1 | tee build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
 		status=$${PIPESTATUS[0]}; \
 		grep -A2 -E '^ *--- SKIP' build/test.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
 		if [ $$status -ne 0 ]; then echo "the whole output is in build/test.log"; fi; exit $$status
+
+long: ## the tests that take long or are not steady on every machine: world docker, and what `make test` says it skipped (half an hour)
+	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local,docker go test -timeout 60m ./internal/world/docker ./internal/run ./locks/locktest ./locks/redisson
 
 lint: ## gofmt, vet, staticcheck, and builds for other systems
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

@@ -139,7 +139,7 @@ func roleNames() []string {
 	return names
 }
 
-var tryTopologies = []string{string(locks.Single), string(locks.Replicated), string(locks.Sentinel), string(locks.Independent)}
+var tryTopologies = []string{string(locks.Single), string(locks.Replicated), string(locks.Sentinel), string(locks.Cluster), string(locks.Independent)}
 
 func faultNames() []string {
 	var names []string

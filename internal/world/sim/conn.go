@@ -22,6 +22,7 @@ type pair struct {
 // slot is a place among the open connections of one client to one node.
 type slot struct {
 	client, node string
+	purpose      purpose
 	n            int
 }
 

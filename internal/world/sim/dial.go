@@ -11,9 +11,24 @@ import (
 	"lockbench/internal/world"
 )
 
-// slotsMax is how many connections of one client to one node can be open before
-// two of them share their classes.
-const slotsMax = 8
+// purpose is what a client dials for, as far as its stack tells. Dials of different
+// purposes are numbered apart: go-redis looks in the background whether a server is
+// back, and renews subscriptions, and where that falls on the same instant as a dial
+// for an operation, which of them comes first is a matter of luck.
+type purpose int
+
+const (
+	operation    purpose = iota // somebody waits for it
+	subscription                // go-redis holds its mutex meanwhile
+	lookout                     // is the server back?
+)
+
+// places are how many connections of one client to one node, for each purpose, can be
+// open before two of them share their classes.
+var places = [...]int{operation: 5, subscription: 2, lookout: 1}
+
+// placesAll is their sum.
+const placesAll = 8
 
 // dial opens a connection of a client.
 //
@@ -44,19 +59,23 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 	if n.Kind == world.Watchman {
 		if cl.sentinel() != n {
-			return fail(syscall.EHOSTUNREACH)
+			// Without an address: go-redis puts the texts of all three together in the
+			// order in which its goroutines happened to run.
+			return nil, errNoSentinel
 		}
-		return c.connect(cl.name, n, addr), nil
+		return c.connect(slot{client: cl.name, node: n.Name, purpose: purposeOfDial()}, n, addr), nil
 	}
 	// Several that hang at one cut link go on when it is joined, and which of them is
 	// connected first decides which connection its pool takes next.
-	own := c.attempt(cl.name, n)
+	at := slot{client: cl.name, node: n.Name, purpose: purposeOfDial()}
+	own := c.attempt(at, n)
 	for waited := false; ; waited = true {
 		if waited {
 			settle(own)
 			if n, err = c.at(addr); err != nil {
 				return fail(err)
 			}
+			at.node = n.Name
 		}
 		select {
 		case <-cl.dead:
@@ -69,8 +88,8 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		case stopped == nil && open && !n.alive():
 			return fail(syscall.ECONNREFUSED)
 		case stopped == nil && open:
-			return c.connect(cl.name, n, addr), nil
-		case forSubscription():
+			return c.connect(at, n, addr), nil
+		case at.purpose == subscription:
 			return fail(syscall.EHOSTUNREACH)
 		case stopped != nil:
 			change = nil // nothing concerns one that stands still
@@ -102,48 +121,55 @@ func (cl *client) sentinel() *node {
 	return nil
 }
 
-// forSubscription says whether go-redis dials for a subscription, with its mutex
-// held. Nothing but the stack tells.
-func forSubscription() bool {
+// purposeOfDial reads the stack of its caller.
+func purposeOfDial() purpose {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if strings.Contains(f.Function, "go-redis/") && strings.Contains(f.Function, "(*PubSub)") {
-			return true
+		switch {
+		case !strings.Contains(f.Function, "go-redis/"):
+		case strings.Contains(f.Function, "(*PubSub)"):
+			return subscription
+		case strings.Contains(f.Function, "(*ConnPool).tryDial"):
+			return lookout
 		}
 		if !more {
-			return false
+			return operation
 		}
 	}
 }
 
+// errNoSentinel is what a client hears of a sentinel that does not answer it.
+var errNoSentinel = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}
+
 // attempt numbers a dial and gives it a class.
-func (c *cluster) attempt(client string, n *node) class {
-	link := world.Link{From: client, To: n.Name}
+func (c *cluster) attempt(at slot, n *node) class {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
-	c.net.attempts[link]++
-	return c.classesOf(client, n) + class(4*(c.net.attempts[link]%slotsMax)) + 2
+	c.net.attempts[at]++
+	at.n = c.net.attempts[at] % places[at.purpose]
+	return c.classOfSlot(at, n) + 2
 }
 
 // connect makes the connection and gives the node its end.
-func (c *cluster) connect(client string, n *node, addr string) *conn {
+func (c *cluster) connect(at slot, n *node, addr string) *conn {
+	client := at.client
 	link := world.Link{From: client, To: n.Name}
-	p := &pair{net: c.net, at: slot{client: client, node: n.Name}}
 	c.net.mu.Lock()
-	c.net.dials[link]++
-	dial := c.net.dials[link]
-	for c.net.inUse[p.at] && p.at.n < slotsMax-1 {
-		p.at.n++
+	c.net.dials[at]++
+	dial := c.net.dials[at]
+	for c.net.inUse[at] && at.n < places[at.purpose]-1 {
+		at.n++
 	}
-	c.net.inUse[p.at] = true
+	c.net.inUse[at] = true
 	c.net.mu.Unlock()
 
-	first := c.classesOf(client, n) + class(4*p.at.n)
+	p := &pair{net: c.net, at: at}
+	first := c.classOfSlot(at, n)
 	local := &net.TCPAddr{IP: net.IPv4(10, 1, byte(dial>>8), byte(dial)), Port: 40000 + dial%20000}
 	remote := tcpAddr(addr)
-	id := fmt.Sprintf("%s/%s/%d", client, n.Name, dial)
+	id := fmt.Sprintf("%s/%s/%d/%d", client, n.Name, at.purpose, dial)
 	p.near = newConn(p, client, first+2, local, remote)
 	var up func(parcel)
 	if n.Kind == world.Data {
@@ -197,12 +223,16 @@ func (c *cluster) count(client string, commands [][]string) {
 	}
 }
 
-// classesOf is the first class of a client's connections to a node.
-func (c *cluster) classesOf(client string, n *node) class {
-	const each = 4 * slotsMax
+// classOfSlot is the first of the four classes of a connection.
+func (c *cluster) classOfSlot(at slot, n *node) class {
+	const each = 4 * placesAll
 	var id int
 	// A client's name has its number; nothing else dials.
-	_, _ = fmt.Sscanf(client, "client-%d", &id)
+	_, _ = fmt.Sscanf(at.client, "client-%d", &id)
 	room := (classEnd - classConnections) / each
-	return class(classConnections + each*((id*len(c.nodes)+n.index)%room))
+	number := at.n
+	for _, before := range places[:at.purpose] {
+		number += before
+	}
+	return class(classConnections + each*((id*len(c.nodes)+n.index)%room) + 4*number)
 }

@@ -18,8 +18,8 @@ type network struct {
 	links    map[world.Link]linkState
 	frozen   map[string]chan struct{} // stopped clients and nodes; closed when they go on
 	lanes    map[world.Link]map[*lane]struct{}
-	dials    map[world.Link]int        // how often one has dialled the other
-	attempts map[world.Link]int        // how often one has tried to
+	dials    map[slot]int              // how often one has dialled the other
+	attempts map[slot]int              // how often one has tried to
 	inUse    map[slot]bool             // numbers of open connections
 	pairs    map[*pair]struct{}        // open connections of clients
 	probes   map[world.Link]int        // PINGs sent in somebody's name
@@ -39,7 +39,7 @@ func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
 	return &network{
 		seed: seed, latency: l, moved: moved,
 		links: map[world.Link]linkState{}, frozen: map[string]chan struct{}{},
-		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[world.Link]int{}, attempts: map[world.Link]int{}, inUse: map[slot]bool{},
+		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[slot]int{}, attempts: map[slot]int{}, inUse: map[slot]bool{},
 		pairs: map[*pair]struct{}{}, probes: map[world.Link]int{},
 		change: make(chan struct{}), counts: map[string]map[string]int{},
 	}
