@@ -148,6 +148,9 @@ const (
 	Steady  = "500" // ms: while it is tested
 )
 
+// paceRetry is how long Pace waits before it asks a sentinel again.
+const paceRetry = 50 * time.Millisecond
+
 // Pace makes a sentinel look and tell more often than it would by default, or a run
 // would mostly wait: ten seconds between looks at the servers' roles, two between
 // tellings, one before it connects again to what has cut it off (longer than it
@@ -162,13 +165,20 @@ func Pace(ctx context.Context, s Server, publish string) error {
 	if s.Is().Kind != world.Watchman {
 		return nil
 	}
-	_, err := s.Ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "100", "publish-period", publish,
-		// A sentinel that was not scheduled for two seconds mistrusts its clock and does
-		// nothing for this long; the default is half a minute, and a busy machine is no
-		// broken clock.
-		"tilt-period", "1000")
-	if err != nil {
-		return fmt.Errorf("set the pace: %w", err)
+	for {
+		_, err := s.Ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "100", "publish-period", publish,
+			// A sentinel that was not scheduled for two seconds mistrusts its clock and does
+			// nothing for this long; the default is half a minute, and a busy machine is no
+			// broken clock.
+			"tilt-period", "1000")
+		if err == nil {
+			return nil
+		}
+		// The same busy machine may keep it from answering in time; asking again does no harm.
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("set the pace: %w", err)
+		case <-time.After(paceRetry):
+		}
 	}
-	return nil
 }
