@@ -43,6 +43,11 @@ func TestRefusedRequests(t *testing.T) {
 				t.Errorf("%s: got %v, %v; want unsupported and %q", what, lease, err, test.says)
 			}
 		}
+		if !strings.HasSuffix(t.Name(), "-rw") {
+			if _, err := a.Acquire(t.Context(), read(request("", time.Second, 0))); !errors.Is(err, locks.ErrUnsupported) {
+				t.Errorf("shared: got %v, want unsupported", err)
+			}
+		}
 		if keys := left(t, s); len(keys) > 0 {
 			t.Errorf("the refused requests left %q", keys)
 		}
