@@ -28,9 +28,9 @@ func TestScenarios(t *testing.T) {
 	for _, name := range []string{"steady", "failover", "partition-master", "pause-client", "crash-restart"} {
 		t.Run(name, func(t *testing.T) {
 			w := localWorld(t)
-			// What needs a little luck in an episode (that somebody holds just when the
+			// What needs a little luck in an episode (that an election is quick, that somebody holds just when the
 			// woken client deletes) has it in one of three.
-			out := runIt(t, t.Context(), Options{Scenario: load(t, name), World: w, Seed: 42, Episodes: max(1, map[string]int{"pause-client": 3}[name])})
+			out := runIt(t, t.Context(), Options{Scenario: load(t, name), World: w, Seed: 42, Episodes: max(1, map[string]int{"pause-client": 3, "failover": 3}[name])})
 			for _, l := range out.Result.Locks {
 				if !l.AsExpected {
 					t.Errorf("%s: %s (%s), expected %s\n%s", l.Lock, l.Found(), l.Why, l.Expected, strings.Join(out.Stories[l.Lock], "\n"))
