@@ -34,7 +34,7 @@ var prepare = sync.OnceFunc(func() {
 func connect() (*testcontainers.DockerProvider, error) {
 	prepare()
 	p, err := testcontainers.NewDockerProvider(
-		testcontainers.Generic2DockerOptions(testcontainers.WithLogger(log.NewNoopLogger()))[0],
+		testcontainers.WithLogger(log.NewNoopLogger()),
 		// Or it makes a network of its own, which nobody would remove.
 		testcontainers.WithDefaultBridgeNetwork(testcontainers.Bridge),
 	)

@@ -138,6 +138,9 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 	// Deferred, so that it also runs while a panic of body passes through.
 	defer func() { err = errors.Join(err, c.stop()) }()
 	if err := c.start(starting); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // each node says it at length
+		}
 		return fmt.Errorf("start a %s cluster of containers: %w", s.Topology, err)
 	}
 	return body(ctx, c)

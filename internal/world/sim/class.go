@@ -32,7 +32,7 @@ func (c class) next(t time.Time) time.Time {
 //	10,000 - 11,999   directed ways between nodes
 //	12,000 - 12,999   what nodes do by the clock
 //	13,000 - 15,999   probes
-//	16,000 - 99,999   connections of clients, four each
+//	16,000 - 99,999   connections of clients; see dial.go
 const (
 	classClients     = 0
 	classSteps       = 5_000
@@ -71,7 +71,7 @@ func settle(c class) {
 }
 
 // hash is FNV-1a, well mixed.
-func hash(text string) uint64 {
+func hash[T string | []byte](text T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211

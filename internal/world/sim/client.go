@@ -118,16 +118,7 @@ func (cl *client) Resume(context.Context) error {
 func (cl *client) Kill(context.Context) error {
 	cl.dying.Do(func() {
 		close(cl.dead)
-		n := cl.cluster.net
-		n.mu.Lock()
-		var mine []*pair
-		for p := range n.pairs {
-			if p.at.client == cl.name {
-				mine = append(mine, p)
-			}
-		}
-		n.mu.Unlock()
-		for _, p := range mine {
+		for _, p := range cl.cluster.net.pairsWith(func(at slot) bool { return at.client == cl.name }) {
 			p.abandon()
 		}
 	})

@@ -260,7 +260,7 @@ func (c *cluster) way(from, to *node) *lane {
 	link := world.Link{From: from.Name, To: to.Name}
 	l := c.ways[link]
 	if l == nil {
-		l = c.net.newLane(link, "way/"+link.String(), class(classWays+from.index*nodesMax+to.index), func(p parcel) { to.hear(from, p.talk) })
+		l = c.net.newLane(link, "way/"+link.String(), class(classWays+from.index*nodesMax+to.index), 1, func(p parcel) { to.hear(from, p.talk) })
 		c.ways[link] = l
 	}
 	return l

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// hangsUp is what the end of a connection says.
+const hangsUp = 1
+
 // pair is a connection: two ends and the lanes between them.
 type pair struct {
 	net      *network
@@ -39,8 +42,9 @@ type conn struct {
 
 	mu       sync.Mutex
 	in       []byte
-	ended    bool // the other end has hung up
-	broken   bool // reset
+	heard    uint64 // what was said to this end last
+	ended    bool   // the other end has hung up
+	broken   bool   // reset
 	closed   bool
 	deadline time.Time
 	timer    *time.Timer
@@ -61,6 +65,7 @@ func (c *conn) receive(p parcel) {
 		return
 	}
 	c.in = append(c.in, p.data...)
+	c.heard = p.what
 	c.ended = c.ended || p.fin
 	c.signal()
 }
@@ -146,7 +151,13 @@ func (c *conn) Write(b []byte) (int, error) {
 			return len(b), nil
 		}
 	}
-	c.out.send(parcel{data: append([]byte(nil), b...)})
+	what := hash(b)
+	if c == c.pair.far && c.pair.at.purpose != subscription {
+		// Most answers are alike; what they answer is not. What a subscription hears, it
+		// hears unasked.
+		what = mix(what ^ c.heard)
+	}
+	c.out.send(parcel{data: append([]byte(nil), b...), what: what | 1})
 	return len(b), nil
 }
 
@@ -160,7 +171,7 @@ func (c *conn) Close() error {
 	c.closed = true
 	c.signal()
 	c.mu.Unlock()
-	c.out.send(parcel{fin: true})
+	c.out.send(parcel{fin: true, what: hangsUp})
 	c.pair.release()
 	return nil
 }
@@ -226,14 +237,14 @@ func (p *pair) crash() {
 	if p.far != nil {
 		p.far.reset()
 	}
-	p.down.send(parcel{fin: true})
+	p.down.send(parcel{fin: true, what: hangsUp})
 }
 
 // abandon ends the client's end; the node hears of it as the network lets it.
 func (p *pair) abandon() {
 	p.near.reset()
 	p.down.end()
-	p.up.send(parcel{fin: true})
+	p.up.send(parcel{fin: true, what: hangsUp})
 }
 
 func (p *pair) forget() {

@@ -27,8 +27,22 @@ const (
 // open before two of them share their classes.
 var places = [...]int{operation: 5, subscription: 2, lookout: 1}
 
-// placesAll is their sum.
-const placesAll = 8
+// The classes of a client's connections to one node:
+//
+//	0  - 23   what the client says      24 - 47   what it hears
+//	48 - 63   deadlines, two for each connection
+//	64 - 95   dials that hang
+const (
+	placesAll    = 8 // the sum of places
+	messageWidth = 24
+	deadlinesAt  = 2 * messageWidth
+	attemptsAt   = deadlinesAt + 2*placesAll
+	// attemptsMax is how many dials of one client to one node can hang at a time before
+	// two of them go on in one instant. Whoever gives up after 50 ms has ten of them
+	// until the first one times out.
+	attemptsMax = 32
+	classesEach = attemptsAt + attemptsMax
+)
 
 // dial opens a connection of a client.
 //
@@ -147,9 +161,13 @@ var errNoSentinel = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREA
 func (c *cluster) attempt(at slot, n *node) class {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
+	// Lookouts have the odd ones: they count apart, and must not meet the others.
 	c.net.attempts[at]++
-	at.n = c.net.attempts[at] % places[at.purpose]
-	return c.classOfSlot(at, n) + 2
+	number := 2 * c.net.attempts[at] % attemptsMax
+	if at.purpose == lookout {
+		number++
+	}
+	return c.classesOf(at.client, n) + class(attemptsAt+number)
 }
 
 // connect makes the connection and gives the node its end.
@@ -166,20 +184,24 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	c.net.mu.Unlock()
 
 	p := &pair{net: c.net, at: at}
-	first := c.classOfSlot(at, n)
+	first := c.classesOf(client, n)
+	late := first + deadlinesAt + class(2*at.n)
+	for _, before := range places[:at.purpose] {
+		late += class(2 * before)
+	}
 	local := &net.TCPAddr{IP: net.IPv4(10, 1, byte(dial>>8), byte(dial)), Port: 40000 + dial%20000}
 	remote := tcpAddr(addr)
-	id := fmt.Sprintf("%s/%s/%d/%d", client, n.Name, at.purpose, dial)
-	p.near = newConn(p, client, first+2, local, remote)
+	id := client + "/" + n.Name
+	p.near = newConn(p, client, late, local, remote)
 	var up func(parcel)
 	if n.Kind == world.Data {
-		p.far = newConn(p, n.Name, first+3, remote, local)
+		p.far = newConn(p, n.Name, late+1, remote, local)
 		up = p.far.receive
 	} else {
 		up = func(m parcel) { n.sentinel.hear(p, m) }
 	}
-	p.up = c.net.newLane(link, id+"/up", first, up)
-	p.down = c.net.newLane(world.Link{From: n.Name, To: client}, id+"/down", first+1, p.near.receive)
+	p.up = c.net.newLane(link, id+"/up", first, messageWidth, up)
+	p.down = c.net.newLane(world.Link{From: n.Name, To: client}, id+"/down", first+messageWidth, messageWidth, p.near.receive)
 	p.near.out = p.up
 	c.net.mu.Lock()
 	c.net.pairs[p] = struct{}{}
@@ -223,16 +245,11 @@ func (c *cluster) count(client string, commands [][]string) {
 	}
 }
 
-// classOfSlot is the first of the four classes of a connection.
-func (c *cluster) classOfSlot(at slot, n *node) class {
-	const each = 4 * placesAll
+// classesOf is the first of the classes of a client's connections to a node.
+func (c *cluster) classesOf(client string, n *node) class {
 	var id int
 	// A client's name has its number; nothing else dials.
-	_, _ = fmt.Sscanf(at.client, "client-%d", &id)
-	room := (classEnd - classConnections) / each
-	number := at.n
-	for _, before := range places[:at.purpose] {
-		number += before
-	}
-	return class(classConnections + each*((id*len(c.nodes)+n.index)%room) + 4*number)
+	_, _ = fmt.Sscanf(client, "client-%d", &id)
+	room := (classEnd - classConnections) / classesEach
+	return class(classConnections + classesEach*((id*len(c.nodes)+n.index)%room))
 }

@@ -128,8 +128,8 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	c.net.mu.Unlock()
 	first := class(classProbes + 2*(hash(id)%((classConnections-classProbes)/2)))
 	heard := make(chan struct{})
-	down := c.net.newLane(back, id+"/down", first+1, func(parcel) { close(heard) })
-	up := c.net.newLane(there, id+"/up", first, func(parcel) {
+	down := c.net.newLane(back, id+"/down", first+1, 1, func(parcel) { close(heard) })
+	up := c.net.newLane(there, id+"/up", first, 1, func(parcel) {
 		if n.alive() {
 			down.send(parcel{})
 		}

@@ -16,8 +16,9 @@ import (
 type lane struct {
 	net     *network
 	link    world.Link
-	key     uint64 // of its latencies
-	class   class
+	key     uint64       // of its latencies
+	class   class        // the first of its classes
+	width   int          // how many it has
 	deliver func(parcel) // called in the instant of the delivery, without locks
 	// past and toward say that the sender's, or the receiver's, being stopped does not
 	// matter: a probe in its name.
@@ -36,14 +37,20 @@ type lane struct {
 // nodes tell each other.
 type parcel struct {
 	due  time.Time
+	of   class // of the due
 	data []byte
+	// what tells messages of one lane, and of its sisters, apart by what they say; 0:
+	// they are told apart by their number.
+	what uint64
 	fin  bool
 	talk any
 }
 
-// newLane opens a lane; id names it for its latencies.
-func (n *network) newLane(link world.Link, id string, c class, deliver func(parcel)) *lane {
-	l := &lane{net: n, link: link, key: hash(id) ^ n.seed*0x9e3779b97f4a7c15, class: c, deliver: deliver}
+// newLane opens a lane; id names it for its latencies. Lanes of one id share them: it
+// does not matter then on which of its connections a client says something, which is
+// for its library's pool to choose, and not always twice in the same way.
+func (n *network) newLane(link world.Link, id string, c class, width int, deliver func(parcel)) *lane {
+	l := &lane{net: n, link: link, key: hash(id) ^ n.seed*0x9e3779b97f4a7c15, class: c, width: width, deliver: deliver}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.lanes[link] == nil {
@@ -64,11 +71,20 @@ func (l *lane) endLocked() {
 	if l.ended {
 		return
 	}
-	l.ended, l.queue = true, nil
+	l.ended = true
+	l.empty()
 	if l.timer != nil {
 		l.timer.Stop()
 	}
 	delete(l.net.lanes[l.link], l)
+}
+
+// empty takes everything off the lane. Needs net.mu.
+func (l *lane) empty() {
+	for _, p := range l.queue {
+		delete(l.net.taken, p.due.UnixNano())
+	}
+	l.queue = nil
 }
 
 // send puts a message on its way. It never waits.
@@ -79,31 +95,51 @@ func (l *lane) send(p parcel) {
 	if l.ended || n.closed {
 		return
 	}
-	p.due = l.due(time.Now().Add(l.latency() + n.links[l.link].delay))
+	latency, c := l.draw(p.what)
+	p.of, p.due = c, l.due(time.Now().Add(latency+n.links[l.link].delay), c)
 	l.queue = append(l.queue, p)
 	if len(l.queue) == 1 {
 		l.arm()
 	}
 }
 
-// latency draws the next message's; what it is depends on which message it is, and
-// not on when or after whom it is drawn.
-func (l *lane) latency() time.Duration {
-	l.seq++
-	lat := l.net.latency
-	if lat.Spread <= 0 {
-		return lat.Base
+// draw is a message's latency and class. They depend on which message it is, and not
+// on when or after whom it is sent.
+func (l *lane) draw(what uint64) (time.Duration, class) {
+	n := l.net
+	key := l.key
+	if what == 0 {
+		l.seq++
+		key += l.seq * 0x9e3779b97f4a7c15
+	} else {
+		// Said before by the same one: the next time it takes another while.
+		key = mix(key ^ what)
+		again := n.said[key]
+		n.said[key]++
+		key += uint64(again) * 0x9e3779b97f4a7c15
 	}
-	return lat.Base + time.Duration(mix(l.key+l.seq*0x9e3779b97f4a7c15)%uint64(lat.Spread))
+	drawn := mix(key)
+	latency := n.latency.Base
+	if spread := n.latency.Spread; spread > 0 {
+		latency += time.Duration(drawn % uint64(spread))
+	}
+	return latency, l.class + class((drawn>>40)%uint64(l.width))
 }
 
-// due is the first instant of the lane's class at or after at that keeps the order.
-func (l *lane) due(at time.Time) time.Time {
+// due is the first instant of a class at or after at that keeps the order and in which
+// nothing else comes out: two requests of one client to one node may draw one class,
+// and which of them is done first must not be a matter of luck.
+func (l *lane) due(at time.Time, c class) time.Time {
 	if !at.After(l.last) {
 		at = l.last.Add(1)
 	}
-	l.last = l.class.next(at)
-	return l.last
+	due := c.next(at)
+	for i := 1; i < l.width && l.net.taken[due.UnixNano()]; i++ {
+		due = (l.class + (c-l.class+class(i))%class(l.width)).next(at)
+	}
+	l.last = due
+	l.net.taken[due.UnixNano()] = true
+	return due
 }
 
 // standsStill says whether anything on the lane moves. Needs net.mu.
@@ -143,6 +179,7 @@ func (l *lane) fire() {
 	}
 	l.queue[0] = parcel{}
 	l.queue = l.queue[1:]
+	delete(n.taken, p.due.UnixNano())
 	l.arm()
 	if n.links[l.link].drop {
 		l.lost = true
@@ -164,6 +201,9 @@ func (l *lane) again() {
 	}
 	soon := now.Add(l.net.latency.Base)
 	late := soon.Add(l.net.latency.Spread + l.net.links[l.link].delay)
+	for _, p := range l.queue {
+		delete(l.net.taken, p.due.UnixNano())
+	}
 	for i := range l.queue {
 		at := l.queue[i].due
 		if at.Before(soon) {
@@ -172,7 +212,7 @@ func (l *lane) again() {
 		if at.After(late) {
 			at = late
 		}
-		l.queue[i].due = l.due(at)
+		l.queue[i].due = l.due(at, l.queue[i].of)
 	}
 	l.arm()
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,8 @@ type network struct {
 	lanes    map[world.Link]map[*lane]struct{}
 	dials    map[slot]int              // how often one has dialled the other
 	attempts map[slot]int              // how often one has tried to
+	taken    map[int64]bool            // the instants in which something comes out
+	said     map[uint64]uint32         // how often something was said before
 	inUse    map[slot]bool             // numbers of open connections
 	pairs    map[*pair]struct{}        // open connections of clients
 	probes   map[world.Link]int        // PINGs sent in somebody's name
@@ -39,7 +43,7 @@ func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
 	return &network{
 		seed: seed, latency: l, moved: moved,
 		links: map[world.Link]linkState{}, frozen: map[string]chan struct{}{},
-		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[slot]int{}, attempts: map[slot]int{}, inUse: map[slot]bool{},
+		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[slot]int{}, attempts: map[slot]int{}, taken: map[int64]bool{}, said: map[uint64]uint32{}, inUse: map[slot]bool{},
 		pairs: map[*pair]struct{}{}, probes: map[world.Link]int{},
 		change: make(chan struct{}), counts: map[string]map[string]int{},
 	}
@@ -81,7 +85,10 @@ func (n *network) keep(links []world.Link) {
 	}
 	n.mu.Unlock()
 	for _, p := range broken {
-		p.breakOff()
+		// Each in an instant of its own: its owner reads on several, and would go on at
+		// all of them at once.
+		now := time.Now()
+		time.AfterFunc(p.near.late.next(now).Sub(now), p.breakOff)
 	}
 }
 
@@ -136,6 +143,24 @@ func (n *network) changed() {
 	n.change = make(chan struct{})
 }
 
+// pairsWith are the open connections that a slot's owner picks, in one order for every
+// run: of those that are hung up in one instant, the order decides who hears it when.
+func (n *network) pairsWith(picked func(slot) bool) []*pair {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []*pair
+	for p := range n.pairs {
+		if picked(p.at) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *pair) int {
+		return cmp.Or(cmp.Compare(a.at.client, b.at.client), cmp.Compare(a.at.node, b.at.node),
+			cmp.Compare(a.at.purpose, b.at.purpose), cmp.Compare(a.at.n, b.at.n))
+	})
+	return out
+}
+
 // forget ends all lanes that lead from a node, with what is in flight: the node
 // died, and what it had not got out is lost.
 func (n *network) forget(from string) {
@@ -146,7 +171,8 @@ func (n *network) forget(from string) {
 			continue
 		}
 		for l := range lanes {
-			l.queue, l.last = nil, time.Time{}
+			l.empty()
+			l.last = time.Time{}
 		}
 	}
 }
@@ -155,17 +181,13 @@ func (n *network) forget(from string) {
 func (n *network) stop() {
 	n.mu.Lock()
 	n.closed = true
-	var pairs []*pair
-	for p := range n.pairs {
-		pairs = append(pairs, p)
-	}
 	for _, lanes := range n.lanes {
 		for l := range lanes {
 			l.endLocked()
 		}
 	}
 	n.mu.Unlock()
-	for _, p := range pairs {
+	for _, p := range n.pairsWith(func(slot) bool { return true }) {
 		p.breakOff()
 	}
 }

@@ -102,15 +102,7 @@ func (n *node) shut() {
 		}
 	}
 	c.mu.Unlock()
-	c.net.mu.Lock()
-	var mine []*pair
-	for p := range c.net.pairs {
-		if p.at.node == n.Name {
-			mine = append(mine, p)
-		}
-	}
-	c.net.mu.Unlock()
-	for _, p := range mine {
+	for _, p := range c.net.pairsWith(func(at slot) bool { return at.node == n.Name }) {
 		p.crash()
 	}
 	if m := n.redis.Swap(nil); m != nil {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"lockbench/internal/world"
@@ -274,17 +273,7 @@ func (n *node) enoughReplicas() bool {
 
 // drop ends the connections of all clients, as a server does that is demoted.
 func (n *node) drop() {
-	c := n.cluster
-	c.net.mu.Lock()
-	var mine []*pair
-	for p := range c.net.pairs {
-		if p.at.node == n.Name {
-			mine = append(mine, p)
-		}
-	}
-	c.net.mu.Unlock()
-	slices.SortFunc(mine, func(a, b *pair) int { return int(a.up.class - b.up.class) })
-	for _, p := range mine {
+	for _, p := range n.cluster.net.pairsWith(func(at slot) bool { return at.node == n.Name }) {
 		p.crash()
 	}
 }

@@ -209,7 +209,7 @@ func TestLinks(t *testing.T) {
 		_ = c.DropReplies(ctx, []world.Link{back})
 		wa.wants("INCR k", "timeout")
 		_ = c.KeepReplies(ctx, []world.Link{back})
-		wa.wants("GET k", "broken pipe")
+		wa.wants("GET k", "connection reset")
 		wb.wants("GET k", `"5"`)
 		a.to(n).wants("GET k", `"5"`)
 	})
