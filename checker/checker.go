@@ -9,6 +9,7 @@ package checker
 import (
 	"fmt"
 
+	"lockbench/checker/models"
 	"lockbench/internal/history"
 )
 
@@ -121,7 +122,8 @@ const (
 
 // Options are what the judge may be told.
 type Options struct {
-	Release Release // empty means Ended
+	Release Release      // empty means Ended
+	Search  models.Limit // of what is searched; empty means what each history is worth
 }
 
 // Checker looks at one property of a history.

@@ -120,7 +120,12 @@ func (l *ledger) renewed(t *tenure, lease time.Duration) reach {
 		woke, told := l.h.Events[len(l.h.Events)-1].Time, end
 		if p.healed >= 0 {
 			woke = l.h.Events[p.healed].Time
-			told = l.after(later(woke, period))
+			// Between two events a time has the position of the one before it: a client
+			// that is told at 2 s and releases at 3 s came back to believing, also if
+			// nothing else happened in that second. Past the last event nobody knows.
+			if at := l.after(later(woke, period)); at < end {
+				told = at - 1
+			}
 		}
 		if woke-began <= lease-period || told <= t.grant || p.begins >= t.claim.to {
 			continue

@@ -16,9 +16,10 @@ import (
 
 // Linearizable asks porcupine, which knows nothing of locks but a [models.Model], for
 // an order of the operations in which every answer was right. It is the second opinion
-// beside the checkers that know about locks, and it is never asked for more than it can
+// beside the checkers that know about locks, and it is not asked for more than it can
 // do: a small history in whole, or the few sessions around a finding. Elsewhere it says
-// "not judged" and changes no verdict.
+// "not judged" and changes no verdict. A search that was begun and came to its limit of
+// time or memory has no answer, and that is what it says: unknown.
 //
 // Holding is held to what was answered, not to what the clients could know: a lease
 // lets a hold end at some moment after it has run out, and that is all it does here.
@@ -38,7 +39,9 @@ const (
 	wholeUnknown = 12
 )
 
-var searchLimit = models.Limit{Time: time.Second, Memory: 128 << 20}
+// The memory ends a search, so that it ends alike on every machine; the time is there
+// for one that is much too slow.
+var searchLimit = models.Limit{Time: 20 * time.Second, Memory: 128 << 20}
 
 func (Linearizable) Name() string { return "linearizable" }
 
@@ -53,6 +56,9 @@ func (c Linearizable) Check(h *history.History, o Options) Result {
 	if why != "" {
 		r.Note = "not judged: " + why
 		return r
+	}
+	if c.Limit == (models.Limit{}) {
+		c.Limit = o.Search
 	}
 	l := newLedger(h, o)
 	if c.around != nil {
@@ -112,23 +118,26 @@ func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) 
 // search judges one key after the other, so that what one needs is free for the next.
 func (c Linearizable) search(l *ledger, m porcupine.Model, keys []*calls) Result {
 	var findings []Finding
-	r := Result{Name: c.Name()}
+	var note, gaveUp string
 	limit, until := c.limit(), time.Now().Add(c.limit().Time)
 	for _, k := range keys {
 		limit.Time = max(time.Millisecond, time.Until(until))
 		switch found := models.Search(m, k.events, limit); {
 		case found.Exhausted != "":
-			r.Note = fmt.Sprintf("not judged: the search over %d operations on %q, %d of unknown outcome, came to its limit of %s", k.ops, k.key, k.unknown, found.Exhausted)
+			gaveUp = fmt.Sprintf("the search over %d operations on %q, %d of unknown outcome, came to its limit of %s", k.ops, k.key, k.unknown, found.Exhausted)
 		case !found.Linearizable:
 			findings = append(findings, l.unexplained(m, k, limit))
 		case k.joined:
-			r.Note = fmt.Sprintf("%q is explained by itself, but not together with the locks that were asked for in one call", k.key)
+			note = fmt.Sprintf("%q is explained by itself, but not together with the locks that were asked for in one call", k.key)
 		}
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	judged := violated(c.Name(), findings)
-	judged.Note = r.Note
-	return judged
+	r := violated(c.Name(), findings)
+	r.Note = note
+	if r.Verdict == Valid && gaveUp != "" {
+		r.Verdict, r.Why = Unknown, gaveUp
+	}
+	return r
 }
 
 func (c Linearizable) limit() models.Limit {
@@ -182,7 +191,7 @@ func (c Linearizable) aroundFinding(l *ledger, m porcupine.Model) Result {
 	}
 	switch {
 	case found.Exhausted != "":
-		r.Note = fmt.Sprintf("not judged: the search over the %d operations around the first finding came to its limit of %s", k.ops, found.Exhausted)
+		r.Verdict, r.Why = Unknown, fmt.Sprintf("the search over the %d operations around the first finding came to its limit of %s", k.ops, found.Exhausted)
 	case found.Linearizable:
 		r.Note = fmt.Sprintf("not shown: the %d operations around the first finding can be explained by leases that ended; exclusion judges those by time", k.ops)
 	default:

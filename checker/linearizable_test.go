@@ -87,8 +87,8 @@ func TestLinearizableChangesNoVerdictOfLeases(t *testing.T) {
 func TestLinearizablePastItsLimit(t *testing.T) {
 	h, _ := golden(t, "testdata/linearizable/two_holders.txt")
 	r := Linearizable{Limit: models.Limit{Time: time.Second, Memory: 1}}.Check(h, Options{})
-	if r.Verdict != Valid || !strings.Contains(r.Note, "not judged: the search over 3 operations") {
-		t.Errorf("got %s, note %q; want that it is not judged", r.Verdict, r.Note)
+	if r.Verdict != Unknown || !strings.Contains(r.Why, "the search over 3 operations") || !strings.Contains(r.Why, "limit of memory") {
+		t.Errorf("got %s, because %q; want unknown, and why", r.Verdict, r.Why)
 	}
 }
 

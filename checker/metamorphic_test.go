@@ -83,3 +83,116 @@ func build(t *rapid.T, h history.Header, events []history.Event) *history.Histor
 	}
 	return built
 }
+
+// Stretching all times, and all leases with them, leaves what rests on their order alone.
+func TestStretching(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// A watchdog's period is a third of its lease: of one of 5 ns it is 1 ns, but of
+		// one twice as long 3 ns. So all leases are thrice what was drawn.
+		h := stretched(t, random(t), 3)
+		other := stretched(t, h, time.Duration(rapid.IntRange(2, 1000).Draw(t, "by")))
+		for _, c := range []Checker{Exclusion{}, Fencing{}, Resource{}, Fairness{}} {
+			alike(t, c, h, other)
+		}
+	})
+}
+
+func stretched(t *rapid.T, h *history.History, by time.Duration) *history.History {
+	return changed(t, h, func(e *history.Event) {
+		e.Time, e.TTL, e.Wait, e.Until = by*e.Time, by*e.TTL, by*e.Wait, by*e.Until
+		if e.Extra != nil {
+			x := *e.Extra
+			x.Lease *= by
+			e.Extra = &x
+		}
+	})
+}
+
+// An attempt that failed for sure, and claims nothing, changes nothing.
+func TestAddingAFailure(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := random(t)
+		asked := rapid.IntRange(0, len(h.Events)).Draw(t, "asked")
+		told := rapid.IntRange(asked, len(h.Events)).Draw(t, "told")
+		e := history.Event{Process: 77, Client: 77, F: history.Acquire, Session: "refused"}
+		call, answer := e, e
+		call.Type, call.Key = history.Invoke, "a"
+		answer.Type, answer.Error = history.Fail, history.ErrorTaken
+		var events []history.Event
+		for i := 0; i <= len(h.Events); i++ {
+			at := time.Duration(0)
+			if i > 0 {
+				at = h.Events[i-1].Time
+			}
+			for pos, extra := range map[int]history.Event{asked: call, told: answer} {
+				if pos == i && asked != told {
+					extra.Time = at
+					events = append(events, extra)
+				}
+			}
+			if asked == told && i == asked {
+				call.Time, answer.Time = at, at
+				events = append(events, call, answer)
+			}
+			if i < len(h.Events) {
+				events = append(events, h.Events[i])
+			}
+		}
+		for i := range events {
+			events[i].Index = i
+		}
+		other := build(t, h.Header, events)
+		for _, c := range []Checker{Exclusion{}, Results{}, Fencing{}, Resource{}} {
+			alike(t, c, h, other)
+		}
+	})
+}
+
+// An attempt of unknown outcome may never have been made. Without it exclusion, which
+// counts nobody as a holder who was not told so, says the same; and what no order of
+// the operations explains with it has no explanation without it.
+func TestDroppingAnUnknown(t *testing.T) {
+	dropped := 0
+	rapid.Check(t, func(t *rapid.T) {
+		h := random(t)
+		var unknown []string
+		for _, s := range h.Sessions {
+			sure := slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.Outcome != history.Maybe })
+			if s.Acquire.Outcome == history.Maybe && !sure {
+				unknown = append(unknown, s.Name)
+			}
+		}
+		if len(unknown) == 0 {
+			return
+		}
+		dropped++
+		name := rapid.SampledFrom(unknown).Draw(t, "dropped")
+		events := slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool { return e.Session == name })
+		// A pause that nobody ended lasts as long as the history, which is to end when it did.
+		events = append(events, history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Time: h.Events[len(h.Events)-1].Time})
+		for i := range events {
+			events[i].Index = i
+		}
+		other := build(t, h.Header, events)
+		before, after := Exclusion{}.Check(h, Options{}), Exclusion{}.Check(other, Options{})
+		if before.Verdict != after.Verdict || before.Violations != after.Violations || before.Worst() != after.Worst() {
+			t.Fatalf("exclusion: %s with %d became %s with %d without session %s\n%s", before.Verdict, before.Violations, after.Verdict, after.Violations, name, lines(h))
+		}
+		before, after = Results{}.Check(h, Options{}), Results{}.Check(other, Options{})
+		if before.Verdict == Violated && after.Verdict != Violated {
+			t.Fatalf("results: violated became %s without session %s, which may never have been\n%s", after.Verdict, name, lines(h))
+		}
+	})
+	if dropped < 100 {
+		t.Errorf("only %d histories had something to drop", dropped)
+	}
+}
+
+// alike compares what a checker says of two histories, but for words and places.
+func alike(t *rapid.T, c Checker, a, b *history.History) {
+	t.Helper()
+	x, y := c.Check(a, Options{}), c.Check(b, Options{})
+	if x.Verdict != y.Verdict || x.Violations != y.Violations || x.Worst() != y.Worst() || x.LostUpdates != y.LostUpdates {
+		t.Fatalf("%s: %s %s with %d became %s %s with %d\n%s", c.Name(), x.Verdict, x.Worst(), x.Violations, y.Verdict, y.Worst(), y.Violations, lines(a))
+	}
+}

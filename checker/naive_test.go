@@ -124,7 +124,8 @@ func (n naive) stoodStill(s *history.Session, p int) bool {
 				break
 			}
 		}
-		if woke-begins.Time > lease-lease/3 && n.h.At(p).Time <= told {
+		next := min(p+1, len(n.h.Events)-1) // a stretch lasts until what comes next
+		if woke-begins.Time > lease-lease/3 && n.h.At(next).Time <= told {
 			return true
 		}
 	}

@@ -66,6 +66,27 @@ func TestFindings(t *testing.T) {
 			{20, 21, 2, Acquire, OK, 0}, {22, 23, 2, Release, OK, 0}, {30, 31, 3, Acquire, StrictFail, 0},
 			{40, 0, 4, Acquire, Unknown, 0}, {41, 42, 4, Release, OK, 0},
 		}, []Finding{{RefusedThoughFree, 3, None}}},
+		{"one ghost that reads explains one stretch without writers", Model{Shape: RW}, []op{
+			{0, 0, 0, AcquireShared, Unknown, 0}, {2, 0, 0, Release, Unknown, 0}, {10, 11, 1, Acquire, StrictFail, 0},
+			{20, 21, 2, Acquire, OK, 0}, {22, 23, 2, Release, OK, 0}, {30, 31, 3, Acquire, StrictFail, 0},
+		}, []Finding{{RefusedThoughFree, 3, None}}},
+		{"a reader whose release was not answered is gone when a writer was there", Model{Shape: RW}, []op{
+			{0, 1, 0, AcquireShared, OK, 0}, {2, 0, 0, Release, Unknown, 0}, {10, 11, 1, Acquire, StrictFail, 0},
+			{20, 21, 2, Acquire, OK, 0}, {22, 23, 2, Release, OK, 0}, {24, 25, 3, AcquireShared, OK, 0}, {26, 27, 3, Release, OK, 0},
+			{30, 31, 4, Acquire, StrictFail, 0}, {32, 0, 5, Acquire, Unknown, 0}, {33, 34, 5, Release, OK, 0},
+		}, []Finding{{RefusedThoughFree, 4, None}}},
+		{"a ghost that writes comes and goes between two readers", Model{Shape: RW}, []op{
+			{0, 0, 0, Acquire, Unknown, 0}, {2, 0, 0, Release, Unknown, 0}, {3, 21, 1, AcquireShared, StrictFail, 0},
+			{4, 5, 2, AcquireShared, OK, 0}, {6, 7, 2, Release, OK, 0}, {12, 13, 3, AcquireShared, OK, 0},
+		}, nil},
+		{"but needs a moment without any", Model{Shape: RW}, []op{
+			{0, 0, 0, Acquire, Unknown, 0}, {2, 0, 0, Release, Unknown, 0}, {4, 5, 1, AcquireShared, OK, 0},
+			{8, 21, 2, AcquireShared, StrictFail, 0}, {12, 13, 3, AcquireShared, OK, 0}, {14, 15, 1, Release, OK, 0},
+		}, []Finding{{RefusedThoughFree, 2, None}}},
+		{"an unsure reader stays until its release is called", Model{Shape: RW}, []op{
+			{0, 0, 0, AcquireShared, Unknown, 0}, {2, 3, 1, Acquire, StrictFail, 0},
+			{10, 11, 2, Acquire, OK, 0}, {12, 13, 2, Release, OK, 0}, {20, 21, 0, Release, OK, 0},
+		}, []Finding{{RefusedThoughFree, 1, None}}},
 		{"what an owner enters again keeps others out", Model{Reentrant: true}, []op{
 			{0, 1, 0, Acquire, OK, 0}, {2, 3, 0, Acquire, OK, 0}, {4, 5, 0, Release, OK, 0},
 			{6, 7, 1, Acquire, OK, 0}, {8, 9, 0, Release, OK, 0},
@@ -105,9 +126,11 @@ func TestTooMuchIsUndecided(t *testing.T) {
 	for i := range n {
 		o.Ret[first+i] = at()
 	}
-	var c Checker
-	if r := c.Check(Model{}, o); r.Verdict != Undecided || r.Why == "" {
-		t.Errorf("judged %s %q; expected it to be given up, with the reason", r.Verdict, r.Why)
+	for _, m := range []Model{{}, {Shape: RW}} {
+		var c Checker
+		if r := c.Check(m, o); r.Verdict != Undecided || r.Why == "" {
+			t.Errorf("%+v: judged %s %q; expected it to be given up, with the reason", m, r.Verdict, r.Why)
+		}
 	}
 }
 

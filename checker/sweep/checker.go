@@ -21,6 +21,7 @@ type Checker struct {
 	ends              []uint64
 	refused           []uint32 // sessions whose acquire was refused strictly, in the order of calls
 	unsure            []uint32 // sessions whose acquire is unknown, but a release was ok
+	denied            []uint32 // sessions that were told, when they were released, that they do not hold
 	ghosts            int      // sessions whose acquire is unknown and that were never released for sure
 	special           bool     // some session of unknown acquire was told that it did not hold
 	why               string   // what could not be decided, and why
@@ -30,6 +31,7 @@ type Checker struct {
 
 	gaps     gaps
 	frontier frontier
+	crowd    crowd
 	counts   counts
 	owners   owners
 }

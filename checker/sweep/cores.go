@@ -27,26 +27,35 @@ const (
 	unknown
 )
 
+// less is 1 if a is less than b, and else 0. Whom a lock lets in next is anybody's
+// guess, the processor's as well, so that a branch would cost more.
+func less(a, b uint32) int { return int((uint64(a) - uint64(b)) >> 63) }
+
 // read builds the sessions of a lock out of its operations, and sorts the cores.
 func (c *Checker) read(o *Ops) {
-	sessions := c.sessions[:0]
+	sessions, cores, denied := c.sessions[:0], c.cores[:0], c.denied[:0]
 	c.refused, c.unsure, c.ghosts, c.special = c.refused[:0], c.unsure[:0], 0, false
+	before, shifts := uint32(0), 0 // of the cores
 	// The lengths are told to the compiler once, not at each access.
 	n := len(o.Call)
 	call, ret, of, kind, out := o.Call[:n], o.Ret[:n], o.Session[:n], o.Kind[:n], o.Out[:n]
 	for i := range call {
 		if kind[i] != Release {
-			s := session{call: call[i], ret: Never, end: Never, last: Never, notHeld: Never, notHeldCall: Never, shared: kind[i] == AcquireShared}
+			sessions = append(sessions, session{call: call[i], ret: Never, end: Never, last: Never, notHeld: Never, notHeldCall: Never, shared: kind[i] == AcquireShared})
+			s := &sessions[len(sessions)-1]
 			switch out[i] {
 			case OK:
 				s.state, s.ret = granted, ret[i]
+				shifts += less(ret[i], before)
+				before = max(before, ret[i])
+				cores = append(cores, uint64(ret[i])<<32|uint64(len(sessions)-1))
 			case StrictFail:
 				s.state, s.ret = refused, ret[i]
 				c.refused = append(c.refused, of[i])
 			case Unknown:
 				s.state = unknown
+				c.ghosts++
 			}
-			sessions = append(sessions, s)
 			continue
 		}
 		s := &sessions[of[i]]
@@ -64,46 +73,30 @@ func (c *Checker) read(o *Ops) {
 			s.released, s.end, s.last = true, call[i], ret[i]
 			if s.state == unknown {
 				c.unsure = append(c.unsure, of[i])
+				c.ghosts--
 			}
 		case Unknown:
 			if !s.released {
 				s.end = min(s.end, call[i])
 			}
 		default:
+			if s.notHeld == Never {
+				denied = append(denied, of[i])
+			}
 			s.notHeld = min(s.notHeld, ret[i])
 			s.notHeldCall = min(s.notHeldCall, call[i])
 			s.notHeldLast = max(s.notHeldLast, ret[i])
 		}
 	}
-	c.sessions = sessions
-	c.settle()
-}
-
-// settle draws the core of each session that was granted.
-func (c *Checker) settle() {
-	cores := c.cores[:0]
-	before, shifts := uint32(0), 0
-	for i := range c.sessions {
-		s := &c.sessions[i]
-		switch {
-		case s.state == unknown:
-			if !s.released {
-				c.ghosts++
-			}
-			c.special = c.special || s.notHeld != Never
-			continue
-		case s.state != granted:
-			continue
-		case s.notHeld != Never:
-			c.refusedRelease(s, uint32(i))
+	c.sessions, c.cores, c.denied = sessions, cores, denied
+	for _, i := range denied {
+		switch s := &sessions[i]; s.state {
+		case granted:
+			c.refusedRelease(s, i)
+		case unknown:
+			c.special = true
 		}
-		if s.ret < before {
-			shifts++
-		}
-		before = max(before, s.ret)
-		cores = append(cores, uint64(s.ret)<<32|uint64(i))
 	}
-	c.cores = cores
 	if shifts > 0 {
 		c.sort(c.cores, shifts)
 	}

@@ -14,56 +14,27 @@ import "slices"
 // A release that was ok though its acquire is unknown must find room at some instant
 // between its call and return. Refusals that claim that it was not possible are
 // explained by the cores, or by what may have been held around them if all of that is
-// possible together. Where only a choice among those would tell, the answer is
-// undecided: with weights, that choice is the sum of subsets.
+// possible together. Where only a choice among those would tell, readers and writers are
+// left to an engine that tries them all (crowd.go). Of semaphores the answer is
+// undecided then: with weights, that choice is the sum of subsets.
+//
+// Readers and writers are a semaphore as well: a writer takes all permits of more than
+// there can be readers, who take one each.
 type counts struct {
+	permits int64
 	waiting []uint32
 	later   []uint64 // unsure sessions by their releases' calls
 }
 
-// load is what a session counts for.
-func (c *Checker) load(m Model, i uint32) int64 {
-	s := &c.sessions[i]
-	switch {
-	case m.Shape == Semaphore:
-		return c.weight(i)
-	case s.shared:
-		return 1
-	default:
-		return writer
-	}
-}
-
-// writer weighs more than all readers there can be, so a sum tells both apart.
+// writer is what one takes.
 const writer = 1 << 40
 
-// fits tells whether a load can be added to a sum.
-func fits(m Model, sum, load int64) bool {
-	switch {
-	case m.Shape == Semaphore:
-		return sum+load <= m.Permits
-	case load == writer:
-		return sum == 0
-	default:
-		return sum < writer
-	}
-}
+// fits tells whether a session can be added to a sum.
+func (c *Checker) fits(sum, load int64) bool { return sum+load <= c.counts.permits }
 
-func (c *Checker) weight(i uint32) int64 { return c.weights[i] }
-
+// counting judges a lock that several may hold.
 func (c *Checker) counting(m Model, o *Ops) {
-	c.weights = c.weights[:0]
-	if m.Shape == Semaphore {
-		for i, k := range o.Kind {
-			if k != Release {
-				w := int64(1)
-				if len(o.Aux) > 0 {
-					w = o.Aux[i]
-				}
-				c.weights = append(c.weights, w)
-			}
-		}
-	}
+	c.loads(m, o)
 	c.bounds()
 	c.sweep(m)
 	if len(c.refused) > 0 && len(c.Findings) == 0 {
@@ -71,9 +42,39 @@ func (c *Checker) counting(m Model, o *Ops) {
 	}
 }
 
+// loads finds how many permits each session takes.
+func (c *Checker) loads(m Model, o *Ops) {
+	c.counts.permits = writer
+	c.weights = slices.Grow(c.weights[:0], len(c.sessions))[:len(c.sessions)]
+	if m.Shape == RW {
+		for i := range c.sessions {
+			c.weights[i] = writer
+			if c.sessions[i].shared {
+				c.weights[i] = 1
+			}
+		}
+		return
+	}
+	c.counts.permits = m.Permits
+	if len(o.Aux) == 0 {
+		for i := range c.weights {
+			c.weights[i] = 1
+		}
+		return
+	}
+	// The acquires stand in the order of sessions.
+	n, aux, weights := 0, o.Aux[:len(o.Kind)], c.weights
+	for i, k := range o.Kind {
+		if k != Release {
+			weights[n] = aux[i]
+			n++
+		}
+	}
+}
+
 // bounds sorts the ends of the cores.
 func (c *Checker) bounds() {
-	ends := c.ends[:0]
+	ends := slices.Grow(c.ends[:0], len(c.cores))
 	before, shifts := uint32(0), 0
 	for _, packed := range c.cores {
 		i := uint32(packed)
@@ -81,9 +82,7 @@ func (c *Checker) bounds() {
 		if end == Never {
 			continue
 		}
-		if end < before {
-			shifts++
-		}
+		shifts += less(end, before)
 		before = max(before, end)
 		ends = append(ends, uint64(end)<<32|uint64(i))
 	}
@@ -98,11 +97,16 @@ func (c *Checker) sweep(m Model) {
 	for _, i := range c.unsure {
 		k.later = append(k.later, uint64(c.sessions[i].end)<<32|uint64(i))
 	}
-	sum := int64(0)
-	ends, later := c.ends, k.later
-	furthest, far := uint32(None), uint32(0) // of those open, whose hold goes on longest
-	enter := func(until uint32) {            // what happens before a position
-		for {
+	sum, permits := int64(0), k.permits
+	cores, ends, weights, later := c.cores, c.ends, c.weights, k.later
+	longest := furthest{holder: None}
+	for n := 0; n <= len(cores); n++ {
+		until := uint32(Never)
+		if n < len(cores) {
+			until = uint32(cores[n] >> 32)
+		}
+		// What ends, or asks for a moment, before that.
+		for len(later) > 0 || len(k.waiting) > 0 {
 			end, ask := uint32(Never), uint32(Never)
 			if len(ends) > 0 {
 				end = uint32(ends[0] >> 32)
@@ -111,55 +115,73 @@ func (c *Checker) sweep(m Model) {
 				ask = uint32(later[0] >> 32)
 			}
 			at := min(end, ask)
-			switch {
-			case at >= until:
-				return
-			case ask < end:
+			if at >= until {
+				break
+			}
+			if ask < end {
 				k.waiting = append(k.waiting, uint32(later[0]))
 				later = later[1:]
-			default:
-				sum -= c.load(m, uint32(ends[0]))
+			} else {
+				sum -= weights[uint32(ends[0])]
 				ends = ends[1:]
 			}
-			if len(k.waiting) > 0 {
-				c.admit(m, sum, at)
-			}
+			c.admit(sum, at)
 		}
-	}
-	for _, packed := range c.cores {
-		i := uint32(packed)
-		s := &c.sessions[i]
-		enter(s.ret)
-		load := c.load(m, i)
-		if !fits(m, sum, load) {
-			rule := TwoHolders
-			switch {
-			case m.Shape == Semaphore:
-				rule = TooManyPermits
-			case load != writer || sum < writer:
-				rule = ReaderAndWriter
-			}
-			c.found(rule, furthest, i)
+		for len(ends) > 0 && uint32(ends[0]>>32) < until {
+			sum -= weights[uint32(ends[0])]
+			ends = ends[1:]
+		}
+		if n == len(cores) {
+			break
+		}
+		i := uint32(cores[n])
+		load := weights[i]
+		if sum+load > permits {
+			c.tooMuch(m, sum, longest.of(c, n), i)
 		}
 		sum += load
-		if s.end > far {
-			far, furthest = s.end, i
-		}
 	}
-	enter(Never)
 	for _, i := range k.waiting {
 		c.found(ReleasedWithoutHolding, i, None)
 	}
 }
 
+// furthest finds whose hold goes on longest of the first cores. Most histories never ask.
+type furthest struct {
+	seen   int
+	end    uint32
+	holder uint32
+}
+
+func (f *furthest) of(c *Checker, n int) uint32 {
+	for ; f.seen < n; f.seen++ {
+		if s := c.core(f.seen); s.end > f.end {
+			f.end, f.holder = s.end, uint32(c.cores[f.seen])
+		}
+	}
+	return f.holder
+}
+
+// tooMuch tells that a session was granted what others still held.
+func (c *Checker) tooMuch(m Model, sum int64, other, i uint32) {
+	rule := TwoHolders
+	switch {
+	case m.Shape == Semaphore:
+		rule = TooManyPermits
+	case c.weights[i] != writer || sum < writer:
+		rule = ReaderAndWriter
+	}
+	c.found(rule, other, i)
+}
+
 // admit settles those that fit now. Those whose release had returned by then are lost.
-func (c *Checker) admit(m Model, sum int64, now uint32) {
+func (c *Checker) admit(sum int64, now uint32) {
 	k := &c.counts
 	k.waiting = slices.DeleteFunc(k.waiting, func(i uint32) bool {
 		if c.sessions[i].last <= now {
 			c.found(ReleasedWithoutHolding, i, None)
 			return true
 		}
-		return fits(m, sum, c.load(m, i))
+		return c.fits(sum, c.weights[i])
 	})
 }

@@ -67,6 +67,8 @@ type frontier struct {
 	overflow bool
 }
 
+const tooMany = "more combinations of operations with unknown outcome are open at once than can be looked at"
+
 // search decides the lock by its frontier.
 func (c *Checker) search() {
 	f := &c.frontier
@@ -75,7 +77,7 @@ func (c *Checker) search() {
 	for _, e := range f.events {
 		f.step(c, e)
 		if f.overflow {
-			c.why = "more combinations of operations with unknown outcome are open at once than can be looked at"
+			c.why = tooMany
 			return
 		}
 	}
@@ -112,6 +114,10 @@ func (f *frontier) begin(c *Checker) {
 		}
 	}
 	f.denials(c)
+	f.order()
+}
+
+func (f *frontier) order() {
 	slices.SortFunc(f.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.pos, b.pos), cmp.Compare(a.what, b.what)) })
 }
 

@@ -29,16 +29,22 @@ type actor struct {
 // that mostly tells the truth, so that about half of what comes out is linearizable:
 // of answers that are mere noise nearly nothing would be.
 func (p play) history(rng *rand.Rand) *sweep.Ops {
-	o := &sweep.Ops{}
-	actors := make([]actor, 2+rng.IntN(4))
-	for i := range actors {
-		actors[i].op = -1
-	}
-	lies := 0.0
+	clients, lies := 2+rng.IntN(4), 0.0
 	if rng.IntN(2) == 0 {
 		lies = 0.15
 	}
-	ops := 2 + rng.IntN(13)
+	return p.draw(rng, clients, 2+rng.IntN(13), lies)
+}
+
+// long draws a history of a lock that tells the truth.
+func (p play) long(rng *rand.Rand, clients, ops int) *sweep.Ops { return p.draw(rng, clients, ops, 0) }
+
+func (p play) draw(rng *rand.Rand, clients, ops int, lies float64) *sweep.Ops {
+	o := &sweep.Ops{}
+	actors := make([]actor, clients)
+	for i := range actors {
+		actors[i].op = -1
+	}
 	l := truth{permits: max(p.permits, 1) + 1, holders: map[uint32]hold{}}
 	if p.permits == 1 {
 		l.permits = 1
@@ -203,30 +209,46 @@ func (l *truth) apply(session uint32, k sweep.Kind, permits int64) (token int64)
 type shape struct {
 	acquire  sweep.Out
 	releases []sweep.Out
+	shared   bool
 }
 
 var shapes = []shape{
-	{sweep.OK, nil},
-	{sweep.OK, []sweep.Out{sweep.OK}},
-	{sweep.OK, []sweep.Out{sweep.Fail}},
-	{sweep.OK, []sweep.Out{sweep.Unknown}},
-	{sweep.Unknown, nil},
-	{sweep.Unknown, []sweep.Out{sweep.OK}},
-	{sweep.Unknown, []sweep.Out{sweep.Fail}},
-	{sweep.Unknown, []sweep.Out{sweep.Unknown}},
-	{sweep.StrictFail, nil},
-	{sweep.Fail, nil},
+	{sweep.OK, nil, false},
+	{sweep.OK, []sweep.Out{sweep.OK}, false},
+	{sweep.OK, []sweep.Out{sweep.Fail}, false},
+	{sweep.OK, []sweep.Out{sweep.Unknown}, false},
+	{sweep.Unknown, nil, false},
+	{sweep.Unknown, []sweep.Out{sweep.OK}, false},
+	{sweep.Unknown, []sweep.Out{sweep.Fail}, false},
+	{sweep.Unknown, []sweep.Out{sweep.Unknown}, false},
+	{sweep.StrictFail, nil, false},
+	{sweep.Fail, nil, false},
 	// A client that cleans up repeats what was not answered.
-	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.OK}},
-	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.Fail}},
-	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.OK}},
-	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.Fail}},
+	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.OK}, false},
+	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.Fail}, false},
+	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.OK}, false},
+	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.Fail}, false},
+}
+
+// readersAndWriters are shapes of both, without those in which only the mutex differs:
+// what a release was answered that did not work.
+func readersAndWriters() []shape {
+	var all []shape
+	for _, s := range shapes {
+		if len(s.releases) > 1 || len(s.releases) == 1 && s.releases[0] == sweep.Fail && s.acquire == sweep.OK || s.acquire == sweep.Fail {
+			continue
+		}
+		all = append(all, s)
+		s.shared = true
+		all = append(all, s)
+	}
+	return all
 }
 
 // interleave calls each with every history of up to so many sessions, and stops when
 // it says false. Sessions are numbered in the order of their acquires, so that no two
 // histories differ in names alone.
-func interleave(sessions int, each func(*sweep.Ops) bool) {
+func interleave(sessions int, shapes []shape, each func(*sweep.Ops) bool) {
 	var walk func(o *sweep.Ops, open []running, begun int, at uint32) bool
 	walk = func(o *sweep.Ops, open []running, begun int, at uint32) bool {
 		if begun > 0 && done(open) && !each(o) {
@@ -279,6 +301,9 @@ func (r running) step(o *sweep.Ops, session, at uint32) running {
 		return r
 	}
 	kind, out := sweep.Acquire, r.acquire
+	if r.shared {
+		kind = sweep.AcquireShared
+	}
 	if r.done > 0 {
 		kind, out = sweep.Release, r.releases[r.done-1]
 	}

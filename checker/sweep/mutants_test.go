@@ -110,7 +110,7 @@ func copied(t *testing.T) string {
 }
 
 func tested(dir string) ([]byte, error) {
-	cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-timeout=5m", ".")
+	cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-failfast", "-timeout=5m", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "LOCKBENCH_VERIFY=", "GOWORK=off", "SWEEP_HISTORIES=4000")
 	return cmd.CombinedOutput()

@@ -181,3 +181,33 @@ func (c *Checker) doubt(w *owner) (choice bool) {
 	c.sessions[w.guest].state = lost // the least: it never happened
 	return true
 }
+
+// settle draws the core of each session that was granted, now that it is known what ended it.
+func (c *Checker) settle() {
+	cores := c.cores[:0]
+	before, shifts := uint32(0), 0
+	for i := range c.sessions {
+		s := &c.sessions[i]
+		switch {
+		case s.state == unknown:
+			if !s.released {
+				c.ghosts++
+			}
+			c.special = c.special || s.notHeld != Never
+			continue
+		case s.state != granted:
+			continue
+		case s.notHeld != Never:
+			c.refusedRelease(s, uint32(i))
+		}
+		if s.ret < before {
+			shifts++
+		}
+		before = max(before, s.ret)
+		cores = append(cores, uint64(s.ret)<<32|uint64(i))
+	}
+	c.cores = cores
+	if shifts > 0 {
+		c.sort(c.cores, shifts)
+	}
+}

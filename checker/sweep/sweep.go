@@ -20,6 +20,8 @@
 //	refusals.go  refused tries that claim the lock was held (strict fails)
 //	frontier.go  the exact engine for what these two leave open
 //	counts.go    readers and writers, weighted semaphores
+//	turned.go    refusals of those that bounds decide, and
+//	crowd.go     the exact engine for readers and writers, for the others
 //	owners.go    reentrant locks, made into plain ones
 //
 // A history is columns, one entry an operation, in the order of calls:

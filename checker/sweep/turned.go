@@ -68,40 +68,47 @@ func (c *Checker) turnedAway(m Model) {
 		s := &c.sessions[i]
 		switch s.state {
 		case granted:
-			load := c.load(m, uint32(i))
+			load := c.weights[i]
 			cores.hold(s.ret, s.end, load)
 			longest.hold(s.call, s.last, load)
 			all.hold(s.call, s.last, load)
 		case unknown:
-			all.hold(s.call, s.last, c.load(m, uint32(i)))
+			all.hold(s.call, s.last, c.weights[i])
 		}
 	}
 	cores.draw()
 	all.draw()
 	longest.draw()
-	legal := c.legal(m, &longest)
+	legal, open := c.legal(&longest), false
 	for _, i := range c.refused {
-		s, load := &c.sessions[i], c.load(m, i)
+		s, load := &c.sessions[i], c.weights[i]
 		switch {
-		case !fits(m, cores.most(s.call, s.ret), load):
-		case fits(m, all.most(s.call, s.ret), load):
+		case !c.fits(cores.most(s.call, s.ret), load):
+		case c.fits(all.most(s.call, s.ret), load):
 			c.found(RefusedThoughFree, i, None)
-		case !legal || fits(m, longest.most(s.call, s.ret), load):
+		case !legal || c.fits(longest.most(s.call, s.ret), load):
+			if m.Shape == RW {
+				open = true
+				continue
+			}
 			c.why = "whether a refusal was right depends on which of several holds went on longer than they had to"
 		}
+	}
+	if open && len(c.Findings) == 0 {
+		c.crowded()
 	}
 }
 
 // legal tells whether all that was granted can have been held as long as may be,
 // together, with room left for the unsure.
-func (c *Checker) legal(m Model, t *timeline) bool {
+func (c *Checker) legal(t *timeline) bool {
 	for i := range c.sessions {
 		s := &c.sessions[i]
-		load := c.load(m, uint32(i))
+		load := c.weights[i]
 		switch {
-		case s.state == granted && !fits(m, t.most(s.call, s.last)-load, load):
+		case s.state == granted && !c.fits(t.most(s.call, s.last)-load, load):
 			return false
-		case s.state == unknown && s.released && !fits(m, t.least(s.end, s.last), load):
+		case s.state == unknown && s.released && !c.fits(t.least(s.end, s.last), load):
 			return false
 		}
 	}

@@ -267,6 +267,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(text(header, "{'process':'probe','type':'info','f':'probe','facts':{'a':[1.5,{'b':'\\u00e9'}]},'x':[[]]}")))
 	f.Add([]byte(text("{'lockbench':'history/1','model':['fenced'],'permits':2}", "{'process':'nemesis','type':'info','f':'kill','value':'x"))[:90])
 	f.Fuzz(func(t *testing.T, data []byte) {
+		boundedMemory(t, len(data), func() { _, _ = Read(bytes.NewReader(data)) })
 		h, err := Read(bytes.NewReader(data))
 		if err != nil {
 			return

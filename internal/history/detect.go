@@ -49,6 +49,11 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 	r, size := in, int64(0)
 	if name == "-" {
 		name = "standard input"
+		if f, ok := in.(*os.File); ok { // whose size can be known
+			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+				size = info.Size()
+			}
+		}
 	} else {
 		f, err := os.Open(name)
 		if err != nil {

@@ -148,6 +148,9 @@ func (p *pairing) add(pos int, at place) {
 		p.alive[e.Client] = append(p.alive[e.Client], s)
 	case e.Type == Invoke:
 		s := h.Sessions[at.session]
+		if len(s.Ops) == 1 {
+			s.Ops = slices.Grow(s.Ops, opsTypical-1) // mostly there is a release alone, else all of a tenure
+		}
 		s.Ops = append(s.Ops, Op{F: e.F, Invoke: pos, Return: -1})
 	default:
 		op := &h.Sessions[at.session].Acquire
@@ -163,6 +166,9 @@ func (p *pairing) add(pos int, at place) {
 		}
 	}
 }
+
+// opsTypical is how many operations a tenure has: check, read, check, write, renew, release.
+const opsTypical = 6
 
 func newSession(e *Event, pos int) *Session {
 	s := &Session{

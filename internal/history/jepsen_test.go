@@ -198,6 +198,7 @@ func FuzzJepsen(f *testing.F) {
 		if asJSON {
 			read = ReadJepsenJSON
 		}
+		boundedMemory(t, len(data), func() { _, _ = read(strings.NewReader(string(data))) })
 		j, err := read(strings.NewReader(string(data)))
 		if err != nil {
 			var m *Malformed

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // lineMax bounds one line, so that a large file that is no history is refused and
 // not read into memory.
 const lineMax = 16 << 20
 
-const (
-	lineTypical    = 96 // bytes
-	eventsGuessMax = 1 << 20
-)
+// eventsFirst is how many events there is room for before anything is known of them.
+const eventsFirst = 4096
 
 // Read reads a history. What breaks the rules of the format is a [*Malformed]
 // error. A last line that was cut off, as a killed writer leaves it, is left out:
@@ -28,60 +27,101 @@ func Read(r io.Reader) (*History, error) {
 	return read(r, 0)
 }
 
-// read reads about size bytes; a good guess saves most of the copying that a
-// growing list of events costs, and a bad one does no harm.
+// read reads about size bytes, 0 if nobody knows.
 func read(r io.Reader, size int64) (*History, error) { return readAs(r, size, OpenOptions{}) }
 
 func readAs(r io.Reader, size int64, o OpenOptions) (*History, error) {
-	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
-	h, err := readHeader(&lines)
+	s, err := NewScanner(r, o)
+	if err != nil {
+		return nil, err
+	}
+	h := &History{Header: s.Header}
+	p := pairing{history: h}
+	for {
+		pos := len(h.Events)
+		if pos == cap(h.Events) {
+			h.Events = slices.Grow(h.Events, s.lines.moreEvents(pos, size))
+		}
+		h.Events = append(h.Events, Event{})
+		more, err := s.Next(&h.Events[pos])
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			h.Events = h.Events[:pos]
+			h.Torn, h.Warnings = s.Torn, s.Warnings
+			return h, nil
+		}
+		p.add(pos, s.v.last)
+	}
+}
+
+// Scanner reads lockbench's own histories event by event, for whoever does not want to
+// keep them. Each has been held to the rules.
+type Scanner struct {
+	Header   Header
+	Torn     bool
+	Warnings []string
+
+	lines lineReader
+	v     *Validator
+	d     *decoder
+}
+
+// NewScanner reads the header.
+func NewScanner(r io.Reader, o OpenOptions) (*Scanner, error) {
+	s := &Scanner{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}, d: newDecoder()}
+	header, err := readHeader(&s.lines)
 	if err != nil {
 		return nil, err
 	}
 	if len(o.Model) > 0 {
-		h.Header.Model = o.Model
+		header.Model = o.Model
 		if o.Permits > 0 {
-			h.Header.Permits = o.Permits
+			header.Permits = o.Permits
 		}
-		if m := h.Header.check(); m != nil {
+		if m := header.check(); m != nil {
 			return nil, m
 		}
 	}
-	h.Events = make([]Event, 0, min(size/lineTypical, eventsGuessMax))
-	v, d, p := newValidator(&h.Header), newDecoder(), pairing{history: h}
-	for {
-		line, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			return h, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		pos := len(h.Events)
-		h.Events = append(h.Events, Event{})
-		e := &h.Events[pos]
-		g, err := d.event(line, e)
-		if errors.Is(err, errCutOff) && lines.last {
-			h.Events = h.Events[:pos]
-			h.Torn = true
-			h.Warnings = append(h.Warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", lines.number))
-			return h, nil
-		}
-		if errors.Is(err, errCutOff) {
-			return nil, malformed(lines.number, "json", "the line ends in the middle of its object; expected one whole object on every line")
-		}
-		if err != nil {
-			return nil, malformed(lines.number, d.s.rule, "%v", err)
-		}
-		if !g.process {
-			return nil, malformed(lines.number, "process", "the event has no process; expected a whole number, \"nemesis\" or \"probe\"")
-		}
-		fill(e, g, v)
-		if m := v.add(e, lines.number); m != nil {
-			return nil, m
-		}
-		p.add(pos, v.last)
+	s.Header, s.v = header, newValidator(&header)
+	return s, nil
+}
+
+// Forget makes the scanner keep no more than what the latest sessions need, so that its
+// memory does not grow with the history. What is done under a session that has been
+// forgotten, more than a hundred thousand later, is taken for an error of form then.
+func (s *Scanner) Forget() { s.v.keep, s.d.s.namesMax = sessionsKept, 4*sessionsKept }
+
+const sessionsKept = 100_000
+
+// Next reads the next event into a zero Event, and tells whether there was one.
+func (s *Scanner) Next(e *Event) (bool, error) {
+	line, err := s.lines.next()
+	if errors.Is(err, io.EOF) {
+		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	g, err := s.d.event(line, e)
+	switch {
+	case errors.Is(err, errCutOff) && s.lines.last:
+		s.Torn = true
+		s.Warnings = append(s.Warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", s.lines.number))
+		return false, nil
+	case errors.Is(err, errCutOff):
+		return false, malformed(s.lines.number, "json", "the line ends in the middle of its object; expected one whole object on every line")
+	case err != nil:
+		return false, malformed(s.lines.number, s.d.s.rule, "%v", err)
+	case !g.process:
+		return false, malformed(s.lines.number, "process", "the event has no process; expected a whole number, \"nemesis\" or \"probe\"")
+	}
+	fill(e, g, s.v)
+	if m := s.v.add(e, s.lines.number); m != nil {
+		return false, m
+	}
+	return true, nil
 }
 
 // ReadFile reads the history in a file. Its errors name the file.
@@ -105,20 +145,20 @@ func ReadFile(path string) (*History, error) {
 	return h, nil
 }
 
-func readHeader(lines *lineReader) (*History, error) {
+func readHeader(lines *lineReader) (h Header, err error) {
 	line, err := lines.next()
 	if errors.Is(err, io.EOF) {
-		return nil, malformed(1, "header", "there is nothing to read; expected the header of a history, such as %s", exampleHeader)
+		return h, malformed(1, "header", "there is nothing to read; expected the header of a history, such as %s", exampleHeader)
 	}
 	if err != nil {
-		return nil, err
+		return h, err
 	}
 	header, m := decodeHeader(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))) // as some editors begin a file
 	if m != nil {
 		m.Line = lines.number
-		return nil, m
+		return h, m
 	}
-	return &History{Header: header}, nil
+	return header, nil
 }
 
 // fill gives the fields that a line may leave out what their absence means.
@@ -137,9 +177,23 @@ func fill(e *Event, g given, v *Validator) {
 // lineReader returns the lines that are not blank.
 type lineReader struct {
 	r      *bufio.Reader
-	number int  // of the line returned last, from 1
-	last   bool // no newline stood after it
+	number int   // of the line returned last, from 1
+	last   bool  // no newline stood after it
+	bytes  int64 // of all lines so far
 	long   []byte
+}
+
+// moreEvents guesses how many events follow on n, given the size of the whole. What is
+// in memory twice while a list grows is most of what reading needs: a gigabyte of
+// lines should not take four more because its events did not fit.
+func (l *lineReader) moreEvents(n int, size int64) int {
+	if n == 0 || l.bytes == 0 {
+		return eventsFirst
+	}
+	const bytesMin = 32 // an event with a process, a type and f has more
+	left := max(0, size-l.bytes)
+	typical := max(bytesMin, l.bytes/int64(n))
+	return max(int(left/typical)+int(left/typical)/64+16, n/4)
 }
 
 // next returns a line, valid until the next call, or io.EOF.
@@ -153,6 +207,7 @@ func (l *lineReader) next() ([]byte, error) {
 			return nil, err
 		}
 		l.number++
+		l.bytes += int64(len(line))
 		l.last = err != nil
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			return line, nil

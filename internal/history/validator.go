@@ -32,6 +32,31 @@ type Validator struct {
 	owners    map[string]call // retired ones, and by what
 	deaths    map[int32]int   // line of each client's last death
 	last      place
+	acquired  int // sessions so far
+
+	// keep is how many sessions are kept that were not used lately; 0: all. Then old
+	// are those that have been there for that long.
+	keep int
+	old  map[string]*session
+}
+
+// session finds one.
+func (v *Validator) session(name string) *session {
+	s := v.sessions[name]
+	if s == nil && v.keep > 0 && v.old[name] != nil {
+		s = v.old[name]
+		v.sessions[name] = s
+	}
+	return s
+}
+
+// begin adds one.
+func (v *Validator) begin(s *session) {
+	if v.keep > 0 && len(v.sessions) >= v.keep {
+		v.old, v.sessions = v.sessions, make(map[string]*session)
+	}
+	v.sessions[s.name] = s
+	v.acquired++
 }
 
 // place says where the event just added belongs: the session by its number, from
@@ -57,7 +82,8 @@ type process struct {
 type session struct {
 	number  int
 	client  int32
-	label   string // `session 3.17 of lock "a"`
+	name    string
+	keys    locked
 	owner   string
 	acquire int // line
 	end     int // line of the acquire's return, or 0
@@ -164,13 +190,12 @@ func (v *Validator) invoke(e *Event, line int) *Malformed {
 }
 
 func (v *Validator) acquire(p *process, e *Event, line int) *Malformed {
-	label := label(e)
-	if s := v.sessions[e.Session]; s != nil {
-		return malformed(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label, s.acquire)
+	if s := v.session(e.Session); s != nil {
+		return malformed(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label(e), s.acquire)
 	}
 	if p.retired.line != 0 {
 		return malformed(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
-			who(e), label, p.retired.f, p.retired.under(), p.retired.line, p.unknown)
+			who(e), label(e), p.retired.f, p.retired.under(), p.retired.line, p.unknown)
 	}
 	owner, permits := e.Session, 1
 	if e.Extra != nil {
@@ -183,20 +208,20 @@ func (v *Validator) acquire(p *process, e *Event, line int) *Malformed {
 	}
 	if c, ok := v.owners[owner]; ok {
 		return malformed(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
-			who(e), label, owner, c.f, c.under(), c.line)
+			who(e), label(e), owner, c.f, c.under(), c.line)
 	}
 	if permits > v.permits {
-		return malformed(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label, permits, v.permits)
+		return malformed(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label(e), permits, v.permits)
 	}
-	s := &session{number: len(v.sessions), client: e.Client, label: label, owner: owner, acquire: line, state: Invoke}
-	v.sessions[e.Session] = s
+	s := &session{number: v.acquired, client: e.Client, name: e.Session, keys: keysOf(e), owner: owner, acquire: line, state: Invoke}
+	v.begin(s)
 	v.last = place{s.number, -1}
 	return nil
 }
 
 // use places an operation under a session, if it may be done there now.
 func (v *Validator) use(e *Event, line int) *Malformed {
-	s := v.sessions[e.Session]
+	s := v.session(e.Session)
 	switch {
 	case s == nil:
 		return malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
@@ -227,11 +252,11 @@ func (v *Validator) returned(e *Event, line int) *Malformed {
 	}
 	var s *session
 	if e.Session != "" {
-		s = v.sessions[e.Session]
+		s = v.session(e.Session)
 	}
 	if e.F == Acquire {
 		if e.Type == OK && v.fenced && !e.HasToken {
-			return malformed(line, "token", "%s acquired %s without a token; expected one, because the model is fenced", who(e), s.label)
+			return malformed(line, "token", "%s acquired %s without a token; expected one, because the model is fenced", who(e), s.label())
 		}
 		s.state, s.end = e.Type, line
 	}
@@ -252,7 +277,7 @@ func (v *Validator) returned(e *Event, line int) *Malformed {
 // lost places a notice. It may stand anywhere after the acquire's invocation: the
 // client's answer and its notice can overtake each other on their way to the host.
 func (v *Validator) lost(e *Event, line int) *Malformed {
-	s := v.sessions[e.Session]
+	s := v.session(e.Session)
 	switch {
 	case s == nil:
 		return malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
@@ -313,8 +338,8 @@ var verbs = map[string]string{
 // what says what an operation does, and under which session of which lock.
 func (v *Validator) what(e *Event) string {
 	verb := verbs[e.F]
-	if s := v.sessions[e.Session]; s != nil {
-		return verb + " " + s.label
+	if s := v.session(e.Session); s != nil {
+		return verb + " " + s.label()
 	}
 	if e.F == Acquire {
 		return verb + " " + label(e)
@@ -325,14 +350,34 @@ func (v *Validator) what(e *Event) string {
 	return verb + " session " + e.Session
 }
 
-// label names a session as messages do: session 3.17 of lock "a".
-func label(e *Event) string {
-	keys := fmt.Sprintf("lock %q", e.Key)
-	if e.Extra != nil && len(e.Extra.Keys) > 0 {
-		keys = fmt.Sprintf("locks %q", e.Extra.Keys)
+// locked is what a session asked for. It is put in words for messages alone: there are
+// as many sessions as there are attempts.
+type locked struct {
+	key  string
+	more []string // several
+	mode locks.Mode
+}
+
+func keysOf(e *Event) locked {
+	k := locked{key: e.Key, mode: e.Mode}
+	if e.Extra != nil {
+		k.more = e.Extra.Keys
 	}
-	if e.Mode == locks.Shared {
+	return k
+}
+
+// label names a session as messages do: session 3.17 of lock "a".
+func label(e *Event) string { return keysOf(e).label(e.Session) }
+
+func (s *session) label() string { return s.keys.label(s.name) }
+
+func (k locked) label(session string) string {
+	keys := fmt.Sprintf("lock %q", k.key)
+	if len(k.more) > 0 {
+		keys = fmt.Sprintf("locks %q", k.more)
+	}
+	if k.mode == locks.Shared {
 		keys += ", shared"
 	}
-	return "session " + e.Session + " of " + keys
+	return "session " + session + " of " + keys
 }

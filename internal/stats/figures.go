@@ -1,0 +1,224 @@
+// Package stats computes the numbers of a run from its history: how often a lock
+// broke, how long until it did, what was lost, how long nobody could get it, how
+// long getting it took.
+//
+// It is the one place that does. What the screen, the summary, the report, the
+// matrix and compare show are these figures; none of them counts by itself. And it
+// is a function of the history and of what the judge found, so that a history which
+// is read again gives the same figures.
+package stats
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+)
+
+// Figures are the numbers of one lock's run.
+type Figures struct {
+	Episodes          int `json:"episodes"` // that began
+	ViolatingEpisodes int `json:"violating_episodes"`
+	// Rate is absent if there was no episode.
+	Rate *Rate `json:"rate,omitempty"`
+	// FirstViolationS is absent if nothing was violated. It counts from the beginning of
+	// the run, which is that of the history.
+	FirstViolationS *float64 `json:"first_violation_s,omitempty"`
+	// ViolationAfterS is, for each episode that was violated, how long after its
+	// beginning that was.
+	ViolationAfterS []float64 `json:"violation_after_s,omitempty"`
+	Acquires        Acquires  `json:"acquires"`
+	Writes          int       `json:"writes"` // that were applied to a guarded thing
+	LostUpdates     int       `json:"lost_updates"`
+	// LostPerThousand is how many of a thousand writes were lost.
+	LostPerThousand float64 `json:"lost_per_thousand"`
+	// OutageS is the longest stretch in which somebody tried and nobody got any lock.
+	OutageS float64 `json:"outage_s"`
+	// ActiveS is from the first attempt to get a lock to the last answer, and
+	// GrantsPerSecond the grants in that time.
+	ActiveS         float64 `json:"active_s"`
+	GrantsPerSecond float64 `json:"grants_per_second"`
+	// LatencyMS is of those that were ok: acquire, release and handoff.
+	LatencyMS map[string]Latency `json:"latency_ms,omitempty"`
+	// AcquireMS is the latency of acquires by the faults: before, during, after.
+	AcquireMS map[string]Latency `json:"acquire_ms,omitempty"`
+	// OverlapMS is how long two certainly held at once, of each pair that did.
+	OverlapMS *Latency `json:"overlap_ms,omitempty"`
+}
+
+// Rate is how often a lock broke, with what that number is worth.
+type Rate struct {
+	Rate float64 `json:"rate"` // violating episodes of all episodes
+	Low  float64 `json:"low"`  // 95 % interval after Wilson
+	High float64 `json:"high"`
+}
+
+// RateOf is the rate of n violating episodes in m, or nil if there were none.
+func RateOf(n, m int) *Rate {
+	if m <= 0 {
+		return nil
+	}
+	low, high := Wilson(n, m)
+	return &Rate{Rate: float64(n) / float64(m), Low: low, High: high}
+}
+
+// Acquires counts acquire attempts by outcome.
+type Acquires struct {
+	OK   int `json:"ok"`
+	Fail int `json:"fail"`
+	Info int `json:"info"` // unknown
+}
+
+// Measure computes the figures of a history. checks are all findings, uncut: from
+// the first fifty one could not tell how many episodes broke.
+func Measure(h *history.History, checks []checker.Result) Figures {
+	f := Figures{Acquires: acquires(h), OutageS: outage(h).Seconds(), Writes: writes(h)}
+	if active := active(h); active > 0 {
+		f.ActiveS = active.Seconds()
+		f.GrantsPerSecond = float64(f.Acquires.OK) / f.ActiveS
+	}
+	f.LatencyMS, f.AcquireMS = latencies(h)
+	f.OverlapMS = overlaps(h, checks)
+	starts := episodeStarts(h)
+	f.Episodes = countEpisodes(h, starts)
+	first := map[int]int{} // by episode: position of its first violation
+	for _, c := range checks {
+		// Not the number of findings: one late write undoes many.
+		f.LostUpdates += c.LostUpdates
+		if c.Verdict != checker.Violated {
+			continue
+		}
+		for _, finding := range c.Findings {
+			at := Position(h, finding.Event)
+			episode := episodeAt(starts, at)
+			if before, broken := first[episode]; !broken || at < before {
+				first[episode] = at
+			}
+		}
+	}
+	f.ViolatingEpisodes = min(len(first), f.Episodes)
+	for _, episode := range slices.Sorted(maps.Keys(first)) {
+		at := first[episode]
+		if at >= len(h.Events) {
+			continue
+		}
+		s := h.Events[at].Time.Seconds()
+		if f.FirstViolationS == nil || s < *f.FirstViolationS {
+			f.FirstViolationS = &s
+		}
+		f.ViolationAfterS = append(f.ViolationAfterS, max(0, s-episodeBegan(h, starts, episode).Seconds()))
+	}
+	if f.Writes > 0 {
+		f.LostPerThousand = 1000 * float64(f.LostUpdates) / float64(f.Writes)
+	}
+	f.Rate = RateOf(f.ViolatingEpisodes, f.Episodes)
+	return f
+}
+
+// Median is the middle one of some values; ok is false if there are none.
+func Median(values []float64) (median float64, ok bool) {
+	if len(values) == 0 {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2, true
+}
+
+// writes counts what was applied to the guarded things, in all their forms.
+func writes(h *history.History) int {
+	n := 0
+	for _, s := range h.Sessions {
+		for _, op := range s.Ops {
+			if op.F == history.Write && op.Outcome == history.Done {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// active is from the first attempt to the last answer to one.
+func active(h *history.History) time.Duration {
+	first, last := len(h.Events), -1
+	for _, s := range h.Sessions {
+		first, last = min(first, s.Acquire.Invoke), max(last, s.Acquire.Return)
+	}
+	if first >= last {
+		return 0
+	}
+	return h.At(last).Time - h.At(first).Time
+}
+
+func acquires(h *history.History) Acquires {
+	var a Acquires
+	for _, s := range h.Sessions {
+		switch s.Acquire.Outcome {
+		case history.Done:
+			a.OK++
+		case history.Failed:
+			a.Fail++
+		default:
+			a.Info++
+		}
+	}
+	return a
+}
+
+// outage is the longest stretch in which nobody was granted any lock although
+// somebody tried. A stretch begins at a grant (the first one: at the first answer
+// to any acquire), or, if nobody was trying then, when the next attempt begins; so
+// a quiet stretch without attempts is none. It ends at the next grant, or at the
+// last answer.
+func outage(h *history.History) time.Duration {
+	type answer struct {
+		invoke, at int
+		granted    bool
+	}
+	var answers []answer
+	for _, s := range h.Sessions {
+		if op := s.Acquire; op.Return >= 0 {
+			answers = append(answers, answer{op.Invoke, op.Return, op.Outcome == history.Done})
+		}
+	}
+	if len(answers) == 0 {
+		return 0
+	}
+	// An attempt that hangs and is never answered is not among them and counts for
+	// nothing: its client may be long dead.
+	slices.SortFunc(answers, func(a, b answer) int { return a.at - b.at })
+
+	// earliest[i] is when the first attempt began of those that are answered at i or
+	// later: an attempt that outlives several grants was trying all along.
+	earliest := make([]int, len(answers))
+	for i := len(answers) - 1; i >= 0; i-- {
+		earliest[i] = answers[i].invoke
+		if i+1 < len(answers) {
+			earliest[i] = min(earliest[i], earliest[i+1])
+		}
+	}
+
+	var longest time.Duration
+	begin, tried := answers[0].at, earliest[0]
+	for i, a := range answers {
+		if a.granted || i == len(answers)-1 {
+			longest = max(longest, h.At(a.at).Time-h.At(max(begin, tried)).Time)
+			if i+1 < len(answers) {
+				begin, tried = a.at, earliest[i+1]
+			}
+		}
+	}
+	return longest
+}
+
+// Position finds the event with an index. In lockbench's own histories the two are
+// the same; a history from elsewhere may have gaps.
+func Position(h *history.History, index int) int {
+	if index >= 0 && index < len(h.Events) && h.Events[index].Index == index {
+		return index
+	}
+	at, _ := slices.BinarySearchFunc(h.Events, index, func(e history.Event, index int) int { return e.Index - index })
+	return max(min(at, len(h.Events)-1), 0)
+}
