@@ -47,6 +47,36 @@ func All() []Entry {
 			Try: Step{Target: "master -> clients", For: second},
 		},
 		{
+			Name: "reset", About: "end connections on links, with what is on its way", Link: true, New: newReset,
+			Try: Step{Target: "clients <-> master"},
+		},
+		{
+			Name: "clock", About: "shift the wall clocks of servers, by: a jump ahead or back, drift: a share gained or lost",
+			Options: []string{"by", "drift"}, New: newClock,
+			Try: Step{Target: "master", For: second, Options: map[string]string{"by": "5s"}},
+		},
+		{
+			Name: "busy", About: "keep servers from serving anybody, by: a duration (DEBUG SLEEP)",
+			Options: []string{"by"}, New: newBusy,
+			Try: Step{Target: "master", Options: map[string]string{"by": "2s"}},
+		},
+		{
+			Name: "flush", About: "make servers forget everything (FLUSHALL)", New: newFlush,
+			Try: Step{Target: "master"},
+		},
+		{
+			Name: "evict", About: "make servers throw away keys that have an end, as for want of memory", New: newEvict,
+			Try: Step{Target: "master"},
+		},
+		{
+			Name: "poison", About: "put a value of another type in the place of the holder's key", New: newPoison,
+			Try: Step{Target: "master", When: Acquired, For: second},
+		},
+		{
+			Name: "drop-subscribers", About: "end the connections of those who listen for messages", New: newDropSubscribers,
+			Try: Step{Target: "master"},
+		},
+		{
 			Name: "promote", About: "make a replica the master by hand", New: newPromote,
 			Try: Step{Target: "a replica"},
 		},

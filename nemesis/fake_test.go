@@ -35,6 +35,10 @@ type fake struct {
 	delay    map[world.Link]time.Duration
 	nudges   []time.Time
 	promoted string
+	skew     map[string]time.Duration
+	busy     map[string]bool
+	poisoned map[string]bool
+	conns    int // that there are to reset
 	calls    []string
 	probed   map[string]bool // the paths of all PINGs
 }
@@ -47,6 +51,9 @@ var (
 	_ world.LinkShaper   = (*fake)(nil)
 	_ world.ReplyDropper = (*fake)(nil)
 	_ world.Promoter     = (*fake)(nil)
+	_ world.Operator     = (*fake)(nil)
+	_ world.ConnResetter = (*fake)(nil)
+	_ world.ClockShifter = (*fake)(nil)
 	_ world.Prober       = (*fake)(nil)
 )
 
@@ -55,6 +62,7 @@ func newFake(form locks.Topology, masters int) *fake {
 		form: form, nodes: world.UsualNodes(world.Spec{Topology: form, Masters: masters}),
 		useless: map[string]bool{}, failing: map[string]error{}, dead: map[string]bool{}, stopped: map[string]bool{},
 		cut: map[world.Link]bool{}, losing: map[world.Link]bool{}, delay: map[world.Link]time.Duration{}, probed: map[string]bool{},
+		skew: map[string]time.Duration{}, busy: map[string]bool{}, poisoned: map[string]bool{}, conns: 3,
 	}
 	if len(f.nodes) > 0 {
 		f.master = f.nodes[0].Name
@@ -153,6 +161,65 @@ func (f *fake) Unshape(_ context.Context, links []world.Link) error {
 	return f.do("unshape", func() error { return unset(f.delay, links) })
 }
 
+func (f *fake) Flush(context.Context, string) error {
+	return f.do("flush", func() error { return nil })
+}
+
+func (f *fake) Evict(context.Context, string) error {
+	return f.do("evict", func() error { return nil })
+}
+
+func (f *fake) Poison(_ context.Context, node, key string) error {
+	return f.do("poison", func() error { f.poisoned[node+" "+key] = true; return nil })
+}
+
+func (f *fake) Cure(_ context.Context, node, key string) error {
+	return f.do("cure", func() error { delete(f.poisoned, node+" "+key); return nil })
+}
+
+func (f *fake) Busy(_ context.Context, node string, d time.Duration) error {
+	return f.do("busy", func() error {
+		f.busy[node] = true
+		time.AfterFunc(d, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			delete(f.busy, node)
+		})
+		return nil
+	})
+}
+
+func (f *fake) DropSubscribers(context.Context, string) (int, error) {
+	return 0, f.do("drop subscribers", func() error { return nil })
+}
+
+func (f *fake) Reset(context.Context, []world.Link) (n int, err error) {
+	err = f.do("reset", func() error { n = f.conns; return nil })
+	return n, err
+}
+
+func (f *fake) ClocksReady() error { return nil }
+
+func (f *fake) ShiftClock(_ context.Context, node string, by time.Duration, _ float64) error {
+	op := "shift"
+	if by == 0 {
+		op = "put right"
+	}
+	return f.do(op, func() error {
+		f.skew[node] = by
+		if by == 0 {
+			delete(f.skew, node)
+		}
+		return nil
+	})
+}
+
+func (f *fake) ClockOffset(_ context.Context, node string) (time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.skew[node], nil
+}
+
 func (f *fake) Promote(_ context.Context, node string) (string, error) {
 	err := f.do("promote", func() error { f.promoted = node; return nil })
 	return node, err
@@ -177,7 +244,7 @@ func (f *fake) Ping(ctx context.Context, from, to string) error {
 	f.mu.Lock()
 	f.probed[there.String()] = true
 	dead := f.dead[to]
-	mute := f.stopped[to] || f.cut[there] || f.cut[back] || f.losing[there] || f.losing[back]
+	mute := f.stopped[to] || f.busy[to] || f.cut[there] || f.cut[back] || f.losing[there] || f.losing[back]
 	takes := f.latency + f.delay[there] + f.delay[back]
 	f.mu.Unlock()
 	switch {
@@ -240,6 +307,15 @@ func (f *fake) state() string {
 		for l := range m {
 			all = append(all, l.String()+how)
 		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(f.busy)) {
+		all = append(all, n+" busy")
+	}
+	for at := range f.poisoned {
+		all = append(all, at+" poisoned")
+	}
+	for n, by := range f.skew {
+		all = append(all, fmt.Sprintf("%s off by %s", n, by))
 	}
 	links(f.cut, " cut")
 	links(f.losing, " losing")

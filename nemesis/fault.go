@@ -28,6 +28,9 @@ type Fault interface {
 	Inject(ctx context.Context, s Scene) (Undo, error)
 }
 
+// Preparer is a fault that must be known of before the servers are started.
+type Preparer interface{ Prepare(s *world.Spec) }
+
 // Undo takes a fault back and returns when that is seen to have worked. Undoing
 // twice is harmless.
 type Undo func(context.Context) error

@@ -13,11 +13,14 @@ import (
 type way string
 
 const (
-	killed  way = "killed"
-	stopped way = "stopped"
-	cut     way = "cut"
-	lagging way = "lagging"
-	losing  way = "losing"
+	killed   way = "killed"
+	stopped  way = "stopped"
+	cut      way = "cut"
+	lagging  way = "lagging"
+	losing   way = "losing"
+	occupied way = "occupied"
+	poisoned way = "poisoned"
+	skewed   way = "skewed"
 )
 
 // grips knows which faults keep what broken. Two may have hold of the same node or
@@ -173,4 +176,14 @@ func linksNamed(links []world.Link, names []string) []world.Link {
 		}
 	}
 	return out
+}
+
+// Together lets scenes know of each other's faults, as those of one run do: two that
+// break the same thing, and are healed in either order.
+func Together() func(Scene) Scene {
+	all := new(grips)
+	return func(s Scene) Scene {
+		s.grips = all
+		return s
+	}
 }

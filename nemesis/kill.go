@@ -61,10 +61,18 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 	s.Begin(targets, withRole(targets, f.Target)+" gone")
 	killer := s.Cluster.(world.NodeKiller)
 	grip := s.grips.take(killed, targets)
+	cutShort := false
 	undo := func(ctx context.Context) error {
 		// Of two that killed a node, the last to be healed says whether its data is kept.
 		err := grip.free(ctx, func(last []string) error {
-			return each(last, func(node string) error { return killer.Start(ctx, node, f.KeepData) })
+			return each(last, func(node string) error {
+				if cutShort {
+					// It may be dying still, or not have begun to, and what runs cannot be
+					// started. So what was begun is brought to its end.
+					_ = killer.Kill(ctx, node) // what Start says of it counts
+				}
+				return killer.Start(ctx, node, f.KeepData)
+			})
 		})
 		if err != nil {
 			return err
@@ -75,6 +83,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return each(targets, func(node string) error { return killer.Kill(ctx, node) })
 	})
 	if err != nil {
+		cutShort = true
 		return undo, err
 	}
 	return undo, s.silent(ctx, s.towards(targets), pingLimit)

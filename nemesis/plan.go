@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -33,7 +34,11 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 	var plan Plan
 	for episode := 1; episode <= episodes; episode++ {
 		same := make(map[string]int)
-		for i, step := range steps {
+		concrete, err := expand(runSeed, episode, steps)
+		if err != nil {
+			return nil, err
+		}
+		for i, step := range concrete {
 			entry, ok := Find(step.Fault)
 			if !ok {
 				return nil, fmt.Errorf("no fault is called %q", step.Fault)
@@ -62,12 +67,38 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 func (p Plan) For(c world.Cluster) Plan {
 	out := make(Plan, len(p))
 	for i, step := range p {
-		if err := step.Fault.Available(c); err != nil {
-			step.NA = err.Error()
+		if err := errors.Join(step.Fault.Available(c), step.Step.available(c)); err != nil {
+			step.NA, _, _ = strings.Cut(err.Error(), "\n") // one reason is enough
 		}
 		out[i] = step
 	}
 	return out
+}
+
+// expand puts drawn steps in the place of those that ask for it.
+func expand(runSeed uint64, episode int, steps []Step) ([]Step, error) {
+	var out []Step
+	for _, step := range steps {
+		if step.Fault != RandomFaults {
+			out = append(out, step)
+			continue
+		}
+		r, err := newRandom(step)
+		if err != nil {
+			return nil, fmt.Errorf("faults: random: %w", err)
+		}
+		out = append(out, r.episode(runSeed, episode)...)
+	}
+	return out, nil
+}
+
+// Prepare asks of the cluster what the plan's faults need of it.
+func (p Plan) Prepare(s *world.Spec) {
+	for _, step := range p {
+		if f, ok := step.Fault.(Preparer); ok {
+			f.Prepare(s)
+		}
+	}
 }
 
 // Spared is the plan with every step marked as not to be done, with the reason.
@@ -119,7 +150,7 @@ func (p Planned) String() string {
 	case p.At != nil:
 		fmt.Fprintf(&b, "at %s ", p.At.Round(time.Millisecond))
 	case p.Step.When != "":
-		fmt.Fprintf(&b, "when %s ", p.Step.When)
+		fmt.Fprintf(&b, "when %s ", p.Step.moment())
 	}
 	b.WriteString(p.Fault.String())
 	if p.Hold != nil {
@@ -142,6 +173,28 @@ func draw(rng *rand.Rand, r *Range) *time.Duration {
 	return &d
 }
 
+// moment is the step's event in words.
+func (s Step) moment() string {
+	if s.Request == 0 {
+		return string(s.When)
+	}
+	return fmt.Sprintf("%s, %d of its requests done,", s.When, s.Request)
+}
+
+// available says why the step cannot start in a cluster.
+func (s Step) available(c world.Cluster) error {
+	if s.Request == 0 {
+		return nil
+	}
+	if len(c.Nodes()) == 0 {
+		return errors.New("no servers")
+	}
+	if _, ok := c.(world.RequestHolder); !ok {
+		return errors.New("this world cannot stop a client between two requests")
+	}
+	return nil
+}
+
 // Describe is the step as the scenario has it, with its ranges still open.
 func (s Step) Describe(f Fault) string {
 	var b strings.Builder
@@ -149,7 +202,7 @@ func (s Step) Describe(f Fault) string {
 	case s.At != nil:
 		fmt.Fprintf(&b, "at %s ", s.At)
 	case s.When != "":
-		fmt.Fprintf(&b, "when %s ", s.When)
+		fmt.Fprintf(&b, "when %s ", s.moment())
 	}
 	b.WriteString(f.String())
 	if s.For != nil {

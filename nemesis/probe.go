@@ -67,7 +67,7 @@ func (s Scene) probe(ctx context.Context, paths []path, what string, seen func(c
 // disturbed tells whether any fault lies on a path or on the node at its end.
 func (s Scene) disturbed(p path) bool {
 	there, back := world.Link{From: p.from, To: p.to}, world.Link{From: p.to, To: p.from}
-	return s.grips.has(p.to, killed, stopped) ||
+	return s.grips.has(p.to, killed, stopped, occupied) ||
 		s.grips.has(there.String(), cut, lagging, losing) || s.grips.has(back.String(), cut, lagging, losing)
 }
 

@@ -12,11 +12,13 @@ import (
 )
 
 // Roles are the words by which a scenario names whom a fault strikes. They are
-// resolved when it strikes. Nodes and clients may also be named: redis-2, client-3.
+// resolved when it strikes. Nodes and clients may also be named: redis-2, client-3; and
+// several stand beside each other as "master and sentinel-1" ([Ends]).
 var Roles = []Role{
 	{"master", "the master; in a cluster that of the key concerned; of independent masters one that granted"},
 	{"replicas", "all data nodes that follow the master"},
 	{"a replica", "one of the replicas"},
+	{"nearest replica", "the replica that has heard most of the master, which an election prefers"},
 	{"minority", "of independent masters (N-1)/2 that granted"},
 	{"majority", "of independent masters N/2+1 that granted; else the master"},
 	{"sentinels", "all sentinels"},
@@ -33,18 +35,36 @@ type Role struct{ Name, About string }
 // clientRoles are the roles that name clients and not servers.
 var clientRoles = []string{"holder", "a waiter", "clients", "half the clients"}
 
-// ofClients says whether a target names clients.
+// Ends are the roles of which a target consists: "a replica and the sentinel-1" has two.
+func Ends(target string) []string {
+	ends := strings.Split(target, " and ")
+	for i, end := range ends {
+		ends[i] = strings.TrimPrefix(strings.TrimSpace(end), "the ")
+	}
+	return ends
+}
+
+// ofClients says whether a target names clients, and nobody else.
 func ofClients(target string) bool {
-	target = canonical(target)
-	return slices.Contains(clientRoles, target) || strings.HasPrefix(target, "client-")
+	return !slices.ContainsFunc(Ends(target), func(end string) bool {
+		return !slices.Contains(clientRoles, end) && !strings.HasPrefix(end, "client-")
+	})
 }
 
 // canonical lets people write "the holder" for "holder".
-func canonical(role string) string { return strings.TrimPrefix(strings.TrimSpace(role), "the ") }
+func canonical(target string) string { return strings.Join(Ends(target), " and ") }
 
 // roleAvailable is nil, or the reason why nobody in the cluster can have the role.
 func roleAvailable(target string, c world.Cluster) error {
-	target = canonical(target)
+	for _, end := range Ends(target) {
+		if err := endAvailable(end, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func endAvailable(target string, c world.Cluster) error {
 	if ofClients(target) {
 		return nil
 	}
@@ -53,7 +73,7 @@ func roleAvailable(target string, c world.Cluster) error {
 	}
 	replicates := c.Topology() == locks.Replicated || c.Topology() == locks.Sentinel || c.Topology() == locks.Cluster
 	switch target {
-	case "replicas", "a replica":
+	case "replicas", "a replica", "nearest replica":
 		if !replicates {
 			return errors.New("no replicas")
 		}
@@ -80,24 +100,38 @@ func roleAvailable(target string, c world.Cluster) error {
 // resolve turns a target into the names of nodes or clients as they are now, at
 // least one: a fault that strikes nobody would pass for one that was withstood.
 func resolve(ctx context.Context, target string, s Scene) ([]string, error) {
-	names, err := named(ctx, canonical(target), s)
-	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("nobody is %s at this moment", canonical(target))
+	var all []string
+	for _, end := range Ends(target) {
+		names, err := named(ctx, end, s)
+		if err == nil && len(names) == 0 {
+			err = fmt.Errorf("nobody is %s at this moment", end)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
 	}
-	return names, err
+	return all, nil
 }
 
 func named(ctx context.Context, target string, s Scene) ([]string, error) {
 	switch target {
 	case "master":
 		return master(ctx, s)
-	case "replicas", "a replica":
+	case "replicas", "a replica", "nearest replica":
 		others, err := replicas(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("find the replicas: %w", err)
 		}
-		if target == "a replica" {
+		switch target {
+		case "a replica":
 			return pick(s, others, 1), nil
+		case "nearest replica":
+			return nearest(ctx, s, others)
 		}
 		return others, nil
 	case "minority":
@@ -124,6 +158,28 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 		return names, nil
 	}
 	return []string{target}, nil
+}
+
+// nearest is the replica that has heard most of its master, a drawn one of those that
+// have heard the same.
+func nearest(ctx context.Context, s Scene, replicas []string) ([]string, error) {
+	prober, ok := s.Cluster.(world.Prober)
+	if !ok {
+		return nil, errors.New("this world does not tell how far a replica is")
+	}
+	offsets := prober.ReplicationOffsets(ctx)
+	most := int64(-1)
+	var best []string
+	for _, name := range replicas {
+		switch at, answers := offsets[name]; {
+		case !answers || at < most:
+		case at == most:
+			best = append(best, name)
+		default:
+			most, best = at, []string{name}
+		}
+	}
+	return pick(s, best, 1), nil
 }
 
 func master(ctx context.Context, s Scene) ([]string, error) {

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"lockbench/internal/world"
 	"lockbench/locks"
 )
 
@@ -26,6 +28,7 @@ func TestRolesByTopology(t *testing.T) {
 		"master":           {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", locks.Sentinel: "redis-2", locks.Independent: "1 of redis-2 redis-4 redis-5"},
 		"replicas":         {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "redis-1 redis-3", locks.Sentinel: "redis-1 redis-3", locks.Independent: "(no replicas)"},
 		"a replica":        {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", locks.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
+		"nearest replica":  {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", locks.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
 		"minority":         {locks.None: none, locks.Single: "(no majority to be had: one master decides)", locks.Replicated: "(no majority to be had: one master decides)", locks.Sentinel: "(no majority to be had: one master decides)", locks.Independent: "2 of redis-2 redis-4 redis-5"},
 		"majority":         {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", locks.Sentinel: "redis-2", locks.Independent: "redis-2 redis-4 redis-5"},
 		"sentinels":        {locks.None: none, locks.Single: "(no sentinels)", locks.Replicated: "(no sentinels)", locks.Sentinel: watchmen, locks.Independent: "(no sentinels)"},
@@ -38,6 +41,9 @@ func TestRolesByTopology(t *testing.T) {
 		"clients":          same("client-0 client-1 client-2 client-3"),
 		"half the clients": same("2 of client-0 client-1 client-2 client-3"),
 		"client-3":         same("client-3"),
+		"master and the sentinel-1": {locks.None: none, locks.Single: "(no node sentinel-1 here)", locks.Replicated: "(no node sentinel-1 here)",
+			locks.Sentinel: "redis-2 sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
+		"client-3 and the holder": same("client-3 client-2"),
 	}
 	for _, role := range Roles {
 		if tests[role.Name] == nil {
@@ -211,3 +217,27 @@ func TestNobodyIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// Of two replicas the one that has heard more is the nearest, and a dead one is none.
+func TestNearestReplica(t *testing.T) {
+	c := newFake(locks.Sentinel, 1)
+	for _, test := range []struct{ late, dead, want string }{
+		{"redis-2", "", "redis-3"}, {"redis-3", "", "redis-2"}, {"redis-2", "redis-3", "redis-2"},
+	} {
+		c.delay = map[world.Link]time.Duration{{From: "redis-1", To: test.late}: time.Hour}
+		c.dead = map[string]bool{test.dead: true}
+		if err := c.Nudge(t.Context(), "redis-1"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := resolve(t.Context(), "nearest replica", sceneOf(c))
+		if err != nil || !slices.Equal(got, []string{test.want}) {
+			t.Errorf("%s is late and %q dead: %v, %v; want %s", test.late, test.dead, got, err, test.want)
+		}
+	}
+	if names, err := resolve(t.Context(), "nearest replica", sceneOf(bareMaster{c})); err == nil {
+		t.Errorf("%v of a world that cannot tell", names)
+	}
+}
+
+// bareMaster is a cluster that knows its master and nothing else.
+type bareMaster struct{ world.Cluster }

@@ -156,7 +156,14 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *Moment, goOn func(), 
 	if p.Hold != nil {
 		hold = *p.Hold
 	}
-	armed := r.Triggers.arm(p.Step.When, hold)
+	var within func(client int) (<-chan struct{}, func())
+	if p.Step.Request > 0 {
+		holder := r.Cluster.(world.RequestHolder) // else the step is n/a
+		within = func(client int) (<-chan struct{}, func()) {
+			return holder.HoldReply(world.ClientName(client), p.Step.Request)
+		}
+	}
+	armed := r.Triggers.armWithin(p.Step.When, hold, within)
 	goOn = func() {
 		r.Triggers.disarm(armed)
 		close(armed.struck)
@@ -167,7 +174,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *Moment, goOn func(), 
 	case <-ctx.Done():
 		return nil, goOn, nil
 	case <-limit:
-		return nil, goOn, fmt.Errorf("no client was %s within %s", p.Step.When, r.EventLimit)
+		return nil, goOn, fmt.Errorf("no client was %s within %s", p.Step.moment(), r.EventLimit)
 	}
 }
 

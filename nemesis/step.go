@@ -10,6 +10,10 @@ type Step struct {
 	// starts it instead; neither: as soon as the step above is in effect.
 	At   *Range
 	When Event
+	// Request, if not 0, says that it starts not at the event itself but in the middle
+	// of the operation that begins with it: when so many of its requests have been done,
+	// and before the client has heard the answer to the last of them.
+	Request int
 	// Hold asks the client whose event started the step to hold this long.
 	Hold *Range
 	// For is how long it is in effect; nil: until the end of the episode.
@@ -26,17 +30,20 @@ type Event string
 
 // The events that scenarios can name.
 const (
-	Acquired Event = "acquired" // the lock was just granted to it
-	Waiting  Event = "waiting"  // it was just refused, and will ask again
-	Checked  Event = "checked"  // it has just made sure that it holds
-	Released Event = "released" // its release was just answered
+	// Acquiring is just before it asks, whether it will be granted or not.
+	Acquiring Event = "acquiring"
+	Acquired  Event = "acquired"  // the lock was just granted to it
+	Waiting   Event = "waiting"   // it was just refused, and will ask again
+	Checked   Event = "checked"   // it has just made sure that it holds
+	Releasing Event = "releasing" // just before it gives the lock back
+	Released  Event = "released"  // its release was just answered
 	// Idle is a moment of all clients: nobody holds a lock and nobody asks for one.
 	// They are kept from asking until the step is in effect.
 	Idle Event = "idle"
 )
 
 // Events are all that a scenario may name, in the order of a tenure.
-var Events = []Event{Acquired, Waiting, Checked, Released, Idle}
+var Events = []Event{Acquiring, Acquired, Waiting, Checked, Releasing, Released, Idle}
 
 func (r Range) String() string {
 	if r.From == r.To {

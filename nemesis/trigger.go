@@ -11,6 +11,9 @@ import (
 // client there until the fault is in effect.
 type Triggers struct {
 	armed atomic.Pointer[trigger]
+	// trying is the operation in the middle of which a step is to strike, as long as it
+	// is not known whether it gets that far.
+	trying atomic.Pointer[tried]
 
 	mu    sync.Mutex
 	turns int           // clients between Begin and End
@@ -19,18 +22,36 @@ type Triggers struct {
 }
 
 type trigger struct {
-	event  Event
-	hold   time.Duration
+	event Event
+	hold  time.Duration
+	// within, if not nil, says that the moment comes in the middle of the operation. See
+	// [world.RequestHolder].
+	within func(client int) (reached <-chan struct{}, goOn func())
 	moment chan Moment   // takes one
 	struck chan struct{} // closed when the client may go on
+}
+
+// tried is one client's operation.
+type tried struct {
+	armed  *trigger
+	client int
+	over   chan struct{} // closed when it has ended
 }
 
 // Reached is called by a client at every moment. It blocks the one client whose
 // moment a step has waited for until the fault has struck, and returns how long
 // that client is to hold its lock; 0 means as usual.
 func (t *Triggers) Reached(ctx context.Context, m Moment) time.Duration {
+	if op := t.trying.Load(); op != nil && op.client == m.Client && t.trying.CompareAndSwap(op, nil) {
+		close(op.over)
+		t.rearm(op.armed) // here and not later: this moment may be the next one that will do
+	}
 	armed := t.armed.Load()
 	if armed == nil || armed.event != m.Event || !t.armed.CompareAndSwap(armed, nil) {
+		return 0
+	}
+	if armed.within != nil {
+		t.try(armed, m)
 		return 0
 	}
 	armed.moment <- m
@@ -39,6 +60,25 @@ func (t *Triggers) Reached(ctx context.Context, m Moment) time.Duration {
 	case <-ctx.Done():
 	}
 	return armed.hold
+}
+
+// try lets an operation go on until it has come so far as the step wants. One that ends
+// before, as a refusal takes fewer requests than a grant, leaves the step to the next.
+func (t *Triggers) try(armed *trigger, m Moment) {
+	op := &tried{armed, m.Client, make(chan struct{})}
+	t.trying.Store(op)
+	reached, goOn := armed.within(m.Client)
+	go func() {
+		defer goOn()
+		select {
+		case <-reached:
+			t.trying.CompareAndSwap(op, nil)
+			armed.moment <- m
+			<-armed.struck
+		case <-op.over:
+		case <-armed.struck:
+		}
+	}()
 }
 
 // Begin is called by a client before it asks for a lock. It blocks while a step
@@ -97,10 +137,23 @@ func (t *Triggers) still() (idle <-chan struct{}, open func()) {
 }
 
 // arm waits for the next moment of the kind.
-func (t *Triggers) arm(e Event, hold time.Duration) *trigger {
-	armed := &trigger{e, hold, make(chan Moment, 1), make(chan struct{})}
+func (t *Triggers) arm(e Event, hold time.Duration) *trigger { return t.armWithin(e, hold, nil) }
+
+// armWithin waits for the next moment in the middle of an operation.
+func (t *Triggers) armWithin(e Event, hold time.Duration, within func(int) (<-chan struct{}, func())) *trigger {
+	armed := &trigger{e, hold, within, make(chan Moment, 1), make(chan struct{})}
 	t.armed.Store(armed)
 	return armed
+}
+
+// rearm waits for the next one, unless nobody waits for it any more.
+func (t *Triggers) rearm(armed *trigger) {
+	t.armed.CompareAndSwap(nil, armed)
+	select {
+	case <-armed.struck:
+		t.disarm(armed)
+	default:
+	}
 }
 
 // disarm stops waiting; a client that was just caught goes on.

@@ -128,3 +128,63 @@ func TestIdleWaitsForTurnsUnderWay(t *testing.T) {
 		open()
 	})
 }
+
+// A step in the middle of an operation strikes in the first that gets so far, and lets
+// the client hear the answer when it has struck. Nobody is held up before.
+func TestTriggerWithinAnOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		reached := map[int]chan struct{}{}
+		heard := map[int]int{}
+		armed := tr.armWithin(Acquiring, 0, func(client int) (<-chan struct{}, func()) {
+			reached[client] = make(chan struct{})
+			return reached[client], func() { heard[client]++ }
+		})
+		moment := func(e Event, client int) {
+			tr.Reached(t.Context(), Moment{Event: e, Client: client})
+			synctest.Wait()
+		}
+		moment(Acquiring, 1)
+		moment(Acquiring, 2) // one at a time
+		moment(Waiting, 1)   // refused, after fewer requests
+		moment(Acquiring, 1) // and again: it may be the same one
+		moment(Acquiring, 1)
+		moment(Acquired, 1)
+		moment(Acquiring, 3)
+		if len(reached) != 2 || heard[1] != 3 || heard[3] != 0 {
+			t.Fatalf("held back for %v, let pass %v; want 1 three times and let go, and 3", reached, heard)
+		}
+		close(reached[3])
+		if m := <-armed.moment; m.Client != 3 {
+			t.Errorf("caught client %d, want 3", m.Client)
+		}
+		synctest.Wait()
+		if heard[3] != 0 {
+			t.Error("client 3 hears the answer before the fault has struck")
+		}
+		tr.disarm(armed)
+		close(armed.struck)
+		synctest.Wait()
+		if heard[3] != 1 {
+			t.Errorf("client 3 was let go %d times", heard[3])
+		}
+	})
+}
+
+// A step that gives up waits for no operation that is under way.
+func TestTriggerWithinGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		gone := 0
+		armed := tr.armWithin(Releasing, 0, func(int) (<-chan struct{}, func()) { return make(chan struct{}), func() { gone++ } })
+		tr.Reached(t.Context(), Moment{Event: Releasing, Client: 1})
+		tr.disarm(armed)
+		close(armed.struck)
+		synctest.Wait()
+		tr.Reached(t.Context(), Moment{Event: Released, Client: 1})
+		tr.Reached(t.Context(), Moment{Event: Releasing, Client: 1})
+		if gone != 1 || tr.armed.Load() != nil {
+			t.Errorf("let go %d times, armed %v; want once, and nothing armed", gone, tr.armed.Load())
+		}
+	})
+}

@@ -46,9 +46,12 @@ func TestEpisodeWhen(t *testing.T) {
 				}
 				clients.Wait()
 				synctest.Wait()
-				want := fmt.Sprintf("struck by %+v", Moment{Event: event, Client: 5})
+				last := len(Events)
+				at := fmt.Sprintf("%ds ", last+1)
+				later := fmt.Sprintf("%d.001s ", last+1)
+				want := fmt.Sprintf("struck by %+v", Moment{Event: event, Client: last})
 				got := strings.Join(b.notes, "\n")
-				for _, line := range []string{"6s fault begins", "6s " + want, "6.001s fault bites", "6.001s client 5 goes on and holds for 3s", "6.001s fault healed"} {
+				for _, line := range []string{at + "fault begins", at + want, later + "fault bites", later + fmt.Sprintf("client %d goes on and holds for 3s", last), later + "fault healed"} {
 					if !strings.Contains(got, line) {
 						t.Errorf("missing %q in:\n%s", line, got)
 					}

@@ -134,8 +134,8 @@ func TestReadFileNamesTheFile(t *testing.T) {
 func TestLoadSuggestsAScenario(t *testing.T) {
 	for arg, want := range map[string]string{
 		"failovr": `no scenario is named "failovr"; did you mean "failover"?`,
-		"zebra": `no scenario is named "zebra"; scenarios: ` + strings.Join(Names(), ", ") +
-			`; a file of your own ends in .yaml`,
+		"zebra": `no scenario is named "zebra"; scenarios: ` + strings.Join(Names()[:suggestMax], ", ") +
+			`, ...; a file of your own ends in .yaml`,
 	} {
 		if _, err := Load(arg, known()); err == nil || err.Error() != want {
 			t.Errorf("Load(%q)\ngot  %v\nwant %s", arg, err, want)
@@ -162,13 +162,13 @@ func TestCheckAfterOverrides(t *testing.T) {
 		"nothing":  {func(*Scenario) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load("failover", known())
+			s, err := Load("failover", knownToEmbedded())
 			if err != nil {
 				t.Fatal(err)
 			}
 			test.change(s)
 			got := ""
-			if err := s.Check(known()); err != nil {
+			if err := s.Check(knownToEmbedded()); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {

@@ -52,6 +52,9 @@ type Expectation struct {
 	Rate   *Rate                    // of violating episodes
 	Limits map[string]time.Duration // by the names in Figures
 	Checks map[string]Judgement     // by the names of checkers
+	// Of names the lock without options that this was said of, if it was not said of
+	// the lock itself.
+	Of string
 }
 
 // Rate bounds a share, both ends included: 0.6 and 1 for `60%..100%`.
@@ -112,6 +115,9 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 		case got > e.Limits[name]:
 			miss("%s %v, expected at most %v", name, got, e.Limits[name])
 		}
+	}
+	if len(misses) > 0 && e.Of != "" {
+		miss("that is what the scenario expects of %s", e.Of)
 	}
 	return len(misses) == 0, strings.Join(misses, "; ")
 }

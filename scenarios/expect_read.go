@@ -20,8 +20,10 @@ func (r *reader) expectations(s *Scenario, n ast.Node) {
 	}
 	s.Expect = make(map[string]Expectation, len(list))
 	for _, e := range list {
-		// A lock that could not be read may be the one that is meant.
-		if !slices.Contains(running, e.key.text) && !r.bad["locks"] {
+		// A lock of the catalog need not run here: --locks can bring it in. And a lock
+		// that could not be read may be the one that is meant.
+		_, known := r.known.Locks[e.key.text]
+		if !slices.Contains(running, e.key.text) && !known && !r.bad["locks"] {
 			r.fail(e.key.at, suggest(e.key.text, running, "locks here"), "no lock named %q runs in this scenario", e.key.text)
 		}
 		s.Expect[e.key.text] = r.expectation(e)

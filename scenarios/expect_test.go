@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,27 @@ func TestExpectationOfAnUnnamedLock(t *testing.T) {
 	s := defaults()
 	if got := s.Expectation("set-nx").String(); got != Valid {
 		t.Errorf("an unnamed lock must be %q, want valid", got)
+	}
+}
+
+// Options do not make a lock a safe one: what is expected of set-nx is expected of
+// set-nx/ttl=2s, until somebody says otherwise.
+func TestExpectationOfALockWithOptions(t *testing.T) {
+	s := defaults()
+	s.Expect = map[string]Expectation{
+		"set-nx":         {Judgement: Judgement{Violated, "double-grant"}},
+		"set-nx/ttl=30s": {Judgement: Judgement{Verdict: Any}},
+	}
+	for name, want := range map[string]string{
+		"set-nx/ttl=2s": "violated double-grant", "set-nx/ttl=30s": "any", "redlock/nodes=3": "valid", "set-nx-fenced": "valid",
+	} {
+		if got := s.Expectation(name).String(); got != want {
+			t.Errorf("of %s: %q, want %q", name, got, want)
+		}
+	}
+	valid := Observed{Judgement: Judgement{Verdict: Valid}}
+	if ok, why := s.Expectation("set-nx/ttl=2s").Holds(valid); ok || !strings.HasSuffix(why, "; that is what the scenario expects of set-nx") {
+		t.Errorf("found valid: %v, %q; want a word on whose expectation it is", ok, why)
 	}
 }
 

@@ -44,7 +44,7 @@ func known() Known {
 // knownToEmbedded is that world and all that the scenarios which come along name.
 func knownToEmbedded() Known {
 	k := known()
-	for _, name := range []string{"redisson", "redisson-fair", "redisson-rw", "redisson-fenced", "redisson-spin"} {
+	for _, name := range []string{"redisson", "redisson-fair", "redisson-rw", "redisson-fenced", "redisson-spin", "redisson-wait"} {
 		k.Locks[name] = LockInfo{Family: "single-store", Options: []string{"watchdog", "renewal", "notify"}}
 	}
 	for _, name := range []string{"redisson-multi", "redisson-redlock"} {
@@ -53,7 +53,22 @@ func knownToEmbedded() Known {
 	for _, name := range []string{"reentrant", "readers-writers", "fair", "many-keys", "watchdog", "handoff"} {
 		k.Workloads[name] = nil
 	}
-	k.Checkers = append(k.Checkers, "lease")
+	k.Roles = append(k.Roles, "nearest replica")
+	k.Checkers = append(k.Checkers, "lease", "linearizable", "results")
+	k.Roles = nil
+	for _, r := range nemesis.Roles {
+		k.Roles = append(k.Roles, r.Name)
+	}
+	for _, f := range nemesis.All() {
+		info := FaultInfo{Options: f.Options, RoleOptions: f.RoleOptions, Check: func(s nemesis.Step) error {
+			_, err := f.New(s)
+			return err
+		}}
+		if f.Link {
+			info.Target = Link
+		}
+		k.Faults[f.Name] = info
+	}
 	return k
 }
 

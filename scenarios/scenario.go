@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"strings"
 	"time"
 
 	"lockbench/locks"
@@ -95,11 +96,19 @@ func (s *Scenario) For(u LockUse) (Workload, Topology) {
 	return w, t
 }
 
-// Expectation is what the scenario expects of a lock, by its LockUse.Name. A lock
-// that is not named must be valid.
+// Expectation is what the scenario expects of a lock, by its LockUse.Name. Of a lock with
+// options (`set-nx/ttl=2s`) that is not named itself it expects what it expects of the
+// lock without them: whoever gives a lock another ttl on the command line has not made
+// it a safe one. A lock that is not named at all must be valid.
 func (s *Scenario) Expectation(name string) Expectation {
 	if e, ok := s.Expect[name]; ok {
 		return e
+	}
+	if plain, _, options := strings.Cut(name, "/"); options {
+		if e, ok := s.Expect[plain]; ok {
+			e.Of = plain
+			return e
+		}
 	}
 	return Expectation{Judgement: Judgement{Verdict: Valid}}
 }

@@ -12,12 +12,20 @@ import (
 )
 
 // stepKeys are those of every step, whatever its fault.
-var stepKeys = []string{"at", "when", "hold", "for"}
+var stepKeys = []string{"at", "when", "request", "hold", "for"}
 
 // faults reads the steps of an episode, or `none`.
 func (r *reader) faults(s *Scenario, n ast.Node) {
 	if w, ok := n.(*ast.StringNode); ok && w.Value == "none" {
 		s.NoFaults = true
+		return
+	}
+	if w, ok := n.(*ast.StringNode); ok && w.Value == nemesis.RandomFaults {
+		s.Faults = []nemesis.Step{{Fault: nemesis.RandomFaults}}
+		return
+	}
+	if step, ok := r.random(n); ok {
+		s.Faults = []nemesis.Step{step}
 		return
 	}
 	items, ok := r.items(n, "faults", "`- kill: master`; if nothing is to break, say `faults: none`")
@@ -33,6 +41,41 @@ func (r *reader) faults(s *Scenario, n ast.Node) {
 			r.bad["faults"] = true
 		}
 	}
+}
+
+// random reads `random: {steps: 5, ...}`; not ok: it is something else.
+func (r *reader) random(n ast.Node) (nemesis.Step, bool) {
+	step := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{}}
+	if _, ok := n.(*ast.MappingNode); !ok {
+		if _, ok := n.(*ast.MappingValueNode); !ok {
+			return step, false
+		}
+	}
+	list, ok := r.entries(n, "faults", "the faults")
+	if !ok || len(list) != 1 || list[0].key.text != nemesis.RandomFaults {
+		return step, false
+	}
+	options, ok := r.entries(list[0].value, "faults/random", "random faults")
+	if !ok {
+		r.bad["faults"] = true
+		return step, true
+	}
+	for _, o := range options {
+		if !slices.Contains(nemesis.RandomOptions, o.key.text) {
+			r.fail(o.key.at, suggest(o.key.text, nemesis.RandomOptions, "keys"), "random faults have no key %q", o.key.text)
+			r.bad["faults"] = true
+			continue
+		}
+		if w, ok := r.word(o.value, o.key.text); ok {
+			one := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{o.key.text: w.text}}
+			if err := nemesis.CheckRandom(one); err != nil {
+				r.fail(w.at, "", "%v", err)
+				r.bad["faults"] = true
+			}
+			step.Options[o.key.text] = w.text
+		}
+	}
+	return step, true
 }
 
 // step reads one step: a fault's name with its target, the keys of every step,
@@ -66,6 +109,9 @@ func (r *reader) step(n ast.Node, path string) (nemesis.Step, bool) {
 	}
 	if step.Hold != nil && step.When != nemesis.Acquired && step.When != nemesis.Checked && !r.bad[join(path, "when")] {
 		r.fail(keyOf(list, "hold"), "add `when: acquired` or `when: checked`", "`hold` asks the client whose lock started the step to hold on, and no such client started this one")
+	}
+	if step.Request > 0 && step.When != nemesis.Acquiring && step.When != nemesis.Releasing && !r.bad[join(path, "when")] {
+		r.fail(keyOf(list, "request"), "add `when: acquiring` or `when: releasing`", "`request` counts the requests of an operation, and no operation starts this step")
 	}
 	return step, len(r.errs) == before
 }
@@ -127,12 +173,24 @@ func (r *reader) target(e entry, kind TargetKind) string {
 // nodeName is how one node or client is named instead of a role.
 var nodeName = regexp.MustCompile(`^(redis|sentinel|client)-[1-9][0-9]*$`)
 
-// role reads a role, with or without an article: `the holder`.
+// role reads a role, with or without an article, or several: `the holder`,
+// `master and sentinel-1`.
 func (r *reader) role(w word) {
-	bare := strings.TrimPrefix(w.text, "the ")
-	if !slices.Contains(r.known.Roles, bare) && !nodeName.MatchString(bare) {
-		r.fail(w.at, suggest(bare, r.known.Roles, "roles"), "no role is named %q", w.text)
+	ends := nemesis.Ends(w.text)
+	for _, end := range ends {
+		if !slices.Contains(r.known.Roles, end) && !nodeName.MatchString(end) {
+			r.fail(w.at, suggest(end, r.known.Roles, "roles"), "no role is named %q", shown(w.text, ends, end))
+			return
+		}
 	}
+}
+
+// shown is the end of a target as it was written.
+func shown(target string, ends []string, end string) string {
+	if len(ends) == 1 {
+		return target
+	}
+	return end
 }
 
 // stepKey reads any other key of a step.
@@ -151,6 +209,8 @@ func (r *reader) stepKey(step *nemesis.Step, e entry, path string, info FaultInf
 		if scalar(r, path, e, &span, parseSpanRange) {
 			step.For = &span
 		}
+	case "request":
+		scalar(r, path, e, &step.Request, parseCount)
 	case "when":
 		r.bad[path] = true
 		if w, ok := r.word(e.value, key); ok {

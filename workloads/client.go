@@ -139,6 +139,7 @@ func (c *Client) AcquireAs(ctx context.Context, a Ask) (*Tenure, error) {
 	if a.Wait > 0 {
 		c.Hooks.Reached(ctx, Moment{Event: "asking", Client: c.ID, Session: t.Session, Key: t.Key})
 	}
+	c.Hooks.Reached(ctx, Moment{Event: "acquiring", Client: c.ID, Session: t.Session, Key: t.Key})
 	octx, cancel := c.limited(ctx, a.Wait)
 	defer cancel()
 	grant, err := c.Conn.Acquire(octx, t.Session, locks.Request{Keys: a.Keys, Mode: a.Mode, Owner: a.Owner, TTL: a.TTL, Wait: a.Wait})
@@ -173,6 +174,9 @@ func (t *Tenure) Check(ctx context.Context) error {
 
 // Release gives the lock back, whatever is known of it.
 func (t *Tenure) Release(ctx context.Context) error {
+	if !t.c.Gone() {
+		t.Reached(ctx, "releasing")
+	}
 	err := t.call(ctx, history.Release, func(ctx context.Context) error { return t.c.Conn.Release(ctx, t.Session) })
 	t.released = err == nil || errors.Is(err, locks.ErrNotHeld)
 	return err

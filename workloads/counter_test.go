@@ -64,10 +64,12 @@ func TestTurn(t *testing.T) {
 		told := `
 			begin
 			asking 3 "3.1" a []
+			acquiring 3 "3.1" a []
 			acquired 3 "3.1" a [redis-1 redis-3]
 			awake? 3
 			checked 3 "3.1" a [redis-1 redis-3]
 			awake? 3
+			releasing 3 "3.1" a [redis-1 redis-3]
 			released 3 "3.1" a [redis-1 redis-3]
 			end`
 		b.wantTold(told + strings.ReplaceAll(told, "3.1", "3.2"))
@@ -83,7 +85,15 @@ func TestTurnRefused(t *testing.T) {
 			3 fail acquire 3.1 error=taken
 			3 invoke acquire 3.2 a ttl=8s
 			3 fail acquire 3.2 error=taken`)
-		b.wantTold(strings.Repeat("begin\nwaiting 3 \"\" a []\nend\n", 2))
+		b.wantTold(`
+			begin
+			acquiring 3 "3.1" a []
+			waiting 3 "" a []
+			end
+			begin
+			acquiring 3 "3.2" a []
+			waiting 3 "" a []
+			end`)
 	})
 }
 
@@ -106,7 +116,8 @@ func TestTurnUnknown(t *testing.T) {
 				t.Errorf("event %d is client %d's", e.Index, e.Client)
 			}
 		}
-		b.wantTold("begin\nend\nbegin\nend")
+		told := "begin\nacquiring 3 \"3.1\" a []\nreleasing 3 \"3.1\" a []\nend\n"
+		b.wantTold(told + strings.ReplaceAll(told, "3.1", "3.2"))
 	})
 }
 
@@ -208,7 +219,7 @@ func TestOverdue(t *testing.T) {
 		if took := h.Events[1].Time - h.Events[0].Time; took != 15*time.Second || len(h.Events) != 2 {
 			t.Errorf("given up after %s, %d events; want 15s, 2", took, len(h.Events))
 		}
-		if told := b.hooks.told; len(told) != 4 || !strings.HasPrefix(told[2], "overdue 3: acquire took longer than ") {
+		if told := b.hooks.told; len(told) != 5 || !strings.HasPrefix(told[3], "overdue 3: acquire took longer than ") {
 			t.Errorf("the hooks were told %q", told)
 		}
 	})
@@ -291,7 +302,7 @@ func TestUnfit(t *testing.T) {
 	set := func(b *bench) { b.conn.answers["acquire"] = always(fmt.Errorf("%w: no waiting", locks.ErrUnsupported)) }
 	inTurns(t, set, plainly, 1, func(b *bench) {
 		b.want("3 invoke acquire 3.1 a ttl=8s\n3 fail acquire 3.1 error=unsupported: no waiting")
-		b.wantTold("begin\nunfit: unsupported: no waiting\nend")
+		b.wantTold("begin\nacquiring 3 \"3.1\" a []\nunfit: unsupported: no waiting\nend")
 	})
 }
 

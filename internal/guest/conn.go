@@ -321,6 +321,18 @@ func (c *Conn) fail(reason error) {
 	c.endInput()
 }
 
+// Cut ends the connection as a kill does: what the guest says from now on is not heard,
+// not even the answers that are waited for.
+func (c *Conn) Cut(reason error) {
+	c.mu.Lock()
+	for id := range c.pending {
+		delete(c.pending, id)
+		c.late[id] = true
+	}
+	c.mu.Unlock()
+	c.fail(reason)
+}
+
 // endInput also frees a write that stands.
 func (c *Conn) endInput() { c.closeW.Do(func() { _ = c.w.Close() }) }
 

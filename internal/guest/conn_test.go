@@ -293,6 +293,24 @@ func TestConnEndsDuringACall(t *testing.T) {
 	}
 }
 
+// TestConnCut: an answer that comes after the kill is not heard, and is no noise.
+func TestConnCut(t *testing.T) {
+	s := newScript(t)
+	got := async(func() error { return s.conn.Check(t.Context(), "3.1") })
+	s.request()
+	s.conn.Cut(errors.New("it was killed"))
+	s.say(`{"id":1,"ok":true}`)
+	for _, err := range []error{<-got, s.conn.Check(t.Context(), "3.1"), s.conn.Err()} {
+		if !errors.Is(err, ErrGone) || Definite(err) || !strings.Contains(err.Error(), "it was killed") {
+			t.Errorf("err = %v", err)
+		}
+	}
+	if n := s.conn.Noise(); n != 0 {
+		t.Errorf("%d lines of noise", n)
+	}
+	s.end()
+}
+
 // An answer that came before the end counts.
 func TestConnAnswerThenEnd(t *testing.T) {
 	for range 100 {

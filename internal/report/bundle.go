@@ -30,7 +30,7 @@ const (
 // Bundle is one run on disk:
 //
 //	results/<scenario>/<stamp>-<seed>/
-//	  scenario.yaml plan.yaml result.json summary.md junit.xml
+//	  scenario.yaml plan.yaml result.json report.html summary.md junit.xml badge.json
 //	  <lock>/history.jsonl  <lock>/violation.html  <lock>/logs/
 //	results/latest -> the newest run
 //
@@ -151,10 +151,16 @@ func (b *Bundle) WriteResult(r *Result) error {
 // WriteReports writes everything that is made from a result and its stories:
 // result.json, summary.md and junit.xml. It tries them all, whatever fails.
 func (b *Bundle) WriteReports(r *Result, stories Stories) error {
+	return errors.Join(b.WriteResult(r), b.WriteSummaries(r, stories))
+}
+
+// WriteSummaries writes what a result and its stories are told in: summary.md,
+// junit.xml, badge.json.
+func (b *Bundle) WriteSummaries(r *Result, stories Stories) error {
 	return errors.Join(
-		b.WriteResult(r),
 		b.Write(SummaryFile, func(w io.Writer) error { return Summary(w, r, stories) }),
 		b.Write(JUnitFile, func(w io.Writer) error { return JUnit(w, r, stories) }),
+		b.Write(BadgeFile, func(w io.Writer) error { return Badge(w, "lockbench "+oneLine(r.Scenario), r) }),
 	)
 }
 

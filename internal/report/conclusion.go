@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockbench/checker"
+	"lockbench/internal/stats"
 )
 
 // conclusion says in a few sentences what a reader may take from the table, and
@@ -46,12 +47,12 @@ func conclusion(r *Result) string {
 	say(overstayed, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
 	say(fenced, "Overstayed, but its fence kept the resource whole: ", ".")
 	if len(clean) > 0 && fewest > 0 {
-		_, high := Wilson(0, fewest)
+		_, high := stats.Wilson(0, fewest)
 		more := 30
 		if fewest >= more {
 			more = 10 * fewest
 		}
-		_, narrower := Wilson(0, more)
+		_, narrower := stats.Wilson(0, more)
 		say(clean, "Nothing found: ", fmt.Sprintf("; 0 of %d %s still allows a rate of up to %s (95 %%); --episodes %d narrows that to %s.",
 			fewest, noun(fewest, "episode"), Percent(high), more, Percent(narrower)))
 	} else {

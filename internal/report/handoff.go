@@ -1,83 +1,18 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
-	"lockbench/internal/history"
+	"lockbench/internal/stats"
 )
-
-// handoff is the name of this figure beside those of operations.
-const handoff = "handoff"
-
-// handoffs are the times from the call of a release until one who had waited since
-// before it had the lock:
-//
-//	client 1  ── release ── ok
-//	client 2  acquire ........... ok
-//	            ├── handoff ──────┤
-//
-// It counts from the call, because from there on the holder has done its part. Only a
-// release that worked and that left nobody else on the key hands over; of a lock that
-// was entered twice that is the last one. A grant to somebody who asked later, or who
-// did not wait, is none.
-func handoffs(h *history.History) []time.Duration {
-	type step struct {
-		at      int
-		session *history.Session
-		grant   bool
-		worked  bool // the release
-	}
-	byKey := map[string][]step{}
-	for _, s := range h.Sessions {
-		if s.Acquire.Outcome != history.Done {
-			continue
-		}
-		end := step{at: len(h.Events), session: s}
-		if s.DiedAt >= 0 {
-			end.at = s.DiedAt
-		}
-		for _, op := range s.Ops {
-			if op.F == history.Release && op.Invoke < end.at {
-				end.at, end.worked = op.Invoke, op.Outcome == history.Done
-				break
-			}
-		}
-		for _, key := range s.Keys {
-			byKey[key] = append(byKey[key], step{s.Acquire.Return, s, true, false}, end)
-		}
-	}
-	var all []time.Duration
-	for _, steps := range byKey {
-		slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
-		holding, released := 0, -1
-		for _, s := range steps {
-			if !s.grant {
-				holding--
-				if released = -1; holding == 0 && s.worked {
-					released = s.at
-				}
-				continue
-			}
-			asked := s.session.Acquire.Invoke
-			if released >= 0 && asked < released && h.At(asked).Wait > 0 && len(s.session.Keys) == 1 {
-				all = append(all, h.At(s.at).Time-h.At(released).Time)
-			}
-			holding, released = holding+1, -1
-		}
-	}
-	return all
-}
 
 // handoffs tells the figure for the locks that have it.
 func (r *Result) handoffs() string {
 	var parts []string
 	for i := range r.Locks {
 		l := &r.Locks[i]
-		if took, ok := l.LatencyMS[handoff]; ok {
+		if took, ok := l.LatencyMS[stats.Handoff]; ok {
 			parts = append(parts, fmt.Sprintf("%s %s (p99 %s)", oneLine(l.Lock), Millis(took.P50), Millis(took.P99)))
 		}
 	}

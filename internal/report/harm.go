@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"lockbench/internal/history"
+	"lockbench/internal/stats"
 )
 
 // harm is what the guarded resource saw of a violation: the writes of the two
@@ -193,7 +194,7 @@ func (m *harm) bothForms() bool {
 
 // invocation finds the call that an answer belongs to.
 func (m *harm) invocation(index int, session string) *history.Event {
-	for pos := position(m.h, index); pos >= 0; pos-- {
+	for pos := stats.Position(m.h, index); pos >= 0; pos-- {
 		if e := m.h.At(pos); e.Type == history.Invoke && e.Session == session && e.F == history.Write {
 			return e
 		}

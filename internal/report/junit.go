@@ -13,13 +13,13 @@ import (
 
 // The parts of junit.xml that build servers agree on.
 type junitSuites struct {
-	XMLName  xml.Name   `xml:"testsuites"`
-	Name     string     `xml:"name,attr"`
-	Tests    int        `xml:"tests,attr"`
-	Failures int        `xml:"failures,attr"`
-	Errors   int        `xml:"errors,attr"`
-	Skipped  int        `xml:"skipped,attr"`
-	Suite    junitSuite `xml:"testsuite"`
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Skipped  int          `xml:"skipped,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
 }
 
 type junitSuite struct {
@@ -54,7 +54,36 @@ type junitMessage struct {
 // A verdict that could not be reached is an error, for nothing was tested, and so
 // is a failure of the harness; a lock that cannot run here is skipped.
 func JUnit(w io.Writer, r *Result, stories Stories) error {
-	suite := junitSuite{Name: "lockbench " + r.Scenario, Time: strconv.FormatFloat(r.DurationS, 'f', 3, 64)}
+	return junit(w, []*Result{r}, stories)
+}
+
+// JUnitAll writes one junit.xml for several results, one suite each.
+func JUnitAll(w io.Writer, results []*Result) error { return junit(w, results, nil) }
+
+func junit(w io.Writer, results []*Result, stories Stories) error {
+	all := junitSuites{Name: "lockbench"}
+	for _, r := range results {
+		suite := suiteOf(r, stories)
+		all.Suites = append(all.Suites, suite)
+		all.Tests += suite.Tests
+		all.Failures += suite.Failures
+		all.Errors += suite.Errors
+		all.Skipped += suite.Skipped
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func suiteOf(r *Result, stories Stories) junitSuite {
+	suite := junitSuite{Name: "lockbench " + oneLine(r.Scenario), Time: strconv.FormatFloat(r.DurationS, 'f', 3, 64)}
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format(time.RFC3339)
 	}
@@ -71,18 +100,7 @@ func JUnit(w io.Writer, r *Result, stories Stories) error {
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	err := e.Encode(junitSuites{Name: "lockbench", Tests: suite.Tests, Failures: suite.Failures,
-		Errors: suite.Errors, Skipped: suite.Skipped, Suite: suite})
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, "\n")
-	return err
+	return suite
 }
 
 func junitOf(r *Result, l *Lock, story []string) junitCase {

@@ -19,6 +19,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/stats"
 	"lockbench/locks"
 )
 
@@ -51,7 +52,10 @@ type Result struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Again is the command that does the same run once more.
 	Again string `json:"again,omitempty"`
-	Locks []Lock `json:"locks"`
+	// Program is the lockbench that ran, and Machine what it ran on.
+	Program string `json:"program,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	Locks   []Lock `json:"locks"`
 }
 
 // Lock is what one run found out about one lock.
@@ -79,32 +83,11 @@ type Lock struct {
 	// what it left behind.
 	Error string `json:"error,omitempty"`
 
-	Figures
+	stats.Figures
 
 	// Plan is the part of the plan as it concerned this lock, with its n/a reasons.
 	Plan   []history.PlanStep `json:"plan,omitempty"`
 	Checks []checker.Result   `json:"checks"`
-}
-
-// Rate is how often a lock broke, with what that number is worth.
-type Rate struct {
-	Rate float64 `json:"rate"` // violating episodes of all episodes
-	Low  float64 `json:"low"`  // 95 % interval after Wilson
-	High float64 `json:"high"`
-}
-
-// Acquires counts acquire attempts by outcome.
-type Acquires struct {
-	OK   int `json:"ok"`
-	Fail int `json:"fail"`
-	Info int `json:"info"` // unknown
-}
-
-// Latency is how long one kind of operation took, in milliseconds.
-type Latency struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
 }
 
 // NewLock is the entry of one lock, from its history and the judge's report. Left
@@ -123,7 +106,7 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		Class:    judged.Class,
 		Why:      why,
 		Error:    judged.Broken(),
-		Figures:  Measure(h, judged.Checks),
+		Figures:  stats.Measure(h, judged.Checks),
 		Plan:     h.Header.Plan,
 		Checks:   cutFindings(judged.Checks),
 	}

@@ -8,28 +8,36 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/stats"
 	"lockbench/locks"
 )
 
 // sample is a run of the failover scenario, and its one story.
 func sample(t *testing.T) (*Result, Stories) {
 	h, f := failover(t)
+	const none, sentinel, masters = locks.None, locks.Sentinel, locks.Independent
 	at := func(s float64) *float64 { return &s }
 	lock := func(name string, topology locks.Topology, servers string, v checker.Verdict, c checker.Class, broken, lost, grants int, outage, p99 float64) Lock {
 		l := Lock{Lock: name, Options: map[string]string{}, Topology: topology, Servers: servers, Verdict: v, Class: c,
 			Expected: strings.TrimSpace(v.String() + " " + c.String()), AsExpected: true,
-			Figures: Figures{Episodes: 3, ViolatingEpisodes: broken, LostUpdates: lost, OutageS: outage,
-				Acquires:  Acquires{OK: grants, Fail: 40, Info: 6},
-				LatencyMS: map[string]Latency{history.Acquire: {P50: p99 / 4, P99: p99, Max: 10 * p99}}},
+			Figures: stats.Figures{Episodes: 3, ViolatingEpisodes: broken, LostUpdates: lost, OutageS: outage,
+				Acquires:  stats.Acquires{OK: grants, Fail: 40, Info: 6},
+				LatencyMS: map[string]stats.Latency{history.Acquire: {P50: p99 / 4, P99: p99, Max: 10 * p99}}},
 			Checks: []checker.Result{{Name: "exclusion", Verdict: v}}}
+		l.Rate, l.Writes, l.GrantsPerSecond = stats.RateOf(broken, 3), grants, float64(grants)/45
+		l.LostPerThousand = 1000 * float64(lost) / float64(grants)
+		if topology != none {
+			l.AcquireMS = map[string]stats.Latency{stats.Before: {P50: 0.5, P99: 1}, stats.During: {P50: p99 / 2, P99: p99}, stats.After: {P50: 0.6, P99: 1.2}}
+		}
 		if v == checker.Violated {
+			l.ViolationAfterS = []float64{3.1, 2.9, 8}[:broken]
+			l.OverlapMS = &stats.Latency{N: broken, P50: 210, P99: 3110, Max: 3110}
 			l.FirstViolationS = at(3.9 + float64(len(name))/100)
 			l.Checks[0].Findings = []checker.Finding{f}
 			l.Checks[0].Violations = broken
 		}
 		return l
 	}
-	const none, sentinel, masters = locks.None, locks.Sentinel, locks.Independent
 	r := &Result{
 		Schema: SchemaVersion, Scenario: "failover", World: "local", WorldAbout: "redis-server 7.0.15", Seed: 7,
 		Started: time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), DurationS: 45.9, AsExpected: true,
@@ -87,7 +95,7 @@ func huge(locksN, textLen int) (*Result, Stories) {
 		name := fmt.Sprintf("lock-%d-%s", i, text)
 		v := checker.Verdict(i % 3)
 		r.Locks = append(r.Locks, Lock{Lock: name, Servers: text, Verdict: v, Why: text, Mismatch: text, Expected: text,
-			Topology: locks.Single, Figures: Figures{Episodes: 1}})
+			Topology: locks.Single, Figures: stats.Figures{Episodes: 1}})
 		stories[name] = []string{text, text, text}
 	}
 	return r, stories

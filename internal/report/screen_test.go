@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lockbench/checker"
+	"lockbench/internal/stats"
 )
 
 func screenOf(t *testing.T, s Screen) string {
@@ -49,7 +50,7 @@ func TestScreen(t *testing.T) {
 func withoutEnds(s string) string { return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "") }
 
 func TestScreenOfOneLockWithoutFolder(t *testing.T) {
-	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: Figures{Episodes: 40}}}}
+	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: stats.Figures{Episodes: 40}}}}
 	got := screenOf(t, Screen{Result: r})
 	for _, want := range []string{"0 of 40", "Nothing found: mine; 0 of 40 episodes still allows a rate of up to 9 % (95 %)", "Exit 0: as expected."} {
 		if !strings.Contains(got, want) {
@@ -92,7 +93,7 @@ func TestExitCode(t *testing.T) {
 func TestFirstViolation(t *testing.T) {
 	at := func(s float64) *float64 { return &s }
 	lock := func(name, servers string, c checker.Class, s float64) Lock {
-		return Lock{Lock: name, Servers: servers, Verdict: checker.Violated, Class: c, AsExpected: true, Figures: Figures{FirstViolationS: at(s)},
+		return Lock{Lock: name, Servers: servers, Verdict: checker.Violated, Class: c, AsExpected: true, Figures: stats.Figures{FirstViolationS: at(s)},
 			Checks: []checker.Result{{Findings: []checker.Finding{{Class: checker.StaleWrite, Event: 1}, {Class: c, Event: 3}, {Class: c, Event: 2}}}}}
 	}
 	r := &Result{Locks: []Lock{

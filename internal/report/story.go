@@ -7,6 +7,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/stats"
 	"lockbench/internal/world"
 )
 
@@ -62,7 +63,7 @@ type story struct {
 }
 
 func newStory(h *history.History, f checker.Finding) *story {
-	s := &story{h: h, finding: f, key: f.Key, meets: position(h, f.Event)}
+	s := &story{h: h, finding: f, key: f.Key, meets: stats.Position(h, f.Event)}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
 		for _, session := range h.Sessions {
@@ -94,7 +95,7 @@ func newStory(h *history.History, f checker.Finding) *story {
 // end is where the overlap has shown what it does: the first thing that a applies
 // after both hold, and its release if that follows.
 func (s *story) end() int {
-	end := max(s.meets, position(s.h, s.finding.Event))
+	end := max(s.meets, stats.Position(s.h, s.finding.Event))
 	if s.a == nil {
 		return end
 	}
@@ -163,8 +164,8 @@ func (s *story) label() string {
 	} else if s.finding.Rule != "" {
 		parts = append(parts, clip(oneLine(s.finding.Rule), 30))
 	}
-	if starts := episodeStarts(s.h); len(starts) > 0 {
-		parts = append(parts, fmt.Sprintf("episode %d", episodeAt(starts, position(s.h, s.finding.Event))))
+	if episode, ok := stats.EpisodeOf(s.h, stats.Position(s.h, s.finding.Event)); ok {
+		parts = append(parts, fmt.Sprintf("episode %d", episode))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -198,34 +199,20 @@ type span struct {
 // which they began.
 func (s *story) spans() []span {
 	var all []span
-	open := map[string]int{} // by step and fault; -1 or absent: none
-	for pos := 0; pos <= s.ends; pos++ {
-		e := s.h.At(pos)
-		if e.Process != history.Nemesis || e.Extra == nil {
-			continue
+	for _, f := range stats.Faults(s.h) {
+		if f.Begins > s.ends {
+			break
 		}
-		id := fmt.Sprintf("%d %s", e.Extra.Step, e.F)
-		i, isOpen := open[id]
-		if !isOpen && (e.Extra.Phase == history.Begins || e.Extra.Phase == history.Bites) {
-			i, isOpen = len(all), true
-			open[id] = i
-			all = append(all, span{fault: e.F, begins: pos, bites: -1, ends: -1, targets: e.Extra.Targets})
-		}
-		if !isOpen {
-			continue
-		}
-		switch e.Extra.Phase {
-		case history.Bites:
-			if all[i].bites < 0 {
-				all[i].bites = pos
+		seen := func(at int) int { // what comes later is not told
+			if at > s.ends {
+				return -1
 			}
-		case history.Healed:
-			all[i].ends = pos
-			delete(open, id)
+			return at
 		}
-		if len(e.Extra.Targets) > 0 {
-			all[i].targets = e.Extra.Targets
+		if f.Bites < 0 && f.Heals < 0 && f.Fails == f.Begins {
+			continue // never began
 		}
+		all = append(all, span{fault: f.Name, begins: f.Begins, bites: seen(f.Bites), ends: seen(f.Healed), targets: f.Targets})
 	}
 	return all
 }

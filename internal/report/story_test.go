@@ -11,6 +11,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/stats"
 	"lockbench/locks"
 )
 
@@ -51,7 +52,7 @@ func TestStoryOfAnything(t *testing.T) {
 				t.Fatalf("control character in %q", line)
 			}
 		}
-		Measure(h, []checker.Result{{Verdict: checker.Violated, Findings: []checker.Finding{f}}})
+		stats.Measure(h, []checker.Result{{Verdict: checker.Violated, Findings: []checker.Finding{f}}})
 	})
 }
 

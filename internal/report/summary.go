@@ -18,8 +18,9 @@ func Summary(w io.Writer, r *Result, stories Stories) error {
 	head := summaryHead(r)
 	foot := summaryFoot(r)
 	table := summaryTable(r, SummaryMax/2-len(head)-len(foot))
-	told := summaryStories(r, stories, SummaryMax-1-len(head)-len(table)-len(foot))
-	_, err := io.WriteString(w, head+table+told+foot)
+	figures := summaryFigures(r, (SummaryMax-len(head)-len(table)-len(foot))/3)
+	told := summaryStories(r, stories, SummaryMax-1-len(head)-len(table)-len(figures)-len(foot))
+	_, err := io.WriteString(w, head+table+figures+told+foot)
 	return err
 }
 
@@ -100,6 +101,37 @@ func summaryTable(r *Result, bytesMax int) string {
 	if remarks.Len() > 0 {
 		b.WriteString(remarks.String() + "\n")
 	}
+	return b.String()
+}
+
+// summaryFigures is the table of what the first one has no room for.
+func summaryFigures(r *Result, bytesMax int) string {
+	var b strings.Builder
+	b.WriteString("|")
+	for _, title := range FiguresTitles {
+		b.WriteString(" " + strings.ToLower(title) + " |")
+	}
+	b.WriteString("\n| --- |" + strings.Repeat(" --: |", len(FiguresTitles)-1) + "\n")
+	left := 0
+	for i := range r.Locks {
+		line := "|"
+		for _, cell := range r.Locks[i].Cells() {
+			line += " " + cutText(cell) + " |"
+		}
+		const reserve = 700 // for what ends the table
+		if b.Len()+len(line)+reserve > bytesMax {
+			left++
+			continue
+		}
+		b.WriteString(line + "\n")
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", plural(left, "lock"), ResultFile)
+	}
+	b.WriteString("\nrate: episodes violated of all, with the interval in which it lies for 95 % (Wilson) · " +
+		"to violation: median time from the beginning of an episode · lost of 1000: writes that are missing in the end · " +
+		"before, during, after: acquires before the first fault, that lay in one, and the others · " +
+		"overlap: how long two certainly held at once\n\n")
 	return b.String()
 }
 

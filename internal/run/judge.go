@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -52,6 +53,44 @@ func Recheck(dir string, o checker.Options) ([]report.Lock, error) {
 	return locks, nil
 }
 
+// Rejudge makes the result of a run that ended before it could write one, as far as
+// its histories tell it. What was expected they do not tell, so any verdict is.
+func Rejudge(b *report.Bundle) (*report.Result, error) {
+	r := &report.Result{Schema: report.SchemaVersion, Interrupted: true, AsExpected: true}
+	for _, lh := range b.Histories {
+		h, err := history.ReadFile(lh.Path)
+		if err != nil {
+			return nil, err
+		}
+		l, _, err := JudgeHistory(lh.Path, h, checker.Options{})
+		if err != nil {
+			return nil, err
+		}
+		l.Lock, l.Expected, l.AsExpected = cmp.Or(l.Lock, lh.Lock), "any", l.Verdict != checker.Unknown
+		r.AsExpected = r.AsExpected && l.AsExpected
+		r.Locks = append(r.Locks, l)
+		r.Scenario, r.World, r.Seed = h.Header.Scenario, h.Header.World, h.Header.Seed
+		r.Started, r.Plan = h.Header.Started, h.Header.Plan
+		if n := len(h.Events); n > 0 {
+			r.DurationS = max(r.DurationS, h.Events[n-1].Time.Seconds())
+		}
+	}
+	return r, nil
+}
+
+// StoryOf tells the story of a lock that was judged before, or nil if there is none.
+func StoryOf(path string, l *report.Lock) []string {
+	f, ok := l.FirstFinding()
+	if !ok || l.Verdict != checker.Violated {
+		return nil
+	}
+	h, err := history.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return report.Story(h, f)
+}
+
 // observed is what was found, in the terms of an expectation.
 func observed(l *report.Lock) scenarios.Observed {
 	o := scenarios.Observed{
@@ -72,4 +111,11 @@ func observed(l *report.Lock) scenarios.Observed {
 		}
 	}
 	return o
+}
+
+// Expects says what a scenario expects of a lock, and whether what was found is so.
+func Expects(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool, why string) {
+	want := s.Expectation(l.Lock)
+	holds, why = want.Holds(observed(l))
+	return want.String(), holds, why
 }

@@ -79,7 +79,8 @@ func (k *keeps) watch(ctx context.Context) {
 	}
 }
 
-// left records what the servers keep for longer than any lease when everybody is gone.
+// left records what the servers keep for longer than any lease when everybody is gone,
+// and which of it ends by itself.
 func (k *keeps) left(ctx context.Context, lease time.Duration) {
 	if k == nil {
 		return
@@ -93,14 +94,18 @@ func (k *keeps) left(ctx context.Context, lease time.Duration) {
 	if err != nil {
 		return // nobody looked, and the history does not say that somebody did
 	}
-	names := []string{}
+	names, ending := []string{}, []string{}
 	for name, ttl := range kept {
 		if ttl == world.Forever || ttl > lease {
 			names = append(names, name)
 		}
+		if ttl != world.Forever && ttl > lease {
+			ending = append(ending, name)
+		}
 	}
 	slices.Sort(names)
-	k.record(probe(map[string]any{"left": names}))
+	slices.Sort(ending)
+	k.record(probe(map[string]any{"left": names, "ending": ending}))
 }
 
 // commands records how many each client has sent so far.

@@ -58,6 +58,9 @@ func TestKeepsTellsWhatIsLeft(t *testing.T) {
 	if left := recorded[0].Extra.Facts["left"]; !slices.Equal(left.([]string), []string{"a", "c"}) {
 		t.Errorf("left %v; expected what outlives a lease of 5 s: a and c", left)
 	}
+	if ending := recorded[0].Extra.Facts["ending"]; !slices.Equal(ending.([]string), []string{"c"}) {
+		t.Errorf("ending %v; expected c, which has an end", ending)
+	}
 	if facts := recorded[1].Extra.Facts; facts["client"] != 4 || facts["commands"] != 3+len("client-4") {
 		t.Errorf("recorded %v; expected all that client 4 has sent", facts)
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	Expect         map[string]scenarios.Expectation
 	UntilViolation bool
 	Out            string // where results go; empty: "results"
+	NoLink         bool   // leave the link to the newest run as it is
 
 	// World is where it runs, already found ready.
 	World world.World
@@ -39,6 +40,8 @@ type Options struct {
 	Opener *Opener
 	// Again is the command that repeats this run.
 	Again string
+	// Program is the version of the program, for the record.
+	Program string
 
 	Progress *report.Progress // nil: silent
 	// Head is told the plan before anything runs. Nil: nobody is.

@@ -25,6 +25,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/report/page"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
@@ -77,7 +78,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	out := &Outcome{Bundle: bundle, Stories: report.Stories{}, Result: &report.Result{
 		Schema: report.SchemaVersion, Scenario: s.Name, About: s.About,
 		World: o.World.Name(), WorldAbout: o.World.About(), Seed: o.Seed, Plan: planSteps(plan),
-		Started: started.UTC(), Again: o.Again, Locks: make([]report.Lock, len(s.Locks)),
+		Started: started.UTC(), Again: o.Again, Program: o.Program, Machine: Machine(), Locks: make([]report.Lock, len(s.Locks)),
 	}}
 	if o.NoFaults {
 		out.Result.Plan = planSteps(plan.Spared("--no-faults"))
@@ -109,6 +110,13 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		}
 	}
 	err = bundle.WriteReports(out.Result, out.Stories)
+	if err == nil {
+		// From what is on the disk, so that it can be written again and is the same then.
+		err = page.WriteTo(bundle.Dir)
+	}
+	if o.NoLink {
+		return out, err
+	}
 	if linkErr := bundle.LinkLatest(); linkErr != nil {
 		r.say(linkErr.Error())
 	} else {

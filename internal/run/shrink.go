@@ -93,8 +93,8 @@ func (j Job) concrete() (Job, error) {
 	if err != nil {
 		return j, err
 	}
-	faults := make([]nemesis.Step, len(j.Faults))
-	for i, p := range plan.Episode(1) {
+	var faults []nemesis.Step
+	for _, p := range plan.Episode(1) {
 		step := p.Step
 		for _, d := range []struct {
 			drawn *time.Duration
@@ -104,7 +104,7 @@ func (j Job) concrete() (Job, error) {
 				*d.into = &nemesis.Range{From: *d.drawn, To: *d.drawn}
 			}
 		}
-		faults[i] = step
+		faults = append(faults, step)
 	}
 	j.Faults = faults
 	j.Script = j.Script.copy()

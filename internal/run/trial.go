@@ -68,6 +68,7 @@ type trial struct {
 // before it stays in the history.
 func (t *trial) run(ctx context.Context) error {
 	t.subject.spec.Seed = t.seed
+	t.plan.Prepare(&t.subject.spec)
 	return t.world.Run(ctx, t.subject.spec, func(ctx context.Context, c world.Cluster) (err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)

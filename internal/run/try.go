@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,13 +75,21 @@ func Try(ctx context.Context, w world.World, topology locks.Topology, step nemes
 		scenario: s, subject: sub, plan: plan, seed: seed, world: w, history: io.Discard,
 		log: func(string) {}, told: told, judge: func() bool { return true }, started: time.Now(),
 	}
-	if err := t.run(ctx); err != nil {
+	switch err := t.run(ctx); {
+	case errors.Is(err, world.ErrUnsupportedHere):
+		out.NA = err.Error()
+		return out, nil
+	case err != nil:
 		return out, err
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if bites, ok := at[nemesis.Bites]; ok {
+	bites, ok := at[nemesis.Bites]
+	switch {
+	case ok:
 		out.ToBite = bites.Sub(at[nemesis.Begins])
+	case out.Failed == "":
+		out.Failed = "the moment for it never came"
 	}
 	if healed, ok := at[nemesis.Healed]; ok {
 		out.ToHeal = healed.Sub(at[nemesis.Heals])

@@ -49,29 +49,52 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 // watchClocks records when the machine's clocks move against each other: a virtual
 // machine that was resumed, a correction. What a lease meant is unsure from there on.
 func watchClocks(ctx context.Context, record func(map[string]any)) {
-	base := time.Now()
-	offset := clockOffset(base)
+	read := machineClocks()
+	offset, known := read.offset()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(watchEvery):
 		}
-		now := clockOffset(base)
-		if step := now - offset; step > clockStepMax || step < -clockStepMax {
+		now, ok := read.offset()
+		if !ok {
+			continue // a step that was missed is still there at the next look
+		}
+		if step := now - offset; known && (step > clockStepMax || step < -clockStepMax) {
 			record(map[string]any{"clock_step_ns": step.Nanoseconds()})
 		}
 		// A clock that is slewed creeps away without a step; follow it.
-		offset = now
+		offset, known = now, true
 	}
 }
 
-// clockOffset is how much further the wall clock has come since base than the
-// monotonic one. Both are read by one call of time.Now, so a pause between two
-// reads cannot look like a step.
-func clockOffset(base time.Time) time.Duration {
-	now := time.Now()
-	return time.Duration(now.UnixNano()-base.UnixNano()) - now.Sub(base)
+// clocks reads the wall clock, and after it the monotonic one. Who is put to sleep
+// between the two sees the wall clock lag behind; time.Now, too, reads one after the other.
+type clocks func() (wall, monotonic time.Duration)
+
+func machineClocks() clocks {
+	base := time.Now()
+	return func() (time.Duration, time.Duration) {
+		now := time.Now()
+		return time.Duration(now.UnixNano() - base.UnixNano()), now.Sub(base)
+	}
+}
+
+// offset is how much further the wall clock has come than the monotonic one. It is ok
+// if the wall clock was read between two close looks at the other one, so that no
+// sleep of ours can pass for a step: on a machine with twenty busy processes one of
+// two milliseconds did, and a double grant was undetermined for it.
+func (read clocks) offset() (d time.Duration, ok bool) {
+	_, before := read()
+	for range 100 {
+		wall, after := read()
+		if after-before < clockStepMax/4 {
+			return wall - after, true
+		}
+		before = after
+	}
+	return 0, false
 }
 
 // probe is an event of what was asked of a server or of the machine.

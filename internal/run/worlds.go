@@ -85,7 +85,7 @@ func WorldAbout(name string) string {
 	case "local":
 		return "redis-server processes of this machine on 127/8 addresses, behind a network of their own (Linux)"
 	case "sim":
-		return "the same locks on an in-memory Redis in virtual time: any machine, and a seed nearly always gives the same history again"
+		return "the same locks on an in-memory Redis in virtual time: any machine, and a seed gives the same history again, to the letter"
 	}
 	return ""
 }

@@ -47,6 +47,7 @@ type Spec struct {
 	Clients  int               // how many clients may be open at once
 	LogDir   string            // logs of servers and guests go here
 	Seed     uint64            // of the run, for worlds in which chance is simulated
+	Clocks   bool              // the servers' clocks will be shifted
 }
 
 // Cluster is a running lock service.
@@ -164,6 +165,44 @@ type ReplyDropper interface {
 	KeepReplies(ctx context.Context, links []Link) error
 }
 
+// ConnResetter is a cluster that can end connections as a router does that forgets them.
+type ConnResetter interface {
+	// Reset ends all connections between the ends of the links, whoever dialled, with
+	// what is on its way, and says how many. New ones can be made at once.
+	Reset(ctx context.Context, links []Link) (int, error)
+}
+
+// Operator is a cluster whose servers an operator can give orders to: directly, past
+// all faults. Each returns when it has seen that the order was carried out.
+type Operator interface {
+	// Flush makes a node forget everything.
+	Flush(ctx context.Context, node string) error
+	// Evict makes a node forget all keys that have an end, as one does that has run out
+	// of memory and may throw away those.
+	Evict(ctx context.Context, node string) error
+	// Poison puts a list in the place of a key; Cure takes that list away again.
+	Poison(ctx context.Context, node, key string) error
+	Cure(ctx context.Context, node, key string) error
+	// Busy keeps a node from serving anybody for a while, as a long script does. It
+	// returns when that has begun, and nothing ends it sooner.
+	Busy(ctx context.Context, node string, d time.Duration) error
+	// DropSubscribers ends the connections of all who listen for messages of a node, and
+	// says how many.
+	DropSubscribers(ctx context.Context, node string) (int, error)
+}
+
+// ClockShifter is a cluster whose servers' wall clocks can be shifted, each by itself,
+// if [Spec.Clocks] was asked for. The machine's own clock is never touched.
+type ClockShifter interface {
+	// ClocksReady says why they cannot be.
+	ClocksReady() error
+	// ShiftClock lets a node's clock be wrong by so much, and from now on gain drift
+	// seconds in every second. Zeros put it right.
+	ShiftClock(ctx context.Context, node string, by time.Duration, drift float64) error
+	// ClockOffset tells by how much it is wrong now.
+	ClockOffset(ctx context.Context, node string) (time.Duration, error)
+}
+
 // Promoter is a cluster whose master can be changed by hand.
 type Promoter interface {
 	// Promote makes a replica the master (node empty: one that the service picks)
@@ -199,6 +238,22 @@ type RequestCounter interface {
 	// upper case. Handshakes (HELLO, CLIENT, PING, ...) are counted too.
 	Requests(client string) map[string]int
 }
+
+// RequestHolder is a cluster that can stop a client in the middle of an operation:
+// between SETNX and EXPIRE, or between GET and DEL.
+type RequestHolder interface {
+	// HoldReply lets the next n requests of a client pass, whichever nodes they go to, and
+	// keeps the answer to the last of them back. Reached is closed when that answer is
+	// there: the server has done what it was asked, and the client does not know. goOn
+	// lets the answer pass, or gives up waiting for it; calling it twice is harmless.
+	// Greetings (HELLO, CLIENT, ...) and subscriptions do not count.
+	HoldReply(client string, n int) (reached <-chan struct{}, goOn func())
+}
+
+// Greetings are the commands by which client libraries set up a connection. They are no
+// part of what a lock asks for.
+var Greetings = []string{"AUTH", "CLIENT", "CLUSTER", "COMMAND", "HELLO", "INFO", "PING", "PSUBSCRIBE", "PUNSUBSCRIBE",
+	"READONLY", "ROLE", "SCRIPT", "SELECT", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
 
 // Pacer is a cluster in virtual time. There whoever acts in one instant acts in any
 // order, and one seed would give two histories; so everybody has instants of their own.

@@ -38,12 +38,32 @@ func doubtOnly(err error) bool {
 }
 
 // unless makes err undecided, unless it is the definite answer that breaks the rule.
+//
+// The answer must be that and nothing else. A lock of many parts that could not reach
+// one of them, and gave the others back, says "taken, and gave up: i/o timeout": it
+// is not held, for certain, but nobody claims that somebody else holds it.
 func unless(err, breaks error, text string) error {
 	err2 := fmt.Errorf("%s: %w", text, err)
-	if errors.Is(err, breaks) {
+	if nothingBut(err, breaks) {
 		return err2
 	}
 	return &undecided{err2}
+}
+
+// nothingBut says whether all that err is made of comes down to one error.
+func nothingBut(err, one error) bool {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return nothingBut(e.Unwrap(), one)
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			if !nothingBut(part, one) {
+				return false
+			}
+		}
+		return len(e.Unwrap()) > 0
+	}
+	return errors.Is(err, one)
 }
 
 // bench is one rule at work: its lock's name and its clients.

@@ -172,6 +172,7 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 		"setnx-expire": {naive.NewSetnxExpire(), []string{"release-twice", "stranger"}},
 		"set-del":      {naive.NewSetDel(), []string{"release-twice", "stranger"}},
 		"get-del":      {naive.NewGetDel(), nil},
+		"getset-time":  {naive.NewGetsetTime(), []string{"release-twice"}},
 	} {
 		subjects[name] = subject(t, test.opener, locks.Claims{Bounded: name != "no-lock"}, "mutex")
 		want[name] = test.want
@@ -224,6 +225,37 @@ func TestLiesAreCaught(t *testing.T) {
 	for name, v := range judged(subjects) {
 		if !slices.Equal(v.broken, []string{want[name]}) {
 			t.Errorf("%s: breaks %q, want %q%s", name, v.broken, want[name], v.text)
+		}
+	}
+}
+
+// A lock that says taken of a free lock breaks a promise. One that says as well why it
+// gave up, since it could not reach a server, leaves the rule undecided.
+func TestTakenForAnotherReason(t *testing.T) {
+	for name, test := range map[string]struct {
+		err    error
+		broken bool
+	}{
+		"taken":              {locks.ErrTaken, true},
+		"taken, in words":    {fmt.Errorf("acquire: %w", locks.ErrTaken), true},
+		"taken, and why":     {fmt.Errorf("%w, and gave up: %w", locks.ErrTaken, os.ErrDeadlineExceeded), false},
+		"something else":     {os.ErrDeadlineExceeded, false},
+		"taken, taken":       {errors.Join(locks.ErrTaken, fmt.Errorf("b: %w", locks.ErrTaken)), true},
+		"taken, and nothing": {fmt.Errorf("%w: %w", locks.ErrTaken, errors.Join(os.ErrClosed)), false},
+	} {
+		s := subject(t, change(setnx.New(), func(context.Context, locks.Locker, locks.Request) (locks.Lease, error) {
+			return nil, test.err
+		}), locks.Claims{Bounded: true}, "mutex")
+		s.Excused = make(map[string]string) // the other rules would wait for a grant
+		for _, r := range locktest.Rules() {
+			if r.Name != "grant" {
+				s.Excused[r.Name] = "not the one"
+			}
+		}
+		for _, r := range locktest.Run(t.Context(), s) {
+			if r.Rule.Name == "grant" && (r.Err != nil) != test.broken {
+				t.Errorf("%s: broken %v, undecided %v", name, r.Err, r.Undecided)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package redisson_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -10,7 +11,6 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redisson"
-	"lockbench/locks/setnx"
 )
 
 // sentBy counts the commands that clients sent, as MONITOR would show them: what a
@@ -83,6 +83,105 @@ func hasLatch(t testing.TB, s *redistest.Server) bool {
 		}
 	}
 	return false
+}
+
+// modes are all ways to connect to one master at a time.
+var modes = map[string]func(*testing.T) locks.Store{
+	"single": func(t *testing.T) locks.Store { return redistest.Start(t).Store() },
+	"replicated": func(t *testing.T) locks.Store {
+		master := redistest.Start(t)
+		redistest.Start(t).Follow(t, master)
+		return locks.Store{Topology: locks.Replicated, Nodes: []locks.Node{master.Node("redis-1")}}
+	},
+	"sentinel": func(t *testing.T) locks.Store {
+		sentinel := redistest.StartSentinel(t, "mymaster", redistest.Start(t))
+		return locks.Store{Topology: locks.Sentinel, MasterName: "mymaster", Sentinels: []locks.Node{sentinel.Node("sentinel-1")}}
+	},
+	"cluster": func(t *testing.T) locks.Store { return redistest.StartCluster(t, 3).Store() },
+}
+
+// cost is what a client has sent since before, without what its library sends to keep
+// its map of the cluster and to connect.
+func cost(w *redistest.Wire, before map[string]int) map[string]int {
+	sent := w.Sent()
+	for name, n := range before {
+		if sent[name] -= n; sent[name] == 0 {
+			delete(sent, name)
+		}
+	}
+	for _, library := range []string{"cluster", "hello", "client", "select", "auth", "sentinel", "ping", "readonly"} {
+		delete(sent, library)
+	}
+	return sent
+}
+
+// In every connection mode an acquire and its release are one script each, and what
+// else is sent is at most one DEL of latches for both; and a waiter sends nothing while it
+// waits. Counted on the wire, so nothing that a library adds is missed.
+func TestCostInEveryMode(t *testing.T) {
+	for mode, start := range modes {
+		t.Run(mode, func(t *testing.T) {
+			store := start(t)
+			for name, of := range family {
+				if name == "redisson-multi" {
+					continue // several locks, several scripts
+				}
+				t.Run(name, func(t *testing.T) {
+					asks := func(wait time.Duration) locks.Request {
+						return locks.Request{Keys: []string{name}, TTL: time.Hour, Wait: wait}
+					}
+					o, parking := reached(redisson.Parking)
+					a, wireA := openOn(t, of(o), store, 1)
+					b, wireB := openOn(t, of(o), store, 2)
+					for _, l := range []locks.Locker{a, b} {
+						give(t, take(t, l, asks(0))) // connects, loads the scripts
+					}
+					swept := func(since map[string]int, n int) {
+						t.Helper()
+						redistest.Await(t, "latches are swept", func() bool { return cost(wireA, since)["del"] >= n })
+					}
+					swept(nil, 1)
+					const rounds = 10
+					before := wireA.Sent()
+					for range rounds {
+						give(t, take(t, a, asks(0)))
+					}
+					swept(before, 1)
+					sent := cost(wireA, before)
+					want := map[string]int{"evalsha": 2 * rounds}
+					if name == "redisson-wait" && mode == "replicated" {
+						want["wait"] = 2 * rounds
+					}
+					if n := sent["del"]; n > rounds {
+						t.Errorf("%d DEL for %d rounds, want one each at most", n, rounds)
+					}
+					delete(sent, "del")
+					if !maps.Equal(sent, want) {
+						t.Errorf("%d rounds sent %v, want %v", rounds, sent, want)
+					}
+
+					if name == "redisson-spin" {
+						return // it polls
+					}
+					held := take(t, a, asks(0))
+					waiting := ask(t.Context(), b, asks(time.Hour))
+					await(t, "the waiter parks", parking)
+					before = wireB.Sent()
+					// Somebody else waits for a while and is refused; the sleeper says nothing.
+					refuse(t, a, locks.Request{Keys: []string{name}, Owner: "another", TTL: time.Hour, Wait: 300 * time.Millisecond})
+					if sent := cost(wireB, before); len(sent) > 0 {
+						t.Errorf("a waiter sent %v while it slept", sent)
+					}
+					give(t, held)
+					won := got(t, waiting)
+					if won.err != nil {
+						t.Fatal(won.err)
+					}
+					give(t, won.lease)
+				})
+			}
+		})
+	}
 }
 
 // A waiter sends what the table of the algorithm says, and nothing while it sleeps.
@@ -158,65 +257,6 @@ func TestWaitersShareASubscription(t *testing.T) {
 			}
 			if err := a.lease.Release(t.Context()); err != nil {
 				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// BenchmarkPace compares uncontended locks, each client on a name of its own, with
-// the bare SET NX and its release script, in one run:
-//
-//	go test -run '^$' -bench Pace -benchtime 20000x ./locks/redisson/
-func BenchmarkPace(b *testing.B) {
-	for _, clients := range []int{10, 50} {
-		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			s := redistest.Start(b)
-			var bare, ours time.Duration
-			openers := []struct {
-				opener locks.Opener
-				took   *time.Duration
-			}{{setnx.New(), &bare}, {redisson.New(redisson.Options{}), &ours}}
-			var all [][]locks.Locker
-			for _, o := range openers {
-				var of []locks.Locker
-				for i := range clients {
-					l, _ := open(b, o.opener, s, i)
-					of = append(of, l)
-				}
-				all = append(all, of)
-			}
-			// Alternating slices of the work, so that the machine's moods hit both.
-			const slices = 10
-			for range slices {
-				for i, o := range openers {
-					start := time.Now()
-					pace(b, all[i], max(1, b.N/clients/slices))
-					*o.took += time.Since(start)
-				}
-			}
-			b.ReportMetric(bare.Seconds()/ours.Seconds(), "pace-ratio")
-			b.ReportMetric(float64(b.N)/bare.Seconds(), "bare/s")
-			b.ReportMetric(float64(b.N)/ours.Seconds(), "ours/s")
-		})
-	}
-}
-
-func pace(b *testing.B, all []locks.Locker, rounds int) {
-	var wg sync.WaitGroup
-	for i, l := range all {
-		wg.Go(func() {
-			r := locks.Request{Keys: []string{fmt.Sprint("k", i)}, TTL: time.Minute}
-			for range rounds {
-				lease, err := l.Acquire(b.Context(), r)
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				if err := lease.Release(b.Context()); err != nil {
-					b.Error(err)
-					return
-				}
 			}
 		})
 	}

@@ -89,16 +89,25 @@ func (k fair) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		script = fairAcquireF3
 	}
 	left, refused, err := l.run(ctx, script, k.keys(h.key), h.leaseMs(), h.owner, life, now)
-	return answer(left, refused, err)
+	return queued(left, refused, err)
+}
+
+// queued reads the reply of the fair lock's acquire scripts: nil, or how long to wait,
+// which in the forms of old may be any number below 0 (hazard R-6).
+func queued(left int64, refused bool, err error) (grant, error) {
+	if err != nil {
+		return grant{}, err
+	}
+	return grant{granted: !refused, left: time.Duration(left) * time.Millisecond}, nil
 }
 
 func (k fair) try(ctx context.Context, l *locker, h *hold) (grant, error) {
 	_, refused, err := l.run(ctx, fairTry, k.keys(h.key), h.leaseMs(), h.owner, l.o.Now().UnixMilli(), k.life(l, h))
-	return answer(0, refused, err)
+	return queued(0, refused, err)
 }
 
 func (k fair) release(ctx context.Context, l *locker, h *hold) (bool, error) {
-	keys := append(k.keys(h.key), lockChannel(h.key), latchKey(h.key, h.release))
+	keys := append(k.keys(h.key), lockChannel(h.key), h.latch)
 	_, held, err := l.run(ctx, fairRelease, keys,
 		wakeOne, h.leaseMs(), h.owner, l.o.Now().UnixMilli(), l.o.Publish, l.o.latchTTL())
 	return held, err

@@ -47,6 +47,7 @@ func scores(t *testing.T, s *redistest.Server) []time.Duration {
 	return out
 }
 
+// what may be evicted when.
 func TestR1TheTimeOfDayIsAddedTwice(t *testing.T) {
 	for _, test := range []struct {
 		form    redisson.Form
@@ -67,7 +68,36 @@ func TestR1TheTimeOfDayIsAddedTwice(t *testing.T) {
 	}
 }
 
-// A waiter is killed while it stands at the head. Its holder releases, the lock is
+// What comes of R-1: the head dies, and the free lock is nobody's. Today's form goes on
+// after minutes, the article's never.
+func TestR1QueueStandsStillBehindADeadHead(t *testing.T) {
+	for _, test := range []struct {
+		form   redisson.Form
+		stands bool
+	}{{redisson.F0, true}, {redisson.F4, false}} {
+		t.Run(string(test.form), func(t *testing.T) {
+			s := redistest.Start(t)
+			var shift time.Duration
+			o := with(func(o *redisson.Options) {
+				o.Form = test.form
+				o.Now = func() time.Time { return time.Now().Add(shift) }
+			})
+			a, _ := open(t, redisson.NewFair(o), s, 1)
+			held := take(t, a, request("holder", time.Minute, 0))
+			killWaiter(t, s, redisson.NewFair, o, 5*time.Minute)
+			inQueue(t, s)
+			give(t, held)
+			shift = 365 * 24 * time.Hour
+			b, _ := open(t, redisson.NewFair(o), s, 2)
+			lease, err := b.Acquire(t.Context(), request("", time.Minute, 0))
+			if test.stands != errors.Is(err, locks.ErrTaken) {
+				t.Errorf("a year later: %v, %v", lease, err)
+			}
+		})
+	}
+}
+
+// a waiter is killed while it stands at the head. Its holder releases, the lock is
 // free, and nobody gets it until the dead one's time is over.
 func TestR2DeadHeadBlocksAll(t *testing.T) {
 	s := redistest.Start(t)
@@ -75,7 +105,8 @@ func TestR2DeadHeadBlocksAll(t *testing.T) {
 	o := with(func(o *redisson.Options) { o.Now = func() time.Time { return time.Now().Add(shift) } })
 	a, _ := open(t, redisson.NewFair(o), s, 1)
 	held := take(t, a, request("holder", time.Minute, 0))
-	killWaiter(t, s, o, 5*time.Minute)
+	killWaiter(t, s, redisson.NewFair, o, 5*time.Minute)
+	inQueue(t, s)
 	give(t, held)
 	if n := s.Client.Exists(t.Context(), "a").Val(); n != 0 {
 		t.Fatal("the lock is not free; the test is void")
@@ -90,16 +121,21 @@ func TestR2DeadHeadBlocksAll(t *testing.T) {
 	shift = 6*time.Minute + time.Second // the time passes, for whoever asks next
 	give(t, take(t, b, request("", time.Minute, 0)))
 
-	// The sibling without a queue: a dead waiter of RLock is nothing at all.
-	plainLock, _ := open(t, redisson.New(hasty), s, 3)
-	give(t, take(t, plainLock, locks.Request{Keys: []string{"b"}, TTL: time.Minute}))
+	// The sibling without a queue, in the same way: a dead waiter of RLock is nothing at all.
+	holder, _ := open(t, redisson.New(hasty), s, 3)
+	held = take(t, holder, request("holder", time.Minute, 0))
+	killWaiter(t, s, redisson.New, hasty, 5*time.Minute)
+	give(t, held)
+	next, _ := open(t, redisson.New(hasty), s, 4)
+	give(t, take(t, next, request("", time.Minute, 0)))
 }
 
-// killWaiter queues a client for "a" and cuts it off before it can leave the queue.
-func killWaiter(t *testing.T, s *redistest.Server, o redisson.Options, wait time.Duration) {
+// killWaiter lets a client wait for "a" and cuts it off before it can leave the queue,
+// if there is one.
+func killWaiter(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener, o redisson.Options, wait time.Duration) {
 	t.Helper()
 	there, _ := stopAt(&o, redisson.Parking)
-	dead, wire := open(t, redisson.NewFair(o), s, 99)
+	dead, wire := open(t, of(o), s, 99)
 	ctx, kill := context.WithCancel(t.Context())
 	waiting := ask(ctx, dead, request("dead", time.Minute, wait))
 	await(t, "the waiter that dies is queued", there)
@@ -110,16 +146,23 @@ func killWaiter(t *testing.T, s *redistest.Server, o redisson.Options, wait time
 	if a := got(t, waiting); a.err == nil {
 		t.Fatal("the killed waiter was granted")
 	}
+}
+
+// inQueue makes sure that a killed waiter is where it has to be.
+func inQueue(t *testing.T, s *redistest.Server) {
+	t.Helper()
 	if n := s.Client.LLen(t.Context(), "redisson_lock_queue:{a}").Val(); n != 1 {
 		t.Fatalf("%d in the queue, want the dead one", n)
 	}
 }
 
+// those behind a dead head are told to ask again at once.
 func TestR3HotSpinBehindADeadHead(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewFair(hasty), s, 1)
 	held := take(t, a, request("holder", time.Minute, 0))
-	killWaiter(t, s, hasty, 5*time.Minute)
+	killWaiter(t, s, redisson.NewFair, hasty, 5*time.Minute)
+	inQueue(t, s)
 	give(t, held)
 	b, _ := open(t, redisson.NewFair(hasty), s, 2)
 	before := calls(t, s, "evalsha", "eval")
@@ -134,6 +177,7 @@ func TestR3HotSpinBehindADeadHead(t *testing.T) {
 	}
 }
 
+// a client whose clock is ahead takes those who wait for dead.
 func TestR4SkewedClockEvictsLiveWaiters(t *testing.T) {
 	s := redistest.Start(t)
 	holder, _ := open(t, redisson.NewFair(hasty), s, 1)
@@ -175,7 +219,7 @@ func TestFairServesInTheOrderOfAsking(t *testing.T) {
 	}
 }
 
-// The holder extends its lease beyond what the waiter was told, and the waiter asks
+// the holder extends its lease beyond what the waiter was told, and the waiter asks
 // again: told less than 0, a client has no timer to wait by.
 func TestR6NegativeWait(t *testing.T) {
 	for _, test := range []struct {
@@ -209,6 +253,7 @@ func TestR6NegativeWait(t *testing.T) {
 	}
 }
 
+// nobody finds out from a release that the lock had expired.
 func TestR37ReleaseOfAnExpiredFairLockSucceeds(t *testing.T) {
 	s := redistest.Start(t)
 	for name, test := range map[string]struct {

@@ -15,6 +15,7 @@ import (
 // Each test here shows a hazard by the id that docs use, and the sibling without it
 // where there is one. What they show is the algorithm's, not a fault of the port.
 
+// one renewal fails, the link is whole again, and the lock goes all the same.
 func TestR9WatchdogEndsAtOneFailure(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -47,6 +48,7 @@ func TestR9WatchdogEndsAtOneFailure(t *testing.T) {
 	}
 }
 
+// a chunk of renewals ends at the first key of a wrong type.
 func TestR12PoisonKeyStopsItsChunk(t *testing.T) {
 	s := redistest.Start(t)
 	o := with(func(o *redisson.Options) { o.Watchdog = 3 * time.Second })
@@ -63,6 +65,7 @@ func TestR12PoisonKeyStopsItsChunk(t *testing.T) {
 	}
 }
 
+// a release whose reply was lost is sent again and gives back a second hold.
 func TestR14ReleaseThatIsSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -111,6 +114,7 @@ func TestR16ReleaseThatDidWellIsNotFound(t *testing.T) {
 	}
 }
 
+// the time that readers have left is taken for that of the writer.
 func TestR19ReadReleaseShrinksTheWriter(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewReadWrite(hasty), s, 1)
@@ -132,6 +136,7 @@ func TestR19ReadReleaseShrinksTheWriter(t *testing.T) {
 	give(t, won)
 }
 
+// a writer goes on as a reader, and who waits to read sleeps on.
 func TestR20DowngradeTellsNobody(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewReadWrite(hasty), s, 1)
@@ -163,6 +168,7 @@ func TestR20DowngradeTellsNobody(t *testing.T) {
 	}
 }
 
+// entering again for a shorter time cuts what the outer hold has left.
 func TestR22ShorterReentryCutsTheOuterLease(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.New(hasty), s, 1)
@@ -179,7 +185,7 @@ func TestR22ShorterReentryCutsTheOuterLease(t *testing.T) {
 	give(t, won)
 }
 
-// A waiter is stopped between its refusal and its sleep, and the holder releases. A
+// a waiter is stopped between its refusal and its sleep, and the holder releases. A
 // plain lock's message is kept for it. A writer's message is for those who sleep.
 func TestR23MessageBeforeTheSleep(t *testing.T) {
 	for _, test := range []struct {
@@ -218,6 +224,7 @@ func TestR23MessageBeforeTheSleep(t *testing.T) {
 	}
 }
 
+// a writer that enters again adds its lease to what is left.
 func TestR25WriteReentryAddsUp(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewReadWrite(hasty), s, 1)
@@ -237,6 +244,7 @@ func TestR25WriteReentryAddsUp(t *testing.T) {
 	}
 }
 
+// a release sets the time of the holds that stay to its own.
 func TestR38ReleaseLeavesItsOwnLease(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.New(hasty), s, 1)
@@ -269,7 +277,7 @@ func TestD2KeyGoneBeforeItsTime(t *testing.T) {
 	}
 }
 
-// Three masters; the third is slow. With the caller's lease on each child the first
+// three locks in turn; the third is slow. With the caller's lease on each child the first
 // child ends before the last is there, and somebody else takes it.
 func TestR28ChildLeaseShorterThanTheWait(t *testing.T) {
 	for _, test := range []struct {
@@ -316,6 +324,7 @@ func TestR28ChildLeaseShorterThanTheWait(t *testing.T) {
 	}
 }
 
+// the counter of a fenced lock is as lasting as the server's memory.
 func TestR33CounterBeginsAgain(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewFenced(hasty), s, 1)

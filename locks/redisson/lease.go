@@ -135,7 +135,7 @@ func (l *lease) Release(ctx context.Context) error {
 func (l *lease) answered(held bool) error {
 	l.ended = true
 	if !l.locker.o.NoLatch && held {
-		l.locker.latches.add(latchKey(l.hold.key, l.hold.release))
+		l.locker.latches.add(l.hold.latch)
 	}
 	switch {
 	case held:

@@ -52,7 +52,7 @@ type hold struct {
 	lease      time.Duration // whole milliseconds
 	dogged     bool          // the lease is the watchdog's
 	wait       time.Duration
-	release    string // the id of its release
+	latch      string // the key under which the server keeps what its release answered
 	queued     func() // to be called when a fair lock has queued it; or nil
 }
 
@@ -133,9 +133,6 @@ func (l *locker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, err
 	if err := ctx.Err(); err != nil { // nothing has been sent
 		return nil, fmt.Errorf("%s: acquire %q: %w", l.name, h.key, err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(l.life, func() { cancel(plain.ErrClosed) })()
 	return l.acquire(ctx, h)
 }
 
@@ -165,7 +162,7 @@ func (l *locker) hold(r locks.Request) (*hold, error) {
 	if _, ok := l.kind.(readWrite); !ok && r.Mode != locks.Exclusive {
 		return nil, fmt.Errorf("%w: mode %v; this lock can only be held alone, redisson-rw can be shared", locks.ErrUnsupported, r.Mode)
 	}
-	h := &hold{key: r.Keys[0], mode: r.Mode, lease: l.o.Watchdog, dogged: true, wait: r.Wait, release: l.tokens.Next()}
+	h := &hold{key: r.Keys[0], mode: r.Mode, lease: l.o.Watchdog, dogged: true, wait: r.Wait, latch: latchKey(r.Keys[0], l.tokens.Next())}
 	if _, ok := l.kind.(fair); ok {
 		h.queued = r.Queued
 	}
@@ -204,6 +201,11 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 	if h.queued != nil { // by the acquire that was refused
 		h.queued()
 	}
+	// Close ends the waiting. It does not end the request before it, which its
+	// connection bounds: a context for each uncontended acquire costs a microsecond.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.life, func() { cancel(plain.ErrClosed) })()
 	left := func() time.Duration { return h.wait - time.Since(began) }
 	sleep, leave, err := l.sleeper(ctx, h, left)
 	if err != nil {

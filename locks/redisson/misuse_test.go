@@ -199,3 +199,39 @@ func TestLostGrant(t *testing.T) {
 		}
 	})
 }
+
+// A MultiLock took its first lock, and nobody heard about the second: the first was
+// given back, so whoever cleans up after it has held nothing.
+func TestCleanupOfAMultiLockReleasesNothing(t *testing.T) {
+	s := redistest.Start(t)
+	a, wire := open(t, redisson.NewMulti(with(func(o *redisson.Options) { o.Retries = -1 })), s, 1)
+	both := locks.Request{Keys: []string{"k1", "k2"}, TTL: time.Minute}
+	give(t, take(t, a, both)) // the server knows the scripts
+	lost := errors.New("lost on its way")
+	says := []error{nil, nil, lost, nil, lost} // take k1, k2; give back k2, and then k1, k2
+	var next func() error
+	next = func() error {
+		err := says[0]
+		if says = says[1:]; len(says) == 4 {
+			wire.LoseReplies("evalsha", 1) // to the second lock
+		}
+		if len(says) > 0 {
+			wire.Before("evalsha", next)
+		}
+		return err
+	}
+	wire.Before("evalsha", next)
+	lease, err := a.Acquire(t.Context(), both)
+	if err == nil || errors.Is(err, locks.ErrTaken) || lease == nil {
+		t.Fatalf("got %v, %v, want an unknown outcome and a lease to clean up with", lease, err)
+	}
+	if n := s.Client.Exists(t.Context(), "k1", "k2").Val(); n != 1 {
+		t.Fatalf("%d of the two locks are held, want the one that nobody heard of", n)
+	}
+	if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("release: %v, want not held", err)
+	}
+	if n := s.Client.Exists(t.Context(), "k1", "k2").Val(); n != 0 {
+		t.Errorf("%d of the two locks are held after the cleanup", n)
+	}
+}

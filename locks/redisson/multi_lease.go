@@ -22,6 +22,7 @@ type multiLease struct {
 	mu    sync.Mutex
 	begun bool
 	ended bool
+	held  int // parts that a release has found held
 }
 
 type (
@@ -77,6 +78,9 @@ func (l *multiLease) Release(ctx context.Context) error {
 	for len(l.parts) > 0 {
 		p := l.parts[0]
 		err := p.lease.Release(ctx)
+		if err == nil {
+			l.held++
+		}
 		if err == nil || errors.Is(err, locks.ErrNotHeld) {
 			l.parts = l.parts[1:]
 		}
@@ -87,6 +91,11 @@ func (l *multiLease) Release(ctx context.Context) error {
 		}
 	}
 	l.ended = true
+	// An acquire that nobody was sure of may have taken some: whoever cleans up after it
+	// has not held the lock, and must not be told that it is released now.
+	if l.held < l.children {
+		return locks.ErrNotHeld
+	}
 	return nil
 }
 

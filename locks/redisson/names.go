@@ -31,6 +31,13 @@ func rwChannel(name string) string      { return prefixed("redisson_rwlock", nam
 func fairQueue(name string) string      { return prefixed("redisson_lock_queue", name) }
 func fairTimeouts(name string) string   { return prefixed("redisson_lock_timeout", name) }
 func fenceCounter(name string) string   { return prefixed("redisson_lock_token", name) }
-func latchKey(name, id string) string   { return prefixed("redisson_unlock_latch", name) + ":" + id }
 func readHolds(name, o string) string   { return suffixed(name, o) + ":rwlock_timeout" }
 func fairChannel(name, o string) string { return lockChannel(name) + ":" + o }
+
+// latchKey is put together in one piece, for every release needs one.
+func latchKey(name, id string) string {
+	if strings.Contains(name, "{") {
+		return "redisson_unlock_latch:" + name + ":" + id
+	}
+	return "redisson_unlock_latch:{" + name + "}:" + id
+}

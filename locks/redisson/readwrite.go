@@ -43,9 +43,9 @@ func writer(h *hold) string { return h.owner + ":write" }
 
 func (readWrite) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	if h.mode == locks.Shared {
-		return answer(l.run(ctx, readAcquire, []string{h.key, readHolds(h.key, h.owner)}, h.leaseMs(), h.owner, writer(h)))
+		return answer(readAcquire.Run(ctx, l.client, []string{h.key, readHolds(h.key, h.owner)}, h.leaseMs(), h.owner, writer(h)))
 	}
-	return answer(l.run(ctx, writeAcquire, []string{h.key}, h.leaseMs(), writer(h)))
+	return answer(writeAcquire.Run(ctx, l.client, []string{h.key}, h.leaseMs(), writer(h)))
 }
 
 func (k readWrite) try(ctx context.Context, l *locker, h *hold) (grant, error) {
@@ -53,14 +53,13 @@ func (k readWrite) try(ctx context.Context, l *locker, h *hold) (grant, error) {
 }
 
 func (readWrite) release(ctx context.Context, l *locker, h *hold) (held bool, err error) {
-	latch := latchKey(h.key, h.release)
 	if h.mode == locks.Shared {
 		_, held, err = l.run(ctx, readRelease,
-			[]string{h.key, rwChannel(h.key), readHolds(h.key, h.owner), tagged(h.key), latch},
+			[]string{h.key, rwChannel(h.key), readHolds(h.key, h.owner), tagged(h.key), h.latch},
 			wakeOne, h.owner, l.o.Publish, l.o.latchTTL())
 		return held, err
 	}
-	_, held, err = l.run(ctx, writeRelease, []string{h.key, rwChannel(h.key), latch},
+	_, held, err = l.run(ctx, writeRelease, []string{h.key, rwChannel(h.key), h.latch},
 		wakeAll, h.leaseMs(), writer(h), l.o.Publish, l.o.latchTTL())
 	return held, err
 }

@@ -31,16 +31,21 @@ type rlock struct{}
 var _ kind = rlock{}
 
 func (rlock) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
-	left, refused, err := l.run(ctx, rlockAcquire, []string{h.key}, h.leaseMs(), h.owner)
-	return answer(left, refused, err)
+	return answer(rlockAcquire.Run(ctx, l.client, []string{h.key}, h.leaseMs(), h.owner))
 }
 
-// answer reads the reply of an acquire script: nil, or the milliseconds left.
-func answer(left int64, refused bool, err error) (grant, error) {
+// grantedWord is what an acquire script answers instead of the milliseconds left: a
+// key that is not there has -2, and no lock that somebody holds has that. Redisson
+// answers nil, which go-redis takes for an error and looks at from all sides: 2.5 µs
+// of every grant.
+const grantedWord = -2
+
+// answer reads the reply of an acquire script.
+func answer(left int64, err error) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	return grant{granted: !refused, left: time.Duration(left) * time.Millisecond}, nil
+	return grant{granted: left == grantedWord, left: time.Duration(left) * time.Millisecond}, nil
 }
 
 func (k rlock) try(ctx context.Context, l *locker, h *hold) (grant, error) { return k.ask(ctx, l, h) }
@@ -52,7 +57,7 @@ func (rlock) release(ctx context.Context, l *locker, h *hold) (bool, error) {
 }
 
 func rlockReleaseCall(l *locker, h *hold, publish string) (keys []string, args []any) {
-	return []string{h.key, lockChannel(h.key), latchKey(h.key, h.release)},
+	return []string{h.key, lockChannel(h.key), h.latch},
 		[]any{wakeOne, h.leaseMs(), h.owner, publish, l.o.latchTTL()}
 }
 

@@ -73,7 +73,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// Names whose braces mark nothing: the side keys are in other slots than the lock.
+// names whose braces mark nothing: the side keys are in other slots than the lock.
 func TestR39StrayBracesLeaveTheSlot(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	a, _ := openOn(t, redisson.New(with(func(o *redisson.Options) { o.Retries = -1 })), c.Store(), 1)

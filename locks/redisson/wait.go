@@ -39,19 +39,19 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		if err != nil {
 			return grant{}, err
 		}
-		left, refused, err := nilOr(reply)
-		if err != nil || refused || expected == 0 || acknowledged > 0 {
-			return answer(left, refused, err)
+		g, err := answer(reply.Int64())
+		if err != nil || !g.granted || expected == 0 || acknowledged > 0 {
+			return g, err
 		}
 		// The compensation can get lost as well, and then the lock stays (hazard R-18).
 		undo := *h
-		undo.release = l.tokens.Next()
+		undo.latch = latchKey(h.key, l.tokens.Next())
 		keys, args := rlockReleaseCall(l, &undo, l.o.Publish)
 		if _, _, err := l.run(ctx, rlockRelease, keys, args...); err != nil {
 			return grant{}, fmt.Errorf("%w, and giving it back failed: %w", errNoReplica, err)
 		}
 		if !l.o.NoLatch {
-			l.latches.add(latchKey(undo.key, undo.release))
+			l.latches.add(undo.latch)
 		}
 		k.forget()
 		if attempt >= l.o.Retries {
@@ -61,6 +61,9 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
+			timer.Stop()
+			return grant{left: 0}, nil
+		case <-l.life.Done():
 			timer.Stop()
 			return grant{left: 0}, nil
 		}
@@ -112,24 +115,35 @@ func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []s
 // expect is how many replicas the master had when it was last asked. It is asked
 // again only after something went wrong, so an isolated master keeps its replicas
 // in the eyes of its clients, and one that got some later is still without.
+//
+// The mutex is not held meanwhile: several callers may ask at once, and hear the same.
 func (k *synced) expect(ctx context.Context, master *redis.Client) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.known {
-		return k.replicas, nil
+	if n, known := k.remembered(); known {
+		return n, nil
 	}
 	info, err := goredis.Do(ctx, master, "info", "replication").Text()
 	if err != nil {
 		return 0, fmt.Errorf("ask for the number of replicas: %w", err)
 	}
 	for line := range strings.Lines(info) {
-		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "connected_slaves:"); ok {
-			k.replicas, err = strconv.Atoi(n)
-			k.known = err == nil
-			return k.replicas, err
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "connected_slaves:"); ok {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return 0, fmt.Errorf("ask for the number of replicas: %w", err)
+			}
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.replicas, k.known = n, true
+			return n, nil
 		}
 	}
 	return 0, errors.New("ask for the number of replicas: INFO does not say")
+}
+
+func (k *synced) remembered() (n int, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.replicas, k.known
 }
 
 func (k *synced) forget() {

@@ -71,9 +71,9 @@ func startClient(s world.ClientSpec, own []string, logDir string) (*Client, erro
 
 // open tells the guest where the lock service is, by the addresses that suit it.
 func (ch *Client) open(ctx context.Context, s world.ClientSpec) error {
-	hello, err := ch.conn.Hello(ctx)
+	hello, err := ch.hello(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, ch.log.Last())
+		return err
 	}
 	store, err := ch.net.Store(ch.name, hello)
 	if err != nil {
@@ -82,6 +82,19 @@ func (ch *Client) open(ctx context.Context, s world.ClientSpec) error {
 	return ch.conn.Open(ctx, guest.Request{
 		Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed, Store: &store,
 	})
+}
+
+// hello asks the guest who it is. One that does not say is ended first, and then quoted:
+// only at its end has all arrived that it wrote.
+func (ch *Client) hello(ctx context.Context) (guest.Hello, error) {
+	hello, err := ch.conn.Hello(ctx)
+	if err == nil {
+		return hello, nil
+	}
+	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	err = errors.Join(err, ch.process.Kill(ended))
+	return hello, fmt.Errorf("%w; %s", err, ch.log.Last())
 }
 
 // Conn is the protocol.

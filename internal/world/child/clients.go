@@ -123,10 +123,7 @@ func Meet(ctx context.Context, s world.ClientSpec) (hello guest.Hello, err error
 	if err != nil {
 		return hello, err
 	}
-	hello, err = ch.conn.Hello(ctx)
-	if err != nil {
-		err = fmt.Errorf("%w; %s", err, ch.log.Last())
-	}
+	hello, err = ch.hello(ctx)
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	return hello, errors.Join(err, ch.end(ended))

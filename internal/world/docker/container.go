@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -47,7 +48,10 @@ func (n *node) create(ctx context.Context) (err error) {
 	inside := network.MustParsePort(fmt.Sprintf("%d/tcp", serverPort))
 	labels := c.owner.labels()
 	labels[nodeLabel] = n.Name
-	n.container, err = c.docker.CreateContainer(ctx, testcontainers.ContainerRequest{
+	// Who stops waiting does not hear what the daemon has made, and could not remove it.
+	making, cancel := contextWithLimit(context.WithoutCancel(ctx), startLimit, "create the container of "+n.Name)
+	defer cancel()
+	n.container, err = c.docker.CreateContainer(making, testcontainers.ContainerRequest{
 		Image:        c.image,
 		Entrypoint:   []string{"sh"},
 		Cmd:          []string{"-c", machineScript},
@@ -78,14 +82,23 @@ func (n *node) create(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("create the container of %s: %w", n.Name, explain(err))
 	}
-	return n.put(ctx, map[string]string{configFile: n.settings.Text(), rulesFile: c.rulesFor(n)})
+	files := map[string]string{configFile: n.settings.Text(), rulesFile: c.rulesFor(n)}
+	maps.Copy(files, n.clockFiles())
+	return n.put(ctx, files)
 }
 
 // recreate does without what create has made.
 func (n *node) recreate(ctx context.Context) error {
-	err := removeContainers(ctx, n.cluster.api, []string{n.container.GetContainerID()})
+	err := n.remove(ctx)
 	n.port.release()
 	return errors.Join(err, n.create(ctx))
+}
+
+// remove ends the container and all in it.
+func (n *node) remove(ctx context.Context) error {
+	n.cluster.joining.Lock()
+	defer n.cluster.joining.Unlock()
+	return removeContainer(ctx, n.cluster.api, n.id())
 }
 
 // put writes files into the container, whether it runs or not.
@@ -118,7 +131,9 @@ func (n *node) boot(ctx context.Context) error {
 // switchOn starts the container. Somebody may have taken its port since it was chosen.
 func (n *node) switchOn(ctx context.Context) error {
 	for range tries {
+		n.cluster.joining.Lock()
 		err := n.container.Start(ctx)
+		n.cluster.joining.Unlock()
 		if err == nil {
 			return nil
 		}
@@ -129,39 +144,59 @@ func (n *node) switchOn(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("start the container of %s: no port was free for long enough, %d times in a row", n.Name, tries)
+	return fmt.Errorf("start the container of %s: no port on 127.0.0.1 was free for long enough, %d times in a row: "+
+		"end what takes so many between %d and %d (ss -ltn shows it), and try again", n.Name, tries, firstPort, lastPort)
 }
 
 // shellRun runs a command in the container.
 func (n *node) shellRun(ctx context.Context, command string) (string, error) {
 	s, err := n.openShell(ctx)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", n.Name, err)
+		return "", fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
 	}
-	return s.run(ctx, command)
+	out, err := s.run(ctx, command)
+	// A container that cannot run its programs may end before the shell is open, while
+	// it opens, or only now.
+	if errors.Is(err, errShellEnded) {
+		err = fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
+	}
+	return out, err
 }
 
 func (n *node) openShell(ctx context.Context) (*shell, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.shell != nil && n.shell.alive() {
+	if n.shell != nil && n.shell.ended() == nil {
 		return n.shell, nil
 	}
-	var err error
-	n.shell, err = openShell(ctx, n.cluster.api, n.id())
+	s, err := openShell(ctx, n.cluster.api, n.id())
 	if err != nil {
-		return nil, n.why(ctx, explain(err))
+		return nil, err
 	}
-	return n.shell, nil
+	n.shell = s
+	return s, nil
 }
+
+// endLimit is how long the daemon may take to notice that a container has ended. Its
+// shell is closed some time before.
+const endLimit = 5 * time.Second
 
 // why adds how the container ended, if that is the reason of an error.
 func (n *node) why(ctx context.Context, err error) error {
-	state, askErr := n.cluster.api.ContainerInspect(ctx, n.id(), client.ContainerInspectOptions{})
-	if askErr != nil || state.Container.State.Running {
-		return err
+	limited, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	wait := n.cluster.api.ContainerWait(limited, n.id(), client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
+	var code int64
+	select {
+	case ended := <-wait.Result:
+		code = ended.StatusCode
+	case askErr := <-wait.Error:
+		if limited.Err() != nil {
+			return explain(err) // it goes on
+		}
+		return fmt.Errorf("%w: %w", err, explain(askErr))
 	}
-	code, hint := state.Container.State.ExitCode, ""
+	hint := ""
 	switch code {
 	case 70:
 		hint = ": nft does not work in it; the kernel needs nf_tables, and the daemon must grant NET_ADMIN"

@@ -57,7 +57,7 @@ var remedies = []struct {
 }{
 	{[]string{"permission denied while trying to connect", "connect: permission denied"},
 		"this user may not talk to the Docker daemon: join the group docker (sudo usermod -aG docker $USER, then log in again)"},
-	{[]string{"Cannot connect to the Docker daemon", "connection refused", "docker.sock: connect: no such file", "rootless Docker not found", "docker socket"},
+	{[]string{"Cannot connect to the Docker daemon", "connection refused", "docker.sock: connect: no such file", "rootless Docker not found", "docker socket", "failed to connect to the docker API"},
 		"no Docker daemon answers: start it (sudo systemctl start docker), or say with DOCKER_HOST where it is"},
 	{[]string{"no space left on device"},
 		"the disk on which Docker keeps its data is full: make room (docker system df says what takes it, docker system prune removes what is not used)"},
@@ -103,4 +103,27 @@ func daemonVersion(ctx context.Context, api client.APIClient) (string, error) {
 		return "", fmt.Errorf("the Docker daemon runs %s containers, and lockbench needs Linux ones", v.Os)
 	}
 	return v.Version, nil
+}
+
+// daemonGone is the end of a run whose daemon ended before it. Each server then has
+// its own complaint, and they all mean this.
+type daemonGone struct{ now, first error }
+
+func (e *daemonGone) Error() string {
+	return fmt.Sprintf("the Docker daemon went away in the middle of the run; what is left there is removed when a run starts next: %v", explain(e.now))
+}
+
+func (e *daemonGone) Unwrap() []error { return []error{e.now, e.first} }
+
+// blame looks whether what went wrong did so because the daemon is not there any more.
+func blame(api client.APIClient, err error) error {
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := contextWithLimit(context.Background(), daemonLimit, "ask the Docker daemon")
+	defer cancel()
+	if _, now := api.Ping(ctx, client.PingOptions{}); now != nil {
+		return &daemonGone{now, err}
+	}
+	return err
 }

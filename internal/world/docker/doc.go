@@ -38,6 +38,7 @@ import (
 	"sync"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/shim"
 )
 
 // Options are how a docker world is set up; the zero value is a good one.
@@ -84,7 +85,11 @@ func (w *World) About() string {
 }
 
 // Sketch is the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }
+func (w *World) Sketch(s world.Spec) world.Cluster {
+	sketch := world.NewSketch(s)
+	sketch.Clocks = shim.Ready()
+	return sketch
+}
 
 // Carries is how many locks this machine carries at once. A container costs more
 // than a process, at its start and for each byte that goes through its port.

@@ -93,7 +93,15 @@ func (c *cluster) change(ctx context.Context, all []world.Link, f func(world.Lin
 		f(l)
 	}
 	c.mu.Unlock()
-	return c.apply(ctx, c.nodeEnds(between))
+	if err := c.apply(ctx, c.nodeEnds(between)); err != nil {
+		return err
+	}
+	// A PING that set out before may wait for seconds until TCP tries again; from now
+	// on others are asked.
+	c.mu.Lock()
+	clear(c.probes)
+	c.mu.Unlock()
+	return nil
 }
 
 // split tells links between servers from those with a client at one end.
@@ -260,6 +268,16 @@ func meshed(all []world.Link) []mesh.Link {
 	return out
 }
 
+// Reset ends the connections on the links.
+func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {
+	return c.mesh.Reset(meshed(links))
+}
+
+// HoldReply stops a client in the middle of an operation.
+func (c *cluster) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
+	return c.mesh.HoldReply(client, n)
+}
+
 // Ping asks a node for a sign of life on the path that from's own connections take:
 // a client's goes through its own address for the node, a server's begins in its
 // container.
@@ -330,7 +348,9 @@ func (c *cluster) probe(ctx context.Context, from, to *node) error {
 				defer cancel()
 				p.err = from.pingFromInside(limited, to)
 				c.mu.Lock()
-				delete(c.probes, way)
+				if c.probes[way] == p {
+					delete(c.probes, way)
+				}
 				c.mu.Unlock()
 				close(p.done)
 			})

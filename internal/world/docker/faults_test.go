@@ -15,6 +15,7 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/redisnode"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 )
 
@@ -213,7 +214,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.Sentinel, locks.Cluster} {
 		t.Run(string(topology), func(t *testing.T) {
 			run(t, world.Spec{Topology: topology, Clients: 2}, func(ctx context.Context, c *cluster) error {
-				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: openPlain})
+				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: worldtest.Open})
 				if err != nil {
 					return err
 				}

@@ -22,6 +22,9 @@ import (
 func TestPackHasProgramsAndLibraries(t *testing.T) {
 	sh, err := lookPath("sh")
 	if err != nil {
+		if required() {
+			t.Fatal(err)
+		}
 		t.Skip(err)
 	}
 	programs := []program{{sh, []string{"sh", "ash"}}}

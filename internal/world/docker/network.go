@@ -48,6 +48,9 @@ func (s subnet) at(last byte) netip.Addr {
 func createNetwork(ctx context.Context, api client.APIClient, o *owner) (subnet, error) {
 	// Nothing that a run shows depends on its addresses.
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
+	// As with containers: what is being made is waited for, or nobody would remove it.
+	ctx, cancel := contextWithLimit(context.WithoutCancel(ctx), startLimit, "make a network for the servers")
+	defer cancel()
 	var errs error
 	for range tries {
 		used, err := usedRanges(ctx, api)
@@ -147,13 +150,18 @@ type port struct {
 	claim  net.Listener
 }
 
-// claimPort finds a port that is free now and that no other run has claimed. It
-// stays below the range from which the kernel takes the ports of outgoing connections.
+// Ports are chosen below the range from which the kernel takes those of outgoing connections.
+const (
+	firstPort = 12000
+	lastPort  = 31999
+)
+
+// claimPort finds a port that is free now and that no other run has claimed.
 func claimPort() (*port, error) {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var errs error
 	for range 10 * tries {
-		n := uint16(12000 + rng.IntN(20000))
+		n := uint16(firstPort + rng.IntN(lastPort-firstPort+1))
 		claim, err := net.Listen("unix", fmt.Sprintf("@lockbench-docker-port-%d", n))
 		if err != nil {
 			errs = err

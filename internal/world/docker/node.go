@@ -35,6 +35,7 @@ type node struct {
 
 	container testcontainers.Container // nil: not created
 	port      *port
+	clock     clock
 
 	life sync.Mutex // held while it starts or ends, and while its rules are changed
 
@@ -102,7 +103,7 @@ func (n *node) launch(ctx context.Context, keepData bool) error {
 	}
 	// It writes where the container's log comes from, and becomes a child of the
 	// container's first process when the shell's has said its number.
-	script += "redis-server " + configFile + sentinel + " >>/proc/1/fd/1 2>&1 &\necho $!"
+	script += n.clockEnv() + "redis-server " + configFile + sentinel + " >>/proc/1/fd/1 2>&1 &\necho $!"
 	pid, err := n.shellRun(ctx, script)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (n *node) end(ctx context.Context) error {
 	}
 	n.closeShell()
 	n.readLog(ctx)
-	return removeContainers(ctx, n.cluster.api, []string{n.id()})
+	return n.remove(ctx)
 }
 
 // Is names the node.

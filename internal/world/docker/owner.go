@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -77,24 +80,33 @@ func machine() string {
 
 // leftovers is what owners on this machine have left behind that live no more.
 type leftovers struct {
-	containers, networks []string
-	strangers            int // things of owners that cannot be looked for from here
+	of        map[string]*belongings // by owner
+	strangers int                    // things of owners that cannot be looked for from here
 }
 
+// belongings are the containers and networks of one owner.
+type belongings struct{ containers, networks []string }
+
 func findLeftovers(ctx context.Context, api client.APIClient) (leftovers, error) {
-	var found leftovers
+	found := leftovers{of: map[string]*belongings{}}
 	here := machine()
 	dead := map[string]bool{} // by name, asked once
-	abandoned := func(labels map[string]string) bool {
+	abandoned := func(labels map[string]string) *belongings {
 		if labels[machineLabel] != here {
 			found.strangers++
-			return false
+			return nil
 		}
 		name := labels[ownerLabel]
 		if _, asked := dead[name]; !asked {
 			dead[name] = !alive(name)
 		}
-		return dead[name]
+		if !dead[name] {
+			return nil
+		}
+		if found.of[name] == nil {
+			found.of[name] = &belongings{}
+		}
+		return found.of[name]
 	}
 	mine := client.Filters{}.Add("label", ownerLabel)
 	containers, err := api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
@@ -102,8 +114,8 @@ func findLeftovers(ctx context.Context, api client.APIClient) (leftovers, error)
 		return found, fmt.Errorf("list containers: %w", err)
 	}
 	for _, c := range containers.Items {
-		if abandoned(c.Labels) {
-			found.containers = append(found.containers, c.ID)
+		if of := abandoned(c.Labels); of != nil {
+			of.containers = append(of.containers, c.ID)
 		}
 	}
 	networks, err := api.NetworkList(ctx, client.NetworkListOptions{Filters: mine})
@@ -111,44 +123,88 @@ func findLeftovers(ctx context.Context, api client.APIClient) (leftovers, error)
 		return found, fmt.Errorf("list networks: %w", err)
 	}
 	for _, n := range networks.Items {
-		if abandoned(n.Labels) {
-			found.networks = append(found.networks, n.ID)
+		if of := abandoned(n.Labels); of != nil {
+			of.networks = append(of.networks, n.ID)
 		}
 	}
 	return found, nil
 }
 
 // sweep removes what killed runs have left behind. Two who sweep at once do not mind
-// each other.
+// each other. It looks until nothing is left: a daemon goes on with what it was asked
+// by somebody who is dead, and a container may appear after the first look. What the
+// daemon does not let go of is left; [World.Report] tells of it.
 func sweep(ctx context.Context, api client.APIClient) error {
-	found, err := findLeftovers(ctx, api)
-	if err != nil {
-		return err
-	}
-	return errors.Join(removeContainers(ctx, api, found.containers), removeNetworks(ctx, api, found.networks))
-}
-
-func removeContainers(ctx context.Context, api client.APIClient, ids []string) error {
-	return redisnode.Each(ids, func(id string) error {
-		_, err := api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		if err != nil && !gone(err) {
-			return fmt.Errorf("remove a container: %w", err)
+	ctx, cancel := contextWithLimit(ctx, stopLimit, "remove what a killed run has left behind")
+	defer cancel()
+	for {
+		found, err := findLeftovers(ctx, api)
+		if err != nil {
+			return err
 		}
-		return awaitGone(ctx, func() error {
-			_, err := api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+		var removed atomic.Bool
+		err = redisnode.Each(slices.Collect(maps.Values(found.of)), func(b *belongings) error {
+			some, err := b.remove(ctx, api)
+			if some {
+				removed.Store(true)
+			}
 			return err
 		})
+		if err != nil || !removed.Load() {
+			return err
+		}
+	}
+}
+
+// remove removes one container after the other, see [cluster].joining, and then the
+// networks. It tells whether there was anything that the daemon let go of.
+func (b *belongings) remove(ctx context.Context, api client.APIClient) (some bool, err error) {
+	for _, id := range b.containers {
+		if err := removeContainer(ctx, api, id); err != nil {
+			return some, err
+		}
+		some = true
+	}
+	for _, id := range b.networks {
+		switch err := removeNetwork(ctx, api, id); {
+		case errors.Is(err, errMiscounted):
+		case err != nil:
+			return some, err
+		default:
+			some = true
+		}
+	}
+	return some, nil
+}
+
+func removeContainer(ctx context.Context, api client.APIClient, id string) error {
+	_, err := api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err != nil && !gone(err) {
+		return fmt.Errorf("remove a container: %w", err)
+	}
+	return awaitGone(ctx, func() error {
+		_, err := api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+		return err
 	})
 }
 
-func removeNetworks(ctx context.Context, api client.APIClient, ids []string) error {
-	return redisnode.Each(ids, func(id string) error {
-		_, err := api.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
-		if err != nil && !gone(err) {
-			return fmt.Errorf("remove a network: %w", err)
-		}
+// errMiscounted is a network in which the daemon believes somebody whom it cannot name.
+// Nobody is; it has lost count (moby's issue 42119). It does no harm but to be there.
+var errMiscounted = errors.New("the daemon does not let go of the network, although nothing is in it any more; " +
+	"when it is restarted, the next run removes it")
+
+func removeNetwork(ctx context.Context, api client.APIClient, id string) error {
+	_, err := api.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
+	if err == nil || gone(err) {
 		return nil
-	})
+	}
+	if strings.Contains(err.Error(), "has active endpoints") {
+		found, inspectErr := api.NetworkInspect(ctx, id, client.NetworkInspectOptions{})
+		if inspectErr == nil && len(found.Network.Containers) == 0 {
+			return fmt.Errorf("%w (%w)", errMiscounted, oneLine{err})
+		}
+	}
+	return fmt.Errorf("remove a network: %w", err)
 }
 
 // gone tells whether what was to be removed is not there any more, or is being

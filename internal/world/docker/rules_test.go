@@ -102,6 +102,7 @@ func TestExplain(t *testing.T) {
 	for said, want := range map[string]string{
 		"permission denied while trying to connect to the Docker daemon socket": "group docker",
 		"dial unix /var/run/docker.sock: connect: no such file or directory":    "DOCKER_HOST",
+		"failed to connect to the docker API at unix:///x":                      "DOCKER_HOST",
 		"write /x: no space left on device":                                     "docker system df",
 		"Bind for 127.0.0.1:1 failed: port is already allocated":                "try again",
 		"exec format error": "--redis-image",

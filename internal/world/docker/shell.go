@@ -28,6 +28,10 @@ type shell struct {
 	err     error // why it is no more
 }
 
+// errShellEnded is what the shell's end looks like from here: its container may have
+// ended, or the daemon.
+var errShellEnded = errors.New("the shell in the container has ended")
+
 // answer is what a command said in the end, its lines joined by spaces.
 type answer struct {
 	ok   bool
@@ -72,7 +76,7 @@ func (s *shell) listen(out io.Reader) {
 		}
 		s.mu.Unlock()
 	}
-	s.close(errors.New("the shell in the container has ended"))
+	s.close(errShellEnded)
 }
 
 // run runs a command and returns what it printed.
@@ -90,13 +94,13 @@ func (s *shell) run(ctx context.Context, command string) (string, error) {
 	_, err := fmt.Fprintf(s.conn.Conn, "( out=$( { %s\n} 2>&1 </dev/null ); rc=$?; set -f; echo %s $rc $out ) &\n", command, id)
 	s.mu.Unlock()
 	if err != nil {
-		return "", fmt.Errorf("ask the shell in the container: %w", err)
+		return "", fmt.Errorf("%w: %w", errShellEnded, err)
 	}
 	select {
 	case a, ok := <-to:
 		switch {
 		case !ok:
-			return "", errors.New("the shell in the container has ended")
+			return "", s.ended()
 		case !a.ok:
 			return a.text, fmt.Errorf("the container answers %q", a.text)
 		}
@@ -109,11 +113,11 @@ func (s *shell) run(ctx context.Context, command string) (string, error) {
 	}
 }
 
-// alive tells whether it can be asked.
-func (s *shell) alive() bool {
+// ended is why it can be asked no more; nil: it can.
+func (s *shell) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil
+	return s.err
 }
 
 // close ends it. Those who wait are told.

@@ -129,6 +129,9 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 }
 
 func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
+	if s.Topology != locks.None {
+		defer func() { err = blame(w.state.provider.Client(), err) }()
+	}
 	starting, cancel := contextWithLimit(ctx, startLimit, "start the cluster")
 	defer cancel()
 	c, err := w.newCluster(starting, s)
@@ -183,6 +186,10 @@ func (w *World) Report(ctx context.Context) []string {
 		lines = append(lines, "images of earlier programs, which nothing needs: docker rmi "+strings.Join(older, " "))
 	}
 	found, err := findLeftovers(ctx, s.provider.Client())
+	if err == nil && len(found.of) > 0 {
+		lines = append(lines, fmt.Sprintf("%d networks of earlier runs that the daemon does not let go of, although nothing is in them; "+
+			"they do no harm; when it is restarted (sudo systemctl restart docker), the next run removes them", len(found.of)))
+	}
 	if err == nil && found.strangers > 0 {
 		lines = append(lines, fmt.Sprintf("%d containers and networks belong to runs that cannot be seen from here; "+
 			"if none goes on: docker rm -fv $(docker ps -aq --filter label=%s)", found.strangers, ownerLabel))

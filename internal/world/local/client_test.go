@@ -16,6 +16,7 @@ import (
 	"lockbench/internal/world/child"
 	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/redisnode"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 )
 
@@ -23,7 +24,7 @@ import (
 var clients = map[string]world.ClientSpec{
 	"own":        {Lock: "plain"},
 	"foreign":    {Command: "echo to stderr >&2; " + os.Args[0] + " foreign; exit 0"},
-	"in process": {Opener: openPlain},
+	"in process": {Opener: worldtest.Open},
 }
 
 func TestPauseAndKillClient(t *testing.T) {
@@ -139,9 +140,9 @@ func TestResendsAreCounted(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint("MaxRetries ", retries), func(t *testing.T) {
 			run(t, world.Spec{Topology: locks.Single}, func(ctx context.Context, c *cluster) error {
-				redis.SetLogger(silent{})
+				redis.SetLogger(worldtest.Silent{})
 				opener := func(_ context.Context, lc locks.Client) (locks.Locker, error) {
-					return plain{redis.NewClient(&redis.Options{
+					return worldtest.Plain{Client: redis.NewClient(&redis.Options{
 						Addr: lc.Store.Nodes[0].Addr, Dialer: lc.Store.Dial, MaxRetries: retries,
 					})}, nil
 				}

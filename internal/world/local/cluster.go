@@ -31,6 +31,10 @@ var (
 	_ world.Promoter       = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
 	_ world.RequestCounter = (*cluster)(nil)
+	_ world.RequestHolder  = (*cluster)(nil)
+	_ world.ConnResetter   = (*cluster)(nil)
+	_ world.Operator       = (*cluster)(nil)
+	_ world.ClockShifter   = (*cluster)(nil)
 )
 
 // cluster is one running lock service and its clients.
@@ -46,6 +50,7 @@ type cluster struct {
 	owner   *os.File // held locked in dir while this process lives
 	mesh    *mesh.Mesh
 	network *child.Log // what the mesh has to say
+	preload string     // path of the library that shifts clocks; empty: none is shifted
 	nodes   []*node    // in the order of Nodes
 
 	mu    sync.Mutex
@@ -108,6 +113,9 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 		return nil, err
 	}
 	c.mesh = mesh.New(mesh.Options{Log: c.network.Line})
+	if err := c.buildClocks(); err != nil {
+		return nil, err
+	}
 	for k, n := range usual {
 		node, err := c.newNode(n, k+1)
 		if err != nil {

@@ -19,8 +19,6 @@ package local
 
 import (
 	"sync/atomic"
-
-	"lockbench/internal/world"
 )
 
 // Options are how a local world is set up; the zero value is a good one.
@@ -49,6 +47,3 @@ func (w *World) About() string {
 	about, _ := w.about.Load().(string)
 	return about
 }
-
-// Sketch is the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }

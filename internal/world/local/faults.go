@@ -102,6 +102,16 @@ func meshed(links []world.Link) []mesh.Link {
 	return out
 }
 
+// Reset ends the connections on the links.
+func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {
+	return c.mesh.Reset(meshed(links))
+}
+
+// HoldReply stops a client in the middle of an operation.
+func (c *cluster) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
+	return c.mesh.HoldReply(client, n)
+}
+
 // Ping asks a node for a sign of life on the path that from's own connections take.
 func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	n, err := c.node(to)

@@ -11,11 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 )
 
@@ -25,7 +23,7 @@ const guestEnv = "LOCKBENCH_TEST_GUEST"
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(guestEnv) != "":
-		if err := serveGuest(); err != nil {
+		if err := worldtest.Serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -36,83 +34,6 @@ func TestMain(m *testing.M) {
 	// The children inherit it; the program itself has looked already.
 	os.Setenv(guestEnv, "1")
 	os.Exit(m.Run())
-}
-
-func serveGuest() error {
-	hello := guest.Hello{Name: "plain", SourceAddress: os.Args[1] != "foreign"}
-	return guest.Main(context.Background(), hello, guest.Always(openPlain))
-}
-
-// plain is SET NX with a token on one server, and DEL: enough of a lock to see
-// whether a client reaches the servers.
-type plain struct{ client redis.UniversalClient }
-
-func openPlain(_ context.Context, c locks.Client) (locks.Locker, error) {
-	redis.SetLogger(silent{})
-	const limit = 300 * time.Millisecond
-	if c.Store.Topology == locks.Sentinel {
-		var sentinels []string
-		for _, s := range c.Store.Sentinels {
-			sentinels = append(sentinels, s.Addr)
-		}
-		return plain{redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: c.Store.MasterName, SentinelAddrs: sentinels, Dialer: c.Store.Dial, MaxRetries: -1,
-			DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
-		})}, nil
-	}
-	if len(c.Store.Nodes) == 0 {
-		return plain{}, nil
-	}
-	if c.Store.Topology == locks.Cluster {
-		var nodes []string
-		for _, n := range c.Store.Nodes {
-			nodes = append(nodes, n.Addr)
-		}
-		return plain{redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: nodes, Dialer: c.Store.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
-		})}, nil
-	}
-	return plain{redis.NewClient(&redis.Options{
-		Addr: c.Store.Nodes[0].Addr, Dialer: c.Store.Dial, MaxRetries: -1,
-		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
-	})}, nil
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-func (p plain) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
-	if p.client == nil {
-		return lease{p, r.Keys[0]}, nil
-	}
-	ok, err := p.client.SetNX(ctx, r.Keys[0], r.Owner, r.TTL).Result()
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, locks.ErrTaken
-	}
-	return lease{p, r.Keys[0]}, nil
-}
-
-func (p plain) Close() error {
-	if p.client == nil {
-		return nil
-	}
-	return p.client.Close()
-}
-
-type lease struct {
-	p   plain
-	key string
-}
-
-func (l lease) Release(ctx context.Context) error {
-	if l.p.client == nil {
-		return nil
-	}
-	return l.p.client.Del(ctx, l.key).Err()
 }
 
 // newWorld is the local world, or the end of the test where there is none.

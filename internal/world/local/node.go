@@ -33,6 +33,8 @@ type node struct {
 	settings  redisnode.Config
 	data      string // path of its data directory
 	log       *child.Log
+	env       []string // nil: this process's own
+	clock     clock
 
 	mu      sync.Mutex
 	process *child.Process // nil: never started
@@ -64,6 +66,11 @@ func (c *cluster) newNode(n world.Node, k int) (*node, error) {
 		return nil, err
 	}
 	var err error
+	if c.preload != "" && n.Kind == world.Data {
+		if node.env, err = c.newClock(node); err != nil {
+			return nil, err
+		}
+	}
 	node.log, err = child.OpenLog(c.spec.LogDir, n.Name)
 	return node, err
 }
@@ -85,7 +92,7 @@ func (n *node) start(ctx context.Context) error {
 		args = append(args, "--sentinel")
 	}
 	cmd := exec.Command(n.server, args...)
-	cmd.Dir = n.data
+	cmd.Dir, cmd.Env = n.data, n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	p, err := child.Start(cmd)
 	if err != nil {
@@ -129,6 +136,7 @@ func (n *node) kill(ctx context.Context) error {
 // end is kill for good.
 func (n *node) end(ctx context.Context) error {
 	err := n.kill(ctx)
+	n.clock.close()
 	if n.log != nil {
 		n.log.Close()
 	}

@@ -21,3 +21,6 @@ func (w *World) Ready(context.Context) error { return errLinux }
 func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Cluster) error) error {
 	return errLinux
 }
+
+// Sketch is the cluster that Run would start.
+func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }

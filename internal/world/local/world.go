@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/shim"
 )
 
 var _ world.World = (*World)(nil)
@@ -52,6 +53,13 @@ func (w *World) Ready(ctx context.Context) error {
 	}
 	w.about.Store("redis-server " + text)
 	return nil
+}
+
+// Sketch is the cluster that Run would start.
+func (w *World) Sketch(s world.Spec) world.Cluster {
+	sketch := world.NewSketch(s)
+	sketch.Clocks = shim.Ready()
+	return sketch
 }
 
 func (w *World) server() (string, error) {

@@ -141,3 +141,16 @@ func (c *conn) kill() {
 		c.far.Close()
 	}
 }
+
+// reset is kill, and neither end takes it for a good one.
+func (c *conn) reset() {
+	c.mu.Lock()
+	if !c.dead {
+		_ = c.near.SetLinger(0)
+		if c.far != nil {
+			_ = c.far.SetLinger(0)
+		}
+	}
+	c.mu.Unlock()
+	c.kill()
+}

@@ -96,7 +96,10 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn) {
 			counter = newCounter()
 			m.counters[c.name] = counter
 		}
-		c.parser = &parser{emit: counter.add}
+		c.parser = &parser{emit: func(name []byte) {
+			counter.add(name)
+			m.asked(source, name, c.down)
+		}}
 	}
 	m.conns[c] = struct{}{}
 	m.wg.Go(c.serve)

@@ -3,6 +3,7 @@ package mesh
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -41,6 +42,24 @@ func (m *Mesh) setFrozen(name string, frozen bool) {
 			m.link(at).change(func(s *state) { s.frozen = frozen })
 		}
 	}
+}
+
+// Reset ends all connections between the ends of the links, as a router does that
+// forgets them: both ends hear of it at once, and what is on its way is lost.
+func (m *Mesh) Reset(links []Link) (int, error) {
+	if _, err := m.find(links); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for c := range m.conns {
+		if slices.Contains(links, c.name) || slices.Contains(links, Link{c.name.To, c.name.From}) {
+			c.reset()
+			n++
+		}
+	}
+	return n, nil
 }
 
 // Delay lets everything on the links arrive later by the given time, which is

@@ -4,12 +4,14 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // flow is one direction of one connection.
 type flow struct {
 	link  *link
 	queue *queue
+	hold  atomic.Pointer[hold] // keeps back what comes next; nil nearly always
 }
 
 func newFlow(l *link) *flow { return &flow{link: l, queue: newQueue()} }
@@ -31,8 +33,12 @@ func (f *flow) pump(c *conn, to *net.TCPConn) {
 	lossy := false
 	for {
 		st := f.link.state.Load()
-		var ready <-chan struct{}
+		var ready, gone <-chan struct{}
+		held := f.hold.Load()
 		switch {
+		case held != nil && f.queue.some():
+			held.arrived()
+			gone = held.gone
 		case st.held():
 			// Only a change helps.
 		case lossy && !st.dropping:
@@ -66,6 +72,8 @@ func (f *flow) pump(c *conn, to *net.TCPConn) {
 		select {
 		case <-st.changed:
 		case <-ready:
+		case <-gone:
+			f.hold.Store(nil)
 		case <-c.killed:
 			return
 		}
@@ -167,6 +175,13 @@ func (q *queue) next() (chunk []byte, end bool) {
 	q.chunks = q.chunks[1:]
 	q.shrink(len(chunk))
 	return chunk, false
+}
+
+// some says whether there is a chunk to take.
+func (q *queue) some() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.chunks) > 0
 }
 
 // discard throws away what there is and what may come.

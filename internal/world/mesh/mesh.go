@@ -41,6 +41,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
@@ -86,6 +87,10 @@ type Mesh struct {
 	conns    map[*conn]struct{}
 	links    map[Link]*link
 	counters map[Link]*counter
+
+	holding atomic.Int32 // holds that there are: nearly always none
+	holdsMu sync.Mutex
+	holds   map[string]*hold // by client
 }
 
 // errClosed says that the mesh is no more.
@@ -112,6 +117,7 @@ func New(o Options) *Mesh {
 		conns:     map[*conn]struct{}{},
 		links:     map[Link]*link{},
 		counters:  map[Link]*counter{},
+		holds:     map[string]*hold{},
 	}
 }
 

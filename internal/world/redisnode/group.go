@@ -161,12 +161,17 @@ const paceRetry = 50 * time.Millisecond
 // down after four tellings without news of a failover, and the sentinel that leads
 // the failover looks at the promoted server once a second, whatever it is told.
 // With 100 ms all its promotions beside a living master would be undone.
+//
+// So has looking: of a replica whose master is down a sentinel asks once a second,
+// whatever it is told, and will not promote it by an answer older than five of its
+// pings. With a ping every 100 ms the only replica left was refused every second
+// time ("no good slave"), and the next try is four seconds away.
 func Pace(ctx context.Context, s Server, publish string) error {
 	if s.Is().Kind != world.Watchman {
 		return nil
 	}
 	for {
-		_, err := s.Ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "100", "publish-period", publish,
+		_, err := s.Ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "300", "publish-period", publish,
 			// A sentinel that was not scheduled for two seconds mistrusts its clock and does
 			// nothing for this long; the default is half a minute, and a busy machine is no
 			// broken clock.

@@ -26,9 +26,13 @@ type client struct {
 	dead    chan struct{} // closed when it is killed
 	dying   sync.Once
 	ending  sync.Once
+	gone    chan struct{} // closed when its goroutines have ended
+	err     error         // how, once gone is closed
 }
 
 var _ world.Client = (*client)(nil)
+
+var errKilled = errors.New("it was killed")
 
 // needsProcesses are locks that mean nothing among goroutines, and what stands for them.
 var needsProcesses = map[string]string{"flock": "in-process"}
@@ -43,8 +47,11 @@ func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, e
 }
 
 func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error) {
-	cl := &client{cluster: c, id: s.ID, name: world.ClientName(s.ID), dead: make(chan struct{})}
+	cl := &client{cluster: c, id: s.ID, name: world.ClientName(s.ID), dead: make(chan struct{}), gone: make(chan struct{})}
 	opener := s.Opener
+	if opener != nil {
+		c.foreign.Store(true)
+	}
 	switch stands, process := needsProcesses[s.Lock]; {
 	case s.Command != "":
 		return nil, fmt.Errorf("%w: a guest is a process of its own, and its time cannot be simulated", world.ErrUnsupportedHere)
@@ -76,7 +83,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error)
 	var life context.Context
 	life, cl.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	hello := guest.Hello{Name: s.Lock, SourceAddress: true}
-	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, guest.ConnOptions{Noise: s.Log, Lost: s.Lost, Queued: s.Queued})
+	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, guest.ConnOptions{Noise: s.Log, Lost: cl.alive(s.Lost), Queued: cl.alive(s.Queued)})
 	c.mu.Lock()
 	c.clients[s.ID] = cl
 	c.mu.Unlock()
@@ -114,19 +121,29 @@ func (cl *client) Resume(context.Context) error {
 	return nil
 }
 
-// Kill cuts the client off before it can say another word, then ends its goroutines.
+// Kill cuts the client off before it can say another word. Its goroutines end when they
+// notice, and nobody waits for them: a library's may sleep a while before it tries again,
+// and how long the kill took would be its to decide.
 func (cl *client) Kill(context.Context) error {
 	cl.dying.Do(func() {
 		close(cl.dead)
+		cl.conn.Cut(errKilled)
 		for _, p := range cl.cluster.net.pairsWith(func(at slot) bool { return at.client == cl.name }) {
 			p.abandon()
 		}
 	})
-	return cl.finish()
+	cl.leave()
+	return nil
 }
 
-// Close ends the client in good order.
+// Close ends the client in good order, and waits for nobody who was killed: whoever takes
+// his place would come when a dead library's sleep is over.
 func (cl *client) Close(ctx context.Context) error {
+	select {
+	case <-cl.dead:
+		return nil
+	default:
+	}
 	err := cl.conn.Close(ctx)
 	return errors.Join(err, cl.finish())
 }
@@ -134,17 +151,40 @@ func (cl *client) Close(ctx context.Context) error {
 // end ends it in whatever state it is.
 func (cl *client) end() error {
 	cl.gate.Release()
-	return cl.Kill(context.Background())
+	return errors.Join(cl.Kill(context.Background()), cl.finish())
 }
 
-func (cl *client) finish() error {
-	var err error
+// alive lets a notice through as long as the client lives.
+func (cl *client) alive(notice func(session string)) func(session string) {
+	if notice == nil {
+		return nil
+	}
+	return func(session string) {
+		select {
+		case <-cl.dead:
+		default:
+			notice(session)
+		}
+	}
+}
+
+// leave lets the client's goroutines end.
+func (cl *client) leave() {
 	cl.ending.Do(func() {
 		cl.cancel()
-		err = cl.stop()
+		go func() {
+			defer close(cl.gone)
+			cl.err = cl.stop()
+		}()
 	})
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("end %s: %w", cl.name, err)
+}
+
+// finish returns when they have.
+func (cl *client) finish() error {
+	cl.leave()
+	<-cl.gone
+	if cl.err != nil && !errors.Is(cl.err, context.Canceled) {
+		return fmt.Errorf("end %s: %w", cl.name, cl.err)
 	}
 	return nil
 }

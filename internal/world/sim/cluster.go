@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockbench/internal/world"
@@ -26,6 +27,10 @@ var (
 	_ world.Promoter       = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
 	_ world.RequestCounter = (*cluster)(nil)
+	_ world.RequestHolder  = (*cluster)(nil)
+	_ world.ConnResetter   = (*cluster)(nil)
+	_ world.Operator       = (*cluster)(nil)
+	_ world.ClockShifter   = (*cluster)(nil)
 	_ world.Pacer          = (*cluster)(nil)
 )
 
@@ -48,6 +53,7 @@ type cluster struct {
 	nodes    []*node
 	done     chan struct{} // closed when the cluster ends
 	loops    sync.WaitGroup
+	foreign  atomic.Bool // some client's lock is not one of the catalog
 
 	// mu guards who is what: roles, replication, sentinels, clients. It is taken
 	// before the network's and never held across a wait or a call into a server.
@@ -56,6 +62,7 @@ type cluster struct {
 	clients map[int]*client
 	ways    map[world.Link]*lane // what nodes tell each other
 	faulty  error                // what the simulation could not do, and was asked to
+	giveUp  func(error)          // ends the run
 }
 
 func (w *World) newCluster(s world.Spec) (*cluster, error) {
@@ -176,6 +183,7 @@ func (c *cluster) fault(format string, args ...any) {
 	defer c.mu.Unlock()
 	if c.faulty == nil {
 		c.faulty = fmt.Errorf(format, args...)
+		c.giveUp(c.faulty)
 	}
 }
 

@@ -23,7 +23,7 @@ var covered = map[string]command{
 	"PING": {}, "PUBLISH": {}, "PSUBSCRIBE": {}, "PUNSUBSCRIBE": {}, "ROLE": {}, "SCRIPT": {}, "SELECT": {},
 	"SUBSCRIBE": {}, "UNSUBSCRIBE": {}, "UNWATCH": {}, "WAIT": {blocks: true}, "WATCH": {first: 1, last: -1, step: 1},
 	"EVAL": {}, "EVALSHA": {},
-	"DBSIZE": {}, "KEYS": {},
+	"DBSIZE": {}, "INFO": {}, "KEYS": {}, "FLUSHALL": {write: true},
 
 	"EXISTS": {first: 1, last: -1, step: 1}, "GET": {first: 1, last: 1, step: 1}, "MGET": {first: 1, last: -1, step: 1},
 	"PTTL": {first: 1, last: 1, step: 1}, "TTL": {first: 1, last: 1, step: 1}, "TYPE": {first: 1, last: 1, step: 1},
@@ -81,6 +81,10 @@ func coveredOptions(name string, args []string) bool {
 				return false
 			}
 		}
+	case "INFO":
+		return len(args) == 1 && strings.EqualFold(args[0], "replication")
+	case "FLUSHALL":
+		return len(args) == 0
 	case "SELECT":
 		return len(args) == 1 && args[0] == "0"
 	case "CLIENT":

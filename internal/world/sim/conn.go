@@ -46,6 +46,7 @@ type conn struct {
 	ended    bool   // the other end has hung up
 	broken   bool   // reset
 	closed   bool
+	hold     *hold // keeps back what comes next; nil nearly always
 	deadline time.Time
 	timer    *time.Timer
 	wake     chan struct{} // of one
@@ -62,6 +63,9 @@ func (c *conn) receive(p parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
+		return
+	}
+	if c.hold != nil && c.hold.keep(c, p) {
 		return
 	}
 	c.in = append(c.in, p.data...)
@@ -229,6 +233,13 @@ func (p *pair) breakOff() {
 		p.far.reset()
 	}
 	p.forget()
+}
+
+// resetSoon is breakOff in an instant of the connection's own: its owner reads on
+// several, and would go on at all of them at once.
+func (p *pair) resetSoon() {
+	now := time.Now()
+	time.AfterFunc(p.near.late.next(now).Sub(now), p.breakOff)
 }
 
 // crash ends the node's end; the client hears of it as the network lets it.

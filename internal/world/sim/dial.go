@@ -79,12 +79,19 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		}
 		return c.connect(slot{client: cl.name, node: n.Name, purpose: purposeOfDial()}, n, addr), nil
 	}
-	// Several that hang at one cut link go on when it is joined, and which of them is
-	// connected first decides which connection its pool takes next.
+	// A dial ends in an instant of its own. Several that hang at one cut link go on when
+	// it is joined, and which of them is connected first decides which connection its
+	// pool takes next; and a lookout that finds the server back lets its pool dial again,
+	// in the very instant, most likely, in which somebody asks the pool.
 	at := slot{client: cl.name, node: n.Name, purpose: purposeOfDial()}
 	own := c.attempt(at, n)
-	for waited := false; ; waited = true {
-		if waited {
+	for {
+		select {
+		case <-cl.dead: // at once: who kills a client waits until it has ended
+			return fail(net.ErrClosed)
+		default:
+		}
+		if at.purpose != subscription {
 			settle(own)
 			if n, err = c.at(addr); err != nil {
 				return fail(err)
@@ -112,6 +119,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		case <-change:
 		case <-stopped:
 		case <-ctx.Done():
+			settle(own)
 			return fail(context.Cause(ctx))
 		case <-cl.dead:
 			return fail(net.ErrClosed)
@@ -196,7 +204,10 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	var up func(parcel)
 	if n.Kind == world.Data {
 		p.far = newConn(p, n.Name, late+1, remote, local)
-		up = p.far.receive
+		up = func(m parcel) {
+			c.net.arrives(client, p.near, m)
+			p.far.receive(m)
+		}
 	} else {
 		up = func(m parcel) { n.sentinel.hear(p, m) }
 	}

@@ -3,9 +3,8 @@ package sim
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -33,7 +32,11 @@ func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 		return n.called(p, name, args)
 	case s.inside:
 		return false
-	case covered[name].blocks:
+	}
+	if heard := n.cluster.world.heard; heard != nil {
+		heard(name, args)
+	}
+	if covered[name].blocks {
 		return n.wait(p, s, name, args)
 	}
 	n.exec.Lock()
@@ -95,6 +98,12 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	if !ok || !coveredOptions(name, args) {
 		return n.refuse(p, name, args)
 	}
+	if n.cluster.unknownScript(name, args) {
+		n.cluster.fault("%s was sent a script that was never compared with a real server: %.120q; "+
+			"have it tried in internal/world/sim/testdata/conformance.txt, then run go test ./internal/world/sim -run Conformance -args -update", n.Name, args)
+		p.WriteError("ERR the simulation does not know this script")
+		return true
+	}
 	if n.answer(m, p, s, name, args) {
 		return true
 	}
@@ -108,6 +117,9 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	}
 	n.setClock(m)
 	n.dirty = n.dirty[:0]
+	if name == "FLUSHALL" && !s.multi {
+		n.dirty = append(n.dirty, m.DB(0).Keys()...)
+	}
 	if s.multi || name != "EVALSHA" || !n.short(m, p, args) {
 		n.learn(name, args)
 		n.dispatch(m, p, s, name, args)
@@ -154,23 +166,36 @@ func (n *node) dispatch(m *miniredis.Miniredis, p *server.Peer, s *session, name
 	n.peers.Delete(aside)
 	p.Ctx = aside.Ctx
 	_ = buffered.Flush() // into memory
-	p.WriteRaw(scriptError(said.String(), name, args))
+	failed := scriptFailed.FindStringSubmatch(said.String())
+	if failed == nil {
+		p.WriteRaw(said.String())
+		return
+	}
+	if name == "EVAL" {
+		// A script that was read and then failed is known from then on.
+		discard := server.NewPeer(bufio.NewWriter(io.Discard))
+		n.peers.Store(discard, &session{inside: true})
+		m.Server().Dispatch(discard, []string{"SCRIPT", "LOAD", args[0]})
+		n.peers.Delete(discard)
+	}
+	p.WriteRaw(scriptError(failed[1], failed[2], name, args))
 }
 
-var scriptFailed = regexp.MustCompile(`^-ERR Error compiling script \(new function\): :(\d+): ([A-Z]+ .*?) stack traceback`)
+var (
+	scriptFailed = regexp.MustCompile(`^-ERR Error compiling script \(new function\): :(\d+): (.*?) stack traceback`)
+	errorCode    = regexp.MustCompile(`^[A-Z]+ `)
+)
 
-// scriptError words the failure of a command in a script as a real server does.
-func scriptError(reply, name string, args []string) string {
-	found := scriptFailed.FindStringSubmatch(reply)
-	if found == nil {
-		return reply
-	}
+// scriptError words the failure of a script, or of a command in it, as a real server does.
+func scriptError(line, text, name string, args []string) string {
 	sha := args[0]
 	if name == "EVAL" {
-		sum := sha1.Sum([]byte(args[0]))
-		sha = hex.EncodeToString(sum[:])
+		sha = digest(args[0])
 	}
-	return fmt.Sprintf("-%s script: %s, on @user_script:%s.\r\n", found[2], sha, found[1])
+	if !errorCode.MatchString(text) {
+		text = fmt.Sprintf("ERR user_script:%s: %s", line, text)
+	}
+	return fmt.Sprintf("-%s script: %s, on @user_script:%s.\r\n", text, sha, line)
 }
 
 // answer answers what miniredis does not know, or says otherwise than a real server.
@@ -194,6 +219,9 @@ func (n *node) answer(m *miniredis.Miniredis, p *server.Peer, s *session, name s
 		return true
 	case name == "ROLE":
 		n.role(p)
+		return true
+	case name == "INFO" && !s.multi:
+		p.WriteBulk(n.info())
 		return true
 	}
 	return false
@@ -221,6 +249,17 @@ func (n *node) role(p *server.Peer) {
 	master, _ := c.node(n.following)
 	host, port, _ := strings.Cut(master.addr, ":")
 	p.WriteRaw(fmt.Sprintf("*5\r\n$5\r\nslave\r\n$%d\r\n%s\r\n:%s\r\n$%d\r\n%s\r\n:%d\r\n", len(host), host, port, len(state), state, n.offset))
+}
+
+// info is what INFO says of replication, as far as anybody reads it.
+func (n *node) info() string {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	role := "master"
+	if n.following != "" {
+		role = "slave"
+	}
+	return fmt.Sprintf("# Replication\r\nrole:%s\r\nconnected_slaves:%d\r\n", role, len(n.replicas))
 }
 
 // refuse says no to what is not covered, loudly: see [covered].

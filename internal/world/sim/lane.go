@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"lockbench/internal/world"
@@ -189,6 +190,22 @@ func (l *lane) fire() {
 	n.mu.Unlock()
 	n.moved.Add(1)
 	l.deliver(p)
+}
+
+// again lets lanes go on, in the order in which their next messages were due. Two lanes of
+// one client may want the same instant for them; the first has it, and which one comes
+// first out of a map is a matter of luck. Needs net.mu.
+func again(all []*lane) {
+	all = slices.DeleteFunc(all, func(l *lane) bool {
+		if len(l.queue) == 0 {
+			l.last = time.Now()
+		}
+		return len(l.queue) == 0
+	})
+	slices.SortFunc(all, func(a, b *lane) int { return a.queue[0].due.Compare(b.queue[0].due) })
+	for _, l := range all {
+		l.again()
+	}
 }
 
 // again lets the queue go on after it stood still or was slowed down: nothing comes

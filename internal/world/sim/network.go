@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ type network struct {
 	probes   map[world.Link]int        // PINGs sent in somebody's name
 	change   chan struct{}             // closed, and replaced, when a link or an end changes
 	counts   map[string]map[string]int // commands, by client and name
+	holds    map[string]*hold          // answers that are to be kept back, by client
 	closed   bool
 }
 
@@ -45,7 +47,7 @@ func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
 		links: map[world.Link]linkState{}, frozen: map[string]chan struct{}{},
 		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[slot]int{}, attempts: map[slot]int{}, taken: map[int64]bool{}, said: map[uint64]uint32{}, inUse: map[slot]bool{},
 		pairs: map[*pair]struct{}{}, probes: map[world.Link]int{},
-		change: make(chan struct{}), counts: map[string]map[string]int{},
+		change: make(chan struct{}), counts: map[string]map[string]int{}, holds: map[string]*hold{},
 	}
 }
 
@@ -53,6 +55,7 @@ func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
 func (n *network) set(links []world.Link, change func(*linkState)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	var moved []*lane
 	for _, link := range links {
 		s := n.links[link]
 		change(&s)
@@ -61,10 +64,9 @@ func (n *network) set(links []world.Link, change func(*linkState)) {
 		} else {
 			n.links[link] = s
 		}
-		for l := range n.lanes[link] {
-			l.again()
-		}
+		moved = slices.AppendSeq(moved, maps.Keys(n.lanes[link]))
 	}
+	again(moved)
 	n.changed()
 }
 
@@ -84,11 +86,9 @@ func (n *network) keep(links []world.Link) {
 		}
 	}
 	n.mu.Unlock()
+	inOrder(broken)
 	for _, p := range broken {
-		// Each in an instant of its own: its owner reads on several, and would go on at
-		// all of them at once.
-		now := time.Now()
-		time.AfterFunc(p.near.late.next(now).Sub(now), p.breakOff)
+		p.resetSoon()
 	}
 }
 
@@ -111,13 +111,13 @@ func (n *network) thaw(name string) {
 	}
 	delete(n.frozen, name)
 	close(stopped)
+	var moved []*lane
 	for link, lanes := range n.lanes {
 		if link.From == name || link.To == name {
-			for l := range lanes {
-				l.again()
-			}
+			moved = slices.AppendSeq(moved, maps.Keys(lanes))
 		}
 	}
+	again(moved)
 	n.changed()
 }
 
@@ -154,11 +154,15 @@ func (n *network) pairsWith(picked func(slot) bool) []*pair {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b *pair) int {
+	inOrder(out)
+	return out
+}
+
+func inOrder(all []*pair) {
+	slices.SortFunc(all, func(a, b *pair) int {
 		return cmp.Or(cmp.Compare(a.at.client, b.at.client), cmp.Compare(a.at.node, b.at.node),
 			cmp.Compare(a.at.purpose, b.at.purpose), cmp.Compare(a.at.n, b.at.n))
 	})
-	return out
 }
 
 // forget ends all lanes that lead from a node, with what is in flight: the node

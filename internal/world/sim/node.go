@@ -28,12 +28,11 @@ type node struct {
 	// exec is held while one command runs, with everything that comes of it. Nothing
 	// waits under it: commands that wait for others run without.
 	exec    sync.Mutex
-	dirty   []string            // keys that the running command has written
-	scripts map[string]shortcut // by digest, as the server knows them
-	peers   sync.Map            // *server.Peer to *session: connections
-	skew    time.Duration       // of its clock
-	skewed  bool
-	kept    []entry // what it has on disk while it is down
+	dirty   []string              // keys that the running command has written
+	scripts map[string]shortcut   // by digest, as the server knows them
+	peers   sync.Map              // *server.Peer to *session: connections
+	wrong   atomic.Pointer[wrong] // of its clock; nil: never touched
+	kept    []entry               // what it has on disk while it is down
 
 	replication // guarded by cluster.mu
 }
@@ -108,6 +107,7 @@ func (n *node) shut() {
 	if m := n.redis.Swap(nil); m != nil {
 		n.kept = nil
 		if c.settings.keeps {
+			n.setClock(m)
 			n.kept = dump(m, m.DB(0).Keys(), n.now())
 		}
 		m.Close()
@@ -125,11 +125,14 @@ func (n *node) serve(c *conn) {
 }
 
 // now is the time by the node's own clock.
-func (n *node) now() time.Time { return time.Now().Add(n.skew) }
+func (n *node) now() time.Time {
+	now := time.Now()
+	return now.Add(n.wrong.Load().at(now))
+}
 
 // setClock tells the server its own time before a command. Needs exec.
 func (n *node) setClock(m *miniredis.Miniredis) {
-	if n.skewed {
+	if n.wrong.Load() != nil {
 		m.SetTime(n.now())
 	}
 }

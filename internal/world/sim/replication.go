@@ -184,6 +184,7 @@ func (n *node) sendWhole(to *node) {
 	if m == nil {
 		return
 	}
+	n.setClock(m)
 	all := dump(m, m.DB(0).Keys(), n.now())
 	c := n.cluster
 	c.mu.Lock()

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,8 +59,7 @@ func (n *node) learn(name string, args []string) {
 	default:
 		return
 	}
-	sum := sha1.Sum([]byte(text))
-	sha := hex.EncodeToString(sum[:])
+	sha := digest(text)
 	if _, known := n.scripts[sha]; !known {
 		n.scripts[sha] = shortcutOf(text)
 	}

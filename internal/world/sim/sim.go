@@ -69,6 +69,7 @@ var DefaultLatency = Latency{Base: 300 * time.Microsecond, Spread: 600 * time.Mi
 type World struct {
 	options Options
 	moved   atomic.Int64
+	heard   func(name string, args []string) // for tests: what servers execute
 }
 
 var (
@@ -117,6 +118,7 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 		if err != nil {
 			return fmt.Errorf("set up a simulated %s cluster: %w", s.Topology, err)
 		}
+		c.giveUp = cancel
 		defer func() {
 			if stopErr := c.stop(); err == nil {
 				err = stopErr

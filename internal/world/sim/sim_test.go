@@ -39,6 +39,7 @@ type talker struct {
 }
 
 func talk(t *testing.T, c *cluster, id int) *talker {
+	c.foreign.Store(true)
 	return &talker{t, &client{cluster: c, id: id, name: world.ClientName(id), dead: make(chan struct{})}}
 }
 
@@ -250,7 +251,7 @@ func TestKillAndPause(t *testing.T) {
 					t.Error("a stopped server answers a PING")
 				}
 				_ = c.ResumeNode(ctx, n.Name)
-				if got := w.hear(); got != ":1" {
+				if got := w.hear(); !strings.Contains(got, ":1") {
 					t.Errorf("after the resume: %q", got)
 				}
 			})
@@ -431,4 +432,28 @@ func TestUncoveredIsLoud(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "OBJECT") {
 		t.Errorf("the run with a script ended with %v", err)
 	}
+}
+
+// The answer to a client's second request is kept back, after the server has done it.
+func TestHoldReply(t *testing.T) {
+	in(t, world.Spec{Topology: locks.Single}, func(t *testing.T, ctx context.Context, c *cluster) {
+		w := talk(t, c, 1).to(c.nodes[0])
+		w.wants("PING", "+PONG")
+		reached, goOn := c.HoldReply("client-1", 2)
+		w.wants("SETNX a mine", ":1")
+		if got := w.say("PEXPIRE a 5000"); !strings.HasPrefix(got, "read:") {
+			t.Errorf("heard %q, and the answer was to be kept back", got)
+		}
+		select {
+		case <-reached:
+		default:
+			t.Error("the answer has not come back from the server")
+		}
+		talk(t, c, 2).to(c.nodes[0]).wants("PTTL a", ":4")
+		goOn()
+		goOn()
+		if got := w.hear(); !strings.Contains(got, ":1") {
+			t.Errorf("heard %q after it was let go, want :1", got)
+		}
+	})
 }

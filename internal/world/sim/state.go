@@ -70,6 +70,7 @@ func (n *node) load(entries []entry) {
 	if m == nil {
 		return
 	}
+	n.setClock(m)
 	now := n.now()
 	db := m.DB(0)
 	for _, e := range entries {

@@ -3,7 +3,9 @@ package redistest
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +16,7 @@ type Wire struct {
 	mu     sync.Mutex
 	before map[string]func() error
 	lose   map[string]int
+	sent   map[string]int
 }
 
 // Dial is for Store.Dial.
@@ -48,10 +51,23 @@ func (w *Wire) LoseReplies(command string, times int) {
 	w.lose[command] = times
 }
 
+// Sent tells how often each command was sent, in lower case, handshakes included.
+func (w *Wire) Sent() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.sent)
+}
+
 // meet tells what is to be done about what is being sent.
 func (w *Wire) meet(sent []byte) (before func() error, lose bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.sent == nil {
+		w.sent = make(map[string]int)
+	}
+	for _, command := range commands(sent) {
+		w.sent[command]++
+	}
 	for command, do := range w.before {
 		if sends(sent, command) {
 			delete(w.before, command)
@@ -71,6 +87,37 @@ func (w *Wire) meet(sent []byte) (before func() error, lose bool) {
 func sends(sent []byte, command string) bool {
 	parts := bytes.SplitN(sent, []byte("\r\n"), 4)
 	return len(parts) == 4 && strings.EqualFold(string(parts[2]), command)
+}
+
+// commands are the names of all commands of what is being sent: a pipeline sends
+// several at once. A request always fits into one write here.
+func commands(sent []byte) []string {
+	var names []string
+	number := func(mark byte) (n int, ok bool) {
+		line, rest, found := bytes.Cut(sent, []byte("\r\n"))
+		if !found || len(line) < 2 || line[0] != mark {
+			return 0, false
+		}
+		n, err := strconv.Atoi(string(line[1:]))
+		sent = rest
+		return n, err == nil
+	}
+	for {
+		words, ok := number('*')
+		if !ok {
+			return names
+		}
+		for i := range words {
+			length, ok := number('$')
+			if !ok || length+2 > len(sent) {
+				return names
+			}
+			if i == 0 {
+				names = append(names, strings.ToLower(string(sent[:length])))
+			}
+			sent = sent[length+2:]
+		}
+	}
 }
 
 type wireConn struct {

@@ -1,0 +1,67 @@
+package page_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"lockbench/checker"
+	"lockbench/internal/matrix"
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+	"lockbench/internal/stats"
+)
+
+// The page of a matrix has the same look and the same promises: it is tested here,
+// where there is a browser.
+func TestMatrixPageInABrowser(t *testing.T) {
+	dir, err := matrix.Create(t.TempDir(), matrix.Settings{World: "sim", Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC),
+		Again: "lockbench matrix --world sim --seed 7", Plan: []matrix.Part{{Scenario: "failover", Locks: []string{"set-nx", "redlock"}, Episodes: 3}, {Scenario: "never", Locks: []string{"redlock"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := func(name string, v checker.Verdict, c checker.Class, broke int) report.Lock {
+		return report.Lock{Lock: name, Topology: "sentinel", Verdict: v, Class: c, AsExpected: true,
+			Figures: stats.Figures{Episodes: 3, ViolatingEpisodes: broke, Rate: stats.RateOf(broke, 3)}}
+	}
+	run := func(_ context.Context, p matrix.Part, seed uint64, out string) error {
+		if p.Scenario == "never" {
+			return context.DeadlineExceeded
+		}
+		b, err := report.Create(out, p.Scenario, time.Now(), seed)
+		if err != nil {
+			return err
+		}
+		r := &report.Result{Schema: report.SchemaVersion, Scenario: p.Scenario, World: "sim", Seed: seed,
+			Locks: []report.Lock{lock("set-nx", checker.Violated, checker.DoubleGrant, 3), lock("redlock", checker.Valid, checker.NoClass, 0)}}
+		if err := b.WriteReports(r, nil); err != nil {
+			return err
+		}
+		return page.WriteTo(b.Dir)
+	}
+	m, err := matrix.Run(t.Context(), dir, matrix.Work{Do: run, Expects: func(_ string, l *report.Lock) (string, bool, string) { return l.Expected, true, "" }})
+	if m == nil || err == nil {
+		t.Fatalf("got %v; one of the two rows fails", err)
+	}
+	b := page.OpenBrowser(t)
+	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(filepath.Join(dir, matrix.PageFile))))
+	if got := b.Text(t, "#outcome"); got != "undecided in part" {
+		t.Errorf("the outcome reads %q", got)
+	}
+	if got := b.Text(t, ".warning"); got != "Not run: never (1 lock): not run." {
+		t.Errorf("what was not run reads %q", got)
+	}
+	cells := page.JS[[]string](t, b, `[...document.querySelectorAll(".heat td")].map(e=>e.innerText.replace(/\s+/g," ").trim())`)
+	want := []string{"● 3/3 double grant", "○ 0/3 held", "", "… not run"}
+	for i, w := range want {
+		if len(cells) != len(want) || cells[i] != w {
+			t.Fatalf("the cells read %q, want %q", cells, want)
+		}
+	}
+	// A cell leads to the lock on the page of its run.
+	b.Do(t, chromedp.Click(".heat td.double-grant a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
+	b.Calm(t)
+}

@@ -1,0 +1,131 @@
+// Package page writes report.html: a run as a page that a person reads, in one file
+// that needs no network.
+//
+// It is a function of the results folder alone, so it can be written again at any
+// time, and is the same then: what was found stands in result.json, and what is drawn
+// comes from the histories. Nothing here counts or judges. Its order follows what
+// people ask: what came out, and how do I do it again; which lock; what happened, as a
+// story and as a drawing; what else was found; how it went over time; what all this
+// does not show; and where it comes from.
+package page
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+)
+
+// File is what the page is called in a results folder.
+const File = "report.html"
+
+var (
+	//go:embed page.tmpl.html
+	markup string
+	//go:embed lock.tmpl.html
+	lockMarkup string
+	//go:embed style.css
+	style string
+	//go:embed script.js
+	script string
+)
+
+// Parts are what every page of lockbench is made with: one look, one script.
+type Parts struct {
+	CSS template.CSS
+	JS  template.JS
+}
+
+// Shared are the parts of all pages.
+func Shared() Parts { return Parts{CSS: template.CSS(style), JS: template.JS(script)} }
+
+var pages = template.Must(template.Must(template.New("page").Parse(markup)).Parse(lockMarkup))
+
+// barsAll is how many bars all drawings of a page have together, so that it opens at
+// once and stays below two megabytes, however many locks there are.
+const barsAll = 6000
+
+// barsMost is how many one lock has at most: more nobody can tell apart.
+const barsMost = 1500
+
+// Write writes the page of a loaded bundle, which has a result.
+func Write(w io.Writer, b *report.Bundle) error {
+	if b.Result == nil {
+		return fmt.Errorf("write the report of %s: it has no %s", b.Dir, report.ResultFile)
+	}
+	v := newView(b)
+	paths := map[string]string{}
+	for _, h := range b.Histories {
+		paths[h.Lock] = h.Path
+	}
+	drawn := 0
+	for i := range b.Result.Locks {
+		if l := &b.Result.Locks[i]; l.Unsupported == "" {
+			drawn++
+		}
+	}
+	for i := range b.Result.Locks {
+		l := &b.Result.Locks[i]
+		var h *history.History
+		trouble := ""
+		if path, ok := paths[l.Lock]; ok {
+			var err error
+			// One at a time: a history can be large.
+			if h, err = history.ReadFile(path); err != nil {
+				trouble = "The history could not be read, so nothing is drawn: " + report.OneLine(err.Error())
+				h = nil
+			}
+		}
+		v.Locks = append(v.Locks, newLockView(b, l, h, trouble, min(barsAll/max(drawn, 1), barsMost)))
+	}
+	if err := pages.Execute(w, v); err != nil {
+		return fmt.Errorf("write the report of %s: %w", b.Dir, err)
+	}
+	return nil
+}
+
+// WriteTo puts the page into its bundle's folder, from what lies there.
+func WriteTo(dir string) error {
+	b, err := report.Load(dir)
+	if err != nil {
+		return err
+	}
+	return b.Write(File, func(w io.Writer) error { return Write(w, b) })
+}
+
+// link is a way to a file of the bundle.
+type link struct{ Name, Href string }
+
+// files are those of a folder of the bundle that are there, as relative links.
+func files(dir string, names ...string) []link {
+	var links []link
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			links = append(links, link{name, hrefOf(name)})
+		}
+	}
+	return links
+}
+
+// hrefOf makes a path of the bundle fit for a link: what FolderName escapes with a per
+// cent sign would be taken for an escape of the address.
+func hrefOf(path string) string {
+	return strings.NewReplacer("%", "%25", "+", "%2B", "#", "%23", "?", "%3F").Replace(path)
+}
+
+// textOf is a text file of the bundle; empty if there is none.
+func textOf(dir, name string) string {
+	text, err := fs.ReadFile(os.DirFS(dir), name)
+	if err != nil {
+		return ""
+	}
+	const most = 64 << 10
+	return strings.ToValidUTF8(string(text[:min(len(text), most)]), "?")
+}

@@ -1,0 +1,245 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/locks"
+)
+
+// events writes a history by hand; times are milliseconds.
+type events struct{ all []history.Event }
+
+func (s *events) add(at int, e history.Event) int {
+	e.Index, e.Time = len(s.all), time.Duration(at)*time.Millisecond
+	s.all = append(s.all, e)
+	return e.Index
+}
+
+func (s *events) client(at, c int, typ history.Type, f, session string, with ...func(*history.Event)) int {
+	e := history.Event{Process: history.Process(c), Client: int32(c), Type: typ, F: f, Session: session}
+	for _, w := range with {
+		w(&e)
+	}
+	return s.add(at, e)
+}
+
+func (s *events) granted(at, c int, session, key string) {
+	s.client(at, c, history.Invoke, history.Acquire, session, func(e *history.Event) { e.Key, e.TTL = key, 8*time.Second })
+	s.client(at+1, c, history.OK, history.Acquire, session, func(e *history.Event) { e.Until, e.HasUntil = 8*time.Second, true })
+}
+
+func (s *events) released(at, c int, session string) {
+	s.client(at, c, history.Invoke, history.Release, session)
+	s.client(at+1, c, history.OK, history.Release, session)
+}
+
+func (s *events) writes(at, c int, session string, v int64) {
+	set := func(e *history.Event) { e.Value, e.HasValue, e.Resource = v, true, history.Plain }
+	s.client(at, c, history.Invoke, history.Write, session, set)
+	s.client(at+1, c, history.OK, history.Write, session, set)
+}
+
+func (s *events) fault(at, step int, name, phase, text string, targets ...string) {
+	s.add(at, history.Event{Process: history.Nemesis, Type: history.Info, F: name, Extra: &history.Extra{Step: step, Phase: phase, Text: text, Targets: targets}})
+}
+
+func (s *events) probe(at int, facts map[string]any) {
+	s.add(at, history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Extra: &history.Extra{Facts: facts}})
+}
+
+// failover is the famous bug: a master dies before its replicas have heard of a grant.
+func failover(more int) []history.Event {
+	s := &events{}
+	s.probe(0, map[string]any{"master": "redis-1", "ordered": false})
+	s.granted(10, 1, "1.1", "a")
+	s.released(30, 1, "1.1")
+	s.probe(1000, map[string]any{"episode": 1})
+	s.fault(1600, 1, "lag", history.Begins, "", "redis-2", "redis-3")
+	s.fault(1602, 1, "lag", history.Bites, "redis-2 and redis-3 hear nothing more from redis-1", "redis-2", "redis-3")
+	s.granted(1904, 3, "3.1", "a")
+	s.fault(1910, 2, "kill", history.Begins, "", "redis-1")
+	s.fault(1911, 2, "kill", history.Bites, `redis-1 (master) <is> "gone"`, "redis-1")
+	s.probe(4102, map[string]any{"master": "redis-2", "ordered": false})
+	s.granted(4212, 5, "5.1", "a")
+	s.writes(4230, 5, "5.1", 1)
+	s.released(4242, 5, "5.1")
+	for i := range max(more, 40) {
+		// Many short holds of another key, some of them in one millisecond.
+		at, session := 4300+2900*i/max(more, 40), fmt.Sprintf("6.%d", i)
+		s.client(at, 6, history.Invoke, history.Acquire, session, func(e *history.Event) { e.Key = "b" })
+		s.client(at, 6, history.OK, history.Acquire, session)
+		s.client(at, 6, history.Invoke, history.Release, session)
+		s.client(at, 6, history.OK, history.Release, session)
+	}
+	s.writes(7320, 3, "3.1", 1)
+	s.released(7330, 3, "3.1")
+	s.fault(12000, 2, "kill", history.Heals, "", "redis-1")
+	s.fault(12001, 2, "kill", history.Healed, "", "redis-1")
+	s.granted(12100, 1, "1.2", "a")
+	s.released(12200, 1, "1.2")
+	return s.all
+}
+
+// bundle writes a results folder with one history under each of some names, judged.
+func bundle(t *testing.T, all []history.Event, names ...string) string {
+	t.Helper()
+	b, err := report.Create(t.TempDir(), "failover", time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &report.Result{Schema: report.SchemaVersion, Scenario: "failover", World: "sim", Seed: 7, AsExpected: true, DurationS: 12.3,
+		Again: "lockbench run failover --world sim --seed 7", Program: "lockbench dev", Machine: "linux/amd64"}
+	stories := report.Stories{}
+	for _, name := range names {
+		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(locks.Sentinel), World: "sim", Seed: 7, Plan: []history.PlanStep{
+			{ID: 1, Fault: "lag", Episode: 1, Text: "lag master -> replicas"}, {ID: 2, Fault: "kill", Episode: 1, Text: "kill master"},
+			{ID: 3, Fault: "pause", Episode: 1, NA: "no such <client>"}, {ID: 4, Fault: "cut", Episode: 1, Text: "cut a replica"},
+		}}, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := b.CreateHistory(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Encode(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l := report.NewLock(h, checker.Judge(h, checker.Options{}))
+		l.Expected, l.AsExpected = "any", true
+		r.Locks = append(r.Locks, l)
+	}
+	if err := b.WriteScenario([]byte("about: <b>bold</b>\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.WriteReports(r, stories); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTo(b.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return b.Dir
+}
+
+func failoverBundle(t *testing.T) string { return bundle(t, failover(0), "set-nx") }
+
+func pageOf(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The page comes from the folder alone, and is the same each time.
+func TestPageIsWrittenAgainTheSame(t *testing.T) {
+	dir := failoverBundle(t)
+	first := pageOf(t, dir)
+	if err := os.Remove(filepath.Join(dir, File)); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTo(dir); err != nil {
+		t.Fatal(err)
+	}
+	if pageOf(t, dir) != first {
+		t.Error("written again it is another page")
+	}
+}
+
+// The parts stand in the order in which people ask.
+func TestPageOrder(t *testing.T) {
+	text := pageOf(t, failoverBundle(t))
+	at := 0
+	for _, part := range []string{`id="outcome"`, `id="again"`, `<h2>Verdicts`, `class="story"`, `id="lock-set-nx-drawing"`, `id="lock-set-nx-timeline"`,
+		`The plan as it happened`, `What each checker says`, `Over the whole run`, `What this does not show`, `Where this comes from`} {
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			t.Fatalf("%s is not there, or not in its place", part)
+		}
+		at += i
+	}
+}
+
+func TestPageTellsThePlan(t *testing.T) {
+	text := pageOf(t, failoverBundle(t))
+	for _, want := range []string{"no such &lt;client&gt;", "did not happen: the run ended before", "1.911 s", "12.001 s", `redis-1 (master) &lt;is&gt;`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan does not say %q", want)
+		}
+	}
+	if strings.Contains(text, "<b>bold</b>") || strings.Contains(text, "<is>") {
+		t.Error("what a scenario or a server says became markup")
+	}
+}
+
+// It asks no network: no address but those of files beside it, and of a namespace.
+func TestPageNeedsNoNetwork(t *testing.T) {
+	text := pageOf(t, failoverBundle(t))
+	for _, found := range regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]{2,}[^"' <]*`).FindAllString(text, -1) {
+		if found != "http://www.w3.org/2000/svg" {
+			t.Errorf("the page names %s", found)
+		}
+	}
+	for _, href := range regexp.MustCompile(`(?:href|src)="([^"#][^"]*)"`).FindAllStringSubmatch(text, -1) {
+		if strings.Contains(href[1], ":") || strings.HasPrefix(href[1], "/") {
+			t.Errorf("a link leads out of the folder: %s", href[1])
+		}
+	}
+}
+
+// However many events and locks there are, it stays below two megabytes, says that it
+// is thinned, and keeps what the two holders did.
+func TestPageIsThinned(t *testing.T) {
+	dir := bundle(t, failover(25000), "a", "b", "c/d=1", "d", "e", "f", "g", "h", "i", "j", "k", "l")
+	text := pageOf(t, dir)
+	if size := len(text); size > 2<<20 {
+		t.Errorf("the page has %d bytes", size)
+	}
+	if strings.Count(text, "thinned: ") < 12 {
+		t.Error("it does not say that it is thinned")
+	}
+	for _, want := range []string{"session 3.1 holds", "session 5.1 holds"} {
+		if strings.Count(text, want) < 12 {
+			t.Errorf("%q was thinned away", want)
+		}
+	}
+	if !strings.Contains(text, `href="c%2Bd=1/history.jsonl"`) {
+		t.Error("the link to the history of c/d=1 does not lead to its folder")
+	}
+}
+
+// A history that is gone or broken is said, and costs nothing but the drawings.
+func TestPageWithoutHistories(t *testing.T) {
+	dir := failoverBundle(t)
+	path := filepath.Join(dir, "set-nx", report.HistoryFile)
+	if err := os.WriteFile(path, []byte("no history\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTo(dir); err != nil {
+		t.Fatal(err)
+	}
+	if text := pageOf(t, dir); !strings.Contains(text, "could not be read") || !strings.Contains(text, "double-grant") {
+		t.Error("a broken history is not said, or took the verdict with it")
+	}
+}
+
+func TestWriteWithoutAResult(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, &report.Bundle{Dir: "x"}); err == nil || b.Len() > 0 {
+		t.Errorf("got %v and %d bytes", err, b.Len())
+	}
+}

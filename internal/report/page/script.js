@@ -1,0 +1,78 @@
+(function () {
+  "use strict";
+  function button(text, label, act) {
+    var b = document.createElement("button");
+    b.type = "button"; b.textContent = text; b.setAttribute("aria-label", label); b.addEventListener("click", act);
+    return b;
+  }
+  document.querySelectorAll(".command").forEach(function (c) {
+    var code = c.querySelector("code");
+    var b = button("Copy", "Copy the command", function () {
+      var range = document.createRange(); range.selectNodeContents(code);
+      var s = getSelection(); s.removeAllRanges(); s.addRange(range);
+      if (navigator.clipboard) {
+        navigator.clipboard.writeText(code.textContent).then(function () { b.textContent = "Copied"; }, function () { b.textContent = "Selected"; });
+      } else { b.textContent = "Selected"; }
+    });
+    c.appendChild(b);
+  });
+  // A row of the table leads to a lock that may be folded.
+  function unfold() {
+    var to = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    var d = to && to.closest("details");
+    if (d) { d.open = true; to.scrollIntoView(); }
+  }
+  addEventListener("hashchange", unfold); unfold();
+  document.querySelectorAll(".timeline").forEach(function (t) {
+    var scroll = t.querySelector(".scroll"), svg = t.querySelector("svg.time"), detail = t.querySelector(".detail");
+    var level = 1, levelMax = 64, from = +t.dataset.from, to = +t.dataset.to;
+    var ticks = svg.querySelectorAll(".tick");
+    function axis() {
+      // Finer ticks as one comes closer: the ones that are there are kept and moved.
+      var length = (to - from) / level, step = 1000;
+      outer: for (;; step *= 10) { for (var m of [1, 2, 5]) { if (length / (step * m) < Math.max(2, scroll.clientWidth / 90)) { step *= m; break outer; } } }
+      ticks.forEach(function (g) { g.remove(); });
+      ticks = [];
+      var places = Math.max(3, 9 - Math.floor(Math.log10(step) + 1e-9));
+      for (var at = Math.ceil(from / step) * step; at <= to; at += step) {
+        var g = document.createElementNS("http://www.w3.org/2000/svg", "g"), x = (100 * (at - from) / (to - from)) + "%";
+        g.setAttribute("class", "tick");
+        var l = document.createElementNS("http://www.w3.org/2000/svg", "line"), s = document.createElementNS("http://www.w3.org/2000/svg", "text");
+        l.setAttribute("x1", x); l.setAttribute("x2", x); l.setAttribute("y1", 16); l.setAttribute("y2", svg.getAttribute("height"));
+        s.setAttribute("x", x); s.setAttribute("y", 12); s.setAttribute("dx", 3); s.textContent = (at / 1e9).toFixed(places) + " s";
+        g.appendChild(l); g.appendChild(s); svg.insertBefore(g, svg.querySelector(".b")); ticks.push(g);
+      }
+    }
+    function zoom(by, at) {
+      var next = Math.min(levelMax, Math.max(1, level * by));
+      if (next === level) { return; }
+      var width = scroll.clientWidth, share = (scroll.scrollLeft + at * width) / (width * level);
+      level = next; svg.style.width = (100 * level) + "%"; axis();
+      scroll.scrollLeft = share * width * level - at * width;
+    }
+    var bar = document.createElement("div");
+    bar.className = "zoom";
+    var mark = svg.querySelector(".mark");
+    bar.appendChild(button("−", "Zoom out", function () { zoom(0.5, 0.5); }));
+    bar.appendChild(button("+", "Zoom in", function () { zoom(2, 0.5); }));
+    if (mark) {
+      bar.appendChild(button("To the overlap", "Zoom to the moment from which both hold", function () {
+        zoom(64, 0.5); zoom(0.125, 0.5);
+        scroll.scrollLeft = parseFloat(mark.getAttribute("x1")) / 100 * scroll.clientWidth * level - scroll.clientWidth / 2;
+      }));
+    }
+    bar.appendChild(button("All", "Show the whole stretch", function () { zoom(1 / level, 0.5); }));
+    t.insertBefore(bar, t.firstChild);
+    scroll.addEventListener("wheel", function (e) {
+      if (!e.ctrlKey) { return; }
+      e.preventDefault();
+      zoom(e.deltaY < 0 ? 1.5 : 1 / 1.5, (e.clientX - scroll.getBoundingClientRect().left) / scroll.clientWidth);
+    }, { passive: false });
+    // The tooltip of a bar, below the drawing, where it can be read and copied.
+    function tell(e) {
+      var title = e.target.classList && e.target.classList.contains("b") && e.target.querySelector("title");
+      if (title) { detail.textContent = title.textContent; }
+    }
+    svg.addEventListener("mouseover", tell); svg.addEventListener("click", tell);
+  });
+})();

@@ -1,0 +1,345 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/stats"
+)
+
+// view is what the template shows.
+type view struct {
+	Parts
+	Title      string
+	Outcome    string // as expected, not as expected, ...
+	OutcomeKey string // for its look
+	Facts      []string
+	Lead       string // what may be concluded
+	Trouble    string
+	Stopped    bool
+	Exit       string
+	Handoffs   string
+	Again      string
+	AgainNote  string
+	About      string
+	Table      table
+	Figures    table
+	Locks      []lockView
+	NotShown   []string
+	Provenance [][2]string
+	Scenario   string // its YAML
+	Files      []link
+}
+
+// table is one of the page.
+type table struct {
+	Titles []head
+	Rows   []tableRow
+}
+
+type head struct {
+	Text  string
+	Right bool
+}
+
+type tableRow struct {
+	Href  string
+	Key   string
+	Cells []cell
+}
+
+type cell struct {
+	Text  string
+	Right bool
+}
+
+var outcomes = map[int][2]string{
+	report.ExitExpected:   {"as expected", "good"},
+	report.ExitUnexpected: {"not as expected", "bad"},
+	report.ExitUnknown:    {"undecided", "unsure"},
+	report.ExitHarness:    {"the harness failed", "bad"},
+}
+
+func newView(b *report.Bundle) *view {
+	r := b.Result
+	outcome := outcomes[r.ExitCode()]
+	v := &view{
+		Parts: Shared(), Title: r.Scenario, Outcome: outcome[0], OutcomeKey: outcome[1],
+		Lead: r.Conclusion(), Trouble: r.ControlTrouble(), Stopped: r.Interrupted, Exit: r.ExitLine(), Handoffs: r.Handoffs(),
+		Again: r.Again, About: strings.Join(strings.Fields(r.About), " "),
+		Scenario: textOf(b.Dir, report.ScenarioFile),
+		Files:    files(b.Dir, report.ScenarioFile, report.PlanFile, report.ResultFile, report.SummaryFile, report.JUnitFile),
+	}
+	v.AgainNote = "The same plan and the same chances; real time is never identical."
+	if r.World == "sim" {
+		v.AgainNote = "The same history to the letter; lockbench replay compares."
+	}
+	episodes := 0
+	for i := range r.Locks {
+		episodes = max(episodes, r.Locks[i].Episodes)
+	}
+	world := "world " + r.World
+	if r.WorldAbout != "" {
+		world += ", " + r.WorldAbout
+	}
+	v.Facts = []string{fmt.Sprintf("seed %d", r.Seed), report.Plural(episodes, "episode"), report.Plural(len(r.Locks), "lock") + " side by side", world,
+		"took " + report.Seconds(r.DurationS)}
+	if !r.Started.IsZero() {
+		v.Facts = append(v.Facts, r.Started.UTC().Format("2 January 2006, 15:04 MST"))
+	}
+	for i, title := range report.Titles() {
+		v.Table.Titles = append(v.Table.Titles, head{strings.ToLower(cmp.Or(title, "expected")), report.RightAligned(i)})
+	}
+	for i, title := range report.FiguresTitles {
+		v.Figures.Titles = append(v.Figures.Titles, head{strings.ToLower(title), i > 0})
+	}
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		row := tableRow{Href: "#" + Anchor(l.Lock), Key: key(l)}
+		for j, text := range l.Row() {
+			row.Cells = append(row.Cells, cell{text, report.RightAligned(j)})
+		}
+		mark := &row.Cells[len(row.Cells)-1]
+		mark.Text += map[string]string{"✓": " as expected", "✗": " unexpected", "?": " undecided", "-": ""}[mark.Text]
+		v.Table.Rows = append(v.Table.Rows, row)
+		figures := tableRow{Href: row.Href, Key: row.Key}
+		for j, text := range l.Cells() {
+			figures.Cells = append(figures.Cells, cell{text, j > 0})
+		}
+		v.Figures.Rows = append(v.Figures.Rows, figures)
+	}
+	v.NotShown = notShown(r)
+	v.Provenance = provenance(r)
+	return v
+}
+
+// Anchor is the address of a lock on the page.
+func Anchor(lock string) string {
+	return "lock-" + strings.ReplaceAll(report.FolderName(lock), "%", "_")
+}
+
+// key is the look of a verdict: by what was found, not by whether it was expected.
+func key(l *report.Lock) string {
+	switch {
+	case l.Error != "":
+		return "failed"
+	case l.Unsupported != "":
+		return "none"
+	case l.Verdict == checker.Violated && l.Class == checker.NoClass:
+		return "broken"
+	case l.Verdict == checker.Violated:
+		return l.Class.String()
+	}
+	return l.Verdict.String()
+}
+
+// lockView is one lock's part of the page.
+type lockView struct {
+	ID, Name, Key string
+	Word, Class   string
+	Mark          string
+	Control       bool
+	Folded        bool
+	Sentence      string
+	Remark        string
+	Trouble       string
+	Story         string
+	Drawing       *timeline
+	Timeline      *timeline
+	TimelineTitle string
+	Plan          []planRow
+	Checks        []checkRow
+	Findings      []group
+	Charts        *charts
+	Files         []link
+}
+
+type checkRow struct{ Name, Verdict, Text string }
+
+type group struct {
+	Title   string
+	Total   int
+	Left    int
+	Entries []checker.Finding
+}
+
+func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble string, barsMax int) lockView {
+	v := lockView{
+		ID: Anchor(l.Lock), Name: l.Lock, Key: key(l), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
+		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
+		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Checks: checksOf(l), Findings: findings(l),
+	}
+	folder := report.FolderName(l.Lock)
+	v.Files = files(b.Dir, path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile), path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))
+	if h == nil || len(h.Events) == 0 {
+		return v
+	}
+	faults := stats.Faults(h)
+	v.Plan = planRows(l, h, faults)
+	v.Charts = newCharts(h, faults)
+	d := &drawer{h: h, faults: faults}
+	f, found := l.FirstFinding()
+	if found && l.Verdict == checker.Violated {
+		v.Story = strings.Join(report.Story(h, f), "\n")
+		d.scene = report.SceneOf(h, f)
+		d.paired = len(d.scene.Holders) == 2 && d.scene.Meets > 0
+		d.met = d.meetings()
+		from, to := d.window(0.08)
+		concerned := map[int32]bool{}
+		for _, s := range d.scene.Holders {
+			concerned[s.Client] = true
+		}
+		if len(concerned) > 0 {
+			v.Drawing = d.draw(v.ID+"-drawing", from, to, concerned, barsMax/4)
+			from, to = d.window(0.3)
+		}
+		v.Timeline = d.draw(v.ID+"-timeline", from, to, nil, barsMax*3/4)
+		v.TimelineTitle = "Around the violation"
+		return v
+	}
+	// Nothing to show of a violation: then what it withstood.
+	if len(faults) > 0 {
+		begin := h.At(faults[0].Begins).Time
+		d.scene = report.Scene{From: faults[0].Begins, Meets: -1, To: faults[0].Begins}
+		v.Timeline = d.draw(v.ID+"-timeline", max(0, begin-200*time.Millisecond), min(begin+3*time.Second, h.Events[len(h.Events)-1].Time), nil, barsMax/2)
+		v.TimelineTitle = "Around the first fault"
+	}
+	return v
+}
+
+// sentence says of one lock what came out.
+func sentence(l *report.Lock) string {
+	rate := ""
+	if l.Rate != nil {
+		rate = fmt.Sprintf("%d of %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"))
+	}
+	switch {
+	case l.Error != "":
+		return "The harness failed, so there is no verdict: " + report.OneLine(l.Error)
+	case l.Unsupported != "":
+		return "It could not take part here: " + report.OneLine(l.Unsupported) + "."
+	case l.Verdict == checker.Unknown:
+		return "It could not be decided: " + report.OneLine(l.Why) + "."
+	case l.Verdict == checker.Valid && l.Rate != nil:
+		return fmt.Sprintf("Nothing was found: %s, and that still allows a rate of up to %s (95 %%).", rate, report.Percent(l.Rate.High))
+	case l.Verdict == checker.Valid:
+		return "Nothing was found, and nothing was tried on it."
+	}
+	said := "It broke in " + rate
+	if rate == "" {
+		said = "It broke"
+	}
+	if after, ok := stats.Median(l.ViolationAfterS); ok {
+		said += fmt.Sprintf(", %s after the beginning of one (median)", report.Seconds(after))
+	}
+	if f, ok := l.FirstFinding(); ok {
+		said += ": " + report.OneLine(f.Text)
+	}
+	said += "."
+	switch {
+	case l.LostUpdates > 0:
+		said += fmt.Sprintf(" %s of %s writes were lost.", report.Count(l.LostUpdates), report.Count(l.Writes))
+	case l.FencedOff():
+		said += " Its fence kept the resource whole."
+	case l.Writes > 0:
+		said += " No write was lost."
+	}
+	return said
+}
+
+func checksOf(l *report.Lock) []checkRow {
+	var rows []checkRow
+	for _, c := range l.Checks {
+		row := checkRow{Name: c.Name, Verdict: c.Verdict.String(), Text: report.OneLine(c.Why)}
+		if c.Violations > 0 {
+			row.Text = report.Plural(c.Violations, "finding")
+		}
+		if c.Note != "" {
+			row.Text = strings.TrimPrefix(row.Text+"; "+report.OneLine(c.Note), "; ")
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// findings are those of all checkers by class, the worst first.
+func findings(l *report.Lock) []group {
+	byTitle := map[string]*group{}
+	var order []*group
+	class := map[*group]checker.Class{}
+	kept := 0
+	for _, c := range l.Checks {
+		kept += len(c.Findings)
+		for _, f := range c.Findings {
+			title := cmp.Or(f.Class.String(), f.Rule)
+			g := byTitle[title]
+			if g == nil {
+				g = &group{Title: title}
+				byTitle[title] = g
+				class[g] = f.Class
+				order = append(order, g)
+			}
+			g.Total++
+			if len(g.Entries) < report.FindingsMax {
+				g.Entries = append(g.Entries, f)
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *group) int { return int(class[b]) - int(class[a]) })
+	out := make([]group, len(order))
+	for i, g := range order {
+		slices.SortStableFunc(g.Entries, func(a, b checker.Finding) int { return a.Event - b.Event })
+		g.Left = g.Total - len(g.Entries)
+		out[i] = *g
+	}
+	return out
+}
+
+// planRow is one step as it happened.
+type planRow struct{ Episode, What, When, InEffect, Healed, NA string }
+
+// planRows lay what was planned beside what the history has of it.
+func planRows(l *report.Lock, h *history.History, faults []stats.Fault) []planRow {
+	steps := h.Header.Plan
+	if len(steps) == 0 {
+		steps = l.Plan
+	}
+	at := func(pos int) string {
+		if pos < 0 {
+			return ""
+		}
+		return report.Stamp(h.At(pos).Time)
+	}
+	var rows []planRow
+	for _, s := range steps {
+		row := planRow{Episode: fmt.Sprint(s.Episode), What: cmp.Or(s.Text, s.Fault), NA: s.NA}
+		struck := false
+		for _, f := range faults {
+			if f.Step != s.ID {
+				continue
+			}
+			row.When, row.InEffect, row.Healed = at(f.Begins), at(f.Bites), at(f.Healed)
+			struck = true
+			if f.Text != "" {
+				row.What += ": " + report.OneLine(f.Text)
+			}
+			if f.Fails >= 0 {
+				row.NA = "failed: " + report.OneLine(f.Why)
+			} else if f.Bites < 0 {
+				row.NA = "not seen to take effect"
+			}
+		}
+		if !struck && row.NA == "" {
+			row.NA = "did not happen: the run ended before, or what it waited for did not come"
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

@@ -1,0 +1,70 @@
+package page
+
+import (
+	"fmt"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/stats"
+)
+
+// limits are what a world cannot show, in a sentence or two.
+var limits = map[string]string{
+	"sim": "World sim runs unmodified locks against a model of Redis and of its replication, in virtual time. What only a real kernel, disk, " +
+		"network or scheduler does, it does not; latencies are those of the model. That nothing was found here is weak evidence.",
+	"local": "World local runs real servers on one machine behind a relay. A connection over a cut link is accepted and then hangs, delays are those " +
+		"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
+	"docker": "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
+}
+
+// notShown says what a reader must not take from the page.
+func notShown(r *report.Result) []string {
+	var said []string
+	fewest := 0
+	for i := range r.Locks {
+		if l := &r.Locks[i]; l.Verdict == checker.Valid && l.Unsupported == "" && l.Error == "" && l.Episodes > 0 && (fewest == 0 || l.Episodes < fewest) {
+			fewest = l.Episodes
+		}
+	}
+	if fewest > 0 {
+		_, high := stats.Wilson(0, fewest)
+		said = append(said, fmt.Sprintf("valid means that nothing was found, never that a lock is safe: 0 of %s still allows a rate of up to %s (95 %%, Wilson).",
+			report.Plural(fewest, "episode"), report.Percent(high)))
+	}
+	said = append(said, "Only the faults of this one plan were tried, at the moments that this seed drew.")
+	if text, ok := limits[r.World]; ok {
+		said = append(said, text)
+	}
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		if l.Unsupported != "" {
+			said = append(said, l.Lock+" took no part: "+report.OneLine(l.Unsupported)+".")
+		}
+		for _, c := range l.Checks {
+			if c.Note != "" && c.Name == "exclusion" {
+				said = append(said, l.Lock+": "+report.OneLine(c.Note)+".")
+			}
+		}
+	}
+	said = append(said, "outage is the longest time in which somebody tried and nobody got a lock. Failovers are quick here: sentinels take half a second of silence for death.")
+	return said
+}
+
+// provenance says where the page's figures come from.
+func provenance(r *report.Result) [][2]string {
+	rows := [][2]string{{"scenario", r.Scenario}, {"seed", fmt.Sprint(r.Seed)}, {"world", r.World}}
+	add := func(name, text string) {
+		if text != "" {
+			rows = append(rows, [2]string{name, text})
+		}
+	}
+	add("servers", r.WorldAbout)
+	add("program", r.Program)
+	add("machine", r.Machine)
+	if !r.Started.IsZero() {
+		add("begun", r.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	add("took", report.Seconds(r.DurationS))
+	add("command", r.Again)
+	return rows
+}

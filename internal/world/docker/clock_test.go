@@ -1,0 +1,96 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/redisnode"
+	"lockbench/internal/world/shim"
+	"lockbench/locks"
+)
+
+// TestClock lets one server's clock be wrong, over a restart as well, and sees that
+// leases end by it, that its neighbour's is right, and that it can be put right.
+func TestClock(t *testing.T) {
+	if err := shim.Ready(); err != nil {
+		if required() {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	run(t, world.Spec{Topology: locks.Independent, Masters: 2, Clients: 1, Clocks: true}, func(ctx context.Context, c *cluster) error {
+		wrong := func(name string) (time.Duration, error) {
+			off, err := c.ClockOffset(ctx, name)
+			return off.Round(30 * time.Second), err
+		}
+		expect := func(name string, want time.Duration) error {
+			if off, err := wrong(name); err != nil || off != want {
+				return fmt.Errorf("the clock of %s is off by %v (%w); expected about %v", name, off, err, want)
+			}
+			return nil
+		}
+		if err := expect("redis-1", 0); err != nil {
+			return err
+		}
+		n, err := c.node("redis-1")
+		if err != nil {
+			return err
+		}
+		if _, err := n.Ask(ctx, "SET", "k", "held", "PX", "60000"); err != nil {
+			return err
+		}
+		if err := c.ShiftClock(ctx, "redis-1", 10*time.Minute, 0); err != nil {
+			return err
+		}
+		if err := expect("redis-1", 10*time.Minute); err != nil {
+			return err
+		}
+		if left, err := n.Ask(ctx, "PTTL", "k"); err != nil || fmt.Sprint(left) != "-2" {
+			return fmt.Errorf("a lease of a minute after ten: PTTL %v, %w; expected -2, it has ended", left, err)
+		}
+		if err := expect("redis-2", 0); err != nil {
+			return err
+		}
+		if err := c.Kill(ctx, "redis-1"); err != nil {
+			return err
+		}
+		if err := c.Start(ctx, "redis-1", true); err != nil {
+			return err
+		}
+		if err := expect("redis-1", 10*time.Minute); err != nil {
+			return err
+		}
+		// A thousandfold drift is seen at once.
+		if err := c.ShiftClock(ctx, "redis-1", -10*time.Minute, 1000); err != nil {
+			return err
+		}
+		err = redisnode.Poll(ctx, func() error {
+			if off, err := c.ClockOffset(ctx, "redis-1"); err != nil || off < -9*time.Minute {
+				return fmt.Errorf("off by %v, %w", off, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := c.ShiftClock(ctx, "redis-1", 0, 0); err != nil {
+			return err
+		}
+		return expect("redis-1", 0)
+	})
+}
+
+// TestClockScript: the second write begins where the first has ended, the third at the
+// front again.
+func TestClockScript(t *testing.T) {
+	got := clockScript([]shim.Write{{At: 0, Data: []byte{1, 0}}, {At: 2, Data: []byte{255}}, {At: 0, Data: []byte{2}}})
+	want := "exec 3<>/lb/clock\nprintf '\\001\\000' >&3\nprintf '\\377' >&3\nexec 3<>/lb/clock\nprintf '\\002' >&3\nexec 3>&-"
+	if got != want {
+		t.Errorf("the script is\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,87 @@
+//go:build linux
+
+package docker
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestOrdinaryUser runs tests of this package as a user who has nothing but the
+// group of the daemon's socket.
+func TestOrdinaryUser(t *testing.T) {
+	cmd := asUser(t, true, "-test.run", "^(TestStartWithAndWithoutData|TestPauseNode)$", "-test.v")
+	cmd.Env = append(cmd.Env, "LOCKBENCH_REQUIRE=docker")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestPauseNode") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestUserWithoutPermission is told how to get it.
+func TestUserWithoutPermission(t *testing.T) {
+	cmd := asUser(t, false)
+	cmd.Env = append(cmd.Env, harnessEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "join the group docker") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// asUser is this program, to be run by a user who is nobody, and in the group of the
+// daemon's socket or not. Only root can become another user, and only a group that
+// may use the socket helps one.
+func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
+	t.Helper()
+	w := newWorld(t)
+	host := strings.TrimPrefix(w.state.provider.Client().DaemonHost(), "unix://")
+	info, err := os.Stat(host)
+	if err != nil {
+		t.Skipf("the daemon's socket is no file here: %v", err)
+	}
+	group := info.Sys().(*syscall.Stat_t).Gid
+	if os.Getuid() != 0 || group == 0 || info.Mode().Perm()&0o066 != 0o060 {
+		t.Skipf("this is user %d, and %s belongs to group %d with mode %v: no user can be tried here who is its member only",
+			os.Getuid(), host, group, info.Mode())
+	}
+	// The test's own folders are root's alone.
+	dir, err := os.MkdirTemp("", "lockbench-test-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program := filepath.Join(dir, "docker.test")
+	if err := errors.Join(os.Chmod(dir, 0o777), copyFile(program, testProgram)); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	user := &syscall.Credential{Uid: nobody, Gid: nobody}
+	if member {
+		user.Groups = []uint32{group}
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: user}
+	return cmd
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/shim"
+)
+
+// clock is how wrong the clock of one server is: a file that the server has mapped.
+type clock struct {
+	mu      sync.Mutex
+	file    *os.File
+	changes int64
+}
+
+// buildClocks builds what shifts clocks, if they are to be shifted and there is a compiler.
+func (c *cluster) buildClocks() (err error) {
+	if !c.spec.Clocks || shim.Ready() != nil {
+		return nil // ClocksReady says so
+	}
+	c.preload, err = shim.Build(context.Background(), c.dir)
+	return err
+}
+
+// newClock gives a server a clock that can be wrong, and returns what tells it so.
+func (c *cluster) newClock(n *node) (env []string, err error) {
+	path := filepath.Join(c.dir, n.Name, "clock")
+	if n.clock.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
+		return nil, fmt.Errorf("make the clock of %s: %w", n.Name, err)
+	}
+	if err := n.clock.file.Truncate(shim.FileSize); err != nil {
+		return nil, fmt.Errorf("set the clock of %s: %w", n.Name, err)
+	}
+	return append(os.Environ(), shim.Env(c.preload, path)...), nil
+}
+
+func (k *clock) set(by time.Duration, drift float64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changes++
+	writes, err := shim.Change(k.changes, by, drift)
+	if err != nil {
+		return err
+	}
+	for _, w := range writes {
+		if _, err := k.file.WriteAt(w.Data, w.At); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *clock) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.file != nil {
+		k.file.Close()
+		k.file = nil
+	}
+}
+
+// ClocksReady says why the servers' clocks cannot be shifted.
+func (c *cluster) ClocksReady() error {
+	if err := shim.Ready(); err != nil {
+		return err
+	}
+	if c.preload == "" {
+		return errors.New("these servers were started with the machine's clock")
+	}
+	return nil
+}
+
+// ShiftClock lets a server's clock be wrong.
+func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if err := c.ClocksReady(); err != nil {
+		return err
+	}
+	if n.Kind != world.Data {
+		return fmt.Errorf("the clock of %s cannot be shifted: it is no data node", name)
+	}
+	if err := n.clock.set(by, drift); err != nil {
+		return fmt.Errorf("set the clock of %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+// Package shim lets the wall clock of one redis-server be wrong, and of nothing else: a
+// library of a few lines is preloaded into the server and adds what a small file says,
+// which the server has mapped. It is built when it is wanted, which takes a C compiler
+// a tenth of a second. The machine's own clock is not touched, and needs no leave to be.
+package shim
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+//go:embed preload/clock.c
+var source []byte
+
+// compileLimit bounds the build.
+const compileLimit = 30 * time.Second
+
+// FileSize is the size of the file. All zeros are a clock that is right.
+const FileSize = 32
+
+var errNoCompiler = errors.New("no C compiler (cc, gcc or clang) to build what shifts a server's clock")
+
+func compiler() (string, error) {
+	for _, name := range []string{"cc", "gcc", "clang"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errNoCompiler
+}
+
+// Ready says why no clock can be shifted on this machine.
+func Ready() error {
+	_, err := compiler()
+	return err
+}
+
+// Build builds the library in a folder and returns its path.
+func Build(ctx context.Context, dir string) (string, error) {
+	cc, err := compiler()
+	if err != nil {
+		return "", err
+	}
+	text, library := filepath.Join(dir, "clock.c"), filepath.Join(dir, "clock.so")
+	if err := os.WriteFile(text, source, 0o644); err != nil {
+		return "", fmt.Errorf("write the source of what shifts clocks: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, compileLimit)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, cc, "-shared", "-fPIC", "-O2", "-o", library, text, "-ldl").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build what shifts clocks: %s: %w: %.500s", cc, err, out)
+	}
+	return library, nil
+}
+
+// Env is what a server is started with, so that its clock is what the file says.
+func Env(library, file string) []string {
+	return []string{"LD_PRELOAD=" + library, "LOCKBENCH_CLOCK=" + file}
+}
+
+// Write is a part of the file.
+type Write struct {
+	At   int64
+	Data []byte
+}
+
+// Change is how the file is changed: one write after the other, in this order. A server
+// that reads in between sees by an odd first number that it has to read again. Each
+// change of a file has a number of its own, from 1.
+func Change(number int64, by time.Duration, drift float64) ([]Write, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return nil, fmt.Errorf("read this machine's clock: %w", err)
+	}
+	numbers := func(all ...int64) (b []byte) {
+		for _, n := range all {
+			b = binary.NativeEndian.AppendUint64(b, uint64(n))
+		}
+		return b
+	}
+	return []Write{
+		{0, numbers(2*number - 1)},
+		{8, numbers(int64(by), int64(drift*1e9), now.Nano())},
+		{0, numbers(2 * number)},
+	}, nil
+}

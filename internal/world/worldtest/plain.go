@@ -1,0 +1,100 @@
+// Package worldtest is what the tests of the worlds with real servers have in common: a
+// lock that is just enough to see whether a client reaches them.
+package worldtest
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/internal/guest"
+	"lockbench/locks"
+)
+
+// Serve makes the test program a guest of the lock "plain". One that is called
+// "foreign" is a stranger: it knows nothing of source addresses and maps.
+func Serve() error {
+	own := os.Args[1] != "foreign"
+	hello := guest.Hello{Name: "plain", SourceAddress: own, AddrMap: own}
+	return guest.Main(context.Background(), hello, guest.Always(Open))
+}
+
+// Plain is SET NX with a token on one server, and DEL: enough of a lock to see
+// whether a client reaches the servers.
+type Plain struct{ Client redis.UniversalClient }
+
+// Open opens the lock.
+func Open(_ context.Context, c locks.Client) (locks.Locker, error) {
+	redis.SetLogger(Silent{})
+	const limit = 300 * time.Millisecond
+	if c.Store.Topology == locks.Sentinel {
+		var sentinels []string
+		for _, s := range c.Store.Sentinels {
+			sentinels = append(sentinels, s.Addr)
+		}
+		return Plain{redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: c.Store.MasterName, SentinelAddrs: sentinels, Dialer: c.Store.Dial, MaxRetries: -1,
+			DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+		})}, nil
+	}
+	if len(c.Store.Nodes) == 0 {
+		return Plain{}, nil
+	}
+	if c.Store.Topology == locks.Cluster {
+		var nodes []string
+		for _, n := range c.Store.Nodes {
+			nodes = append(nodes, n.Addr)
+		}
+		return Plain{redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: nodes, Dialer: c.Store.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+		})}, nil
+	}
+	return Plain{redis.NewClient(&redis.Options{
+		Addr: c.Store.Nodes[0].Addr, Dialer: c.Store.Dial, MaxRetries: -1,
+		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+	})}, nil
+}
+
+// Silent hears nothing of what go-redis has to say.
+type Silent struct{}
+
+// Printf drops it.
+func (Silent) Printf(context.Context, string, ...any) {}
+
+// Acquire takes the first key.
+func (p Plain) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if p.Client == nil {
+		return lease{p, r.Keys[0]}, nil
+	}
+	ok, err := p.Client.SetNX(ctx, r.Keys[0], r.Owner, r.TTL).Result()
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, locks.ErrTaken
+	}
+	return lease{p, r.Keys[0]}, nil
+}
+
+// Close ends its connections.
+func (p Plain) Close() error {
+	if p.Client == nil {
+		return nil
+	}
+	return p.Client.Close()
+}
+
+type lease struct {
+	p   Plain
+	key string
+}
+
+// Release gives it back, whoever has it.
+func (l lease) Release(ctx context.Context) error {
+	if l.p.Client == nil {
+		return nil
+	}
+	return l.p.Client.Del(ctx, l.key).Err()
+}

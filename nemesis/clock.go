@@ -1,0 +1,136 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockbench/internal/world"
+)
+
+// clockLeast is what a clock must be wrong by to be seen to be: asking it takes a while
+// on a busy machine.
+const clockLeast = 250 * time.Millisecond
+
+// Clock lets the wall clocks of servers be wrong: ahead or back by a jump (by: 60s,
+// by: -3s), or faster or slower from now on (drift: 10%). A server ends keys by its wall
+// clock, so a jump ahead ends leases early and one back lengthens them. When it heals
+// the clock is put right, which is a jump of its own.
+type Clock struct {
+	Target string
+	By     time.Duration
+	Drift  float64 // seconds gained in every second
+}
+
+var (
+	_ Fault    = Clock{}
+	_ Preparer = Clock{}
+)
+
+func newClock(s Step) (Fault, error) {
+	f := Clock{Target: s.Target}
+	var err error
+	if by, ok := s.Options["by"]; ok {
+		if f.By, err = time.ParseDuration(by); err != nil || f.By.Abs() < clockLeast {
+			return nil, fmt.Errorf("by: %q is no duration of %s or more, such as 60s or -3s", by, clockLeast)
+		}
+	}
+	if drift, ok := s.Options["drift"]; ok {
+		share, err := strconv.ParseFloat(strings.TrimSuffix(drift, "%"), 64)
+		if f.Drift = share / 100; err != nil || !strings.HasSuffix(drift, "%") || f.Drift < -0.9 || f.Drift > 100 || f.Drift == 0 {
+			return nil, fmt.Errorf("drift: %q is no share from -90%% to 10000%%, such as 10%%", drift)
+		}
+	}
+	if f.By == 0 && f.Drift == 0 {
+		return nil, errors.New("say how the clock is wrong: by: 60s, or drift: 10%")
+	}
+	return f, nil
+}
+
+func (f Clock) String() string {
+	text := "clock of " + f.Target
+	if f.By != 0 {
+		text += fmt.Sprintf(" off by %s", f.By)
+	}
+	if f.Drift != 0 {
+		text += fmt.Sprintf(" gains %g %%", f.Drift*100)
+	}
+	return text
+}
+
+// Prepare asks for servers whose clocks can be shifted.
+func (f Clock) Prepare(s *world.Spec) { s.Clocks = true }
+
+// Available asks for servers, and for the power over their clocks.
+func (f Clock) Available(c world.Cluster) error {
+	if err := roleAvailable(f.Target, c); err != nil {
+		return err
+	}
+	if ofClients(f.Target) {
+		return errors.New("the clock of a client cannot be shifted")
+	}
+	shifter, ok := c.(world.ClockShifter)
+	if !ok {
+		return errors.New("this world cannot shift clocks")
+	}
+	return shifter.ClocksReady()
+}
+
+// Inject shifts the clocks, and asks the servers what time it is.
+func (f Clock) Inject(ctx context.Context, s Scene) (Undo, error) {
+	targets, err := resolve(ctx, f.Target, s)
+	if err != nil {
+		return nil, err
+	}
+	s.Begin(targets, f.String())
+	shifter := s.Cluster.(world.ClockShifter)
+	grip := s.grips.take(skewed, targets)
+	undo := func(ctx context.Context) error {
+		// Of two that shifted one clock, the later one's shift stays until both are healed.
+		return grip.free(ctx, func(last []string) error {
+			err := each(last, func(node string) error { return shifter.ShiftClock(ctx, node, 0, 0) })
+			if err != nil {
+				return err
+			}
+			return f.seen(ctx, s, last, "right", func(offset time.Duration) bool { return offset.Abs() < clockLeast })
+		})
+	}
+	err = grip.strike(ctx, func() error {
+		return each(targets, func(node string) error { return shifter.ShiftClock(ctx, node, f.By, f.Drift) })
+	})
+	if err != nil {
+		return undo, err
+	}
+	return undo, f.seen(ctx, s, targets, "wrong", func(offset time.Duration) bool {
+		switch {
+		case f.By == 0:
+			return (offset > 0) == (f.Drift > 0) && offset.Abs() > clockLeast/10
+		case f.Drift == 0:
+			return (offset - f.By).Abs() < clockLeast
+		}
+		return (offset-f.By).Abs() < clockLeast || offset.Abs() > clockLeast
+	})
+}
+
+// seen asks each server for the time until it is as it should be.
+func (f Clock) seen(ctx context.Context, s Scene, nodes []string, what string, right func(offset time.Duration) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	shifter := s.Cluster.(world.ClockShifter)
+	return each(nodes, func(node string) error {
+		// A server that another fault keeps from answering says nothing of its clock.
+		return until(ctx, "the clock of "+node+" "+what, func(ctx context.Context) error {
+			if s.grips.has(node, killed, stopped, occupied) {
+				return nil
+			}
+			offset, err := shifter.ClockOffset(ctx, node)
+			if err == nil && !right(offset) {
+				err = fmt.Errorf("it is off by %s", offset)
+			}
+			return err
+		})
+	})
+}

@@ -1,0 +1,26 @@
+package nemesis
+
+import (
+	"context"
+
+	"lockbench/internal/world"
+)
+
+// Evict makes servers throw away all keys that have an end, as one does that has run
+// out of memory and is set up to do so (volatile-random). What has no end stays: a
+// counter of fencing tokens, say.
+type Evict struct{ Target string }
+
+var _ Fault = Evict{}
+
+func newEvict(s Step) (Fault, error) { return Evict{Target: s.Target}, nil }
+
+func (f Evict) String() string { return "evict keys at " + f.Target }
+
+// Available asks for servers that take orders.
+func (f Evict) Available(c world.Cluster) error { return operable(f.Target, c) }
+
+// Inject returns when a key of the operator's own is gone. Nothing brings it back.
+func (f Evict) Inject(ctx context.Context, s Scene) (Undo, error) {
+	return order(ctx, s, f.Target, "throws keys away", func(op world.Operator, node string) error { return op.Evict(ctx, node) })
+}

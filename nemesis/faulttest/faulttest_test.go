@@ -1,0 +1,202 @@
+package faulttest_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/local"
+	"lockbench/internal/world/sim"
+	"lockbench/locks"
+	"lockbench/nemesis"
+	"lockbench/nemesis/faulttest"
+)
+
+// crew is clients that do nothing but be there; the first of them holds.
+type crew struct {
+	clients map[int]world.Client
+	killed  map[int]bool
+}
+
+func (c *crew) Clients() (ids []int) {
+	for id := range len(c.clients) {
+		if !c.killed[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (c *crew) Holders() []nemesis.Moment {
+	return []nemesis.Moment{{Event: nemesis.Acquired, Client: c.Clients()[0], Session: "s", Key: "k"}}
+}
+
+func (c *crew) Waiters() []int                           { return c.Clients()[1:] }
+func (c *crew) Pause(ctx context.Context, id int) error  { return c.clients[id].Pause(ctx) }
+func (c *crew) Resume(ctx context.Context, id int) error { return c.clients[id].Resume(ctx) }
+func (c *crew) Kill(ctx context.Context, id int) error {
+	c.killed[id] = true
+	return c.clients[id].Kill(ctx)
+}
+
+// open is a lock that locks nothing: it keeps a connection to a server, and makes it anew
+// when it breaks.
+func open(ctx context.Context, c locks.Client) (locks.Locker, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	k := &keeper{cancel: cancel, done: make(chan struct{})}
+	go k.keep(ctx, c.Store)
+	return k, nil
+}
+
+type keeper struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (k *keeper) Acquire(context.Context, locks.Request) (locks.Lease, error) {
+	return nil, locks.ErrUnsupported
+}
+
+func (k *keeper) Close() error {
+	k.cancel()
+	<-k.done
+	return nil
+}
+
+func (k *keeper) keep(ctx context.Context, s locks.Store) {
+	defer close(k.done)
+	for ctx.Err() == nil {
+		if len(s.Nodes) > 0 {
+			if conn, err := s.Dial(ctx, "tcp", s.Nodes[0].Addr); err == nil {
+				stop := context.AfterFunc(ctx, func() { conn.Close() })
+				_, _ = io.Copy(io.Discard, conn) // until it breaks
+				stop()
+				conn.Close()
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// subjects are the faults as `lockbench try` does them, and on replicas.
+func subjects() []nemesis.Step {
+	var steps []nemesis.Step
+	for _, e := range nemesis.All() {
+		step := e.Try
+		step.Fault = e.Name
+		steps = append(steps, step)
+	}
+	return append(steps,
+		nemesis.Step{Fault: "kill", Target: "a replica"},
+		nemesis.Step{Fault: "isolate", Target: "a replica and the sentinel-1", Options: map[string]string{"way": "out"}},
+		nemesis.Step{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "30s"}},
+		nemesis.Step{Fault: "clock", Target: "majority", Options: map[string]string{"by": "-2s", "drift": "20%"}},
+		nemesis.Step{Fault: "pause", Target: "minority"},
+	)
+}
+
+// try holds one fault to the suite on one cluster, and says whether it could be tried.
+func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (na string, err error) {
+	t.Helper()
+	spec := world.Spec{Topology: form, Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock"}
+	err = w.Run(t.Context(), spec, func(ctx context.Context, c world.Cluster) error {
+		crew := &crew{clients: map[int]world.Client{}, killed: map[int]bool{}}
+		for id := range spec.Clients {
+			client, err := c.Open(ctx, world.ClientSpec{ID: id, Lock: "set-nx", Opener: open, Seed: uint64(id)})
+			if err != nil {
+				return err
+			}
+			crew.clients[id] = client
+		}
+		var err error
+		na, err = faulttest.Check(ctx, faulttest.Subject{Step: step, Cluster: c, Crew: crew})
+		return err
+	})
+	return na, err
+}
+
+func inAll(t *testing.T, w world.World, atOnce bool, forms ...locks.Topology) {
+	for _, step := range subjects() {
+		t.Run(step.Fault+" "+step.Target, func(t *testing.T) {
+			if atOnce {
+				t.Parallel()
+			}
+			for _, form := range forms {
+				na, err := try(t, w, form, step)
+				if err != nil {
+					t.Errorf("%s: %v", form, err)
+				}
+				if na == "" {
+					return
+				}
+				t.Logf("%s: n/a, %s", form, na)
+			}
+			t.Error("it concerned nothing, so nothing was tried")
+		})
+	}
+}
+
+func TestInLocal(t *testing.T) {
+	w := local.New(local.Options{})
+	if err := w.Ready(t.Context()); err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	inAll(t, w, true, locks.Single, locks.Independent, locks.Sentinel)
+}
+
+func TestInSim(t *testing.T) {
+	// One after the other: each has a clock of its own, and a process has one world.
+	inAll(t, sim.New(sim.Options{}), false, locks.Single, locks.Independent, locks.Sentinel)
+}
+
+// A world that lies is caught: a fault that does nothing, and one that does not heal.
+func TestTheSuiteCatches(t *testing.T) {
+	for name, spoil := range map[string]func(world.Cluster) world.Cluster{
+		"does nothing":  func(c world.Cluster) world.Cluster { return deaf{c, c.(world.Prober)} },
+		"does not heal": func(c world.Cluster) world.Cluster { return stubborn{c, c.(world.Prober), c.(world.LinkCutter)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := sim.New(sim.Options{}).Run(t.Context(), world.Spec{Topology: locks.Single}, func(ctx context.Context, c world.Cluster) error {
+				_, err := faulttest.Check(ctx, faulttest.Subject{
+					Step: nemesis.Step{Fault: "cut", Target: "client-0 -> master"}, Cluster: spoil(c), Crew: &crew{},
+				})
+				if err == nil || !strings.Contains(err.Error(), "not seen before the limit") {
+					t.Errorf("%v; want that it was not seen", err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// deaf cuts nothing.
+type deaf struct {
+	world.Cluster
+	world.Prober
+}
+
+func (deaf) Cut(context.Context, []world.Link) error  { return nil }
+func (deaf) Join(context.Context, []world.Link) error { return nil }
+
+// stubborn does not join what it has cut.
+type stubborn struct {
+	world.Cluster
+	world.Prober
+	cutter world.LinkCutter
+}
+
+func (s stubborn) Cut(ctx context.Context, links []world.Link) error { return s.cutter.Cut(ctx, links) }
+func (stubborn) Join(context.Context, []world.Link) error            { return nil }

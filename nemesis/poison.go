@@ -1,0 +1,50 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lockbench/internal/world"
+)
+
+// Poison puts a value of another type in the place of the holder's key: somebody else's
+// program uses the same name. Whatever the lock does with its key is then answered with
+// an error, until somebody takes the stranger's value away.
+type Poison struct{ Target string }
+
+var _ Fault = Poison{}
+
+func newPoison(s Step) (Fault, error) { return Poison{Target: s.Target}, nil }
+
+func (f Poison) String() string { return "poison the holder's key at " + f.Target }
+
+// Available asks for servers that take orders.
+func (f Poison) Available(c world.Cluster) error { return operable(f.Target, c) }
+
+// Inject returns when the servers have said that it was done.
+func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
+	h, ok := holder(s)
+	if !ok {
+		return nil, errors.New("nobody holds a lock now, so no key is to be poisoned")
+	}
+	targets, err := resolve(ctx, f.Target, s)
+	if err != nil {
+		return nil, err
+	}
+	op := s.Cluster.(world.Operator)
+	s.Begin(targets, fmt.Sprintf("a list in the place of %q", h.Key))
+	keys := make([]string, len(targets))
+	for i, node := range targets {
+		keys[i] = node + "/" + h.Key
+	}
+	grip := s.grips.take(poisoned, keys)
+	undo := func(ctx context.Context) error {
+		return grip.free(ctx, func(last []string) error {
+			return each(last, func(at string) error { return op.Cure(ctx, at[:len(at)-len(h.Key)-1], h.Key) })
+		})
+	}
+	return undo, grip.strike(ctx, func() error {
+		return each(targets, func(node string) error { return op.Poison(ctx, node, h.Key) })
+	})
+}

@@ -1,0 +1,179 @@
+package nemesis
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockbench/internal/seed"
+)
+
+// RandomFaults is the name of the step that stands for steps drawn from the seed, others
+// in each episode. A scenario writes it as `faults: random`.
+const RandomFaults = "random"
+
+// random is how such steps are drawn.
+type random struct {
+	steps   int            // in an episode
+	apart   Range          // from the start of one to that of the next
+	lasts   Range          // how long each is in effect
+	weights map[string]int // by fault; 0: never
+}
+
+// RandomOptions are the keys that `faults: {random: {...}}` may have.
+var RandomOptions = []string{"steps", "apart", "for", "weights"}
+
+// The bounds of what is drawn where a scenario says nothing. Faults overlap now and then,
+// and none lasts so long that a holder who was stopped outlives a usual lease.
+var (
+	randomSteps = 5
+	randomApart = Range{500 * time.Millisecond, 2 * time.Second}
+	randomLasts = Range{300 * time.Millisecond, 2 * time.Second}
+)
+
+// menu is what is drawn from. A step that cannot concern a lock's servers is n/a for it,
+// as any other. A step on a client waits for a moment at which there is one.
+var menu = []Step{
+	{Fault: "kill", Target: "master"},
+	{Fault: "kill", Target: "a replica"},
+	{Fault: "kill", Target: "minority"},
+	{Fault: "kill", Target: "holder", When: Acquired},
+	{Fault: "pause", Target: "master"},
+	{Fault: "pause", Target: "minority"},
+	{Fault: "pause", Target: "holder", When: Checked},
+	{Fault: "isolate", Target: "master", Options: map[string]string{"with": "half the clients"}},
+	{Fault: "isolate", Target: "a replica"},
+	{Fault: "isolate", Target: "minority", Options: map[string]string{"with": "half the clients", "way": "in"}},
+	{Fault: "cut", Target: "holder -> master", When: Releasing},
+	{Fault: "cut", Target: "master -> clients"},
+	{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "5s"}},
+	{Fault: "lag", Target: "nodes -> clients", Options: map[string]string{"by": "200ms"}},
+	{Fault: "drop-replies", Target: "master -> clients"},
+	{Fault: "reset", Target: "clients <-> master"},
+	{Fault: "busy", Target: "master", Options: map[string]string{"by": "1s"}},
+	{Fault: "drop-subscribers", Target: "master"},
+	{Fault: "promote", Target: "a replica"},
+}
+
+// newRandom reads the options of the step.
+func newRandom(s Step) (random, error) {
+	r := random{steps: randomSteps, apart: randomApart, lasts: randomLasts, weights: map[string]int{}}
+	for _, step := range menu {
+		r.weights[step.Fault] = 1
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Options)) {
+		value := s.Options[key]
+		var err error
+		switch key {
+		case "steps":
+			if r.steps, err = strconv.Atoi(value); err != nil || r.steps < 1 || r.steps > 100 {
+				err = fmt.Errorf("steps: %q is no number from 1 to 100", value)
+			}
+		case "apart":
+			r.apart, err = parseRange(key, value)
+		case "for":
+			r.lasts, err = parseRange(key, value)
+		case "weights":
+			err = r.weigh(value)
+		default:
+			err = fmt.Errorf("random has no key %q; it has %s", key, strings.Join(RandomOptions, ", "))
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	if len(r.choices()) == 0 {
+		return r, errors.New("weights: all are 0, so there is nothing to draw from")
+	}
+	return r, nil
+}
+
+// CheckRandom says what is wrong with the options of a random step.
+func CheckRandom(s Step) error {
+	_, err := newRandom(s)
+	return err
+}
+
+// weigh reads "kill 2, pause 0": what is named weighs so much, the rest nothing.
+func (r random) weigh(text string) error {
+	known := slices.Sorted(maps.Keys(r.weights))
+	for name := range r.weights {
+		r.weights[name] = 0
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), " ")
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("weights: %q cannot be drawn; there are %s", name, strings.Join(known, ", "))
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(weight))
+		if err != nil || n < 0 || n > 1000 {
+			return fmt.Errorf("weights: %s weighs %q, which is no number from 0 to 1000", name, weight)
+		}
+		r.weights[name] = n
+	}
+	return nil
+}
+
+func parseRange(key, text string) (Range, error) {
+	from, to, isRange := strings.Cut(text, "..")
+	if !isRange {
+		to = from
+	}
+	a, err1 := time.ParseDuration(from)
+	b, err2 := time.ParseDuration(to)
+	if errors.Join(err1, err2) != nil || a <= 0 || b < a {
+		return Range{}, fmt.Errorf("%s: %q is no duration above zero and no range of them, such as 300ms..2s", key, text)
+	}
+	return Range{a, b}, nil
+}
+
+// choices are the steps of the menu, each as often as its fault weighs. A fault's weight
+// is shared by its steps in turn, so that many kinds of kill do not make many kills.
+func (r random) choices() [][]Step {
+	byFault := map[string][]Step{}
+	for _, step := range menu {
+		byFault[step.Fault] = append(byFault[step.Fault], step)
+	}
+	var all [][]Step
+	for _, name := range slices.Sorted(maps.Keys(byFault)) {
+		for range r.weights[name] {
+			all = append(all, byFault[name])
+		}
+	}
+	return all
+}
+
+// episode draws the steps of one episode.
+func (r random) episode(runSeed uint64, n int) []Step {
+	rng := seed.Rand(runSeed, fmt.Sprintf("plan/%d/random", n))
+	choices := r.choices()
+	var steps []Step
+	var at time.Duration
+	for range r.steps {
+		kinds := choices[rng.IntN(len(choices))]
+		step := kinds[rng.IntN(len(kinds))]
+		at += within(rng, r.apart)
+		lasts := within(rng, r.lasts)
+		if step.When == "" {
+			step.At = &Range{at, at}
+		}
+		if !EndsByItself(step.Fault) {
+			step.For = &Range{lasts, lasts}
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// EndsByItself says of a fault that there is nothing to heal, or nothing that could be.
+func EndsByItself(fault string) bool {
+	return slices.Contains([]string{"busy", "drop-subscribers", "promote", "reset"}, fault)
+}
+
+// within draws whole milliseconds: nobody can tell them apart, and a person reads them.
+func within(rng *rand.Rand, r Range) time.Duration { return draw(rng, &r).Round(time.Millisecond) }

@@ -1,0 +1,51 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+
+	"lockbench/internal/world"
+)
+
+// Reset ends the connections on links, as a router does that has forgotten them. What
+// is on its way is lost, so a client does not know whether what it asked was done.
+type Reset struct{ link linkTarget }
+
+var _ Fault = Reset{}
+
+func newReset(s Step) (Fault, error) {
+	link, err := parseLink(s.Target)
+	return Reset{link}, err
+}
+
+func (f Reset) String() string { return "reset " + f.link.String() }
+
+// Available asks for both ends and for the power to end connections between them.
+func (f Reset) Available(c world.Cluster) error {
+	if err := f.link.available(c); err != nil {
+		return err
+	}
+	if _, ok := c.(world.ConnResetter); !ok {
+		return errors.New("this world cannot reset connections")
+	}
+	return nil
+}
+
+// Inject returns when the connections are gone. New ones can be made at once.
+func (f Reset) Inject(ctx context.Context, s Scene) (Undo, error) {
+	links, err := f.link.resolve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	s.Begin(ends(links), f.link.String()+": connections reset")
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	// Between two requests there may be none.
+	return Nothing, until(ctx, "a connection to reset", func(ctx context.Context) error {
+		n, err := s.Cluster.(world.ConnResetter).Reset(ctx, links)
+		if err == nil && n == 0 {
+			err = errors.New("there is none")
+		}
+		return err
+	})
+}
