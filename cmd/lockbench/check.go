@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,8 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check FILE|DIR|-...",
 		Short: "Judge histories again: the right half of lockbench, alone",
 		Long: `check reads histories and judges them. A directory is a run's results folder, all
-of whose histories are judged, or a test's folder in Jepsen's store. Nothing but the
+of whose histories are judged, the folder of one lock in it, or a test's folder in
+Jepsen's store. Nothing but the
 history decides, so a history from anywhere gets the verdict that a run with it
 would have given. "-" is standard input.
 
@@ -44,10 +46,14 @@ unlock. Their order is their :index, else that of the lines, whatever their :tim
   register, cas-register   reads, writes and cas of a Jepsen history, searched for
 A search is given a minute and a gigabyte; what it has not decided then is unknown.
 
+A history is kept in memory as a whole, at about two and a half times the size of its
+file. --stream keeps what is open alone, for a file of any size or one that is still
+written: it tells violations of exclusion as they show, and never says valid.
+
 Exit codes: 0 valid, 1 violated, 2 unknown, 3 a file could not be read or is no
 history, 64 wrong usage.`,
-		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx/history.jsonl --json\n" +
-			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
+		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
+			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2\n  tail -f -n +1 results/latest/set-nx/history.jsonl | lockbench check --stream -",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("check wants a history or a results folder, such as results/latest")
@@ -62,6 +68,9 @@ history, 64 wrong usage.`,
 			if err != nil {
 				return err
 			}
+			if f.stream {
+				return judge.streams(c.OutOrStdout(), c.ErrOrStderr(), args)
+			}
 			return judge.all(c.OutOrStdout(), c.ErrOrStderr(), args)
 		},
 	}
@@ -69,6 +78,7 @@ history, 64 wrong usage.`,
 	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(history.Formats(), ", ")+" (default: found by looking)")
 	c.Flags().StringVar(&f.model, "model", "", "what kind of lock it is (default: what the history says, else owner-mutex)")
 	c.Flags().BoolVar(&f.json, "json", false, "one JSON object a line")
+	c.Flags().BoolVar(&f.stream, "stream", false, "judge exclusion alone, while reading, in memory that does not grow with the history")
 	return c
 }
 
@@ -85,7 +95,7 @@ func lastIndex(words []string, word string) int {
 // checkFlags are the flags as they were typed.
 type checkFlags struct {
 	release, format, model string
-	json                   bool
+	json, stream           bool
 }
 
 // judge is what they mean.
@@ -106,7 +116,13 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	if !slices.Contains(readings, f.release) {
 		return j, usagef("--release: %q is no reading of a failed release; %s", f.release, didYouMean(f.release, readings))
 	}
+	if f.stream && f.release != string(checker.Ended) {
+		return j, usagef("--stream: a violation is told when nothing can take it back, and read with --release %s later releases can; leave one of the two", f.release)
+	}
 	j.open.Format = history.Format(f.format)
+	if f.stream && f.format != "" && j.open.Format != history.Lines {
+		return j, usagef("--stream: it reads lockbench's own histories, and %s is another format", f.format)
+	}
 	if f.format != "" && !j.open.Format.Known() {
 		return j, usagef("--format: %q is no format of a history; %s", f.format, didYouMean(f.format, history.Formats()))
 	}
@@ -133,6 +149,9 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 			if strings.Contains(f.model, ",") {
 				return j, usagef("--model: %s stands alone, and %q has more", name, f.model)
 			}
+			if f.stream {
+				return j, usagef("--stream: nothing is searched while reading, as the model %s asks for", name)
+			}
 			j.search = &m
 			if m.Lock { // a lockbench history has owners
 				j.open.Model = history.Model{history.Mutex}
@@ -158,11 +177,20 @@ type checked struct {
 	Checks   []checker.Result `json:"checks"`
 }
 
+// garbagePercent is how much garbage may be there beside what is kept.
+const garbagePercent = 25
+
 // all judges every history that can be read, whatever is wrong with the others: a
 // lock whose cluster never came up must not hide what the rest of a run showed.
 // Its exit code is the harness's failure before violated before unknown.
 func (j judge) all(w, warn io.Writer, args []string) error {
-	files, failed := histories(args)
+	// A history is read once and then kept, so letting garbage grow as large as what
+	// is kept would double the memory of a large one, and save little time.
+	defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
+	files, untried, failed := histories(args)
+	for _, text := range untried {
+		_, _ = fmt.Fprintln(warn, "lockbench:", text)
+	}
 	worst := checker.Valid
 	for _, file := range files {
 		l, story, warnings, err := j.one(file)
@@ -185,6 +213,11 @@ func (j judge) all(w, warn io.Writer, args []string) error {
 			return err
 		}
 	}
+	return exit(worst, failed)
+}
+
+// exit is how check ends.
+func exit(worst checker.Verdict, failed []error) error {
 	switch {
 	case len(failed) > 0:
 		return errors.Join(failed...)
@@ -253,9 +286,9 @@ func foreign(r checker.Report) report.Lock {
 // jepsenFile is what Jepsen calls the history of a test in its store.
 const jepsenFile = "history.edn"
 
-// histories turns directories into the histories in them, and says which
-// arguments are neither.
-func histories(args []string) (files []string, failed []error) {
+// histories turns directories into the histories in them, says which locks their runs
+// could not try, and which arguments are neither.
+func histories(args []string) (files, untried []string, failed []error) {
 	for _, arg := range args {
 		if arg == "-" {
 			files = append(files, arg)
@@ -270,8 +303,8 @@ func histories(args []string) (files []string, failed []error) {
 			files = append(files, arg)
 			continue
 		}
-		if edn := filepath.Join(arg, jepsenFile); isFile(edn) {
-			files = append(files, edn)
+		if one := theHistory(arg); one != "" {
+			files = append(files, one)
 			continue
 		}
 		b, err := report.Load(arg)
@@ -283,10 +316,37 @@ func histories(args []string) (files []string, failed []error) {
 			failed = append(failed, fmt.Errorf("%s holds no history; a results folder has LOCK/%s in it", arg, report.HistoryFile))
 		}
 		for _, h := range b.Histories {
+			if why := unsupported(b, h.Lock); why != "" {
+				untried = append(untried, fmt.Sprintf("%s: %s was not tried: %s", arg, h.Lock, why))
+				continue
+			}
 			files = append(files, h.Path)
 		}
 	}
-	return files, failed
+	return files, untried, failed
+}
+
+// unsupported says why a run did not try a lock, whose history has nothing in it then.
+func unsupported(b *report.Bundle, lock string) string {
+	if b.Result == nil {
+		return ""
+	}
+	i := slices.IndexFunc(b.Result.Locks, func(l report.Lock) bool { return l.Lock == lock })
+	if i < 0 {
+		return ""
+	}
+	return b.Result.Locks[i].Unsupported
+}
+
+// theHistory is the one history of a folder: that of one lock in a run's results, or of
+// a test in Jepsen's store.
+func theHistory(dir string) string {
+	for _, name := range []string{report.HistoryFile, jepsenFile} {
+		if path := filepath.Join(dir, name); isFile(path) {
+			return path
+		}
+	}
+	return ""
 }
 
 func isFile(path string) bool {

@@ -62,25 +62,23 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			if err := notEmpty(c, "world", "redis-server"); err != nil {
 				return err
 			}
-			w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server})
-			if err != nil {
-				return err
-			}
-			s := conformed{world: w, out: c.OutOrStdout(), options: set}
+			s := conformed{out: c.OutOrStdout(), options: set}
 			if c.ArgsLenAtDash() >= 0 {
 				s.command = strings.Join(args, " ")
+			} else if err := s.find(args[0], set, topologies); err != nil {
+				return err // before a world is picked: wrong usage starts nothing
+			}
+			var err error
+			if s.world, _, err = run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server}); err != nil {
+				return err
+			}
+			if s.command != "" {
 				if err := s.meet(c.Context()); err != nil {
 					return err
 				}
-			} else {
-				entry, ok := catalog.Find(args[0])
-				if !ok {
-					return usageError{catalog.NotFound(args[0]).Error()}
+				if err := s.runsOn(topologies); err != nil {
+					return err
 				}
-				if s.options, err = conformOptions(entry, set); err != nil {
-					return usageError{err.Error()}
-				}
-				s.entry = entry
 			}
 			return s.all(c.Context(), topologies)
 		},
@@ -117,6 +115,33 @@ type conformed struct {
 	options map[string]string
 }
 
+// find finds a lock of the catalog. Its errors are wrong usage.
+func (s *conformed) find(name string, set map[string]string, only []string) (err error) {
+	entry, ok := catalog.Find(name)
+	if !ok {
+		return usageError{catalog.NotFound(name).Error()}
+	}
+	if s.options, err = conformOptions(entry, set); err != nil {
+		return usageError{err.Error()}
+	}
+	s.entry = entry
+	return s.runsOn(only)
+}
+
+// runsOn refuses topologies on which the lock does not run.
+func (s *conformed) runsOn(only []string) error {
+	for _, name := range only {
+		if !slices.Contains(s.entry.Topologies, locks.Topology(name)) {
+			var known []string
+			for _, t := range s.entry.Topologies {
+				known = append(known, string(t))
+			}
+			return usagef("--topology: %s does not run on %q; %s", s.entry.Name, name, didYouMean(name, known))
+		}
+	}
+	return nil
+}
+
 // meet asks a guest who it is.
 func (s *conformed) meet(ctx context.Context) error {
 	host, ok := s.world.(world.Host)
@@ -145,15 +170,6 @@ func (s *conformed) meet(ctx context.Context) error {
 // all runs the suite on each topology, and ends with 1 if a rule was broken anywhere.
 func (s *conformed) all(ctx context.Context, only []string) error {
 	broken, undecided, ran := 0, 0, 0
-	for _, name := range only {
-		if !slices.Contains(s.entry.Topologies, locks.Topology(name)) {
-			var known []string
-			for _, t := range s.entry.Topologies {
-				known = append(known, string(t))
-			}
-			return usagef("--topology: %s does not run on %q; %s", s.entry.Name, name, didYouMean(name, known))
-		}
-	}
 	for _, t := range s.entry.Topologies {
 		if len(only) > 0 && !slices.Contains(only, string(t)) {
 			continue

@@ -132,3 +132,23 @@ func TestReadmeShowsTheCIExample(t *testing.T) {
 		t.Error("the README shows other steps than examples/ci/lock.yml")
 	}
 }
+
+// The README shows the verdicts of the reference matrices as they were written.
+func TestReadmeShowsTheReference(t *testing.T) {
+	text := pages(t)[top+"README.md"]
+	summaries, err := filepath.Glob(top + "results/reference/*/summary.md")
+	if err != nil || len(summaries) == 0 {
+		t.Fatalf("found %v, %v; make reference writes them", summaries, err)
+	}
+	for _, path := range summaries {
+		summary, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(string(summary), "## Verdicts\n\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		if strings.Count(table, "\n") < 3 || !strings.Contains(text, table) {
+			t.Errorf("the README does not show the verdicts of %s; bash results/readme.sh puts them there", path)
+		}
+	}
+}

@@ -24,6 +24,9 @@ type listed struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
 	Notes string `json:"notes,omitempty"`
+	// Claims and Options are those of a lock.
+	Claims  []string `json:"claims,omitempty"`
+	Options []string `json:"options,omitempty"`
 }
 
 // kinds are what list can list, in this order.
@@ -77,10 +80,11 @@ func list(kind string) []listed {
 			if slices.Equal(l.Topologies, []locks.Topology{locks.None}) {
 				note = "needs no server"
 			}
+			var options []string
 			for _, o := range l.Options {
-				note += fmt.Sprintf("; %s=%s: %s", o.Name, o.Default, o.About)
+				options = append(options, fmt.Sprintf("%s=%s: %s", o.Name, o.Default, o.About))
 			}
-			out = append(out, listed{l.Name, l.About, note})
+			out = append(out, listed{l.Name, l.About, note, claimed(l.Claims), options})
 		}
 	case "faults":
 		for _, f := range nemesis.All() {
@@ -91,15 +95,15 @@ func list(kind string) []listed {
 			if len(f.Options) > 0 {
 				note += "; keys " + strings.Join(f.Options, ", ")
 			}
-			out = append(out, listed{f.Name, f.About, note})
+			out = append(out, listed{Name: f.Name, About: f.About, Notes: note})
 		}
 	case "workloads":
 		for _, w := range workloads.All() {
-			out = append(out, listed{w.Name, w.About, ""})
+			out = append(out, listed{Name: w.Name, About: w.About})
 		}
 	case "checkers":
 		for _, c := range checker.All() {
-			out = append(out, listed{c.Name(), c.About(), ""})
+			out = append(out, listed{Name: c.Name(), About: c.About()})
 		}
 	case "scenarios":
 		known := run.Known()
@@ -108,14 +112,32 @@ func list(kind string) []listed {
 			if s, err := scenarios.Load(name, known); err == nil {
 				about = strings.Join(strings.Fields(s.About), " ")
 			}
-			out = append(out, listed{name, about, ""})
+			out = append(out, listed{Name: name, About: about})
 		}
 	case "worlds":
 		for _, w := range run.Worlds(run.WorldOptions{}) {
-			out = append(out, listed{w.Name(), run.WorldAbout(w.Name()), ""})
+			out = append(out, listed{Name: w.Name(), About: run.WorldAbout(w.Name())})
 		}
 	}
 	return out
+}
+
+// claimed says in words what a lock claims.
+func claimed(c locks.Claims) []string {
+	var words []string
+	for _, claim := range []struct {
+		made bool
+		word string
+	}{
+		{c.Bounded, "leases end by themselves"}, {c.Renewed, "keeps leases alive"}, {c.Watched, "tells of a loss"},
+		{c.Fenced, "fencing tokens"}, {c.Waits, "waits"}, {c.Fair, "fair"}, {c.Reentrant, "re-entrant"},
+		{c.Shared, "can be shared"}, {c.Several, "several names at once"}, {c.Strict, "refuses only what is held"},
+	} {
+		if claim.made {
+			words = append(words, claim.word)
+		}
+	}
+	return words
 }
 
 func printLists(w io.Writer, order []string, all map[string][]listed) error {
@@ -131,6 +153,12 @@ func printLists(w io.Writer, order []string, all map[string][]listed) error {
 			_, _ = fmt.Fprintf(t, "%s\t%s\n", l.Name, l.About)
 			if l.Notes != "" {
 				_, _ = fmt.Fprintf(t, "\t  %s\n", l.Notes)
+			}
+			if len(l.Claims) > 0 {
+				_, _ = fmt.Fprintf(t, "\t  claims: %s\n", strings.Join(l.Claims, ", "))
+			}
+			for _, o := range l.Options {
+				_, _ = fmt.Fprintf(t, "\t  /%s\n", o)
 			}
 		}
 		if err := t.Flush(); err != nil {

@@ -5,20 +5,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/matrix"
 	"lockbench/internal/run"
 	"lockbench/scenarios"
 )
 
 func newMergeCommand() *cobra.Command {
-	return &cobra.Command{
+	var out string
+	c := &cobra.Command{
 		Use:   "merge DIR...",
-		Short: "Add up the parts of a search that was split over machines",
+		Short: "Put the parts of a search or of a matrix together that was split over machines",
 		Long: `merge reads what ` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder and adds
-it up. Parts of different searches, or one part twice, are refused; parts that are
-missing are named.
+it up; or it puts what ` + "`lockbench matrix --shard I/N`" + ` left in each folder together in a
+new one, --out DIR. Parts of different searches or matrices, or one part twice, are
+refused; parts that are missing are named.
 
-Exit codes are those of explore, over all parts; 2 as long as a part is missing.`,
-		Example: "  lockbench merge shards/1 shards/2 shards/3",
+Exit codes are those of explore or matrix, over all parts; 2 as long as a part is
+missing.`,
+		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge parts/1 parts/2 --out results/matrix/tonight",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("merge wants the folders of a search's parts, such as shards/1 shards/2")
@@ -26,6 +30,12 @@ Exit codes are those of explore, over all parts; 2 as long as a part is missing.
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if matrix.Is(args[0]) {
+				return mergeMatrix(c, args, out)
+			}
+			if out != "" {
+				return usagef("merge: --out is for the parts of a matrix, and %s is none", args[0])
+			}
 			var parts []*run.Explored
 			for _, dir := range args {
 				e, err := run.ReadExplored(dir)
@@ -59,4 +69,6 @@ Exit codes are those of explore, over all parts; 2 as long as a part is missing.
 			return exitWith(code)
 		},
 	}
+	c.Flags().StringVar(&out, "out", "", "of a matrix: the new folder to put it in")
+	return c
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -100,7 +101,11 @@ func printPlan(w io.Writer, s *scenarios.Scenario, plan nemesis.Plan, in world.W
 	for _, p := range plan.Episode(1) {
 		steps = append(steps, p.Step.Describe(p.Fault))
 	}
-	_, _ = fmt.Fprintln(w, "plan       "+folded("each episode: "+strings.Join(steps, "; "), 11))
+	of := "each episode: "
+	if slices.ContainsFunc(s.Faults, func(step nemesis.Step) bool { return step.Fault == nemesis.RandomFaults }) {
+		of = "others in each episode, in the first: "
+	}
+	_, _ = fmt.Fprintln(w, "plan       "+folded(of+strings.Join(steps, "; "), 11))
 	for _, line := range run.NotConcerned(s, plan, in) {
 		_, _ = fmt.Fprintln(w, "           "+folded(line, 11))
 	}

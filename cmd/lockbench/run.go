@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"lockbench/internal/report"
+	"lockbench/internal/report/page"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
@@ -170,7 +171,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	o.World, o.Again = w, f.again(c, scenario, w)
+	o.World, o.Again, o.Program = w, f.again(c, scenario, w), strings.TrimSpace(versionLine())
 	head := c.OutOrStdout()
 	if f.json {
 		head = c.ErrOrStderr()
@@ -192,7 +193,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	} else {
 		_, _ = fmt.Fprintln(head)
 		screen := report.Screen{
-			Result: out.Result, Stories: out.Stories, Dir: out.Bundle.Dir, Latest: out.Latest, Color: report.UseColor(head),
+			Result: out.Result, Stories: out.Stories, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head),
 		}
 		if _, screenErr := screen.WriteTo(head); screenErr != nil {
 			err = errors.Join(err, screenErr)

@@ -12,12 +12,14 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
 )
 
 func newTryCommand() *cobra.Command {
 	var topology, worldName, server, image, target string
+	var all bool
 	var set map[string]string
 	c := &cobra.Command{
 		Use:   "try FAULT",
@@ -26,29 +28,55 @@ func newTryCommand() *cobra.Command {
 probe on the path of those concerned that it bites, undoes it, and sees that it is
 gone.
 
+--all does so for every fault in its usual form, on each topology, and prints a table
+for people and for Markdown. In world docker this takes a quarter of an hour.
+
 Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 3 the harness failed, 64 wrong usage.`,
-		Example: "  lockbench try kill --topology sentinel\n  lockbench try isolate --target 'a replica' --topology replicated\n  lockbench try lag --target 'master -> replicas' --set by=2s --topology sentinel",
-		Args:    wants("a fault"),
+		Example: "  lockbench try kill --topology sentinel\n  lockbench try isolate --target 'a replica' --topology replicated\n  lockbench try lag --target 'master -> replicas' --set by=2s --topology sentinel\n  lockbench try --all --world local",
+		Args: func(c *cobra.Command, args []string) error {
+			if all {
+				return nothing(c, args)
+			}
+			return wants("a fault, or --all")(c, args)
+		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return faultNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			entry, ok := nemesis.Find(args[0])
-			if !ok {
-				return usagef("no fault is called %q; %s", args[0], didYouMean(args[0], faultNames()))
-			}
 			if !slices.Contains(tryTopologies, topology) {
 				return usagef("--topology: no topology is called %q; %s", topology, didYouMean(topology, tryTopologies))
 			}
 			if err := notEmpty(c, "target", "world", "redis-server", "redis-image"); err != nil {
 				return err
 			}
+			pick := func() (world.World, error) {
+				w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server, RedisImage: image, Say: sayTo(c.ErrOrStderr())})
+				return w, err
+			}
+			if all {
+				if target != "" || len(set) > 0 {
+					return usagef("--all does each fault in its usual form: --target and --set go with one fault")
+				}
+				on := tryTopologies
+				if c.Flags().Changed("topology") {
+					on = []string{topology}
+				}
+				w, err := pick()
+				if err != nil {
+					return err
+				}
+				return tryAll(c.Context(), c.OutOrStdout(), w, on)
+			}
+			entry, ok := nemesis.Find(args[0])
+			if !ok {
+				return usagef("no fault is called %q; %s", args[0], didYouMean(args[0], faultNames()))
+			}
 			step, err := tryStep(entry, target, set)
 			if err != nil {
 				return err
 			}
-			w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server, RedisImage: image, Say: sayTo(c.ErrOrStderr())})
+			w, err := pick()
 			if err != nil {
 				return err
 			}
@@ -73,6 +101,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 		},
 	}
 	fl := c.Flags()
+	fl.BoolVar(&all, "all", false, "every fault, on each topology or on the one of --topology")
 	fl.StringVar(&topology, "topology", string(locks.Single), strings.Join(tryTopologies, ", "))
 	fl.StringVar(&worldName, "world", "auto", "where: auto or a world from lockbench list worlds")
 	fl.StringVar(&server, "redis-server", "", "the server to start (default: from PATH)")
@@ -126,9 +155,10 @@ func tryStep(entry nemesis.Entry, target string, set map[string]string) (nemesis
 // ownName is how one node or client is named in place of a role.
 var ownName = regexp.MustCompile(`^(redis|sentinel|client)-[1-9][0-9]*$`)
 
-func knownRole(role string) bool {
-	role = strings.TrimPrefix(strings.TrimSpace(role), "the ")
-	return slices.Contains(roleNames(), role) || ownName.MatchString(role)
+func knownRole(target string) bool {
+	return !slices.ContainsFunc(nemesis.Ends(target), func(end string) bool {
+		return !slices.Contains(roleNames(), end) && !ownName.MatchString(end)
+	})
 }
 
 func roleNames() []string {

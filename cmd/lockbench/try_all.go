@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/nemesis"
+)
+
+// tryAll tries every fault on the topologies, each alone on a cluster of its own, and
+// prints a row when a fault has been everywhere.
+func tryAll(ctx context.Context, out io.Writer, w world.World, topologies []string) error {
+	_, _ = fmt.Fprintf(out, "World %s on %s/%s with %d processors: %s. From the call until a probe saw it bite, and\n"+
+		"from the call to heal until one saw it gone.\n\n| fault | %s |\n|%s\n",
+		w.Name(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), w.About(),
+		strings.Join(topologies, " | "), strings.Repeat(" --- |", 1+len(topologies)))
+	notes := reasons{number: map[string]int{}}
+	failed := false
+	for _, entry := range nemesis.All() {
+		step, err := tryStep(entry, "", nil)
+		if err != nil {
+			return err
+		}
+		name, cells := "", make([]string, len(topologies))
+		for k, topology := range topologies {
+			got, err := run.Try(ctx, w, locks.Topology(topology), step, 1)
+			if err != nil {
+				return fmt.Errorf("try %s on %s: %w", entry.Name, topology, err)
+			}
+			name = got.Fault
+			switch {
+			case got.NA != "":
+				cells[k] = "n/a" + notes.mark(got.NA)
+			case got.Failed != "":
+				cells[k] = "**failed**" + notes.mark(got.Failed)
+				failed = true
+			default:
+				cells[k] = roughly(got.ToBite) + ", " + roughly(got.ToHeal)
+			}
+		}
+		_, _ = fmt.Fprintf(out, "| %s | %s |\n", name, strings.Join(cells, " | "))
+	}
+	_, _ = fmt.Fprintln(out)
+	for k, text := range notes.texts {
+		_, _ = fmt.Fprintf(out, "%d. %s\n", k+1, text)
+	}
+	if failed {
+		return exitWith(report.ExitUnexpected)
+	}
+	return nil
+}
+
+// reasons are why cells of the table have no times, each said once.
+type reasons struct {
+	number map[string]int
+	texts  []string
+}
+
+// mark is the number of a reason.
+func (r *reasons) mark(text string) string {
+	if r.number[text] == 0 {
+		r.texts = append(r.texts, text)
+		r.number[text] = len(r.texts)
+	}
+	return fmt.Sprintf(" (%d)", r.number[text])
+}
+
+// roughly is a time as exactly as one try can tell it.
+func roughly(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "< 1 ms"
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
