@@ -18,7 +18,9 @@ type Checker struct {
 	sessions          []session
 	cores             []uint64 // packed
 	spare             []uint64 // for sorting
-	ends              []uint64
+	single            bool     // one may hold at a time, so that ends need not be kept
+	ends              []uint64 // releases of granted sessions, packed: those that may end their cores
+	doubtful          bool     // not all of them do
 	refused           []uint32 // sessions whose acquire was refused strictly, in the order of calls
 	unsure            []uint32 // sessions whose acquire is unknown, but a release was ok
 	denied            []uint32 // sessions that were told, when they were released, that they do not hold
@@ -40,6 +42,7 @@ type Checker struct {
 func (c *Checker) Check(m Model, o *Ops) Result {
 	c.Findings, c.why, c.mixed = c.Findings[:0], "", ""
 	c.ops, c.reentrant, c.fenced = o, m.Reentrant && m.Shape == Mutex, m.Fenced && m.Shape == Mutex
+	c.single = m.Shape == Mutex
 	if c.reentrant {
 		c.readOwned(o)
 	} else {

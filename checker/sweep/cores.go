@@ -35,6 +35,8 @@ func less(a, b uint32) int { return int((uint64(a) - uint64(b)) >> 63) }
 func (c *Checker) read(o *Ops) {
 	sessions, cores, denied := c.sessions[:0], c.cores[:0], c.denied[:0]
 	c.refused, c.unsure, c.ghosts, c.special = c.refused[:0], c.unsure[:0], 0, false
+	ends, counted := c.ends[:0], !c.single
+	c.doubtful = false
 	before, shifts := uint32(0), 0 // of the cores
 	// The lengths are told to the compiler once, not at each access.
 	n := len(o.Call)
@@ -59,6 +61,10 @@ func (c *Checker) read(o *Ops) {
 			continue
 		}
 		s := &sessions[of[i]]
+		if counted && s.state == granted {
+			ends = append(ends, uint64(call[i])<<32|uint64(of[i]))
+			c.doubtful = c.doubtful || s.end != Never || out[i] > OK
+		}
 		switch out[i] {
 		case OK:
 			if s.released {
@@ -88,7 +94,7 @@ func (c *Checker) read(o *Ops) {
 			s.notHeldLast = max(s.notHeldLast, ret[i])
 		}
 	}
-	c.sessions, c.cores, c.denied = sessions, cores, denied
+	c.sessions, c.cores, c.denied, c.ends = sessions, cores, denied, ends
 	for _, i := range denied {
 		switch s := &sessions[i]; s.state {
 		case granted:

@@ -1,6 +1,10 @@
 package sweep
 
-import "slices"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // This file checks locks that several may hold: readers and writers, and semaphores
 // with weights. There is nothing to be found by order alone, so the cores are swept:
@@ -62,32 +66,31 @@ func (c *Checker) loads(m Model, o *Ops) {
 		}
 		return
 	}
-	// The acquires stand in the order of sessions.
-	n, aux, weights := 0, o.Aux[:len(o.Kind)], c.weights
+	// The acquires stand in the order of sessions. What a release writes is overwritten:
+	// that costs less than to guess which comes next.
+	n, aux, weights := 0, o.Aux[:len(o.Kind)], append(c.weights, 0)
 	for i, k := range o.Kind {
+		weights[n] = aux[i]
 		if k != Release {
-			weights[n] = aux[i]
 			n++
 		}
 	}
+	c.weights = weights[:n]
 }
 
-// bounds sorts the ends of the cores.
+// bounds keeps, of the releases of granted sessions, those that end their cores. They
+// are in the order of their calls, so that nothing need be sorted.
 func (c *Checker) bounds() {
-	ends := slices.Grow(c.ends[:0], len(c.cores))
-	before, shifts := uint32(0), 0
-	for _, packed := range c.cores {
-		i := uint32(packed)
-		end := c.sessions[i].end
-		if end == Never {
-			continue
+	if !c.doubtful {
+		return
+	}
+	ends := c.ends[:0]
+	for _, packed := range c.ends {
+		if c.sessions[uint32(packed)].end == uint32(packed>>32) {
+			ends = append(ends, packed)
 		}
-		shifts += less(end, before)
-		before = max(before, end)
-		ends = append(ends, uint64(end)<<32|uint64(i))
 	}
 	c.ends = ends
-	c.sort(c.ends, shifts)
 }
 
 // sweep counts what is held, and settles unsure sessions where they fit.
@@ -97,54 +100,46 @@ func (c *Checker) sweep(m Model) {
 	for _, i := range c.unsure {
 		k.later = append(k.later, uint64(c.sessions[i].end)<<32|uint64(i))
 	}
+	k.later = append(k.later, nothing)
+	c.cores, c.ends = append(c.cores, nothing), append(c.ends, nothing)
 	sum, permits := int64(0), k.permits
 	cores, ends, weights, later := c.cores, c.ends, c.weights, k.later
 	longest := furthest{holder: None}
-	for n := 0; n <= len(cores); n++ {
-		until := uint32(Never)
-		if n < len(cores) {
-			until = uint32(cores[n] >> 32)
+	for n, gone := 0, 0; ; {
+		// Which of the two comes first is anybody's guess, so that there is no branch.
+		core, end := cores[n], ends[gone]
+		next := min(core, end)
+		_, leaves := bits.Sub64(end, core, 0)
+		if later[0] < next {
+			k.waiting = append(k.waiting, uint32(later[0]))
+			c.admit(sum, uint32(later[0]>>32))
+			later = later[1:]
+			continue
 		}
-		// What ends, or asks for a moment, before that.
-		for len(later) > 0 || len(k.waiting) > 0 {
-			end, ask := uint32(Never), uint32(Never)
-			if len(ends) > 0 {
-				end = uint32(ends[0] >> 32)
-			}
-			if len(later) > 0 {
-				ask = uint32(later[0] >> 32)
-			}
-			at := min(end, ask)
-			if at >= until {
-				break
-			}
-			if ask < end {
-				k.waiting = append(k.waiting, uint32(later[0]))
-				later = later[1:]
-			} else {
-				sum -= weights[uint32(ends[0])]
-				ends = ends[1:]
-			}
-			c.admit(sum, at)
-		}
-		for len(ends) > 0 && uint32(ends[0]>>32) < until {
-			sum -= weights[uint32(ends[0])]
-			ends = ends[1:]
-		}
-		if n == len(cores) {
+		if next == nothing {
 			break
 		}
-		i := uint32(cores[n])
-		load := weights[i]
-		if sum+load > permits {
-			c.tooMuch(m, sum, longest.of(c, n), i)
+		sign := 1 - 2*int64(leaves)
+		sum += sign * weights[uint32(next)]
+		if sum > permits && leaves == 0 {
+			i := uint32(next)
+			c.tooMuch(m, sum-weights[i], longest.of(c, n), i)
 		}
-		sum += load
+		gone += int(leaves)
+		n += 1 - int(leaves)
+		if len(k.waiting) > 0 && leaves > 0 {
+			c.admit(sum, uint32(next>>32))
+		}
 	}
+	c.cores, c.ends = cores[:len(cores)-1], ends[:len(ends)-1]
 	for _, i := range k.waiting {
 		c.found(ReleasedWithoutHolding, i, None)
 	}
 }
+
+// nothing stands after all that is packed: no position is so late but Never, which no
+// core begins at.
+const nothing = math.MaxUint64
 
 // furthest finds whose hold goes on longest of the first cores. Most histories never ask.
 type furthest struct {

@@ -73,10 +73,11 @@ type call struct {
 type process struct {
 	open     call // the operation without a return; its line is 0 if there is none
 	at       place
-	done     call // the operation that returned last
-	doneLine int  // and the line of its return
-	retired  call // the first of unknown outcome; its line is 0 if there is none
-	unknown  int  // and the line that said so
+	under    *session // of the operation that is open, if it has one
+	done     call     // the operation that returned last
+	doneLine int      // and the line of its return
+	retired  call     // the first of unknown outcome; its line is 0 if there is none
+	unknown  int      // and the line that said so
 }
 
 type session struct {
@@ -173,28 +174,29 @@ func (v *Validator) invoke(e *Event, line int) *Malformed {
 		return malformed(line, "outstanding", "%s %s, but its %s%s (line %d) has not returned; expected that one's ok, fail or info first, or another process",
 			who(e), v.what(e), p.open.f, p.open.under(), p.open.line)
 	}
+	var s *session
 	var m *Malformed
 	switch {
 	case e.F == Acquire:
-		m = v.acquire(p, e, line)
+		s, m = v.acquire(p, e, line)
 	case e.Session == "" && e.F == FRead:
 		// The last look at a resource, after everything is healed.
 	default:
-		m = v.use(e, line)
+		s, m = v.use(e, line)
 	}
 	if m != nil {
 		return m
 	}
-	p.open, p.at = call{e.F, e.Session, line}, v.last
+	p.open, p.at, p.under = call{e.F, e.Session, line}, v.last, s
 	return nil
 }
 
-func (v *Validator) acquire(p *process, e *Event, line int) *Malformed {
+func (v *Validator) acquire(p *process, e *Event, line int) (*session, *Malformed) {
 	if s := v.session(e.Session); s != nil {
-		return malformed(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label(e), s.acquire)
+		return nil, malformed(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label(e), s.acquire)
 	}
 	if p.retired.line != 0 {
-		return malformed(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
+		return nil, malformed(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
 			who(e), label(e), p.retired.f, p.retired.under(), p.retired.line, p.unknown)
 	}
 	owner, permits := e.Session, 1
@@ -207,37 +209,37 @@ func (v *Validator) acquire(p *process, e *Event, line int) *Malformed {
 		}
 	}
 	if c, ok := v.owners[owner]; ok {
-		return malformed(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
+		return nil, malformed(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
 			who(e), label(e), owner, c.f, c.under(), c.line)
 	}
 	if permits > v.permits {
-		return malformed(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label(e), permits, v.permits)
+		return nil, malformed(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label(e), permits, v.permits)
 	}
 	s := &session{number: v.acquired, client: e.Client, name: e.Session, keys: keysOf(e), owner: owner, acquire: line, state: Invoke}
 	v.begin(s)
 	v.last = place{s.number, -1}
-	return nil
+	return s, nil
 }
 
 // use places an operation under a session, if it may be done there now.
-func (v *Validator) use(e *Event, line int) *Malformed {
+func (v *Validator) use(e *Event, line int) (*session, *Malformed) {
 	s := v.session(e.Session)
 	switch {
 	case s == nil:
-		return malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
+		return nil, malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
 	case s.state == Fail:
-		return malformed(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
+		return nil, malformed(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
 	case s.state == OK:
 	case e.F != Release:
-		return malformed(line, "not-granted", "%s %s, but its acquire (line %d) %s; expected its ok before", who(e), v.what(e), s.acquire, s.standing())
+		return nil, malformed(line, "not-granted", "%s %s, but its acquire (line %d) %s; expected its ok before", who(e), v.what(e), s.acquire, s.standing())
 	case s.state == Invoke && v.deaths[s.client] < s.acquire:
 		// A release that overtakes its own acquire would be done by a client that
 		// does not wait for itself; if nobody will answer any more, info says so.
-		return malformed(line, "not-granted", "%s %s, before its acquire (line %d) returned; expected ok or info of the acquire before", who(e), v.what(e), s.acquire)
+		return nil, malformed(line, "not-granted", "%s %s, before its acquire (line %d) returned; expected ok or info of the acquire before", who(e), v.what(e), s.acquire)
 	}
 	v.last = place{s.number, s.ops}
 	s.ops++
-	return nil
+	return s, nil
 }
 
 func (v *Validator) returned(e *Event, line int) *Malformed {
@@ -250,10 +252,7 @@ func (v *Validator) returned(e *Event, line int) *Malformed {
 	case p.open.f != e.F || p.open.session != e.Session:
 		return malformed(line, "not-invoked", "%s has %s of %s%s that it did not invoke; expected the return of its %s%s (line %d)", who(e), e.Type, article(e.F), under(e.Session), p.open.f, p.open.under(), p.open.line)
 	}
-	var s *session
-	if e.Session != "" {
-		s = v.session(e.Session)
-	}
+	s := p.under
 	if e.F == Acquire {
 		if e.Type == OK && v.fenced && !e.HasToken {
 			return malformed(line, "token", "%s acquired %s without a token; expected one, because the model is fenced", who(e), s.label())
@@ -270,7 +269,7 @@ func (v *Validator) returned(e *Event, line int) *Malformed {
 	}
 	v.last = p.at
 	p.done, p.doneLine = p.open, line
-	p.open = call{}
+	p.open, p.under = call{}, nil
 	return nil
 }
 
