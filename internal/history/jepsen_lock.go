@@ -73,6 +73,8 @@ type jepsenLock struct {
 	strays    []Stray
 	dropped   int            // releases of nothing that were not ok
 	numbers   int            // acquires whose value was a number
+	named     int            // acquires that name a lock
+	nameless  int            // acquires without a value
 	left      map[string]int // operations that no lock has
 	acquires  bool
 }
@@ -143,6 +145,11 @@ func (c *jepsenLock) invoke(op *JepsenOp) error {
 			return err
 		}
 		c.keys[e.Key] = true
+		if v := op.Value().bare(); v.Kind == Nil {
+			c.nameless++
+		} else if e.Key != theLock {
+			c.named++
+		}
 		c.holds[op.Process] = append(stillHeld(c.holds[op.Process]), jepsenSession{name: open.session, key: e.Key})
 	case Release:
 		if s := c.toRelease(op); s != nil {
@@ -207,8 +214,11 @@ func (c *jepsenLock) key(op *JepsenOp) string {
 	case v.Kind == Int && !c.pairing.history.Header.Model.Has(Semaphore):
 		c.numbers++
 	}
-	return "lock"
+	return theLock
 }
+
+// theLock is the name of the one lock of a history that names none.
+const theLock = "lock"
 
 func plainText(v Value) string {
 	if word, ok := v.bare().word(); ok && word != "" {
@@ -313,6 +323,9 @@ func (c *jepsenLock) warn() {
 	}
 	if c.numbers > 0 {
 		say("%d acquires have a number for a value, which was not taken for the name of a lock; {:key 7} would be one", c.numbers)
+	}
+	if c.named > 0 && c.nameless > 0 {
+		say("%d acquires name a lock with their value and %d have no value: those were taken for a lock of its own, %q, which excludes none of the others", c.named, c.nameless, theLock)
 	}
 }
 

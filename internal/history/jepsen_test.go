@@ -157,6 +157,27 @@ func TestJepsenStrays(t *testing.T) {
 	}
 }
 
+// Two grants of one lock look like those of two if some acquires alone say its name, so
+// the reader says how it took them.
+func TestJepsenWarnsOfNamelessAcquires(t *testing.T) {
+	const named, nameless = `{:process 0 :type :invoke :f :acquire :value [1 nil]}
+{:process 0 :type :ok :f :acquire :value [1 nil]}`, `{:process 1 :type :invoke :f :acquire}
+{:process 1 :type :ok :f :acquire}`
+	for text, want := range map[string]int{named: 0, nameless: 0, named + "\n" + nameless: 1} {
+		j, err := ReadEDN(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, _, err := j.Lock(nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(h.Warnings) != want || want > 0 && !strings.Contains(h.Warnings[0], "1 acquires name a lock with their value and 1 have no value") {
+			t.Errorf("warnings of\n%s\nare %q; want %d", text, h.Warnings, want)
+		}
+	}
+}
+
 func TestDetect(t *testing.T) {
 	for text, want := range map[string]Format{
 		`{"lockbench":"history/1"}`:                     Lines,

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -108,7 +110,64 @@ func TestSimScenarios(t *testing.T) {
 			if replayed != ran {
 				t.Errorf("%d locks were replayed, want all %d that ran", replayed, ran)
 			}
+			checkedAgain(t, out)
 		})
+	}
+}
+
+// checkedAgain asks `lockbench check` about a bundle: of each lock that ran it must say
+// what the run said, down to the last finding.
+func checkedAgain(t *testing.T, out *Outcome) {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type judged struct {
+		Lock    string          `json:"lock"`
+		Verdict string          `json:"verdict"`
+		Class   string          `json:"class"`
+		Why     string          `json:"why"`
+		Checks  json.RawMessage `json:"checks"`
+	}
+	worst := checker.Valid
+	want := map[string]judged{}
+	for _, l := range out.Result.Locks {
+		if l.Unsupported != "" {
+			continue
+		}
+		checks, err := json.Marshal(l.Checks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[l.Lock] = judged{l.Lock, l.Verdict.String(), l.Class.String(), l.Why, checks}
+		worst = max(worst, l.Verdict)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "check", out.Bundle.Dir, "--json")
+	text, err := cmd.Output()
+	code := map[checker.Verdict]int{checker.Valid: 0, checker.Violated: report.ExitUnexpected, checker.Unknown: report.ExitUnknown}[worst]
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		t.Errorf("check ended with %d (%v), want %d for the worst verdict, %s", got, err, code, worst)
+	}
+	for line := range strings.Lines(string(text)) {
+		var got judged
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatalf("check printed %q: %v", line, err)
+		}
+		l, ran := want[got.Lock]
+		if !ran {
+			t.Errorf("check judged %q, which did not run", got.Lock)
+		}
+		delete(want, got.Lock)
+		if got.Verdict != l.Verdict || got.Class != l.Class || got.Why != l.Why {
+			t.Errorf("%s: check says %s %s %q, the run said %s %s %q", got.Lock, got.Verdict, got.Class, got.Why, l.Verdict, l.Class, l.Why)
+		}
+		if !bytes.Equal(got.Checks, l.Checks) {
+			t.Errorf("%s: check found\n%s\nand the run\n%s", got.Lock, got.Checks, l.Checks)
+		}
+	}
+	for name := range want {
+		t.Errorf("check did not judge %s, which ran", name)
 	}
 }
 
