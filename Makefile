@@ -28,7 +28,10 @@ SCENARIOS ?=
 BUDGET    ?=
 RESUME    ?=
 
-.PHONY: matrix nightly reference determinism verify bench-checker chaos test long lint build check bench clean help
+# What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
+WORLDS    ?=
+
+.PHONY: matrix acceptance nightly reference determinism verify bench-checker chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -67,6 +70,10 @@ build: ## the program, into build/lockbench
 matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' LOCKS='set-*' WORLD=sim EPISODES=20 BUDGET=10m; RESUME=DIR goes on with one
 	@$(BIN) matrix $(if $(RESUME),--resume '$(RESUME)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(EPISODES),--episodes $(EPISODES)) $(if $(BUDGET),--budget $(BUDGET)) $(FLAGS)
+
+acceptance: build ## does every scenario do in every world what it says (hours; WORLDS=sim,local SCENARIOS='failover*' BUDGET=30m SEED=1; RESUME=DIR goes on with one)
+	@$(BIN) acceptance $(if $(RESUME),--resume '$(RESUME)') $(if $(WORLDS),--worlds '$(WORLDS)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') \
+		$(if $(SEED),--seed $(SEED)) $(if $(BUDGET),--budget $(BUDGET)) $(FLAGS)
 
 nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), and what changed since the night before: BEFORE=DIR
 	@rm -rf build/nightly; status=0; $(BIN) matrix $(if $(WORLD),--world $(WORLD)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') \

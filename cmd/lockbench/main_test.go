@@ -40,9 +40,10 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"jsons": jsons,
-			"tears": tears,
+			"exits":  exits,
+			"folder": folder,
+			"jsons":  jsons,
+			"tears":  tears,
 		},
 	})
 }
@@ -67,6 +68,20 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%s: got exit code %d, want %d", strings.Join(args[1:], " "), got, want)
 	}
+}
+
+// folder puts the one path that fits a pattern into $FOLDER, for names that have the
+// time in them: folder results/matrix/*-7.
+func folder(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: folder PATTERN")
+	}
+	found, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(found) != 1 {
+		ts.Fatalf("%s: got %v, want one", args[0], found)
+	}
+	ts.Setenv("FOLDER", found[0])
 }
 
 // jsons wants a file to be so many JSON values, each one with the keys named:

@@ -122,7 +122,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	_, _ = fmt.Fprintf(out, "matrix   seed %d · %s · world %s, %s\n", settings.Seed, count(len(parts), "scenario"), w.Name(), w.About())
 	_, _ = fmt.Fprintf(out, "goes on after an interruption with: lockbench matrix --resume %s\n", quote(dir))
 	m, err := matrix.Run(c.Context(), dir, matrix.Work{
-		Budget: f.budget, Expects: expectsOf(parts), Say: sayTo(out),
+		Budget: f.budget, Expects: expectsOf(parts, run.Expects), Say: sayTo(out),
 		Do: func(ctx context.Context, p matrix.Part, seed uint64, into string) error {
 			return f.one(ctx, parts, p, w, seed, into)
 		},
@@ -273,20 +273,20 @@ func lockWord(u scenarios.LockUse) string {
 	return u.Name
 }
 
-// expectsOf judges cells by the scenarios' own words.
-func expectsOf(parts []matrixPart) matrix.Expects {
+// expectsOf judges cells by the scenarios' own words, or by a part of them.
+func expectsOf(parts []matrixPart, judge func(*scenarios.Scenario, *report.Lock) (string, bool, string)) matrix.Expects {
 	known := run.Known()
 	return func(name string, l *report.Lock) (string, bool, string) {
 		for _, p := range parts {
 			if p.Scenario == name {
-				return run.Expects(p.s, l)
+				return judge(p.s, l)
 			}
 		}
 		s, err := scenarios.Load(name, known)
 		if err != nil {
 			return "", false, "the scenario is not known here"
 		}
-		return run.Expects(s, l)
+		return judge(s, l)
 	}
 }
 
@@ -397,7 +397,7 @@ func mergeMatrix(c *cobra.Command, dirs []string, out string) error {
 	if out == "" {
 		return usagef("merge of a matrix wants --out DIR, the folder to put it in")
 	}
-	m, missing, err := matrix.Merge(out, dirs, expectsOf(nil))
+	m, missing, err := matrix.Merge(out, dirs, expectsOf(nil, run.Expects))
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func rewrite(dir string) error {
 
 // rewriteMatrix writes what is made from the runs of a matrix anew.
 func rewriteMatrix(dir string) error {
-	_, err := matrix.Finish(dir, expectsOf(nil), "")
+	_, err := matrix.Finish(dir, expectsOf(nil, run.Expects), "")
 	return err
 }
 

@@ -103,14 +103,20 @@ func checksOf(runs []*report.Lock) []checker.Result {
 			if sum.Why == "" {
 				sum.Why = c.Why
 			}
-			for _, f := range c.Findings {
-				if !slices.ContainsFunc(sum.Findings, func(x checker.Finding) bool { return x.Class == f.Class }) {
-					sum.Findings = append(sum.Findings, f)
-				}
-			}
+			sum.Findings = oneOfEachClass(sum.Findings, c.Findings)
 		}
 	}
 	return all
+}
+
+// oneOfEachClass adds the findings of classes that are not there yet.
+func oneOfEachClass(kept, more []checker.Finding) []checker.Finding {
+	for _, f := range more {
+		if !slices.ContainsFunc(kept, func(x checker.Finding) bool { return x.Class == f.Class }) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }
 
 // RunOf is the run to look at for a lock: the first in which it broke, or the first.

@@ -64,12 +64,17 @@ type Part struct {
 	Locks    []string `json:"locks"`
 	// Episodes is how many one run has.
 	Episodes int `json:"episodes"`
+	// Runs is how many runs are wanted, each with the next seed, whatever the budget
+	// would allow; 0: as the settings' number of episodes, or their budget, say.
+	Runs int `json:"runs,omitempty"`
 }
 
 // Matrix is what came out.
 type Matrix struct {
 	Settings
 	Rows []Row `json:"rows"`
+	// Stopped is why what is missing is missing, if anything is.
+	Stopped string `json:"stopped,omitempty"`
 	// Dir is where it lies.
 	Dir string `json:"-"`
 }
@@ -94,6 +99,26 @@ type Ran struct {
 	result *report.Result
 }
 
+// Result is what the run found, with one finding of each class. It is nil for a matrix
+// that was read and not collected.
+func (r *Ran) Result() *report.Result { return r.result }
+
+// Unable is why no lock with servers could take part in the run: the world cannot do
+// what the scenario asks for. Empty if one could, or if there is none but controls.
+func (r *Ran) Unable() string {
+	why := ""
+	for i := range r.result.Locks {
+		switch l := &r.result.Locks[i]; {
+		case l.Control():
+		case l.Unsupported == "":
+			return ""
+		default:
+			why = cmp.Or(why, report.OneLine(l.Unsupported))
+		}
+	}
+	return why
+}
+
 // Expects says what a scenario expects of a lock, and whether the figures of all runs
 // together are so.
 type Expects func(scenario string, l *report.Lock) (expected string, holds bool, why string)
@@ -114,12 +139,17 @@ func writeJSON(dir string, v any) error {
 
 // Create makes the folder of a new matrix and writes down what was asked for.
 func Create(out string, s Settings) (dir string, err error) {
-	s.Matrix = Schema
 	b, err := report.Create(out, "matrix", s.Started, s.Seed)
 	if err != nil {
 		return "", err
 	}
-	return b.Dir, writeJSON(b.Dir, s)
+	return b.Dir, Begin(b.Dir, s)
+}
+
+// Begin writes down in a folder that is there what is asked for.
+func Begin(dir string, s Settings) error {
+	s.Matrix = Schema
+	return writeJSON(dir, s)
 }
 
 // Is tells whether a folder is a matrix.
@@ -157,9 +187,39 @@ func Read(dir string) (*Matrix, error) {
 	return m, nil
 }
 
+// shelf holds the finished runs of a matrix. Each is read once, for a result does not
+// change any more, and of its findings one of each class is kept: the rest stands in
+// the run, and hundreds of runs are a lot of findings.
+type shelf struct {
+	dir  string
+	read map[string]*report.Result // by folder
+}
+
+func newShelf(dir string) *shelf { return &shelf{dir: dir, read: map[string]*report.Result{}} }
+
+func (s *shelf) result(folder string) (*report.Result, error) {
+	if r, ok := s.read[folder]; ok {
+		return r, nil
+	}
+	b, err := report.Load(filepath.Join(s.dir, filepath.FromSlash(folder)))
+	if err != nil {
+		return nil, err
+	}
+	r := b.Result
+	for i := range r.Locks {
+		for j := range r.Locks[i].Checks {
+			c := &r.Locks[i].Checks[j]
+			c.Findings = oneOfEachClass(nil, c.Findings)
+		}
+	}
+	s.read[folder] = r
+	return r, nil
+}
+
 // finished are the runs of a scenario that have a result, by their seeds. A run that
 // was stopped early is not one of them.
-func finished(dir, scenario string) ([]Ran, error) {
+func (s *shelf) finished(scenario string) ([]Ran, error) {
+	dir := s.dir
 	folder := report.FolderName(scenario)
 	entries, err := os.ReadDir(filepath.Join(dir, folder))
 	if err != nil {
@@ -177,11 +237,10 @@ func finished(dir, scenario string) ([]Ran, error) {
 		if _, err := os.Stat(filepath.Join(dir, folder, e.Name(), report.ResultFile)); err != nil {
 			continue // killed before it could write one
 		}
-		b, err := report.Load(filepath.Join(dir, folder, e.Name()))
+		r, err := s.result(relative)
 		if err != nil {
 			return nil, err
 		}
-		r := b.Result
 		if r.Interrupted || r.Scenario != scenario || slices.ContainsFunc(all, func(x Ran) bool { return x.Seed == r.Seed }) {
 			continue // of one seed there is one run, also if a folder was copied twice
 		}
@@ -199,13 +258,18 @@ func finished(dir, scenario string) ([]Ran, error) {
 
 // Collect reads all finished runs of a matrix and puts them together.
 func Collect(dir string, expects Expects) (*Matrix, error) {
+	return collect(newShelf(dir), expects)
+}
+
+func collect(shelf *shelf, expects Expects) (*Matrix, error) {
+	dir := shelf.dir
 	s, err := ReadSettings(dir)
 	if err != nil {
 		return nil, err
 	}
 	m := &Matrix{Settings: s, Dir: dir}
 	for _, part := range s.Plan {
-		ran, err := finished(dir, part.Scenario)
+		ran, err := shelf.finished(part.Scenario)
 		if err != nil {
 			return nil, err
 		}

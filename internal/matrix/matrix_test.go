@@ -145,7 +145,7 @@ func TestMatrixBudget(t *testing.T) {
 	dir := create(t, settings("a", "b", "c"))
 	clock := time.Unix(0, 0)
 	var d doer
-	m, err := Run(t.Context(), dir, Work{Budget: 150 * time.Second, Expects: expects, now: func() time.Time { return clock },
+	m, err := Run(t.Context(), dir, Work{Budget: 150 * time.Second, Expects: expects, Now: func() time.Time { return clock },
 		Do: func(ctx context.Context, p Part, seed uint64, out string) error {
 			clock = clock.Add(80 * time.Second)
 			return d.do(ctx, p, seed, out)
@@ -169,7 +169,7 @@ func TestMatrixBudget(t *testing.T) {
 	}
 	// What is left of a budget goes into more episodes.
 	d.runs = nil
-	if _, err = Run(t.Context(), dir, Work{Budget: 5 * time.Minute, Expects: expects, now: func() time.Time { return clock },
+	if _, err = Run(t.Context(), dir, Work{Budget: 5 * time.Minute, Expects: expects, Now: func() time.Time { return clock },
 		Do: func(ctx context.Context, p Part, seed uint64, out string) error {
 			clock = clock.Add(60 * time.Second)
 			return d.do(ctx, p, seed, out)
@@ -259,6 +259,52 @@ func folders(t *testing.T, dir string) map[string]time.Time {
 		all[filepath.ToSlash(name)] = info.ModTime()
 	}
 	return all
+}
+
+// What goes on after whole rounds begins with the next round, and does not take
+// nothing to do in the first one for nothing to do at all.
+func TestMatrixGoesOnAfterWholeRounds(t *testing.T) {
+	s := settings("a", "b")
+	s.Episodes = 9 // three runs of 3
+	dir := create(t, s)
+	ctx, stop := context.WithCancel(t.Context())
+	var d doer
+	if _, err := Run(ctx, dir, Work{Expects: expects, Do: func(ctx context.Context, p Part, seed uint64, out string) error {
+		if len(d.runs) == 3 {
+			stop()
+		}
+		return d.do(ctx, p, seed, out)
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	d.runs = nil
+	m, err := Run(t.Context(), dir, Work{Do: d.do, Expects: expects})
+	if want := []string{"a/9", "b/9"}; err != nil || !slices.Equal(d.runs, want) || m.Stopped != "" {
+		t.Errorf("ran %v, want %v; %v", d.runs, want, err)
+	}
+}
+
+// A part that says how many runs it wants gets them, whatever the others get; where no
+// lock with servers can take part, one run says so and no more are done.
+func TestMatrixRunsOfAPart(t *testing.T) {
+	s := settings("a", "b", "c")
+	s.Plan[0].Runs, s.Plan[1].Runs, s.Plan[2].Runs = 1, 3, 2
+	dir := create(t, s)
+	var d doer
+	_, err := Run(t.Context(), dir, Work{Expects: expects, Do: func(_ context.Context, p Part, seed uint64, out string) error {
+		d.runs = append(d.runs, fmt.Sprintf("%s/%d", p.Scenario, seed))
+		return ran(out, p.Scenario, seed, func(r *report.Result) {
+			r.Locks[0].Servers = "control"
+			for i := range r.Locks {
+				if p.Scenario == "c" && !r.Locks[i].Control() {
+					r.Locks[i].Unsupported = "not here"
+				}
+			}
+		})
+	}})
+	if want := []string{"a/7", "b/7", "c/7", "b/8", "b/9"}; err != nil || !slices.Equal(d.runs, want) {
+		t.Errorf("ran %v, want %v; %v", d.runs, want, err)
+	}
 }
 
 // A run that was stopped early is none, and is done again.

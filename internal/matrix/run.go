@@ -22,70 +22,76 @@ type Work struct {
 	Budget time.Duration
 	Say    func(line string)
 
-	now func() time.Time // for tests
+	Now func() time.Time // for tests; nil: time.Now
 }
 
 // Run does what is missing of the matrix in dir, round by round: each scenario once,
 // then each once more with the next seed, until there are as many episodes as were
 // asked for, or the budget is spent. With a budget and no number of episodes it goes on
-// until the budget is spent. Then it writes everything. A failure of one run is told and
-// does not keep the others from being done.
+// until the budget is spent. Of a part that says how many runs it wants, so many are
+// done, and only one if the world can do it for no lock with servers. Then it writes
+// everything. A failure of one run is told and does not keep the others from being done.
 func Run(ctx context.Context, dir string, w Work) (*Matrix, error) {
 	s, err := ReadSettings(dir)
 	if err != nil {
 		return nil, err
 	}
-	if w.now == nil {
-		w.now = time.Now
+	if w.Now == nil {
+		w.Now = time.Now
 	}
 	if w.Say == nil {
 		w.Say = func(string) {}
 	}
-	begun := w.now()
+	begun := w.Now()
+	shelf := newShelf(dir)
 	var failures []error
 	stopped := "" // why what is missing is missing
 	for round := 0; stopped == ""; round++ {
-		did := false
+		goesOn := false // something of this round was or is done, so there may be a next
 		for i, part := range s.Plan {
 			if ctx.Err() != nil {
 				stopped = "the matrix was stopped before its turn"
 				break
 			}
-			due, took, err := isDue(dir, s, part, round, w.Budget > 0)
+			due, done, took, err := isDue(shelf, s, part, round, w.Budget > 0)
 			if err != nil {
 				return nil, err
 			}
+			goesOn = goesOn || due || done
 			if !due {
 				continue
 			}
 			if w.Budget > 0 {
-				left := w.Budget - w.now().Sub(begun)
+				left := w.Budget - w.Now().Sub(begun)
 				if left <= 0 || left < took {
 					stopped = fmt.Sprintf("the budget of %s was spent before its turn", w.Budget)
 					continue // a shorter one may still fit
 				}
 			}
-			did = true
 			seed := s.Seed + uint64(round)
-			w.Say(fmt.Sprintf("%s  round %d, %d of %d: %s, seed %d, %s", report.Clock(w.now().Sub(begun)), round+1, i+1, len(s.Plan), part.Scenario, seed, report.Plural(len(part.Locks), "lock")))
+			w.Say(fmt.Sprintf("%s  round %d, %d of %d: %s, seed %d, %s", report.Clock(w.Now().Sub(begun)), round+1, i+1, len(s.Plan), part.Scenario, seed, report.Plural(len(part.Locks), "lock")))
 			if err := w.Do(ctx, part, seed, dir); err != nil && ctx.Err() == nil {
 				failures = append(failures, fmt.Errorf("%s, seed %d: %w", part.Scenario, seed, err))
-				w.Say(fmt.Sprintf("%s  %s failed: %v", report.Clock(w.now().Sub(begun)), part.Scenario, err))
+				w.Say(fmt.Sprintf("%s  %s failed: %v", report.Clock(w.Now().Sub(begun)), part.Scenario, err))
 			}
 		}
-		if !did {
+		if !goesOn {
 			break
 		}
 	}
-	m, err := Finish(dir, w.Expects, stopped)
+	m, err := finish(shelf, w.Expects, stopped)
 	return m, errors.Join(err, errors.Join(failures...))
 }
 
-// isDue tells whether a scenario is to be run in a round, and how long such runs took.
-func isDue(dir string, s Settings, part Part, round int, hasBudget bool) (due bool, took time.Duration, err error) {
-	ran, err := finished(dir, part.Scenario)
+// isDue tells whether a scenario is to be run in a round or was, and how long such runs
+// took.
+func isDue(shelf *shelf, s Settings, part Part, round int, hasBudget bool) (due, done bool, took time.Duration, err error) {
+	if part.Runs > 0 && round >= part.Runs {
+		return false, false, 0, nil
+	}
+	ran, err := shelf.finished(part.Scenario)
 	if err != nil {
-		return false, 0, err
+		return false, false, 0, err
 	}
 	episodes := 0
 	for _, r := range ran {
@@ -96,29 +102,39 @@ func isDue(dir string, s Settings, part Part, round int, hasBudget bool) (due bo
 		episodes += max(most, 1)
 		took = max(took, time.Duration(r.result.DurationS*float64(time.Second)))
 		if r.Seed == s.Seed+uint64(round) {
-			return false, took, nil
+			return false, true, took, nil
 		}
 	}
 	switch {
 	case round == 0:
-		return true, took, nil
+		return true, false, took, nil
+	case part.Runs > 0:
+		return len(ran) == 0 || ran[0].Unable() == "", false, took, nil
 	case s.Episodes == 0:
-		return hasBudget, took, nil
+		return hasBudget, false, took, nil
 	}
 	// A run that failed must not be tried for ever: rounds are as many as are needed.
-	return episodes < s.Episodes && round*part.Episodes < s.Episodes, took, nil
+	return episodes < s.Episodes && round*part.Episodes < s.Episodes, false, took, nil
 }
 
 // Finish writes what came out; why says for what reason rows may be missing.
 func Finish(dir string, expects Expects, why string) (*Matrix, error) {
-	before, err := Read(dir)
+	if before, err := Read(dir); err == nil && why == "" {
+		why = before.Stopped // nothing was tried since
+	}
+	return finish(newShelf(dir), expects, why)
+}
+
+func finish(shelf *shelf, expects Expects, why string) (*Matrix, error) {
+	before, err := Read(shelf.dir)
 	if err != nil {
 		return nil, err
 	}
-	m, err := Collect(dir, expects)
+	m, err := collect(shelf, expects)
 	if err != nil {
 		return nil, err
 	}
+	m.Stopped = why
 	for i := range m.Rows {
 		if r := &m.Rows[i]; r.NotRun != "" {
 			switch {

@@ -119,3 +119,18 @@ func Expects(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool
 	holds, why = want.Holds(observed(l))
 	return want.String(), holds, why
 }
+
+// ExpectsVerdict is [Expects] without the rate, which one run is too short to show.
+func ExpectsVerdict(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool, why string) {
+	want := s.Expectation(l.Lock)
+	want.Rate = nil
+	holds, why = want.Holds(observed(l))
+	return want.String(), holds, why
+}
+
+// ExpectsRate is the part of [Expects] that [ExpectsVerdict] leaves out.
+func ExpectsRate(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool, why string) {
+	want := scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Any}, Rate: s.Expectation(l.Lock).Rate}
+	holds, why = want.Holds(observed(l))
+	return want.String(), holds, why
+}

@@ -1,0 +1,214 @@
+package acceptance
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"lockbench/internal/matrix"
+	"lockbench/internal/report"
+)
+
+// Outcome is what came out, in a few words.
+func (a *Acceptance) Outcome() string {
+	switch a.ExitCode() {
+	case report.ExitExpected:
+		return "as expected"
+	case report.ExitUnexpected:
+		return "not as expected"
+	case report.ExitHarness:
+		return "the harness failed in part"
+	}
+	for _, w := range a.Worlds {
+		for _, s := range w.Scenarios {
+			if len(s.Odd) > 0 {
+				return "undecided in part"
+			}
+		}
+	}
+	return "as expected as far as it ran, and not all was run"
+}
+
+// Counts tells how much of what was asked for was run and was as expected.
+func (a *Acceptance) Counts() string {
+	asked, ran, good, unable := 0, 0, 0, 0
+	for _, w := range a.Worlds {
+		for _, s := range w.Scenarios {
+			if s.Unable != "" {
+				unable++
+				continue
+			}
+			asked, ran, good = asked+s.Asked, ran+s.Ran, good+s.AsExpected
+		}
+	}
+	text := fmt.Sprintf("%s asked for, %d run, %d of these as expected", report.Plural(asked, "run"), ran, good)
+	if unable > 0 {
+		text += fmt.Sprintf("; %s beyond what its world can do", report.Plural(unable, "scenario"))
+	}
+	return text
+}
+
+// summary writes acceptance.md: the table, what is not as expected with the command
+// that repeats it, what was not run, and the figures behind it.
+func (a *Acceptance) summary(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# lockbench acceptance: %s\n\n%s. Seeds from %d · %s · %s · %s\n\n", a.Outcome(), a.Counts(), a.Seed,
+		report.MarkdownText(a.Machine), report.MarkdownText(a.Program), a.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
+	a.table(&b)
+	a.odd(&b)
+	a.notRun(&b)
+	a.controls(&b)
+	a.detection(&b)
+	a.left(&b)
+	fmt.Fprintf(&b, "## Once more\n\nAnew: `%s`\n\nWhat is missing: `%s`\n", a.Again, a.Resume())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Resume is the command that goes on with this acceptance.
+func (a *Acceptance) Resume() string {
+	dir := a.Dir
+	if strings.ContainsAny(dir, " '\"$\\*?&;()") {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return "lockbench acceptance --resume " + dir
+}
+
+func (a *Acceptance) table(b *strings.Builder) {
+	var names []string
+	fmt.Fprint(b, "| scenario |")
+	for _, w := range a.Worlds {
+		fmt.Fprintf(b, " [%s](%s/%s) |", w.World, w.World, matrix.PageFile)
+		for _, s := range w.Scenarios {
+			if !slices.Contains(names, s.Scenario) {
+				names = append(names, s.Scenario)
+			}
+		}
+	}
+	fmt.Fprintf(b, "\n| --- |%s\n", strings.Repeat(" --- |", len(a.Worlds)))
+	for _, name := range names {
+		fmt.Fprintf(b, "| %s |", report.MarkdownText(name))
+		for _, w := range a.Worlds {
+			i := slices.IndexFunc(w.Scenarios, func(s Scenario) bool { return s.Scenario == name })
+			if i < 0 {
+				fmt.Fprint(b, "  |")
+				continue
+			}
+			fmt.Fprintf(b, " %s |", w.Scenarios[i].cell())
+		}
+		fmt.Fprint(b, "\n")
+	}
+	fmt.Fprint(b, "\nRuns as expected, of those that were run. ✓ all that was asked for · ✗ not as expected · … not all was run · – the world cannot\n\n")
+}
+
+// cell is a scenario in one world, in a few words.
+func (s *Scenario) cell() string {
+	text := fmt.Sprintf("%d of %d", s.AsExpected, s.Ran)
+	switch {
+	case s.Unable != "":
+		return "–"
+	case s.Ran == 0:
+		return fmt.Sprintf("… 0 of %d run", s.Asked)
+	case !s.asExpected():
+		text = "✗ " + text
+	case s.whole():
+		return "✓ " + text
+	default:
+		text = "… " + text
+	}
+	if len(s.Rates) > 0 {
+		text += ", rate"
+	}
+	if !s.whole() {
+		text += fmt.Sprintf(", %d not run", s.Asked-s.Ran)
+	}
+	return text
+}
+
+func (a *Acceptance) odd(b *strings.Builder) {
+	var lines []string
+	for _, w := range a.Worlds {
+		for _, s := range w.Scenarios {
+			for _, rate := range s.Rates {
+				lines = append(lines, fmt.Sprintf("- %s, world %s, all seeds together: %s", s.Scenario, w.World, report.MarkdownText(rate)))
+			}
+			for _, o := range s.Odd {
+				lines = append(lines, fmt.Sprintf("- %s, world %s, [seed %d](%s), %s: %s\n  `%s`", s.Scenario, w.World, o.Seed,
+					strings.ReplaceAll(o.Dir, " ", "%20")+"/"+matrix.PageFile, report.MarkdownText(o.Lock), report.MarkdownText(o.Text), o.Again))
+			}
+		}
+	}
+	section(b, "Not as expected, each with the command that repeats it", lines)
+}
+
+func (a *Acceptance) notRun(b *strings.Builder) {
+	var lines []string
+	for _, w := range a.Worlds {
+		if w.Missing != "" {
+			lines = append(lines, fmt.Sprintf("- world %s: %s", w.World, report.MarkdownText(w.Missing)))
+		}
+		for _, s := range w.Scenarios {
+			switch {
+			case s.Unable != "":
+				lines = append(lines, fmt.Sprintf("- %s, world %s cannot: %s", s.Scenario, w.World, report.MarkdownText(s.Unable)))
+			case !s.whole() && s.NotRun != w.Missing:
+				lines = append(lines, fmt.Sprintf("- %s, world %s: %d of %s: %s", s.Scenario, w.World, s.Asked-s.Ran, report.Plural(s.Asked, "run"), report.MarkdownText(s.NotRun)))
+			}
+		}
+	}
+	section(b, "Not run", lines)
+}
+
+func (a *Acceptance) controls(b *strings.Builder) {
+	var lines []string
+	for _, w := range a.Worlds {
+		for _, c := range w.Controls {
+			lines = append(lines, fmt.Sprintf("- %s, world %s: violated in %d of %s", report.MarkdownText(c.Lock), w.World, c.Violated, report.Plural(c.Runs, "run")))
+		}
+	}
+	section(b, "Controls: no-lock must always be caught, the others never", lines)
+}
+
+func (a *Acceptance) detection(b *strings.Builder) {
+	var lines []string
+	for _, w := range a.Worlds {
+		for _, d := range w.Detection {
+			after := "–"
+			if d.AfterS != nil {
+				after = report.Seconds(*d.AfterS)
+			}
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %d of %d | %s |", d.Scenario, report.MarkdownText(d.Lock), w.World, d.Caught, d.Episodes, after))
+		}
+	}
+	if len(lines) > 0 {
+		lines = append([]string{"| scenario | lock | world | caught in episodes | first violation after (median) |", "| --- | --- | --- | --- | --- |"}, lines...)
+	}
+	section(b, "Detection: locks that are expected to break", lines)
+}
+
+func (a *Acceptance) left(b *strings.Builder) {
+	var lines []string
+	for _, w := range a.Worlds {
+		by := map[string][]string{} // scenarios, by lock and reason: the same one comes many times
+		var order []string
+		for _, s := range w.Scenarios {
+			for _, why := range s.Left {
+				if by[why] == nil {
+					order = append(order, why)
+				}
+				by[why] = append(by[why], s.Scenario)
+			}
+		}
+		for _, why := range order {
+			lines = append(lines, fmt.Sprintf("- world %s, %s (%s)", w.World, report.MarkdownText(why), strings.Join(by[why], ", ")))
+		}
+	}
+	section(b, "Locks that a world cannot run", lines)
+}
+
+func section(b *strings.Builder, title string, lines []string) {
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "## %s\n\n%s\n\n", title, strings.Join(lines, "\n"))
+	}
+}
