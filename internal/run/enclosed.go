@@ -48,7 +48,7 @@ type trialNote struct {
 
 // stillLimit is how long, in real time, the simulated clock may stand still before
 // the run counts as stuck; a library has waited with a mutex held, most likely.
-const stillLimit = 20 * time.Second
+const stillLimit = time.Minute
 
 // deterministic makes libraries that draw from the process's own source of chance
 // heed its seed.
