@@ -61,18 +61,25 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 	if err != nil {
 		return subject, err
 	}
-	subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
+	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
 		// The lock is called as a library, with what a client of this cluster gets to know.
 		at, client, err := borrow(ctx, c, id)
 		if err != nil {
 			return nil, err
 		}
 		opened.add(id)
+		at.Store.Dial = change(at.Store.Dial)
 		l, err := opener(ctx, at)
 		if err != nil {
 			return nil, errors.Join(err, client.Close(ctx))
 		}
 		return &borrowedLocker{l, client}, nil
+	}
+	subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
+		return through(ctx, id, func(dial locktest.Dial) locktest.Dial { return dial })
+	}
+	if t != locks.None {
+		subject.OpenThrough = through
 	}
 	return subject, nil
 }

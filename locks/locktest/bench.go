@@ -91,12 +91,14 @@ func (b *bench) do(ctx context.Context, rule Rule) (err error) {
 }
 
 // open opens one more client.
-func (b *bench) open(ctx context.Context) (locks.Locker, error) {
+func (b *bench) open(ctx context.Context) (locks.Locker, error) { return b.openWith(ctx, b.Open) }
+
+func (b *bench) openWith(ctx context.Context, open func(ctx context.Context, client int) (locks.Locker, error)) (locks.Locker, error) {
 	b.mu.Lock()
 	*b.next++
 	id := *b.next
 	b.mu.Unlock()
-	l, err := b.Open(ctx, id)
+	l, err := open(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("open client %d: %w", id, err)
 	}

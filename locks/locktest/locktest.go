@@ -38,8 +38,11 @@ const ruleLimit = 90 * time.Second
 type Subject struct {
 	// Open opens the client of a number. Each number is asked for once, and what
 	// was opened is closed by the suite.
-	Open   func(ctx context.Context, client int) (locks.Locker, error)
-	Claims locks.Claims
+	Open func(ctx context.Context, client int) (locks.Locker, error)
+	// OpenThrough is Open with the client's way to open connections changed by through, so that
+	// the suite can reach into them. Nil: rules that need it are left out.
+	OpenThrough func(ctx context.Context, client int, through func(Dial) Dial) (locks.Locker, error)
+	Claims      locks.Claims
 	// Model is what the lock is to be judged as: mutex, reentrant, rw, fenced.
 	Model []string
 	// Quiet says that waiters are woken and do not poll.
@@ -87,7 +90,7 @@ type Result struct {
 // Rules are all of them, in the order in which they are run.
 func Rules() []Rule {
 	var all []Rule
-	for _, group := range [][]Rule{basicRules, leaseRules, waitRules, reentryRules, featureRules, misuseRules} {
+	for _, group := range [][]Rule{basicRules, leaseRules, waitRules, reentryRules, featureRules, misuseRules, cancelRules} {
 		all = append(all, group...)
 	}
 	return all

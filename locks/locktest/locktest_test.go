@@ -55,13 +55,23 @@ func (s *server) Forget(ctx context.Context) error {
 
 // subject is a lock on a server of the test's own.
 func subject(t *testing.T, opener locks.Opener, claims locks.Claims, model ...string) locktest.Subject {
-	s := redistest.Start(t)
-	s.Client.Ping(t.Context())
+	return subjectOn(redistest.Start(t), opener, claims, model...)
+}
+
+// subjectOn is a lock on a server.
+func subjectOn(s *redistest.Server, opener locks.Opener, claims locks.Claims, model ...string) locktest.Subject {
+	s.Client.Ping(context.Background())
+	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
+		store := s.Store()
+		store.Dial = change(store.Dial)
+		return opener(ctx, locks.Client{ID: id, Rand: rand.New(rand.NewPCG(3, uint64(id))), Store: store})
+	}
 	return locktest.Subject{
 		Open: func(ctx context.Context, id int) (locks.Locker, error) {
-			return opener(ctx, locks.Client{ID: id, Rand: rand.New(rand.NewPCG(3, uint64(id))), Store: s.Store()})
+			return through(ctx, id, func(d locktest.Dial) locktest.Dial { return d })
 		},
-		Claims: claims, Model: model, Server: &server{s: s},
+		OpenThrough: through,
+		Claims:      claims, Model: model, Server: &server{s: s},
 	}
 }
 
@@ -169,12 +179,16 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 	}{
 		"no-lock": {control.OpenNoLock, []string{"exclude", "release-twice", "one-of-1000", "in-turn",
 			"wait-kept", "wait-served", "wait-shared", "wait-cancelled", "many-keys", "misuse", "closed"}},
-		"setnx-expire": {naive.NewSetnxExpire(), []string{"release-twice", "stranger"}},
+		"setnx-expire": {naive.NewSetnxExpire(), []string{"release-twice", "stranger", "cancelled-asking"}},
 		"set-del":      {naive.NewSetDel(), []string{"release-twice", "stranger"}},
 		"get-del":      {naive.NewGetDel(), nil},
 		"getset-time":  {naive.NewGetsetTime(), []string{"release-twice"}},
 	} {
-		subjects[name] = subject(t, test.opener, locks.Claims{Bounded: name != "no-lock"}, "mutex")
+		s := subject(t, test.opener, locks.Claims{Bounded: name != "no-lock"}, "mutex")
+		if name == "no-lock" {
+			s.OpenThrough = nil // it has no connections
+		}
+		subjects[name] = s
 		want[name] = test.want
 	}
 	for name, v := range judged(subjects) {
@@ -214,13 +228,8 @@ func TestLiesAreCaught(t *testing.T) {
 	} {
 		s := subject(t, test.opener, test.claims, append(test.model, "mutex")...)
 		s.Quiet = test.quiet
-		s.Excused = make(map[string]string) // the other rules would take minutes
-		for _, r := range locktest.Rules() {
-			if r.Name != test.want {
-				s.Excused[r.Name] = "not the one"
-			}
-		}
-		subjects[name], want[name] = s, test.want
+		// The other rules would take minutes.
+		subjects[name], want[name] = only(s, func(rule string) bool { return rule == test.want }), test.want
 	}
 	for name, v := range judged(subjects) {
 		if !slices.Equal(v.broken, []string{want[name]}) {
@@ -246,12 +255,7 @@ func TestTakenForAnotherReason(t *testing.T) {
 		s := subject(t, change(setnx.New(), func(context.Context, locks.Locker, locks.Request) (locks.Lease, error) {
 			return nil, test.err
 		}), locks.Claims{Bounded: true}, "mutex")
-		s.Excused = make(map[string]string) // the other rules would wait for a grant
-		for _, r := range locktest.Rules() {
-			if r.Name != "grant" {
-				s.Excused[r.Name] = "not the one"
-			}
-		}
+		s = only(s, func(rule string) bool { return rule == "grant" }) // the others would wait for one
 		for _, r := range locktest.Run(t.Context(), s) {
 			if r.Rule.Name == "grant" && (r.Err != nil) != test.broken {
 				t.Errorf("%s: broken %v, undecided %v", name, r.Err, r.Undecided)

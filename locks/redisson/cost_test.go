@@ -123,7 +123,7 @@ func TestCostInEveryMode(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			store := start(t)
 			for name, of := range family {
-				if name == "redisson-multi" {
+				if ofSeveral(name) {
 					continue // several locks, several scripts
 				}
 				t.Run(name, func(t *testing.T) {

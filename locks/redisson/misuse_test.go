@@ -12,12 +12,24 @@ import (
 	"lockbench/locks/redisson"
 )
 
-// family are the locks on one master.
+// family are the locks, as they are on one master.
 var family = map[string]func(redisson.Options) locks.Opener{
 	"redisson": redisson.New, "redisson-fair": redisson.NewFair, "redisson-rw": redisson.NewReadWrite,
 	"redisson-fenced": redisson.NewFenced, "redisson-spin": redisson.NewSpin, "redisson-wait": redisson.NewWait,
-	"redisson-multi": redisson.NewMulti,
+	"redisson-multi": redisson.NewMulti, "redisson-redlock": redlockOfOne,
 }
+
+// redlockOfOne is the RedLock whose masters are one: what it says to bad use does not depend on
+// their number, and tests see what it leaves on each.
+func redlockOfOne(o redisson.Options) locks.Opener {
+	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+		c.Store.Topology = locks.Independent
+		return redisson.NewRedLock(o)(ctx, c)
+	}
+}
+
+// ofSeveral says whether a lock is made of others, each on a master.
+func ofSeveral(name string) bool { return name == "redisson-multi" || name == "redisson-redlock" }
 
 func eachOf(t *testing.T, test func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener)) {
 	for name, of := range family {
@@ -50,6 +62,19 @@ func TestRefusedRequests(t *testing.T) {
 		}
 		if keys := left(t, s); len(keys) > 0 {
 			t.Errorf("the refused requests left %q", keys)
+		}
+		held := take(t, a, request("", time.Minute, 0))
+		for _, ttl := range []time.Duration{0, -time.Second, time.Microsecond} {
+			if err := held.(locks.Renewer).Renew(t.Context(), ttl); !errors.Is(err, locks.ErrUnsupported) {
+				t.Errorf("renew for %v: got %v, want unsupported", ttl, err)
+			}
+		}
+		if left := pttl(t, s, "a"); left < 50*time.Second {
+			t.Errorf("the refused renewals have changed the end: %v left", left)
+		}
+		give(t, held)
+		if err := held.(locks.Renewer).Renew(t.Context(), time.Minute); !errors.Is(err, locks.ErrNotHeld) {
+			t.Errorf("renew what was released: got %v, want not held", err)
 		}
 	})
 }
@@ -91,36 +116,31 @@ func TestClosedClient(t *testing.T) {
 
 // Close frees who waits, and takes them out of the queue.
 func TestCloseWhileWaiting(t *testing.T) {
-	for name, of := range map[string]func(redisson.Options) locks.Opener{"redisson": redisson.New, "redisson-fair": redisson.NewFair} {
-		t.Run(name, func(t *testing.T) {
-			s := redistest.Start(t)
-			a, _ := open(t, of(hasty), s, 1)
-			held := take(t, a, request("", time.Minute, 0))
-			o, parking := reached(redisson.Parking)
-			b, _ := open(t, of(o), s, 2)
-			waiter := ask(t.Context(), b, request("", time.Minute, time.Hour))
-			await(t, "the waiter parks", parking)
-			if err := b.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if w := got(t, waiter); w.err == nil || !strings.Contains(w.err.Error(), "closed") {
-				t.Errorf("got %v, want an error that says closed", w.err)
-			}
-			give(t, held)
-			if n := s.Client.Exists(t.Context(), "redisson_lock_queue:{a}", "redisson_lock_timeout:{a}").Val(); n != 0 {
-				t.Error("the closed waiter is still queued")
-			}
-			give(t, take(t, a, request("", time.Minute, 0)))
-		})
-	}
+	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
+		a, _ := open(t, of(hasty), s, 1)
+		held := take(t, a, request("", time.Minute, 0))
+		o, parking := reached(redisson.Parking)
+		b, _ := open(t, of(o), s, 2)
+		waiter := ask(t.Context(), b, request("", time.Minute, time.Hour))
+		await(t, "the waiter parks", parking)
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if w := got(t, waiter); w.err == nil || !strings.Contains(w.err.Error(), "closed") {
+			t.Errorf("got %v, want an error that says closed", w.err)
+		}
+		give(t, held)
+		if n := s.Client.Exists(t.Context(), "redisson_lock_queue:{a}", "redisson_lock_timeout:{a}").Val(); n != 0 {
+			t.Error("the closed waiter is still queued")
+		}
+		give(t, take(t, a, request("", time.Minute, 0)))
+	})
 }
 
 // A context that ends in each phase leaves no lock behind for longer than its lease,
 // and no place in a queue.
 func TestCancelledInEachPhase(t *testing.T) {
-	for name, of := range map[string]func(redisson.Options) locks.Opener{
-		"redisson": redisson.New, "redisson-fair": redisson.NewFair, "redisson-rw": redisson.NewReadWrite, "redisson-fenced": redisson.NewFenced,
-	} {
+	for name, of := range family {
 		for _, phase := range []redisson.Point{redisson.Refused, redisson.Subscribed, redisson.Parking} {
 			t.Run(name+"/"+string(phase), func(t *testing.T) {
 				s := redistest.Start(t)
@@ -177,7 +197,7 @@ func TestLostGrant(t *testing.T) {
 		if err == nil && lease != nil {
 			t.Fatal("granted; the test is void")
 		}
-		if name := t.Name(); strings.HasSuffix(name, "multi") {
+		if _, name, _ := strings.Cut(t.Name(), "/"); ofSeveral(name) {
 			// It gives back what it does not know of by itself, so that taken is true.
 			if !errors.Is(err, locks.ErrTaken) || lease != nil {
 				t.Errorf("got %v, %v, want taken: it was given back", lease, err)

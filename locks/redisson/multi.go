@@ -126,10 +126,10 @@ func (m *multi) Acquire(ctx context.Context, r locks.Request) (locks.Lease, erro
 		return got, fmt.Errorf("%s: acquire: %w", m.name, why)
 	}
 	switch {
-	case why == nil || errors.Is(why, locks.ErrTaken):
-		return nil, locks.ErrTaken
 	case errors.Is(why, plain.ErrClosed):
 		return nil, fmt.Errorf("%s: acquire: %w", m.name, why)
+	case why == nil || errors.Is(why, locks.ErrTaken):
+		return nil, locks.ErrTaken
 	}
 	return nil, fmt.Errorf("%s: acquire: %w, and gave up: %w", m.name, locks.ErrTaken, why)
 }
@@ -200,7 +200,7 @@ func (m *multi) take(ctx context.Context, r locks.Request, ttl time.Duration, ch
 			if e := lease.Release(context.WithoutCancel(ctx)); e != nil && !errors.Is(e, locks.ErrNotHeld) {
 				got.parts = append(got.parts, part{c, lease, true})
 			}
-		case !errors.Is(err, locks.ErrTaken):
+		case !errors.Is(err, locks.ErrTaken), errors.Is(err, plain.ErrClosed):
 			why = err
 		case ctx.Err() != nil:
 			why = context.Cause(ctx)

@@ -1,6 +1,7 @@
 package redisson_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -34,7 +35,7 @@ func TestCluster(t *testing.T) {
 	}
 	c := redistest.StartCluster(t, 3)
 	for name, of := range family {
-		if name == "redisson-multi" {
+		if ofSeveral(name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -105,17 +106,23 @@ func TestClusterNeverResendsAnAcquire(t *testing.T) {
 	give(t, lease)
 }
 
+// patient waits for a replica that answers, however busy the machine is, and impatient asks one
+// that does not.
+var (
+	patient   = with(func(o *redisson.Options) { o.SyncTimeout = 20 * time.Second })
+	impatient = with(func(o *redisson.Options) { o.SyncTimeout, o.Retries = 100*time.Millisecond, 1 })
+)
+
 // The replication check: with no replica there is nothing to ask, with one that does
 // not answer there is no lock.
 func TestWaitNeedsAReplica(t *testing.T) {
 	master := redistest.Start(t)
-	o := with(func(o *redisson.Options) { o.SyncTimeout, o.Retries = 100*time.Millisecond, 1 })
-	alone, _ := open(t, redisson.NewWait(o), master, 1)
+	alone, _ := open(t, redisson.NewWait(patient), master, 1)
 	give(t, take(t, alone, request("", time.Minute, 0)))
 
 	replica := redistest.Start(t)
 	replica.Follow(t, master)
-	a, _ := open(t, redisson.NewWait(o), master, 2)
+	a, _ := open(t, redisson.NewWait(patient), master, 2)
 	give(t, take(t, a, request("", time.Minute, 0)))
 	before := master.Calls(t, "wait")
 	give(t, take(t, a, request("", time.Minute, 0)))
@@ -125,12 +132,39 @@ func TestWaitNeedsAReplica(t *testing.T) {
 
 	replica.Pause(t)
 	defer replica.Resume(t)
-	refuse(t, a, request("", time.Minute, 0))
+	b, _ := open(t, redisson.NewWait(impatient), master, 3)
+	refuse(t, b, request("", time.Minute, 0))
 	if keys := left(t, master); len(keys) > 2 { // latches of the compensation
 		t.Errorf("left %q", keys)
 	}
 	if n := master.Client.Exists(t.Context(), "a").Val(); n != 0 {
 		t.Error("what no replica confirmed was not given back")
+	}
+}
+
+// A context that ends while WAIT is under way: nobody confirms, so what the master has granted
+// is given back, whatever has become of the caller.
+func TestCancelledWhileReplicasAreAsked(t *testing.T) {
+	master, replica := redistest.Start(t), redistest.Start(t)
+	replica.Follow(t, master)
+	warm, _ := open(t, redisson.NewWait(patient), master, 1)
+	give(t, take(t, warm, request("", time.Minute, 0))) // the server knows the scripts
+	replica.Pause(t)
+	defer replica.Resume(t)
+	a, wire := open(t, redisson.NewWait(impatient), master, 2)
+	for _, wait := range []time.Duration{0, time.Hour} {
+		ctx, cancel := context.WithCancel(t.Context())
+		wire.After("evalsha", cancel) // WAIT is in the same write
+		lease, err := a.Acquire(ctx, request("", time.Minute, wait))
+		if ctx.Err() == nil {
+			t.Fatal("nothing was sent; the test is void")
+		}
+		if lease != nil || !errors.Is(err, locks.ErrTaken) {
+			t.Errorf("wait %v: got %v, %v, want taken: it was given back", wait, lease, err)
+		}
+		if n := master.Client.Exists(t.Context(), "a").Val(); n != 0 {
+			t.Errorf("wait %v: what no replica confirmed was not given back", wait)
+		}
 	}
 }
 

@@ -43,15 +43,8 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		if err != nil || !g.granted || expected == 0 || acknowledged > 0 {
 			return g, err
 		}
-		// The compensation can get lost as well, and then the lock stays (hazard R-18).
-		undo := *h
-		undo.latch = latchKey(h.key, l.tokens.Next())
-		keys, args := rlockReleaseCall(l, &undo, l.o.Publish)
-		if _, _, err := l.run(ctx, rlockRelease, keys, args...); err != nil {
+		if err := k.giveBack(ctx, l, h); err != nil {
 			return grant{}, fmt.Errorf("%w, and giving it back failed: %w", errNoReplica, err)
-		}
-		if !l.o.NoLatch {
-			l.latches.add(undo.latch)
 		}
 		k.forget()
 		if attempt >= l.o.Retries {
@@ -68,6 +61,24 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 			return grant{left: 0}, nil
 		}
 	}
+}
+
+// giveBack releases what no replica has confirmed. It can get lost as well, and then the
+// lock stays (hazard R-18); but not for want of a caller: the end of its context does not
+// reach here.
+func (k *synced) giveBack(ctx context.Context, l *locker, h *hold) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
+	defer cancel()
+	undo := *h
+	undo.latch = latchKey(h.key, l.tokens.Next())
+	keys, args := rlockReleaseCall(l, &undo, l.o.Publish)
+	if _, _, err := l.run(ctx, rlockRelease, keys, args...); err != nil {
+		return err
+	}
+	if !l.o.NoLatch {
+		l.latches.add(undo.latch)
+	}
+	return nil
 }
 
 func (k *synced) try(ctx context.Context, l *locker, h *hold) (grant, error) {

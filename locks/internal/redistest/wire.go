@@ -15,6 +15,7 @@ import (
 type Wire struct {
 	mu     sync.Mutex
 	before map[string]func() error
+	after  map[string]func()
 	lose   map[string]int
 	sent   map[string]int
 }
@@ -40,6 +41,17 @@ func (w *Wire) Before(command string, do func() error) {
 	w.before[command] = do
 }
 
+// After calls do once, just after the next such command was sent. What it answers has not
+// been read by then.
+func (w *Wire) After(command string, do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.after == nil {
+		w.after = make(map[string]func())
+	}
+	w.after[command] = do
+}
+
 // LoseReplies loses the replies to the next times such commands: the server gets
 // each and executes it, and the client hears nothing on that connection any more.
 func (w *Wire) LoseReplies(command string, times int) {
@@ -59,7 +71,7 @@ func (w *Wire) Sent() map[string]int {
 }
 
 // meet tells what is to be done about what is being sent.
-func (w *Wire) meet(sent []byte) (before func() error, lose bool) {
+func (w *Wire) meet(sent []byte) (before func() error, after func(), lose bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.sent == nil {
@@ -74,13 +86,19 @@ func (w *Wire) meet(sent []byte) (before func() error, lose bool) {
 			before = do
 		}
 	}
+	for command, do := range w.after {
+		if sends(sent, command) {
+			delete(w.after, command)
+			after = do
+		}
+	}
 	for command, times := range w.lose {
 		if times > 0 && sends(sent, command) {
 			w.lose[command]--
 			lose = true
 		}
 	}
-	return before, lose
+	return before, after, lose
 }
 
 // sends says whether a request is of a command: "*3\r\n$3\r\nset\r\n...".
@@ -129,7 +147,7 @@ type wireConn struct {
 }
 
 func (c *wireConn) Write(b []byte) (int, error) {
-	before, lose := c.wire.meet(b)
+	before, after, lose := c.wire.meet(b)
 	if before != nil {
 		if err := before(); err != nil {
 			return 0, err
@@ -142,7 +160,11 @@ func (c *wireConn) Write(b []byte) (int, error) {
 		c.deaf = true
 		c.mu.Unlock()
 	}
-	return c.Conn.Write(b)
+	n, err := c.Conn.Write(b)
+	if after != nil {
+		after()
+	}
+	return n, err
 }
 
 func (c *wireConn) Read(b []byte) (int, error) {

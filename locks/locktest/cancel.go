@@ -1,0 +1,359 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockbench/locks"
+)
+
+const (
+	// cancelPhasesMax is in how many requests of one call its context is ended, one
+	// after the other. Who polls sends the same ones again and again.
+	cancelPhasesMax = 12
+	// cancelLease is that of those whose call is cut off: for so long, and no longer, the
+	// lock may stay with a client that was not told whether it got it.
+	cancelLease = time.Second
+	// asleep is how long a waiter has sent nothing when it counts as sleeping, and how
+	// long a client is left alone so that it is done with what it does by the way.
+	asleep = 150 * time.Millisecond
+)
+
+// cancelRules end a call's context in the middle of each of its requests in turn: before
+// it is sent, before its answer is there, and with the answer lost. Whoever comes next must
+// find nothing of it.
+var cancelRules = []Rule{
+	{"cancelled-asking", "a request for a free lock whose context ends in any phase leaves nothing behind", func(ctx context.Context, b *bench) error {
+		return b.cancelled(ctx, cancelCase{what: "asking for a free lock", ask: b.ask(cancelLease, 0)})
+	}},
+	{"cancelled-waiting", "a waiter whose context ends in any phase leaves nothing behind, in no queue either", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Waits {
+			return notClaimed("waiting is not claimed")
+		}
+		held := b.ask(long, 0)
+		return b.cancelled(ctx, cancelCase{what: "waiting for a lock", ask: b.ask(cancelLease, time.Minute), held: &held})
+	}},
+	{"cancelled-several", "who has one of two names and waits for the other gives back the one when its context ends", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Several || !b.Claims.Waits {
+			return notClaimed("waiting for several names is not claimed")
+		}
+		both, second := b.ask(cancelLease, time.Minute), b.ask(long, 0)
+		both.Keys = []string{b.key + "-a", b.key + "-b"}
+		second.Keys = both.Keys[1:]
+		return b.cancelled(ctx, cancelCase{what: "waiting for the second of two names", ask: both, held: &second})
+	}},
+	{"cancelled-releasing", "a release whose context ends in any phase can be repeated, and then the lock is free", func(ctx context.Context, b *bench) error {
+		c, err := b.cancelBench(ctx)
+		if err != nil {
+			return err
+		}
+		release := func(n int, when moment) (requests int, met bool, err error) {
+			lease, err := take(ctx, c.y, b.ask(long, 0), "the lock is free")
+			if err != nil {
+				return 0, false, asFailure(err)
+			}
+			if err := c.rest(ctx); err != nil {
+				return 0, false, err
+			}
+			before, _ := c.tap.requests()
+			given, cancel := context.WithCancel(ctx)
+			defer cancel()
+			where := &meeting{}
+			switch {
+			case when == atOnce:
+				cancel()
+				where = ended
+			case n > 0:
+				where = c.tap.meet(n, when, cancel)
+			}
+			err = lease.Release(given)
+			c.tap.leave()
+			after, _ := c.tap.requests()
+			met = where.happened()
+			text := where.text()
+			switch {
+			case errors.Is(err, locks.ErrNotHeld):
+				return 0, met, fmt.Errorf("a lock that is held is released%s, and its client is told %w", text, err)
+			case when == "" && err != nil:
+				return 0, met, unless(err, locks.ErrNotHeld, "release of a lock that is held")
+			}
+			// Whatever was told, the client may ask once more, and knows then.
+			if again := lease.Release(ctx); err == nil && !errors.Is(again, locks.ErrNotHeld) {
+				return 0, met, fmt.Errorf("a release that went well%s, and the second one is told %v, want %q", text, again, locks.ErrNotHeld)
+			}
+			return after - before, met, c.free(ctx, b.ask(long, 0), 0, fmt.Sprintf("it was released%s, and once more", text))
+		}
+		requests, _, err := release(0, "")
+		if err != nil {
+			return err
+		}
+		if _, _, err := release(0, atOnce); err != nil {
+			return err
+		}
+		return c.phases(ctx, requests, release)
+	}},
+}
+
+// text says for a message in which request the context ended.
+func (m *meeting) text() string {
+	if !m.happened() {
+		return ""
+	}
+	return fmt.Sprintf(" (its context ended with %s)", m)
+}
+
+// cancelCase is a request that is cut off.
+type cancelCase struct {
+	what string
+	ask  locks.Request
+	held *locks.Request // what somebody else holds meanwhile
+}
+
+// cancelBench is the clients of these rules: y is cut off, x holds what is to be held, and z
+// looks what is left.
+type cancelBench struct {
+	*bench
+	x, y, z locks.Locker
+	tap     *tap
+}
+
+func (b *bench) cancelBench(ctx context.Context) (*cancelBench, error) {
+	if b.OpenThrough == nil {
+		return nil, notClaimed("needs a hand in the client's connections")
+	}
+	x, z, err := b.two(ctx)
+	if err != nil {
+		return nil, err
+	}
+	y, tap, err := b.openTapped(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if b.Server != nil {
+		if err := b.Server.Forget(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &cancelBench{bench: b, x: x, y: y, z: z, tap: tap}, nil
+}
+
+// rest waits until y is done with what it does by the way, such as deleting what its last
+// release has left.
+func (c *cancelBench) rest(ctx context.Context) error {
+	for end := time.Now().Add(Late); time.Now().Before(end); {
+		if _, quiet := c.tap.requests(); quiet > asleep {
+			return nil
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("a client that nobody asks for anything has sent requests for %v", Late)
+}
+
+// phases cuts a call off in each of its requests, and looks in the end whether the servers
+// are empty.
+func (c *cancelBench) phases(ctx context.Context, requests int, cut func(n int, when moment) (requests int, met bool, err error)) error {
+	if requests == 0 {
+		return errors.New("no request was seen on the client's connections; the rule is void")
+	}
+	for _, when := range moments {
+		for n := 1; n <= min(requests, cancelPhasesMax); n++ {
+			_, met, err := cut(n, when)
+			if err != nil {
+				return err
+			}
+			if !met {
+				if n == 1 {
+					return errors.New("not even one request was cut off; the rule is void")
+				}
+				break
+			}
+		}
+	}
+	return c.empty(ctx)
+}
+
+// cancelled puts a request through all phases.
+func (b *bench) cancelled(ctx context.Context, what cancelCase) error {
+	c, err := b.cancelBench(ctx)
+	if err != nil {
+		return err
+	}
+	// Once without: it connects, and tells how many requests there are.
+	requests, err := c.count(ctx, what)
+	if err != nil {
+		return err
+	}
+	return c.phases(ctx, requests, func(n int, when moment) (int, bool, error) {
+		met, err := c.cut(ctx, what, n, when)
+		return 0, met, err
+	})
+}
+
+// count is how many requests the call sends that nobody cuts off.
+func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
+	before, after := 0, 0
+	for range 2 { // the first connects
+		var held locks.Lease
+		r, want := what.ask, "the lock is free"
+		if what.held != nil {
+			var err error
+			if held, err = take(ctx, c.x, *what.held, "the lock is free"); err != nil {
+				return 0, asFailure(err)
+			}
+			r.Wait, want = short, "it is held"
+		}
+		if err := c.rest(ctx); err != nil {
+			return 0, err
+		}
+		before, _ = c.tap.requests()
+		lease, err := c.y.Acquire(ctx, r)
+		after, _ = c.tap.requests()
+		switch {
+		case errors.Is(err, locks.ErrUnsupported):
+			return 0, notClaimed(fmt.Sprintf("not offered: %v", err))
+		case held == nil && err != nil:
+			return 0, unless(err, locks.ErrTaken, want+", but acquire says")
+		case held != nil && err == nil:
+			return 0, fmt.Errorf("%s, and yet it was granted", want)
+		case held != nil && !errors.Is(err, locks.ErrTaken):
+			return 0, unless(err, locks.ErrNotHeld, want+", and acquire says")
+		}
+		for _, l := range []locks.Lease{lease, held} {
+			if l == nil {
+				continue
+			}
+			if err := give(ctx, l); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return after - before, nil
+}
+
+// cut lets the context end with request n, or once the client sleeps if there is none.
+func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when moment) (met bool, err error) {
+	var held locks.Lease
+	if what.held != nil {
+		if held, err = take(ctx, c.x, *what.held, "the lock is free"); err != nil {
+			return false, asFailure(err)
+		}
+	}
+	if err := c.rest(ctx); err != nil {
+		return false, err
+	}
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	where := c.tap.meet(n, when, cancel)
+	call := begin(asking, c.y, what.ask)
+	met, phase, a, err := c.cutOff(ctx, call, where, cancel)
+	c.tap.leave()
+	if err != nil {
+		return met, fmt.Errorf("%s: %w", what.what, err)
+	}
+	if err := c.cleaned(ctx, what, a); err != nil {
+		return met, fmt.Errorf("%s, and the context ended with %s: %w", what.what, phase, err)
+	}
+	grace := time.Duration(0)
+	if a.lease == nil && a.err != nil && !errors.Is(a.err, locks.ErrTaken) {
+		grace = cancelLease // it does not know, and has nothing to clean up with
+	}
+	if held != nil {
+		if err := give(ctx, held); err != nil {
+			return met, err
+		}
+	}
+	return met, c.free(ctx, what.ask, grace, fmt.Sprintf("%s, and the context ended with %s (the client was told %v)", what.what, phase, a.err))
+}
+
+// cutOff waits until the call has ended, and ends its context if its request does not come.
+func (c *cancelBench) cutOff(ctx context.Context, call <-chan asked, where *meeting, cancel func()) (met bool, phase string, a asked, err error) {
+	for {
+		select {
+		case <-where.met:
+			phase = where.String()
+			a, err = within(call, Late, "the context has ended with "+phase)
+			return true, phase, a, err
+		case a = <-call:
+			if where.happened() {
+				return true, where.String(), a, nil
+			}
+			return false, "nothing", a, nil
+		case <-ctx.Done():
+			return false, "", a, context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+		if _, quiet := c.tap.requests(); quiet > asleep {
+			c.tap.leave()
+			cancel()
+			a, err = within(call, Late, "the context has ended while it slept")
+			return false, "nothing but waiting to do", a, err
+		}
+	}
+}
+
+// cleaned gives back what a call that was cut off has returned.
+func (c *cancelBench) cleaned(ctx context.Context, what cancelCase, a asked) error {
+	switch {
+	case a.err == nil && a.lease == nil:
+		return errors.New("neither a lease nor an error")
+	case a.err == nil && what.held != nil:
+		return errors.New("it was granted what another holds")
+	case a.err == nil:
+		return give(ctx, a.lease)
+	case a.lease != nil && errors.Is(a.err, locks.ErrTaken):
+		return fmt.Errorf("refused (%w), and yet there is a lease", a.err)
+	case what.held == nil && nothingBut(a.err, locks.ErrTaken):
+		return fmt.Errorf("the lock is free, and it is told nothing but %w", a.err)
+	case a.lease == nil:
+		return nil
+	}
+	if err := a.lease.Release(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		return fmt.Errorf("clean up after %w: %w", a.err, err)
+	}
+	return nil
+}
+
+// free makes sure that z gets it: at once, or after grace at most.
+func (c *cancelBench) free(ctx context.Context, r locks.Request, grace time.Duration, why string) error {
+	r.TTL, r.Wait = c.ask(long, 0).TTL, 0
+	var next locks.Lease
+	var err error
+	if grace > 0 {
+		next, err = poll(ctx, c.z, r, time.Now().Add(grace+Late))
+	} else {
+		next, err = take(ctx, c.z, r, "nobody has the lock")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", why, err)
+	}
+	return give(ctx, next)
+}
+
+// empty makes sure that nothing is left in the servers but counters.
+func (c *cancelBench) empty(ctx context.Context) error {
+	if c.Server == nil {
+		return nil
+	}
+	allowed := 0
+	if c.Claims.Fenced {
+		allowed = 1
+	}
+	var keys []string
+	for end := time.Now().Add(Late); time.Now().Before(end); {
+		var err error
+		if keys, err = c.Server.Keys(ctx); err != nil {
+			return err
+		}
+		if len(keys) <= allowed {
+			return nil
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%d keys are left: %q", len(keys), keys)
+}

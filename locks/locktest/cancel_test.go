@@ -1,0 +1,183 @@
+package locktest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/internal/redistest"
+	"lockbench/locks/locktest"
+	"lockbench/locks/naive"
+	"lockbench/locks/redisson"
+	"lockbench/locks/redlock"
+	"lockbench/locks/setnx"
+)
+
+// onMasters is a lock on independent masters of the test's own.
+func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Claims) locktest.Subject {
+	store := locks.Store{Topology: locks.Independent}
+	for i := range masters {
+		store.Nodes = append(store.Nodes, redistest.Start(t).Node(fmt.Sprint("redis-", i+1)))
+	}
+	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
+		store := store
+		store.Dial = change(store.Dial)
+		return opener(ctx, locks.Client{ID: id, Rand: rand.New(rand.NewPCG(4, uint64(id))), Store: store})
+	}
+	return locktest.Subject{
+		Open: func(ctx context.Context, id int) (locks.Locker, error) {
+			return through(ctx, id, func(d locktest.Dial) locktest.Dial { return d })
+		},
+		OpenThrough: through, Claims: claims,
+	}
+}
+
+// onReplicated is a lock on a master with a replica.
+func onReplicated(t *testing.T, opener locks.Opener, claims locks.Claims) locktest.Subject {
+	master := redistest.Start(t)
+	redistest.Start(t).Follow(t, master)
+	return subjectOn(master, opener, claims, "mutex")
+}
+
+// only leaves out all rules but those.
+func only(s locktest.Subject, rule func(name string) bool) locktest.Subject {
+	s.Excused = make(map[string]string)
+	for _, r := range locktest.Rules() {
+		if !rule(r.Name) {
+			s.Excused[r.Name] = "not the one"
+		}
+	}
+	return s
+}
+
+func isCancelRule(name string) bool { return strings.HasPrefix(name, "cancelled-") }
+
+// Every lock that is to hold: whatever phase of whatever call a context ends in, nothing is left.
+func TestCancelledInEveryPhase(t *testing.T) {
+	family := locks.Claims{Bounded: true, Renewed: true, Watched: true, Waits: true}
+	several, fenced, plain := family, family, locks.Claims{Bounded: true}
+	several.Several = true
+	fenced.Fenced = true
+	var o redisson.Options
+	subjects := make(map[string]locktest.Subject)
+	want := make(map[string]int) // how many of the rules are asked of it
+	for name, test := range map[string]struct {
+		s     locktest.Subject
+		rules int
+	}{
+		"redisson":                     {subject(t, redisson.New(o), family, "mutex"), 3},
+		"redisson-fair":                {subject(t, redisson.NewFair(o), family, "mutex"), 3},
+		"redisson-rw":                  {subject(t, redisson.NewReadWrite(o), family, "rw"), 3},
+		"redisson-fenced":              {subject(t, redisson.NewFenced(o), fenced, "mutex"), 3},
+		"redisson-spin":                {subject(t, redisson.NewSpin(o), family, "mutex"), 3},
+		"redisson-wait":                {onReplicated(t, redisson.NewWait(o), family), 3},
+		"redisson-multi":               {subject(t, redisson.NewMulti(o), several, "mutex"), 4},
+		"redisson-multi on three":      {onMasters(t, 3, redisson.NewMulti(o), several), 4},
+		"redisson-redlock":             {onMasters(t, 3, redisson.NewRedLock(o), family), 3},
+		"redlock":                      {onMasters(t, 3, redlock.New(redlock.Options{}), plain), 2},
+		"set-nx":                       {subject(t, setnx.New(), plain, "mutex"), 2},
+		"set-nx-fenced":                {subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex"), 2},
+		"get-del, flawless as to this": {subject(t, naive.NewGetDel(), plain, "mutex"), 2},
+	} {
+		subjects[name], want[name] = only(test.s, isCancelRule), test.rules
+	}
+	for name, v := range judged(subjects) {
+		if len(v.broken) > 0 || v.asked != want[name] {
+			t.Errorf("%s: asked %d rules, want %d; does not keep %q%s", name, v.asked, want[name], v.broken, v.text)
+		}
+	}
+}
+
+// Each rule is broken by a lock that is careless in its one way.
+func TestCarelessnessAboutContextsIsCaught(t *testing.T) {
+	family := locks.Claims{Bounded: true, Waits: true, Several: true}
+	var o redisson.Options
+	subjects := make(map[string]locktest.Subject)
+	want := make(map[string]string)
+	for name, test := range map[string]struct {
+		opener locks.Opener
+		want   string
+	}{
+		"forgets what it was granted":   {change(setnx.New(), forgets), "cancelled-asking"},
+		"asks, and looks at no answer":  {naive.NewSetnxExpire(), "cancelled-asking"},
+		"goes on waiting by itself":     {change(redisson.NewFair(o), goesOn), "cancelled-waiting"},
+		"does not end with its context": {change(redisson.New(o), deaf), "cancelled-waiting"},
+		"keeps the first of two":        {change(redisson.NewMulti(o), keepsFirst), "cancelled-several"},
+		"believes that it has released": {change(setnx.New(), believes), "cancelled-releasing"},
+	} {
+		subjects[name] = only(subject(t, test.opener, family, "mutex"), func(rule string) bool { return rule == test.want })
+		want[name] = test.want
+	}
+	for name, v := range judged(subjects) {
+		if !slices.Equal(v.broken, []string{want[name]}) {
+			t.Errorf("%s: breaks %q, want %q%s", name, v.broken, want[name], v.text)
+		}
+	}
+}
+
+// forgets says "cancelled" of a grant that came too late, and leaves it where it is.
+func forgets(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+	r.TTL = time.Hour
+	lease, err := l.Acquire(context.WithoutCancel(ctx), r)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return lease, err
+}
+
+// goesOn leaves a waiter behind in the queue.
+func goesOn(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+	type answer struct {
+		lease locks.Lease
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		lease, err := l.Acquire(context.WithoutCancel(ctx), r)
+		done <- answer{lease, err}
+	}()
+	select {
+	case a := <-done:
+		return a.lease, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", locks.ErrTaken, ctx.Err())
+	}
+}
+
+// deaf waits for as long as it was asked to.
+func deaf(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+	return l.Acquire(context.WithoutCancel(ctx), r)
+}
+
+// keepsFirst gives up the second of two names, and not the first.
+func keepsFirst(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+	lease, err := l.Acquire(ctx, r)
+	if ctx.Err() != nil && len(r.Keys) > 1 {
+		r.Keys, r.Wait, r.TTL = r.Keys[:1], 0, time.Hour
+		_, _ = l.Acquire(context.WithoutCancel(ctx), r)
+	}
+	return lease, err
+}
+
+// believes says that a release went well whose context has ended.
+func believes(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+	lease, err := l.Acquire(ctx, r)
+	if err != nil {
+		return lease, err
+	}
+	return believing{lease}, nil
+}
+
+type believing struct{ locks.Lease }
+
+func (l believing) Release(ctx context.Context) error {
+	if err := l.Lease.Release(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
