@@ -182,7 +182,7 @@ var basicRules = []Rule{
 			allowed = 200 // counters must outlive their locks
 		}
 		var keys []string
-		for end := time.Now().Add(Late); time.Now().Before(end); {
+		for end := time.Now().Add(residueLate); time.Now().Before(end); {
 			if keys, err = b.Server.Keys(ctx); err != nil {
 				return err
 			}

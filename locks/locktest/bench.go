@@ -226,12 +226,15 @@ type asked struct {
 	err   error
 }
 
+// begin returns once the call is on its way, however busy the machine is.
 func begin(ctx context.Context, l locks.Locker, r locks.Request) <-chan asked {
-	done := make(chan asked, 1)
+	done, begun := make(chan asked, 1), make(chan struct{})
 	go func() {
+		close(begun)
 		lease, err := l.Acquire(ctx, r)
 		done <- asked{lease, err}
 	}()
+	<-begun
 	return done
 }
 

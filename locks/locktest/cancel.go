@@ -19,6 +19,8 @@ const (
 	// asleep is how long a waiter has sent nothing when it counts as sleeping, and how
 	// long a client is left alone so that it is done with what it does by the way.
 	asleep = 150 * time.Millisecond
+	// soundAsleep is the same of one that is expected to send more.
+	soundAsleep = 2 * time.Second
 )
 
 // cancelRules end a call's context in the middle of each of its requests in turn: before
@@ -49,13 +51,14 @@ var cancelRules = []Rule{
 		if err != nil {
 			return err
 		}
-		release := func(n int, when moment) (requests int, met bool, err error) {
+		requests := 0
+		release := func(n int, when moment) (met bool, err error) {
 			lease, err := take(ctx, c.y, b.ask(long, 0), "the lock is free")
 			if err != nil {
-				return 0, false, asFailure(err)
+				return false, asFailure(err)
 			}
 			if err := c.rest(ctx); err != nil {
-				return 0, false, err
+				return false, err
 			}
 			before, _ := c.tap.requests()
 			given, cancel := context.WithCancel(ctx)
@@ -75,21 +78,21 @@ var cancelRules = []Rule{
 			text := where.text()
 			switch {
 			case errors.Is(err, locks.ErrNotHeld):
-				return 0, met, fmt.Errorf("a lock that is held is released%s, and its client is told %w", text, err)
+				return met, fmt.Errorf("a lock that is held is released%s, and its client is told %w", text, err)
 			case when == "" && err != nil:
-				return 0, met, unless(err, locks.ErrNotHeld, "release of a lock that is held")
+				return met, unless(err, locks.ErrNotHeld, "release of a lock that is held")
 			}
 			// Whatever was told, the client may ask once more, and knows then.
 			if again := lease.Release(ctx); err == nil && !errors.Is(again, locks.ErrNotHeld) {
-				return 0, met, fmt.Errorf("a release that went well%s, and the second one is told %v, want %q", text, again, locks.ErrNotHeld)
+				return met, fmt.Errorf("a release that went well%s, and the second one is told %v, want %q", text, again, locks.ErrNotHeld)
 			}
-			return after - before, met, c.free(ctx, b.ask(long, 0), 0, fmt.Sprintf("it was released%s, and once more", text))
+			requests = after - before
+			return met, c.free(ctx, b.ask(long, 0), 0, fmt.Sprintf("it was released%s, and once more", text))
 		}
-		requests, _, err := release(0, "")
-		if err != nil {
+		if _, err := release(0, atOnce); err != nil {
 			return err
 		}
-		if _, _, err := release(0, atOnce); err != nil {
+		if _, err := release(0, ""); err != nil {
 			return err
 		}
 		return c.phases(ctx, requests, release)
@@ -155,21 +158,21 @@ func (c *cancelBench) rest(ctx context.Context) error {
 
 // phases cuts a call off in each of its requests, and looks in the end whether the servers
 // are empty.
-func (c *cancelBench) phases(ctx context.Context, requests int, cut func(n int, when moment) (requests int, met bool, err error)) error {
+func (c *cancelBench) phases(ctx context.Context, requests int, cut func(n int, when moment) (met bool, err error)) error {
 	if requests == 0 {
 		return errors.New("no request was seen on the client's connections; the rule is void")
 	}
 	for _, when := range moments {
 		for n := 1; n <= min(requests, cancelPhasesMax); n++ {
-			_, met, err := cut(n, when)
-			if err != nil {
+			met, err := cut(n, when)
+			switch {
+			case err != nil:
 				return err
+			case !met && n == 1:
+				return errors.New("not even one request was cut off; the rule is void")
 			}
 			if !met {
-				if n == 1 {
-					return errors.New("not even one request was cut off; the rule is void")
-				}
-				break
+				break // there were fewer this time
 			}
 		}
 	}
@@ -182,56 +185,70 @@ func (b *bench) cancelled(ctx context.Context, what cancelCase) error {
 	if err != nil {
 		return err
 	}
-	// Once without: it connects, and tells how many requests there are.
-	requests, err := c.count(ctx, what)
-	if err != nil {
-		return err
+	requests := 0
+	for range 2 { // the first connects
+		if requests, err = c.count(ctx, what); err != nil {
+			return err
+		}
 	}
-	return c.phases(ctx, requests, func(n int, when moment) (int, bool, error) {
-		met, err := c.cut(ctx, what, n, when)
-		return 0, met, err
-	})
+	if what.held != nil && requests < cancelPhasesMax { // it does sleep
+		if _, err := c.cut(ctx, what, requests+1, whileAsleep); err != nil {
+			return err
+		}
+	}
+	return c.phases(ctx, requests, func(n int, when moment) (bool, error) { return c.cut(ctx, what, n, when) })
 }
 
-// count is how many requests the call sends that nobody cuts off.
+// count is how many requests the call sends that nobody cuts off: all of them, or those until
+// it sleeps if somebody else holds the lock.
 func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
-	before, after := 0, 0
-	for range 2 { // the first connects
-		var held locks.Lease
-		r, want := what.ask, "the lock is free"
-		if what.held != nil {
-			var err error
-			if held, err = take(ctx, c.x, *what.held, "the lock is free"); err != nil {
-				return 0, asFailure(err)
+	var held locks.Lease
+	if what.held != nil {
+		var err error
+		if held, err = take(ctx, c.x, *what.held, "the lock is free"); err != nil {
+			return 0, asFailure(err)
+		}
+	}
+	if err := c.rest(ctx); err != nil {
+		return 0, err
+	}
+	before, _ := c.tap.requests()
+	call := begin(ctx, c.y, what.ask)
+	requests := func() int {
+		n, _ := c.tap.requests()
+		return n - before
+	}
+	n := 0
+	if held != nil {
+		for end := time.Now().Add(Late); ; {
+			_, quiet := c.tap.requests()
+			n = requests()
+			if n > cancelPhasesMax || n > 0 && quiet > asleep {
+				break
 			}
-			r.Wait, want = short, "it is held"
-		}
-		if err := c.rest(ctx); err != nil {
-			return 0, err
-		}
-		before, _ = c.tap.requests()
-		lease, err := c.y.Acquire(ctx, r)
-		after, _ = c.tap.requests()
-		switch {
-		case errors.Is(err, locks.ErrUnsupported):
-			return 0, notClaimed(fmt.Sprintf("not offered: %v", err))
-		case held == nil && err != nil:
-			return 0, unless(err, locks.ErrTaken, want+", but acquire says")
-		case held != nil && err == nil:
-			return 0, fmt.Errorf("%s, and yet it was granted", want)
-		case held != nil && !errors.Is(err, locks.ErrTaken):
-			return 0, unless(err, locks.ErrNotHeld, want+", and acquire says")
-		}
-		for _, l := range []locks.Lease{lease, held} {
-			if l == nil {
-				continue
+			if time.Now().After(end) {
+				return 0, fmt.Errorf("%s: %d requests in %v, and it neither sleeps nor goes on", what.what, n, Late)
 			}
-			if err := give(ctx, l); err != nil {
+			if err := sleep(ctx, 5*time.Millisecond); err != nil {
 				return 0, err
 			}
 		}
+		if err := give(ctx, held); err != nil {
+			return 0, err
+		}
 	}
-	return after - before, nil
+	a, err := within(call, Late, "nobody holds the lock")
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s: %w", what.what, err)
+	case errors.Is(a.err, locks.ErrUnsupported):
+		return 0, notClaimed(fmt.Sprintf("not offered: %v", a.err))
+	case a.err != nil:
+		return 0, unless(a.err, locks.ErrTaken, "the lock is free, but acquire says")
+	case held == nil:
+		n = requests()
+	}
+	return n, give(ctx, a.lease)
 }
 
 // cut lets the context end with request n, or once the client sleeps if there is none.
@@ -248,8 +265,16 @@ func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when mome
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	where := c.tap.meet(n, when, cancel)
+	before, _ := c.tap.requests()
 	call := begin(asking, c.y, what.ask)
-	met, phase, a, err := c.cutOff(ctx, call, where, cancel)
+	doze := soundAsleep
+	if when == whileAsleep {
+		doze = asleep
+	}
+	met, phase, a, err := c.cutOff(ctx, call, where, cancel, func() bool {
+		sent, quiet := c.tap.requests()
+		return sent > before && quiet > doze
+	})
 	c.tap.leave()
 	if err != nil {
 		return met, fmt.Errorf("%s: %w", what.what, err)
@@ -270,7 +295,7 @@ func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when mome
 }
 
 // cutOff waits until the call has ended, and ends its context if its request does not come.
-func (c *cancelBench) cutOff(ctx context.Context, call <-chan asked, where *meeting, cancel func()) (met bool, phase string, a asked, err error) {
+func (c *cancelBench) cutOff(ctx context.Context, call <-chan asked, where *meeting, cancel func(), sleeps func() bool) (met bool, phase string, a asked, err error) {
 	for {
 		select {
 		case <-where.met:
@@ -286,7 +311,7 @@ func (c *cancelBench) cutOff(ctx context.Context, call <-chan asked, where *meet
 			return false, "", a, context.Cause(ctx)
 		case <-time.After(10 * time.Millisecond):
 		}
-		if _, quiet := c.tap.requests(); quiet > asleep {
+		if sleeps() {
 			c.tap.leave()
 			cancel()
 			a, err = within(call, Late, "the context has ended while it slept")
@@ -343,7 +368,7 @@ func (c *cancelBench) empty(ctx context.Context) error {
 		allowed = 1
 	}
 	var keys []string
-	for end := time.Now().Add(Late); time.Now().Before(end); {
+	for end := time.Now().Add(residueLate); time.Now().Before(end); {
 		var err error
 		if keys, err = c.Server.Keys(ctx); err != nil {
 			return err

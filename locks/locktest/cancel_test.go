@@ -2,6 +2,7 @@ package locktest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,8 +22,11 @@ import (
 // onMasters is a lock on independent masters of the test's own.
 func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Claims) locktest.Subject {
 	store := locks.Store{Topology: locks.Independent}
+	var all servers
 	for i := range masters {
-		store.Nodes = append(store.Nodes, redistest.Start(t).Node(fmt.Sprint("redis-", i+1)))
+		s := redistest.Start(t)
+		all = append(all, &server{s: s})
+		store.Nodes = append(store.Nodes, s.Node(fmt.Sprint("redis-", i+1)))
 	}
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
 		store := store
@@ -33,8 +37,34 @@ func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Clai
 		Open: func(ctx context.Context, id int) (locks.Locker, error) {
 			return through(ctx, id, func(d locktest.Dial) locktest.Dial { return d })
 		},
-		OpenThrough: through, Claims: claims,
+		OpenThrough: through, Claims: claims, Server: all,
 	}
+}
+
+// servers are several as one.
+type servers []*server
+
+func (all servers) Commands(ctx context.Context) (sum int, err error) {
+	for _, s := range all {
+		n, e := s.Commands(ctx)
+		sum, err = sum+n, errors.Join(err, e)
+	}
+	return sum, err
+}
+
+func (all servers) Keys(ctx context.Context) (keys []string, err error) {
+	for _, s := range all {
+		k, e := s.Keys(ctx)
+		keys, err = append(keys, k...), errors.Join(err, e)
+	}
+	return keys, err
+}
+
+func (all servers) Forget(ctx context.Context) (err error) {
+	for _, s := range all {
+		err = errors.Join(err, s.Forget(ctx))
+	}
+	return err
 }
 
 // onReplicated is a lock on a master with a replica.
@@ -79,7 +109,7 @@ func TestCancelledInEveryPhase(t *testing.T) {
 		"redisson-multi":               {subject(t, redisson.NewMulti(o), several, "mutex"), 4},
 		"redisson-multi on three":      {onMasters(t, 3, redisson.NewMulti(o), several), 4},
 		"redisson-redlock":             {onMasters(t, 3, redisson.NewRedLock(o), family), 3},
-		"redlock":                      {onMasters(t, 3, redlock.New(redlock.Options{}), plain), 2},
+		"redlock":                      {onMasters(t, 3, redlock.New(redlock.Options{NodeTimeout: 5 * time.Second}), plain), 2},
 		"set-nx":                       {subject(t, setnx.New(), plain, "mutex"), 2},
 		"set-nx-fenced":                {subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex"), 2},
 		"get-del, flawless as to this": {subject(t, naive.NewGetDel(), plain, "mutex"), 2},

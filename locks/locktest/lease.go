@@ -57,7 +57,7 @@ var leaseRules = []Rule{
 		if err != nil {
 			return asFailure(err)
 		}
-		other, err := poll(ctx, y, b.ask(short, 0), time.Now().Add(short+Late))
+		other, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,8 @@ var leaseRules = []Rule{
 		if err != nil {
 			return err
 		}
-		lease, err := take(ctx, x, b.ask(2*short, 0), "the lock is free")
+		const first = 5 * short // long enough for a busy machine to renew it
+		lease, err := take(ctx, x, b.ask(first, 0), "the lock is free")
 		if err != nil {
 			return asFailure(err)
 		}
@@ -120,7 +121,7 @@ var leaseRules = []Rule{
 		if err := renewer.Renew(ctx, long); err != nil {
 			return unless(err, locks.ErrNotHeld, "renew what is held")
 		}
-		if err := sleep(ctx, 3*short); err != nil {
+		if err := sleep(ctx, first+short); err != nil {
 			return err
 		}
 		if err := refuse(ctx, y, b.ask(long, 0), "the lease was renewed for long"); err != nil {

@@ -31,6 +31,10 @@ import (
 // happening.
 const Late = 10 * time.Second
 
+// residueLate is the same of what a lock throws away by the way. A busy client may miss
+// some of that, and then it ends by itself.
+const residueLate = 3 * Late
+
 // ruleLimit bounds one rule, so that a lock that never answers ends as a broken rule.
 const ruleLimit = 90 * time.Second
 

@@ -48,8 +48,11 @@ type meeting struct {
 	name string        // of the request, as far as one can read it
 }
 
-// atOnce is no moment of a request, but one before the first.
-const atOnce moment = "yet to come"
+// These are no moments of a request: one before the first, and one after the last of a waiter.
+const (
+	atOnce      moment = "yet to come"
+	whileAsleep moment = "about to be sent after a sleep"
+)
 
 // ended is the meeting of a call whose context had ended before it began.
 var ended = func() *meeting {
@@ -146,7 +149,7 @@ func (c *tapped) Write(b []byte) (int, error) {
 		return c.Conn.Write(b)
 	}
 	defer close(m.met)
-	if m.when == unsent {
+	if m.when == unsent || m.when == whileAsleep {
 		m.act()
 		return c.Conn.Write(b)
 	}

@@ -46,3 +46,58 @@ func TestEveryHazardIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Each command of docs/bugs.md is one that shows what its row says: a test of a package that has the
+// id in its name, or a scenario that names it.
+func TestEveryBugHasItsCommand(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/bugs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| ([A-Z]-\d+) \|[^\n]*`).FindAllStringSubmatch(string(doc), -1)
+	if len(rows) < 40 {
+		t.Fatalf("%d rows in the tables; they are read wrongly", len(rows))
+	}
+	scenario := regexp.MustCompile("`lockbench run ([a-z-]+)[^`]*`")
+	test := regexp.MustCompile("`go test -run '(Test[A-Z]\\d+)\\[A-Z\\]' \\./(locks/[a-z]+)`")
+	for _, row := range rows {
+		line, id := row[0], row[1]
+		if m := scenario.FindStringSubmatch(line); m != nil {
+			yaml, err := os.ReadFile("../../scenarios/" + m[1] + ".yaml")
+			if err != nil || !regexp.MustCompile(`(?m)^shows: \[.*\b`+id+`\b`).Match(yaml) {
+				t.Errorf("%s: scenario %s does not say that it shows it (%v)", id, m[1], err)
+			}
+			continue
+		}
+		if m := test.FindStringSubmatch(line); m != nil {
+			if want := "Test" + strings.Replace(id, "-", "", 1); m[1] != want {
+				t.Errorf("%s: its command runs %s, want %s", id, m[1], want)
+			}
+			if !holdsTest(t, "../../"+m[2], m[1]) {
+				t.Errorf("%s: no test %s... in %s", id, m[1], m[2])
+			}
+			continue
+		}
+		if !strings.Contains(line, "`lockbench conform ") {
+			t.Errorf("%s: no command in %q", id, line)
+		}
+	}
+}
+
+func holdsTest(t *testing.T, dir, prefix string) bool {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("tests of %s: %v, %v", dir, files, err)
+	}
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^func ` + prefix + `[A-Z]`).Match(content) {
+			return true
+		}
+	}
+	return false
+}

@@ -26,16 +26,21 @@ type sweeper struct {
 	mu      sync.Mutex
 	left    []string
 	busy    bool
+	closed  bool
 	closing chan struct{}
 	running sync.WaitGroup
 }
 
 func newSweeper(c conn) *sweeper { return &sweeper{client: c, closing: make(chan struct{})} }
 
-// add leaves a latch to be deleted.
+// add leaves a latch to be deleted. A release can be under way while its client is closed;
+// what it leaves then expires.
 func (s *sweeper) add(latch string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	s.left = append(s.left, latch)
 	if s.busy {
 		return
@@ -85,6 +90,9 @@ func (s *sweeper) del(latches []string) {
 
 // close sweeps once more and waits for it.
 func (s *sweeper) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	close(s.closing)
 	s.running.Wait()
 }

@@ -255,3 +255,40 @@ func TestCleanupOfAMultiLockReleasesNothing(t *testing.T) {
 		t.Errorf("%d of the two locks are held after the cleanup", n)
 	}
 }
+
+// A RedLock's release of which one master out of three hears in time is unknown, and one that is
+// repeated asks the others: what the first has given back is not taken for lost.
+func TestRepeatedReleaseOfARedLock(t *testing.T) {
+	servers, store := independent(t, 3)
+	a, wire := openOn(t, redisson.NewRedLock(with(func(o *redisson.Options) { o.Retries = -1 })), store, 1)
+	give(t, take(t, a, request("", time.Minute, 0))) // the servers know the scripts
+	held := take(t, a, request("", time.Minute, 0))
+	unsent := errors.New("kept back")
+	for i, says := range [][]error{
+		{nil, unsent, unsent}, // the first is answered
+		{nil, unsent},         // of two that are left, one
+		{nil},                 // and the last, though a majority was enough before
+	} {
+		var next func() error
+		next = func() error {
+			err := says[0]
+			if says = says[1:]; len(says) > 0 {
+				wire.Before("evalsha", next)
+			}
+			return err
+		}
+		wire.Before("evalsha", next)
+		err := held.Release(t.Context())
+		switch {
+		case i == 0 && (err == nil || errors.Is(err, locks.ErrNotHeld)):
+			t.Fatalf("one of three released: %v, want an unknown outcome", err)
+		case i == 1 && err != nil:
+			t.Fatalf("two of three released: %v", err)
+		case i == 2 && !errors.Is(err, locks.ErrNotHeld):
+			t.Fatalf("after it went well: %v, want not held", err)
+		}
+	}
+	if n := servers[2].Client.Exists(t.Context(), "a").Val(); n != 1 {
+		t.Error("the third has let it go, though nobody could tell it")
+	}
+}

@@ -23,6 +23,7 @@ type multiLease struct {
 	begun bool
 	ended bool
 	held  int // parts that a release has found held
+	gone  int // children that were not, or were never taken
 }
 
 type (
@@ -48,6 +49,8 @@ var (
 
 // Nodes names the masters that granted.
 func (l *multiLease) Nodes() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var names []string
 	for _, p := range l.parts {
 		if name := p.store.name; name != "" && !p.doubts && !slices.Contains(names, name) {
@@ -68,6 +71,7 @@ func (l *multiLease) Release(ctx context.Context) error {
 	}
 	if !l.begun {
 		l.begun = true
+		l.gone = l.children - len(l.parts)
 		if l.released != nil {
 			close(l.released)
 		}
@@ -100,26 +104,33 @@ func (l *multiLease) Release(ctx context.Context) error {
 }
 
 // releaseAll counts like a majority lock: held if a majority was, not held if so
-// many were not that there was none, else unknown. (Redisson says nothing at all.)
+// many were not that there was none, else unknown. (Redisson says nothing at all.) What was
+// answered once counts for good; a repeated release asks those that were not.
 func (l *multiLease) releaseAll(ctx context.Context) error {
 	quorum := l.children/2 + 1
-	held, gone := 0, l.children-len(l.parts)
 	var errs []error
-	for _, p := range l.parts {
+	l.parts = slices.DeleteFunc(l.parts, func(p part) bool {
 		switch err := p.lease.Release(ctx); {
 		case err == nil:
-			held++
+			l.held++
 		case errors.Is(err, locks.ErrNotHeld):
-			gone++
+			l.gone++
 		default:
 			errs = append(errs, fmt.Errorf("%s: %w", p.child, err))
+			return false
 		}
-	}
+		return true
+	})
 	switch {
-	case held >= quorum:
+	case l.held >= quorum:
 		l.ended = true
+		if ctx.Err() != nil {
+			// Who is told that it went well does not ask again. What the end of the context has
+			// kept on the other masters would stand in everybody's way there for a lease.
+			l.giveBack(ctx)
+		}
 		return nil
-	case l.children-gone < quorum:
+	case l.children-l.gone < quorum:
 		l.ended = true
 		return locks.ErrNotHeld
 	}
