@@ -164,7 +164,7 @@ var basicRules = []Rule{
 			return err
 		}
 		if err := b.Server.Forget(ctx); err != nil {
-			return err
+			return &undecided{fmt.Errorf("empty the servers: %w", err)}
 		}
 		for i := range 200 {
 			r := b.ask(long, 0)
@@ -184,7 +184,7 @@ var basicRules = []Rule{
 		var keys []string
 		for end := time.Now().Add(residueLate); time.Now().Before(end); {
 			if keys, err = b.Server.Keys(ctx); err != nil {
-				return err
+				return &undecided{fmt.Errorf("look into the servers: %w", err)}
 			}
 			if len(keys) <= allowed {
 				return nil

@@ -117,6 +117,7 @@ func TestCancelledInEveryPhase(t *testing.T) {
 		subjects[name], want[name] = only(test.s, isCancelRule), test.rules
 	}
 	for name, v := range judged(subjects) {
+		v.decided(t, name)
 		if len(v.broken) > 0 || v.asked != want[name] {
 			t.Errorf("%s: asked %d rules, want %d; does not keep %q%s", name, v.asked, want[name], v.broken, v.text)
 		}
@@ -144,6 +145,7 @@ func TestCarelessnessAboutContextsIsCaught(t *testing.T) {
 		want[name] = test.want
 	}
 	for name, v := range judged(subjects) {
+		v.decided(t, name)
 		if !slices.Equal(v.broken, []string{want[name]}) {
 			t.Errorf("%s: breaks %q, want %q%s", name, v.broken, want[name], v.text)
 		}
