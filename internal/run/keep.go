@@ -25,6 +25,7 @@ const (
 type keeps struct {
 	keeper world.Keeper
 	record func(history.Event)
+	pace   pace
 	grants chan nemesis.Moment
 }
 
@@ -34,7 +35,7 @@ func newKeeps(c world.Cluster, record func(history.Event)) *keeps {
 	if !ok || len(c.Nodes()) == 0 {
 		return nil
 	}
-	return &keeps{keeper: keeper, record: record, grants: make(chan nemesis.Moment, 1)}
+	return &keeps{keeper: keeper, record: record, pace: paceOf(c), grants: make(chan nemesis.Moment, 1)}
 }
 
 // granted offers a grant to be followed. It does not wait.
@@ -61,6 +62,7 @@ func (k *keeps) watch(ctx context.Context) {
 			return
 		case m = <-k.grants:
 		}
+		k.pace.settle("keeps")
 		asking, cancel := context.WithTimeout(ctx, keeperLimit)
 		ttl, node, err := k.keeper.TTL(asking, m.Key)
 		cancel()

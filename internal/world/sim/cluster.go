@@ -26,6 +26,7 @@ var (
 	_ world.ReplyDropper   = (*cluster)(nil)
 	_ world.Promoter       = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
+	_ world.Keeper         = (*cluster)(nil)
 	_ world.RequestCounter = (*cluster)(nil)
 	_ world.RequestHolder  = (*cluster)(nil)
 	_ world.ConnResetter   = (*cluster)(nil)
