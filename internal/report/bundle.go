@@ -31,7 +31,7 @@ const (
 //
 //	results/<scenario>/<stamp>-<seed>/
 //	  scenario.yaml plan.yaml result.json report.html summary.md junit.xml badge.json
-//	  <lock>/history.jsonl  <lock>/violation.html  <lock>/logs/
+//	  <lock>/history.jsonl  <lock>/violation*.html  <lock>/logs/
 //	results/latest -> the newest run
 //
 // Histories are written while the run goes on, everything else at once and whole:

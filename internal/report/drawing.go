@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 )
@@ -9,8 +10,11 @@ import (
 // operation by operation, in any browser.
 const DrawingFile = "violation.html"
 
-// WriteDrawing puts the page of a lock into its folder.
-func (b *Bundle) WriteDrawing(lock string, draw func(io.Writer) error) error {
+// EpisodeDrawingFile is the page that shows the first violation of an episode.
+func EpisodeDrawingFile(n int) string { return fmt.Sprintf("violation-episode-%d.html", n) }
+
+// WriteDrawing puts a page into the folder of a lock.
+func (b *Bundle) WriteDrawing(lock, name string, draw func(io.Writer) error) error {
 	folder := Bundle{Dir: filepath.Join(b.Dir, FolderName(lock))}
-	return folder.Write(DrawingFile, draw)
+	return folder.Write(name, draw)
 }

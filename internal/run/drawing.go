@@ -3,24 +3,47 @@ package run
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/stats"
 )
 
-// draw leaves a picture of the violation worth telling beside the history of its lock.
-// A run is no less true without one, so what goes wrong is for the log.
+// drawingsMax is how many episodes of a lock are drawn. A run of a thousand has as much
+// to show as its first ten.
+const drawingsMax = 10
+
+// draw leaves pictures beside the history of a violated lock: of the violation worth
+// telling, and of the first one of each other episode. A run is no less true without
+// them, so what goes wrong is for the log.
 func draw(b *report.Bundle, path string, l *report.Lock, log func(string)) {
-	f, found := l.FirstFinding()
+	told, found := l.FirstFinding()
 	if !found || l.Verdict != checker.Violated {
 		return
 	}
 	h, err := history.ReadFile(path)
-	if err == nil {
-		err = b.WriteDrawing(l.Lock, func(w io.Writer) error { return checker.Draw(w, h, checker.Options{}, f) })
-	}
 	if err != nil {
 		log(fmt.Sprintf("draw the violation: %v", err))
+		return
+	}
+	pages := map[string]checker.Finding{report.DrawingFile: told}
+	others := stats.WorstOfEpisodes(h, checker.Judge(h, checker.Options{}).Checks)
+	if episode, ok := stats.EpisodeOf(h, stats.Position(h, told.Event)); ok {
+		delete(others, episode)
+	} else {
+		clear(others)
+	}
+	episodes := slices.Sorted(maps.Keys(others))
+	for _, n := range episodes[:min(len(episodes), drawingsMax-1)] {
+		pages[report.EpisodeDrawingFile(n)] = others[n]
+	}
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		err := b.WriteDrawing(l.Lock, name, func(w io.Writer) error { return checker.Draw(w, h, checker.Options{}, pages[name]) })
+		if err != nil {
+			log(fmt.Sprintf("draw the violation of %s: %v", name, err))
+		}
 	}
 }

@@ -111,7 +111,23 @@ func TestSimScenarios(t *testing.T) {
 				t.Errorf("%d locks were replayed, want all %d that ran", replayed, ran)
 			}
 			checkedAgain(t, out)
+			drawn(t, out)
 		})
+	}
+}
+
+// drawn wants a picture of each episode in which a lock broke.
+func drawn(t *testing.T, out *Outcome) {
+	t.Helper()
+	for _, l := range out.Result.Locks {
+		want := 0
+		if l.Verdict == checker.Violated {
+			want = min(l.ViolatingEpisodes, drawingsMax)
+		}
+		pages, err := filepath.Glob(filepath.Join(out.Bundle.Dir, report.FolderName(l.Lock), "violation*.html"))
+		if err != nil || len(pages) != want {
+			t.Errorf("%s: %d episodes were drawn (%v), want %d", l.Lock, len(pages), err, want)
+		}
 	}
 }
 

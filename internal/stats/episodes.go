@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"lockbench/checker"
 	"lockbench/internal/history"
 )
 
@@ -59,6 +60,22 @@ func episodeAt(starts []episodeStart, at int) int {
 func EpisodeOf(h *history.History, at int) (number int, ok bool) {
 	starts := episodeStarts(h)
 	return episodeAt(starts, at), len(starts) > 0
+}
+
+// WorstOfEpisodes picks, for each episode that broke, the first finding of its worst class.
+func WorstOfEpisodes(h *history.History, checks []checker.Result) map[int]checker.Finding {
+	starts := episodeStarts(h)
+	worst := map[int]checker.Finding{}
+	for _, c := range checks {
+		for _, f := range c.Findings {
+			n := episodeAt(starts, Position(h, f.Event))
+			best, found := worst[n]
+			if !found || f.Class > best.Class || f.Class == best.Class && f.Event < best.Event {
+				worst[n] = f
+			}
+		}
+	}
+	return worst
 }
 
 // episodeBegan is when an episode began; what comes before the first one counts to it.

@@ -177,7 +177,11 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Checks: checksOf(l), Findings: findings(l),
 	}
 	folder := report.FolderName(l.Lock)
-	v.Files = files(b.Dir, path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile), path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))
+	names := []string{path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile)}
+	for n := range l.Episodes {
+		names = append(names, path.Join(folder, report.EpisodeDrawingFile(n+1)))
+	}
+	v.Files = files(b.Dir, append(names, path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))...)
 	if h == nil || len(h.Events) == 0 {
 		return v
 	}
