@@ -116,6 +116,8 @@ func (k *keeps) commands(c world.Cluster, clients []int) {
 	if k == nil || !ok {
 		return
 	}
+	// At the end of a fault clients go on in the very instant in which it ends.
+	k.pace.settle("commands")
 	for _, id := range clients {
 		n := 0
 		for _, count := range counter.Requests(world.ClientName(id)) {

@@ -138,7 +138,7 @@ func TestBubbleTellsLeaks(t *testing.T) {
 
 func TestClassesNeverMeet(t *testing.T) {
 	seen := map[class]string{}
-	for _, actor := range []string{"roles", "trial", "cut"} {
+	for _, actor := range []string{"roles", "trial", "cut", "keeps", "commands"} {
 		if other, used := seen[classOf(actor)]; used {
 			t.Errorf("%s and %s have one class", actor, other)
 		}
