@@ -262,3 +262,51 @@ func TestWaitersShareASubscription(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A lock of several pays for each: one script to take it, one command to set its lease, which
+// Redisson sends too, and one script to give it back. Whoever waits sends nothing while it sleeps.
+func TestCostOfSeveral(t *testing.T) {
+	for name, of := range map[string]func(redisson.Options) locks.Opener{
+		"redisson-multi": redisson.NewMulti, "redisson-redlock": redisson.NewRedLock,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const masters, rounds = 3, 10
+			_, store := independent(t, masters)
+			o, parking := reached(redisson.Parking)
+			a, wireA := openOn(t, of(o), store, 1)
+			b, wireB := openOn(t, of(o), store, 2)
+			for _, l := range []locks.Locker{a, b} {
+				give(t, take(t, l, request("", time.Hour, 0))) // connects, loads the scripts
+			}
+			redistest.Await(t, "latches are swept", func() bool { return cost(wireA, nil)["del"] >= masters })
+			before := wireA.Sent()
+			for range rounds {
+				give(t, take(t, a, request("", time.Hour, 0)))
+			}
+			redistest.Await(t, "latches are swept", func() bool { return cost(wireA, before)["del"] >= masters })
+			sent := cost(wireA, before)
+			if n := sent["del"]; n > masters*rounds {
+				t.Errorf("%d DEL for %d rounds on %d masters, want one each at most", n, rounds, masters)
+			}
+			delete(sent, "del")
+			if want := map[string]int{"evalsha": 2 * masters * rounds, "pexpire": masters * rounds}; !maps.Equal(sent, want) {
+				t.Errorf("%d rounds sent %v, want %v", rounds, sent, want)
+			}
+
+			held := take(t, a, request("", time.Hour, 0))
+			waiting := ask(t.Context(), b, request("", time.Hour, time.Hour))
+			await(t, "the waiter parks", parking)
+			before = wireB.Sent()
+			refuse(t, a, request("another", time.Hour, 300*time.Millisecond))
+			if sent := cost(wireB, before); len(sent) > 0 {
+				t.Errorf("a waiter sent %v while it slept", sent)
+			}
+			give(t, held)
+			won := got(t, waiting)
+			if won.err != nil {
+				t.Fatal(won.err)
+			}
+			give(t, won.lease)
+		})
+	}
+}
