@@ -3,27 +3,39 @@
 # results/reference: figures, pages, summaries, plans. Histories are left out (they are
 # gigabytes); each run's command stands on the page, and repeats it.
 #
-#   make reference                       all scenarios in world sim, some in world local
-#   SIM_BUDGET=10m LOCAL_BUDGET=5m make reference
-#   WORLDS=sim make reference
+#   make reference                          all scenarios in world sim (1h), some in world local (30m)
+#   make reference BUDGET=10m               so long in each world; SIM_BUDGET, LOCAL_BUDGET for one
+#   make reference WORLDS=sim EPISODES=20   at least 20 episodes of each cell, if the budget allows
+#   make reference RESUME=yes               goes on with the last one, in build/reference
+#
+# KEEP=DIR puts it all elsewhere and leaves the README alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 go build -buildvcs=true -o build/lockbench ./cmd/lockbench # which commit it was belongs to the record
 work=build/reference
-keep=results/reference
-seed=${SEED:-1}
-rm -rf "$work"
+if [ -z "${RESUME:-}" ]; then rm -rf "$work"; fi
 
-for world in ${WORLDS:-sim local}; do
+worlds=${WORLDS:-sim local}
+for world in ${worlds//,/ }; do
 	case $world in
-	sim) args=(--budget "${SIM_BUDGET:-1h}") ;;
-	*) args=(--scenarios "${LOCAL_SCENARIOS:-steady,failover,pause-client}" --budget "${LOCAL_BUDGET:-30m}") ;;
+	sim) budget=${SIM_BUDGET:-${BUDGET:-1h}} scenarios=${SIM_SCENARIOS:-${SCENARIOS:-}} ;;
+	*) budget=${LOCAL_BUDGET:-${BUDGET:-30m}} scenarios=${LOCAL_SCENARIOS:-${SCENARIOS:-steady,failover,pause-client}} ;;
 	esac
-	# What came out is kept whatever it was; only a failure of the program ends this.
+	begun=$(find "$work/$world/matrix" -maxdepth 2 -name matrix.json 2>/dev/null || true)
+	if [ -n "$begun" ]; then
+		args=(--resume "$(dirname "$begun")")
+	else
+		args=(--world "$world" --seed "${SEED:-1}" --out "$work/$world")
+		if [ -n "$scenarios" ]; then args+=(--scenarios "$scenarios"); fi
+		if [ -n "${EPISODES:-}" ]; then args+=(--episodes "$EPISODES"); fi
+	fi
+	# What came out is kept whatever it was; a matrix that could not be begun ends this.
 	code=0
-	build/lockbench matrix --world "$world" --seed "$seed" "${args[@]}" --out "$work/$world" || code=$?
+	build/lockbench matrix "${args[@]}" --budget "$budget" || code=$?
 	if [ $code -gt 3 ]; then exit $code; fi
-	bash results/keep.sh "$work/$world"/matrix/* "$keep/$world"
+	set -- "$work/$world"/matrix/*/matrix.json
+	if [ ! -e "$1" ]; then exit $code; fi
+	bash results/keep.sh "$(dirname "$1")" "${KEEP:-results/reference}/$world"
 done
-bash results/readme.sh
+if [ -z "${KEEP:-}" ]; then bash results/readme.sh; fi

@@ -32,14 +32,22 @@ var anyLock = []string{"ttl", "wait", "hold", "clients", "nodes"}
 
 // ParseLocks reads the value of --locks: names with options, separated by commas,
 // as `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. In a command,
-// commas between quotes belong to it.
-func ParseLocks(arg string, known Known) ([]LockUse, error) {
+// commas between quotes belong to it. A name by which a scenario calls one of its own
+// locks, handed in as own, is that lock with what the scenario gave it.
+func ParseLocks(arg string, known Known, own ...LockUse) ([]LockUse, error) {
 	r := argument("--locks", arg, known)
 	var uses []LockUse
 	for _, w := range splitLocks(r.whole()) {
 		w = w.trimmed()
 		path := fmt.Sprintf("locks/%d", len(uses))
-		if u, ok := r.lockWord(w, path); ok && r.unique(uses, u, w.at) {
+		var u LockUse
+		ok := true
+		if i := slices.IndexFunc(own, func(u LockUse) bool { return u.Name == w.text }); i >= 0 {
+			u = own[i]
+		} else {
+			u, ok = r.lockWord(w, path)
+		}
+		if ok && r.unique(uses, u, w.at) {
 			uses = append(uses, u)
 		}
 	}

@@ -39,6 +39,19 @@ func TestParseLocks(t *testing.T) {
 	}
 }
 
+// A scenario's own lock comes with what the scenario gave it, also where its name is
+// one of the catalog.
+func TestParseLocksOfAScenario(t *testing.T) {
+	own := []LockUse{{Name: "set-nx", Use: "set-nx", TTL: ref(time.Second)}, {Name: "slow", Use: "set-nx", Clients: 2}}
+	got, err := ParseLocks("slow, set-nx,redlock", known(), own...)
+	if diff := cmp.Diff([]LockUse{own[1], own[0], {Name: "redlock", Use: "redlock"}}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := ParseLocks("slow,slow", known(), own...); err == nil {
+		t.Error("one lock twice is taken")
+	}
+}
+
 func TestParseLocksErrors(t *testing.T) {
 	for arg, want := range map[string]string{
 		"no-lock,set-xn": `--locks:9: no lock is named "set-xn"; did you mean "set-nx"?

@@ -76,7 +76,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 	if err != nil {
 		return x, err
 	}
-	uses, err := scenarios.ParseLocks(lock, known)
+	uses, err := scenarios.ParseLocks(lock, known, s.Locks...)
 	if err != nil {
 		return x, err
 	}

@@ -129,7 +129,7 @@ func (f *runFlags) options(c *cobra.Command, scenario string) (run.Options, erro
 		NoFaults: f.noFaults, UntilViolation: f.until, Out: f.out,
 	}
 	if f.locks != "" {
-		if o.Locks, err = scenarios.ParseLocks(f.locks, known); err != nil {
+		if o.Locks, err = scenarios.ParseLocks(f.locks, known, s.Locks...); err != nil {
 			return o, err
 		}
 	}
