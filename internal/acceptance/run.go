@@ -57,7 +57,7 @@ func Run(ctx context.Context, dir string, places []Place, w Work) (*Acceptance, 
 		var share time.Duration
 		spent := false
 		if p.Missing == "" && w.Budget > 0 {
-			share = (w.Budget - w.now().Sub(begun)) / time.Duration(ready)
+			share = ((w.Budget - w.now().Sub(begun)) / time.Duration(ready)).Round(time.Second) // people read it
 			spent = share <= 0
 			ready--
 		}

@@ -53,6 +53,7 @@ type column struct {
 
 type rowView struct {
 	Scenario, About string
+	First           string // its first sentence: what a name stands for
 	Runs            int
 	Cells           []cellView
 }
@@ -153,6 +154,7 @@ func (m *Matrix) page(w io.Writer) error {
 	for i := range m.Rows {
 		r := &m.Rows[i]
 		row := rowView{Scenario: r.Result.Scenario, About: strings.Join(strings.Fields(r.Result.About), " "), Runs: len(r.Runs)}
+		row.First, _, _ = strings.Cut(row.About, ". ")
 		for _, c := range v.Locks {
 			l := r.lock(c.Name)
 			if l == nil {
@@ -207,7 +209,7 @@ func (m *Matrix) cellOf(r *Row, l *report.Lock) cellView {
 		c.Rate = fmt.Sprintf("%d/%d", l.ViolatingEpisodes, l.Episodes)
 		c.Told += fmt.Sprintf(" in %d of %s, rate %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"), report.RateText(l.Rate))
 		if after, ok := stats.Median(l.ViolationAfterS); ok {
-			c.After = "after " + report.Seconds(after)
+			c.After = "after " + strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // the unit stays with its number
 			c.Told += ", first after " + report.Seconds(after) + " (median)"
 		}
 		if l.LostUpdates > 0 {
