@@ -118,6 +118,18 @@ type Client struct {
 	ID    int
 	Rand  *rand.Rand // this client's own chance, drawn from the run's seed
 	Store Store
+	// Now is the client's wall clock, for locks that write its time where others read
+	// it. Nil: time.Now. What a lock measures for itself, it measures by time.Now, whose
+	// reading no step of the wall clock moves.
+	Now func() time.Time
+}
+
+// Clock is Now, or time.Now.
+func (c Client) Clock() func() time.Time {
+	if c.Now == nil {
+		return time.Now
+	}
+	return c.Now
 }
 
 // Opener opens one client's handle on a lock service.

@@ -38,9 +38,19 @@ func All() []Entry {
 			Try: Step{Target: "clients -> master", For: second},
 		},
 		{
-			Name: "lag", About: "delay all that travels on links, by: a duration", Link: true,
-			Options: []string{"by"}, New: newLag,
+			Name: "ring", About: "let each of at least four nodes see its two neighbours alone, with: clients that stand beside one each",
+			Options: []string{"with"}, RoleOptions: []string{"with"}, New: newRing,
+			Try: Step{Target: "nodes", For: second, Options: map[string]string{"with": "clients"}},
+		},
+		{
+			Name: "lag", About: "delay all that travels on links, by: a duration, jitter: give or take as much", Link: true,
+			Options: []string{"by", "jitter"}, New: newLag,
 			Try: Step{Target: "master -> clients", For: second, Options: map[string]string{"by": "500ms"}},
+		},
+		{
+			Name: "bandwidth", About: "let only so many bytes a second through links, rate: as 5kB/s", Link: true,
+			Options: []string{"rate"}, New: newBandwidth,
+			Try: Step{Target: "master -> clients", For: second, Options: map[string]string{"rate": "2kB/s"}},
 		},
 		{
 			Name: "drop-replies", About: "lose what nodes answer: done, and never heard of", Link: true, New: newDropReplies,
@@ -51,7 +61,7 @@ func All() []Entry {
 			Try: Step{Target: "clients <-> master"},
 		},
 		{
-			Name: "clock", About: "shift the wall clocks of servers, by: a jump ahead or back, drift: a share gained or lost",
+			Name: "clock", About: "shift the wall clocks of servers or clients, by: a jump ahead or back, drift: a share gained or lost",
 			Options: []string{"by", "drift"}, New: newClock,
 			Try: Step{Target: "master", For: second, Options: map[string]string{"by": "5s"}},
 		},

@@ -15,10 +15,11 @@ import (
 // on a busy machine.
 const clockLeast = 250 * time.Millisecond
 
-// Clock lets the wall clocks of servers be wrong: ahead or back by a jump (by: 60s,
+// Clock lets the wall clocks of servers, or of clients, be wrong: ahead or back by a jump (by: 60s,
 // by: -3s), or faster or slower from now on (drift: 10%). A server ends keys by its wall
-// clock, so a jump ahead ends leases early and one back lengthens them. When it heals
-// the clock is put right, which is a jump of its own.
+// clock, so a jump ahead ends leases early and one back lengthens them. A client's matters
+// to locks that let others read its time. When it heals the clock is put right, which is
+// a jump of its own.
 type Clock struct {
 	Target string
 	By     time.Duration
@@ -62,7 +63,7 @@ func (f Clock) String() string {
 }
 
 // Prepare asks for servers whose clocks can be shifted.
-func (f Clock) Prepare(s *world.Spec) { s.Clocks = true }
+func (f Clock) Prepare(s *world.Spec) { s.Clocks = s.Clocks || !ofClients(f.Target) }
 
 // Available asks for servers, and for the power over their clocks.
 func (f Clock) Available(c world.Cluster) error {
@@ -70,7 +71,11 @@ func (f Clock) Available(c world.Cluster) error {
 		return err
 	}
 	if ofClients(f.Target) {
-		return errors.New("the clock of a client cannot be shifted")
+		shifter, ok := c.(world.ClientClockShifter)
+		if !ok {
+			return world.ErrClientClock
+		}
+		return shifter.ClientClocksReady()
 	}
 	shifter, ok := c.(world.ClockShifter)
 	if !ok {
@@ -86,25 +91,25 @@ func (f Clock) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return nil, err
 	}
 	s.Begin(targets, f.String())
-	shifter := s.Cluster.(world.ClockShifter)
+	clocks := f.clocks(s)
 	grip := s.grips.take(skewed, targets)
 	undo := func(ctx context.Context) error {
 		// Of two that shifted one clock, the later one's shift stays until both are healed.
 		return grip.free(ctx, func(last []string) error {
-			err := each(last, func(node string) error { return shifter.ShiftClock(ctx, node, 0, 0) })
+			err := each(last, func(node string) error { return clocks.shift(ctx, node, 0, 0) })
 			if err != nil {
 				return err
 			}
-			return f.seen(ctx, s, last, "right", func(offset time.Duration) bool { return offset.Abs() < clockLeast })
+			return f.seen(ctx, s, clocks, last, "right", func(offset time.Duration) bool { return offset.Abs() < clockLeast })
 		})
 	}
 	err = grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return shifter.ShiftClock(ctx, node, f.By, f.Drift) })
+		return each(targets, func(node string) error { return clocks.shift(ctx, node, f.By, f.Drift) })
 	})
 	if err != nil {
 		return undo, err
 	}
-	return undo, f.seen(ctx, s, targets, "wrong", func(offset time.Duration) bool {
+	return undo, f.seen(ctx, s, clocks, targets, "wrong", func(offset time.Duration) bool {
 		switch {
 		case f.By == 0:
 			return (offset > 0) == (f.Drift > 0) && offset.Abs() > clockLeast/10
@@ -115,18 +120,39 @@ func (f Clock) Inject(ctx context.Context, s Scene) (Undo, error) {
 	})
 }
 
-// seen asks each server for the time until it is as it should be.
-func (f Clock) seen(ctx context.Context, s Scene, nodes []string, what string, right func(offset time.Duration) bool) error {
+// clocks are those of servers or of clients, by name.
+type clocks struct {
+	shift  func(ctx context.Context, name string, by time.Duration, drift float64) error
+	offset func(ctx context.Context, name string) (time.Duration, error)
+}
+
+func (f Clock) clocks(s Scene) clocks {
+	if ofClients(f.Target) {
+		of := s.Cluster.(world.ClientClockShifter)
+		return clocks{
+			func(_ context.Context, name string, by time.Duration, drift float64) error {
+				return of.ShiftClientClock(clientNumber(name), by, drift)
+			},
+			func(_ context.Context, name string) (time.Duration, error) {
+				return of.ClientClockOffset(clientNumber(name))
+			},
+		}
+	}
+	of := s.Cluster.(world.ClockShifter)
+	return clocks{of.ShiftClock, of.ClockOffset}
+}
+
+// seen asks for the time until it is as it should be.
+func (f Clock) seen(ctx context.Context, s Scene, clocks clocks, nodes []string, what string, right func(offset time.Duration) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	shifter := s.Cluster.(world.ClockShifter)
 	return each(nodes, func(node string) error {
 		// A server that another fault keeps from answering says nothing of its clock.
 		return until(ctx, "the clock of "+node+" "+what, func(ctx context.Context) error {
 			if s.grips.has(node, killed, stopped, occupied) {
 				return nil
 			}
-			offset, err := shifter.ClockOffset(ctx, node)
+			offset, err := clocks.offset(ctx, node)
 			if err == nil && !right(offset) {
 				err = fmt.Errorf("it is off by %s", offset)
 			}

@@ -33,6 +33,9 @@ type fake struct {
 	cut      map[world.Link]bool
 	losing   map[world.Link]bool
 	delay    map[world.Link]time.Duration
+	kept     map[string]time.Time // until when, by key
+	asked    int
+	rate     map[world.Link]int64
 	nudges   []time.Time
 	promoted string
 	skew     map[string]time.Duration
@@ -44,24 +47,27 @@ type fake struct {
 }
 
 var (
-	_ world.Cluster      = (*fake)(nil)
-	_ world.NodeKiller   = (*fake)(nil)
-	_ world.NodePauser   = (*fake)(nil)
-	_ world.LinkCutter   = (*fake)(nil)
-	_ world.LinkShaper   = (*fake)(nil)
-	_ world.ReplyDropper = (*fake)(nil)
-	_ world.Promoter     = (*fake)(nil)
-	_ world.Operator     = (*fake)(nil)
-	_ world.ConnResetter = (*fake)(nil)
-	_ world.ClockShifter = (*fake)(nil)
-	_ world.Prober       = (*fake)(nil)
+	_ world.Cluster            = (*fake)(nil)
+	_ world.NodeKiller         = (*fake)(nil)
+	_ world.NodePauser         = (*fake)(nil)
+	_ world.LinkCutter         = (*fake)(nil)
+	_ world.LinkShaper         = (*fake)(nil)
+	_ world.LinkThrottler      = (*fake)(nil)
+	_ world.ClientClockShifter = (*fake)(nil)
+	_ world.Keeper             = (*fake)(nil)
+	_ world.ReplyDropper       = (*fake)(nil)
+	_ world.Promoter           = (*fake)(nil)
+	_ world.Operator           = (*fake)(nil)
+	_ world.ConnResetter       = (*fake)(nil)
+	_ world.ClockShifter       = (*fake)(nil)
+	_ world.Prober             = (*fake)(nil)
 )
 
 func newFake(form locks.Topology, masters int) *fake {
 	f := &fake{
 		form: form, nodes: world.UsualNodes(world.Spec{Topology: form, Masters: masters}),
 		useless: map[string]bool{}, failing: map[string]error{}, dead: map[string]bool{}, stopped: map[string]bool{},
-		cut: map[world.Link]bool{}, losing: map[world.Link]bool{}, delay: map[world.Link]time.Duration{}, probed: map[string]bool{},
+		cut: map[world.Link]bool{}, losing: map[world.Link]bool{}, delay: map[world.Link]time.Duration{}, rate: map[world.Link]int64{}, probed: map[string]bool{},
 		skew: map[string]time.Duration{}, busy: map[string]bool{}, poisoned: map[string]bool{}, conns: 3,
 	}
 	if len(f.nodes) > 0 {
@@ -153,8 +159,18 @@ func (f *fake) KeepReplies(_ context.Context, links []world.Link) error {
 	return f.do("keep", func() error { return unset(f.losing, links) })
 }
 
-func (f *fake) Shape(_ context.Context, links []world.Link, by time.Duration) error {
-	return f.do("shape", func() error { return set(f.delay, links, by) })
+func (f *fake) BandwidthReady() error { return nil }
+
+func (f *fake) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
+	return f.do("throttle", func() error { return set(f.rate, links, bytesPerSecond) })
+}
+
+func (f *fake) Unthrottle(_ context.Context, links []world.Link) error {
+	return f.do("unthrottle", func() error { return unset(f.rate, links) })
+}
+
+func (f *fake) Shape(_ context.Context, links []world.Link, d world.Delay) error {
+	return f.do("shape", func() error { return set(f.delay, links, d.By) })
 }
 
 func (f *fake) Unshape(_ context.Context, links []world.Link) error {
@@ -198,7 +214,38 @@ func (f *fake) Reset(context.Context, []world.Link) (n int, err error) {
 	return n, err
 }
 
-func (f *fake) ClocksReady() error { return nil }
+// keeps lets the server keep a key for so long from now on.
+func (f *fake) keeps(key string, ttl time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept = map[string]time.Time{key: time.Now().Add(ttl)}
+}
+
+// TTL is answered late, now and then, and with what was true when it was asked.
+func (f *fake) TTL(_ context.Context, key string) (time.Duration, string, error) {
+	f.mu.Lock()
+	ttl := time.Until(f.kept[key])
+	f.asked++
+	late := f.asked%3 == 0
+	f.mu.Unlock()
+	if late {
+		time.Sleep(300 * time.Millisecond)
+	}
+	return ttl, f.master, nil
+}
+
+func (f *fake) Kept(context.Context) (map[string]time.Duration, error) { return nil, nil }
+
+func (f *fake) ClocksReady() error       { return nil }
+func (f *fake) ClientClocksReady() error { return nil }
+
+func (f *fake) ShiftClientClock(client int, by time.Duration, drift float64) error {
+	return f.ShiftClock(context.Background(), world.ClientName(client), by, drift)
+}
+
+func (f *fake) ClientClockOffset(client int) (time.Duration, error) {
+	return f.ClockOffset(context.Background(), world.ClientName(client))
+}
 
 func (f *fake) ShiftClock(_ context.Context, node string, by time.Duration, _ float64) error {
 	op := "shift"
@@ -239,13 +286,20 @@ func unset[V any](m map[world.Link]V, links []world.Link) error {
 	return nil
 }
 
-func (f *fake) Ping(ctx context.Context, from, to string) error {
+func (f *fake) Ping(ctx context.Context, from, to string) error { return f.PingBulk(ctx, from, to, 0) }
+
+func (f *fake) PingBulk(ctx context.Context, from, to string, bytes int) error {
 	there, back := world.Link{From: from, To: to}, world.Link{From: to, To: from}
 	f.mu.Lock()
 	f.probed[there.String()] = true
 	dead := f.dead[to]
 	mute := f.stopped[to] || f.busy[to] || f.cut[there] || f.cut[back] || f.losing[there] || f.losing[back]
 	takes := f.latency + f.delay[there] + f.delay[back]
+	for _, link := range []world.Link{there, back} {
+		if rate := f.rate[link]; rate > 0 {
+			takes += time.Duration(int64(bytes) * int64(time.Second) / rate)
+		}
+	}
 	f.mu.Unlock()
 	switch {
 	case dead:
@@ -319,6 +373,9 @@ func (f *fake) state() string {
 	}
 	links(f.cut, " cut")
 	links(f.losing, " losing")
+	for l, rate := range f.rate {
+		all = append(all, fmt.Sprintf("%s narrowed to %d", l, rate))
+	}
 	for l, by := range f.delay {
 		all = append(all, fmt.Sprintf("%s late by %s", l, by))
 	}

@@ -67,6 +67,18 @@ var strikes = []struct {
 		"redis-1 -> redis-2 late by 1m0s\nredis-1 -> redis-3 late by 1m0s",
 	},
 	{
+		Step{Fault: "lag", Target: "master -> holder", Options: map[string]string{"by": "500ms", "jitter": "100ms"}}, locks.Single, "shape", "redis-1 client-2",
+		"redis-1 -> client-2 late by 500ms",
+	},
+	{
+		Step{Fault: "bandwidth", Target: "master <-> holder", Options: map[string]string{"rate": "5kB/s"}}, locks.Single, "throttle", "redis-1 client-2",
+		"client-2 -> redis-1 narrowed to 5000\nredis-1 -> client-2 narrowed to 5000",
+	},
+	{
+		Step{Fault: "clock", Target: "holder", Options: map[string]string{"by": "60s"}}, locks.Single, "shift", "client-2",
+		"client-2 off by 1m0s",
+	},
+	{
 		Step{Fault: "clock", Target: "majority", Options: map[string]string{"by": "-3s"}}, locks.Independent, "shift", "redis-1 redis-2 redis-3",
 		"redis-1 off by -3s\nredis-2 off by -3s\nredis-3 off by -3s",
 	},
@@ -221,7 +233,7 @@ func TestFaultsCancelledInTheMiddle(t *testing.T) {
 // A fault that is undone and not gone is an error: a real server or network may
 // take its time, so it is looked at again and again.
 func TestFaultsThatDoNotHeal(t *testing.T) {
-	mends := map[string]string{"kill": "start keepData=true", "pause": "resume", "cut": "join", "shape": "unshape", "drop": "keep", "shift": "put right"}
+	mends := map[string]string{"kill": "start keepData=true", "pause": "resume", "cut": "join", "shape": "unshape", "drop": "keep", "shift": "put right", "throttle": "unthrottle"}
 	forEachStrike(t, func(t *testing.T, s *struck, does, _ string) {
 		undo, err := s.fault.Inject(t.Context(), s.scene)
 		if err != nil {

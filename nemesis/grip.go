@@ -17,6 +17,7 @@ const (
 	stopped  way = "stopped"
 	cut      way = "cut"
 	lagging  way = "lagging"
+	narrow   way = "narrow"
 	losing   way = "losing"
 	occupied way = "occupied"
 	poisoned way = "poisoned"

@@ -18,8 +18,9 @@ const lateEnough = 100 * time.Millisecond
 // replicas it makes asynchronous replication late, which is all that a failover
 // needs to forget a lock.
 type Lag struct {
-	link linkTarget
-	By   time.Duration
+	link   linkTarget
+	By     time.Duration
+	Jitter time.Duration // each message is late by By, give or take this
 }
 
 var _ Fault = Lag{}
@@ -33,10 +34,24 @@ func newLag(s Step) (Fault, error) {
 	if err != nil || by <= 0 {
 		return nil, fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])
 	}
-	return Lag{link, by}, nil
+	var jitter time.Duration
+	if text, ok := s.Options["jitter"]; ok {
+		if jitter, err = time.ParseDuration(text); err != nil || jitter <= 0 || jitter > by/2 {
+			return nil, fmt.Errorf("jitter: %q is no duration above zero and up to half of the %s by which all is late, such as %s", text, by, by/4)
+		}
+	}
+	return Lag{link, by, jitter}, nil
 }
 
-func (f Lag) String() string { return fmt.Sprintf("lag %s by %s", f.link, f.By) }
+func (f Lag) String() string { return "lag " + f.link.String() + " by " + f.lateness() }
+
+// lateness is by how much, in words.
+func (f Lag) lateness() string {
+	if f.Jitter == 0 {
+		return f.By.String()
+	}
+	return fmt.Sprintf("%s give or take %s", f.By, f.Jitter)
+}
 
 // Available asks for both ends and for the power to slow links down.
 func (f Lag) Available(c world.Cluster) error {
@@ -56,7 +71,7 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return nil, err
 	}
 	shaper := s.Cluster.(world.LinkShaper)
-	s.Begin(ends(links), fmt.Sprintf("%s late by %s", f.link, f.By))
+	s.Begin(ends(links), fmt.Sprintf("%s late by %s", f.link, f.lateness()))
 	grip := s.grips.take(lagging, linkNames(links))
 	undo := func(ctx context.Context) error {
 		// Of two lags on one link, the later one's delay stays until both are healed.
@@ -66,7 +81,7 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 		}
 		return s.answering(ctx, over(links), max(lateEnough, min(f.By/2, pingLimit)))
 	}
-	if err := grip.strike(ctx, func() error { return shaper.Shape(ctx, links, f.By) }); err != nil {
+	if err := grip.strike(ctx, func() error { return shaper.Shape(ctx, links, world.Delay{By: f.By, Jitter: f.Jitter}) }); err != nil {
 		return undo, err
 	}
 	return undo, f.late(ctx, s, links)
@@ -82,7 +97,8 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	wait := min(f.By/2, lateEnough)
+	// The least that anything is late, and half of that for a replica's stream.
+	wait := min((f.By-f.Jitter)/2, lateEnough)
 	data, masters := dataNodes(s.Cluster), s.Cluster.Masters(ctx)
 	var streams, others []world.Link
 	for _, l := range links {

@@ -183,11 +183,17 @@ func (s Step) moment() string {
 
 // available says why the step cannot start in a cluster.
 func (s Step) available(c world.Cluster) error {
-	if s.Request == 0 {
+	if s.Request == 0 && s.When != Renewed {
 		return nil
 	}
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
+	}
+	if _, ok := c.(world.Keeper); !ok && s.When == Renewed {
+		return errors.New("this world does not tell how long its servers keep a lock")
+	}
+	if s.Request == 0 {
+		return nil
 	}
 	if _, ok := c.(world.RequestHolder); !ok {
 		return errors.New("this world cannot stop a client between two requests")

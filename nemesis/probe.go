@@ -68,7 +68,7 @@ func (s Scene) probe(ctx context.Context, paths []path, what string, seen func(c
 func (s Scene) disturbed(p path) bool {
 	there, back := world.Link{From: p.from, To: p.to}, world.Link{From: p.to, To: p.from}
 	return s.grips.has(p.to, killed, stopped, occupied) ||
-		s.grips.has(there.String(), cut, lagging, losing) || s.grips.has(back.String(), cut, lagging, losing)
+		s.grips.has(there.String(), cut, lagging, narrow, losing) || s.grips.has(back.String(), cut, lagging, narrow, losing)
 }
 
 // towards are the paths to nodes from a client's side: the one whose event started

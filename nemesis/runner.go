@@ -152,6 +152,12 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *Moment, goOn func(), 
 		}
 		return nil, open, err
 	}
+	if p.Step.When == Renewed {
+		if m = r.renewal(ctx, limit); m == nil && ctx.Err() == nil {
+			err = fmt.Errorf("no lock was renewed within %s", r.EventLimit)
+		}
+		return m, func() {}, err
+	}
 	var hold time.Duration
 	if p.Hold != nil {
 		hold = *p.Hold

@@ -32,9 +32,12 @@ type Event string
 const (
 	// Acquiring is just before it asks, whether it will be granted or not.
 	Acquiring Event = "acquiring"
-	Acquired  Event = "acquired"  // the lock was just granted to it
-	Waiting   Event = "waiting"   // it was just refused, and will ask again
-	Checked   Event = "checked"   // it has just made sure that it holds
+	Acquired  Event = "acquired" // the lock was just granted to it
+	Waiting   Event = "waiting"  // it was just refused, and will ask again
+	Checked   Event = "checked"  // it has just made sure that it holds
+	// Renewed is when a server is seen to keep a held lock for longer than it did. The
+	// client is at something else then, and is not held up.
+	Renewed   Event = "renewed"
 	Releasing Event = "releasing" // just before it gives the lock back
 	Released  Event = "released"  // its release was just answered
 	// Idle is a moment of all clients: nobody holds a lock and nobody asks for one.
@@ -43,7 +46,7 @@ const (
 )
 
 // Events are all that a scenario may name, in the order of a tenure.
-var Events = []Event{Acquiring, Acquired, Waiting, Checked, Releasing, Released, Idle}
+var Events = []Event{Acquiring, Acquired, Waiting, Checked, Renewed, Releasing, Released, Idle}
 
 func (r Range) String() string {
 	if r.From == r.To {

@@ -14,8 +14,8 @@ import (
 // it bites.
 func TestEpisodeWhen(t *testing.T) {
 	for _, event := range Events {
-		if event == Idle {
-			continue
+		if event == Idle || event == Renewed {
+			continue // no client says those; see below
 		}
 		t.Run(string(event), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,6 +59,44 @@ func TestEpisodeWhen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// `renewed` strikes once a server keeps what is held for longer than it did, and not
+// while a lease only runs down, however late the answers are.
+func TestEpisodeWhenRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		c := b.runner.Cluster.(*fake)
+		c.keeps(b.runner.Crew.Holders()[0].Key, 4*time.Second)
+		time.AfterFunc(3*time.Second, func() { c.keeps(b.runner.Crew.Holders()[0].Key, 4*time.Second) })
+		b.add("fault", when(Renewed), func(_ context.Context, s Scene) (Undo, error) {
+			s.Begin(nil, "")
+			b.say("%s of client %d", s.Moment.Event, s.Moment.Client)
+			return Nothing, nil
+		})
+		if err := b.episode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(b.notes, "\n")
+		if !strings.Contains(got, "s renewed of client 2") || !strings.HasPrefix(got, "3") {
+			t.Errorf("want that it strikes after 3s, for client 2:\n%s", got)
+		}
+	})
+}
+
+// Where nobody renews, the step says so.
+func TestEpisodeWhenNobodyRenews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.runner.Cluster.(*fake).keeps(b.runner.Crew.Holders()[0].Key, time.Minute)
+		b.step("fault", when(Renewed))
+		if err := b.episode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.notes, "\n"); !strings.Contains(got, "fails: fault: no lock was renewed within 20s") {
+			t.Errorf("got:\n%s", got)
+		}
+	})
 }
 
 // `idle` strikes while no client is in a turn, and clients begin anew after that.

@@ -18,7 +18,8 @@ type Sketch struct {
 	Form  locks.Topology
 	Names []Node
 	// Clocks is why the clocks of the servers cannot be shifted; nil: they can.
-	Clocks error
+	// ClientClocks is that of the clients' clocks, and Bandwidth of narrow links.
+	Clocks, ClientClocks, Bandwidth error
 }
 
 // NewSketch is the usual cluster of a topology: redis-1 is the first master.
@@ -67,6 +68,10 @@ var (
 	_ ConnResetter  = Sketch{}
 	_ Operator      = Sketch{}
 	_ ClockShifter  = Sketch{}
+	_ LinkThrottler = Sketch{}
+	_ Keeper        = Sketch{}
+
+	_ ClientClockShifter = Sketch{}
 )
 
 func (s Sketch) Nodes() []Node                                                    { return s.Names }
@@ -81,7 +86,7 @@ func (s Sketch) PauseNode(context.Context, string) error                        
 func (s Sketch) ResumeNode(context.Context, string) error                         { return errSketch }
 func (s Sketch) Cut(context.Context, []Link) error                                { return errSketch }
 func (s Sketch) Join(context.Context, []Link) error                               { return errSketch }
-func (s Sketch) Shape(context.Context, []Link, time.Duration) error               { return errSketch }
+func (s Sketch) Shape(context.Context, []Link, Delay) error                       { return errSketch }
 func (s Sketch) Unshape(context.Context, []Link) error                            { return errSketch }
 func (s Sketch) DropReplies(context.Context, []Link) error                        { return errSketch }
 func (s Sketch) KeepReplies(context.Context, []Link) error                        { return errSketch }
@@ -96,4 +101,13 @@ func (s Sketch) DropSubscribers(context.Context, string) (int, error)           
 func (s Sketch) ClocksReady() error                                               { return s.Clocks }
 func (s Sketch) ShiftClock(context.Context, string, time.Duration, float64) error { return errSketch }
 func (s Sketch) ClockOffset(context.Context, string) (time.Duration, error)       { return 0, errSketch }
+func (s Sketch) BandwidthReady() error                                            { return s.Bandwidth }
+func (s Sketch) Throttle(context.Context, []Link, int64) error                    { return errSketch }
+func (s Sketch) Unthrottle(context.Context, []Link) error                         { return errSketch }
+func (s Sketch) PingBulk(context.Context, string, string, int) error              { return errSketch }
+func (s Sketch) ClientClocksReady() error                                         { return s.ClientClocks }
+func (s Sketch) ShiftClientClock(int, time.Duration, float64) error               { return errSketch }
+func (s Sketch) ClientClockOffset(int) (time.Duration, error)                     { return 0, errSketch }
+func (s Sketch) TTL(context.Context, string) (time.Duration, string, error)       { return 0, "", errSketch }
+func (s Sketch) Kept(context.Context) (map[string]time.Duration, error)           { return nil, errSketch }
 func (s Sketch) Promote(context.Context, string) (string, error)                  { return "", errSketch }

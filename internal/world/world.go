@@ -152,8 +152,24 @@ type LinkCutter interface {
 // LinkShaper is a cluster that can slow directed links down.
 type LinkShaper interface {
 	// Shape delays what travels on the links; Unshape takes that away again.
-	Shape(ctx context.Context, links []Link, delay time.Duration) error
+	Shape(ctx context.Context, links []Link, delay Delay) error
 	Unshape(ctx context.Context, links []Link) error
+}
+
+// Delay is how late what travels on a link arrives: By, give or take Jitter, which is
+// drawn for each message anew. Nothing overtakes what was sent before it.
+type Delay struct{ By, Jitter time.Duration }
+
+// LinkThrottler is a cluster that can make directed links narrow.
+type LinkThrottler interface {
+	// BandwidthReady says why it cannot.
+	BandwidthReady() error
+	// Throttle lets so many bytes a second through each of the links; Unthrottle as many
+	// as there are, at once.
+	Throttle(ctx context.Context, links []Link, bytesPerSecond int64) error
+	Unthrottle(ctx context.Context, links []Link) error
+	// PingBulk is a [Prober]'s Ping that carries so many bytes there and back.
+	PingBulk(ctx context.Context, from, to string, bytes int) error
 }
 
 // ReplyDropper is a cluster that can lose what a node answers to a client: the
@@ -201,6 +217,20 @@ type ClockShifter interface {
 	ShiftClock(ctx context.Context, node string, by time.Duration, drift float64) error
 	// ClockOffset tells by how much it is wrong now.
 	ClockOffset(ctx context.Context, node string) (time.Duration, error)
+}
+
+// ErrClientClock is why no real world shifts the clock of a client. What is preloaded
+// into a process catches those who ask the C library for the time.
+var ErrClientClock = errors.New("a client's clock can be shifted in world sim alone: a Go program asks the kernel for the time, past anything that could be preloaded")
+
+// ClientClockShifter is a cluster whose clients' wall clocks can be shifted, as far as
+// their locks look at one: [locks.Client.Now].
+type ClientClockShifter interface {
+	// ClientClocksReady says why they cannot be.
+	ClientClocksReady() error
+	// ShiftClientClock and ClientClockOffset are those of [ClockShifter] for a client.
+	ShiftClientClock(client int, by time.Duration, drift float64) error
+	ClientClockOffset(client int) (time.Duration, error)
 }
 
 // Promoter is a cluster whose master can be changed by hand.

@@ -22,8 +22,8 @@ import (
 // The end of a lease is a time of its holder's wall clock, and others compare it
 // with theirs. Whose clock is ahead by more than the ttl takes a lock that is held.
 func NewGetsetTime() locks.Opener {
-	return opener("getset-time", func(client redis.UniversalClient, _ locks.Client) locks.Locker {
-		return &getsetTime{client: client, now: time.Now}
+	return opener("getset-time", func(client redis.UniversalClient, c locks.Client) locks.Locker {
+		return &getsetTime{client: client, now: c.Clock()}
 	})
 }
 

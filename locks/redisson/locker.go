@@ -101,6 +101,9 @@ func opener(name string, o Options, patience time.Duration, of func(*locker) kin
 }
 
 func newLocker(name string, o Options, c locks.Client, client conn, of func(*locker) kind) *locker {
+	if o.Now == nil {
+		o.Now = c.Clock()
+	}
 	// Each user of chance has a source of its own, drawn here: they lock themselves,
 	// not each other, and the handles of a multi-lock share one client.
 	l := &locker{name: name, o: o, client: client, draw: drawer(branch(c.Rand))}

@@ -88,7 +88,8 @@ type Options struct {
 	// PlainLease passes the caller's lease on to the children of a multi-lock as it
 	// is, instead of a lease twice as long as the wait (hazard R-28).
 	PlainLease bool
-	// Now is the client's wall clock, which only the fair lock looks at.
+	// Now is the client's wall clock, which only the fair lock looks at. Nil: the one of
+	// its [locks.Client].
 	Now func() time.Time
 	// Reached, if not nil, is called where a client can be stopped: tests stop it there.
 	Reached func(ctx context.Context, p Point)
@@ -143,9 +144,6 @@ func (o Options) filled(t locks.Topology) Options {
 	}
 	if o.Form == "" {
 		o.Form = F4
-	}
-	if o.Now == nil {
-		o.Now = time.Now
 	}
 	if o.Reached == nil {
 		o.Reached = func(context.Context, Point) {}

@@ -97,6 +97,10 @@ func subjects() []nemesis.Step {
 		nemesis.Step{Fault: "kill", Target: "a replica"},
 		nemesis.Step{Fault: "isolate", Target: "a replica and the sentinel-1", Options: map[string]string{"way": "out"}},
 		nemesis.Step{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "30s"}},
+		nemesis.Step{Fault: "lag", Target: "clients <-> master", Options: map[string]string{"by": "400ms", "jitter": "200ms"}},
+		nemesis.Step{Fault: "bandwidth", Target: "master -> replicas", Options: map[string]string{"rate": "10kB/s"}},
+		nemesis.Step{Fault: "bandwidth", Target: "clients -> nodes", Options: map[string]string{"rate": "1MB/s"}},
+		nemesis.Step{Fault: "ring", Target: "nodes"},
 		nemesis.Step{Fault: "clock", Target: "majority", Options: map[string]string{"by": "-2s", "drift": "20%"}},
 		nemesis.Step{Fault: "pause", Target: "minority"},
 	)
@@ -122,8 +126,8 @@ func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (n
 	return na, err
 }
 
-func inAll(t *testing.T, w world.World, atOnce bool, forms ...locks.Topology) {
-	for _, step := range subjects() {
+func inAll(t *testing.T, w world.World, atOnce bool, steps []nemesis.Step, forms ...locks.Topology) {
+	for _, step := range steps {
 		t.Run(step.Fault+" "+step.Target, func(t *testing.T) {
 			if atOnce {
 				t.Parallel()
@@ -151,12 +155,16 @@ func TestInLocal(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	inAll(t, w, true, locks.Single, locks.Independent, locks.Sentinel)
+	inAll(t, w, true, subjects(), locks.Single, locks.Independent, locks.Sentinel)
 }
 
 func TestInSim(t *testing.T) {
 	// One after the other: each has a clock of its own, and a process has one world.
-	inAll(t, sim.New(sim.Options{}), false, locks.Single, locks.Independent, locks.Sentinel)
+	steps := append(subjects(),
+		nemesis.Step{Fault: "clock", Target: "holder", Options: map[string]string{"by": "-60s"}},
+		nemesis.Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "50%"}},
+	)
+	inAll(t, sim.New(sim.Options{}), false, steps, locks.Single, locks.Independent, locks.Sentinel)
 }
 
 // A world that lies is caught: a fault that does nothing, and one that does not heal.

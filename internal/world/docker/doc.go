@@ -34,6 +34,7 @@
 package docker
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 
@@ -88,6 +89,8 @@ func (w *World) About() string {
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
+	sketch.ClientClocks = world.ErrClientClock
+	sketch.Bandwidth = errors.New("servers talk to each other directly here, and nothing makes that way narrow")
 	return sketch
 }
 

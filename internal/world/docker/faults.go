@@ -119,12 +119,12 @@ func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
 }
 
 // Shape delays what travels on the links.
-func (c *cluster) Shape(ctx context.Context, all []world.Link, delay time.Duration) error {
+func (c *cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
-	if err := c.mesh.Delay(meshed(clients), delay); err != nil {
+	if err := c.mesh.Delay(meshed(clients), d.By, d.Jitter); err != nil {
 		return err
 	}
-	if delay >= holdMin {
+	if d.By >= holdMin {
 		return c.change(ctx, between, func(l world.Link) { c.links.held[l] = true })
 	}
 	for _, l := range between {
@@ -132,7 +132,7 @@ func (c *cluster) Shape(ctx context.Context, all []world.Link, delay time.Durati
 			return fmt.Errorf("delay %s: %w", l, err)
 		}
 	}
-	if err := c.mesh.Delay(meshed(between), delay); err != nil {
+	if err := c.mesh.Delay(meshed(between), d.By, d.Jitter); err != nil {
 		return err
 	}
 	return c.change(ctx, between, func(l world.Link) {

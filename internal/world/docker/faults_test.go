@@ -34,7 +34,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				lag = append(lag, world.Link{From: old, To: n})
 			}
 		}
-		if err := c.Shape(ctx, lag, time.Minute); err != nil {
+		if err := c.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
 			return err
 		}
 		// The first try may meet a client that has not found the master yet.
@@ -305,7 +305,7 @@ func TestLagBetweenServers(t *testing.T) {
 	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
 		const lag = 300 * time.Millisecond
 		links := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := c.Shape(ctx, links, lag); err != nil {
+		if err := c.Shape(ctx, links, world.Delay{By: lag}); err != nil {
 			return err
 		}
 		slow := func(ctx context.Context) error {

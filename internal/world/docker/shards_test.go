@@ -37,7 +37,7 @@ func TestCluster(t *testing.T) {
 		}
 		// A delay that is not held goes through the mesh, the bus as well.
 		slow := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := errors.Join(c.Shape(ctx, slow, 100*time.Millisecond), c.AwaitHealthy(ctx), c.Unshape(ctx, slow)); err != nil {
+		if err := errors.Join(c.Shape(ctx, slow, world.Delay{By: 100 * time.Millisecond}), c.AwaitHealthy(ctx), c.Unshape(ctx, slow)); err != nil {
 			return err
 		}
 		var links []world.Link

@@ -27,6 +27,7 @@ var (
 	_ world.NodePauser     = (*cluster)(nil)
 	_ world.LinkCutter     = (*cluster)(nil)
 	_ world.LinkShaper     = (*cluster)(nil)
+	_ world.LinkThrottler  = (*cluster)(nil)
 	_ world.ReplyDropper   = (*cluster)(nil)
 	_ world.Promoter       = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)

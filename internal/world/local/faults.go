@@ -5,7 +5,7 @@ package local
 import (
 	"context"
 	"fmt"
-	"time"
+	"strings"
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/mesh"
@@ -75,13 +75,26 @@ func (c *cluster) Join(_ context.Context, links []world.Link) error {
 }
 
 // Shape delays what travels on the links.
-func (c *cluster) Shape(_ context.Context, links []world.Link, delay time.Duration) error {
-	return c.mesh.Delay(meshed(links), delay)
+func (c *cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
+	return c.mesh.Delay(meshed(links), d.By, d.Jitter)
 }
 
 // Unshape ends Shape.
 func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
 	return c.mesh.Undelay(meshed(links))
+}
+
+// BandwidthReady is nil: the mesh is on every way.
+func (c *cluster) BandwidthReady() error { return nil }
+
+// Throttle makes the links narrow, each connection by itself.
+func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
+	return c.mesh.Throttle(meshed(links), bytesPerSecond)
+}
+
+// Unthrottle ends Throttle.
+func (c *cluster) Unthrottle(_ context.Context, links []world.Link) error {
+	return c.mesh.Unthrottle(meshed(links))
 }
 
 // DropReplies loses what travels on the links.
@@ -114,6 +127,16 @@ func (c *cluster) HoldReply(client string, n int) (reached <-chan struct{}, goOn
 
 // Ping asks a node for a sign of life on the path that from's own connections take.
 func (c *cluster) Ping(ctx context.Context, from, to string) error {
+	return c.ping(ctx, from, to, "PONG", "PING")
+}
+
+// PingBulk is Ping with something to carry.
+func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
+	load := strings.Repeat("x", bytes)
+	return c.ping(ctx, from, to, load, "PING", load)
+}
+
+func (c *cluster) ping(ctx context.Context, from, to, answer string, command ...string) error {
 	n, err := c.node(to)
 	if err != nil {
 		return err
@@ -125,9 +148,9 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	c.mu.Lock()
 	c.pings[from]++
 	c.mu.Unlock()
-	reply, err := redisnode.AskFrom(ctx, ip, n.announced, "PING")
-	if err == nil && reply != "PONG" {
-		err = fmt.Errorf("it answered %v", reply)
+	reply, err := redisnode.AskFrom(ctx, ip, n.announced, command...)
+	if err == nil && reply != answer {
+		err = fmt.Errorf("it answered %.40q", fmt.Sprint(reply))
 	}
 	if err != nil {
 		return fmt.Errorf("ping %s from %s: %w", to, from, err)

@@ -36,7 +36,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			r := lease60
 			r.Keys = []string{fmt.Sprint("k", episode)}
 			a, b := open(ctx, t, c, 2*episode+1), open(ctx, t, c, 2*episode+2)
-			if err := c.Shape(ctx, lag, time.Minute); err != nil {
+			if err := c.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
 				return err
 			}
 			before := c.ReplicationOffsets(ctx)

@@ -59,6 +59,7 @@ func (w *World) Ready(ctx context.Context) error {
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
+	sketch.ClientClocks = world.ErrClientClock
 	return sketch
 }
 

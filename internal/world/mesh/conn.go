@@ -15,8 +15,8 @@ var quiet = zerolog.Nop().WithContext(context.Background())
 
 // conn is one relayed connection: two sockets and a flow in each direction.
 //
-//	near ──source──▶ up:   [delay] ▶ queue ▶ gate ──▶ far
-//	near ◀── gate ◀ queue ◀ [delay]  :down ◀──source── far
+//	near ──source──▶ up:   [toxics] ▶ queue ▶ gate ──▶ far
+//	near ◀── gate ◀ queue ◀ [toxics]  :down ◀──source── far
 //
 // The end of a stream travels like its bytes: behind them, delayed and held as
 // they are. So a node that dies while its link is cut is mourned after the join.

@@ -65,31 +65,55 @@ func (m *Mesh) Reset(links []Link) (int, error) {
 // Delay lets everything on the links arrive later by the given time, which is
 // rounded up to milliseconds. It replaces an earlier delay, and what waited for
 // that one is delivered.
-func (m *Mesh) Delay(links []Link, by time.Duration) error {
-	if by <= 0 {
-		return fmt.Errorf("delay links by %v: the delay must be positive", by)
+func (m *Mesh) Delay(links []Link, by, jitter time.Duration) error {
+	if by <= 0 || jitter < 0 || jitter > by {
+		return fmt.Errorf("delay links by %v, give or take %v: the delay must be positive, and the jitter no more than that", by, jitter)
 	}
+	// Rounded up, so that a delay of less than a millisecond is still one. Toxicity 1: no
+	// connection is spared. The jitter is toxiproxy's to draw, from chance that no seed
+	// decides; neither does one decide when anything arrives in a real network.
+	return m.spoil(links, toxic{"latency", fmt.Sprintf(`{"latency":%d,"jitter":%d}`, wholeMs(by), wholeMs(jitter))})
+}
+
+func wholeMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+// Undelay ends Delay; what was under way is delivered at once, in order.
+func (m *Mesh) Undelay(links []Link) error { return m.mend(links, "latency") }
+
+// Throttle lets so many bytes a second through the links, on each connection. It is
+// rounded down to whole kilobytes, which is as fine as toxiproxy can.
+func (m *Mesh) Throttle(links []Link, bytesPerSecond int64) error {
+	kilobytes := bytesPerSecond / 1000
+	if kilobytes < 1 {
+		return fmt.Errorf("let %d bytes a second through links: 1000 are the least", bytesPerSecond)
+	}
+	return m.spoil(links, toxic{"bandwidth", fmt.Sprintf(`{"rate":%d}`, kilobytes)})
+}
+
+// Unthrottle ends Throttle; what waited goes on at once, in order.
+func (m *Mesh) Unthrottle(links []Link) error { return m.mend(links, "bandwidth") }
+
+func (m *Mesh) spoil(links []Link, t toxic) error {
 	states, err := m.find(links)
 	if err != nil {
 		return err
 	}
 	for _, l := range states {
-		if err := l.delay(by); err != nil {
+		if err := l.spoil(t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Undelay ends Delay; what was under way is delivered at once, in order.
-func (m *Mesh) Undelay(links []Link) error {
+func (m *Mesh) mend(links []Link, kind string) error {
 	states, err := m.find(links)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, l := range states {
-		errs = append(errs, l.undelay())
+		errs = append(errs, l.mend(kind))
 	}
 	return errors.Join(errs...)
 }

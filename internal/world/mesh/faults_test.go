@@ -101,7 +101,7 @@ func TestDelayConcernsOneSource(t *testing.T) {
 	slow, fast := l.dial("c1", "n1"), l.dial("c2", "n1")
 	slow.talks()
 	link := []Link{{"c1", "n1"}}
-	l.must(l.mesh.Delay(link, time.Hour))
+	l.must(l.mesh.Delay(link, time.Hour, 0))
 	for i := range 50 {
 		slow.say(fmt.Sprint("slow ", i))
 	}
@@ -126,14 +126,14 @@ func TestDelayIsAsLongAsItSays(t *testing.T) {
 	p.talks()
 	link := []Link{{"n1", "c1"}}
 	const delay = 30 * time.Millisecond
-	l.must(l.mesh.Delay(link, time.Hour))
-	l.must(l.mesh.Delay(link, delay)) // replaces
+	l.must(l.mesh.Delay(link, time.Hour, 0))
+	l.must(l.mesh.Delay(link, delay, 0)) // replaces
 	began := time.Now()
 	p.talks()
 	if took := time.Since(began); took < delay {
 		t.Errorf("the answer took %v, less than the delay", took)
 	}
-	if err := l.mesh.Delay(link, 0); err == nil {
+	if err := l.mesh.Delay(link, 0, 0); err == nil {
 		t.Error("no delay is no delay")
 	}
 }
@@ -147,7 +147,7 @@ func TestDelayAndCut(t *testing.T) {
 	link := []Link{{"c1", "n1"}}
 	l.must(l.mesh.Cut(link))
 	p.say("one")
-	l.must(l.mesh.Delay(link, time.Hour))
+	l.must(l.mesh.Delay(link, time.Hour, 0))
 	p.say("two")
 	q := l.dial("c1", "n1")
 	q.say("three")
@@ -248,7 +248,7 @@ func TestCloseAtAnyMoment(t *testing.T) {
 		p.talks()
 	}
 	l.must(l.mesh.Cut([]Link{{"c2", "n1"}}))
-	l.must(l.mesh.Delay([]Link{{"n1", "n2"}, {"c2", "n1"}}, time.Hour))
+	l.must(l.mesh.Delay([]Link{{"n1", "n2"}, {"c2", "n1"}}, time.Hour, 0))
 	l.must(l.mesh.Drop([]Link{{"n2", "c1"}}))
 	held.say("held")
 	l.dial("c2", "n1").say("never made")

@@ -19,14 +19,14 @@ type link struct {
 	mu    sync.Mutex            // held by those who change state
 	lost  atomic.Int64          // bytes dropped so far
 
-	// toxics delays. There is a collection for each direction, so that all its
+	// The proxy's toxics delay and narrow. There is a collection for each direction, so that all its
 	// streams run "upstream", whoever dialled. The proxy only carries it and is
 	// never started: the mesh accepts by itself.
 	server  *toxiproxy.ApiServer
 	proxy   *toxiproxy.Proxy
 	streams atomic.Int64 // names the toxic links, whose names must differ
-	delayMu sync.Mutex
-	delayed bool
+	toxicMu sync.Mutex
+	spoilt  map[string]bool // by type; guarded by toxicMu
 }
 
 // state is immutable: a change replaces it and closes changed.
@@ -40,15 +40,12 @@ type state struct {
 // held says whether bytes must wait.
 func (s *state) held() bool { return s.cut || s.frozen }
 
-// delayToxic is the name of the only toxic that a link can have.
-const delayToxic = "delay"
-
-// undelayLimit bounds the removal of a delay, which waits for each stream of the
-// link in turn. They never block on us, so this is for what we have not foreseen.
-const undelayLimit = 10 * time.Second
+// mendLimit bounds the removal of a toxic, which waits for each stream of the link in
+// turn. They never block on us, so this is for what we have not foreseen.
+const mendLimit = 10 * time.Second
 
 func newLink(server *toxiproxy.ApiServer, at Link) *link {
-	l := &link{at: at, server: server, proxy: toxiproxy.NewProxy(server, at.String(), "", "")}
+	l := &link{at: at, server: server, proxy: toxiproxy.NewProxy(server, at.String(), "", ""), spoilt: map[string]bool{}}
 	l.state.Store(&state{changed: make(chan struct{})})
 	return l
 }
@@ -65,66 +62,64 @@ func (l *link) change(f func(*state)) {
 	close(old.changed)
 }
 
-// carry copies what from gives into to, through the delay, in the background. It
+// carry copies what from gives into to, through the toxics, in the background. It
 // closes to at the end of from.
 func (l *link) carry(from *source, to *queue) {
 	name := fmt.Sprint(l.streams.Add(1))
 	l.proxy.Toxics.StartLink(l.server, name, from, to, stream.Upstream)
 }
 
-// delay makes the delay of the link exactly by.
-func (l *link) delay(by time.Duration) error {
-	l.delayMu.Lock()
-	defer l.delayMu.Unlock()
+// toxic is one of toxiproxy's, by its type and its attributes in JSON. A link has at most
+// one of a type.
+type toxic struct{ kind, attributes string }
+
+// spoil gives the link this toxic, in place of an earlier one of the type.
+func (l *link) spoil(t toxic) error {
+	l.toxicMu.Lock()
+	defer l.toxicMu.Unlock()
 	// Away with the old one first: toxiproxy can also update a toxic, but writes to
 	// it while its streams still read it.
-	if err := l.endDelay(); err != nil {
+	if err := l.remove(t.kind); err != nil {
 		return err
 	}
-	// Rounded up, so that a delay of less than a millisecond is still one. No jitter,
-	// and toxicity 1: toxiproxy takes both from chance that no seed decides.
-	ms := (by + time.Millisecond - 1) / time.Millisecond
-	toxic := fmt.Sprintf(`{"name":%q,"type":"latency","stream":"upstream","toxicity":1,"attributes":{"latency":%d,"jitter":0}}`,
-		delayToxic, ms)
-	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-		return fmt.Errorf("delay %s: %w", l.at, err)
+	text := fmt.Sprintf(`{"name":%q,"type":%q,"stream":"upstream","toxicity":1,"attributes":%s}`, t.kind, t.kind, t.attributes)
+	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
+		return fmt.Errorf("%s of %s: %w", t.kind, l.at, err)
 	}
-	l.delayed = true
+	l.spoilt[t.kind] = true
 	return nil
 }
 
-// undelay delivers at once what was delayed, in order, and delays no more.
-func (l *link) undelay() error {
-	l.delayMu.Lock()
-	defer l.delayMu.Unlock()
-	return l.endDelay()
+// mend delivers at once what the toxic kept, in order, and takes it away.
+func (l *link) mend(kind string) error {
+	l.toxicMu.Lock()
+	defer l.toxicMu.Unlock()
+	return l.remove(kind)
 }
 
-// endDelay is undelay for one who holds delayMu.
-func (l *link) endDelay() error {
-	if !l.delayed {
+// remove is mend for one who holds toxicMu.
+func (l *link) remove(kind string) error {
+	if !l.spoilt[kind] {
 		return nil
 	}
 	removed := make(chan error, 1)
-	go func() { removed <- l.removeDelay() }()
-	limit := time.NewTimer(undelayLimit)
+	go func() {
+		err := l.proxy.Toxics.RemoveToxic(quiet, kind)
+		if errors.Is(err, toxiproxy.ErrToxicNotFound) {
+			err = nil
+		}
+		removed <- err
+	}()
+	limit := time.NewTimer(mendLimit)
 	defer limit.Stop()
 	select {
 	case err := <-removed:
 		if err != nil {
-			return fmt.Errorf("end the delay of %s: %w", l.at, err)
+			return fmt.Errorf("end the %s of %s: %w", kind, l.at, err)
 		}
-		l.delayed = false
+		delete(l.spoilt, kind)
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("end the delay of %s: not done after %v", l.at, undelayLimit)
+		return fmt.Errorf("end the %s of %s: not done after %v", kind, l.at, mendLimit)
 	}
-}
-
-func (l *link) removeDelay() error {
-	err := l.proxy.Toxics.RemoveToxic(quiet, delayToxic)
-	if errors.Is(err, toxiproxy.ErrToxicNotFound) {
-		return nil
-	}
-	return err
 }

@@ -27,7 +27,7 @@
 //
 //   - [Mesh.Cut] holds: bytes wait, in order, and so does the end of a
 //     connection; a new connection hangs. [Mesh.Join] lets everything go on.
-//   - [Mesh.Delay] lets every byte arrive later.
+//   - [Mesh.Delay] lets every byte arrive later, and [Mesh.Throttle] only so many a second.
 //   - [Mesh.Drop] loses bytes; once [Mesh.Keep] ends it, each connection that has
 //     lost something is closed, since a stream with a hole is no stream.
 //
@@ -277,7 +277,7 @@ func (m *Mesh) Close() error {
 	// long as the longest delay.
 	var errs []error
 	for _, l := range links {
-		errs = append(errs, l.undelay())
+		errs = append(errs, l.mend("latency"), l.mend("bandwidth"))
 	}
 	m.wg.Wait()
 	return errors.Join(errs...)

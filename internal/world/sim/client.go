@@ -7,6 +7,7 @@ import (
 	globalrand "math/rand"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
@@ -28,6 +29,7 @@ type client struct {
 	ending  sync.Once
 	gone    chan struct{} // closed when its goroutines have ended
 	err     error         // how, once gone is closed
+	wrong   atomic.Pointer[wrong]
 }
 
 var _ world.Client = (*client)(nil)
@@ -78,7 +80,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error)
 	seedGlobal(int64(s.Seed))
 	store := c.store()
 	store.Dial = cl.dial
-	known := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store}
+	known := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store, Now: cl.now}
 	// The client outlives the call that opens it.
 	var life context.Context
 	life, cl.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -61,4 +62,42 @@ func (c *cluster) ClockOffset(_ context.Context, name string) (time.Duration, er
 		return 0, err
 	}
 	return n.wrong.Load().at(time.Now()), nil
+}
+
+// now is the client's wall clock.
+func (cl *client) now() time.Time {
+	now := time.Now()
+	return now.Add(cl.wrong.Load().at(now))
+}
+
+// ClientClocksReady is always nil: they are simulated.
+func (c *cluster) ClientClocksReady() error { return nil }
+
+// ShiftClientClock lets the wall clock be wrong that a client's lock looks at.
+func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) error {
+	cl, err := c.opened(id)
+	if err != nil {
+		return err
+	}
+	cl.wrong.Store(&wrong{by, drift, time.Now()})
+	return nil
+}
+
+// ClientClockOffset tells by how much it is wrong.
+func (c *cluster) ClientClockOffset(id int) (time.Duration, error) {
+	cl, err := c.opened(id)
+	if err != nil {
+		return 0, err
+	}
+	return time.Until(cl.now()), nil
+}
+
+func (c *cluster) opened(id int) (*client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl := c.clients[id]
+	if cl == nil {
+		return nil, fmt.Errorf("there is no client %d", id)
+	}
+	return cl, nil
 }

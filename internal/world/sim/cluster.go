@@ -23,6 +23,7 @@ var (
 	_ world.NodePauser     = (*cluster)(nil)
 	_ world.LinkCutter     = (*cluster)(nil)
 	_ world.LinkShaper     = (*cluster)(nil)
+	_ world.LinkThrottler  = (*cluster)(nil)
 	_ world.ReplyDropper   = (*cluster)(nil)
 	_ world.Promoter       = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
@@ -33,6 +34,8 @@ var (
 	_ world.Operator       = (*cluster)(nil)
 	_ world.ClockShifter   = (*cluster)(nil)
 	_ world.Pacer          = (*cluster)(nil)
+
+	_ world.ClientClockShifter = (*cluster)(nil)
 )
 
 // masterName is what sentinels call the master that they watch.

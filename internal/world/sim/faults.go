@@ -92,14 +92,29 @@ func (c *cluster) Join(_ context.Context, links []world.Link) error {
 }
 
 // Shape delays what travels on the links.
-func (c *cluster) Shape(_ context.Context, links []world.Link, delay time.Duration) error {
-	c.net.set(links, func(s *linkState) { s.delay = delay })
+func (c *cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
+	c.net.set(links, func(s *linkState) { s.delay = d })
 	return nil
 }
 
 // Unshape ends Shape.
 func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
-	c.net.set(links, func(s *linkState) { s.delay = 0 })
+	c.net.set(links, func(s *linkState) { s.delay = world.Delay{} })
+	return nil
+}
+
+// BandwidthReady is nil: links are simulated.
+func (c *cluster) BandwidthReady() error { return nil }
+
+// Throttle makes the links narrow: all that travels on one shares it.
+func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
+	c.net.set(links, func(s *linkState) { s.rate = bytesPerSecond })
+	return nil
+}
+
+// Unthrottle ends Throttle.
+func (c *cluster) Unthrottle(_ context.Context, links []world.Link) error {
+	c.net.set(links, func(s *linkState) { s.rate, s.free = 0, time.Time{} })
 	return nil
 }
 
@@ -117,6 +132,11 @@ func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
 
 // Ping asks a node for a sign of life on the path that from's connections take.
 func (c *cluster) Ping(ctx context.Context, from, to string) error {
+	return c.PingBulk(ctx, from, to, 0)
+}
+
+// PingBulk is Ping with something to carry.
+func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
 	n, err := c.node(to)
 	if err != nil {
 		return err
@@ -131,14 +151,14 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	down := c.net.newLane(back, id+"/down", first+1, 1, func(parcel) { close(heard) })
 	up := c.net.newLane(there, id+"/up", first, 1, func(parcel) {
 		if n.alive() {
-			down.send(parcel{})
+			down.send(parcel{load: bytes})
 		}
 	})
 	// The probe stands beside the one in whose name it asks, who may be stopped.
 	up.past, down.toward = true, true
 	defer up.end()
 	defer down.end()
-	up.send(parcel{})
+	up.send(parcel{load: bytes})
 	select {
 	case <-heard:
 		return nil

@@ -45,6 +45,22 @@ type parcel struct {
 	what uint64
 	fin  bool
 	talk any
+	load int // bytes of a probe
+}
+
+// What a message takes of a narrow link beside its bytes, and what nodes say to each
+// other, of which only the meaning is simulated.
+const (
+	wrapping  = 40
+	talkBytes = 100
+)
+
+func (p parcel) size() int64 {
+	size := wrapping + len(p.data) + p.load
+	if p.talk != nil {
+		size += talkBytes
+	}
+	return int64(size)
 }
 
 // newLane opens a lane; id names it for its latencies. Lanes of one id share them: it
@@ -96,17 +112,42 @@ func (l *lane) send(p parcel) {
 	if l.ended || n.closed {
 		return
 	}
-	latency, c := l.draw(p.what)
-	p.of, p.due = c, l.due(time.Now().Add(latency+n.links[l.link].delay), c)
+	latency, c, drawn := l.draw(p.what)
+	out := time.Now()
+	s := n.links[l.link]
+	if s.rate > 0 {
+		out = s.through(out, p.size())
+		n.links[l.link] = s
+	}
+	p.of, p.due = c, l.due(out.Add(latency+s.lateness(drawn)), c)
 	l.queue = append(l.queue, p)
 	if len(l.queue) == 1 {
 		l.arm()
 	}
 }
 
-// draw is a message's latency and class. They depend on which message it is, and not
-// on when or after whom it is sent.
-func (l *lane) draw(what uint64) (time.Duration, class) {
+// through is when a message that is sent now has got into a narrow link, after all that
+// was sent before it, on whichever connection.
+func (s *linkState) through(now time.Time, size int64) time.Time {
+	if s.free.Before(now) {
+		s.free = now
+	}
+	s.free = s.free.Add(time.Duration(size * int64(time.Second) / s.rate))
+	return s.free
+}
+
+// lateness is the delay of the message that has drawn this.
+func (s linkState) lateness(drawn uint64) time.Duration {
+	late := s.delay.By
+	if jitter := s.delay.Jitter; jitter > 0 {
+		late += time.Duration(mix(drawn)%uint64(2*jitter+1)) - jitter
+	}
+	return late
+}
+
+// draw is a message's latency and class, and what they are made of. They depend on which
+// message it is, and not on when or after whom it is sent.
+func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) {
 	n := l.net
 	key := l.key
 	if what == 0 {
@@ -119,12 +160,12 @@ func (l *lane) draw(what uint64) (time.Duration, class) {
 		n.said[key]++
 		key += uint64(again) * 0x9e3779b97f4a7c15
 	}
-	drawn := mix(key)
-	latency := n.latency.Base
+	drawn = mix(key)
+	latency = n.latency.Base
 	if spread := n.latency.Spread; spread > 0 {
 		latency += time.Duration(drawn % uint64(spread))
 	}
-	return latency, l.class + class((drawn>>40)%uint64(l.width))
+	return latency, l.class + class((drawn>>40)%uint64(l.width)), drawn
 }
 
 // due is the first instant of a class at or after at that keeps the order and in which
@@ -217,7 +258,11 @@ func (l *lane) again() {
 		return
 	}
 	soon := now.Add(l.net.latency.Base)
-	late := soon.Add(l.net.latency.Spread + l.net.links[l.link].delay)
+	s := l.net.links[l.link]
+	late := soon.Add(l.net.latency.Spread + s.delay.By + s.delay.Jitter)
+	if in := s.free.Sub(now); in > 0 {
+		late = late.Add(in) // a narrow link is through with all of it by then
+	}
 	for _, p := range l.queue {
 		delete(l.net.taken, p.due.UnixNano())
 	}

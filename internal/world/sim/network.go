@@ -38,7 +38,9 @@ type network struct {
 type linkState struct {
 	cut   bool
 	drop  bool
-	delay time.Duration
+	delay world.Delay
+	rate  int64     // bytes a second; 0: as many as there are
+	free  time.Time // when a narrow link is through with what was sent before
 }
 
 func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {

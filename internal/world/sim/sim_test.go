@@ -193,17 +193,49 @@ func TestLinks(t *testing.T) {
 		}
 
 		// Lag: late, and in time again when it is taken away.
-		_ = c.Shape(ctx, []world.Link{there}, 300*time.Millisecond)
+		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: 300 * time.Millisecond})
 		began := time.Now()
 		wa.wants("GET k", `"3"`)
 		if d := time.Since(began); d < 300*time.Millisecond {
 			t.Errorf("an answer over a link that is late by 300 ms took %v", d)
 		}
-		_ = c.Shape(ctx, []world.Link{there}, time.Hour)
+		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: time.Hour})
 		wa.wants("INCR k", "timeout")
 		_ = c.Unshape(ctx, []world.Link{there})
 		if got := wa.hear(); got != ":4" {
 			t.Errorf("after the lag: %q", got)
+		}
+
+		// Jitter: each answer late by another while, within the bounds.
+		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: 300 * time.Millisecond, Jitter: 100 * time.Millisecond})
+		took := map[time.Duration]bool{}
+		for range 20 {
+			began := time.Now()
+			wa.wants("GET k", `"4"`)
+			d := time.Since(began)
+			took[d.Round(time.Millisecond)] = true
+			if d < 200*time.Millisecond || d > 410*time.Millisecond {
+				t.Errorf("an answer over a link that is late by 300 ms give or take 100 ms took %v", d)
+			}
+		}
+		if len(took) < 10 {
+			t.Errorf("20 answers over a link with jitter took %v", took)
+		}
+		_ = c.Unshape(ctx, []world.Link{there})
+
+		// A narrow link: what is long takes its time, and what comes after it waits.
+		_ = c.Throttle(ctx, []world.Link{there}, 1000)
+		began = time.Now()
+		if err := c.PingBulk(ctx, there.From, there.To, 2000); err != nil {
+			t.Error(err)
+		}
+		if d := time.Since(began); d < 2*time.Second || d > 2200*time.Millisecond {
+			t.Errorf("2000 bytes took %v through a link of 1 kB/s", d)
+		}
+		_ = c.Unthrottle(ctx, []world.Link{there})
+		began = time.Now()
+		if err := c.PingBulk(ctx, there.From, there.To, 2000); err != nil || time.Since(began) > 100*time.Millisecond {
+			t.Errorf("through a link that is wide again: %v, %v", time.Since(began), err)
 		}
 
 		// Dropped replies: done, never heard of, and the connection ends with the heal.
@@ -287,7 +319,7 @@ func TestReplication(t *testing.T) {
 		r.wants("TTL k", ":5") // the end went with it, not the time left
 
 		streams := []world.Link{{From: "redis-1", To: "redis-2"}, {From: "redis-1", To: "redis-3"}}
-		_ = c.Shape(ctx, streams, time.Minute)
+		_ = c.Shape(ctx, streams, world.Delay{By: time.Minute})
 		w.wants("SET lost 1", "+OK")
 		w.wants("WAIT 1 100", ":0")
 		_ = c.Kill(ctx, master.Name)

@@ -1,0 +1,132 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// Ring lays servers out in a ring, in a drawn order, in which each sees its two
+// neighbours and nobody else:
+//
+//	redis-1 ── redis-2 ── redis-3 ── redis-4 ── redis-5 ──┐
+//	   └──────────────────────────────────────────────────┘
+//
+// Clients that are named with it each stand beside one server, and see what that one
+// sees. Of five each then has a majority, and no two servers have the same.
+type Ring struct {
+	Target string
+	With   string // a role of clients; empty: they see all servers
+}
+
+var _ Fault = Ring{}
+
+// ringMin is the least number of servers: of three, all are neighbours.
+const ringMin = 4
+
+func newRing(s Step) (Fault, error) {
+	f := Ring{Target: s.Target, With: s.Options["with"]}
+	if ofClients(f.Target) {
+		return nil, fmt.Errorf("%s is no server; say `ring: nodes`, and for the clients `with: clients`", f.Target)
+	}
+	if f.With != "" && !ofClients(f.With) {
+		return nil, fmt.Errorf("with: %q is no role of clients, such as clients", f.With)
+	}
+	return f, nil
+}
+
+func (f Ring) String() string {
+	text := "ring of " + f.Target
+	if f.With != "" {
+		text += " with " + f.With
+	}
+	return text
+}
+
+// Available asks for servers that are enough for a ring, and that anybody could miss.
+func (f Ring) Available(c world.Cluster) error {
+	if err := roleAvailable(f.Target, c); err != nil {
+		return err
+	}
+	if n := f.most(c); n < ringMin {
+		return fmt.Errorf("no ring of %d: all are neighbours", n)
+	}
+	if f.With == "" && c.Topology() == locks.Independent {
+		return errors.New("independent masters do not talk to each other; say with: clients")
+	}
+	if _, ok := c.(world.LinkCutter); !ok {
+		return errors.New("this world cannot cut links")
+	}
+	return nil
+}
+
+// most is how many servers the target can have.
+func (f Ring) most(c world.Cluster) int {
+	n := 0
+	for _, end := range Ends(f.Target) {
+		switch end {
+		case "nodes":
+			return len(c.Nodes())
+		case "replicas":
+			n += len(dataNodes(c)) - 1
+		case "sentinels":
+			n += len(nodesOf(c, world.Watchman))
+		case "minority":
+			n += (len(dataNodes(c)) - 1) / 2
+		case "majority":
+			n += len(dataNodes(c))/2 + 1
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// Inject cuts every link that is none of the ring's.
+func (f Ring) Inject(ctx context.Context, s Scene) (Undo, error) {
+	ring, err := resolve(ctx, f.Target, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(ring) < ringMin {
+		return nil, fmt.Errorf("no ring of %s: all are neighbours", strings.Join(ring, ", "))
+	}
+	ring = slices.Clone(ring)
+	s.Rand.Shuffle(len(ring), func(i, j int) { ring[i], ring[j] = ring[j], ring[i] })
+	var links []world.Link
+	for i, node := range ring {
+		links = append(links, between([]string{node}, unseen(ring, i))...)
+	}
+	struck := ring
+	if f.With != "" {
+		clients, err := resolve(ctx, f.With, s)
+		if err != nil {
+			return nil, err
+		}
+		for _, client := range clients {
+			away := unseen(ring, s.Rand.IntN(len(ring)))
+			links = append(links, between([]string{client}, away)...)
+			links = append(links, between(away, []string{client})...)
+		}
+		struck = append(slices.Clone(ring), clients...)
+	}
+	s.Begin(struck, strings.Join(ring, ", ")+" see their neighbours alone")
+	return cutLinks(ctx, s, links)
+}
+
+// unseen are those of a ring whom one of it does not see.
+func unseen(ring []string, at int) []string {
+	var out []string
+	for i, name := range ring {
+		apart := (i - at + len(ring)) % len(ring)
+		if apart > 1 && apart < len(ring)-1 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
