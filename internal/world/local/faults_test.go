@@ -140,6 +140,25 @@ func TestPromote(t *testing.T) {
 	}
 }
 
+// TestPromoteIsOrderedAgain: the sentinel that was told to fail over dies of it, and the
+// next one is told.
+func TestPromoteIsOrderedAgain(t *testing.T) {
+	run(t, world.Spec{Topology: locks.Sentinel}, func(ctx context.Context, c *cluster) error {
+		first, err := c.node("sentinel-1")
+		if err != nil {
+			return err
+		}
+		if _, err := first.Ask(ctx, "SENTINEL", "SIMULATE-FAILURE", "crash-after-election"); err != nil {
+			return err
+		}
+		now, err := c.Promote(ctx, "")
+		if err == nil && now == "redis-1" {
+			t.Error("nobody was promoted")
+		}
+		return err
+	})
+}
+
 // TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
 func TestPromoteAfterKill(t *testing.T) {
 	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {

@@ -127,22 +127,49 @@ func (g *Group) failOver(ctx context.Context, chosen Server) (string, error) {
 		}
 		defer restore()
 	}
-	if err := g.order(ctx); err != nil {
-		return "", err
-	}
-	var now string
-	err = Poll(ctx, func() error {
-		var err error
-		if now, err = g.Master(ctx); err == nil && now == old {
-			err = fmt.Errorf("%s is still the master", old)
+	ctx, cancel := context.WithTimeout(ctx, failoverLimit)
+	defer cancel()
+	now := old
+	for now == old {
+		if err := g.order(ctx); err != nil {
+			return "", err
 		}
-		return err
-	})
-	if err != nil {
-		return "", err
+		if now, err = g.successor(ctx, old); err != nil {
+			return "", err
+		}
 	}
 	if chosen != nil && now != chosen.Is().Name {
 		return "", fmt.Errorf("the sentinels made %s the master, not %s", now, chosen.Is().Name)
+	}
+	return now, nil
+}
+
+// Sentinels give a failover up, and tell nobody, when no replica is to their taste: on a
+// machine so busy that each of them looked dead for a moment. So they are told again.
+const (
+	orderEvery    = 5 * time.Second
+	failoverLimit = 45 * time.Second
+)
+
+// successor waits until another node is the master than the old one, for as long as an
+// order may take. It returns the old one if none is, and an error if there is no more time.
+func (g *Group) successor(ctx context.Context, old string) (string, error) {
+	now := old
+	waiting, cancel := context.WithTimeout(ctx, orderEvery)
+	defer cancel()
+	err := Poll(waiting, func() error {
+		name, err := g.Master(ctx)
+		if err != nil {
+			return err
+		}
+		if name == old {
+			return fmt.Errorf("%s is still the master", old)
+		}
+		now = name
+		return nil
+	})
+	if ctx.Err() != nil {
+		return "", err
 	}
 	return now, nil
 }
