@@ -183,9 +183,13 @@ func (a *answers) refused(k *asked, s *history.Session) {
 	if s == nil {
 		return
 	}
+	claim := "because somebody held it, but nobody can have"
+	if a.h.Header.Model.Has(history.Semaphore) {
+		claim = "for want of permits, but there must have been enough"
+	}
 	a.found("refused-though-free", s, k.key, s.Acquire.Return,
-		fmt.Sprintf("%s was refused %q between %s and %s because somebody held it, but nobody can have", who(s), k.key,
-			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return)), nil)
+		fmt.Sprintf("%s was refused %q between %s and %s %s", who(s), k.key,
+			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return), claim), nil)
 }
 
 // late: two held at once. That is for exclusion to tell, unless the first had asked to

@@ -39,7 +39,11 @@ func (w workload) history(r *rand.Rand) *Ops {
 			o.Add(tick(), Never, session, k, Unknown, 1)
 			session++
 		}
-		if len(holding) > 0 && r.Float64() < w.try { // refused at once
+		shut := len(holding) > 0
+		if w.m.Shape == Semaphore {
+			shut = int64(len(holding)) == room
+		}
+		if shut && r.Float64() < w.try { // refused at once
 			i := r.IntN(len(waiting))
 			at := waiting[i]
 			waiting = append(waiting[:i], waiting[i+1:]...)
@@ -99,6 +103,7 @@ func BenchmarkCheck(b *testing.B) {
 		{"reentrant/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, m: Model{Reentrant: true}}},
 		{"rw/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, m: Model{Shape: RW}}},
 		{"semaphore/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, m: Model{Shape: Semaphore, Permits: 5}}},
+		{"semaphore/10k-strict-tries", workload{ops: 10_000, clients: 30, unknown: 0.01, try: 0.5, strict: true, spread: 200, m: Model{Shape: Semaphore, Permits: 5}}},
 	} {
 		b.Run(w.name, func(b *testing.B) {
 			if testing.Short() && w.ops > 1_000_000 {

@@ -87,6 +87,29 @@ func TestFindings(t *testing.T) {
 			{0, 0, 0, AcquireShared, Unknown, 0}, {2, 3, 1, Acquire, StrictFail, 0},
 			{10, 11, 2, Acquire, OK, 0}, {12, 13, 2, Release, OK, 0}, {20, 21, 0, Release, OK, 0},
 		}, []Finding{{RefusedThoughFree, 1, None}}},
+		{"all permits were out before one was given back, and not when the refusal returned", Model{Shape: Semaphore, Permits: 2}, []op{
+			{0, 1, 0, Acquire, OK, 1}, {2, 9, 1, Acquire, StrictFail, 1}, {3, 0, 2, Acquire, Unknown, 1}, {4, 5, 0, Release, OK, 0},
+		}, nil},
+		{"but not if the ghost came after that", Model{Shape: Semaphore, Permits: 2}, []op{
+			{0, 1, 0, Acquire, OK, 1}, {2, 9, 1, Acquire, StrictFail, 1}, {4, 5, 0, Release, OK, 0}, {6, 0, 2, Acquire, Unknown, 1},
+		}, []Finding{{RefusedThoughFree, 1, None}}},
+		{"one ghost has one permit, and gives it back once", Model{Shape: Semaphore, Permits: 2}, []op{
+			{0, 1, 0, Acquire, OK, 1}, {2, 0, 1, Acquire, Unknown, 1}, {3, 0, 1, Release, Unknown, 0}, {4, 5, 2, Acquire, StrictFail, 1},
+			{6, 7, 3, Acquire, OK, 1}, {8, 9, 3, Release, OK, 0}, {10, 11, 4, Acquire, StrictFail, 1},
+		}, []Finding{{RefusedThoughFree, 4, None}}},
+		{"one ghost that is never released has one permit", Model{Shape: Semaphore, Permits: 2}, []op{
+			{0, 1, 0, Acquire, OK, 1}, {2, 0, 1, Acquire, Unknown, 1}, {3, 0, 1, Release, Unknown, 0}, {4, 5, 2, Acquire, StrictFail, 1},
+			{6, 7, 3, Acquire, OK, 1}, {8, 9, 3, Release, OK, 0}, {10, 11, 0, Release, OK, 0},
+			{12, 0, 4, Acquire, Unknown, 1}, {13, 14, 5, Acquire, OK, 1}, {15, 16, 6, Acquire, StrictFail, 1},
+			{17, 18, 5, Release, OK, 0}, {19, 20, 7, Acquire, StrictFail, 1},
+		}, []Finding{{RefusedThoughFree, 7, None}}},
+		{"who must go first goes first", Model{Shape: Semaphore, Permits: 2}, []op{
+			{0, 1, 0, Acquire, OK, 1}, {2, 3, 1, Acquire, OK, 1}, {4, 9, 0, Release, OK, 0}, {5, 13, 1, Release, OK, 0},
+			{6, 7, 2, Acquire, OK, 1}, {10, 11, 3, Acquire, StrictFail, 1},
+		}, nil},
+		{"all take two of three, so one may hold", Model{Shape: Semaphore, Permits: 3}, []op{
+			{0, 1, 0, Acquire, OK, 2}, {2, 7, 0, Release, OK, 0}, {3, 6, 1, Acquire, OK, 2}, {4, 5, 2, Acquire, StrictFail, 2},
+		}, nil},
 		{"what an owner enters again keeps others out", Model{Reentrant: true}, []op{
 			{0, 1, 0, Acquire, OK, 0}, {2, 3, 0, Acquire, OK, 0}, {4, 5, 0, Release, OK, 0},
 			{6, 7, 1, Acquire, OK, 0}, {8, 9, 0, Release, OK, 0},
@@ -111,22 +134,22 @@ func TestTooMuchIsUndecided(t *testing.T) {
 	o := &Ops{}
 	pos := uint32(0)
 	at := func() uint32 { pos++; return pos }
-	// Seventy acquires that nobody heard of, all being released at once, and a refusal
+	// Three hundred acquires that nobody heard of, all being released at once, and a refusal
 	// that one of them must explain.
-	const n = 70
+	const n = 300
 	for i := range uint32(n) {
-		o.Add(at(), Never, i, Acquire, Unknown, 0)
+		o.Add(at(), Never, i, Acquire, Unknown, 1)
 	}
 	first := len(o.Call)
 	for i := range uint32(n) {
 		o.Add(at(), 0, i, Release, OK, 0)
 	}
 	call := at()
-	o.Add(call, at(), n, Acquire, StrictFail, 0)
+	o.Add(call, at(), n, Acquire, StrictFail, 1)
 	for i := range n {
 		o.Ret[first+i] = at()
 	}
-	for _, m := range []Model{{}, {Shape: RW}} {
+	for _, m := range []Model{{}, {Shape: RW}, {Shape: Semaphore, Permits: 1}} {
 		var c Checker
 		if r := c.Check(m, o); r.Verdict != Undecided || r.Why == "" {
 			t.Errorf("%+v: judged %s %q; expected it to be given up, with the reason", m, r.Verdict, r.Why)

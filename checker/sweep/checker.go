@@ -34,6 +34,7 @@ type Checker struct {
 	gaps     gaps
 	frontier frontier
 	crowd    crowd
+	permits  permits
 	counts   counts
 	owners   owners
 }

@@ -19,8 +19,9 @@ import (
 // between its call and return. Refusals that claim that it was not possible are
 // explained by the cores, or by what may have been held around them if all of that is
 // possible together. Where only a choice among those would tell, readers and writers are
-// left to an engine that tries them all (crowd.go). Of semaphores the answer is
-// undecided then: with weights, that choice is the sum of subsets.
+// left to an engine that tries them all (crowd.go), and so are semaphores of which all take
+// equally many permits (permits.go). If they do not, the answer is undecided: that choice
+// is the sum of subsets.
 //
 // Readers and writers are a semaphore as well: a writer takes all permits of more than
 // there can be readers, who take one each.

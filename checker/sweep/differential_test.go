@@ -60,6 +60,9 @@ var kinds = []struct {
 	{"semaphore-1", sweep.Model{Shape: sweep.Semaphore, Permits: 1}, play{permits: 1}, false},
 	{"semaphore-3", sweep.Model{Shape: sweep.Semaphore, Permits: 3}, play{permits: 2}, false},
 	{"semaphore-strict", sweep.Model{Shape: sweep.Semaphore, Permits: 3}, play{permits: 2, strict: true}, true},
+	{"permits-1-strict", sweep.Model{Shape: sweep.Semaphore, Permits: 1}, play{permits: 1, strict: true}, false},
+	{"permits-2-strict", sweep.Model{Shape: sweep.Semaphore, Permits: 2}, play{permits: 1, room: 2, strict: true}, false},
+	{"permits-3-strict", sweep.Model{Shape: sweep.Semaphore, Permits: 3}, play{permits: 1, room: 3, strict: true}, false},
 	{"reentrant", sweep.Model{Reentrant: true}, play{reentrant: true}, true},
 	{"reentrant-strict", sweep.Model{Reentrant: true}, play{reentrant: true, strict: true}, true},
 	{"fenced", sweep.Model{Fenced: true}, play{tokens: true}, false},
@@ -129,10 +132,15 @@ func TestRandomAgainstPorcupine(t *testing.T) {
 }
 
 // TestExhaustiveAgainstPorcupine compares all histories of up to three sessions, each of
-// a shape of its own, in all their interleavings: of a mutex, and of readers and writers.
+// a shape of its own, in all their interleavings: of a mutex, of readers and writers, and
+// of semaphores.
 func TestExhaustiveAgainstPorcupine(t *testing.T) {
 	t.Run("mutex", func(t *testing.T) { exhaust(t, sweep.Model{}, shapes) })
 	t.Run("rw", func(t *testing.T) { exhaust(t, sweep.Model{Shape: sweep.RW}, readersAndWriters()) })
+	for permits := range int64(2) {
+		m := sweep.Model{Shape: sweep.Semaphore, Permits: 1 + permits}
+		t.Run(fmt.Sprintf("permits-%d", m.Permits), func(t *testing.T) { exhaust(t, m, shapes) })
+	}
 }
 
 func exhaust(t *testing.T, m sweep.Model, shapes []shape) {

@@ -8,9 +8,10 @@ import (
 
 // play says what the clients of random histories do.
 type play struct {
-	strict    bool // refused tries claim that the lock was held
-	shared    bool // some acquires are those of readers
-	permits   int64
+	strict    bool  // refused tries claim that the lock was held
+	shared    bool  // some acquires are those of readers
+	permits   int64 // so many at most does one take
+	room      int64 // so many there are; if 0, one more, or one alone
 	tokens    bool
 	reentrant bool
 }
@@ -48,6 +49,9 @@ func (p play) draw(rng *rand.Rand, clients, ops int, lies float64) *sweep.Ops {
 	l := truth{permits: max(p.permits, 1) + 1, holders: map[uint32]hold{}}
 	if p.permits == 1 {
 		l.permits = 1
+	}
+	if p.room > 0 {
+		l.permits = p.room
 	}
 	next := uint32(0)
 	at := uint32(0)
@@ -308,7 +312,11 @@ func (r running) step(o *sweep.Ops, session, at uint32) running {
 		kind, out = sweep.Release, r.releases[r.done-1]
 	}
 	r.op = o.Len()
-	o.Add(at, sweep.Never, session, kind, out, 0)
+	aux := int64(1) // permits, of a semaphore
+	if kind == sweep.Release {
+		aux = 0
+	}
+	o.Add(at, sweep.Never, session, kind, out, aux)
 	if out == sweep.Unknown {
 		r.done++
 	} else {

@@ -142,7 +142,8 @@ type drawing struct {
 	unknown      int // one in so many
 	try          int // one in so many acquires is refused
 	strict       bool
-	lie          int // one in so many answers is drawn blindly; else the lock is simulated
+	lie          int   // one in so many answers is drawn blindly; else the lock is simulated
+	most         int64 // permits of a semaphore that one may take
 }
 
 // random lets clients use a lock that works, most of the time, and writes down what
@@ -250,7 +251,7 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 				k = AcquireShared
 			}
 			if m.Shape == Semaphore {
-				aux = 1 + r.Int64N(2)
+				aux = 1 + r.Int64N(d.most)
 			}
 		}
 		c.open = len(o.Call)

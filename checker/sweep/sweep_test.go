@@ -12,19 +12,23 @@ var models = []struct {
 	name string
 	Model
 	drawing
+	open bool // may stay undecided: there the question itself is hard
 }{
-	{"mutex", Model{}, drawing{4, 12, 5, 3, false, 6}},
-	{"mutex-strict", Model{}, drawing{4, 12, 4, 3, true, 8}},
-	{"mutex-strict-unknown", Model{}, drawing{5, 13, 2, 3, true, 12}},
-	{"fenced", Model{Fenced: true}, drawing{3, 12, 5, 3, false, 8}},
-	{"fenced-strict", Model{Fenced: true}, drawing{4, 12, 4, 3, true, 12}},
-	{"reentrant", Model{Reentrant: true}, drawing{3, 13, 6, 3, false, 8}},
-	{"reentrant-strict", Model{Reentrant: true}, drawing{3, 13, 5, 3, true, 12}},
-	{"reentrant-fenced", Model{Reentrant: true, Fenced: true}, drawing{3, 12, 6, 3, false, 10}},
-	{"rw", Model{Shape: RW}, drawing{4, 12, 5, 3, false, 8}},
-	{"rw-strict", Model{Shape: RW}, drawing{4, 11, 5, 3, true, 10}},
-	{"semaphore", Model{Shape: Semaphore, Permits: 3}, drawing{4, 12, 5, 3, false, 8}},
-	{"semaphore-strict", Model{Shape: Semaphore, Permits: 3}, drawing{4, 11, 5, 3, true, 10}},
+	{"mutex", Model{}, drawing{4, 12, 5, 3, false, 6, 0}, false},
+	{"mutex-strict", Model{}, drawing{4, 12, 4, 3, true, 8, 0}, false},
+	{"mutex-strict-unknown", Model{}, drawing{5, 13, 2, 3, true, 12, 0}, false},
+	{"fenced", Model{Fenced: true}, drawing{3, 12, 5, 3, false, 8, 0}, false},
+	{"fenced-strict", Model{Fenced: true}, drawing{4, 12, 4, 3, true, 12, 0}, true},
+	{"reentrant", Model{Reentrant: true}, drawing{3, 13, 6, 3, false, 8, 0}, true},
+	{"reentrant-strict", Model{Reentrant: true}, drawing{3, 13, 5, 3, true, 12, 0}, true},
+	{"reentrant-fenced", Model{Reentrant: true, Fenced: true}, drawing{3, 12, 6, 3, false, 10, 0}, true},
+	{"rw", Model{Shape: RW}, drawing{4, 12, 5, 3, false, 8, 0}, false},
+	{"rw-strict", Model{Shape: RW}, drawing{4, 11, 5, 3, true, 10, 0}, false},
+	{"semaphore", Model{Shape: Semaphore, Permits: 3}, drawing{4, 12, 5, 3, false, 8, 2}, false},
+	{"semaphore-strict", Model{Shape: Semaphore, Permits: 3}, drawing{4, 11, 5, 3, true, 10, 2}, true},
+	{"permits-strict", Model{Shape: Semaphore, Permits: 2}, drawing{4, 11, 5, 3, true, 10, 1}, false},
+	{"permits-strict-unknown", Model{Shape: Semaphore, Permits: 2}, drawing{5, 12, 2, 2, true, 12, 1}, false},
+	{"permits-3-strict", Model{Shape: Semaphore, Permits: 3}, drawing{5, 13, 4, 3, true, 12, 1}, false},
 }
 
 // TestAgainstDefinition compares the sweep with all orders of small histories.
@@ -46,10 +50,10 @@ func TestAgainstDefinition(t *testing.T) {
 				want := linearizable(m.Model, o)
 				seen[got.Verdict]++
 				rules[got.Rule]++
-				if got.Verdict == Undecided {
+				if got.Verdict == Undecided && m.open {
 					continue
 				}
-				if (got.Verdict == Valid) != want {
+				if got.Verdict == Undecided || (got.Verdict == Valid) != want {
 					t.Fatalf("judged %s %s, but linearizable is %t:\n%s", got.Verdict, got.Rule, want, drawn(o))
 				}
 			}

@@ -80,6 +80,7 @@ func (c *Checker) turnedAway(m Model) {
 	all.draw()
 	longest.draw()
 	legal, open := c.legal(&longest), false
+	n, alike := c.alike()
 	for _, i := range c.refused {
 		s, load := &c.sessions[i], c.weights[i]
 		switch {
@@ -87,15 +88,19 @@ func (c *Checker) turnedAway(m Model) {
 		case c.fits(all.most(s.call, s.ret), load):
 			c.found(RefusedThoughFree, i, None)
 		case !legal || c.fits(longest.most(s.call, s.ret), load):
-			if m.Shape == RW {
+			if m.Shape == RW || alike {
 				open = true
 				continue
 			}
 			c.why = "whether a refusal was right depends on which of several holds went on longer than they had to"
 		}
 	}
-	if open && len(c.Findings) == 0 {
+	switch {
+	case !open || len(c.Findings) > 0:
+	case m.Shape == RW:
 		c.crowded()
+	default:
+		c.seated(n)
 	}
 }
 
