@@ -107,6 +107,9 @@ func TestFindings(t *testing.T) {
 			{0, 1, 0, Acquire, OK, 1}, {2, 3, 1, Acquire, OK, 1}, {4, 9, 0, Release, OK, 0}, {5, 13, 1, Release, OK, 0},
 			{6, 7, 2, Acquire, OK, 1}, {10, 11, 3, Acquire, StrictFail, 1},
 		}, nil},
+		{"two releases at once tell a ghost that it does not hold, and it comes in between", Model{Shape: Semaphore, Permits: 1}, []op{
+			{0, 0, 0, Acquire, Unknown, 1}, {1, 3, 1, Acquire, StrictFail, 1}, {2, 5, 0, Release, Fail, 0}, {4, 9, 0, Release, Fail, 0}, {6, 0, 0, Release, Unknown, 0},
+		}, nil},
 		{"all take two of three, so one may hold", Model{Shape: Semaphore, Permits: 3}, []op{
 			{0, 1, 0, Acquire, OK, 2}, {2, 7, 0, Release, OK, 0}, {3, 6, 1, Acquire, OK, 2}, {4, 5, 2, Acquire, StrictFail, 2},
 		}, nil},

@@ -47,6 +47,7 @@ type permits struct {
 	staying             int      // who was granted and is never released
 	tried               []event  // refusals that are under way, in the order of their calls
 	denials             map[uint32][]event
+	marks               map[uint32]int // slots of denials that are under way, by their calls
 	work                int
 }
 
@@ -55,7 +56,7 @@ type seating struct {
 	in     seats  // who holds
 	done   seats  // who of the wobbly is over
 	passed seats  // who of the unsure could have come and gone
-	old    seats  // who held when it was asked whether it does
+	old    seats  // by slot of a denial: its session held when it was called
 	idle   uint32 // how many hold who have no slot, and may be gone at any time
 	used   uint32 // how many of the ghosts that can be released have had their hold, or have it
 	stuck  uint32 // how many of the endless ghosts hold
@@ -140,9 +141,10 @@ func (f *permits) prepare(c *Checker, n int) {
 	f.seatings = append(f.seatings[:0], seating{})
 	f.places, f.waiting, f.wobbly, f.tried = f.places[:0], f.waiting[:0], f.wobbly[:0], f.tried[:0]
 	if f.denials == nil {
-		f.denials = map[uint32][]event{}
+		f.denials, f.marks = map[uint32][]event{}, map[uint32]int{}
 	}
 	clear(f.denials)
+	clear(f.marks)
 	for _, e := range f.events[:len(f.events):len(f.events)] {
 		s := &c.sessions[e.session]
 		switch e.what {
@@ -189,7 +191,7 @@ func (f *permits) take(c *Checker, e event) bool {
 		f.tried = append(f.tried, e)
 		return true
 	case asking:
-		f.mark(e.session)
+		f.mark(e)
 		return true
 	case ending:
 		f.retire(e.session, 0)
@@ -281,7 +283,7 @@ func (f *permits) deadline(c *Checker, k *seating, slot int, now uint32) uint32 
 	u := f.places[slot]
 	by := c.sessions[u].last
 	for _, d := range f.denials[u] {
-		if d.call > now || d.pos > now && k.old.has(slot) {
+		if mark, ok := f.marks[d.call]; d.call > now || d.pos > now && ok && k.old.has(mark) {
 			by = min(by, d.pos)
 		}
 	}

@@ -54,11 +54,20 @@ func (f *permits) before(k seating, now uint32, then func(seating)) {
 }
 
 // mark keeps who holds when a release is called that will be told that it does not.
-func (f *permits) mark(session uint32) {
-	slot, ok := f.slot[session]
+// Each such release has a slot of its own, since several may be under way.
+func (f *permits) mark(e event) {
+	slot, ok := f.slot[e.session]
+	if !ok {
+		return
+	}
+	mark := f.place(anybody)
+	if f.overflow {
+		return
+	}
+	f.marks[e.pos] = mark
 	for i := range f.seatings {
-		if k := &f.seatings[i]; ok && k.in.has(slot) {
-			k.old.add(slot)
+		if k := &f.seatings[i]; k.in.has(slot) {
+			k.old.add(mark)
 		}
 	}
 }
@@ -67,7 +76,8 @@ func (f *permits) mark(session uint32) {
 // gone by then.
 func (f *permits) deny(c *Checker, k seating, e event) {
 	slot, open := f.slot[e.session]
-	if !open || !k.in.has(slot) || !k.old.has(slot) {
+	mark, marked := f.marks[e.call]
+	if !open || !marked || !k.in.has(slot) || !k.old.has(mark) {
 		f.following = append(f.following, k)
 		return
 	}
@@ -76,7 +86,6 @@ func (f *permits) deny(c *Checker, k seating, e event) {
 	}
 	f.before(k, e.pos, func(k seating) {
 		k.in.drop(slot)
-		k.old.drop(slot)
 		k.done.add(slot)
 		f.look(&k, e.pos)
 		f.following = append(f.following, k)
@@ -119,17 +128,22 @@ func without(all []uint32, session uint32) []uint32 {
 
 // open gives a session a slot.
 func (f *permits) open(session uint32) {
+	f.slot[session] = f.place(session)
+}
+
+// place finds a slot that is free.
+func (f *permits) place(whose uint32) int {
 	i := slices.Index(f.places, None)
 	if i < 0 {
 		i = len(f.places)
 		if i == seatsMax {
 			f.overflow = true
-			return
+			return 0
 		}
 		f.places = append(f.places, None)
 	}
-	f.places[i] = session
-	f.slot[session] = i
+	f.places[i] = whose
+	return i
 }
 
 // vacate takes the slot from a session that needs it no more.
@@ -145,7 +159,6 @@ func (f *permits) vacate(session uint32) {
 		k.in.drop(slot)
 		k.done.drop(slot)
 		k.passed.drop(slot)
-		k.old.drop(slot)
 	}
 }
 
@@ -178,15 +191,16 @@ func (f *permits) mature(session uint32) {
 // forgive makes a ghost that was told that it does not hold like any other, once it is
 // told no more.
 func (f *permits) forgive(c *Checker, e event) {
+	if mark, ok := f.marks[e.call]; ok {
+		delete(f.marks, e.call)
+		f.places[mark] = None
+		for i := range f.seatings {
+			f.seatings[i].old.drop(mark)
+		}
+	}
 	slot, open := f.slot[e.session]
 	s := &c.sessions[e.session]
-	if !open {
-		return
-	}
-	for i := range f.seatings {
-		f.seatings[i].old.drop(slot)
-	}
-	if s.released || e.pos < s.notHeldLast {
+	if !open || s.released || e.pos < s.notHeldLast {
 		return
 	}
 	f.wobbly = without(f.wobbly, e.session)
