@@ -170,18 +170,22 @@ func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) 
 
 // due is the first instant of a class at or after at that keeps the order and in which
 // nothing else comes out: two requests of one client to one node may draw one class,
-// and which of them is done first must not be a matter of luck.
+// and which of them is done first must not be a matter of luck. A node that goes on after
+// a pause finds more of them than there are classes, so it may be in a later grain.
 func (l *lane) due(at time.Time, c class) time.Time {
 	if !at.After(l.last) {
 		at = l.last.Add(1)
 	}
-	due := c.next(at)
-	for i := 1; i < l.width && l.net.taken[due.UnixNano()]; i++ {
-		due = (l.class + (c-l.class+class(i))%class(l.width)).next(at)
+	for ; ; at = at.Add(grain) {
+		for i := range l.width {
+			due := (l.class + (c-l.class+class(i))%class(l.width)).next(at)
+			if !l.net.taken[due.UnixNano()] {
+				l.last = due
+				l.net.taken[due.UnixNano()] = true
+				return due
+			}
+		}
 	}
-	l.last = due
-	l.net.taken[due.UnixNano()] = true
-	return due
 }
 
 // standsStill says whether anything on the lane moves. Needs net.mu.
