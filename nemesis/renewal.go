@@ -8,10 +8,10 @@ import (
 )
 
 // renewalEvery is how often the servers are asked how long they keep what is held, and
-// wholeMs what their answers, in whole milliseconds, may be off by.
+// answerGrain what their answers, in whole milliseconds, may be off by.
 const (
 	renewalEvery = 20 * time.Millisecond
-	wholeMs      = 2 * time.Millisecond
+	answerGrain  = 2 * time.Millisecond
 )
 
 // renewal waits until a server keeps a held lock for longer than it did. A library renews
@@ -30,7 +30,7 @@ func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *Moment {
 				continue
 			}
 			before, known := latest[h.Session]
-			if known && asked.Add(ttl).After(before.Add(wholeMs)) {
+			if known && asked.Add(ttl).After(before.Add(answerGrain)) {
 				h.Event = Renewed
 				return &h
 			}
