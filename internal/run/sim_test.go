@@ -74,7 +74,7 @@ func TestSimScenarios(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			out := runIt(t, t.Context(), Options{
-				Scenario: load(t, name), World: simWorld(t), Seed: 42, Episodes: max(1, map[string]int{"pause-client": 3, "failover-graceful": 5}[name]),
+				Scenario: load(t, name), World: simWorld(t), Seed: 42, Episodes: max(1, map[string]int{"pause-client": 3, "failover-graceful": 5, "mixed": 5}[name]),
 			})
 			for _, l := range out.Result.Locks {
 				switch {
