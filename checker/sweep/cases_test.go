@@ -171,3 +171,18 @@ func TestWarmCheckerAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A ghost that is told twice at once that it does not hold may come in between. Readers
+// and writers have no mark for that, and must not call it a violation.
+func TestDeniedTwiceAtOnce(t *testing.T) {
+	o := history(
+		op{0, 0, 0, Acquire, Unknown, 1}, op{1, 3, 1, Acquire, StrictFail, 1},
+		op{2, 5, 0, Release, Fail, 0}, op{4, 9, 0, Release, Fail, 0}, op{6, 0, 0, Release, Unknown, 0},
+	)
+	for m, want := range map[Model]Verdict{{}: Valid, {Shape: RW}: Undecided, {Shape: Semaphore, Permits: 1}: Valid} {
+		var c Checker
+		if r := c.Check(m, o); r.Verdict != want || want == Undecided && r.Why != twiceDenied {
+			t.Errorf("%+v: judged %s %q, want %s", m, r.Verdict, r.Why, want)
+		}
+	}
+}

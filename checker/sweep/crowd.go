@@ -37,6 +37,8 @@ type crowd struct {
 	staying            uint32   // the latest of those who need not
 	held               uint32   // until when the cores of readers hold
 	callers            []uint32 // by core: the earliest call of those from here on to the next writer's
+	asking             []uint32 // whose releases are under way that will be told that nothing is held
+	twice              bool     // one of them has two at once
 	work               int
 }
 
@@ -68,12 +70,21 @@ const (
 	workMax    = 1 << 26 // stances over all events of a lock: some seconds
 )
 
+// twiceDenied is a session that releases twice at once. A stance has one mark for who held
+// when such a release was called: a ghost that came after the first call and before the
+// second would be taken for one that had been there for both.
+const twiceDenied = "two releases of one session are under way at once, and both were told that it does not hold"
+
 // crowded decides the lock by its stances.
 func (c *Checker) crowded() {
 	f := &c.crowd
 	f.prepare(c)
 	for _, e := range f.events {
 		f.take(c, e)
+		if f.twice {
+			c.why = twiceDenied
+			return
+		}
 		if f.work += len(f.stances); f.overflow || f.work > workMax {
 			c.why = tooMany
 			return
@@ -87,6 +98,7 @@ func (f *crowd) prepare(c *Checker) {
 	f.stances = append(f.stances[:0], stance{owner: None})
 	f.youngReaders, f.ripeReaders, f.tried, f.began = f.youngReaders[:0], 0, f.tried[:0], f.began[:0]
 	f.staying, f.held, f.work = 0, 0, 0
+	f.asking, f.twice = f.asking[:0], false
 	for _, e := range f.events[:len(f.events):len(f.events)] {
 		switch {
 		case e.what == turnedOff && c.sessions[e.session].shared:
@@ -126,6 +138,8 @@ func (f *crowd) take(c *Checker, e event) {
 		f.tried = append(f.tried, e.call)
 		return
 	case asking:
+		f.twice = f.twice || slices.Contains(f.asking, e.session)
+		f.asking = append(f.asking, e.session)
 		f.mark(e.session)
 		return
 	case let:
@@ -186,6 +200,9 @@ func (f *crowd) settle(c *Checker, e event) {
 		}
 	case let, denied:
 		f.close(c, e)
+	}
+	if i := slices.Index(f.asking, e.session); i >= 0 && e.what == denied {
+		f.asking = slices.Delete(f.asking, i, i+1)
 	}
 }
 
