@@ -63,13 +63,18 @@ func newWorld(t *testing.T) *World {
 	t.Helper()
 	w, err := shared()
 	if err != nil {
-		// A skip is a failure where the caller has said so.
-		if required() {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		skip(t, err.Error())
 	}
 	return w
+}
+
+// skip ends a test that this machine cannot run; where docker is required, that is a failure.
+func skip(t *testing.T, why string) {
+	t.Helper()
+	if required() {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // run starts a cluster for a test, and sees that nothing of it is left afterwards.

@@ -45,7 +45,7 @@ func behind(t *testing.T, refusals ...refusal) *World {
 	w := newWorld(t)
 	host, isFile := strings.CutPrefix(w.state.provider.Client().DaemonHost(), "unix://")
 	if !isFile {
-		t.Skipf("the daemon is not at a socket here, but at %s", host)
+		skip(t, "the daemon is not at a socket here, but at "+host)
 	}
 	onward := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", host)

@@ -147,7 +147,7 @@ func TestDaemonGoes(t *testing.T) {
 	w := newWorld(t)
 	host, isFile := strings.CutPrefix(w.state.provider.Client().DaemonHost(), "unix://")
 	if !isFile {
-		t.Skipf("the daemon is not at a socket here, but at %s", host)
+		skip(t, "the daemon is not at a socket here, but at "+host)
 	}
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	stop := forward(t, socket, host)

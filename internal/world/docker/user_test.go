@@ -4,6 +4,7 @@ package docker
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -43,7 +44,7 @@ func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
 	host := strings.TrimPrefix(w.state.provider.Client().DaemonHost(), "unix://")
 	info, err := os.Stat(host)
 	if err != nil {
-		t.Skipf("the daemon's socket is no file here: %v", err)
+		skip(t, fmt.Sprintf("the daemon's socket is no file here: %v", err))
 	}
 	group := info.Sys().(*syscall.Stat_t).Gid
 	if os.Getuid() != 0 || group == 0 || info.Mode().Perm()&0o066 != 0o060 {
