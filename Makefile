@@ -80,7 +80,7 @@ nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), a
 		--seed $(or $(SEED),$(shell date -u +%Y%m%d)) --budget $(or $(BUDGET),2h) --out build/nightly $(FLAGS) || status=$$?; \
 		if [ -n '$(BEFORE)' ]; then $(BIN) compare '$(BEFORE)' build/nightly/matrix/* || { code=$$?; if [ $$status -eq 0 ]; then status=$$code; fi; }; fi; exit $$status
 
-reference: build ## results/reference anew: all scenarios in world sim and a few in world local (BUDGET=1h EPISODES=20 WORLDS=sim for less; RESUME=yes goes on with the last one); never edit what it writes
+reference: build ## results/reference anew, from one acceptance of all scenarios in all worlds (WORLDS=sim BUDGET=1h for less; RESUME=yes goes on with the last one); never edit what it writes
 	./results/reference.sh
 
 check: build ## judge the newest run again, from its histories alone

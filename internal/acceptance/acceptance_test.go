@@ -175,7 +175,7 @@ func TestAcceptanceOneOddSeed(t *testing.T) {
 	if a.ExitCode() != report.ExitUnexpected {
 		t.Errorf("exit %d", a.ExitCode())
 	}
-	has(t, dir, "not as expected", "| failover | ✗ 2 of 3 |", "[seed 8](sim/failover/", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
+	has(t, dir, "not as expected", "| failover | ✗ 2 of 3 |", "[seed 8](sim/failover/", "/summary.md)", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
 }
 
 // What may break now and then is judged over all seeds: three runs in which it broke in
@@ -216,6 +216,11 @@ func TestAcceptanceUndecidedAndFailed(t *testing.T) {
 func TestAcceptanceNotAllRun(t *testing.T) {
 	dir := create(t)
 	s := stage{took: time.Minute}
+	// What is the same of several scenarios is said once.
+	none := create(t)
+	s.run(t, none, time.Minute, s.place("sim", 1, "failover", "steady", "flapping"))
+	has(t, none, "- steady, flapping, world sim: of each 1 of 1 run: ")
+	s.runs = nil
 	docker := Place{World: "docker", Missing: "no daemon answers", Plan: []matrix.Part{{Scenario: "failover", Runs: 3}, {Scenario: "steady", Runs: 3}}}
 	a := s.run(t, dir, 5*time.Minute, s.place("sim", 2, "failover", "steady"), docker, s.place("local", 3, "failover", "steady"))
 	// Of five minutes sim has a half, and local what is left.

@@ -135,7 +135,7 @@ func (a *Acceptance) odd(b *strings.Builder) {
 			}
 			for _, o := range s.Odd {
 				lines = append(lines, fmt.Sprintf("- %s, world %s, [seed %d](%s), %s: %s\n  `%s`", s.Scenario, w.World, o.Seed,
-					strings.ReplaceAll(o.Dir, " ", "%20")+"/"+matrix.PageFile, report.MarkdownText(o.Lock), report.MarkdownText(o.Text), o.Again))
+					strings.ReplaceAll(o.Dir, " ", "%20")+"/"+report.SummaryFile, report.MarkdownText(o.Lock), report.MarkdownText(o.Text), o.Again))
 			}
 		}
 	}
@@ -148,13 +148,21 @@ func (a *Acceptance) notRun(b *strings.Builder) {
 		if w.Missing != "" {
 			lines = append(lines, fmt.Sprintf("- world %s: %s", w.World, report.MarkdownText(w.Missing)))
 		}
+		var left gathered
 		for _, s := range w.Scenarios {
 			switch {
 			case s.Unable != "":
 				lines = append(lines, fmt.Sprintf("- %s, world %s cannot: %s", s.Scenario, w.World, report.MarkdownText(s.Unable)))
 			case !s.whole() && s.NotRun != w.Missing:
-				lines = append(lines, fmt.Sprintf("- %s, world %s: %d of %s: %s", s.Scenario, w.World, s.Asked-s.Ran, report.Plural(s.Asked, "run"), report.MarkdownText(s.NotRun)))
+				left.add(fmt.Sprintf("%d of %s: %s", s.Asked-s.Ran, report.Plural(s.Asked, "run"), report.MarkdownText(s.NotRun)), s.Scenario)
 			}
+		}
+		for _, what := range left.order {
+			names := left.scenarios[what]
+			if len(names) > 1 {
+				what = "of each " + what
+			}
+			lines = append(lines, fmt.Sprintf("- %s, world %s: %s", strings.Join(names, ", "), w.World, what))
 		}
 	}
 	section(b, "Not run", lines)
@@ -190,21 +198,34 @@ func (a *Acceptance) detection(b *strings.Builder) {
 func (a *Acceptance) left(b *strings.Builder) {
 	var lines []string
 	for _, w := range a.Worlds {
-		by := map[string][]string{} // scenarios, by lock and reason: the same one comes many times
-		var order []string
+		var left gathered
 		for _, s := range w.Scenarios {
 			for _, why := range s.Left {
-				if by[why] == nil {
-					order = append(order, why)
-				}
-				by[why] = append(by[why], s.Scenario)
+				left.add(why, s.Scenario)
 			}
 		}
-		for _, why := range order {
-			lines = append(lines, fmt.Sprintf("- world %s, %s (%s)", w.World, report.MarkdownText(why), strings.Join(by[why], ", ")))
+		for _, why := range left.order {
+			lines = append(lines, fmt.Sprintf("- world %s, %s (%s)", w.World, report.MarkdownText(why), strings.Join(left.scenarios[why], ", ")))
 		}
 	}
 	section(b, "Locks that a world cannot run", lines)
+}
+
+// gathered are the scenarios of which the same can be said: of dozens it would be read
+// dozens of times. The order is that of what was said first.
+type gathered struct {
+	order     []string
+	scenarios map[string][]string
+}
+
+func (g *gathered) add(what, scenario string) {
+	if g.scenarios == nil {
+		g.scenarios = map[string][]string{}
+	}
+	if g.scenarios[what] == nil {
+		g.order = append(g.order, what)
+	}
+	g.scenarios[what] = append(g.scenarios[what], scenario)
 }
 
 func section(b *strings.Builder, title string, lines []string) {

@@ -119,15 +119,15 @@ func oneOfEachClass(kept, more []checker.Finding) []checker.Finding {
 	return kept
 }
 
-// RunOf is the run to look at for a lock: the first in which it broke, or the first.
-func (r *Row) RunOf(lock string) (Ran, bool) {
+// RunsOf are the runs to look at for a lock: those in which it broke, and then the others.
+func (r *Row) RunsOf(lock string) []Ran {
+	var broke, others []Ran
 	for _, ran := range r.Runs {
 		if slices.Contains(ran.Broke, lock) {
-			return ran, true
+			broke = append(broke, ran)
+		} else {
+			others = append(others, ran)
 		}
 	}
-	if len(r.Runs) > 0 {
-		return r.Runs[0], true
-	}
-	return Ran{}, false
+	return append(broke, others...)
 }

@@ -116,14 +116,31 @@ func TestMatrixRuns(t *testing.T) {
 	if bad.Episodes != 9 || bad.ViolatingEpisodes != 2 || bad.Verdict != checker.Violated || bad.LostUpdates != 2 || bad.Writes != 300 || bad.GrantsPerSecond != 5 {
 		t.Errorf("the three runs together are %+v", bad.Figures)
 	}
-	if ran, _ := m.Rows[0].RunOf("bad"); ran.Seed != 7 {
-		t.Errorf("the run to look at has seed %d, want 7, the first that broke", ran.Seed)
+	if runs := m.Rows[0].RunsOf("bad"); len(runs) != 3 || runs[0].Seed != 7 {
+		t.Errorf("the runs to look at are %v, want that of seed 7 first, which broke first", runs)
 	}
 	text := read(t, dir, PageFile)
 	for _, want := range []string{"2/9", "0/9", "double grant", `href="failover/`, "#lock-bad", "lockbench run failover --world sim --seed 7"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %q", want)
 		}
+	}
+	// Where one run was kept without its page and of the others nothing, links lead to the one.
+	kept := m.Rows[0].Runs[1].Dir
+	for _, ran := range m.Rows[0].Runs {
+		if err := os.Remove(filepath.Join(dir, ran.Dir, PageFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, kept, report.SummaryFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Finish(dir, expects, ""); err != nil {
+		t.Fatal(err)
+	}
+	text = read(t, dir, PageFile)
+	if links := strings.Count(text, `href="failover/`); links != strings.Count(text, `href="`+kept+"/"+report.SummaryFile+`"`) || links < 2 {
+		t.Errorf("%d links lead to runs of failover, and not all to the one that was kept", links)
 	}
 	again, err := Read(dir)
 	if err != nil || len(again.Rows) != 2 || again.Rows[0].lock("bad").ViolatingEpisodes != 2 {

@@ -226,8 +226,10 @@ func (m *Matrix) cellOf(r *Row, l *report.Lock) cellView {
 	if c.Wrong {
 		c.Told += "; expected " + l.Expected
 	}
-	if ran, ok := r.RunOf(l.Lock); ok {
-		c.Href = m.href(ran, page.Anchor(l.Lock))
+	for _, ran := range r.RunsOf(l.Lock) {
+		if c.Href = m.href(ran, page.Anchor(l.Lock)); c.Href != "" {
+			break
+		}
 	}
 	return c
 }
@@ -304,11 +306,18 @@ func (m *Matrix) provenance() [][2]string {
 }
 
 // href leads to the page of a run, at a lock; where a run was kept without its page,
-// to its summary.
+// to its summary, and nowhere where nothing of it was kept.
 func (m *Matrix) href(ran Ran, anchor string) string {
+	lies := func(file string) bool {
+		_, err := os.Stat(filepath.Join(m.Dir, filepath.FromSlash(ran.Dir), file))
+		return err == nil
+	}
 	to := page.File
-	if _, err := os.Stat(filepath.Join(m.Dir, filepath.FromSlash(ran.Dir), page.File)); err != nil {
+	if !lies(to) {
 		to, anchor = report.SummaryFile, ""
+	}
+	if !lies(to) {
+		return ""
 	}
 	link := href(path.Join(ran.Dir, to))
 	if anchor != "" {
