@@ -29,7 +29,7 @@ type Browser struct {
 }
 
 // OpenBrowser starts one where one is installed.
-func OpenBrowser(t *testing.T) *Browser {
+func OpenBrowser(t testing.TB) *Browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
@@ -89,7 +89,7 @@ func OpenBrowser(t *testing.T) *Browser {
 
 // profile is a folder for a browser. Its helpers may outlive it by a moment and write into
 // it, so that it can be removed only when they have ended as well.
-func profile(t *testing.T) string {
+func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lockbench-browser-")
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *Browser) trouble(text string) {
 }
 
 // Calm fails the test if the browser complained of anything.
-func (b *Browser) Calm(t *testing.T) {
+func (b *Browser) Calm(t testing.TB) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,7 +124,7 @@ func (b *Browser) Calm(t *testing.T) {
 }
 
 // Do does some actions, which must work.
-func (b *Browser) Do(t *testing.T, actions ...chromedp.Action) {
+func (b *Browser) Do(t testing.TB, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(b, actions...); err != nil {
 		t.Fatal(err)
@@ -132,18 +132,18 @@ func (b *Browser) Do(t *testing.T, actions ...chromedp.Action) {
 }
 
 // Text is the text of an element.
-func (b *Browser) Text(t *testing.T, selector string) string {
+func (b *Browser) Text(t testing.TB, selector string) string {
 	t.Helper()
 	var text string
 	b.Do(t, chromedp.Text(selector, &text, chromedp.ByQuery))
 	return text
 }
 
-// JS is the value of an expression.
-func JS[T any](t *testing.T, b *Browser, expression string) T {
+// JS is the value of an expression; of a promise, what it comes to.
+func JS[T any](t testing.TB, b *Browser, expression string) T {
 	t.Helper()
 	var v T
-	b.Do(t, chromedp.Evaluate(expression, &v))
+	b.Do(t, chromedp.Evaluate(expression, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	return v
 }
 

@@ -17,6 +17,7 @@ type charts struct {
 	Bands           []bar
 	Ticks           []bar
 	Bin             string // the length of one stretch
+	Together        bool   // faults that nobody could tell apart are one band
 }
 
 // chart is one of them, in shares of its width and height.
@@ -60,8 +61,14 @@ func newCharts(h *history.History, faults []stats.Fault) *charts {
 			to = h.At(f.Healed).Time
 		}
 		from := h.At(f.Begins).Time
-		c.Bands = append(c.Bands, bar{X: percent(x(from)), W: percent(max(x(to)-x(from), 0.1)), Label: f.Name,
+		c.Bands = append(c.Bands, bar{Kind: "band", from: from, to: to, n: 1,
 			Told: fmt.Sprintf("%s: %s\n%s to %s", f.Name, report.OneLine(f.Text), report.Stamp(from), report.Stamp(to))})
+	}
+	c.Bands = atMost(c.Bands, struckMax, end)
+	c.Together = len(c.Bands) < len(faults)
+	for i := range c.Bands {
+		b := &c.Bands[i]
+		b.X, b.W = percent(x(b.from)), percent(max(x(b.to)-x(b.from), 0.1))
 	}
 	step := tickStep(end, 11)
 	for at := time.Duration(0); at <= end; at += step {

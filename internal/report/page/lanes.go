@@ -37,7 +37,7 @@ type lane struct {
 
 // bar is something on a lane, in shares of the width.
 type bar struct {
-	Kind  string // hold, held (another key), wait, unknown, belief, overlap, fault, onset, master
+	Kind  string // hold, held (another key), wait, unknown, belief, overlap, fault, band, master
 	X, W  string // per cent
 	Label string
 	Told  string // for the hover: who, what, from when until when, and the lines
@@ -53,6 +53,9 @@ const (
 	laneHigh   = 26
 	axisHigh   = 22
 	clientsMax = 24
+	// struckMax is how many bars a lane of faults has at most: a cut that comes and goes all
+	// the time is one long bar for whoever looks.
+	struckMax = 60
 )
 
 // drawer makes timelines of one history.
@@ -91,10 +94,16 @@ func (d *drawer) draw(id string, from, to time.Duration, only map[int32]bool, ba
 	t.Lanes = append(t.Lanes, d.faultLanes(t)...)
 	t.Lanes = append(t.Lanes, d.nodeLanes(t, only != nil)...)
 	clients, left := d.clients(t, only)
-	fixed := 0
-	for _, l := range t.Lanes {
+	fixed, struck := 0, 0
+	for i := range t.Lanes {
+		l := &t.Lanes[i]
+		before := len(l.Bars)
+		if l.Bars = atMost(l.Bars, struckMax, to-from); len(l.Bars) < before {
+			struck += before
+		}
 		fixed += len(l.Bars)
 	}
+	t.Bands = atMost(t.Bands, struckMax, to-from)
 	raw := make([]lane, len(clients))
 	for i, c := range clients {
 		raw[i] = d.clientLane(t, c)
@@ -121,7 +130,7 @@ func (d *drawer) draw(id string, from, to time.Duration, only map[int32]bool, ba
 			break
 		}
 	}
-	t.Caption = d.caption(t, joined, total, left, gap)
+	t.Caption = d.caption(t, joined, total, struck, left, gap)
 	ticksMax := 11
 	if only != nil { // the small drawing
 		ticksMax = 4
@@ -131,7 +140,7 @@ func (d *drawer) draw(id string, from, to time.Duration, only map[int32]bool, ba
 }
 
 // caption says what was left out.
-func (d *drawer) caption(t *timeline, joined, total, left int, gap time.Duration) string {
+func (d *drawer) caption(t *timeline, joined, total, struck, left int, gap time.Duration) string {
 	events := 0
 	for i := range d.h.Events {
 		if at := d.h.Events[i].Time; at >= t.From && at <= t.To {
@@ -142,6 +151,9 @@ func (d *drawer) caption(t *timeline, joined, total, left int, gap time.Duration
 	if joined > 0 {
 		said += fmt.Sprintf("; thinned: %s of %s that concern neither of the two holders are drawn together with neighbours less than %s apart",
 			report.Count(joined), report.Plural(total, "bar"), report.Length(gap))
+	}
+	if struck > 0 {
+		said += fmt.Sprintf("; thinned: %s of faults and roles are drawn together where they are close to each other", report.Plural(struck, "bar"))
 	}
 	if left > 0 {
 		said += fmt.Sprintf("; %s with no part in it left out", report.Plural(left, "client"))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,8 +91,24 @@ func failover(more int) []history.Event {
 	return s.all
 }
 
+// stepsOf is a plan of so many steps, so many of them an episode.
+func stepsOf(n, each int) []history.PlanStep {
+	steps := make([]history.PlanStep, n)
+	for i := range steps {
+		steps[i] = history.PlanStep{ID: i + 1, Fault: "cut", Episode: 1 + i/each, Text: "cut redis-1"}
+	}
+	return steps
+}
+
 // bundle writes a results folder with one history under each of some names, judged.
-func bundle(t *testing.T, all []history.Event, names ...string) string {
+func bundle(t testing.TB, all []history.Event, names ...string) string {
+	return bundleOf(t, all, []history.PlanStep{
+		{ID: 1, Fault: "lag", Episode: 1, Text: "lag master -> replicas"}, {ID: 2, Fault: "kill", Episode: 1, Text: "kill master"},
+		{ID: 3, Fault: "pause", Episode: 1, NA: "no such <client>"}, {ID: 4, Fault: "cut", Episode: 1, Text: "cut a replica"},
+	}, names...)
+}
+
+func bundleOf(t testing.TB, all []history.Event, plan []history.PlanStep, names ...string) string {
 	t.Helper()
 	b, err := report.Create(t.TempDir(), "failover", time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), 7)
 	if err != nil {
@@ -101,10 +118,7 @@ func bundle(t *testing.T, all []history.Event, names ...string) string {
 		Again: "lockbench run failover --world sim --seed 7", Program: "lockbench dev", Machine: "linux/amd64"}
 	stories := report.Stories{}
 	for _, name := range names {
-		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(locks.Sentinel), World: "sim", Seed: 7, Plan: []history.PlanStep{
-			{ID: 1, Fault: "lag", Episode: 1, Text: "lag master -> replicas"}, {ID: 2, Fault: "kill", Episode: 1, Text: "kill master"},
-			{ID: 3, Fault: "pause", Episode: 1, NA: "no such <client>"}, {ID: 4, Fault: "cut", Episode: 1, Text: "cut a replica"},
-		}}, all)
+		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(locks.Sentinel), World: "sim", Seed: 7, Plan: plan}, all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +148,9 @@ func bundle(t *testing.T, all []history.Event, names ...string) string {
 	return b.Dir
 }
 
-func failoverBundle(t *testing.T) string { return bundle(t, failover(0), "set-nx") }
+func failoverBundle(t testing.TB) string { return bundle(t, failover(0), "set-nx") }
 
-func pageOf(t *testing.T, dir string) string {
+func pageOf(t testing.TB, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil {
@@ -219,6 +233,52 @@ func TestPageIsThinned(t *testing.T) {
 	}
 	if !strings.Contains(text, `href="c%2Bd=1/history.jsonl"`) {
 		t.Error("the link to the history of c/d=1 does not lead to its folder")
+	}
+}
+
+// It opens within a second, which a test does not time: what a browser is slow with are
+// elements, and there are so many at most, however many events, faults, steps and
+// locks there were. BenchmarkPageOpens times it.
+func TestPageHasFewElements(t *testing.T) {
+	s := &events{}
+	steps := 0
+	for episode := range 400 {
+		at := 10_000 * episode
+		s.probe(at, map[string]any{"episode": episode + 1})
+		for i := range 5 { // one fault that comes and goes, and one that outlasts it
+			steps++
+			s.fault(at+100+i, steps, "cut", history.Begins, "", "redis-1")
+			s.fault(at+100+i, steps, "cut", history.Bites, "redis-1 is cut off", "redis-1")
+			s.fault(at+100+i, steps, "cut", history.Healed, "redis-1 is whole", "redis-1")
+			s.probe(at+100+i, map[string]any{"master": fmt.Sprintf("redis-%d", i)})
+		}
+		for i := range 4 {
+			session := fmt.Sprintf("1.%d.%d", episode, i)
+			s.granted(at+1000+4*i, 1, session, "a")
+			s.released(at+1002+4*i, 1, session)
+		}
+	}
+	// The story is of the whole run: the first holder writes again when all is over.
+	s.granted(10, 3, "3.1", "a")
+	s.writes(4_000_000, 3, "3.1", 1)
+	s.released(4_000_010, 3, "3.1")
+	slices.SortStableFunc(s.all, func(a, b history.Event) int { return int(a.Time - b.Time) })
+	for i := range s.all {
+		s.all[i].Index = i
+	}
+	dir := bundleOf(t, s.all, stepsOf(steps, 5), "a", "b", "c", "d", "e", "f", "g")
+	text := pageOf(t, dir)
+	t.Logf("%d events, %d bytes, %d elements", 7*len(s.all), len(text), len(regexp.MustCompile("<[a-z]").FindAllString(text, -1)))
+	if n := len(regexp.MustCompile("<[a-z]").FindAllString(text, -1)); n > 20_000 {
+		t.Errorf("the page of %d events has %d elements", 7*len(s.all), n)
+	}
+	if len(text) > 2<<20 {
+		t.Errorf("it has %d bytes", len(text))
+	}
+	for _, want := range []string{"thinned: faults close to each other are shaded together", "of other episodes left out; the history has all", "of faults and roles are drawn together", "that concern neither of the two holders"} {
+		if strings.Count(text, want) < 7 {
+			t.Errorf("it does not say %q of each lock", want)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ func join(bars []bar, gap time.Duration) []bar {
 		i, ok := last[b.Kind]
 		if ok && b.joins && out[i].joins && b.from-out[i].to < gap {
 			out[i].to = max(out[i].to, b.to)
-			out[i].n++
+			out[i].n += b.n
 			out[i].Told = fmt.Sprintf("%d together, from %s to %s: %s", out[i].n, report.Stamp(out[i].from), report.Stamp(out[i].to), kindWords[b.Kind])
 			continue
 		}
@@ -34,10 +34,22 @@ func join(bars []bar, gap time.Duration) []bar {
 	return out
 }
 
+// atMost puts bars together, however different, until there are no more than so many in
+// a stretch of that length.
+func atMost(bars []bar, most int, length time.Duration) []bar {
+	for gap := length / 800; len(bars) > most && gap <= 2*length; gap *= 2 {
+		for i := range bars {
+			bars[i].joins = true
+		}
+		bars = join(bars, gap)
+	}
+	return bars
+}
+
 // kindWords say what a kind of bar shows.
 var kindWords = map[string]string{
 	"hold": "holds of the key", "held": "holds of other keys", "wait": "attempts to get a lock", "unknown": "attempts of unknown outcome",
-	"overlap": "times in which two held",
+	"overlap": "times in which two held", "fault": "faults", "band": "faults", "master": "times as the master",
 }
 
 // place turns times into shares of the width, and stacks the lanes.

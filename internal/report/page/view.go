@@ -155,6 +155,7 @@ type lockView struct {
 	Timeline      *timeline
 	TimelineTitle string
 	Plan          []planRow
+	PlanLeft      string // what of it is not shown
 	Checks        []checkRow
 	Findings      []group
 	Charts        *charts
@@ -186,10 +187,14 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 		return v
 	}
 	faults := stats.Faults(h)
-	v.Plan = planRows(l, h, faults)
 	v.Charts = newCharts(h, faults)
 	d := &drawer{h: h, faults: faults}
 	f, found := l.FirstFinding()
+	told := 0 // the episode of the story
+	if found {
+		told, _ = stats.EpisodeOf(h, stats.Position(h, f.Event))
+	}
+	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults), told)
 	if found && l.Verdict == checker.Violated {
 		v.Story = strings.Join(report.Story(h, f), "\n")
 		d.scene = report.SceneOf(h, f)
@@ -307,7 +312,29 @@ func findings(l *report.Lock) []group {
 }
 
 // planRow is one step as it happened.
-type planRow struct{ Episode, What, When, InEffect, Healed, NA string }
+type planRow struct {
+	Episode                          int
+	What, When, InEffect, Healed, NA string
+}
+
+// planMax is how many steps of a plan are shown.
+const planMax = 100
+
+// fewRows are the first steps of a plan, with those of the episode that is told.
+func fewRows(rows []planRow, told int) (shown []planRow, left string) {
+	if len(rows) <= planMax {
+		return rows, ""
+	}
+	for i, r := range rows {
+		if i < planMax || r.Episode == told {
+			shown = append(shown, r)
+		}
+	}
+	if n := len(rows) - len(shown); n > 0 {
+		left = fmt.Sprintf("thinned: %s of other episodes left out; the history has all.", report.Plural(n, "step"))
+	}
+	return shown, left
+}
 
 // planRows lay what was planned beside what the history has of it.
 func planRows(l *report.Lock, h *history.History, faults []stats.Fault) []planRow {
@@ -323,7 +350,7 @@ func planRows(l *report.Lock, h *history.History, faults []stats.Fault) []planRo
 	}
 	var rows []planRow
 	for _, s := range steps {
-		row := planRow{Episode: fmt.Sprint(s.Episode), What: cmp.Or(s.Text, s.Fault), NA: s.NA}
+		row := planRow{Episode: s.Episode, What: cmp.Or(s.Text, s.Fault), NA: s.NA}
 		struck := false
 		for _, f := range faults {
 			if f.Step != s.ID {
