@@ -18,6 +18,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
+	"lockbench/locks"
 )
 
 // roleVariable makes the test binary a matrix that is going to be killed.
@@ -435,6 +436,78 @@ func TestMatrixSummaryIsSmall(t *testing.T) {
 	}
 	if b.Len() >= report.SummaryMax || !strings.Contains(b.String(), "This is not all") {
 		t.Errorf("%d bytes", b.Len())
+	}
+}
+
+// The summary says of each lock what it can be trusted with, and has a table for each
+// kind of lock, narrow enough to be read.
+func TestMatrixSummary(t *testing.T) {
+	broke := func(name string, topology locks.Topology, change func(l *report.Lock)) report.Lock {
+		l := lock(name, 3, 5)
+		l.Topology, l.AsExpected = topology, true
+		if change != nil {
+			change(&l)
+		}
+		return l
+	}
+	held := func(name string, topology locks.Topology) report.Lock {
+		l := lock(name, 0, 5)
+		l.Topology = topology
+		return l
+	}
+	control := broke("no-lock", locks.None, nil)
+	absent := held("redlock", locks.Independent)
+	absent.Unsupported = "no neighbours here"
+	m := &Matrix{Rows: []Row{
+		{Result: &report.Result{Scenario: "failover", Locks: []report.Lock{control, broke("set-nx", locks.Sentinel, nil), broke("set-nx-fenced", locks.Sentinel, nil),
+			held("redisson", locks.Sentinel), held("redlock", locks.Independent)}}},
+		{Result: &report.Result{Scenario: "kill_holder", Locks: []report.Lock{control,
+			broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.NoClass }), broke("redisson", locks.Single, func(l *report.Lock) { l.AsExpected = false })}}},
+		{Result: &report.Result{Scenario: "pause", Locks: []report.Lock{control, absent, broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.Overstay }),
+			broke("set-nx-fenced", locks.Single, func(l *report.Lock) {
+				l.Class, l.Claims.Fenced = checker.Overstay, true
+				l.Checks = append(l.Checks, checker.Result{Name: "resource", Verdict: checker.Valid})
+			})}}},
+		{Result: &report.Result{Scenario: "later", Locks: []report.Lock{{Lock: "redlock"}}}, NotRun: "not run: no time"},
+	}}
+	var b bytes.Buffer
+	if err := m.summary(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(b.String(), "\u00a0", " ")
+	at := 0
+	for _, want := range []string{
+		"| **set-nx** | 0 of 3 | failover, kill\\_holder | pause |\n",
+		"| **set-nx-fenced** | 0 of 2 | failover | pause (fenced) |\n",
+		"| **redisson** | 1 of 2 | kill\\_holder |  |\n",
+		"| **redlock** | 1 of 1 |  |  |\n",
+		"\n| one master | set-nx | set-nx-fenced |\n| --- | --- | --- |\n| failover | ● 3/5 2.0 s | ● 3/5 2.0 s |\n| kill\\_holder | ■ 3/5 2.0 s |  |\n| pause | ◐ 3/5 2.0 s | ◐ 3/5 2.0 s fenced |\n\n",
+		"\n| one master, Redisson's | redisson |\n| --- | --- |\n| failover | ○ 0/5 |\n| kill\\_holder | ● 3/5 2.0 s **✗** |\n\n",
+		"\n| several masters | redlock |\n| --- | --- |\n| failover | ○ 0/5 |\n| pause | – |\n| later | … |\n\n",
+		"no-lock broke in 3 of 3.\n\n○ held",
+	} {
+		i := strings.Index(text[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is not there, or not in its place, in\n%s", want, text)
+		}
+		at += i
+	}
+	// No table is wider than a page.
+	wide := &Matrix{Rows: []Row{{Result: &report.Result{Scenario: "x"}}}}
+	for i := range 20 {
+		wide.Rows[0].Result.Locks = append(wide.Rows[0].Result.Locks, held(fmt.Sprintf("set-nx/ttl=%ds", i), locks.Single))
+	}
+	b.Reset()
+	if err := wide.summary(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := strings.Count(line, "|"); n > columnsMax+2 {
+			t.Errorf("a line has %d cells: %s", n-1, line)
+		}
+	}
+	if n := strings.Count(b.String(), "ttl="); n != 2*20 {
+		t.Errorf("20 locks are named %d times, want each in a table and above them", n)
 	}
 }
 

@@ -38,6 +38,7 @@ type view struct {
 	Again   string
 	Lead    string
 	Locks   []column
+	Groups  []groupView
 	Rows    []rowView
 	Trust   []trust
 	NotRun  []string
@@ -49,6 +50,14 @@ type view struct {
 type column struct {
 	Name    string
 	Control bool
+	group   group
+	known   bool // that it is of the group: it ran somewhere
+}
+
+// groupView is the heading of columns that stand side by side.
+type groupView struct {
+	Name string
+	N    int
 }
 
 type rowView struct {
@@ -60,14 +69,15 @@ type rowView struct {
 
 // cellView is a cell of the heat map.
 type cellView struct {
-	Key   string // its look
-	Sign  string // so that colour is not needed
-	Rate  string // 3/3
-	Word  string
-	After string // median time to the first violation
-	Href  string
-	Told  string
-	Wrong bool
+	Key    string // its look
+	Sign   string // so that colour is not needed
+	Rate   string // 3/3
+	Word   string
+	After  string // median time to the first violation
+	Href   string
+	Told   string
+	Wrong  bool
+	Fenced bool // an overstay that its fence made harmless
 }
 
 // trust is a lock over all scenarios.
@@ -75,6 +85,8 @@ type trust struct {
 	Lock                                        string
 	Held, Overstay, Fenced, Broken, Unsure, Not []string
 	Episodes                                    int
+	Tried                                       int // scenarios
+	group                                       group
 	High                                        string // of the rate where it held, in the scenario that says least
 }
 
@@ -86,7 +98,7 @@ type runView struct {
 type runLink struct{ Href, Text, Again string }
 
 // signs stand in the cells beside the colour.
-var signs = map[string]string{"valid": "○", "double-grant": "●", "broken": "●", "overstay": "◐", "stale-write": "◔", "undetermined": "◕",
+var signs = map[string]string{"valid": "○", "double-grant": "●", "broken": "■", "overstay": "◐", "stale-write": "◔", "undetermined": "◕",
 	"unknown": "?", "failed": "!", "none": "–", "absent": "", "notrun": "…"}
 
 // words are short for the classes.
@@ -110,7 +122,8 @@ func look(r *Row, l *report.Lock) string {
 	return l.Verdict.String()
 }
 
-// locks are all of the matrix, controls first, else in the order in which they come.
+// locks are all of the matrix by their groups, controls first, else in the order in
+// which they come.
 func (m *Matrix) locks() []column {
 	var all []column
 	for i := range m.Rows {
@@ -121,18 +134,25 @@ func (m *Matrix) locks() []column {
 				all = append(all, column{Name: l.Lock})
 				k = len(all) - 1
 			}
-			all[k].Control = all[k].Control || l.Control()
+			if ran := l.Topology != ""; !all[k].known {
+				all[k].group, all[k].known = groupOf(l), ran
+				all[k].Control = all[k].group == controls
+			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b column) int {
-		switch {
-		case a.Control == b.Control:
-			return 0
-		case a.Control:
-			return -1
+	slices.SortStableFunc(all, func(a, b column) int { return int(a.group - b.group) })
+	return all
+}
+
+// groupsOf are the headings of columns.
+func groupsOf(columns []column) []groupView {
+	var all []groupView
+	for _, c := range columns {
+		if n := len(all); n == 0 || all[n-1].Name != groupNames[c.group] {
+			all = append(all, groupView{Name: groupNames[c.group]})
 		}
-		return 1
-	})
+		all[len(all)-1].N++
+	}
 	return all
 }
 
@@ -187,6 +207,7 @@ func (m *Matrix) page(w io.Writer) error {
 	if !m.Started.IsZero() {
 		v.Facts = append(v.Facts, m.Started.UTC().Format("2 January 2006, 15:04 MST"))
 	}
+	v.Groups = groupsOf(v.Locks)
 	v.Trust = m.trust()
 	v.From = m.provenance()
 	if err := pages.Execute(w, v); err != nil {
@@ -217,7 +238,7 @@ func (m *Matrix) cellOf(r *Row, l *report.Lock) cellView {
 		}
 	}
 	if l.FencedOff() {
-		c.Word = "overstay, fenced"
+		c.Word, c.Fenced = "overstay, fenced", true
 		c.Told += "; its fence kept the resource whole"
 	}
 	if l.Why != "" && r.NotRun == "" {
@@ -234,14 +255,15 @@ func (m *Matrix) cellOf(r *Row, l *report.Lock) cellView {
 	return c
 }
 
-// trust sums the locks up, those that held most first.
+// trust sums the locks up, group by group. In each those that were tried most come
+// first: to have held in one fair scenario is no merit.
 func (m *Matrix) trust() []trust {
 	var all []trust
 	for _, c := range m.locks() {
 		if c.Control {
 			continue
 		}
-		t := trust{Lock: c.Name}
+		t := trust{Lock: c.Name, group: c.group}
 		high := 0.0
 		for i := range m.Rows {
 			r := &m.Rows[i]
@@ -269,12 +291,19 @@ func (m *Matrix) trust() []trust {
 			}
 			t.Episodes += l.Episodes
 		}
+		t.Tried = len(t.Held) + len(t.Overstay) + len(t.Fenced) + len(t.Broken) + len(t.Unsure)
 		if len(t.Held) > 0 {
 			t.High = report.Percent(high)
 		}
 		all = append(all, t)
 	}
 	slices.SortStableFunc(all, func(a, b trust) int {
+		if d := int(a.group - b.group); d != 0 {
+			return d
+		}
+		if d := b.Tried - a.Tried; d != 0 {
+			return d
+		}
 		if d := len(a.Broken) - len(b.Broken); d != 0 {
 			return d
 		}
