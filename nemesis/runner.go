@@ -31,6 +31,10 @@ const (
 // from the undo's beginning and does not hear the run's own end.
 const undoLimit = 45 * time.Second
 
+// injectLimit bounds one injection. A fault that waits for what never comes would keep
+// its run from ending, and in a simulation, whose time costs nothing, fill the memory.
+const injectLimit = 2 * time.Minute
+
 // Runner carries out the plan on one cluster, an episode at a time.
 type Runner struct {
 	Cluster  world.Cluster
@@ -184,8 +188,13 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *Moment, goOn func(), 
 	}
 }
 
-// inject turns a panic of a fault into its failure: what ran before it still heals.
+// inject turns a panic of a fault, and a wait without end, into its failure: what ran
+// before it still heals. The context is not cancelled when the fault is in force: it may
+// have begun something that goes on.
 func (r *Runner) inject(ctx context.Context, fault Fault, s Scene) (undo Undo, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	limit := time.AfterFunc(injectLimit, func() { cancel(fmt.Errorf("not in effect within %s", injectLimit)) })
+	defer limit.Stop()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the fault's code panicked: %v", p)

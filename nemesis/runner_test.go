@@ -218,6 +218,32 @@ func TestEpisodeThatDoesNotHeal(t *testing.T) {
 	})
 }
 
+// A fault that waits for what never comes is a failed fault, and the run goes on. One that is
+// in force keeps its context for as long as the run has it.
+func TestEpisodeInjectsForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		ended := false
+		b.add("sound", Planned{}, func(ctx context.Context, s Scene) (Undo, error) {
+			s.Begin(nil, "sound")
+			return func(context.Context) error { ended = ctx.Err() != nil; return nil }, nil
+		})
+		b.add("stuck", Planned{}, func(ctx context.Context, s Scene) (Undo, error) {
+			s.Begin(nil, "stuck")
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		if err := b.episode(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.want("0s sound begins", "0s sound bites", "0s stuck begins", "2m0s stuck fails: stuck: not in effect within 2m0s",
+			"2m0s sound heals", "2m0s sound healed")
+		if ended {
+			t.Error("the context of a fault in force ended before it was healed")
+		}
+	})
+}
+
 // The end of the run cuts short whatever the episode is at, and everything heals on
 // a context that has not ended.
 func TestEpisodeCutShort(t *testing.T) {

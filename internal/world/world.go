@@ -240,6 +240,14 @@ type Promoter interface {
 	Promote(ctx context.Context, node string) (string, error)
 }
 
+// Sentinels give a failover up, and tell nobody, when no replica is to their taste or they
+// hear too little of each other. So a [Promoter] orders it again, and at last gives up too:
+// a run must end in every world.
+const (
+	OrderEvery    = 5 * time.Second
+	FailoverLimit = 45 * time.Second
+)
+
 // Sharded is a cluster in which several masters share the keys.
 type Sharded interface {
 	// MasterOf names the master that has a key now.

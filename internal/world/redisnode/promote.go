@@ -127,7 +127,7 @@ func (g *Group) failOver(ctx context.Context, chosen Server) (string, error) {
 		}
 		defer restore()
 	}
-	ctx, cancel := context.WithTimeout(ctx, failoverLimit)
+	ctx, cancel := context.WithTimeout(ctx, world.FailoverLimit)
 	defer cancel()
 	now := old
 	for now == old {
@@ -144,18 +144,11 @@ func (g *Group) failOver(ctx context.Context, chosen Server) (string, error) {
 	return now, nil
 }
 
-// Sentinels give a failover up, and tell nobody, when no replica is to their taste: on a
-// machine so busy that each of them looked dead for a moment. So they are told again.
-const (
-	orderEvery    = 5 * time.Second
-	failoverLimit = 45 * time.Second
-)
-
 // successor waits until another node is the master than the old one, for as long as an
 // order may take. It returns the old one if none is, and an error if there is no more time.
 func (g *Group) successor(ctx context.Context, old string) (string, error) {
 	now := old
-	waiting, cancel := context.WithTimeout(ctx, orderEvery)
+	waiting, cancel := context.WithTimeout(ctx, world.OrderEvery)
 	defer cancel()
 	err := Poll(waiting, func() error {
 		name, err := g.Master(ctx)

@@ -172,22 +172,15 @@ func (c *cluster) promoteByHand(old, name string) (string, error) {
 
 // failOver asks the sentinels for it, the master's health notwithstanding.
 func (c *cluster) failOver(ctx context.Context, old, name string) (string, error) {
-	c.mu.Lock()
-	ordered := false
-	for _, w := range c.of(world.Watchman) {
-		if s := w.sentinel; w.running() {
-			if s.attempt == nil {
-				s.begins(&attempt{forced: true, prefer: name}, time.Now())
+	ctx, cancel := context.WithTimeout(ctx, world.FailoverLimit)
+	defer cancel()
+	for again := time.Now(); ; {
+		if now := time.Now(); !now.Before(again) {
+			if err := c.tellToFailOver(name, now); err != nil {
+				return "", err
 			}
-			ordered = true
-			break
+			again = now.Add(world.OrderEvery)
 		}
-	}
-	c.mu.Unlock()
-	if !ordered {
-		return "", errors.New("no sentinel answers")
-	}
-	for {
 		now, err := c.Master(ctx)
 		switch {
 		case err == nil && now != old && name != "" && now != name:
@@ -201,4 +194,19 @@ func (c *cluster) failOver(ctx context.Context, old, name string) (string, error
 			return "", fmt.Errorf("%s is still the master: %w", old, context.Cause(ctx))
 		}
 	}
+}
+
+// tellToFailOver tells the first sentinel that runs, if it is not at it already.
+func (c *cluster) tellToFailOver(name string, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.of(world.Watchman) {
+		if s := w.sentinel; w.running() {
+			if s.attempt == nil {
+				s.begins(&attempt{forced: true, prefer: name}, now)
+			}
+			return nil
+		}
+	}
+	return errors.New("no sentinel answers")
 }

@@ -445,6 +445,29 @@ func TestPromoteBySentinels(t *testing.T) {
 	})
 }
 
+// A failover that the sentinels give up, for they hear no replica, is ordered again; and
+// once nobody waits for it any more it has failed, or the run would never end.
+func TestPromoteIsOrderedAgain(t *testing.T) {
+	in(t, world.Spec{Topology: locks.Sentinel}, func(t *testing.T, ctx context.Context, c *cluster) {
+		var links []world.Link
+		for _, w := range c.of(world.Watchman) {
+			for _, replica := range c.nodes[1:3] {
+				links = append(links, world.Link{From: replica.Name, To: w.Name}, world.Link{From: w.Name, To: replica.Name})
+			}
+		}
+		_ = c.Cut(ctx, links)
+		time.Sleep(3 * time.Second) // they take the replicas for dead by then
+		began := time.Now()
+		if _, err := c.Promote(ctx, ""); err == nil || time.Since(began) != world.FailoverLimit {
+			t.Errorf("promote without replicas: %v after %s; want an error after %s", err, time.Since(began), world.FailoverLimit)
+		}
+		time.AfterFunc(2*world.OrderEvery, func() { _ = c.Join(ctx, links) })
+		if now, err := c.Promote(ctx, ""); err != nil || now == "redis-1" {
+			t.Errorf("promote, and the replicas come back: %q, %v", now, err)
+		}
+	})
+}
+
 // What is not covered is refused, and spoils the run: its history proves nothing.
 func TestUncoveredIsLoud(t *testing.T) {
 	err := New(Options{}).Run(t.Context(), world.Spec{Topology: locks.Single, Seed: 1}, func(_ context.Context, c world.Cluster) error {
