@@ -48,7 +48,8 @@ their bounds over all seeds together.
 
 It writes acceptance.md: how many runs were as expected of how many, the command that
 repeats each that was not, and what was not run. Interrupted, even by kill -9, or out of
-budget, it goes on with --resume DIR: what was finished is not done again.
+budget, it goes on with --resume DIR: what was finished is not done again, but for runs in
+which the harness failed.
 
 Exit codes: 0 all that was asked for was run and is as expected, 1 something is not,
 2 something was undecided or not run, 3 the harness failed in some run, 64 wrong usage.`, seedsSim, seedsReal, steady, steadySim, steadyReal),

@@ -39,7 +39,8 @@ writes one page: a heat map of verdicts with rates, each cell a link to a run.
 
 A scenario runs once; with --episodes as often as that needs, each time with the next
 seed; with --budget as long as there is time for. Interrupted, even by kill -9, it goes
-on with --resume DIR: what was finished is not done again.
+on with --resume DIR: what was finished is not done again, but for runs in which the
+harness failed.
 
 Exit codes: 0 as expected, 1 not, 2 something was undecided or not run, 3 the harness
 failed in some run, 64 wrong usage.`,

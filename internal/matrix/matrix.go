@@ -103,6 +103,11 @@ type Ran struct {
 // that was read and not collected.
 func (r *Ran) Result() *report.Result { return r.result }
 
+// failed tells whether the harness failed for a lock in it.
+func (r *Ran) failed() bool {
+	return slices.ContainsFunc(r.result.Locks, func(l report.Lock) bool { return l.Error != "" })
+}
+
 // Unable is why no lock with servers could take part in the run: the world cannot do
 // what the scenario asks for. Empty if one could, or if there is none but controls.
 func (r *Ran) Unable() string {
@@ -241,8 +246,8 @@ func (s *shelf) finished(scenario string) ([]Ran, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Interrupted || r.Scenario != scenario || slices.ContainsFunc(all, func(x Ran) bool { return x.Seed == r.Seed }) {
-			continue // of one seed there is one run, also if a folder was copied twice
+		if r.Interrupted || r.Scenario != scenario {
+			continue
 		}
 		ran := Ran{Dir: relative, Seed: r.Seed, Again: r.Again, result: r}
 		for i := range r.Locks {
@@ -250,7 +255,14 @@ func (s *shelf) finished(scenario string) ([]Ran, error) {
 				ran.Broke = append(ran.Broke, l.Lock)
 			}
 		}
-		all = append(all, ran)
+		// Of one seed there is one run, also if a folder was copied twice. One that the
+		// harness failed in gives way to the next, which was done in its place.
+		switch i := slices.IndexFunc(all, func(x Ran) bool { return x.Seed == r.Seed }); {
+		case i < 0:
+			all = append(all, ran)
+		case all[i].failed():
+			all[i] = ran
+		}
 	}
 	slices.SortFunc(all, func(a, b Ran) int { return cmp.Compare(a.Seed, b.Seed) })
 	return all, nil

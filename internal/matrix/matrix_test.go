@@ -337,6 +337,49 @@ func TestMatrixRepeatsInterruptedRuns(t *testing.T) {
 	}
 }
 
+// A run in which the harness failed says nothing of a lock: it is done again when the
+// matrix goes on, once, and only what came out then counts.
+func TestMatrixRepeatsWhatTheHarnessFailedIn(t *testing.T) {
+	s := settings("a", "b")
+	s.Plan[0].Runs, s.Plan[1].Runs = 3, 1
+	dir := create(t, s)
+	broken := true
+	var runs, said []string
+	work := Work{Expects: expects, Say: func(line string) { said = append(said, line) }, Do: func(_ context.Context, p Part, seed uint64, out string) error {
+		runs = append(runs, fmt.Sprintf("%s/%d", p.Scenario, seed))
+		return ran(out, p.Scenario, seed, func(r *report.Result) {
+			if broken && p.Scenario == "a" && seed == 8 {
+				r.Locks[1].Error, r.Locks[1].Figures = "no server", stats.Figures{}
+			}
+		})
+	}}
+	for _, c := range []struct {
+		broken bool
+		want   []string
+		code   int
+	}{
+		{true, []string{"a/7", "b/7", "a/8", "a/9"}, report.ExitHarness},
+		{true, []string{"a/8"}, report.ExitHarness}, // fails again, and is not tried for ever
+		{false, []string{"a/8"}, report.ExitExpected},
+		{false, nil, report.ExitExpected},
+	} {
+		broken, runs, said = c.broken, nil, nil
+		m, err := Run(t.Context(), dir, work)
+		if err != nil || !slices.Equal(runs, c.want) || m.ExitCode() != c.code {
+			t.Fatalf("ran %v with exit %d, want %v with %d; %v", runs, m.ExitCode(), c.want, c.code, err)
+		}
+		if again := strings.Contains(strings.Join(said, "\n"), "the harness failed in a/"); again != (len(c.want) == 1) {
+			t.Errorf("it said %q", said)
+		}
+		if good := m.Rows[0].lock("good"); c.code == report.ExitExpected && (good.Episodes != 9 || len(m.Rows[0].Runs) != 3) {
+			t.Errorf("%d episodes in %d runs, want 9 in 3", good.Episodes, len(m.Rows[0].Runs))
+		}
+	}
+	if folders := folders(t, dir); len(folders) != 6 {
+		t.Errorf("%d folders are left, want those that failed as well", len(folders))
+	}
+}
+
 // A failed run is told and not tried for ever, and the others are done.
 func TestMatrixSurvivesAFailure(t *testing.T) {
 	s := settings("a", "b")

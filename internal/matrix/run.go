@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"lockbench/internal/report"
@@ -31,6 +32,8 @@ type Work struct {
 // until the budget is spent. Of a part that says how many runs it wants, so many are
 // done, and only one if the world can do it for no lock with servers. Then it writes
 // everything. A failure of one run is told and does not keep the others from being done.
+// What the harness failed in before is done again, once each time the matrix goes on:
+// it says nothing of a lock, and what it failed for may be mended. Its folder stays.
 func Run(ctx context.Context, dir string, w Work) (*Matrix, error) {
 	s, err := ReadSettings(dir)
 	if err != nil {
@@ -44,6 +47,16 @@ func Run(ctx context.Context, dir string, w Work) (*Matrix, error) {
 	}
 	begun := w.Now()
 	shelf := newShelf(dir)
+	failed := map[string]bool{} // folders of runs before this one began
+	for _, part := range s.Plan {
+		ran, err := shelf.finished(part.Scenario)
+		if err != nil {
+			return nil, err
+		}
+		for i := range ran {
+			failed[ran[i].Dir] = ran[i].failed()
+		}
+	}
 	var failures []error
 	stopped := "" // why what is missing is missing
 	for round := 0; stopped == ""; round++ {
@@ -53,7 +66,7 @@ func Run(ctx context.Context, dir string, w Work) (*Matrix, error) {
 				stopped = "the matrix was stopped before its turn"
 				break
 			}
-			due, done, took, err := isDue(shelf, s, part, round, w.Budget > 0)
+			due, done, took, err := isDue(shelf, s, part, round, w.Budget > 0, failed)
 			if err != nil {
 				return nil, err
 			}
@@ -69,6 +82,9 @@ func Run(ctx context.Context, dir string, w Work) (*Matrix, error) {
 				}
 			}
 			seed := s.Seed + uint64(round)
+			if old, ok := shelf.of(part.Scenario, seed); ok {
+				w.Say(fmt.Sprintf("%s  the harness failed in %s, so that is done again", report.Clock(w.Now().Sub(begun)), old))
+			}
 			w.Say(fmt.Sprintf("%s  round %d, %d of %d: %s, seed %d, %s", report.Clock(w.Now().Sub(begun)), round+1, i+1, len(s.Plan), part.Scenario, seed, report.Plural(len(part.Locks), "lock")))
 			if err := w.Do(ctx, part, seed, dir); err != nil && ctx.Err() == nil {
 				failures = append(failures, fmt.Errorf("%s, seed %d: %w", part.Scenario, seed, err))
@@ -83,9 +99,19 @@ func Run(ctx context.Context, dir string, w Work) (*Matrix, error) {
 	return m, errors.Join(err, errors.Join(failures...))
 }
 
+// of is the folder of the finished run with a seed.
+func (s *shelf) of(scenario string, seed uint64) (string, bool) {
+	ran, err := s.finished(scenario)
+	i := slices.IndexFunc(ran, func(r Ran) bool { return r.Seed == seed })
+	if err != nil || i < 0 {
+		return "", false
+	}
+	return ran[i].Dir, true
+}
+
 // isDue tells whether a scenario is to be run in a round or was, and how long such runs
-// took.
-func isDue(shelf *shelf, s Settings, part Part, round int, hasBudget bool) (due, done bool, took time.Duration, err error) {
+// took. Those of the failed folders are to be done again.
+func isDue(shelf *shelf, s Settings, part Part, round int, hasBudget bool, failed map[string]bool) (due, done bool, took time.Duration, err error) {
 	if part.Runs > 0 && round >= part.Runs {
 		return false, false, 0, nil
 	}
@@ -102,7 +128,7 @@ func isDue(shelf *shelf, s Settings, part Part, round int, hasBudget bool) (due,
 		episodes += max(most, 1)
 		took = max(took, time.Duration(r.result.DurationS*float64(time.Second)))
 		if r.Seed == s.Seed+uint64(round) {
-			return false, true, took, nil
+			return failed[r.Dir], !failed[r.Dir], took, nil
 		}
 	}
 	switch {
