@@ -34,7 +34,7 @@ func TestClock(t *testing.T) {
 		if err := expect("redis-1", 0); err != nil {
 			return err
 		}
-		n, err := c.node("redis-1")
+		n, err := redisnode.Named(c.nodes, "redis-1")
 		if err != nil {
 			return err
 		}

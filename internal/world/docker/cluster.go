@@ -52,8 +52,9 @@ var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // cluster is one running lock service and its clients.
 type cluster struct {
-	redisnode.Group // what the servers say of themselves
-	child.Clients
+	redisnode.Group // what the servers say of themselves, and operators tell them
+	child.Clients   // who is open
+	mesh.Abilities  // what the mesh can do to links by itself
 
 	spec    world.Spec
 	docker  *testcontainers.DockerProvider
@@ -62,9 +63,8 @@ type cluster struct {
 	parent  string // the group of processes that containers are put under
 	owner   *owner
 	subnet  subnet
-	dir     string // temporary: what file locks share
-	preload []byte // the library that shifts clocks; nil: none is shifted
-	mesh    *mesh.Mesh
+	dir     string     // temporary: what file locks share
+	preload []byte     // the library that shifts clocks; nil: none is shifted
 	network *child.Log // what the mesh has to say
 	nodes   []*node    // in the order of Nodes
 
@@ -82,7 +82,6 @@ type cluster struct {
 	mu      sync.Mutex
 	probes  map[world.Link]*probe // under way, one at most for a way
 	links   links
-	pings   map[string]int                       // PINGs that we sent in the name of a client
 	entries map[string]map[string]netip.AddrPort // by client and node or service
 }
 
@@ -90,7 +89,7 @@ type cluster struct {
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
 	c := &cluster{
 		spec: s, say: w.options.Say, docker: w.state.provider, image: w.state.image.Name, parent: w.state.parent,
-		links: newLinks(), probes: map[world.Link]*probe{}, pings: map[string]int{}, entries: map[string]map[string]netip.AddrPort{},
+		links: newLinks(), probes: map[world.Link]*probe{}, entries: map[string]map[string]netip.AddrPort{},
 	}
 	c.Form = s.Topology
 	c.Clients.LogDir, c.Clients.Self, c.Clients.Net = s.LogDir, w.options.Self, c
@@ -119,7 +118,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 	if c.network, err = child.OpenLog(s.LogDir, "network"); err != nil {
 		return nil, err
 	}
-	c.mesh = mesh.New(mesh.Options{Log: c.network.Line})
+	c.Mesh = mesh.New(mesh.Options{Log: c.network.Line})
 	if len(usual) == 0 {
 		return c, nil
 	}
@@ -165,13 +164,13 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	for _, n := range c.nodes {
-		if err := c.mesh.AddTarget(n.Name, n.addr()); err != nil {
+		if err := c.Mesh.AddTarget(n.Name, n.addr()); err != nil {
 			return err
 		}
 	}
 	if c.spec.Topology == locks.Replicated {
-		c.Lead = func(master string) error { return c.mesh.Move(serviceName, master) }
-		c.mesh.NameService(serviceName, c.Service())
+		c.Lead = func(master string) error { return c.Mesh.Move(serviceName, master) }
+		c.Mesh.NameService(serviceName, c.Service())
 	}
 	if c.Form == locks.Cluster {
 		if err := c.Assemble(ctx); err != nil {
@@ -221,8 +220,8 @@ func (c *cluster) stop() error {
 		}
 		errs = append(errs, err)
 	}
-	if c.mesh != nil {
-		errs = append(errs, c.mesh.Close())
+	if c.Mesh != nil {
+		errs = append(errs, c.Mesh.Close())
 	}
 	if c.network != nil {
 		c.network.Close()
@@ -239,31 +238,16 @@ func (c *cluster) stop() error {
 	return nil
 }
 
-func (c *cluster) node(name string) (*node, error) {
-	for _, n := range c.nodes {
-		if n.Name == name {
-			return n, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no node %q in this cluster", name)
-}
-
 // Enter makes a client known to the mesh.
-func (c *cluster) Enter(name string, _ int) error { return c.mesh.AddCaller(name) }
+func (c *cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
 
 // Leave closes what was listened on for a client.
 func (c *cluster) Leave(name string) {
 	c.mu.Lock()
 	delete(c.entries, name)
 	c.mu.Unlock()
-	c.mesh.CloseEntries(name)
+	c.Mesh.CloseEntries(name)
 }
-
-// Freeze holds everything from and to a client.
-func (c *cluster) Freeze(name string) { c.mesh.Freeze(name) }
-
-// Thaw ends Freeze.
-func (c *cluster) Thaw(name string) { c.mesh.Thaw(name) }
 
 // entry is where a client reaches a node or the service, and nobody else does.
 func (c *cluster) entry(client, target string) (netip.AddrPort, error) {
@@ -272,7 +256,7 @@ func (c *cluster) entry(client, target string) (netip.AddrPort, error) {
 	if at, ok := c.entries[client][target]; ok {
 		return at, nil
 	}
-	at, err := c.mesh.AddEntry(client, target, netip.AddrPortFrom(loopback, 0))
+	at, err := c.Mesh.AddEntry(client, target, netip.AddrPortFrom(loopback, 0))
 	if err != nil {
 		return at, err
 	}
@@ -310,12 +294,12 @@ func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 	var err error
 	switch c.spec.Topology {
 	case locks.Single, locks.Cluster, locks.Independent:
-		s.Nodes, err = list(c.names(world.Data))
+		s.Nodes, err = list(names(redisnode.OfKind(c.nodes, world.Data)))
 	case locks.Replicated:
 		s.Nodes, err = list([]string{serviceName})
 	case locks.Sentinel:
 		s.MasterName = redisnode.MasterName
-		s.Sentinels, err = list(c.names(world.Watchman))
+		s.Sentinels, err = list(names(redisnode.OfKind(c.nodes, world.Watchman)))
 	}
 	if err != nil || !discovered {
 		return s, err
@@ -331,13 +315,10 @@ func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 	return s, nil
 }
 
-// names are those of the nodes of one kind.
-func (c *cluster) names(kind world.Kind) []string {
+func names(nodes []*node) []string {
 	var names []string
-	for _, n := range c.nodes {
-		if n.Kind == kind {
-			names = append(names, n.Name)
-		}
+	for _, n := range nodes {
+		names = append(names, n.Name)
 	}
 	return names
 }

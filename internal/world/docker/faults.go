@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/redisnode"
 	"lockbench/locks"
 )
@@ -24,18 +23,9 @@ import (
 // many round trips.
 const holdMin = 20 * time.Second
 
-// Kill ends a node at once.
-func (c *cluster) Kill(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.kill(ctx)
-}
-
 // Start brings a killed node back.
 func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
-	n, err := c.node(name)
+	n, err := redisnode.Named(c.nodes, name)
 	if err != nil {
 		return err
 	}
@@ -44,35 +34,10 @@ func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
 	return n.start(ctx, keepData)
 }
 
-// PauseNode stops a node's process.
-func (c *cluster) PauseNode(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.pause(ctx)
-}
-
-// ResumeNode lets it go on.
-func (c *cluster) ResumeNode(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	if err := n.resume(ctx); err != nil {
-		return err
-	}
-	if c.spec.Topology == locks.Replicated {
-		// If another was promoted meanwhile, this one has not heard of it.
-		return c.Rejoin(ctx, n)
-	}
-	return nil
-}
-
 // Cut holds what travels on the links.
 func (c *cluster) Cut(ctx context.Context, all []world.Link) error {
 	// In the mesh as well where both ends are servers: a relay may carry their bytes.
-	if err := c.mesh.Cut(meshed(all)); err != nil {
+	if err := c.Mesh.Cut(all); err != nil {
 		return err
 	}
 	return c.change(ctx, all, func(l world.Link) { c.links.cut[l] = true })
@@ -81,7 +46,7 @@ func (c *cluster) Cut(ctx context.Context, all []world.Link) error {
 // Join lets it go on.
 func (c *cluster) Join(ctx context.Context, all []world.Link) error {
 	err := c.change(ctx, all, func(l world.Link) { delete(c.links.cut, l) })
-	return errors.Join(err, c.mesh.Join(meshed(all)))
+	return errors.Join(err, c.Mesh.Join(all))
 }
 
 // change changes what is done to the links between servers among those given, and
@@ -107,8 +72,8 @@ func (c *cluster) change(ctx context.Context, all []world.Link, f func(world.Lin
 // split tells links between servers from those with a client at one end.
 func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
 	for _, l := range all {
-		_, from := c.node(l.From)
-		_, to := c.node(l.To)
+		_, from := redisnode.Named(c.nodes, l.From)
+		_, to := redisnode.Named(c.nodes, l.To)
 		if from == nil && to == nil {
 			between = append(between, l)
 		} else {
@@ -121,7 +86,7 @@ func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
 // Shape delays what travels on the links.
 func (c *cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
-	if err := c.mesh.Delay(meshed(clients), d.By, d.Jitter); err != nil {
+	if err := c.Mesh.Delay(clients, d.By, d.Jitter); err != nil {
 		return err
 	}
 	if d.By >= holdMin {
@@ -132,7 +97,7 @@ func (c *cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 			return fmt.Errorf("delay %s: %w", l, err)
 		}
 	}
-	if err := c.mesh.Delay(meshed(between), d.By, d.Jitter); err != nil {
+	if err := c.Mesh.Delay(between, d.By, d.Jitter); err != nil {
 		return err
 	}
 	return c.change(ctx, between, func(l world.Link) {
@@ -144,7 +109,7 @@ func (c *cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 
 // Unshape ends Shape.
 func (c *cluster) Unshape(ctx context.Context, all []world.Link) error {
-	err := c.mesh.Undelay(meshed(all))
+	err := c.Mesh.Undelay(all)
 	return errors.Join(err, c.change(ctx, all, func(l world.Link) {
 		delete(c.links.held, l)
 		delete(c.links.slow, l)
@@ -173,11 +138,11 @@ func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
 	if err != nil {
 		return fmt.Errorf("%w; a delay of %v or more needs no such way", err, holdMin)
 	}
-	a, err := c.node(key[0])
+	a, err := redisnode.Named(c.nodes, key[0])
 	if err != nil {
 		return err
 	}
-	b, err := c.node(key[1])
+	b, err := redisnode.Named(c.nodes, key[1])
 	if err != nil {
 		return err
 	}
@@ -185,10 +150,10 @@ func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
 	r := &relay{a: a.Name, b: b.Name}
 	for _, port := range c.ports() {
 		w := way{port: port}
-		if w.aToB, err = c.mesh.AddEntryTo(a.Name, b.Name, at, b.at(port)); err != nil {
+		if w.aToB, err = c.Mesh.AddEntryTo(a.Name, b.Name, at, b.at(port)); err != nil {
 			return err
 		}
-		if w.bToA, err = c.mesh.AddEntryTo(b.Name, a.Name, at, a.at(port)); err != nil {
+		if w.bToA, err = c.Mesh.AddEntryTo(b.Name, a.Name, at, a.at(port)); err != nil {
 			return err
 		}
 		r.ways = append(r.ways, w)
@@ -250,43 +215,15 @@ func (c *cluster) reached(ctx context.Context) error {
 	return nil
 }
 
-// DropReplies loses what travels on the links.
-func (c *cluster) DropReplies(_ context.Context, all []world.Link) error {
-	return c.mesh.Drop(meshed(all))
-}
-
-// KeepReplies ends DropReplies.
-func (c *cluster) KeepReplies(_ context.Context, all []world.Link) error {
-	return c.mesh.Keep(meshed(all))
-}
-
-func meshed(all []world.Link) []mesh.Link {
-	out := make([]mesh.Link, len(all))
-	for i, l := range all {
-		out[i] = mesh.Link(l)
-	}
-	return out
-}
-
-// Reset ends the connections on the links.
-func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {
-	return c.mesh.Reset(meshed(links))
-}
-
-// HoldReply stops a client in the middle of an operation.
-func (c *cluster) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
-	return c.mesh.HoldReply(client, n)
-}
-
 // Ping asks a node for a sign of life on the path that from's own connections take:
 // a client's goes through its own address for the node, a server's begins in its
 // container.
 func (c *cluster) Ping(ctx context.Context, from, to string) error {
-	n, err := c.node(to)
+	n, err := redisnode.Named(c.nodes, to)
 	if err != nil {
 		return err
 	}
-	if source, err := c.node(from); err == nil {
+	if source, err := redisnode.Named(c.nodes, from); err == nil {
 		if err := c.probe(ctx, source, n); err != nil {
 			return fmt.Errorf("ping %s from %s: %w", to, from, err)
 		}
@@ -296,9 +233,7 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}
-	c.mu.Lock()
-	c.pings[from]++
-	c.mu.Unlock()
+	c.Pinged(from)
 	reply, err := redisnode.AskFrom(ctx, netip.Addr{}, at, "PING")
 	if err == nil && reply != "PONG" {
 		err = fmt.Errorf("it answered %v", reply)
@@ -307,19 +242,6 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 		return fmt.Errorf("ping %s from %s: %w", to, from, err)
 	}
 	return nil
-}
-
-// Requests counts what a client has sent. Our own PINGs in its name are left out.
-func (c *cluster) Requests(client string) map[string]int {
-	counts := c.mesh.Requests(client)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := counts["PING"] - c.pings[client]; n > 0 {
-		counts["PING"] = n
-	} else {
-		delete(counts, "PING")
-	}
-	return counts
 }
 
 // probe is a PING from one container to another that is under way.

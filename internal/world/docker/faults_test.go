@@ -29,7 +29,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			return err
 		}
 		var lag []world.Link
-		for _, n := range c.names(world.Data) {
+		for _, n := range names(redisnode.OfKind(c.nodes, world.Data)) {
 			if n != old {
 				lag = append(lag, world.Link{From: old, To: n})
 			}
@@ -229,7 +229,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 						return err
 					}
 					var cut []world.Link
-					for _, n := range c.names(world.Data) {
+					for _, n := range names(redisnode.OfKind(c.nodes, world.Data)) {
 						cut = append(cut, world.Link{From: name, To: n})
 					}
 					if err := c.Cut(ctx, cut); err != nil {

@@ -130,8 +130,8 @@ func (n *node) process() string {
 	return n.pid
 }
 
-// kill ends the server at once and returns when it is gone.
-func (n *node) kill(ctx context.Context) error {
+// Kill ends the server at once and returns when it is gone.
+func (n *node) Kill(ctx context.Context) error {
 	n.life.Lock()
 	defer n.life.Unlock()
 	if !n.Running() {
@@ -153,9 +153,9 @@ func (n *node) kill(ctx context.Context) error {
 	return nil
 }
 
-// pause stops the server's process and returns when it stands still. Its sockets
+// Pause stops the server's process and returns when it stands still. Its sockets
 // live on. The container's own pause would stop the shell in it as well.
-func (n *node) pause(ctx context.Context) error {
+func (n *node) Pause(ctx context.Context) error {
 	if !n.Running() {
 		return fmt.Errorf("pause %s: it does not run", n.Name)
 	}
@@ -179,7 +179,8 @@ func (n *node) pause(ctx context.Context) error {
 	return nil
 }
 
-func (n *node) resume(ctx context.Context) error {
+// Resume lets it go on.
+func (n *node) Resume(ctx context.Context) error {
 	n.mu.Lock()
 	n.paused = false
 	n.mu.Unlock()

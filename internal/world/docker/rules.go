@@ -121,7 +121,7 @@ func table(name string, chains []chain) string {
 // apply brings the rules in the containers of the named nodes up to date.
 func (c *cluster) apply(ctx context.Context, names []string) error {
 	return redisnode.Each(names, func(name string) error {
-		n, err := c.node(name)
+		n, err := redisnode.Named(c.nodes, name)
 		if err != nil {
 			return err
 		}

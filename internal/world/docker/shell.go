@@ -17,8 +17,8 @@ import (
 
 // shell is a sh inside a container that is kept open: a command takes a few
 // milliseconds so, where an exec of its own takes fifty. Commands run side by side,
-// and a PING that hangs on a cut link keeps nobody waiting. The shell ends with the
-// container's server, stopped or not: SIGSTOP concerns that process alone.
+// and a PING that hangs on a cut link keeps nobody waiting. The shell outlives the
+// server, killed or stopped, and ends with the container.
 type shell struct {
 	conn client.HijackedResponse
 

@@ -14,7 +14,6 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/redisnode"
 	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
@@ -165,7 +164,7 @@ func TestResendsAreCounted(t *testing.T) {
 					answer <- err
 				}()
 				err = redisnode.Poll(ctx, func() error {
-					if c.mesh.Lost(mesh.Link(replies)) == 0 {
+					if c.Mesh.Lost(replies) == 0 {
 						return errors.New("no reply was lost")
 					}
 					return nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/redisnode"
 	"lockbench/internal/world/shim"
 )
 
@@ -81,7 +82,7 @@ func (c *cluster) ClocksReady() error {
 
 // ShiftClock lets a server's clock be wrong.
 func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
-	n, err := c.node(name)
+	n, err := redisnode.Named(c.nodes, name)
 	if err != nil {
 		return err
 	}

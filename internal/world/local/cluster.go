@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"lockbench/internal/guest"
@@ -40,22 +39,19 @@ var (
 
 // cluster is one running lock service and its clients.
 type cluster struct {
-	redisnode.Group // what the servers say of themselves
-	child.Clients
+	redisnode.Group // what the servers say of themselves, and operators tell them
+	child.Clients   // who is open
+	mesh.Abilities  // what the mesh can do to links by itself
 
 	spec    world.Spec
 	server  string // path of redis-server
 	block   *block
-	port    uint16   // the same everywhere
-	dir     string   // temporary: all that servers write, and what file locks share
-	owner   *os.File // held locked in dir while this process lives
-	mesh    *mesh.Mesh
+	port    uint16     // the same everywhere
+	dir     string     // temporary: all that servers write, and what file locks share
+	owner   *os.File   // held locked in dir while this process lives
 	network *child.Log // what the mesh has to say
 	preload string     // path of the library that shifts clocks; empty: none is shifted
 	nodes   []*node    // in the order of Nodes
-
-	mu    sync.Mutex
-	pings map[string]int // PINGs that we sent in the name of a client
 }
 
 // serviceName is the name of the address that follows the master of the topology
@@ -67,7 +63,7 @@ const stopLimit = 20 * time.Second
 
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
-	c := &cluster{spec: s, pings: map[string]int{}}
+	c := &cluster{spec: s}
 	c.Form = s.Topology
 	c.Clients.LogDir, c.Clients.Self, c.Clients.Net = s.LogDir, w.options.Self, c
 	defer func() {
@@ -113,7 +109,7 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 	if c.network, err = child.OpenLog(s.LogDir, "network"); err != nil {
 		return nil, err
 	}
-	c.mesh = mesh.New(mesh.Options{Log: c.network.Line})
+	c.Mesh = mesh.New(mesh.Options{Log: c.network.Line})
 	if err := c.buildClocks(); err != nil {
 		return nil, err
 	}
@@ -124,18 +120,18 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 		}
 		c.nodes = append(c.nodes, node)
 		c.Servers = append(c.Servers, node)
-		if err := c.mesh.AddNode(mesh.Node{Name: n.Name, Real: node.real, Announced: node.announced}); err != nil {
+		if err := c.Mesh.AddNode(mesh.Node{Name: n.Name, Real: node.real, Announced: node.announced}); err != nil {
 			return nil, err
 		}
 		if s.Topology == locks.Cluster {
-			if err := c.mesh.AddPort(n.Name, bus(node.real), bus(node.announced)); err != nil {
+			if err := c.Mesh.AddPort(n.Name, bus(node.real), bus(node.announced)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if s.Topology == locks.Replicated {
-		c.Lead = func(master string) error { return c.mesh.Move(serviceName, master) }
-		if err := c.mesh.AddService(serviceName, netip.AddrPortFrom(c.block.service(), c.port), c.Service()); err != nil {
+		c.Lead = func(master string) error { return c.Mesh.Move(serviceName, master) }
+		if err := c.Mesh.AddService(serviceName, netip.AddrPortFrom(c.block.service(), c.port), c.Service()); err != nil {
 			return nil, err
 		}
 	}
@@ -182,8 +178,8 @@ func (c *cluster) stop() error {
 		c.Clients.End(ctx),
 		redisnode.Each(c.nodes, func(n *node) error { return n.end(ctx) }),
 	}
-	if c.mesh != nil {
-		errs = append(errs, c.mesh.Close())
+	if c.Mesh != nil {
+		errs = append(errs, c.Mesh.Close())
 		c.network.Close()
 	}
 	if c.dir != "" {
@@ -201,48 +197,22 @@ func (c *cluster) stop() error {
 // shared is the directory that all clients share.
 func (c *cluster) shared() string { return filepath.Join(c.dir, "shared") }
 
-func (c *cluster) node(name string) (*node, error) {
-	for _, n := range c.nodes {
-		if n.Name == name {
-			return n, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no node %q in this cluster", name)
-}
-
-// of lists the nodes of one kind.
-func (c *cluster) of(kind world.Kind) []*node {
-	var nodes []*node
-	for _, n := range c.nodes {
-		if n.Kind == kind {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
 // Enter gives a new client its address, and its name in the mesh.
 func (c *cluster) Enter(name string, index int) error {
 	ip, err := c.block.client(index)
 	if err != nil {
 		return err
 	}
-	return c.mesh.AddClient(name, ip)
+	return c.Mesh.AddClient(name, ip)
 }
 
 // Leave closes what was listened on for a client.
-func (c *cluster) Leave(name string) { c.mesh.CloseEntries(name) }
-
-// Freeze holds everything from and to a client.
-func (c *cluster) Freeze(name string) { c.mesh.Freeze(name) }
-
-// Thaw ends Freeze.
-func (c *cluster) Thaw(name string) { c.mesh.Thaw(name) }
+func (c *cluster) Leave(name string) { c.Mesh.CloseEntries(name) }
 
 // Store gives a guest that binds its connections the announced addresses, and any
 // other guest addresses of its own, so that faults on its links find it.
 func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	ip, ok := c.mesh.IP(name)
+	ip, ok := c.Mesh.IP(name)
 	if !ok {
 		return guest.StoreAddresses{}, fmt.Errorf("the mesh knows no %q", name)
 	}
@@ -257,7 +227,7 @@ func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 			`if it can, let its hello say "source_address":true`, world.ErrUnsupportedHere)
 	}
 	return c.store(func(target string, _ netip.AddrPort) (netip.AddrPort, error) {
-		return c.mesh.AddEntry(name, target, netip.AddrPortFrom(ip, 0))
+		return c.Mesh.AddEntry(name, target, netip.AddrPortFrom(ip, 0))
 	})
 }
 
@@ -286,7 +256,7 @@ func (c *cluster) store(where func(target string, announced netip.AddrPort) (net
 		s.Nodes = []locks.Node{{Name: serviceName, Addr: at.String()}}
 	case locks.Sentinel:
 		s.MasterName = redisnode.MasterName
-		s.Sentinels, err = list(c.of(world.Watchman))
+		s.Sentinels, err = list(redisnode.OfKind(c.nodes, world.Watchman))
 	}
 	return s, err
 }

@@ -8,23 +8,12 @@ import (
 	"strings"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/redisnode"
-	"lockbench/locks"
 )
-
-// Kill ends a node at once.
-func (c *cluster) Kill(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.kill(ctx)
-}
 
 // Start brings a killed node back.
 func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
-	n, err := c.node(name)
+	n, err := redisnode.Named(c.nodes, name)
 	if err != nil {
 		return err
 	}
@@ -41,47 +30,22 @@ func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
 	return n.start(ctx)
 }
 
-// PauseNode stops a node's process.
-func (c *cluster) PauseNode(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	return n.pause(ctx)
-}
-
-// ResumeNode lets it go on.
-func (c *cluster) ResumeNode(ctx context.Context, name string) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	if err := n.resume(); err != nil {
-		return err
-	}
-	if c.spec.Topology == locks.Replicated {
-		// If another was promoted meanwhile, this one has not heard of it.
-		return c.Rejoin(ctx, n)
-	}
-	return nil
-}
-
 // Cut holds what travels on the links.
-func (c *cluster) Cut(_ context.Context, links []world.Link) error { return c.mesh.Cut(meshed(links)) }
+func (c *cluster) Cut(_ context.Context, links []world.Link) error { return c.Mesh.Cut(links) }
 
 // Join lets it go on.
 func (c *cluster) Join(_ context.Context, links []world.Link) error {
-	return c.mesh.Join(meshed(links))
+	return c.Mesh.Join(links)
 }
 
 // Shape delays what travels on the links.
 func (c *cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
-	return c.mesh.Delay(meshed(links), d.By, d.Jitter)
+	return c.Mesh.Delay(links, d.By, d.Jitter)
 }
 
 // Unshape ends Shape.
 func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
-	return c.mesh.Undelay(meshed(links))
+	return c.Mesh.Undelay(links)
 }
 
 // BandwidthReady is nil: the mesh is on every way.
@@ -89,40 +53,12 @@ func (c *cluster) BandwidthReady() error { return nil }
 
 // Throttle makes the links narrow, each connection by itself.
 func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
-	return c.mesh.Throttle(meshed(links), bytesPerSecond)
+	return c.Mesh.Throttle(links, bytesPerSecond)
 }
 
 // Unthrottle ends Throttle.
 func (c *cluster) Unthrottle(_ context.Context, links []world.Link) error {
-	return c.mesh.Unthrottle(meshed(links))
-}
-
-// DropReplies loses what travels on the links.
-func (c *cluster) DropReplies(_ context.Context, links []world.Link) error {
-	return c.mesh.Drop(meshed(links))
-}
-
-// KeepReplies ends DropReplies.
-func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
-	return c.mesh.Keep(meshed(links))
-}
-
-func meshed(links []world.Link) []mesh.Link {
-	out := make([]mesh.Link, len(links))
-	for i, l := range links {
-		out[i] = mesh.Link(l)
-	}
-	return out
-}
-
-// Reset ends the connections on the links.
-func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {
-	return c.mesh.Reset(meshed(links))
-}
-
-// HoldReply stops a client in the middle of an operation.
-func (c *cluster) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
-	return c.mesh.HoldReply(client, n)
+	return c.Mesh.Unthrottle(links)
 }
 
 // Ping asks a node for a sign of life on the path that from's own connections take.
@@ -137,17 +73,15 @@ func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) erro
 }
 
 func (c *cluster) ping(ctx context.Context, from, to, answer string, command ...string) error {
-	n, err := c.node(to)
+	n, err := redisnode.Named(c.nodes, to)
 	if err != nil {
 		return err
 	}
-	ip, ok := c.mesh.IP(from)
+	ip, ok := c.Mesh.IP(from)
 	if !ok {
 		return fmt.Errorf("ping %s: there is no %q in this cluster", to, from)
 	}
-	c.mu.Lock()
-	c.pings[from]++
-	c.mu.Unlock()
+	c.Pinged(from)
 	reply, err := redisnode.AskFrom(ctx, ip, n.announced, command...)
 	if err == nil && reply != answer {
 		err = fmt.Errorf("it answered %.40q", fmt.Sprint(reply))
@@ -156,17 +90,4 @@ func (c *cluster) ping(ctx context.Context, from, to, answer string, command ...
 		return fmt.Errorf("ping %s from %s: %w", to, from, err)
 	}
 	return nil
-}
-
-// Requests counts what a client has sent. Our own PINGs in its name are left out.
-func (c *cluster) Requests(client string) map[string]int {
-	counts := c.mesh.Requests(client)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := counts["PING"] - c.pings[client]; n > 0 {
-		counts["PING"] = n
-	} else {
-		delete(counts, "PING")
-	}
-	return counts
 }

@@ -28,7 +28,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				return err
 			}
 			var lag []world.Link
-			for _, n := range c.of(world.Data) {
+			for _, n := range redisnode.OfKind(c.nodes, world.Data) {
 				if n.Name != old {
 					lag = append(lag, world.Link{From: old, To: n.Name})
 				}
@@ -144,7 +144,7 @@ func TestPromote(t *testing.T) {
 // next one is told.
 func TestPromoteIsOrderedAgain(t *testing.T) {
 	run(t, world.Spec{Topology: locks.Sentinel}, func(ctx context.Context, c *cluster) error {
-		first, err := c.node("sentinel-1")
+		first, err := redisnode.Named(c.nodes, "sentinel-1")
 		if err != nil {
 			return err
 		}

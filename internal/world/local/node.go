@@ -119,8 +119,8 @@ func (n *node) start(ctx context.Context) error {
 	return redisnode.Pace(ctx, n, redisnode.Steady)
 }
 
-// kill ends the server at once and returns when it is gone.
-func (n *node) kill(ctx context.Context) error {
+// Kill ends the server at once and returns when it is gone.
+func (n *node) Kill(ctx context.Context) error {
 	n.mu.Lock()
 	p := n.process
 	n.mu.Unlock()
@@ -133,9 +133,9 @@ func (n *node) kill(ctx context.Context) error {
 	return nil
 }
 
-// end is kill for good.
+// end is Kill for good.
 func (n *node) end(ctx context.Context) error {
-	err := n.kill(ctx)
+	err := n.Kill(ctx)
 	n.clock.close()
 	if n.log != nil {
 		n.log.Close()
@@ -143,8 +143,8 @@ func (n *node) end(ctx context.Context) error {
 	return err
 }
 
-// pause stops the server's process; its sockets live on.
-func (n *node) pause(ctx context.Context) error {
+// Pause stops the server's process; its sockets live on.
+func (n *node) Pause(ctx context.Context) error {
 	n.mu.Lock()
 	p := n.process
 	n.paused = true
@@ -155,7 +155,8 @@ func (n *node) pause(ctx context.Context) error {
 	return nil
 }
 
-func (n *node) resume() error {
+// Resume lets it go on.
+func (n *node) Resume(context.Context) error {
 	n.mu.Lock()
 	p := n.process
 	n.paused = false

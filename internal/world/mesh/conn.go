@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+
+	"lockbench/internal/world"
 )
 
 // quiet is the context toxiproxy takes its logger from.
@@ -26,7 +28,7 @@ type conn struct {
 	from     netip.Addr   // the dialler's own IP; invalid if it has none
 	to       netip.AddrPort
 	service  string // through which the connection came, or empty
-	name     Link
+	name     world.Link
 	up, down *flow
 	parser   *parser // counts requests; nil if nobody asks
 

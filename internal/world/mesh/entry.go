@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"lockbench/internal/world"
 )
 
 // entry is one listener. Its source is empty if the remote IP is to tell.
@@ -85,10 +87,10 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn) {
 		from:    m.ips[source],
 		to:      real,
 		service: service,
-		name:    Link{source, node},
+		name:    world.Link{From: source, To: node},
 		killed:  make(chan struct{}),
-		up:      newFlow(m.link(Link{source, node})),
-		down:    newFlow(m.link(Link{node, source})),
+		up:      newFlow(m.link(world.Link{From: source, To: node})),
+		down:    newFlow(m.link(world.Link{From: node, To: source})),
 	}
 	if m.counted[source] {
 		counter, ok := m.counters[c.name]

@@ -5,25 +5,27 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"lockbench/internal/world"
 )
 
 // Cut holds all that travels on the links from now on. Cutting twice is cutting once.
-func (m *Mesh) Cut(links []Link) error {
+func (m *Mesh) Cut(links []world.Link) error {
 	return m.change(links, func(s *state) { s.cut = true })
 }
 
 // Join lets everything that was held go on, in order.
-func (m *Mesh) Join(links []Link) error {
+func (m *Mesh) Join(links []world.Link) error {
 	return m.change(links, func(s *state) { s.cut = false })
 }
 
 // Drop loses all that travels on the links from now on.
-func (m *Mesh) Drop(links []Link) error {
+func (m *Mesh) Drop(links []world.Link) error {
 	return m.change(links, func(s *state) { s.dropping = true })
 }
 
 // Keep ends Drop, and each connection that has lost something.
-func (m *Mesh) Keep(links []Link) error {
+func (m *Mesh) Keep(links []world.Link) error {
 	return m.change(links, func(s *state) { s.dropping = false })
 }
 
@@ -38,7 +40,7 @@ func (m *Mesh) setFrozen(name string, frozen bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for node := range m.nodes {
-		for _, at := range []Link{{name, node}, {node, name}} {
+		for _, at := range []world.Link{{From: name, To: node}, {From: node, To: name}} {
 			m.link(at).change(func(s *state) { s.frozen = frozen })
 		}
 	}
@@ -46,7 +48,7 @@ func (m *Mesh) setFrozen(name string, frozen bool) {
 
 // Reset ends all connections between the ends of the links, as a router does that
 // forgets them: both ends hear of it at once, and what is on its way is lost.
-func (m *Mesh) Reset(links []Link) (int, error) {
+func (m *Mesh) Reset(links []world.Link) (int, error) {
 	if _, err := m.find(links); err != nil {
 		return 0, err
 	}
@@ -54,7 +56,7 @@ func (m *Mesh) Reset(links []Link) (int, error) {
 	defer m.mu.Unlock()
 	n := 0
 	for c := range m.conns {
-		if slices.Contains(links, c.name) || slices.Contains(links, Link{c.name.To, c.name.From}) {
+		if slices.Contains(links, c.name) || slices.Contains(links, world.Link{From: c.name.To, To: c.name.From}) {
 			c.reset()
 			n++
 		}
@@ -65,7 +67,7 @@ func (m *Mesh) Reset(links []Link) (int, error) {
 // Delay lets everything on the links arrive later by the given time, which is
 // rounded up to milliseconds. It replaces an earlier delay, and what waited for
 // that one is delivered.
-func (m *Mesh) Delay(links []Link, by, jitter time.Duration) error {
+func (m *Mesh) Delay(links []world.Link, by, jitter time.Duration) error {
 	if by <= 0 || jitter < 0 || jitter > by {
 		return fmt.Errorf("delay links by %v, give or take %v: the delay must be positive, and the jitter no more than that", by, jitter)
 	}
@@ -78,11 +80,11 @@ func (m *Mesh) Delay(links []Link, by, jitter time.Duration) error {
 func wholeMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 // Undelay ends Delay; what was under way is delivered at once, in order.
-func (m *Mesh) Undelay(links []Link) error { return m.mend(links, "latency") }
+func (m *Mesh) Undelay(links []world.Link) error { return m.mend(links, "latency") }
 
 // Throttle lets so many bytes a second through the links, on each connection. It is
 // rounded down to whole kilobytes, which is as fine as toxiproxy can.
-func (m *Mesh) Throttle(links []Link, bytesPerSecond int64) error {
+func (m *Mesh) Throttle(links []world.Link, bytesPerSecond int64) error {
 	kilobytes := bytesPerSecond / 1000
 	if kilobytes < 1 {
 		return fmt.Errorf("let %d bytes a second through links: 1000 are the least", bytesPerSecond)
@@ -91,9 +93,9 @@ func (m *Mesh) Throttle(links []Link, bytesPerSecond int64) error {
 }
 
 // Unthrottle ends Throttle; what waited goes on at once, in order.
-func (m *Mesh) Unthrottle(links []Link) error { return m.mend(links, "bandwidth") }
+func (m *Mesh) Unthrottle(links []world.Link) error { return m.mend(links, "bandwidth") }
 
-func (m *Mesh) spoil(links []Link, t toxic) error {
+func (m *Mesh) spoil(links []world.Link, t toxic) error {
 	states, err := m.find(links)
 	if err != nil {
 		return err
@@ -106,7 +108,7 @@ func (m *Mesh) spoil(links []Link, t toxic) error {
 	return nil
 }
 
-func (m *Mesh) mend(links []Link, kind string) error {
+func (m *Mesh) mend(links []world.Link, kind string) error {
 	states, err := m.find(links)
 	if err != nil {
 		return err
@@ -119,13 +121,13 @@ func (m *Mesh) mend(links []Link, kind string) error {
 }
 
 // Lost tells how many bytes were dropped on a link so far.
-func (m *Mesh) Lost(at Link) int64 {
+func (m *Mesh) Lost(at world.Link) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.link(at).lost.Load()
 }
 
-func (m *Mesh) change(links []Link, f func(*state)) error {
+func (m *Mesh) change(links []world.Link, f func(*state)) error {
 	states, err := m.find(links)
 	if err != nil {
 		return err
@@ -138,7 +140,7 @@ func (m *Mesh) change(links []Link, f func(*state)) error {
 
 // find refuses names that nobody has: a fault on a misspelt link would strike
 // nothing and look like a lock that withstood it.
-func (m *Mesh) find(links []Link) ([]*link, error) {
+func (m *Mesh) find(links []world.Link) ([]*link, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

@@ -7,14 +7,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockbench/internal/world"
 )
 
 func TestCutRequests(t *testing.T) {
 	l := newLab(t)
 	p, other := l.dial("c1", "n1"), l.dial("c2", "n1")
 	p.talks()
-	link := Link{"c1", "n1"}
-	l.must(l.mesh.Cut([]Link{link}))
+	link := world.Link{From: "c1", To: "n1"}
+	l.must(l.mesh.Cut([]world.Link{link}))
 	var want []string
 	bytes := 0
 	for i := range 50 {
@@ -28,7 +30,7 @@ func TestCutRequests(t *testing.T) {
 	if l.nodes["n1"].heard("held 0") {
 		t.Fatal("n1 heard through a cut link")
 	}
-	l.must(l.mesh.Join([]Link{link}))
+	l.must(l.mesh.Join([]world.Link{link}))
 	for _, line := range want {
 		p.hears("re: " + line)
 	}
@@ -38,8 +40,8 @@ func TestCutReplies(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	link := Link{"n1", "c1"}
-	l.must(l.mesh.Cut([]Link{link}))
+	link := world.Link{From: "n1", To: "c1"}
+	l.must(l.mesh.Cut([]world.Link{link}))
 	p.say("done, and not told")
 	l.until("n1 to hear", func() bool { return l.nodes["n1"].heard("done, and not told") })
 	l.atGate(link, len("re: done, and not told\n"))
@@ -48,7 +50,7 @@ func TestCutReplies(t *testing.T) {
 		t.Fatalf("c1 heard %q through a cut link", line)
 	}
 	_ = p.SetReadDeadline(time.Now().Add(patience))
-	l.must(l.mesh.Join([]Link{link}))
+	l.must(l.mesh.Join([]world.Link{link}))
 	p.hears("re: done, and not told")
 }
 
@@ -59,23 +61,23 @@ func TestCutReachesBothDiallers(t *testing.T) {
 	byFrom, byTo := l.dial("n1", "n2"), l.dial("n2", "n1")
 	byFrom.talks()
 	byTo.talks()
-	l.must(l.mesh.Cut([]Link{{"n1", "n2"}}))
+	l.must(l.mesh.Cut([]world.Link{{From: "n1", To: "n2"}}))
 	byFrom.say("request") // n1 -> n2, held
 	byTo.say("question")  // n2 -> n1, passes; its answer is held
 	l.until("n1 to hear the question", func() bool { return l.nodes["n1"].heard("question") })
-	l.atGate(Link{"n1", "n2"}, len("request\n")+len("re: question\n"))
+	l.atGate(world.Link{From: "n1", To: "n2"}, len("request\n")+len("re: question\n"))
 	if l.nodes["n2"].heard("request") {
 		t.Fatal("n2 heard through a cut link")
 	}
-	l.must(l.mesh.Join([]Link{{"n1", "n2"}}))
+	l.must(l.mesh.Join([]world.Link{{From: "n1", To: "n2"}}))
 	byFrom.hears("re: request")
 	byTo.hears("re: question")
 }
 
 func TestNewConnectionOverCutLink(t *testing.T) {
 	l := newLab(t)
-	link := Link{"c1", "n1"}
-	l.must(l.mesh.Cut([]Link{link}))
+	link := world.Link{From: "c1", To: "n1"}
+	l.must(l.mesh.Cut([]world.Link{link}))
 	patient, hasty := l.dial("c1", "n1"), l.dial("c1", "n1")
 	patient.say("patient")
 	hasty.say("hasty")
@@ -89,7 +91,7 @@ func TestNewConnectionOverCutLink(t *testing.T) {
 	if n := l.nodes["n1"].accepted(); n != 0 {
 		t.Fatalf("n1 has %d connections over a cut link", n)
 	}
-	l.must(l.mesh.Join([]Link{link}))
+	l.must(l.mesh.Join([]world.Link{link}))
 	patient.hears("re: patient")
 	if l.nodes["n1"].heard("hasty") {
 		t.Error("a connection that was never made has delivered something")
@@ -100,7 +102,7 @@ func TestDelayConcernsOneSource(t *testing.T) {
 	l := newLab(t)
 	slow, fast := l.dial("c1", "n1"), l.dial("c2", "n1")
 	slow.talks()
-	link := []Link{{"c1", "n1"}}
+	link := []world.Link{{From: "c1", To: "n1"}}
 	l.must(l.mesh.Delay(link, time.Hour, 0))
 	for i := range 50 {
 		slow.say(fmt.Sprint("slow ", i))
@@ -124,7 +126,7 @@ func TestDelayIsAsLongAsItSays(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	link := []Link{{"n1", "c1"}}
+	link := []world.Link{{From: "n1", To: "c1"}}
 	const delay = 30 * time.Millisecond
 	l.must(l.mesh.Delay(link, time.Hour, 0))
 	l.must(l.mesh.Delay(link, delay, 0)) // replaces
@@ -144,7 +146,7 @@ func TestDelayAndCut(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	link := []Link{{"c1", "n1"}}
+	link := []world.Link{{From: "c1", To: "n1"}}
 	l.must(l.mesh.Cut(link))
 	p.say("one")
 	l.must(l.mesh.Delay(link, time.Hour, 0))
@@ -167,14 +169,14 @@ func TestDropReplies(t *testing.T) {
 	p, idle := l.dial("c1", "n1"), l.dial("c1", "n1")
 	p.talks()
 	idle.talks()
-	link := Link{"n1", "c1"}
-	l.must(l.mesh.Drop([]Link{link}))
+	link := world.Link{From: "n1", To: "c1"}
+	l.must(l.mesh.Drop([]world.Link{link}))
 	p.say("lost")
 	l.until("the reply to be lost", func() bool { return l.mesh.Lost(link) == int64(len("re: lost\n")) })
 	if !l.nodes["n1"].heard("lost") {
 		t.Error("n1 should have heard it")
 	}
-	l.must(l.mesh.Keep([]Link{link}))
+	l.must(l.mesh.Keep([]world.Link{link}))
 	_ = p.ends()
 	idle.talks() // it has lost nothing
 	l.dial("c1", "n1").talks()
@@ -186,18 +188,18 @@ func TestDropThenCut(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	link := Link{"n1", "c1"}
-	l.must(l.mesh.Drop([]Link{link}))
+	link := world.Link{From: "n1", To: "c1"}
+	l.must(l.mesh.Drop([]world.Link{link}))
 	p.say("lost")
 	l.until("the reply to be lost", func() bool { return l.mesh.Lost(link) > 0 })
-	l.must(l.mesh.Cut([]Link{link}))
-	l.must(l.mesh.Keep([]Link{link}))
+	l.must(l.mesh.Cut([]world.Link{link}))
+	l.must(l.mesh.Keep([]world.Link{link}))
 	_ = p.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 	if _, err := p.r.ReadByte(); err == nil || !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("c1 heard through a cut link: %v", err)
 	}
 	_ = p.SetReadDeadline(time.Now().Add(patience))
-	l.must(l.mesh.Join([]Link{link}))
+	l.must(l.mesh.Join([]world.Link{link}))
 	_ = p.ends()
 }
 
@@ -205,11 +207,11 @@ func TestFreezeIsApartFromCut(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	l.must(l.mesh.Cut([]Link{{"c1", "n1"}}))
+	l.must(l.mesh.Cut([]world.Link{{From: "c1", To: "n1"}}))
 	l.mesh.Freeze("c1")
 	p.say("held twice")
-	l.must(l.mesh.Join([]Link{{"c1", "n1"}}))
-	l.atGate(Link{"c1", "n1"}, len("held twice\n"))
+	l.must(l.mesh.Join([]world.Link{{From: "c1", To: "n1"}}))
+	l.atGate(world.Link{From: "c1", To: "n1"}, len("held twice\n"))
 	l.dial("c2", "n1").talks()
 	if l.nodes["n1"].heard("held twice") {
 		t.Fatal("a frozen end was heard")
@@ -224,7 +226,7 @@ func TestBackPressure(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	l.must(l.mesh.Cut([]Link{{"c1", "n1"}}))
+	l.must(l.mesh.Cut([]world.Link{{From: "c1", To: "n1"}}))
 	line := strings.Repeat("x", 1<<16)
 	total := 0
 	_ = p.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
@@ -247,14 +249,14 @@ func TestCloseAtAnyMoment(t *testing.T) {
 	for _, p := range []*peer{idle, held, delayed, lossy} {
 		p.talks()
 	}
-	l.must(l.mesh.Cut([]Link{{"c2", "n1"}}))
-	l.must(l.mesh.Delay([]Link{{"n1", "n2"}, {"c2", "n1"}}, time.Hour, 0))
-	l.must(l.mesh.Drop([]Link{{"n2", "c1"}}))
+	l.must(l.mesh.Cut([]world.Link{{From: "c2", To: "n1"}}))
+	l.must(l.mesh.Delay([]world.Link{{From: "n1", To: "n2"}, {From: "c2", To: "n1"}}, time.Hour, 0))
+	l.must(l.mesh.Drop([]world.Link{{From: "n2", To: "c1"}}))
 	held.say("held")
 	l.dial("c2", "n1").say("never made")
 	delayed.say("delayed")
 	lossy.say("lost")
-	l.until("a loss", func() bool { return l.mesh.Lost(Link{"n2", "c1"}) > 0 })
+	l.until("a loss", func() bool { return l.mesh.Lost(world.Link{From: "n2", To: "c1"}) > 0 })
 	l.must(l.mesh.Close())
 	_ = idle.ends()
 	l.must(l.mesh.Close()) // again

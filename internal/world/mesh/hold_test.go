@@ -2,7 +2,11 @@
 
 package mesh
 
-import "testing"
+import (
+	"testing"
+
+	"lockbench/internal/world"
+)
 
 // The answer to the request that was meant is kept back, and not before the server has
 // done it; the requests of others, greetings and other links go on.
@@ -28,7 +32,7 @@ func TestHoldReply(t *testing.T) {
 	if !l.nodes["n1"].heard("EXPIRE a") {
 		t.Error("the server was not asked")
 	}
-	l.atGate(Link{"n1", "c1"}, len("re: EXPIRE a\n"))
+	l.atGate(world.Link{From: "n1", To: "c1"}, len("re: EXPIRE a\n"))
 	second := l.dial("c1", "n2")
 	second.talks() // another connection of the same client
 	goOn()
@@ -44,10 +48,10 @@ func TestHoldReplyThenCut(t *testing.T) {
 	reached, goOn := l.mesh.HoldReply("c1", 1)
 	c.say("GET a")
 	<-reached
-	l.must(l.mesh.Cut([]Link{{"n1", "c1"}}))
+	l.must(l.mesh.Cut([]world.Link{{From: "n1", To: "c1"}}))
 	goOn()
-	l.atGate(Link{"n1", "c1"}, len("re: GET a\n"))
-	l.must(l.mesh.Join([]Link{{"n1", "c1"}}))
+	l.atGate(world.Link{From: "n1", To: "c1"}, len("re: GET a\n"))
+	l.must(l.mesh.Join([]world.Link{{From: "n1", To: "c1"}}))
 	c.hears("re: GET a")
 }
 

@@ -10,11 +10,13 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/stream"
+
+	"lockbench/internal/world"
 )
 
 // link is what one directed pair has in common on all its connections.
 type link struct {
-	at    Link
+	at    world.Link
 	state atomic.Pointer[state] // read on every chunk, so without a lock
 	mu    sync.Mutex            // held by those who change state
 	lost  atomic.Int64          // bytes dropped so far
@@ -44,7 +46,7 @@ func (s *state) held() bool { return s.cut || s.frozen }
 // turn. They never block on us, so this is for what we have not foreseen.
 const mendLimit = 10 * time.Second
 
-func newLink(server *toxiproxy.ApiServer, at Link) *link {
+func newLink(server *toxiproxy.ApiServer, at world.Link) *link {
 	l := &link{at: at, server: server, proxy: toxiproxy.NewProxy(server, at.String(), "", ""), spoilt: map[string]bool{}}
 	l.state.Store(&state{changed: make(chan struct{})})
 	return l

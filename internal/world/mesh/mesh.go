@@ -22,7 +22,7 @@
 //
 // # What it can do to a link
 //
-// A [Link] is directed. What is done to redis-1 -> client-1 concerns the bytes
+// A [world.Link] is directed. What is done to redis-1 -> client-1 concerns the bytes
 // that flow that way, on all connections between the two, whoever dialled.
 //
 //   - [Mesh.Cut] holds: bytes wait, in order, and so does the end of a
@@ -46,12 +46,9 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+
+	"lockbench/internal/world"
 )
-
-// Link is a directed way between two ends, by their names.
-type Link struct{ From, To string }
-
-func (l Link) String() string { return l.From + " -> " + l.To }
 
 // Options are how a mesh behaves; the zero value is a good one.
 type Options struct {
@@ -85,8 +82,8 @@ type Mesh struct {
 	services map[string]string         // the node each service stands for now
 	entries  map[*entry]struct{}
 	conns    map[*conn]struct{}
-	links    map[Link]*link
-	counters map[Link]*counter
+	links    map[world.Link]*link
+	counters map[world.Link]*counter
 
 	holding atomic.Int32 // holds that there are: nearly always none
 	holdsMu sync.Mutex
@@ -115,8 +112,8 @@ func New(o Options) *Mesh {
 		services:  map[string]string{},
 		entries:   map[*entry]struct{}{},
 		conns:     map[*conn]struct{}{},
-		links:     map[Link]*link{},
-		counters:  map[Link]*counter{},
+		links:     map[world.Link]*link{},
+		counters:  map[world.Link]*counter{},
 		holds:     map[string]*hold{},
 	}
 }
@@ -284,7 +281,7 @@ func (m *Mesh) Close() error {
 }
 
 // link returns the state of a directed pair. m.mu must be held.
-func (m *Mesh) link(at Link) *link {
+func (m *Mesh) link(at world.Link) *link {
 	l, ok := m.links[at]
 	if !ok {
 		l = newLink(m.toxiproxy, at)
@@ -293,8 +290,8 @@ func (m *Mesh) link(at Link) *link {
 	return l
 }
 
-// realAddr is where a node listens, and the node's name if target is a service.
-// m.mu must be held.
+// resolve says which node a target stands for, through which service if it is one, and
+// where the node listens. m.mu must be held.
 func (m *Mesh) resolve(target string) (node, service string, addr netip.AddrPort) {
 	node = target
 	if at, ok := m.services[target]; ok {

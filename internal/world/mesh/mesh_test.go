@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"lockbench/internal/world"
 )
 
 // patience bounds every wait of these tests; no test passes because of it.
@@ -116,7 +118,7 @@ func (l *lab) until(what string, done func() bool) {
 
 // atGate waits until so many bytes stand at the gate of one direction of the only
 // connection between two ends.
-func (l *lab) atGate(at Link, bytes int) {
+func (l *lab) atGate(at world.Link, bytes int) {
 	l.t.Helper()
 	l.until(fmt.Sprintf("%d bytes at the gate of %s", bytes, at), func() bool {
 		l.mesh.mu.Lock()
@@ -125,7 +127,7 @@ func (l *lab) atGate(at Link, bytes int) {
 		for c := range l.mesh.conns {
 			f := c.up
 			if c.name != at {
-				if f = c.down; c.name != (Link{at.To, at.From}) {
+				if f = c.down; c.name != (world.Link{From: at.To, To: at.From}) {
 					continue
 				}
 			}
@@ -293,15 +295,15 @@ func TestEntryNamesTheSource(t *testing.T) {
 	if got := l.nodes["n1"].peers[0]; got != l.ip(201).String() {
 		t.Errorf("n1 saw %s, want the address of c1", got)
 	}
-	l.must(l.mesh.Cut([]Link{{"c1", "n1"}}))
+	l.must(l.mesh.Cut([]world.Link{{From: "c1", To: "n1"}}))
 	p.say("held")
-	l.atGate(Link{"c1", "n1"}, len("held\n"))
+	l.atGate(world.Link{From: "c1", To: "n1"}, len("held\n"))
 	l.mesh.CloseEntries("c1")
 	if c, err := net.Dial("tcp4", at.String()); err == nil {
 		c.Close()
 		t.Error("the entry still listens")
 	}
-	l.must(l.mesh.Join([]Link{{"c1", "n1"}}))
+	l.must(l.mesh.Join([]world.Link{{From: "c1", To: "n1"}}))
 	p.hears("re: held")
 }
 
@@ -331,7 +333,7 @@ func TestDeadNode(t *testing.T) {
 	open, cut := l.dial("c1", "n1"), l.dial("c2", "n1")
 	open.talks()
 	cut.talks()
-	l.must(l.mesh.Cut([]Link{{"n1", "c2"}}))
+	l.must(l.mesh.Cut([]world.Link{{From: "n1", To: "c2"}}))
 	l.nodes["n1"].die()
 	if err := open.ends(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end of n1 came as %v", err)
@@ -343,7 +345,7 @@ func TestDeadNode(t *testing.T) {
 	}
 	_ = cut.SetReadDeadline(time.Now().Add(patience))
 	refused := l.dial("c2", "n1") // waits for the refusal, which is cut too
-	l.must(l.mesh.Join([]Link{{"n1", "c2"}}))
+	l.must(l.mesh.Join([]world.Link{{From: "n1", To: "c2"}}))
 	_ = cut.ends()
 	_ = refused.ends()
 }
@@ -367,8 +369,8 @@ func TestHalfClose(t *testing.T) {
 
 func TestUnknownLinks(t *testing.T) {
 	l := newLab(t)
-	for _, at := range []Link{{"c1", "n9"}, {"c9", "n1"}, {"c1", "c2"}} {
-		if err := l.mesh.Cut([]Link{at}); err == nil {
+	for _, at := range []world.Link{{From: "c1", To: "n9"}, {From: "c9", To: "n1"}, {From: "c1", To: "c2"}} {
+		if err := l.mesh.Cut([]world.Link{at}); err == nil {
 			t.Errorf("%s should be refused", at)
 		}
 	}

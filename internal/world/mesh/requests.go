@@ -3,6 +3,8 @@ package mesh
 import (
 	"bytes"
 	"sync"
+
+	"lockbench/internal/world"
 )
 
 // Requests tells how many commands a client has sent to all nodes, by name in
@@ -25,7 +27,7 @@ func (m *Mesh) RequestsTo(client, node string) map[string]int {
 	total := map[string]int{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c, ok := m.counters[Link{client, node}]; ok {
+	if c, ok := m.counters[world.Link{From: client, To: node}]; ok {
 		c.addTo(total)
 	}
 	return total

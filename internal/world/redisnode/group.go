@@ -1,7 +1,8 @@
 // Package redisnode knows what a group of redis-servers and sentinels needs,
 // wherever they run: what they are configured with, whether they are well, who the
-// master is, and how another is made one. Worlds start the servers and break them;
-// what the servers say of themselves is read here, for all worlds alike.
+// master is, and how another is made one. Worlds start the servers; what the servers
+// say of themselves is read here, and what an operator would do to them is done here,
+// for the real worlds alike.
 //
 // A world hands its servers over as [Server] and embeds the [Group] that they form
 // in its cluster. Servers are asked past all faults, each question on a connection
@@ -34,13 +35,18 @@ type Server interface {
 	// is stopped.
 	Running() bool
 	Paused() bool
+	// Kill ends the process at once and returns when it is gone. Pause stops it and returns
+	// when it stands still; its sockets live on. Resume lets it go on.
+	Kill(ctx context.Context) error
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
 	// Follow writes into the configuration of a server that does not run whom it is
 	// to follow when it starts.
 	Follow(master netip.AddrPort) error
 }
 
 // Group is the servers of one cluster. Its methods are those of [world.Cluster]
-// and its upgrades that ask servers and do nothing to the network.
+// and its upgrades that need the servers alone and do nothing to the network.
 type Group struct {
 	Form    locks.Topology
 	Servers []Server
@@ -71,27 +77,6 @@ func (g *Group) Service() string {
 		return g.Servers[0].Is().Name
 	}
 	return g.service
-}
-
-// server finds a server by its name.
-func (g *Group) server(name string) (Server, error) {
-	for _, s := range g.Servers {
-		if s.Is().Name == name {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no node %q in this cluster", name)
-}
-
-// of lists the servers of one kind.
-func (g *Group) of(kind world.Kind) []Server {
-	var servers []Server
-	for _, s := range g.Servers {
-		if s.Is().Kind == kind {
-			servers = append(servers, s)
-		}
-	}
-	return servers
 }
 
 // announcedAt finds the server that announces an address.

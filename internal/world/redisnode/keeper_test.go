@@ -2,7 +2,6 @@ package redisnode
 
 import (
 	"context"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -10,14 +9,13 @@ import (
 	"lockbench/locks"
 )
 
-// keeping is a server that answers by heart.
-type keeping struct{ ttls map[string]string }
+// keeping is a server that answers by heart, and of which nothing else is asked.
+type keeping struct {
+	Server
+	ttls map[string]string
+}
 
-func (keeping) Is() world.Node              { return world.Node{Name: "redis-1", Kind: world.Data} }
-func (keeping) Announced() netip.AddrPort   { return netip.AddrPort{} }
-func (keeping) Running() bool               { return true }
-func (keeping) Paused() bool                { return false }
-func (keeping) Follow(netip.AddrPort) error { return nil }
+func (keeping) Is() world.Node { return world.Node{Name: "redis-1", Kind: world.Data} }
 
 func (k keeping) Ask(_ context.Context, command ...string) (any, error) {
 	switch command[0] {
@@ -34,7 +32,7 @@ func (k keeping) Ask(_ context.Context, command ...string) (any, error) {
 }
 
 func TestTTL(t *testing.T) {
-	g := &Group{Form: locks.Single, Servers: []Server{keeping{map[string]string{"a": "1500", "b": "-1", "c": "-2", "d": "what"}}}}
+	g := &Group{Form: locks.Single, Servers: []Server{keeping{ttls: map[string]string{"a": "1500", "b": "-1", "c": "-2", "d": "what"}}}}
 	for key, want := range map[string]time.Duration{"a": 1500 * time.Millisecond, "b": world.Forever, "c": world.Gone} {
 		ttl, node, err := g.TTL(t.Context(), key)
 		if ttl != want || node != "redis-1" || err != nil {

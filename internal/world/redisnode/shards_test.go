@@ -11,8 +11,10 @@ import (
 	"lockbench/locks"
 )
 
-// saying is a server that answers by what a test has written down.
+// saying is a server that answers by what a test has written down, and that nobody
+// starts or breaks.
 type saying struct {
+	Server
 	name    string
 	answers map[string][]any // by command, in turn; the last one stays
 }
@@ -21,9 +23,6 @@ func (s *saying) Is() world.Node { return world.Node{Name: s.name, Kind: world.D
 func (s *saying) Announced() netip.AddrPort {
 	return netip.MustParseAddrPort("127.0.0." + s.name[len("redis-"):] + ":7000")
 }
-func (s *saying) Running() bool               { return true }
-func (s *saying) Paused() bool                { return false }
-func (s *saying) Follow(netip.AddrPort) error { return nil }
 
 func (s *saying) Ask(_ context.Context, command ...string) (any, error) {
 	all := s.answers[strings.Join(command, " ")]
@@ -54,7 +53,7 @@ func group(views ...string) *Group {
 		if i < 2 {
 			role = []any{"master", int64(7), []any{[]any{"127.0.0.3", "7000", "7"}}}
 		}
-		g.Servers = append(g.Servers, &saying{"redis-" + string(rune('1'+i)), map[string][]any{
+		g.Servers = append(g.Servers, &saying{name: "redis-" + string(rune('1'+i)), answers: map[string][]any{
 			"PING": {"PONG"}, "ROLE": {role}, "CLUSTER INFO": {"cluster_state:ok\r\n"}, "CLUSTER NODES": {v},
 		}})
 	}
@@ -136,7 +135,7 @@ func TestTold(t *testing.T) {
 		{[]any{said}, said},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		n := &saying{"redis-1", map[string][]any{"CLUSTER X": test.answers}}
+		n := &saying{name: "redis-1", answers: map[string][]any{"CLUSTER X": test.answers}}
 		if test.want != nil {
 			cancel() // asked once
 		}

@@ -1,0 +1,74 @@
+package mesh
+
+import (
+	"context"
+	"sync"
+
+	"lockbench/internal/world"
+)
+
+// Abilities are those that a mesh gives to a cluster by itself, in the words of package
+// world: a real world's cluster embeds them. What needs more than the mesh, such as the
+// links between servers that talk to each other directly, a world does on its own.
+type Abilities struct {
+	Mesh *Mesh
+
+	mu    sync.Mutex
+	pings map[string]int // PINGs that lockbench sent in the name of a client
+}
+
+var (
+	_ world.ReplyDropper   = (*Abilities)(nil)
+	_ world.ConnResetter   = (*Abilities)(nil)
+	_ world.RequestHolder  = (*Abilities)(nil)
+	_ world.RequestCounter = (*Abilities)(nil)
+)
+
+// DropReplies loses what travels on the links.
+func (a *Abilities) DropReplies(_ context.Context, links []world.Link) error {
+	return a.Mesh.Drop(links)
+}
+
+// KeepReplies ends DropReplies.
+func (a *Abilities) KeepReplies(_ context.Context, links []world.Link) error {
+	return a.Mesh.Keep(links)
+}
+
+// Reset ends the connections on the links.
+func (a *Abilities) Reset(_ context.Context, links []world.Link) (int, error) {
+	return a.Mesh.Reset(links)
+}
+
+// HoldReply stops a client in the middle of an operation.
+func (a *Abilities) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
+	return a.Mesh.HoldReply(client, n)
+}
+
+// Freeze holds everything from and to a client.
+func (a *Abilities) Freeze(name string) { a.Mesh.Freeze(name) }
+
+// Thaw ends Freeze.
+func (a *Abilities) Thaw(name string) { a.Mesh.Thaw(name) }
+
+// Pinged notes that lockbench is about to send a PING in the name of a client.
+func (a *Abilities) Pinged(client string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pings == nil {
+		a.pings = map[string]int{}
+	}
+	a.pings[client]++
+}
+
+// Requests counts what a client has sent. Lockbench's own PINGs in its name are left out.
+func (a *Abilities) Requests(client string) map[string]int {
+	counts := a.Mesh.Requests(client)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := counts["PING"] - a.pings[client]; n > 0 {
+		counts["PING"] = n
+	} else {
+		delete(counts, "PING")
+	}
+	return counts
+}
