@@ -64,7 +64,9 @@ func openShell(ctx context.Context, api client.APIClient, container string) (*sh
 
 // listen hands answers to those who wait: "7 0 PONG" is what command 7 said, and its
 // exit code.
-func (s *shell) listen(out io.Reader) {
+func (s *shell) listen(out io.ReadCloser) {
+	// A line that is too long ends the reading, and who writes must not wait for ever.
+	defer out.Close()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		id, rest, _ := strings.Cut(lines.Text(), " ")
@@ -76,7 +78,11 @@ func (s *shell) listen(out io.Reader) {
 		}
 		s.mu.Unlock()
 	}
-	s.close(errShellEnded)
+	why := errShellEnded
+	if err := lines.Err(); err != nil {
+		why = fmt.Errorf("%w: %w", errShellEnded, err)
+	}
+	s.close(why)
 }
 
 // run runs a command and returns what it printed.
