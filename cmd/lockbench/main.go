@@ -90,8 +90,27 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 	root.SetHelpCommand(newHelpCommand())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
 	root.AddCommand(
-		newRunCommand(), newListCommand(), newShowCommand(), newPlanCommand(), newTryCommand(), newConformCommand(),
-		newCheckCommand(), newReportCommand(), newMatrixCommand(), newAcceptanceCommand(), newCompareCommand(), newBenchCommand(), newDoctorCommand(), newImageCommand(), newGuestCommand(), newSimTrialCommand(), newExploreCommand(), newReplayCommand(), newMergeCommand(), newVersionCommand(), newCompletionCommand(),
+		newRunCommand(),
+		newListCommand(),
+		newShowCommand(),
+		newPlanCommand(),
+		newTryCommand(),
+		newConformCommand(),
+		newCheckCommand(),
+		newReportCommand(),
+		newMatrixCommand(),
+		newAcceptanceCommand(),
+		newCompareCommand(),
+		newBenchCommand(),
+		newDoctorCommand(),
+		newImageCommand(),
+		newGuestCommand(),
+		newSimTrialCommand(),
+		newExploreCommand(),
+		newReplayCommand(),
+		newMergeCommand(),
+		newVersionCommand(),
+		newCompletionCommand(),
 	)
 	// An unknown command is wrong usage, with the nearest one named.
 	root.Args = func(c *cobra.Command, args []string) error {
