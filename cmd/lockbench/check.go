@@ -29,9 +29,8 @@ func newCheckCommand() *cobra.Command {
 		Short: "Judge histories again: the right half of lockbench, alone",
 		Long: `check reads histories and judges them. A directory is a run's results folder, all
 of whose histories are judged, the folder of one lock in it, or a test's folder in
-Jepsen's store. Nothing but the
-history decides, so a history from anywhere gets the verdict that a run with it
-would have given. "-" is standard input.
+Jepsen's store. Nothing but the history decides, so a history from anywhere gets the
+verdict that a run with it would have given. "-" is standard input.
 
 Three formats are read, and found by looking: lockbench's own JSON lines, Jepsen's
 history.edn, and the same as JSON (an array, or one operation a line). Of Jepsen's
@@ -296,7 +295,7 @@ func histories(args []string) (files, untried []string, failed []error) {
 		}
 		info, err := os.Stat(arg)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("read the history: %w", err))
+			failed = append(failed, noHistory(err))
 			continue
 		}
 		if !info.IsDir() {
@@ -324,6 +323,11 @@ func histories(args []string) (files, untried []string, failed []error) {
 		}
 	}
 	return files, untried, failed
+}
+
+// noHistory is for a path behind which nothing can be read.
+func noHistory(err error) error {
+	return fmt.Errorf("read the history: %w; name a %s, or the folder of a run such as results/latest", err, report.HistoryFile)
 }
 
 // unsupported says why a run did not try a lock, whose history has nothing in it then.

@@ -36,7 +36,7 @@ func (j judge) stream(w, warn io.Writer, file string) (checker.Verdict, error) {
 	if file != "-" {
 		f, err := os.Open(theHistoryOr(file))
 		if err != nil {
-			return checker.Valid, fmt.Errorf("read history: %w", err)
+			return checker.Valid, noHistory(err)
 		}
 		defer f.Close()
 		in = f

@@ -26,10 +26,13 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
+// commandNames are those that people type.
 func commandNames(root *cobra.Command) []string {
 	var names []string
 	for _, sub := range root.Commands() {
-		names = append(names, sub.Name())
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
 	}
 	return names
 }

@@ -49,7 +49,10 @@ func newRunCommand() *cobra.Command {
 		Short: "Break locks as a scenario says, and judge what happened",
 		Long: `run starts the servers that a scenario asks for, one cluster for each lock, lets
 clients fight for locks, breaks things on the plan that the seed draws, heals, and
-judges the record. Everything lands in a results folder.`,
+judges the record. Everything lands in a results folder.
+
+Exit codes: 0 every lock as expected, 1 one was not, 2 one is unknown or none took
+part, 3 the harness failed, 64 wrong usage.`,
 		Example: `  lockbench run failover
   lockbench run pause-client --locks set-nx,redlock/nodes=3 --seed 7 --episodes 10
   lockbench run ./mine.yaml --locks 'set-nx,py=cmd:python3 examples/python-guest/guest.py'

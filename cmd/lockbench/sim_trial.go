@@ -13,8 +13,8 @@ import (
 func newSimTrialCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "sim-trial",
-		Short:   "Be one run in virtual time: reads its job on stdin, writes a history",
-		Example: "  lockbench sim-trial < job.json > history.jsonl",
+		Short:   "Be one run in virtual time: reads its order on stdin, tells on stdout, writes a history",
+		Example: `  echo '{"job": ..., "history": "history.jsonl"}' | lockbench sim-trial`,
 		Hidden:  true,
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -65,11 +65,14 @@ func (j Job) scenario() *scenarios.Scenario {
 	}
 }
 
+// wantsJob is what to name instead of a file that is no job: a history, most likely.
+const wantsJob = "replay wants the folder of a run in the world sim, or a " + JobFile + " in it, and not a history"
+
 // check refuses a job that this program would run otherwise than it was run.
 func (j Job) check(file string) error {
 	switch {
 	case j.Sim == "":
-		return fmt.Errorf("read %s: it is no job of the simulation: its field \"sim\" is missing", file)
+		return fmt.Errorf("read %s: it is no job of the simulation (its field \"sim\" is missing); %s", file, wantsJob)
 	case j.Sim != jobVersion:
 		return fmt.Errorf("read %s: it is of version %q, and this lockbench replays %q; use the lockbench that wrote it", file, j.Sim, jobVersion)
 	case j.Episodes < 1 || j.Workload.Clients < 1 || j.Workload.Keys < 1 || j.Lock.Name == "":
@@ -90,7 +93,7 @@ func ReadJob(file string) (Job, error) {
 		return j, fmt.Errorf("read the job of a run: %w", err)
 	}
 	if err := json.Unmarshal(text, &j); err != nil {
-		return j, fmt.Errorf("read %s: it is no job of the simulation: %w", file, err)
+		return j, fmt.Errorf("read %s: it is no job of the simulation (%w); %s", file, err, wantsJob)
 	}
 	return j, j.check(file)
 }

@@ -78,30 +78,37 @@ func fits(lock string, w scenarios.Workload, on locks.Topology) (why, hint strin
 	if !ok || !known {
 		return "", ""
 	}
-	unfit := func(l catalog.Lock, on locks.Topology) string {
+	unfit := func(l catalog.Lock, w scenarios.Workload) string {
 		p := params(w)
 		if l.Family == catalog.Control {
 			p.TTL = 0
 		}
 		if err := work.Refuses(p, l.Claims); err != nil {
-			return err.Error() + ", which this lock does not offer"
+			return err.Error() + ", and this lock does not offer that"
 		}
 		if !slices.Contains(l.Topologies, on) {
 			return fmt.Sprintf("the scenario puts it on %s, and it runs on %s", on, words(l.Topologies))
 		}
 		return ""
 	}
-	if why = unfit(entry, on); why == "" {
+	if why = unfit(entry, w); why == "" {
 		return "", ""
 	}
 	var can []string
 	for _, l := range catalog.All() {
-		if l.Family == entry.Family && unfit(l, on) == "" {
+		if l.Family == entry.Family && unfit(l, w) == "" {
 			can = append(can, l.Name)
 		}
 	}
 	if len(can) > 0 {
 		hint = "of its family these can: " + strings.Join(can, ", ")
+	}
+	if leased := w; w.TTL == 0 {
+		// Asked for a ttl by mistake, more likely than for another lock.
+		leased.TTL = scenarios.DefaultTTL
+		if unfit(entry, leased) == "" {
+			hint = strings.TrimSuffix(fmt.Sprintf("give it a ttl above 0s, such as %v; %s", leased.TTL, hint), "; ")
+		}
 	}
 	return why, hint
 }

@@ -24,7 +24,7 @@ func TestEmbeddedScenariosFitTheCatalogs(t *testing.T) {
 func TestUnfitLocksAreRefused(t *testing.T) {
 	for _, test := range []struct{ source, want string }{
 		{"locks: [no-lock, set-nx]\nworkload: {reentrant: {ttl: 8s}}\n",
-			"x.yaml:2:18: set-nx cannot take part: the workload reentrant asks for re-entry: the same owner takes the lock again, which this lock does not offer; of its family these can: redisson,"},
+			"x.yaml:2:18: set-nx cannot take part: the workload reentrant asks for re-entry: the same owner takes the lock again, and this lock does not offer that; of its family these can: redisson,"},
 		{"locks: [redlock]\nworkload: {counter: {wait: 1s}}\n", "redlock cannot take part: the workload counter asks for requests that wait"},
 		{"locks: [flock, set-nx]\nworkload: {counter: {ttl: 0s}}\n", "x.yaml:2:16: set-nx cannot take part: the workload counter asks for a lease without a ttl"},
 		{"locks: [set-del]\ntopology: {single-store: cluster}\n", "set-del cannot take part: the scenario puts it on cluster, and it runs on single, replicated, sentinel; of its family these can: set-nx,"},

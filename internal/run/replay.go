@@ -52,7 +52,7 @@ func Replay(ctx context.Context, command []string, path string, tell func(Replay
 func jobFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, fmt.Errorf("replay: %w; name the folder of a run in the world sim, such as results/latest, or a %s in it", err, JobFile)
 	}
 	if !info.IsDir() {
 		if filepath.Base(path) == report.HistoryFile {

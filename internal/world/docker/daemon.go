@@ -32,6 +32,11 @@ var prepare = sync.OnceFunc(func() {
 // connect finds the daemon as docker's own command does: by DOCKER_HOST, by the
 // context that is in use, at the usual places.
 func connect() (*testcontainers.DockerProvider, error) {
+	said := os.Getenv("DOCKER_HOST")
+	if _, err := client.ParseHostURL(said); said != "" && err != nil {
+		// The library would look at the usual places with it too, and complain of each.
+		return nil, fmt.Errorf("DOCKER_HOST is %q, and that is no address of a Docker daemon: write it as unix:///var/run/docker.sock or tcp://HOST:PORT, or unset it", said)
+	}
 	prepare()
 	p, err := testcontainers.NewDockerProvider(
 		testcontainers.WithLogger(log.NewNoopLogger()),
@@ -43,7 +48,7 @@ func connect() (*testcontainers.DockerProvider, error) {
 	}
 	// Where nobody answers the library goes on to the usual places. Somebody who has
 	// said which daemon it is to be does not want another.
-	if said := os.Getenv("DOCKER_HOST"); said != "" && p.Client().DaemonHost() != said {
+	if said != "" && p.Client().DaemonHost() != said {
 		return nil, fmt.Errorf("no Docker daemon answers at %s, as DOCKER_HOST says: start it, or unset DOCKER_HOST for the one at %s",
 			said, p.Client().DaemonHost())
 	}

@@ -121,6 +121,17 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// What is no address is said once, and not as a daemon that does not answer.
+func TestDockerHostThatIsNoAddress(t *testing.T) {
+	for _, said := range []string{"nonsense", "unix://"} {
+		t.Setenv("DOCKER_HOST", said)
+		_, err := connect()
+		if got := fmt.Sprint(err); !strings.HasPrefix(got, fmt.Sprintf("DOCKER_HOST is %q, and that is no address", said)) || strings.Contains(got, "answers") {
+			t.Errorf("%s: got %v", said, err)
+		}
+	}
+}
+
 func TestOwnerIsAliveUntilItLetsGo(t *testing.T) {
 	o, err := claimOwner()
 	if err != nil {
