@@ -55,7 +55,8 @@ type Scene struct {
 type Crew interface {
 	// Clients are the numbers of those that are open, in ascending order.
 	Clients() []int
-	// Holders are the tenures that clients take themselves to have, the oldest first.
+	// Holders are the tenures that clients take themselves to have, the oldest first; the
+	// event of one that is being given back is Releasing.
 	Holders() []Moment
 	// Waiters are the clients whose last try was refused or goes on, in ascending order.
 	Waiters() []int

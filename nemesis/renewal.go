@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"lockbench/internal/world"
@@ -31,6 +32,12 @@ func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *Moment {
 			}
 			before, known := latest[h.Session]
 			if known && asked.Add(ttl).After(before.Add(answerGrain)) {
+				// A key that was released and granted to somebody else is kept for longer
+				// as well. The server may have done both with the answer still under way, so
+				// whoever has asked for the release counts no more.
+				if !r.keeps(h) {
+					continue
+				}
 				h.Event = Renewed
 				return &h
 			}
@@ -46,4 +53,9 @@ func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *Moment {
 		case <-time.After(renewalEvery):
 		}
 	}
+}
+
+// keeps tells whether the session of a moment holds its lock and has not begun to give it back.
+func (r *Runner) keeps(m Moment) bool {
+	return slices.ContainsFunc(r.Crew.Holders(), func(h Moment) bool { return h.Session == m.Session && h.Event != Releasing })
 }

@@ -3,6 +3,7 @@ package nemesis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,6 +81,28 @@ func TestEpisodeWhenRenewed(t *testing.T) {
 		got := strings.Join(b.notes, "\n")
 		if !strings.Contains(got, "s renewed of client 2") || !strings.HasPrefix(got, "3") {
 			t.Errorf("want that it strikes after 3s, for client 2:\n%s", got)
+		}
+	})
+}
+
+// A key that its holder gives back and another is granted is kept for longer as well, and
+// may be so before the first has its answer. That is no renewal.
+func TestEpisodeWhenRenewedIsAnothersGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		c, crew := b.runner.Cluster.(*fake), b.runner.Crew.(*fakeCrew)
+		c.keeps(crew.holders[0].Key, 4*time.Second)
+		time.AfterFunc(3*time.Second, func() {
+			crew.holders = slices.Clone(crew.holders)
+			crew.holders[0].Event = Releasing
+			c.keeps(crew.holders[0].Key, 4*time.Second)
+		})
+		b.step("fault", when(Renewed))
+		if err := b.episode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.notes, "\n"); !strings.Contains(got, "fails: fault: no lock was renewed within 20s") {
+			t.Errorf("got:\n%s", got)
 		}
 	})
 }

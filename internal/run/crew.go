@@ -326,6 +326,12 @@ func (c *crew) Reached(ctx context.Context, w workloads.Moment) time.Duration {
 		c.holders = append(c.holders, m)
 		delete(c.waiters, m.Client)
 		c.granted(m)
+	case nemesis.Releasing:
+		for i := range c.holders {
+			if c.holders[i].Session == m.Session {
+				c.holders[i].Event = nemesis.Releasing
+			}
+		}
 	case nemesis.Released:
 		c.holders = slices.DeleteFunc(c.holders, func(h nemesis.Moment) bool { return h.Session == m.Session })
 	case nemesis.Waiting, asking:

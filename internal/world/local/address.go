@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
 
 	"lockbench/internal/world/redisnode"
@@ -82,7 +83,12 @@ func freePort(addrs []netip.Addr) (uint16, error) {
 	return 0, errors.Join(errors.New("find a port that is free on the cluster's addresses"), errs)
 }
 
+// portIsFree tries the port. No process is started while it does: a child has a copy of
+// the listener until it becomes another program, and for so long the port is in use
+// although it was closed here.
 func portIsFree(addrs []netip.Addr, port uint16) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	for _, a := range addrs {
 		l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(a, port)))
 		if err != nil {

@@ -1,0 +1,56 @@
+package run
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/stats"
+)
+
+// A fault that waits for a renewal strikes while somebody holds the lock, has held it for
+// longer than a look at the servers takes, and has not begun to give it back: a key that was
+// released and granted anew is kept for longer too.
+func TestSimFaultAtARenewal(t *testing.T) {
+	out := runIt(t, t.Context(), Options{World: simWorld(t), Seed: 3, Scenario: load(t, `lockbench: scenario/1
+about: The server stands still at the moment in which a lease was renewed.
+locks: [no-lock, {use: redisson, as: redisson, watchdog: 1500ms}]
+topology: {single-store: single}
+workload:
+  watchdog: {clients: 2, keys: 1, ttl: 0s, hold: 20ms..50ms}
+episodes: 1
+quiet: 2s
+limit: 2m
+faults:
+  - {pause: master, when: renewed, for: 300ms}
+expect: {no-lock: violated, redisson: any}
+`)})
+	h, err := history.ReadFile(filepath.Join(out.Bundle.Dir, "redisson", report.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults := stats.Faults(h)
+	if len(faults) != 1 {
+		t.Fatalf("%d faults struck, want one", len(faults))
+	}
+	for _, f := range faults {
+		if f.Bites < 0 {
+			t.Errorf("the fault of line %d was not seen to take effect", h.Line(f.Begins))
+		}
+		struck, renewed := h.At(f.Begins).Time, false
+		for _, session := range h.Sessions {
+			if session.Acquire.Outcome != history.Done || struck-h.At(session.Acquire.Return).Time < 20*time.Millisecond {
+				continue
+			}
+			renewed = renewed || !slices.ContainsFunc(session.Ops, func(op history.Op) bool {
+				return op.F == history.Release && op.Invoke < f.Begins
+			})
+		}
+		if !renewed {
+			t.Errorf("it struck at %s, when nobody had a lock that could have been renewed", struck)
+		}
+	}
+}
