@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Puts the verdicts of the reference matrices into the README, between its two marks.
+# Puts a line for each lock and world of the reference into the README, between its two
+# marks. Scenario by scenario it stands where the lines lead to.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=$(mktemp)
 trap 'rm -f "$table"' EXIT
-for world in results/reference/*/; do
-	name=$(basename "$world")
-	printf '\n[World %s](results/reference/%s/summary.md), %s\n\n' "$name" "$name" "$(sed -n 5p "$world/summary.md")"
-	sed -n '/^## Verdicts/,/^○/p' "$world/summary.md" | grep '^|'
+for summary in results/reference/*/summary.md; do
+	world=$(basename "$(dirname "$summary")")
+	printf '\n**World %s**, [scenario by scenario](%s): %s\n\n' "$world" "$summary" "$(sed -n 5p "$summary")"
+	sed '1,/^## Verdicts/d' "$summary" | sed 1d | sed '/^$/,$d' # the first table below the heading
 done >"$table"
 awk -v table="$table" '
-	/<!-- reference -->/ { print; while ((getline line < table) > 0) print line; print ""; skip = 1 }
+	/<!-- reference -->/ { print; while ((getline line < table) > 0) print line; print ""; skip = 1; next }
 	/<!-- end of reference -->/ { skip = 0 }
 	!skip { print }
-	' README.md | awk '!(/<!-- reference -->/ && seen++)' >README.md.new
+	' README.md >README.md.new
 mv README.md.new README.md

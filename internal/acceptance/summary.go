@@ -56,6 +56,7 @@ func (a *Acceptance) summary(w io.Writer) error {
 	fmt.Fprintf(&b, "# lockbench acceptance: %s\n\n%s. Seeds from %d · %s · %s · %s\n\n", a.Outcome(), a.Counts(), a.Seed,
 		report.MarkdownText(a.Machine), report.MarkdownText(a.Program), a.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	a.table(&b)
+	a.programs(&b)
 	a.odd(&b)
 	a.notRun(&b)
 	a.controls(&b)
@@ -124,6 +125,17 @@ func (s *Scenario) cell() string {
 		text += fmt.Sprintf(", %d not run", s.Asked-s.Ran)
 	}
 	return text
+}
+
+// programs says where an acceptance went on with another lockbench than it began with.
+func (a *Acceptance) programs(b *strings.Builder) {
+	var lines []string
+	for _, w := range a.Worlds {
+		if len(w.Programs) > 1 {
+			lines = append(lines, fmt.Sprintf("- world %s: %s", w.World, report.MarkdownText(strings.Join(w.Programs, "; "))))
+		}
+	}
+	section(b, "Run with more than one lockbench", lines)
 }
 
 func (a *Acceptance) odd(b *strings.Builder) {
