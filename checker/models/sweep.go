@@ -35,21 +35,11 @@ func SweepEvents(o *sweep.Ops) []porcupine.Event {
 	all := make([]placed, 0, 2*o.Len())
 	for i := range o.Call {
 		session := int(o.Session[i])
-		c := Call{Session: int32(session + 1), Owner: int32(session + 1)}
-		switch o.Kind[i] {
-		case sweep.Acquire, sweep.AcquireShared:
-			c.Shared = o.Kind[i] == sweep.AcquireShared
-			if o.Aux != nil {
-				c.Weight = int32(o.Aux[i])
-			}
-		case sweep.Release:
-			c.Kind = Release
-		}
-		all = append(all, placed{o.Call[i], porcupine.Event{ClientId: session, Kind: porcupine.CallEvent, Id: i, Value: c}})
+		all = append(all, placed{o.Call[i], porcupine.Event{ClientId: session, Kind: porcupine.CallEvent, Id: i, Value: SweepCall(o, i)}})
 		if o.Out[i] == sweep.Unknown {
 			continue
 		}
-		all = append(all, placed{o.Ret[i], porcupine.Event{ClientId: session, Kind: porcupine.ReturnEvent, Id: i, Value: sweepAnswer(o, i)}})
+		all = append(all, placed{o.Ret[i], porcupine.Event{ClientId: session, Kind: porcupine.ReturnEvent, Id: i, Value: SweepAnswer(o, i)}})
 	}
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
 	events := make([]porcupine.Event, len(all), 2*o.Len())
@@ -59,7 +49,24 @@ func SweepEvents(o *sweep.Ops) []porcupine.Event {
 	return Close(events)
 }
 
-func sweepAnswer(o *sweep.Ops, i int) Answer {
+// SweepCall is what an operation of a lock asks for.
+func SweepCall(o *sweep.Ops, i int) Call {
+	session := int32(o.Session[i]) + 1
+	c := Call{Session: session, Owner: session}
+	switch o.Kind[i] {
+	case sweep.Acquire, sweep.AcquireShared:
+		c.Shared = o.Kind[i] == sweep.AcquireShared
+		if o.Aux != nil {
+			c.Weight = int32(o.Aux[i])
+		}
+	case sweep.Release:
+		c.Kind = Release
+	}
+	return c
+}
+
+// SweepAnswer is what came back.
+func SweepAnswer(o *sweep.Ops, i int) Answer {
 	acquire := o.Kind[i] != sweep.Release
 	switch o.Out[i] {
 	case sweep.OK:

@@ -2,6 +2,7 @@ package sweep_test
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"lockbench/checker/sweep"
 )
@@ -30,23 +31,34 @@ type actor struct {
 // that mostly tells the truth, so that about half of what comes out is linearizable:
 // of answers that are mere noise nearly nothing would be.
 func (p play) history(rng *rand.Rand) *sweep.Ops {
+	o := &sweep.Ops{}
+	p.into(o, rng)
+	return o
+}
+
+// into draws a history over another one, whose memory it takes: millions are drawn.
+func (p play) into(o *sweep.Ops, rng *rand.Rand) {
 	clients, lies := 2+rng.IntN(4), 0.0
 	if rng.IntN(2) == 0 {
 		lies = 0.15
 	}
-	return p.draw(rng, clients, 2+rng.IntN(13), lies)
+	p.draw(o, rng, clients, 2+rng.IntN(13), lies)
 }
 
 // long draws a history of a lock that tells the truth.
-func (p play) long(rng *rand.Rand, clients, ops int) *sweep.Ops { return p.draw(rng, clients, ops, 0) }
-
-func (p play) draw(rng *rand.Rand, clients, ops int, lies float64) *sweep.Ops {
+func (p play) long(rng *rand.Rand, clients, ops int) *sweep.Ops {
 	o := &sweep.Ops{}
-	actors := make([]actor, clients)
+	p.draw(o, rng, clients, ops, 0)
+	return o
+}
+
+func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64) {
+	o.Reset()
+	actors := make([]actor, clients, max(clients, 8))
 	for i := range actors {
 		actors[i].op = -1
 	}
-	l := truth{permits: max(p.permits, 1) + 1, holders: map[uint32]hold{}}
+	l := truth{permits: max(p.permits, 1) + 1, holders: make([]hold, 0, 8)}
 	if p.permits == 1 {
 		l.permits = 1
 	}
@@ -75,7 +87,6 @@ func (p play) draw(rng *rand.Rand, clients, ops int, lies float64) *sweep.Ops {
 			o.Ret[i], o.Out[i] = sweep.Never, sweep.Unknown
 		}
 	}
-	return o
 }
 
 // call invokes what the actor does next, and says whether it does anything.
@@ -159,23 +170,29 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 // truth is a lock.
 type truth struct {
 	permits int64
-	holders map[uint32]hold
+	holders []hold
 	tokens  int64
 }
 
 type hold struct {
+	session uint32
 	shared  bool
 	permits int64
 	depth   int
 }
 
+// of is where a session stands among the holders, or -1.
+func (l *truth) of(session uint32) int {
+	return slices.IndexFunc(l.holders, func(h hold) bool { return h.session == session })
+}
+
 func (l *truth) fits(session uint32, k sweep.Kind, permits int64, p play) bool {
-	mine, holds := l.holders[session]
+	holds := l.of(session) >= 0
 	switch {
 	case k == sweep.Release:
 		return holds
 	case holds:
-		return p.reentrant && mine.depth > 0
+		return p.reentrant
 	case p.permits > 0:
 		for _, h := range l.holders {
 			permits += h.permits
@@ -193,18 +210,23 @@ func (l *truth) fits(session uint32, k sweep.Kind, permits int64, p play) bool {
 }
 
 func (l *truth) apply(session uint32, k sweep.Kind, permits int64) (token int64) {
-	h := l.holders[session]
+	at := l.of(session)
 	if k == sweep.Release {
-		if h.depth--; h.depth <= 0 {
-			delete(l.holders, session)
-		} else {
-			l.holders[session] = h
+		if at < 0 {
+			return 0
+		}
+		if l.holders[at].depth--; l.holders[at].depth == 0 {
+			l.holders = slices.Delete(l.holders, at, at+1)
 		}
 		return 0
 	}
+	if at < 0 {
+		at = len(l.holders)
+		l.holders = append(l.holders, hold{session: session})
+	}
+	h := &l.holders[at]
 	h.shared, h.permits = k == sweep.AcquireShared, permits
 	h.depth++
-	l.holders[session] = h
 	l.tokens++
 	return l.tokens
 }
@@ -251,38 +273,51 @@ func readersAndWriters() []shape {
 
 // interleave calls each with every history of up to so many sessions, and stops when
 // it says false. Sessions are numbered in the order of their acquires, so that no two
-// histories differ in names alone.
+// histories differ in names alone. One session of a history repeats its release and no
+// more: with two or three that do, there are four times as many histories as all others.
+//
+// The history is written into one place and taken back, so whoever wants to keep it
+// copies it.
 func interleave(sessions int, shapes []shape, each func(*sweep.Ops) bool) {
-	var walk func(o *sweep.Ops, open []running, begun int, at uint32) bool
-	walk = func(o *sweep.Ops, open []running, begun int, at uint32) bool {
-		if begun > 0 && done(open) && !each(o) {
+	o := &sweep.Ops{}
+	open := make([]running, 0, sessions)
+	var walk func(repeats bool, at uint32) bool
+	walk = func(repeats bool, at uint32) bool {
+		if len(open) > 0 && done(open) && !each(o) {
 			return false
 		}
-		for i := range open {
-			if !open[i].left() {
+		for i, was := range open {
+			if !was.left() {
 				continue
 			}
-			next := clone(o)
-			then := append([]running(nil), open...)
-			then[i] = then[i].step(next, uint32(i), at)
-			if !walk(next, then, begun, at+1) {
+			open[i] = was.step(o, uint32(i), at)
+			on := walk(repeats, at+1)
+			was.back(o)
+			open[i] = was
+			if !on {
 				return false
 			}
 		}
-		if begun == sessions {
+		if len(open) == sessions {
 			return true
 		}
+		begun := uint32(len(open))
 		for _, s := range shapes {
-			next := clone(o)
-			then := append(append([]running(nil), open...), running{shape: s})
-			then[begun] = then[begun].step(next, uint32(begun), at)
-			if !walk(next, then, begun+1, at+1) {
+			if repeats && len(s.releases) > 1 {
+				continue
+			}
+			was := running{shape: s}
+			open = append(open, was.step(o, begun, at))
+			on := walk(repeats || len(s.releases) > 1, at+1)
+			was.back(o)
+			open = open[:begun]
+			if !on {
 				return false
 			}
 		}
 		return true
 	}
-	walk(&sweep.Ops{}, nil, 0, 0)
+	walk(false, 0)
 }
 
 // running is a session in the middle of its shape.
@@ -325,6 +360,17 @@ func (r running) step(o *sweep.Ops, session, at uint32) running {
 	return r
 }
 
+// back takes back the event that was written last, which was the session's next.
+func (r running) back(o *sweep.Ops) {
+	if r.open {
+		o.Ret[r.op] = sweep.Never
+		return
+	}
+	n := o.Len() - 1
+	o.Call, o.Ret, o.Session = o.Call[:n], o.Ret[:n], o.Session[:n]
+	o.Kind, o.Out, o.Aux = o.Kind[:n], o.Out[:n], o.Aux[:n]
+}
+
 func done(open []running) bool {
 	for _, r := range open {
 		if r.left() {
@@ -336,11 +382,16 @@ func done(open []running) bool {
 
 func clone(o *sweep.Ops) *sweep.Ops {
 	c := &sweep.Ops{}
-	c.Call = append(c.Call, o.Call...)
-	c.Ret = append(c.Ret, o.Ret...)
-	c.Session = append(c.Session, o.Session...)
-	c.Kind = append(c.Kind, o.Kind...)
-	c.Out = append(c.Out, o.Out...)
-	c.Aux = append(c.Aux, o.Aux...)
+	copyTo(c, o)
 	return c
+}
+
+// copyTo makes c what o is.
+func copyTo(c, o *sweep.Ops) {
+	c.Call = append(c.Call[:0], o.Call...)
+	c.Ret = append(c.Ret[:0], o.Ret...)
+	c.Session = append(c.Session[:0], o.Session...)
+	c.Kind = append(c.Kind[:0], o.Kind...)
+	c.Out = append(c.Out[:0], o.Out...)
+	c.Aux = append(c.Aux[:0], o.Aux...)
 }
