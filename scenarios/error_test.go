@@ -1,11 +1,13 @@
 package scenarios
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -178,6 +180,52 @@ func TestCheckAfterOverrides(t *testing.T) {
 	}
 }
 
+// What reading a scenario may allocate, garbage included. The reader of YAML copies lists for
+// each list that is opened within them, so the dearest byte is a bracket of thousands.
+const (
+	allocatedAnyway  = 1 << 20
+	allocatedPerByte = 40_000
+)
+
+func boundedMemory(t *testing.T, data []byte) {
+	t.Helper()
+	bound := uint64(allocatedAnyway + allocatedPerByte*len(data))
+	var before, after runtime.MemStats
+	for range 3 { // whatever else allocates at the same time does not do it always
+		runtime.ReadMemStats(&before)
+		_, _ = Read("fuzz.yaml", data, known())
+		runtime.ReadMemStats(&after)
+		if after.TotalAlloc-before.TotalAlloc <= bound {
+			return
+		}
+	}
+	t.Fatalf("reading %d bytes allocated %d; at most %d were promised", len(data), after.TotalAlloc-before.TotalAlloc, bound)
+}
+
+// TestMemory: shapes of which trees are large, whatever the fuzzing comes to.
+func TestMemory(t *testing.T) {
+	for _, piece := range []string{"a", "[", "{", "- ", "a: ", "&a [*a]\n", "a:\n ", "? ", "\n", "\"", "'", "|", "#", "!!x ", "\t", "a: [b, c]\n", "---\n", "\xff"} {
+		for _, n := range []int{10, 1000, sizeMax / len(piece)} {
+			boundedMemory(t, []byte(strings.Repeat(piece, n)))
+		}
+	}
+	for _, name := range Names() {
+		source, _ := Find(name)
+		boundedMemory(t, source)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "large.yaml")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("#\n"), sizeMax), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ReadFile(file, known())
+	if !IsUsage(err) || !strings.Contains(err.Error(), "more than the 16384 bytes") {
+		t.Errorf("got %v, %v; want that it is too large", s, err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	for _, name := range Names() {
 		source, _ := Find(name)
@@ -195,6 +243,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		boundedMemory(t, data)
 		s, err := Read("fuzz.yaml", data, known())
 		if err != nil {
 			if !IsUsage(err) {

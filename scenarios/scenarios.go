@@ -26,6 +26,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -57,7 +58,7 @@ func Find(name string) (source []byte, ok bool) {
 
 // ReadFile reads a scenario of the user's own.
 func ReadFile(file string, known Known) (*Scenario, error) {
-	source, err := os.ReadFile(file)
+	source, err := readSome(file)
 	if err != nil {
 		reason := err
 		if e := (*fs.PathError)(nil); errors.As(err, &e) {
@@ -66,6 +67,17 @@ func ReadFile(file string, known Known) (*Scenario, error) {
 		return nil, &Error{File: file, Text: fmt.Sprintf("the scenario cannot be read: %v", reason), err: err}
 	}
 	return Read(file, source, known)
+}
+
+// readSome reads a file as far as is needed to see that it is too large: somebody may name
+// a history.
+func readSome(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, sizeMax+1))
 }
 
 // Load reads what a person names on a command line: an embedded scenario, or a

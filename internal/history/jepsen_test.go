@@ -249,6 +249,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("{\"lockbench\":\"history/1\"}\n"))
 	f.Add([]byte("[{:process 0}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		boundedMemory(t, len(data), func() { _, _ = open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{}) })
 		opened, err := open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{})
 		if err == nil && opened.Own == nil && opened.Jepsen == nil {
 			t.Fatal("no error and no history")
