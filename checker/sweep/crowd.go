@@ -32,13 +32,12 @@ type crowd struct {
 	stances, following []stance
 	youngReaders       []uint32
 	ripeReaders        uint32
-	tried              []uint32 // calls of refused readers that are under way
-	began              []uint32 // where cores of readers began, of those who must have left at some position
-	staying            uint32   // the latest of those who need not
-	held               uint32   // until when the cores of readers hold
-	callers            []uint32 // by core: the earliest call of those from here on to the next writer's
-	asking             []uint32 // whose releases are under way that will be told that nothing is held
-	twice              bool     // one of them has two at once
+	tried              []uint32         // calls of refused readers that are under way
+	began              []uint32         // where cores of readers began, of those who must have left at some position
+	staying            uint32           // the latest of those who need not
+	held               uint32           // until when the cores of readers hold
+	callers            []uint32         // by core: the earliest call of those from here on to the next writer's
+	marks              [marksMax]uint32 // calls of releases that are under way and will be told that nothing is held, or None
 	work               int
 }
 
@@ -53,7 +52,7 @@ type stance struct {
 	guest            bool   // a ghost is among the readers, and stays as long as it may
 	in               uint64 // by slot: who reads
 	done             uint64 // who is over, or writes
-	old              uint64 // who held when it was asked whether it does
+	old              uint64 // by mark: whom the release is of held when it was called
 }
 
 // reading is the owner of a lock that readers hold.
@@ -67,13 +66,9 @@ const (
 
 const (
 	stancesMax = 1 << 13
+	marksMax   = 64
 	workMax    = 1 << 26 // stances over all events of a lock: some seconds
 )
-
-// twiceDenied is a session that releases twice at once. A stance has one mark for who held
-// when such a release was called: a ghost that came after the first call and before the
-// second would be taken for one that had been there for both.
-const twiceDenied = "two releases of one session are under way at once, and both were told that it does not hold"
 
 // crowded decides the lock by its stances.
 func (c *Checker) crowded() {
@@ -81,10 +76,6 @@ func (c *Checker) crowded() {
 	f.prepare(c)
 	for _, e := range f.events {
 		f.take(c, e)
-		if f.twice {
-			c.why = twiceDenied
-			return
-		}
 		if f.work += len(f.stances); f.overflow || f.work > workMax {
 			c.why = tooMany
 			return
@@ -98,7 +89,9 @@ func (f *crowd) prepare(c *Checker) {
 	f.stances = append(f.stances[:0], stance{owner: None})
 	f.youngReaders, f.ripeReaders, f.tried, f.began = f.youngReaders[:0], 0, f.tried[:0], f.began[:0]
 	f.staying, f.held, f.work = 0, 0, 0
-	f.asking, f.twice = f.asking[:0], false
+	for i := range f.marks {
+		f.marks[i] = None
+	}
 	for _, e := range f.events[:len(f.events):len(f.events)] {
 		switch {
 		case e.what == turnedOff && c.sessions[e.session].shared:
@@ -138,9 +131,7 @@ func (f *crowd) take(c *Checker, e event) {
 		f.tried = append(f.tried, e.call)
 		return
 	case asking:
-		f.twice = f.twice || slices.Contains(f.asking, e.session)
-		f.asking = append(f.asking, e.session)
-		f.mark(e.session)
+		f.mark(e)
 		return
 	case let:
 		if i, ok := slices.BinarySearch(f.began, s.ret); ok && s.shared && s.state == granted {
@@ -198,11 +189,11 @@ func (f *crowd) settle(c *Checker, e event) {
 			i := slices.Index(f.tried, e.call)
 			f.tried = slices.Delete(f.tried, i, i+1)
 		}
-	case let, denied:
+	case let:
 		f.close(c, e)
-	}
-	if i := slices.Index(f.asking, e.session); i >= 0 && e.what == denied {
-		f.asking = slices.Delete(f.asking, i, i+1)
+	case denied:
+		f.unmark(e)
+		f.close(c, e)
 	}
 }
 

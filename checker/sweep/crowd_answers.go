@@ -34,17 +34,42 @@ func (f *crowd) leave(c *Checker, k stance, e event) {
 	f.following = append(f.following, k)
 }
 
-// mark keeps who holds when a release is called that will be told that it does not.
-func (f *crowd) mark(session uint32) {
-	slot, ok := f.slot[session]
+// mark keeps who holds when a release is called that will be told that it does not. Each
+// such release has a mark of its own, since a session may have several under way: with one
+// for all, a ghost that came after the first call and before the second
+//
+//	first   ├─────────not held─┤
+//	ghost       ├─────────────────
+//	second          ├──not held───────┤
+//
+// would be taken for one that was there for both.
+func (f *crowd) mark(e event) {
+	slot, ok := f.slot[e.session]
 	if !ok {
 		return
 	}
-	bit := uint64(1) << slot
+	m := slices.Index(f.marks[:], None)
+	if m < 0 {
+		f.overflow = true
+		return
+	}
+	f.marks[m] = e.pos
 	for i := range f.stances {
-		if k := &f.stances[i]; k.owner == session || k.in&bit != 0 {
-			k.old |= bit
+		if k := &f.stances[i]; k.owner == e.session || k.in&(1<<slot) != 0 {
+			k.old |= 1 << m
 		}
+	}
+}
+
+// unmark frees the mark of a release that was answered.
+func (f *crowd) unmark(e event) {
+	m := slices.Index(f.marks[:], e.call)
+	if m < 0 {
+		return
+	}
+	f.marks[m] = None
+	for i := range f.stances {
+		f.stances[i].old &^= 1 << m
 	}
 }
 
@@ -52,13 +77,14 @@ func (f *crowd) mark(session uint32) {
 // gone by then.
 func (f *crowd) deny(c *Checker, k stance, e event) {
 	slot, open := f.slot[e.session]
-	if !open { // it was released for sure by then
+	m := slices.Index(f.marks[:], e.call)
+	if !open || m < 0 { // it was released for sure by then
 		f.following = append(f.following, k)
 		return
 	}
 	bit := uint64(1) << slot
 	holds := k.owner == e.session || k.in&bit != 0
-	if holds && k.old&bit != 0 {
+	if holds && k.old&(1<<m) != 0 {
 		if c.sessions[e.session].end > e.pos {
 			return
 		}
@@ -70,7 +96,6 @@ func (f *crowd) deny(c *Checker, k stance, e event) {
 			k = f.perhapsFree(k, e.pos)
 		}
 	}
-	k.old &^= bit
 	f.following = append(f.following, k)
 }
 
@@ -184,7 +209,7 @@ func (f *crowd) close(c *Checker, e event) {
 		case k.done&bit != 0:
 			k.writers++
 		}
-		k.in, k.done, k.old = k.in&^bit, k.done&^bit, k.old&^bit
+		k.in, k.done = k.in&^bit, k.done&^bit
 	}
 	if e.what == let {
 		return

@@ -15,12 +15,14 @@ type play struct {
 	room      int64 // so many there are; if 0, one more, or one alone
 	tokens    bool
 	reentrant bool
+	twice     bool // a session may be released while a release of it is under way
 }
 
 // actor is a client between two of its events.
 type actor struct {
 	session uint32
 	op      int // the operation without a return, or -1
+	second  int // a release beside it, or -1
 	held    int // so often, as the client knows
 	granted bool
 	doubt   bool // something of this session is unknown
@@ -56,7 +58,7 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 	o.Reset()
 	actors := make([]actor, clients, max(clients, 8))
 	for i := range actors {
-		actors[i].op = -1
+		actors[i].op, actors[i].second = -1, -1
 	}
 	l := truth{permits: max(p.permits, 1) + 1, holders: make([]hold, 0, 8)}
 	if p.permits == 1 {
@@ -69,8 +71,17 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 	at := uint32(0)
 	for range 6 * ops {
 		a := &actors[rng.IntN(len(actors))]
+		if p.twice && a.op >= 0 && a.second < 0 && o.Kind[a.op] == sweep.Release && o.Len() < ops && rng.IntN(2) == 0 {
+			a.second = invoke(o, at, a.session, sweep.Release, 0)
+			at++
+			continue
+		}
 		if a.op >= 0 {
+			if a.second >= 0 && rng.IntN(2) == 0 {
+				a.op, a.second = a.second, a.op
+			}
 			p.answer(rng, o, a, &l, lies, at)
+			a.op, a.second = a.second, -1
 			at++
 			continue
 		}
@@ -101,7 +112,7 @@ func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint
 	if acquires {
 		kind = sweep.Acquire
 		if fresh {
-			*a = actor{session: *next, op: -1, began: true}
+			*a = actor{session: *next, op: -1, second: -1, began: true}
 			*next++
 		}
 		if p.shared && rng.IntN(2) == 0 {
@@ -113,16 +124,19 @@ func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint
 	} else if !a.granted && !a.doubt || a.held == 0 && rng.IntN(5) > 0 {
 		return false // nothing to release, or released already: a second time now and then
 	}
-	a.op = o.Len()
-	o.Add(at, 1, a.session, kind, sweep.OK, aux)
-	o.Ret[a.op] = 0
+	a.op = invoke(o, at, a.session, kind, aux)
 	return true
+}
+
+// invoke writes the call of an operation that has not returned.
+func invoke(o *sweep.Ops, at, session uint32, k sweep.Kind, aux int64) (op int) {
+	o.Add(at, 0, session, k, sweep.OK, aux)
+	return o.Len() - 1
 }
 
 // answer lets what is outstanding return, or leaves it unknown.
 func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies float64, at uint32) {
 	i := a.op
-	a.op = -1
 	acquire := o.Kind[i] != sweep.Release
 	unknown := rng.IntN(6) == 0
 	happens := l.fits(a.session, o.Kind[i], o.Aux[i], p)

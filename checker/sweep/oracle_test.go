@@ -14,7 +14,7 @@ import (
 )
 
 // TestMain lets memory be collected less often where millions of histories are made and
-// thrown away: it was half of what they cost.
+// thrown away: it was a third of what they cost.
 func TestMain(m *testing.M) {
 	if verifying() {
 		debug.SetGCPercent(1000)
