@@ -397,9 +397,13 @@ type fakeCrew struct {
 
 var _ Crew = (*fakeCrew)(nil)
 
-func (c *fakeCrew) Clients() []int    { return c.clients }
-func (c *fakeCrew) Holders() []Moment { return c.holders }
-func (c *fakeCrew) Waiters() []int    { return c.waiters }
+func (c *fakeCrew) Clients() []int { return c.clients }
+func (c *fakeCrew) Holders() []Moment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.holders)
+}
+func (c *fakeCrew) Waiters() []int { return c.waiters }
 
 func (c *fakeCrew) Pause(_ context.Context, id int) error {
 	c.mu.Lock()

@@ -3,7 +3,6 @@ package nemesis
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -91,11 +90,13 @@ func TestEpisodeWhenRenewedIsAnothersGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		c, crew := b.runner.Cluster.(*fake), b.runner.Crew.(*fakeCrew)
-		c.keeps(crew.holders[0].Key, 4*time.Second)
+		key := crew.Holders()[0].Key
+		c.keeps(key, 4*time.Second)
 		time.AfterFunc(3*time.Second, func() {
-			crew.holders = slices.Clone(crew.holders)
+			crew.mu.Lock()
 			crew.holders[0].Event = Releasing
-			c.keeps(crew.holders[0].Key, 4*time.Second)
+			crew.mu.Unlock()
+			c.keeps(key, 4*time.Second)
 		})
 		b.step("fault", when(Renewed))
 		if err := b.episode(t.Context()); err != nil {

@@ -85,7 +85,8 @@ func freePort(addrs []netip.Addr) (uint16, error) {
 
 // portIsFree tries the port. No process is started while it does: a child has a copy of
 // the listener until it becomes another program, and for so long the port is in use
-// although it was closed here.
+// although it was closed here. That makes it rare that a port is not free a moment later,
+// and not impossible; then the start fails, and says so.
 func portIsFree(addrs []netip.Addr, port uint16) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
