@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -449,6 +450,8 @@ func TestPromoteBySentinels(t *testing.T) {
 // once nobody waits for it any more it has failed, or the run would never end.
 func TestPromoteIsOrderedAgain(t *testing.T) {
 	in(t, world.Spec{Topology: locks.Sentinel}, func(t *testing.T, ctx context.Context, c *cluster) {
+		ctx, cancel := context.WithTimeout(ctx, 4*world.FailoverLimit) // what waits for ever fails here
+		defer cancel()
 		var links []world.Link
 		for _, w := range c.of(world.Watchman) {
 			for _, replica := range c.nodes[1:3] {
@@ -456,7 +459,21 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 			}
 		}
 		_ = c.Cut(ctx, links)
-		time.Sleep(3 * time.Second) // they take the replicas for dead by then
+		hears := func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return slices.ContainsFunc(c.of(world.Watchman), func(w *node) bool {
+				return slices.ContainsFunc(c.nodes[1:3], func(replica *node) bool { return !w.sentinel.isDown(replica.Name, time.Now()) })
+			})
+		}
+		for hears() { // until all take both replicas for dead
+			select {
+			case <-time.After(lookPeriod):
+			case <-ctx.Done():
+				t.Error("a sentinel still hears a replica that is cut off")
+				return
+			}
+		}
 		began := time.Now()
 		if _, err := c.Promote(ctx, ""); err == nil || time.Since(began) != world.FailoverLimit {
 			t.Errorf("promote without replicas: %v after %s; want an error after %s", err, time.Since(began), world.FailoverLimit)
