@@ -46,6 +46,7 @@ func (c Lease) Check(h *history.History, o Options) Result {
 	for _, s := range h.Sessions {
 		byName[s.Name] = s
 	}
+	longest := longestAsked(h)
 	var findings []Finding
 	told := map[string]bool{}
 	probed, judged, struckBy := 0, 0, 0
@@ -73,7 +74,7 @@ func (c Lease) Check(h *history.History, o Options) Result {
 			continue
 		}
 		judged++
-		if f, ok := l.kept(s, pos, time.Duration(ttl)); ok && !told[f.Rule+s.Name] {
+		if f, ok := l.kept(s, pos, time.Duration(ttl), longest[hand{s.Owner, s.Keys[0]}]); ok && !told[f.Rule+s.Name] {
 			told[f.Rule+s.Name] = true
 			findings = append(findings, f)
 		}
@@ -97,8 +98,38 @@ func (l *ledger) holds(s *history.Session, pos int) bool {
 	})
 }
 
-// kept compares what a server says with what was asked for and what the client knows.
-func (l *ledger) kept(s *history.Session, pos int, ttl time.Duration) (Finding, bool) {
+// hand is an owner on a key.
+type hand struct{ owner, key string }
+
+// longestAsked is the longest lease that each owner ever asks for. A holder may enter
+// again and ask for more, and the server then keeps the lock for as long as that:
+//
+//	outer  acquire ttl=5s ──────────────────────────────────── release
+//	inner                 acquire ttl=30s ── probe: 30 s left      not too long
+//
+// One that asks for no lease may keep the lock for ever.
+func longestAsked(h *history.History) map[hand]time.Duration {
+	longest := map[hand]time.Duration{}
+	for _, s := range h.Sessions {
+		ttl := h.At(s.Acquire.Invoke).TTL
+		if ttl == 0 {
+			ttl = never
+		}
+		for _, op := range s.Ops {
+			if op.F == history.Renew {
+				ttl = max(ttl, h.At(op.Invoke).TTL)
+			}
+		}
+		for _, key := range s.Keys {
+			longest[hand{s.Owner, key}] = max(longest[hand{s.Owner, key}], ttl)
+		}
+	}
+	return longest
+}
+
+// kept compares what a server says with what was asked for, at most, and what the
+// client knows.
+func (l *ledger) kept(s *history.Session, pos int, ttl, longest time.Duration) (Finding, bool) {
 	asked, granted, at := l.h.At(s.Acquire.Invoke), l.h.At(s.Acquire.Return), l.h.Events[pos].Time
 	if asked.TTL == 0 || pos >= l.stepped || granted.Extra != nil && granted.Extra.Renewed {
 		return Finding{}, false
@@ -113,10 +144,10 @@ func (l *ledger) kept(s *history.Session, pos int, ttl time.Duration) (Finding, 
 		f.Rule = "lease-short"
 		f.Text = fmt.Sprintf("the server keeps %q for client %d until %s at the latest, but the client counts on it until %s",
 			s.Keys[0], s.Client, seconds(later(at, ttl)), seconds(deadline))
-	case ttl > asked.TTL+leaseRounding:
+	case ttl-leaseRounding > longest: // that is never, if any
 		f.Rule = "lease-long"
 		f.Text = fmt.Sprintf("the server keeps %q for client %d for %s more, but only %s were asked for",
-			s.Keys[0], s.Client, seconds(ttl), seconds(asked.TTL))
+			s.Keys[0], s.Client, seconds(ttl), seconds(longest))
 	default:
 		return Finding{}, false
 	}

@@ -76,7 +76,7 @@ func (w ReadersWriters) write(ctx context.Context, c *Client) {
 			count(ctx, t, hold)
 			return
 		}
-		within(ctx, c, shared, func(reader *Tenure) {
+		within(ctx, t, shared, func(reader *Tenure) {
 			if _, err := reader.Read(ctx); err != nil {
 				return
 			}

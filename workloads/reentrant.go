@@ -46,7 +46,7 @@ func (w Reentrant) turn(ctx context.Context, c *Client) {
 			return
 		}
 		var counted int64
-		within(ctx, c, again, func(inner *Tenure) {
+		within(ctx, outer, again, func(inner *Tenure) {
 			value, err := inner.Read(ctx)
 			if err == nil && inner.Check(ctx) == nil && inner.Write(ctx, value+1) == nil {
 				counted = value + 1
@@ -56,7 +56,7 @@ func (w Reentrant) turn(ctx context.Context, c *Client) {
 			return
 		}
 		outer.Reached(ctx, "checked")
-		within(ctx, c, again, func(inner *Tenure) {
+		within(ctx, outer, again, func(inner *Tenure) {
 			if inner.Check(ctx) == nil {
 				_ = inner.Write(ctx, counted+1)
 			}

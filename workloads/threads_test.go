@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -165,6 +166,10 @@ func TestReentrantTurn(t *testing.T) {
 			3 ok check 3.1
 			3 invoke release 3.1
 			3 ok release 3.1`)
+		again := slices.DeleteFunc(slices.Clone(b.hooks.told), func(told string) bool { return !strings.HasPrefix(told, "entered") })
+		if want := []string{`entered 3 "3.1" a []`, `entered 3 "3.1" a []`}; !slices.Equal(again, want) {
+			t.Errorf("told %q; expected %q, so that somebody may look at what the server keeps by then", again, want)
+		}
 	})
 }
 

@@ -48,15 +48,18 @@ func giveBack(ctx context.Context, t *Tenure) {
 }
 
 // within asks for a lock that the calling thread holds already, or may ask for
-// because of one that it holds, and gives it back after the work. Steps that wait for
-// a moment are not told of it: to them the outer hold is the one. Once an outcome was
-// unknown the thread goes on as somebody else, to whom the lock is a stranger's.
-func within(ctx context.Context, c *Client, a Ask, work func(t *Tenure)) {
+// because of one that it holds, and gives it back after the work. To steps that wait
+// for a moment the outer hold is the one: it is told as entered once more, and the inner
+// one not at all. Once an outcome was unknown the thread goes on as somebody else, to
+// whom the lock is a stranger's.
+func within(ctx context.Context, outer *Tenure, a Ask, work func(t *Tenure)) {
+	c := outer.c
 	if a.Owner != c.Owner() {
 		return
 	}
 	t, err := c.AcquireAs(ctx, a)
 	if err == nil {
+		outer.Reached(ctx, "entered")
 		work(t)
 	}
 	if t != nil {

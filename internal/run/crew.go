@@ -233,9 +233,15 @@ func (c *crew) Holders() []nemesis.Moment {
 	return slices.Clone(c.holders)
 }
 
-// asking is the moment at which a client begins to wait in an acquire. No step can
-// wait for it, but whoever is told to strike a waiter finds one.
-const asking nemesis.Event = "asking"
+// Moments that no step can wait for.
+const (
+	// asking is when a client begins to wait in an acquire: whoever is told to strike a
+	// waiter finds one.
+	asking nemesis.Event = "asking"
+	// entered is when a holder was granted its lock once more. What the server keeps
+	// after that is worth a question: a lock may add the new lease to the old one.
+	entered nemesis.Event = "entered"
+)
 
 // Waiters are the clients whose last try was refused, or that wait in their try.
 func (c *crew) Waiters() []int {
@@ -325,6 +331,8 @@ func (c *crew) Reached(ctx context.Context, w workloads.Moment) time.Duration {
 	case nemesis.Acquired:
 		c.holders = append(c.holders, m)
 		delete(c.waiters, m.Client)
+		c.granted(m)
+	case entered:
 		c.granted(m)
 	case nemesis.Releasing:
 		for i := range c.holders {
