@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+	"github.com/rs/zerolog/log"
+
 	"lockbench/internal/world"
 )
 
@@ -162,6 +165,43 @@ func TestDelayAndCut(t *testing.T) {
 	p.hears("re: one")
 	p.hears("re: two")
 	q.hears("re: three")
+}
+
+// TestThrottle: what waits for its turn goes on at once when the limit ends, in order,
+// and the library that does it says nothing on anybody's terminal.
+func TestThrottle(t *testing.T) {
+	said := make(lines, 1)
+	before := log.Logger
+	log.Logger = zerolog.New(said)
+	t.Cleanup(func() { log.Logger = before })
+	l := newLab(t)
+	p := l.dial("c1", "n1")
+	p.talks()
+	link := []world.Link{{From: "c1", To: "n1"}}
+	l.must(l.mesh.Throttle(link, 1000))
+	p.talks()
+	long := strings.Repeat("x", 50_000) // nearly a minute at this rate
+	p.say(long)
+	p.say("after it")
+	l.must(l.mesh.Unthrottle(link))
+	p.hears("re: " + long)
+	p.hears("re: after it")
+	select {
+	case line := <-said:
+		t.Errorf("toxiproxy wrote %s", line)
+	default:
+	}
+}
+
+// lines keeps the first line that is written to it.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	select {
+	case l <- string(p):
+	default:
+	}
+	return len(p), nil
 }
 
 func TestDropReplies(t *testing.T) {

@@ -101,6 +101,10 @@ func New(o Options) *Mesh {
 	if o.DialLimit == 0 {
 		o.DialLimit = 5 * time.Second
 	}
+	// Whatever logger its server is given, toxiproxy's bandwidth toxic writes to the one
+	// of the whole process, which is the terminal of whoever runs us. Nobody else here
+	// uses zerolog.
+	zerolog.SetGlobalLevel(zerolog.Disabled)
 	return &Mesh{
 		options:   o,
 		toxiproxy: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
