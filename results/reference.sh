@@ -4,7 +4,7 @@
 # run's command stands on the page, and repeats it.
 #
 #   make reference                           everything, in every world that this machine has (many hours)
-#   make reference WORLDS=sim BUDGET=1h      so long, in these worlds
+#   make reference WORLDS=sim BUDGET=1h      so long, in these worlds; what is kept of the others stays
 #   make reference RESUME=yes BUDGET=1h      goes on with the last one, in build/reference
 #
 # KEEP=DIR puts it all elsewhere and leaves the README alone.

@@ -126,13 +126,27 @@ func (f *acceptanceFlags) run(c *cobra.Command) error {
 		places = append(places, f.place(c, parts, asked))
 	}
 	a, err := acceptance.Run(c.Context(), dir, places, acceptance.Work{Expect: expectOf(parts), Budget: f.budget, Say: say})
+	return endAcceptance(a, err, say)
+}
+
+func mergeAcceptance(c *cobra.Command, dirs []string, out string) error {
+	if out == "" {
+		return usagef("merge of acceptances wants --out DIR, the folder to put them in")
+	}
+	say := sayTo(c.OutOrStdout())
+	a, err := acceptance.Merge(out, dirs, say)
+	return endAcceptance(a, err, say)
+}
+
+// endAcceptance tells what came out, which there may be also if something failed.
+func endAcceptance(a *acceptance.Acceptance, failed error, say func(string)) error {
 	if a == nil {
-		return err
+		return failed
 	}
 	say(a.Counts())
-	say("Summary  " + filepath.Join(dir, acceptance.SummaryFile))
-	if err != nil {
-		return err
+	say("Summary  " + filepath.Join(a.Dir, acceptance.SummaryFile))
+	if failed != nil {
+		return failed
 	}
 	code := a.ExitCode()
 	say(fmt.Sprintf("Exit %d: %s.", code, a.Outcome()))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/acceptance"
 	"lockbench/internal/matrix"
 	"lockbench/internal/run"
 	"lockbench/scenarios"
@@ -14,15 +15,17 @@ func newMergeCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "merge DIR...",
-		Short: "Put the parts of a search or of a matrix together that was split over machines",
+		Short: "Put the parts of a search, a matrix or an acceptance together that was split over machines",
 		Long: `merge reads what ` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder and adds
 it up; or it puts what ` + "`lockbench matrix --shard I/N`" + ` left in each folder together in a
 new one, --out DIR. Parts of different searches or matrices, or one part twice, are
-refused; parts that are missing are named.
+refused; parts that are missing are named. Of acceptances it takes each world from the
+one in which it ran last, into a new folder, --out DIR.
 
-Exit codes are those of explore or matrix, over all parts; 2 as long as a part is
-missing.`,
-		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge parts/1 parts/2 --out results/matrix/tonight",
+Exit codes are those of explore, matrix or acceptance, over all parts; 2 as long as a
+part is missing.`,
+		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge parts/1 parts/2 --out results/matrix/tonight\n" +
+			"  lockbench merge results/acceptance/* --out results/acceptance/all",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("merge wants the folders of a search's parts, such as shards/1 shards/2")
@@ -33,8 +36,11 @@ missing.`,
 			if matrix.Is(args[0]) {
 				return mergeMatrix(c, args, out)
 			}
+			if acceptance.Is(args[0]) {
+				return mergeAcceptance(c, args, out)
+			}
 			if out != "" {
-				return usagef("merge: --out is for the parts of a matrix, and %s is none", args[0])
+				return usagef("merge: --out is for the parts of a matrix or an acceptance, and %s is none", args[0])
 			}
 			var parts []*run.Explored
 			for _, dir := range args {
@@ -66,6 +72,6 @@ missing.`,
 			return exitWith(code)
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "of a matrix: the new folder to put it in")
+	c.Flags().StringVar(&out, "out", "", "of a matrix or an acceptance: the new folder to put it in")
 	return c
 }

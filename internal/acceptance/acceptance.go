@@ -75,6 +75,9 @@ type World struct {
 	Scenarios []Scenario `json:"scenarios"`
 	Controls  []Control  `json:"controls,omitempty"`
 	Detection []Detected `json:"detection,omitempty"`
+	// Started is when, and Machine where, the first of its runs began; nothing if none did.
+	Started time.Time `json:"started,omitzero"`
+	Machine string    `json:"machine,omitempty"`
 	// Programs are the lockbenches that ran: more than one if the acceptance went on
 	// with another.
 	Programs []string `json:"programs,omitempty"`

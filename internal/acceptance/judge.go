@@ -22,6 +22,7 @@ func worldOf(p Place, m *matrix.Matrix, expect Expect, failed error) World {
 			rows[m.Rows[i].Result.Scenario] = &m.Rows[i]
 		}
 		stopped = cmp.Or(stopped, m.Stopped)
+		w.Machine = m.Machine
 	}
 	if failed != nil {
 		stopped = cmp.Or(stopped, "a run failed: "+report.OneLine(failed.Error()))
@@ -46,6 +47,9 @@ func (w *World) judge(s *Scenario, row *matrix.Row, expect Expect) {
 		ran := &row.Runs[i]
 		r := ran.Result()
 		s.Unable = cmp.Or(s.Unable, ran.Unable())
+		if w.Started.IsZero() || r.Started.Before(w.Started) {
+			w.Started = r.Started
+		}
 		if r.Program != "" && !slices.Contains(w.Programs, r.Program) {
 			w.Programs = append(w.Programs, r.Program)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"lockbench/internal/matrix"
 	"lockbench/internal/report"
@@ -54,9 +55,9 @@ func (a *Acceptance) Counts() string {
 func (a *Acceptance) summary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# lockbench acceptance: %s\n\n%s. Seeds from %d · %s · %s · %s\n\n", a.Outcome(), a.Counts(), a.Seed,
-		report.MarkdownText(a.Machine), report.MarkdownText(a.Program), a.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
+		report.MarkdownText(a.Machine), report.MarkdownText(a.Program), stamp(a.Started))
 	a.table(&b)
-	a.programs(&b)
+	a.origins(&b)
 	a.odd(&b)
 	a.notRun(&b)
 	a.controls(&b)
@@ -127,16 +128,26 @@ func (s *Scenario) cell() string {
 	return text
 }
 
-// programs says where an acceptance went on with another lockbench than it began with.
-func (a *Acceptance) programs(b *strings.Builder) {
+// origins says when and where each world ran and with which lockbench, where the head
+// of the page does not: an acceptance may be put together from several, and may have
+// gone on with another lockbench than it began with.
+func (a *Acceptance) origins(b *strings.Builder) {
 	var lines []string
+	differ := false
 	for _, w := range a.Worlds {
-		if len(w.Programs) > 1 {
-			lines = append(lines, fmt.Sprintf("- world %s: %s", w.World, report.MarkdownText(strings.Join(w.Programs, "; "))))
+		if w.Started.IsZero() {
+			continue
 		}
+		lines = append(lines, fmt.Sprintf("- world %s: begun %s · %s · %s", w.World, stamp(w.Started),
+			report.MarkdownText(w.Machine), report.MarkdownText(strings.Join(w.Programs, "; "))))
+		differ = differ || w.Machine != a.Machine || len(w.Programs) != 1 || w.Programs[0] != a.Program
 	}
-	section(b, "Run with more than one lockbench", lines)
+	if differ {
+		section(b, "When, where and with what", lines)
+	}
 }
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func (a *Acceptance) odd(b *strings.Builder) {
 	var lines []string
