@@ -100,6 +100,10 @@ func (a *answers) calls(k *asked) (sweep.Model, []call) {
 			id = n
 		}
 		calls = append(calls, a.acquire(s, id))
+		if c, ok := a.lapsed(k, s, id); ok {
+			calls = append(calls, c)
+			continue
+		}
 		calls = append(calls, a.releases(s, id)...)
 	}
 	slices.SortFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
@@ -116,6 +120,49 @@ func (a *answers) acquire(s *history.Session, id uint32) call {
 		c.out = sweep.StrictFail
 	}
 	return c
+}
+
+// lapsed is the end of a hold that was its owner's only one, whose lease may have run
+// out, and whose owner was given a definite answer to its release after that:
+//
+//	thread 1  acquire ok        lost    release: not held    acquire ok
+//	                   └ it ended at some time in here ┘
+//
+// Whether the lease ended it or the release did, it is over with the answer, so that
+// nothing is unknown of the owner when it comes again.
+func (a *answers) lapsed(k *asked, s *history.Session, id uint32) (call, bool) {
+	if !a.reentrant() || !a.several(s) || s.Acquire.Outcome != history.Done {
+		return call{}, false
+	}
+	expiry, answered := a.expiry(s, math.MaxInt), -1
+	for _, op := range s.Ops {
+		switch {
+		case op.F == history.Renew && op.Outcome != history.Done, op.F == history.Release && op.Outcome == history.Maybe:
+			return call{}, false
+		case op.F == history.Release && answered < 0:
+			answered = op.Return
+			if op.Outcome == history.Failed && a.h.At(op.Return).Error != history.ErrorNotHeld {
+				return call{}, false
+			}
+		}
+	}
+	if answered <= expiry {
+		return call{}, false
+	}
+	for _, t := range k.sessions {
+		if t.Owner == s.Owner && t != s && t.Acquire.Invoke < answered && !a.givenBack(t, s.Acquire.Invoke) {
+			return call{}, false
+		}
+	}
+	return call{call: uint32(2*expiry - 1), ret: uint32(2 * answered), session: id, kind: sweep.Release, out: sweep.OK}, true
+}
+
+// givenBack tells whether a session certainly holds nothing any more at a position.
+func (a *answers) givenBack(s *history.Session, pos int) bool {
+	return s.Acquire.Outcome == history.Failed && s.Acquire.Return < pos || slices.ContainsFunc(s.Ops, func(op history.Op) bool {
+		return op.F == history.Release && op.Return >= 0 && op.Return < pos &&
+			(op.Outcome == history.Done || op.Outcome == history.Failed && a.h.At(op.Return).Error == history.ErrorNotHeld)
+	})
 }
 
 // releases are those of a session, and the end of its lease. What comes after that end

@@ -255,7 +255,7 @@ func (v *Validator) returned(e *Event, line int) *Malformed {
 	s := p.under
 	if e.F == Acquire {
 		if e.Type == OK && v.fenced && !e.HasToken {
-			return malformed(line, "token", "%s acquired %s without a token; expected one, because the model is fenced", who(e), s.label())
+			return malformed(line, "token", "%s acquired %s without a token; expected one, because the model is fenced; a lock without tokens has a model without that word", who(e), s.label())
 		}
 		s.state, s.end = e.Type, line
 	}

@@ -68,7 +68,7 @@ func (b *block) client(i int) (netip.Addr, error) {
 // freePort finds a port that is free on all addresses, and the one after it as well,
 // which the nodes of a cluster need. It stays below the range
 // from which the kernel takes the ports of outgoing connections. Somebody may take
-// it before we do: then the start fails, and says so.
+// it before we do, see [World.up].
 func freePort(addrs []netip.Addr) (uint16, error) {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var errs error
@@ -85,8 +85,7 @@ func freePort(addrs []netip.Addr) (uint16, error) {
 
 // portIsFree tries the port. No process is started while it does: a child has a copy of
 // the listener until it becomes another program, and for so long the port is in use
-// although it was closed here. That makes it rare that a port is not free a moment later,
-// and not impossible; then the start fails, and says so.
+// although it was closed here.
 func portIsFree(addrs []netip.Addr, port uint16) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

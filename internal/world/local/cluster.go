@@ -103,7 +103,11 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 	for k := range usual {
 		addrs = append(addrs, c.block.real(k+1), c.block.announced(k+1))
 	}
-	if c.port, err = freePort(addrs); err != nil {
+	find := freePort
+	if w.port != nil {
+		find = w.port
+	}
+	if c.port, err = find(addrs); err != nil {
 		return nil, err
 	}
 	if c.network, err = child.OpenLog(s.LogDir, "network"); err != nil {

@@ -18,6 +18,7 @@
 package local
 
 import (
+	"net/netip"
 	"sync/atomic"
 )
 
@@ -34,6 +35,9 @@ type Options struct {
 type World struct {
 	options Options
 	about   atomic.Value // string
+	// port finds a port that is free on all addresses. Nil: freePort. Tests give one that
+	// is not.
+	port func(addrs []netip.Addr) (uint16, error)
 }
 
 // New makes the local world.

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockbench/internal/world"
@@ -111,7 +113,11 @@ func (n *node) start(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-p.Exited():
-			return fmt.Errorf("start %s: it ended at once (%s); %s", n.Name, p.State(), n.log.Last())
+			err := fmt.Errorf("start %s: it ended at once (%s); %s", n.Name, p.State(), n.log.Last())
+			if strings.Contains(n.log.Last(), "Address already in use") {
+				err = fmt.Errorf("%w: %w", syscall.EADDRINUSE, err)
+			}
+			return err
 		case <-ctx.Done():
 			return fmt.Errorf("start %s: it does not answer (%w): %w; %s", n.Name, err, context.Cause(ctx), n.log.Last())
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"syscall"
 	"time"
 
 	"lockbench/internal/world"
@@ -21,6 +22,9 @@ var _ world.World = (*World)(nil)
 // startLimit bounds the start of a cluster. The slowest, sentinel, takes a second
 // or two; the rest is for a machine that is busy with other things.
 const startLimit = 30 * time.Second
+
+// portTries is how many ports a cluster tries.
+const portTries = 3
 
 // majorMin is the first Redis with the settings that we need: bind-source-addr
 // (who is talking to whom) and SENTINEL DEBUG.
@@ -78,16 +82,42 @@ func (w *World) server() (string, error) {
 // Run starts the cluster, calls body, and ends all processes before it returns,
 // whatever body does.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
+	c, err := w.up(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }() // also while a panic passes through
+	return body(ctx, c)
+}
+
+// up returns a healthy cluster. The port that it found free may be taken by the time that
+// its servers listen, by a program that knows nothing of us: then all is set up anew,
+// with another.
+func (w *World) up(ctx context.Context, s world.Spec) (*cluster, error) {
+	for tries := 1; ; tries++ {
+		c, err := w.setUp(ctx, s)
+		if err == nil || tries == portTries || !errors.Is(err, syscall.EADDRINUSE) {
+			return c, err
+		}
+	}
+}
+
+func (w *World) setUp(ctx context.Context, s world.Spec) (_ *cluster, err error) {
 	c, err := w.newCluster(s)
 	if err != nil {
-		return fmt.Errorf("set up a local %s cluster: %w", s.Topology, err)
+		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology, err)
 	}
-	// Deferred, so that it also runs while a panic of body passes through.
-	defer func() { err = errors.Join(err, c.stop()) }()
+	healthy := false
+	defer func() { // also while a panic passes through
+		if !healthy {
+			err = errors.Join(err, c.stop())
+		}
+	}()
 	starting, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	if err := c.start(starting); err != nil {
-		return fmt.Errorf("start a local %s cluster: %w", s.Topology, err)
+		return nil, fmt.Errorf("start a local %s cluster: %w", s.Topology, err)
 	}
-	return body(ctx, c)
+	healthy = true
+	return c, nil
 }

@@ -1,0 +1,42 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"testing"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// A port that somebody takes after it was found free costs a second start and not the run,
+// whether it is a server that finds it taken or the mesh.
+func TestPortTakenMeanwhile(t *testing.T) {
+	for _, taken := range []int{1, 2} { // after the service's address come the first node's real one and its announced one
+		w := newWorld(t)
+		tries := 0
+		w.port = func(addrs []netip.Addr) (uint16, error) {
+			tries++
+			port, err := freePort(addrs)
+			if err == nil && tries == 1 {
+				l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(addrs[taken], port)))
+				if err != nil {
+					return 0, err
+				}
+				t.Cleanup(func() { l.Close() })
+			}
+			return port, err
+		}
+		ran := false
+		err := w.Run(t.Context(), world.Spec{Topology: locks.Single, Clients: 1, LogDir: t.TempDir()}, func(ctx context.Context, c world.Cluster) error {
+			ran = true
+			return c.(*cluster).Healthy(ctx)
+		})
+		if err != nil || !ran || tries != 2 {
+			t.Errorf("address %d taken: ran %t after %d tries, %v; expected a cluster on the second port", taken, ran, tries, err)
+		}
+	}
+}
