@@ -324,8 +324,9 @@ var _ Forcer = (*locker)(nil)
 // Force takes the lock away from whoever holds it, without asking whose it is, and
 // ends its renewal by this client.
 func (l *locker) Force(ctx context.Context, key string, mode locks.Mode) (bool, error) {
-	l.dog.drop(key)
-	l.readDog.drop(key)
+	everybody := func(*renewed) bool { return true }
+	l.dog.drop(key, everybody)
+	l.readDog.drop(key, everybody)
 	held, err := l.kind.force(ctx, l, key, mode)
 	if err != nil {
 		return false, fmt.Errorf("%s: force %q: %w", l.name, key, err)

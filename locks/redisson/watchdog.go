@@ -126,8 +126,14 @@ func (w *watchdog) remove(name, owner string) {
 	}
 }
 
-// drop ends the renewal of a lock and tells its owners.
-func (w *watchdog) drop(name string) {
+// drop ends the renewal of a lock, and tells those of its owners who have lost it. A
+// round that found it in other hands knows that of those who held when it began. Whoever
+// has been granted it since is renewed no more either, as in Redisson, but has lost
+// nothing yet:
+//
+//	owner     release ── acquire ok ──────────────────────── told, by its timer
+//	round  begins ── finds nothing ── drops the name            lease over
+func (w *watchdog) drop(name string, hasLost func(*renewed) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.locks[name]
@@ -136,9 +142,11 @@ func (w *watchdog) drop(name string) {
 	}
 	w.forget(name)
 	for _, r := range l.owners {
-		r.rest()
-		if !w.silent {
-			r.losing()()
+		if hasLost(r) {
+			r.rest()
+			if !w.silent {
+				r.losing()()
+			}
 		}
 	}
 }
@@ -186,9 +194,10 @@ func (w *watchdog) run() {
 
 // job is one lock of a round as it stood when the round began.
 type job struct {
-	name  string
-	owner string
-	args  []any
+	name    string
+	owner   string
+	holders []*renewed
+	args    []any
 }
 
 func (w *watchdog) round() {
@@ -196,7 +205,7 @@ func (w *watchdog) round() {
 	jobs := make([]job, 0, len(w.order))
 	for _, name := range w.order {
 		l := w.locks[name]
-		jobs = append(jobs, job{name, l.owners[0].owner, w.args(l)})
+		jobs = append(jobs, job{name, l.owners[0].owner, slices.Clone(l.owners), w.args(l)})
 	}
 	w.mu.Unlock()
 	chunk := renewalsMax
@@ -226,7 +235,7 @@ func (w *watchdog) renew(jobs []job) {
 			w.abandon(j.name)
 		case err != nil || i >= len(held): // the next round may do better
 		case held[i] == 0:
-			w.drop(j.name)
+			w.drop(j.name, func(r *renewed) bool { return slices.Contains(j.holders, r) })
 		case !w.silent:
 			w.prolong(j, start)
 		}
