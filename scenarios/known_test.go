@@ -47,6 +47,7 @@ func knownToEmbedded() Known {
 	for _, name := range []string{"redisson", "redisson-fair", "redisson-rw", "redisson-fenced", "redisson-spin", "redisson-wait"} {
 		k.Locks[name] = LockInfo{Family: "single-store", Options: []string{"watchdog", "renewal", "notify"}}
 	}
+	k.Locks["get-del"] = LockInfo{Family: "single-store", Options: []string{"answer-timeout"}}
 	for _, name := range []string{"redisson-multi", "redisson-redlock"} {
 		k.Locks[name] = LockInfo{Family: Majority}
 	}

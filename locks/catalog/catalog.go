@@ -95,7 +95,8 @@ func All() []Lock {
 			Claims:     locks.Claims{Bounded: true},
 			Model:      mutex,
 			Topologies: oneMaster,
-			New:        without("get-del", naive.NewGetDel),
+			Options:    getDelOptions,
+			New:        newGetDel,
 		},
 		{
 			Name:       "getset-time",

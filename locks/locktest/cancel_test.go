@@ -112,7 +112,7 @@ func TestCancelledInEveryPhase(t *testing.T) {
 		"redlock":                      {onMasters(t, 3, redlock.New(redlock.Options{NodeTimeout: 5 * time.Second}), plain), 2},
 		"set-nx":                       {subject(t, setnx.New(), plain, "mutex"), 2},
 		"set-nx-fenced":                {subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex"), 2},
-		"get-del, flawless as to this": {subject(t, naive.NewGetDel(), plain, "mutex"), 2},
+		"get-del, flawless as to this": {subject(t, naive.NewGetDel(0), plain, "mutex"), 2},
 	} {
 		subjects[name], want[name] = only(test.s, isCancelRule), test.rules
 	}

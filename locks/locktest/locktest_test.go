@@ -201,7 +201,7 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 			"wait-kept", "wait-served", "wait-shared", "wait-cancelled", "many-keys", "misuse", "closed"}},
 		"setnx-expire": {naive.NewSetnxExpire(), []string{"release-twice", "stranger", "cancelled-asking"}},
 		"set-del":      {naive.NewSetDel(), []string{"release-twice", "stranger"}},
-		"get-del":      {naive.NewGetDel(), nil},
+		"get-del":      {naive.NewGetDel(0), nil},
 		"getset-time":  {naive.NewGetsetTime(), []string{"release-twice"}},
 	} {
 		s := subject(t, test.opener, locks.Claims{Bounded: name != "no-lock"}, "mutex")

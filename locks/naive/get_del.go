@@ -20,8 +20,12 @@ import (
 //
 // Between the GET and the DEL the lease can run out and somebody else get the lock,
 // which the DEL then deletes. A pause there is as likely as anywhere.
-func NewGetDel() locks.Opener {
-	return opener("get-del", func(client redis.UniversalClient, c locks.Client) locks.Locker {
+//
+// A client that is stopped there for longer than it waits for answers may find, when it
+// wakes, that its time is up and the answer has come; which of the two it sees first is
+// chance. more is how much longer than usual it waits, so that it is the answer.
+func NewGetDel(more time.Duration) locks.Opener {
+	return patient("get-del", more, func(client redis.UniversalClient, c locks.Client) locks.Locker {
 		return &getDel{client: client, tokens: plain.NewTokens(c)}
 	})
 }

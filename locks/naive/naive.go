@@ -24,8 +24,13 @@ import (
 
 // opener connects and hands the client on.
 func opener(lock string, open func(redis.UniversalClient, locks.Client) locks.Locker) locks.Opener {
+	return patient(lock, 0, open)
+}
+
+// patient is opener for clients that wait so much longer for an answer.
+func patient(lock string, more time.Duration, open func(redis.UniversalClient, locks.Client) locks.Locker) locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-		client, err := goredis.Connect(c.Store)
+		client, err := goredis.ConnectPatient(c.Store, more)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", lock, err)
 		}

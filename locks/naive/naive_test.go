@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var all = map[string]func() locks.Opener{
 	"setnx-expire": NewSetnxExpire,
 	"set-del":      NewSetDel,
-	"get-del":      NewGetDel,
+	"get-del":      func() locks.Opener { return NewGetDel(0) },
 	"getset-time":  NewGetsetTime,
 }
 
@@ -161,9 +161,9 @@ func TestDelDeletesAnothersLock(t *testing.T) {
 // deletes B's key.
 func TestGetDelDeletesWhatChangedHands(t *testing.T) {
 	s := redistest.Start(t)
-	a, wire := open(t, NewGetDel(), s, 1)
-	b, _ := open(t, NewGetDel(), s, 2)
-	c, _ := open(t, NewGetDel(), s, 3)
+	a, wire := open(t, NewGetDel(0), s, 1)
+	b, _ := open(t, NewGetDel(0), s, 2)
+	c, _ := open(t, NewGetDel(0), s, 3)
 	late := acquire(t, a, time.Minute)
 	wire.Before("del", func() error {
 		if err := s.Client.PExpire(t.Context(), "a", time.Millisecond).Err(); err != nil {
@@ -184,8 +184,8 @@ func TestGetDelDeletesWhatChangedHands(t *testing.T) {
 // It does look: a key that is another's before it looks is left alone.
 func TestGetDelSparesWhatItSeesIsAnothers(t *testing.T) {
 	s := redistest.Start(t)
-	a, _ := open(t, NewGetDel(), s, 1)
-	b, _ := open(t, NewGetDel(), s, 2)
+	a, _ := open(t, NewGetDel(0), s, 1)
+	b, _ := open(t, NewGetDel(0), s, 2)
 	late := acquire(t, a, 30*time.Millisecond)
 	s.AwaitGone(t, "a")
 	acquire(t, b, time.Minute)
