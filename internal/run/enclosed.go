@@ -62,9 +62,10 @@ func enclosed(ctx context.Context, command []string, o order, told listener) (*s
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+deterministic, ","))
-	for _, lean := range []string{"GOMAXPROCS=1", "GOGC=800"} {
-		// Hardly anything runs side by side within a run, and much is thrown away. What
-		// comes of it is the same with other settings; people who want them can say so.
+	for _, lean := range []string{"GOMAXPROCS=1", "GOGC=800", "GOMEMLIMIT=4GiB"} {
+		// Hardly anything runs side by side within a run, and much is thrown away; ten
+		// minutes of a busy lock need a tenth of a gigabyte (watchMemory). What comes of it
+		// is the same with other settings; people who want them can say so.
 		if name, _, _ := strings.Cut(lean, "="); os.Getenv(name) == "" {
 			cmd.Env = append(cmd.Env, lean)
 		}

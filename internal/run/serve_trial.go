@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +44,7 @@ func serveTrial(ctx context.Context, in io.Reader, out io.Writer, open func(stri
 	w := sim.New(sim.Options{Open: open, Latency: o.Job.Latency})
 	beside.Go(func() { t.every(100*time.Millisecond, stop) })
 	beside.Go(func() { watchStill(w, stop, t, o.Job) })
+	beside.Go(func() { watchMemory(stop, t, o.Job) })
 	go func() {
 		// The end of our input is the end of the harness.
 		if _, err := io.Copy(io.Discard, in); err == nil {
@@ -182,6 +186,40 @@ func watchStill(w *sim.World, stop <-chan struct{}, t *teller, j Job) {
 		t.say(trialNote{Done: true, Error: fmt.Sprintf(
 			"the simulated clock has stood still for %v in the run of %s with seed %d: a library waits with a mutex held, or computes for ever",
 			stillLimit, j.Lock.Name, j.Seed)})
+		os.Exit(report.ExitHarness)
+	}
+}
+
+// watchMemory ends the process when it needs more than GOMEMLIMIT, which is where the
+// collector has given its best: a simulation that does not end would take the machine's
+// memory within minutes, for it has no need to wait for anything.
+func watchMemory(stop <-chan struct{}, t *teller, j Job) {
+	limit := debug.SetMemoryLimit(-1) // asks
+	if limit == math.MaxInt64 {
+		return
+	}
+	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	const looks = 5 // in a row: a single one may come before the collector has
+	over := 0
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		metrics.Read(used)
+		if used[0].Value.Uint64()-used[1].Value.Uint64() <= uint64(limit) {
+			over = 0
+			continue
+		}
+		if over++; over < looks {
+			continue
+		}
+		t.say(trialNote{Done: true, Error: fmt.Sprintf(
+			"the simulated run of %s with seed %d needs more than %d MiB of memory: it does not end, most likely, or it is too long for one run. Ask for fewer episodes or less --duration, or allow it more: GOMEMLIMIT=%dMiB",
+			j.Lock.Name, j.Seed, limit>>20, limit>>19)})
 		os.Exit(report.ExitHarness)
 	}
 }

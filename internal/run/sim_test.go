@@ -69,14 +69,22 @@ func simWorld(t testing.TB) *sim.World {
 	return sim.New(sim.Options{Open: catalogOpener, Enclosure: simTrial(t, 2)})
 }
 
-// Every scenario gives in virtual time what it expects of real servers.
+// Every scenario gives in virtual time what it expects of real servers, and what it left
+// behind replays to the same histories, is judged the same again and has its pictures.
+// The program is asked as people ask it: this binary has the race detector in it most
+// likely, with which judging and drawing take ten times as long.
 func TestSimScenarios(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
-			out := runIt(t, t.Context(), Options{
-				Scenario: load(t, name), World: simWorld(t), Seed: 42, Episodes: max(1, map[string]int{"pause-client": 3, "failover-graceful": 5, "mixed": 5}[name]),
-			})
-			for _, l := range out.Result.Locks {
+			results := t.TempDir()
+			episodes := max(1, map[string]int{"pause-client": 3, "failover-graceful": 5, "mixed": 5}[name])
+			said, code := ask(t, 2, "run", name, "--world", "sim", "--seed", "42", "--episodes", strconv.Itoa(episodes), "--out", results)
+			bundle, err := report.Load(filepath.Join(results, report.LatestLink))
+			if err != nil {
+				t.Fatalf("%v, after exit code %d:\n%s", err, code, said)
+			}
+			ran := 0
+			for _, l := range bundle.Result.Locks {
 				switch {
 				case strings.Contains(l.Unsupported, `no topology "cluster"`):
 					t.Logf("%s: %s", l.Lock, l.Unsupported)
@@ -85,46 +93,51 @@ func TestSimScenarios(t *testing.T) {
 						t.Errorf("flock: %q; want unsupported, with what stands for it", l.Unsupported)
 					}
 				case !l.AsExpected:
-					t.Errorf("%s: %s (%s), expected %s\n%s", l.Lock, l.Found(), l.Why, l.Expected, strings.Join(out.Stories[l.Lock], "\n"))
+					t.Errorf("%s: %s (%s%s), expected %s", l.Lock, l.Found(), l.Why, l.Error, l.Expected)
 				}
-			}
-			if code := out.Result.ExitCode(); code != report.ExitExpected {
-				t.Errorf("exit code %d", code)
-			}
-			replayed := 0
-			_, err := Replay(t.Context(), simTrial(t, 1), out.Bundle.Dir, func(r Replayed) {
-				replayed++
-				if !r.Identical {
-					t.Errorf("%s differs from line %d on:\nwas %s\nis  %s", r.Lock, r.Line, r.Was, r.Is)
-				}
-			})
-			if err != nil {
-				t.Errorf("replay: %v", err)
-			}
-			ran := 0
-			for _, l := range out.Result.Locks {
 				if l.Unsupported == "" {
 					ran++
 				}
 			}
-			if replayed != ran {
-				t.Errorf("%d locks were replayed, want all %d that ran", replayed, ran)
+			if code != report.ExitExpected || t.Failed() {
+				t.Errorf("exit code %d, want %d:\n%s", code, report.ExitExpected, said)
 			}
-			checkedAgain(t, out)
-			drawn(t, out)
+			said, code = ask(t, 1, "replay", bundle.Dir)
+			if replayed := strings.Count(said, " identical: "); code != 0 || replayed != ran {
+				t.Errorf("%d locks replayed to the same history, want all %d that ran; exit code %d:\n%s", replayed, ran, code, said)
+			}
+			checkedAgain(t, bundle)
+			drawn(t, bundle)
 		})
 	}
 }
 
-// drawn wants a picture of each episode in which a lock broke.
-func drawn(t *testing.T, out *Outcome) {
+// ask runs lockbench, whose simulated trials are given so many processors, and returns
+// what it said and its exit code.
+func ask(t *testing.T, procs int, args ...string) (said string, code int) {
 	t.Helper()
-	for _, l := range out.Result.Locks {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(procs))
+	text, err := cmd.CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("lockbench %v: %v", args, err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// drawn wants a picture of each episode in which a lock broke.
+func drawn(t *testing.T, b *report.Bundle) {
+	t.Helper()
+	for _, l := range b.Result.Locks {
 		want := 0
 		if l.Verdict == checker.Violated {
 			want = min(l.ViolatingEpisodes, drawingsMax)
 		}
-		pages, err := filepath.Glob(filepath.Join(out.Bundle.Dir, report.FolderName(l.Lock), "violation*.html"))
+		pages, err := filepath.Glob(filepath.Join(b.Dir, report.FolderName(l.Lock), "violation*.html"))
 		if err != nil || len(pages) != want {
 			t.Errorf("%s: %d episodes were drawn (%v), want %d", l.Lock, len(pages), err, want)
 		}
@@ -133,7 +146,7 @@ func drawn(t *testing.T, out *Outcome) {
 
 // checkedAgain asks `lockbench check` about a bundle: of each lock that ran it must say
 // what the run said, down to the last finding.
-func checkedAgain(t *testing.T, out *Outcome) {
+func checkedAgain(t *testing.T, b *report.Bundle) {
 	t.Helper()
 	path, err := program()
 	if err != nil {
@@ -148,7 +161,7 @@ func checkedAgain(t *testing.T, out *Outcome) {
 	}
 	worst := checker.Valid
 	want := map[string]judged{}
-	for _, l := range out.Result.Locks {
+	for _, l := range b.Result.Locks {
 		if l.Unsupported != "" {
 			continue
 		}
@@ -159,7 +172,7 @@ func checkedAgain(t *testing.T, out *Outcome) {
 		want[l.Lock] = judged{l.Lock, l.Verdict.String(), l.Class.String(), l.Why, checks}
 		worst = max(worst, l.Verdict)
 	}
-	cmd := exec.CommandContext(t.Context(), path, "check", out.Bundle.Dir, "--json")
+	cmd := exec.CommandContext(t.Context(), path, "check", b.Dir, "--json")
 	text, err := cmd.Output()
 	code := map[checker.Verdict]int{checker.Valid: 0, checker.Violated: report.ExitUnexpected, checker.Unknown: report.ExitUnknown}[worst]
 	if got := cmd.ProcessState.ExitCode(); got != code {
@@ -339,16 +352,33 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
+// endless is a scenario of ten hours, in which the others go on.
+var endless = strings.Replace(quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10h}", 1)
+
 // A run that is interrupted ends, and what it had recorded is judged.
 func TestSimInterrupted(t *testing.T) {
-	text := strings.Replace(quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10h}", 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// It is told of the pause, whose end is ten hours away.
 	told := report.NewProgress(hears{"stands still", cancel}, false, 0)
-	out := runIt(t, ctx, Options{Scenario: load(t, text), World: simWorld(t), Seed: 1, Progress: told})
+	out := runIt(t, ctx, Options{Scenario: load(t, endless), World: simWorld(t), Seed: 1, Progress: told})
 	if !out.Result.Interrupted {
 		t.Error("the result does not say that the run was interrupted")
+	}
+}
+
+// A simulation that does not end is ended before it has taken the machine's memory,
+// and the lock is said not to have been judged.
+func TestSimMemoryIsBounded(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "16MiB")
+	results := t.TempDir()
+	file := filepath.Join(results, "endless.yaml")
+	if err := os.WriteFile(file, []byte(endless), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, code := ask(t, 1, "run", file, "--world", "sim", "--seed", "1", "--out", results)
+	if code != report.ExitHarness || !strings.Contains(strings.Join(strings.Fields(said), " "), "needs more than 16 MiB of memory") {
+		t.Errorf("exit code %d:\n%s", code, said)
 	}
 }
 
