@@ -80,7 +80,8 @@ func Slot(key string) int {
 			}
 		}
 	}
-	return int(crc) % slots
+	return int(crc) % Slots
 }
 
-const slots = 16384
+// Slots is how many there are.
+const Slots = 16384

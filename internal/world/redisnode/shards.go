@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/locks/goredis"
 )
 
 // A cluster is three masters that share the slots among them, and a replica for each:
@@ -21,9 +22,6 @@ import (
 //
 // Who has what is agreed on by the nodes themselves, over a second port, the bus. A
 // replica whose master a majority of masters takes for dead is voted in by them.
-
-// slots is how many slots keys are spread over.
-const slots = 16384
 
 var _ world.Sharded = (*Group)(nil)
 
@@ -37,7 +35,7 @@ func (g *Group) Assemble(ctx context.Context) error {
 		if err := told(ctx, n, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
 			return fmt.Errorf("assemble the cluster: %w", err)
 		}
-		from, to := slots*i/len(masters), slots*(i+1)/len(masters)-1
+		from, to := goredis.Slots*i/len(masters), goredis.Slots*(i+1)/len(masters)-1
 		if err := told(ctx, n, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)); err != nil {
 			return fmt.Errorf("assemble the cluster: %w", err)
 		}
@@ -233,7 +231,7 @@ func (g *Group) MasterOf(ctx context.Context, key string) (string, error) {
 	if g.Form != locks.Cluster {
 		return g.Master(ctx)
 	}
-	slot := slotOf(key)
+	slot := goredis.Slot(key)
 	name, err := g.most(ctx, func(members []member) []string {
 		for _, m := range members {
 			if m.has(slot) {
@@ -317,26 +315,4 @@ func (g *Group) failOverShard(ctx context.Context, chosen Server) (string, error
 		}
 		return nil
 	})
-}
-
-// slotOf is the slot of a key: the CRC16 of what stands between its first "{" and the
-// next "}", or of all of it if that is nothing.
-func slotOf(key string) int {
-	if _, rest, ok := strings.Cut(key, "{"); ok {
-		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
-			key = tag
-		}
-	}
-	crc := uint16(0)
-	for i := range len(key) {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return int(crc) % slots
 }

@@ -109,18 +109,6 @@ func TestMasterOfAKey(t *testing.T) {
 	}
 }
 
-// The slots are those that a server itself gives (CLUSTER KEYSLOT).
-func TestSlotOf(t *testing.T) {
-	for key, want := range map[string]int{"a": 15495, "b": 3300, "c": 7365, "{c}a": 7365, "x{c}a{b}": 7365, "123456789": 12739} {
-		if got := slotOf(key); got != want {
-			t.Errorf("slot of %q is %d, want %d", key, got, want)
-		}
-	}
-	if slotOf("{}a") == slotOf("a") {
-		t.Error("an empty tag is no tag")
-	}
-}
-
 // A node that was told and could not say so in time is not told off for it.
 func TestTold(t *testing.T) {
 	late := errors.New("no answer: deadline exceeded")
