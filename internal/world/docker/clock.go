@@ -37,7 +37,7 @@ func (c *cluster) buildClocks(ctx context.Context) error {
 	if !c.spec.Clocks || shim.Ready() != nil {
 		return nil // ClocksReady says so
 	}
-	path, err := shim.Build(ctx, c.dir)
+	path, err := shim.Build(ctx, c.dir.Path)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ type cluster struct {
 	parent  string // the group of processes that containers are put under
 	owner   *owner
 	subnet  subnet
-	dir     string     // temporary: what file locks share
+	dir     *child.Dir // temporary: what file locks share
 	preload []byte     // the library that shifts clocks; nil: none is shifted
 	network *child.Log // what the mesh has to say
 	nodes   []*node    // in the order of Nodes
@@ -107,8 +107,8 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 	if len(usual) > nodesMax {
 		return nil, fmt.Errorf("%d servers are too many: the addresses of a cluster suffice for %d", len(usual), nodesMax)
 	}
-	if c.dir, err = os.MkdirTemp("", "lockbench-docker-"); err != nil {
-		return nil, fmt.Errorf("make the clients' shared directory: %w", err)
+	if c.dir, err = child.ClaimDir("lockbench-docker-"); err != nil {
+		return nil, err
 	}
 	if s.LogDir != "" {
 		if err := os.MkdirAll(s.LogDir, 0o755); err != nil {
@@ -226,8 +226,8 @@ func (c *cluster) stop() error {
 	if c.network != nil {
 		c.network.Close()
 	}
-	if c.dir != "" {
-		errs = append(errs, os.RemoveAll(c.dir))
+	if c.dir != nil {
+		errs = append(errs, c.dir.Remove())
 	}
 	if c.owner != nil {
 		c.owner.release()
@@ -269,7 +269,7 @@ func (c *cluster) entry(client, target string) (netip.AddrPort, error) {
 
 // Store gives a guest addresses of its own, so that faults on its links find it.
 func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	s := guest.StoreAddresses{Topology: c.spec.Topology, Dir: c.dir}
+	s := guest.StoreAddresses{Topology: c.spec.Topology, Dir: c.dir.Shared}
 	if hello.SourceAddress {
 		// It is used to being told one; here it is known by where it connects to.
 		s.LocalAddr = loopback.String()

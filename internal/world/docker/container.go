@@ -201,7 +201,7 @@ func (n *node) why(ctx context.Context, err error) error {
 	case 70:
 		hint = ": nft does not work in it; the kernel needs nf_tables, and the daemon must grant NET_ADMIN"
 	case 126, 127:
-		hint = ": the image lacks a program; it needs sh, nft, redis-server, redis-cli, sleep and timeout, for this machine's kind of processor"
+		hint = ": the image lacks a program; it needs sh, nft, redis-server, redis-cli, cat, mkdir, rm, sleep and timeout, for this machine's kind of processor"
 	}
 	return explain(fmt.Errorf("the container has ended (exit code %d)%s; %s", code, hint, n.lastWords(ctx)))
 }

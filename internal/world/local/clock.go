@@ -28,13 +28,13 @@ func (c *cluster) buildClocks() (err error) {
 	if !c.spec.Clocks || shim.Ready() != nil {
 		return nil // ClocksReady says so
 	}
-	c.preload, err = shim.Build(context.Background(), c.dir)
+	c.preload, err = shim.Build(context.Background(), c.dir.Path)
 	return err
 }
 
 // newClock gives a server a clock that can be wrong, and returns what tells it so.
 func (c *cluster) newClock(n *node) (env []string, err error) {
-	path := filepath.Join(c.dir, n.Name, "clock")
+	path := filepath.Join(c.dir.Path, n.Name, "clock")
 	if n.clock.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
 		return nil, fmt.Errorf("make the clock of %s: %w", n.Name, err)
 	}

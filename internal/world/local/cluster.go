@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"time"
 
 	"lockbench/internal/guest"
@@ -47,8 +46,7 @@ type cluster struct {
 	server  string // path of redis-server
 	block   *block
 	port    uint16     // the same everywhere
-	dir     string     // temporary: all that servers write, and what file locks share
-	owner   *os.File   // held locked in dir while this process lives
+	dir     *child.Dir // temporary: all that servers write, and what file locks share
 	network *child.Log // what the mesh has to say
 	preload string     // path of the library that shifts clocks; empty: none is shifted
 	nodes   []*node    // in the order of Nodes
@@ -85,11 +83,8 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 			return nil, err
 		}
 	}
-	if c.dir, c.owner, err = claimDir(); err != nil {
+	if c.dir, err = child.ClaimDir("lockbench-local-"); err != nil {
 		return nil, err
-	}
-	if err := os.Mkdir(c.shared(), 0o755); err != nil {
-		return nil, fmt.Errorf("make the clients' shared directory: %w", err)
 	}
 	if s.LogDir != "" {
 		if err := os.MkdirAll(s.LogDir, 0o755); err != nil {
@@ -186,8 +181,8 @@ func (c *cluster) stop() error {
 		errs = append(errs, c.Mesh.Close())
 		c.network.Close()
 	}
-	if c.dir != "" {
-		errs = append(errs, os.RemoveAll(c.dir), c.owner.Close())
+	if c.dir != nil {
+		errs = append(errs, c.dir.Remove())
 	}
 	if c.block != nil {
 		c.block.release()
@@ -197,9 +192,6 @@ func (c *cluster) stop() error {
 	}
 	return nil
 }
-
-// shared is the directory that all clients share.
-func (c *cluster) shared() string { return filepath.Join(c.dir, "shared") }
 
 // Enter gives a new client its address, and its name in the mesh.
 func (c *cluster) Enter(name string, index int) error {
@@ -238,7 +230,7 @@ func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 // store is what a client may know of the cluster. Where gives the address under
 // which the client reaches a node or the service.
 func (c *cluster) store(where func(target string, announced netip.AddrPort) (netip.AddrPort, error)) (guest.StoreAddresses, error) {
-	s := guest.StoreAddresses{Topology: c.spec.Topology, Dir: c.shared()}
+	s := guest.StoreAddresses{Topology: c.spec.Topology, Dir: c.dir.Shared}
 	list := func(nodes []*node) ([]locks.Node, error) {
 		var out []locks.Node
 		for _, n := range nodes {

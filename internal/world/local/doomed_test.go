@@ -26,7 +26,7 @@ func runDoomedHarness() {
 		if err != nil {
 			return err
 		}
-		fmt.Println(c.dir)
+		fmt.Println(c.dir.Path)
 		fmt.Println(client.(*child.Client).Process().PID())
 		for _, n := range c.nodes {
 			fmt.Println(n.process.PID())

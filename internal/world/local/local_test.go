@@ -63,7 +63,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) 
 	var pids []int
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
-		dir = c.dir
+		dir = c.dir.Path
 		err := body(ctx, c)
 		for _, n := range c.nodes {
 			pids = append(pids, n.process.PID())

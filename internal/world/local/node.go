@@ -44,7 +44,7 @@ type node struct {
 }
 
 func (c *cluster) newNode(n world.Node, k int) (*node, error) {
-	dir := filepath.Join(c.dir, n.Name)
+	dir := filepath.Join(c.dir.Path, n.Name)
 	node := &node{
 		Node:      n,
 		server:    c.server,

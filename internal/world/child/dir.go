@@ -1,0 +1,82 @@
+//go:build linux
+
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is a cluster's own directory, which lives as long as this process at most: what
+// a killed one leaves behind is removed when the next cluster of its kind starts.
+type Dir struct {
+	Path   string
+	Shared string // in it: what all clients share
+	claim  *os.File
+}
+
+const (
+	claimFile = "owner"
+	// youngMax is how old a directory must be to count as left over: the run that
+	// made a younger one may be just about to claim it.
+	youngMax = time.Minute
+)
+
+// ClaimDir makes a directory whose name begins with the prefix and holds a lock in it
+// for as long as the process lives. The kernel lets go of the lock however the process
+// ends, so a directory whose lock can be had belongs to nobody.
+func ClaimDir(prefix string) (*Dir, error) {
+	sweepDirs(prefix)
+	path, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return nil, fmt.Errorf("make the cluster's directory: %w", err)
+	}
+	d := &Dir{Path: path, Shared: filepath.Join(path, "shared")}
+	d.claim, err = os.Create(filepath.Join(path, claimFile))
+	if err == nil {
+		err = unix.Flock(int(d.claim.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Mkdir(d.Shared, 0o755)
+	}
+	if err != nil {
+		_ = d.Remove()
+		return nil, fmt.Errorf("claim the cluster's directory: %w", err)
+	}
+	return d, nil
+}
+
+// Remove removes the directory and all that is in it.
+func (d *Dir) Remove() error { return errors.Join(os.RemoveAll(d.Path), d.claim.Close()) }
+
+// sweepDirs removes what runs have left behind that were killed. What cannot be
+// removed is somebody else's, or will be tried again by the next run.
+func sweepDirs(prefix string) {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		if abandoned(dir) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+func abandoned(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil || time.Since(info.ModTime()) < youngMax {
+		return false
+	}
+	claim, err := os.Open(filepath.Join(dir, claimFile))
+	if err != nil {
+		return os.IsNotExist(err)
+	}
+	defer func() { _ = claim.Close() }()
+	return unix.Flock(int(claim.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
