@@ -11,9 +11,9 @@ import (
 // are guests. While it runs, what others print with os.Stdout goes to standard
 // error, where it does no harm. It returns when the host has ended the guest.
 func Main(ctx context.Context, hello Hello, open OpenFunc) error {
-	// Ctrl-C reaches every process of the terminal, but the host decides: it heals
-	// and winds up first, and it needs its clients for that. If it dies instead,
-	// our input ends.
+	// The host decides, not Ctrl-C: it heals and winds up first, and it needs its clients
+	// for that. lockbench puts them into groups of their own; others who start us may not.
+	// If the host dies, our input ends.
 	signal.Ignore(os.Interrupt)
 	defer signal.Reset(os.Interrupt)
 	out := os.Stdout
