@@ -39,14 +39,14 @@ func (a *answers) sweep(k *asked) (doubt string) {
 	}
 	r := a.checker.Check(model, &a.ops)
 	for _, f := range a.checker.Findings {
-		first, second := a.owned(k, f.First), a.owned(k, f.Second)
+		first, second := k.numbered(f.First), k.numbered(f.Second)
 		switch f.Rule {
 		case sweep.ReleasedWithoutHolding:
 			a.nowhere(k, first)
 		case sweep.RefusedThoughFree:
 			a.refused(k, first)
 		case sweep.TwoHolders, sweep.ReaderAndWriter, sweep.TooManyPermits:
-			a.late(k, first, second)
+			a.both(k, first, second)
 		case sweep.ReleasedTwice, sweep.Evicted:
 			if a.reentrant() {
 				a.deep(k, first, f.Rule)
@@ -56,26 +56,12 @@ func (a *answers) sweep(k *asked) (doubt string) {
 	return r.Why
 }
 
-// owned is a session of a key by its number. Of a reentrant lock numbers are owners,
-// and the first session of one stands for it.
-func (a *answers) owned(k *asked, n uint32) *history.Session {
+// numbered are the sessions that the sweep was given under a number.
+func (k *asked) numbered(n uint32) []*history.Session {
 	if n == sweep.None {
 		return nil
 	}
-	if !a.reentrant() {
-		return k.sessions[n]
-	}
-	seen := map[string]bool{}
-	for _, s := range k.sessions {
-		if !seen[s.Owner] {
-			if n == 0 {
-				return s
-			}
-			n--
-			seen[s.Owner] = true
-		}
-	}
-	return nil
+	return k.numbers[n]
 }
 
 // calls are the operations of a key in the order of their calls.
@@ -88,23 +74,37 @@ func (a *answers) calls(k *asked) (sweep.Model, []call) {
 		m.Shape, m.Reentrant = sweep.RW, false
 	}
 	owners := map[string]uint32{}
+	inner := map[*history.Session]bool{}
+	believed := true // that a refused try was refused because of what is told to the sweep
+	if !m.Reentrant && m.Shape != sweep.Semaphore {
+		inner, believed = a.inner(k)
+	}
 	var calls []call
-	for i, s := range k.sessions {
-		id := uint32(i)
-		if m.Reentrant {
-			n, ok := owners[s.Owner]
-			if !ok {
-				n = uint32(len(owners))
-				owners[s.Owner] = n
-			}
-			id = n
-		}
-		calls = append(calls, a.acquire(s, id))
-		if c, ok := a.lapsed(k, s, id); ok {
-			calls = append(calls, c)
+	for _, s := range k.sessions {
+		if inner[s] {
 			continue
 		}
-		calls = append(calls, a.releases(s, id)...)
+		id, known := owners[s.Owner]
+		if !known || !m.Reentrant {
+			id = uint32(len(k.numbers))
+			owners[s.Owner] = id
+			k.numbers = append(k.numbers, nil)
+		}
+		k.numbers[id] = append(k.numbers[id], s)
+		c, over := a.lapsed(k, s, id)
+		switch {
+		case over && a.late(s):
+			believed = false // it was somebody's at some time before its answer, and is over
+		case over:
+			calls = append(calls, a.acquire(s, id), c)
+		default:
+			calls = append(append(calls, a.acquire(s, id)), a.releases(s, id)...)
+		}
+	}
+	for i := range calls {
+		if !believed && calls[i].out == sweep.StrictFail {
+			calls[i].out = sweep.Fail
+		}
 	}
 	slices.SortFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
 	return m, calls
@@ -116,10 +116,82 @@ func (a *answers) acquire(s *history.Session, id uint32) call {
 	if s.Mode == locks.Shared {
 		c.kind = sweep.AcquireShared
 	}
+	if a.late(s) {
+		c.out, c.ret = sweep.Unknown, sweep.Never
+	}
 	if c.out == sweep.Fail && len(s.Keys) == 1 && s.Acquire.Return < a.durable && a.h.At(s.Acquire.Return).Strict {
 		c.out = sweep.StrictFail
 	}
 	return c
+}
+
+// inner are the sessions that an owner began while it held, of a lock whose sweep knows
+// no owners. There each would stand against the one around it, so they are left out, and
+// exclusion sees them all the same. A refusal that only such a one explains is believed:
+//
+//	owner   acquire ── acquire shared ── release ────────────── release
+//	other                                         refused
+func (a *answers) inner(k *asked) (inner map[*history.Session]bool, believed bool) {
+	inner, believed = map[*history.Session]bool{}, true
+	byOwner := map[string][]*history.Session{}
+	for _, s := range k.sessions { // in the order of their calls
+		if a.several(s) {
+			byOwner[s.Owner] = append(byOwner[s.Owner], s)
+		}
+	}
+	for _, all := range byOwner {
+		var outer *history.Session // the latest that is not inside another
+		until := 0                 // when it may be over
+		for _, s := range all {
+			if outer != nil && outer.Acquire.Return < s.Acquire.Invoke && s.Acquire.Invoke < until {
+				inner[s] = true
+				covered := last(s) < until && (outer.Mode != locks.Shared || s.Mode == locks.Shared)
+				believed = believed && covered
+				continue
+			}
+			if s.Acquire.Outcome != history.Done {
+				continue
+			}
+			outer, until = s, a.expiry(s, math.MaxInt)
+			for _, op := range s.Ops {
+				if op.F == history.Release {
+					until = min(until, op.Invoke)
+				}
+			}
+		}
+	}
+	return inner, believed
+}
+
+// last is the position of the last that is known of a session, or past all of them if
+// something of it was never answered.
+func last(s *history.Session) int {
+	last := s.Acquire.Return
+	for _, op := range append([]history.Op{s.Acquire}, s.Ops...) {
+		if op.Return < 0 {
+			return math.MaxInt
+		}
+		last = max(last, op.Return)
+	}
+	return last
+}
+
+// late tells whether a grant was answered after its own lease: it was one at some time
+// before, and is over. Nobody can count on it, and nothing speaks against who was granted
+// the lock after that lease:
+//
+//	client 1  acquire ── granted ── its lease ends ──────────── ok
+//	client 2                                       acquire ── ok    not while client 1 held
+func (l *ledger) late(s *history.Session) bool {
+	if s.Acquire.Outcome != history.Done {
+		return false
+	}
+	asked, granted := l.h.At(s.Acquire.Invoke), l.h.At(s.Acquire.Return)
+	if granted.Extra != nil && granted.Extra.Renewed {
+		return asked.Wait == 0 && granted.Extra.Lease > 0 && later(asked.Time, granted.Extra.Lease) <= granted.Time
+	}
+	_, deadline := l.deadline(s)
+	return deadline <= granted.Time
 }
 
 // lapsed is the end of a hold that was its owner's only one, whose lease may have run
@@ -134,13 +206,15 @@ func (a *answers) lapsed(k *asked, s *history.Session, id uint32) (call, bool) {
 	if !a.reentrant() || !a.several(s) || s.Acquire.Outcome != history.Done {
 		return call{}, false
 	}
-	expiry, answered := a.expiry(s, math.MaxInt), -1
+	expiry, asked, answered := a.expiry(s, math.MaxInt), -1, -1
 	for _, op := range s.Ops {
 		switch {
 		case op.F == history.Renew && op.Outcome != history.Done, op.F == history.Release && op.Outcome == history.Maybe:
 			return call{}, false
-		case op.F == history.Release && answered < 0:
-			answered = op.Return
+		case op.F == history.Release && answered >= 0:
+			return call{}, false // one of them is another hold's
+		case op.F == history.Release:
+			asked, answered = op.Invoke, op.Return
 			if op.Outcome == history.Failed && a.h.At(op.Return).Error != history.ErrorNotHeld {
 				return call{}, false
 			}
@@ -154,14 +228,14 @@ func (a *answers) lapsed(k *asked, s *history.Session, id uint32) (call, bool) {
 			return call{}, false
 		}
 	}
-	return call{call: uint32(2*expiry - 1), ret: uint32(2 * answered), session: id, kind: sweep.Release, out: sweep.OK}, true
+	return call{call: uint32(min(2*expiry-1, 2*asked)), ret: uint32(2 * answered), session: id, kind: sweep.Release, out: sweep.OK}, true
 }
 
 // givenBack tells whether a session certainly holds nothing any more at a position.
-func (a *answers) givenBack(s *history.Session, pos int) bool {
+func (l *ledger) givenBack(s *history.Session, pos int) bool {
 	return s.Acquire.Outcome == history.Failed && s.Acquire.Return < pos || slices.ContainsFunc(s.Ops, func(op history.Op) bool {
 		return op.F == history.Release && op.Return >= 0 && op.Return < pos &&
-			(op.Outcome == history.Done || op.Outcome == history.Failed && a.h.At(op.Return).Error == history.ErrorNotHeld)
+			(op.Outcome == history.Done || op.Outcome == history.Failed && l.h.At(op.Return).Error == history.ErrorNotHeld)
 	})
 }
 
@@ -190,13 +264,23 @@ func (a *answers) releases(s *history.Session, id uint32) []call {
 		case op.F == history.Release:
 			c := place(op)
 			c.kind, c.session = sweep.Release, id
-			if leased && op.Invoke >= expiry && s.Acquire.Outcome == history.Done || c.out == sweep.Fail && (leased || a.h.At(op.Return).Error != history.ErrorNotHeld) {
+			if leased && op.Invoke >= expiry && s.Acquire.Outcome == history.Done || c.out == sweep.Fail && !a.counts(s, op, leased) {
 				c.out, c.ret = sweep.Unknown, sweep.Never
 			}
 			all = append(all, c)
 		}
 	}
 	return all
+}
+
+// counts tells whether an answer "not held" proves anything. Of a grant whose lease runs
+// out at some time it does while the lease certainly ran. (Of a session with an owner of
+// its own session has told that already.)
+func (a *answers) counts(s *history.Session, op history.Op, leased bool) bool {
+	if a.h.At(op.Return).Error != history.ErrorNotHeld {
+		return false
+	}
+	return !leased || s.Acquire.Outcome == history.Done && a.reentrant() && a.several(s) && a.within(s, op)
 }
 
 func place(op history.Op) call {
@@ -211,25 +295,43 @@ func place(op history.Op) call {
 }
 
 // nowhere: a release worked, but there is no moment at which its session can have held.
-func (a *answers) nowhere(k *asked, s *history.Session) {
-	if s == nil {
-		return
-	}
-	for _, op := range s.Ops {
-		if op.F == history.Release && op.Outcome == history.Done {
-			a.found("released-without-holding", s, k.key, op.Return,
-				fmt.Sprintf("%s was told at %s that it has released %q, but from %s on, when it asked, it cannot have held it: others did all the time",
-					who(s), a.at(op.Return), k.key, a.at(op.Invoke)), nil, op.Invoke, op.Return)
-			return
+// Of all sessions of an owner it is one that nobody has granted, if there is such a one;
+// else the last, for the ones before it have used up what was granted.
+func (a *answers) nowhere(k *asked, all []*history.Session) {
+	var at *history.Session
+	var release history.Op
+	for _, s := range all {
+		granted := s.Acquire.Outcome == history.Done
+		for _, op := range s.Ops {
+			if op.F != history.Release || op.Outcome != history.Done {
+				continue
+			}
+			if at == nil || granted == (at.Acquire.Outcome == history.Done) && op.Return > release.Return || !granted && at.Acquire.Outcome == history.Done {
+				at, release = s, op
+			}
 		}
 	}
+	if at == nil {
+		return
+	}
+	why := "others did all the time"
+	if a.several(at) {
+		why = "others did, or it had given back all that it held"
+	}
+	a.found("released-without-holding", at, k.key, release.Return,
+		fmt.Sprintf("%s was told at %s that it has released %q, but from %s on, when it asked, it cannot have held it: %s",
+			who(at), a.at(release.Return), k.key, a.at(release.Invoke), why), nil, release.Invoke, release.Return)
 }
 
 // refused: a try was refused for being taken, and nobody can have held.
-func (a *answers) refused(k *asked, s *history.Session) {
-	if s == nil {
+func (a *answers) refused(k *asked, all []*history.Session) {
+	i := slices.IndexFunc(all, func(s *history.Session) bool {
+		return s.Acquire.Outcome == history.Failed && a.h.At(s.Acquire.Return).Strict
+	})
+	if i < 0 {
 		return
 	}
+	s := all[i]
 	claim := "because somebody held it, but nobody can have"
 	if a.h.Header.Model.Has(history.Semaphore) {
 		claim = "for want of permits, but there must have been enough"
@@ -239,10 +341,18 @@ func (a *answers) refused(k *asked, s *history.Session) {
 			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return), claim), nil)
 }
 
-// late: two held at once. That is for exclusion to tell, unless the first had asked to
+// both: two held at once. That is for exclusion to tell, unless the first had asked to
 // be released by then, and only a later answer shows that it still held.
-func (a *answers) late(k *asked, first, second *history.Session) {
-	if first == nil || second == nil {
+func (a *answers) both(k *asked, first, second []*history.Session) {
+	for _, s := range first {
+		for _, t := range second {
+			a.stillHeld(k, s, t)
+		}
+	}
+}
+
+func (a *answers) stillHeld(k *asked, first, second *history.Session) {
+	if second.Acquire.Outcome != history.Done || first.Acquire.Invoke > second.Acquire.Return {
 		return
 	}
 	asked := false
@@ -261,10 +371,11 @@ func (a *answers) late(k *asked, first, second *history.Session) {
 }
 
 // deep: the releases of an owner do not fit its acquires.
-func (a *answers) deep(k *asked, s *history.Session, rule sweep.Rule) {
-	if s == nil {
+func (a *answers) deep(k *asked, all []*history.Session, rule sweep.Rule) {
+	if len(all) == 0 {
 		return
 	}
+	s := all[0]
 	last := s.Acquire.Invoke
 	for _, t := range k.sessions {
 		if t.Owner != s.Owner {

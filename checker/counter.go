@@ -110,7 +110,13 @@ func (u unbroken) add(t *tenure) (since int) {
 	if !ok || t.grant >= before.to {
 		before = t.claim
 	}
-	u[at] = span{before.from, max(before.to, t.claim.to)}
+	// It counts on the key until it gives it back, whatever it was told before: an outer
+	// hold that is found lost at last was still the one in which an inner one wrote.
+	to := max(before.to, t.claim.to)
+	for _, op := range t.session.Ops {
+		to = max(to, op.Invoke)
+	}
+	u[at] = span{before.from, to}
 	return before.from
 }
 

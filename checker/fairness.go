@@ -67,13 +67,13 @@ func (c Fairness) Check(h *history.History, o Options) Result {
 				if conflict(other, t) && other.session.Acquire.Invoke > t.session.Acquire.Invoke {
 					passed++
 				}
-				if conflict(other, t) && isKnown && other.session.Acquire.Invoke > seen {
+				if conflict(other, t) && isKnown && other.session.Acquire.Invoke > seen && !entersAgain(k.tenures[:i], other) {
 					first = other
 				}
 			}
 			overtaken, most = overtaken+count(passed > 0), max(most, passed)
-			if first == nil || !h.Header.Claims.Fair {
-				continue
+			if first == nil || !h.Header.Claims.Fair || l.late(t.session) {
+				continue // of a grant that is told late nobody knows when it was
 			}
 			findings = append(findings, Finding{
 				Rule: "overtaken", Key: k.key, Event: l.index(first.grant),
@@ -93,6 +93,14 @@ func (c Fairness) Check(h *history.History, o Options) Result {
 		r.Verdict, r.Why = Unknown, "the queue was looked at, but nobody who waited was seen in it"
 	}
 	return r
+}
+
+// entersAgain tells whether a grant went to an owner that held already: nobody queues
+// behind oneself.
+func entersAgain(tenures []*tenure, t *tenure) bool {
+	return t.session.Owner != t.session.Name && slices.ContainsFunc(tenures, func(x *tenure) bool {
+		return x != t && x.session.Owner == t.session.Owner && x.grant < t.session.Acquire.Invoke && x.claim.to > t.session.Acquire.Invoke
+	})
 }
 
 // texts reads a fact that is a list of names, whichever way it came.

@@ -57,7 +57,7 @@ func (l *ledger) granted(t *tenure) *history.Event { return &l.h.Events[t.grant]
 // grants compares the tokens of one key's grants.
 func (l *ledger) grants(k keyed) []Finding {
 	var findings []Finding
-	byToken := map[uint64]*tenure{}
+	byToken := map[uint64][]*tenure{}
 	asked := slices.Clone(k.tenures)
 	slices.SortFunc(asked, func(a, b *tenure) int { return a.session.Acquire.Invoke - b.session.Acquire.Invoke })
 	var highest *tenure // of those that came back before the one in hand was asked for
@@ -84,11 +84,13 @@ func (l *ledger) grants(k keyed) []Finding {
 		if !g.HasToken {
 			continue
 		}
-		first, ok := byToken[g.Token]
-		switch {
-		case !ok:
-			byToken[g.Token] = t
-		case first.session.Owner != t.session.Owner: // who enters again may get its own once more
+		same := byToken[g.Token]
+		byToken[g.Token] = append(same, t)
+		// Who enters again may get its own once more, but not who had given it all back.
+		if len(same) > 0 && !slices.ContainsFunc(same, func(x *tenure) bool {
+			return x.session.Owner == t.session.Owner && !l.givenBack(x.session, t.session.Acquire.Invoke)
+		}) {
+			first := same[0]
 			findings = append(findings, l.tokens("token-repeated", k.key, first, t,
 				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", g.Token, k.key,
 					client(first, t), seconds(l.granted(first).Time), client(t, first), seconds(g.Time))))
@@ -137,6 +139,9 @@ func (l *ledger) accepted(all []*tenure) []Finding {
 			if w.token >= highest.token {
 				highest = w
 				continue
+			}
+			if w.session.Owner == highest.session.Owner {
+				continue // of the two that it holds by
 			}
 			a, b := w, highest
 			if b.grant < a.grant {

@@ -74,7 +74,11 @@ func (c Lease) Check(h *history.History, o Options) Result {
 			continue
 		}
 		judged++
-		if f, ok := l.kept(s, pos, time.Duration(ttl), longest[hand{s.Owner, s.Keys[0]}]); ok && !told[f.Rule+s.Name] {
+		most := longest[hand{s.Owner, s.Keys[0]}]
+		if s.Mode == locks.Shared {
+			most = max(most, longest[hand{"", s.Keys[0]}])
+		}
+		if f, ok := l.kept(s, pos, time.Duration(ttl), most); ok && !told[f.Rule+s.Name] {
 			told[f.Rule+s.Name] = true
 			findings = append(findings, f)
 		}
@@ -90,7 +94,8 @@ func (c Lease) Check(h *history.History, o Options) Result {
 
 // holds tells whether a session was granted and not asked to be released at a position.
 func (l *ledger) holds(s *history.Session, pos int) bool {
-	if s.Acquire.Outcome != history.Done || s.Acquire.Return > pos || s.DiedAt >= 0 && s.DiedAt < pos {
+	if s.Acquire.Outcome != history.Done || s.Acquire.Return > pos ||
+		slices.ContainsFunc(l.notices(s), func(noticed int) bool { return noticed >= 0 && noticed < pos }) {
 		return false
 	}
 	return !slices.ContainsFunc(s.Ops, func(op history.Op) bool {
@@ -107,7 +112,8 @@ type hand struct{ owner, key string }
 //	outer  acquire ttl=5s ──────────────────────────────────── release
 //	inner                 acquire ttl=30s ── probe: 30 s left      not too long
 //
-// One that asks for no lease may keep the lock for ever.
+// One that asks for no lease may keep the lock for ever. Readers share what is kept, and
+// so the longest of any of them; they stand under no name.
 func longestAsked(h *history.History) map[hand]time.Duration {
 	longest := map[hand]time.Duration{}
 	for _, s := range h.Sessions {
@@ -122,6 +128,9 @@ func longestAsked(h *history.History) map[hand]time.Duration {
 		}
 		for _, key := range s.Keys {
 			longest[hand{s.Owner, key}] = max(longest[hand{s.Owner, key}], ttl)
+			if s.Mode == locks.Shared {
+				longest[hand{"", key}] = max(longest[hand{"", key}], ttl)
+			}
 		}
 	}
 	return longest
@@ -154,14 +163,24 @@ func (l *ledger) kept(s *history.Session, pos int, ttl, longest time.Duration) (
 	return f, true
 }
 
-// early finds grants of what a dead client's lease still kept.
+// early finds grants of what a dead client's lease still kept. Of a semaphore others may
+// be granted meanwhile, and a grant that was answered late may have been made before.
 func (l *ledger) early() []Finding {
+	if l.h.Header.Model.Has(history.Semaphore) {
+		return nil
+	}
 	var findings []Finding
 	for _, k := range byKey(l.tenures()) {
 		var dead []*tenure // clients that died with their leases running
 		for _, t := range k.tenures {
 			granted := l.granted(t)
-			dead = slices.DeleteFunc(dead, func(a *tenure) bool { return a.least.deadline-expirySlack <= granted.Time })
+			if l.late(t.session) {
+				continue
+			}
+			// A renewal that nobody has heard of may have made the lease shorter.
+			dead = slices.DeleteFunc(dead, func(a *tenure) bool {
+				return l.end(a.session, len(l.h.Events))-expirySlack <= granted.Time
+			})
 			for _, a := range dead {
 				if a.session.DiedAt > t.grant || a.session.Owner == t.session.Owner || t.grant >= l.stepped ||
 					t.session.Mode == locks.Shared && a.session.Mode == locks.Shared {
@@ -170,7 +189,7 @@ func (l *ledger) early() []Finding {
 				findings = append(findings, Finding{
 					Rule: "handed-over-early", Key: k.key, Event: l.index(t.grant),
 					Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", k.key,
-						client(t, a), seconds(granted.Time), client(a, t), seconds(l.h.Events[a.session.DiedAt].Time), seconds(a.least.deadline)),
+						client(t, a), seconds(granted.Time), client(a, t), seconds(l.h.Events[a.session.DiedAt].Time), seconds(l.end(a.session, len(l.h.Events)))),
 					Events:   indexes(l, a.session.Acquire.Invoke, a.grant, a.session.DiedAt, t.session.Acquire.Invoke, t.grant),
 					Sessions: []string{a.session.Name, t.session.Name},
 				})

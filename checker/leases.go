@@ -182,6 +182,24 @@ func pauses(h *history.History) map[int32][]pause {
 			}
 		}
 	}
+	for client, each := range all {
+		all[client] = together(each)
+	}
+	return all
+}
+
+// together makes one of pauses that overlap: a client goes on when the last of them has
+// ended, and it is that stretch which may be too long for its lease.
+func together(each []pause) []pause {
+	all := each[:1]
+	for _, p := range each[1:] {
+		switch last := &all[len(all)-1]; {
+		case last.healed >= 0 && last.healed < p.begins:
+			all = append(all, p)
+		case last.healed >= 0 && (p.healed < 0 || p.healed > last.healed):
+			last.healed = p.healed
+		}
+	}
 	return all
 }
 

@@ -97,7 +97,11 @@ func (l *ledger) asleep(q stretch, k *wanted) (findings []Finding, longest time.
 			look(op.Return)
 		}
 		longest = max(longest, free)
-		limit := max(freeMin, time.Duration(freeShare*float64(l.h.At(op.Invoke).TTL)))
+		lease := l.h.At(op.Invoke).TTL
+		if x := l.h.At(op.Return).Extra; x != nil && x.Renewed {
+			lease = x.Lease
+		}
+		limit := max(freeMin, time.Duration(freeShare*float64(lease)))
 		if free < limit {
 			continue
 		}

@@ -82,7 +82,8 @@ type answers struct {
 type asked struct {
 	key      string
 	sessions []*history.Session
-	granted  []*history.Session // in the order of grants
+	granted  []*history.Session   // in the order of grants
+	numbers  [][]*history.Session // as the sweep was told of them: of a reentrant lock all of an owner, else each
 }
 
 func (a *answers) keys() []*asked {
@@ -138,30 +139,34 @@ func (a *answers) session(s *history.Session) {
 		return // how deep it was is decided with all sessions of its owner
 	}
 	released, refused := -1, -1 // calls: of the release that was ok, of what was told "not held"
-	unsure := false             // a release may have worked, or it knows that it lost
+	worked := len(a.h.Events)   // call of the first release that worked or may have
+	for _, op := range s.Ops {
+		if op.F == history.Release && op.Outcome != history.Failed {
+			worked = min(worked, op.Invoke)
+		}
+	}
 	for _, op := range s.Ops {
 		switch {
 		case op.F != history.Release && op.F != history.Renew:
 		case op.Outcome == history.Maybe:
-			unsure = unsure || op.F == history.Release
 		case op.Outcome == history.Done && op.F == history.Release:
 			if released >= 0 {
 				a.found("released-twice", s, s.Keys[0], op.Return,
 					fmt.Sprintf("%s was told at %s that it has released %q, and again at %s", who(s),
 						a.at(a.op(s, released).Return), s.Keys[0], a.at(op.Return)), nil, a.op(s, released).Return, op.Return)
 			}
-			if before := a.op(s, refused); s.Acquire.Outcome == history.Done && refused >= 0 && before.Return < op.Return {
+			if before := a.op(s, refused); s.Acquire.Outcome == history.Done && refused >= 0 && before.Return < op.Invoke {
 				a.found("evicted", s, s.Keys[0], op.Return,
 					fmt.Sprintf("%s was told at %s that it does not hold %q, but at %s that it has released it, so it had held", who(s),
 						a.at(before.Return), s.Keys[0], a.at(op.Return)), nil, before.Return, op.Return)
 			}
 			released = op.Invoke
 		case op.Outcome == history.Failed && a.h.At(op.Return).Error == history.ErrorNotHeld:
-			if s.Acquire.Outcome == history.Done && released < 0 && !unsure && a.within(s, op) {
+			// Of two calls at once the other one may have been first.
+			if s.Acquire.Outcome == history.Done && op.Return < worked && refused < 0 && a.within(s, op) {
 				a.found("evicted", s, s.Keys[0], op.Return,
 					fmt.Sprintf("%s was told at %s that it does not hold %q, %s", who(s), a.at(op.Return), s.Keys[0], a.until(s, op)), nil, op.Invoke, op.Return)
 			}
-			unsure = true
 			refused = op.Invoke
 		}
 	}
@@ -182,29 +187,33 @@ func (a *answers) within(s *history.Session, op history.Op) bool {
 		return false // its client is dead, or knew that it is lost
 	}
 	if x := a.h.At(s.Acquire.Return).Extra; x != nil && x.Renewed {
-		// A library renews as long as it can; whether it could is known of pauses only.
+		// A library renews as long as it can, from the answer on; whether it could is known
+		// of pauses only. After an answer that came too late the first renewal must be over.
+		if a.late(s) && a.h.Events[op.Return].Time < later(a.h.At(s.Acquire.Return).Time, x.Lease/3) {
+			return false
+		}
 		return !a.pausedSince(s, op.Return)
 	}
-	deadline := a.lease(s, op.Return)
+	deadline := a.end(s, op.Return)
 	return deadline == never || op.Return < a.stepped && a.h.Events[op.Return].Time < deadline-expirySlack
 }
 
-// lease is the earliest end of a session's lease, as far as it was renewed by a
+// end is the earliest end of a session's lease, as far as it was renewed by a
 // position. A renewal of unknown outcome may have shortened it.
-func (a *answers) lease(s *history.Session, pos int) time.Duration {
-	deadline, _ := a.deadline(s)
+func (l *ledger) end(s *history.Session, pos int) time.Duration {
+	deadline, _ := l.deadline(s)
 	for _, op := range s.Ops {
 		if op.F != history.Renew || op.Outcome == history.Failed || op.Invoke > pos {
 			continue
 		}
 		moved := never
-		asked := a.h.At(op.Invoke)
+		asked := l.h.At(op.Invoke)
 		if asked.TTL > 0 {
 			moved = later(asked.Time, asked.TTL)
 		}
 		done := op.Outcome == history.Done && op.Return <= pos
-		if done && a.h.At(op.Return).HasUntil {
-			moved = later(asked.Time, a.h.At(op.Return).Until)
+		if done && l.h.At(op.Return).HasUntil {
+			moved = later(asked.Time, l.h.At(op.Return).Until)
 		}
 		if done {
 			deadline = moved
@@ -233,10 +242,11 @@ func (a *answers) over(s *history.Session) int {
 	return over
 }
 
-// pausedSince tells whether a session's client stood still at all since its grant.
+// pausedSince tells whether a session's client stood still at all since it asked: the
+// grant may have been made right then.
 func (a *answers) pausedSince(s *history.Session, pos int) bool {
 	return slices.ContainsFunc(a.pauses[s.Client], func(p pause) bool {
-		return p.begins < pos && (p.healed < 0 || p.healed > s.Acquire.Return)
+		return p.begins < pos && (p.healed < 0 || p.healed > s.Acquire.Invoke)
 	})
 }
 
@@ -245,7 +255,7 @@ func (a *answers) until(s *history.Session, op history.Op) string {
 	if x := a.h.At(s.Acquire.Return).Extra; x != nil && x.Renewed {
 		return "although its library renewed its lease and it had not been released"
 	}
-	if deadline := a.lease(s, op.Return); deadline != never {
+	if deadline := a.end(s, op.Return); deadline != never {
 		return fmt.Sprintf("although its lease ran until %s and it had not been released", seconds(deadline))
 	}
 	return "although it had not been released"
@@ -266,12 +276,20 @@ func (a *answers) after(k *asked) {
 			if op.Outcome != history.Done || op.F != history.Release && op.F != history.Renew {
 				continue
 			}
-			deadline := a.lease(s, op.Invoke-1)
-			if ended := a.ledger.after(deadline); deadline != never && ended < op.Invoke {
+			deadline := a.end(s, op.Invoke-1)
+			if ended := a.ledger.after(deadline); deadline != never && ended < op.Invoke && !a.cameAgain(k, s, op) {
 				a.afterLease(k, s, op, max(ended, s.Acquire.Return+1), deadline)
 			}
 		}
 	}
+}
+
+// cameAgain tells whether the owner of a session may hold by another one while an
+// operation is under way. A server knows owners only, so that it is true what it answers.
+func (a *answers) cameAgain(k *asked, s *history.Session, op history.Op) bool {
+	return a.several(s) && slices.ContainsFunc(k.sessions, func(t *history.Session) bool {
+		return t != s && t.Owner == s.Owner && t.Acquire.Invoke < op.Return && !a.givenBack(t, op.Invoke)
+	})
 }
 
 func (a *answers) afterLease(k *asked, s *history.Session, op history.Op, ended int, deadline time.Duration) {
@@ -280,7 +298,7 @@ func (a *answers) afterLease(k *asked, s *history.Session, op history.Op, ended 
 		if t.Acquire.Return >= op.Invoke {
 			return
 		}
-		if t.Owner == s.Owner || t.Mode == locks.Shared && s.Mode == locks.Shared {
+		if t.Owner == s.Owner || t.Mode == locks.Shared && s.Mode == locks.Shared || a.late(t) && t.Acquire.Invoke < ended {
 			continue
 		}
 		ran := "its lease had run out at " + seconds(deadline) + " and "
@@ -299,6 +317,13 @@ func (a *answers) afterLease(k *asked, s *history.Session, op history.Op, ended 
 // having asked for it: its lease had run out, its client was dead. It is the end of
 // the history if there is none.
 func (a *answers) expiry(s *history.Session, by int) int {
+	if a.late(s) {
+		ended, _ := a.deadline(s)
+		if x := a.h.At(s.Acquire.Return).Extra; x != nil && x.Renewed {
+			ended = later(a.h.At(s.Acquire.Invoke).Time, x.Lease)
+		}
+		return min(a.over(s), max(s.Acquire.Invoke+1, a.ledger.after(ended-expirySlack)))
+	}
 	if s.Acquire.Outcome != history.Done {
 		if ttl := a.h.At(s.Acquire.Invoke).TTL; ttl > 0 {
 			return min(a.over(s), a.ledger.after(later(a.h.At(s.Acquire.Invoke).Time, ttl)))
@@ -308,17 +333,17 @@ func (a *answers) expiry(s *history.Session, by int) int {
 	if x := a.h.At(s.Acquire.Return).Extra; x != nil && x.Renewed {
 		// A pause may have cost it its lease at any time from there on.
 		for _, p := range a.pauses[s.Client] {
-			if p.healed < 0 || p.healed > s.Acquire.Return {
-				return min(a.over(s), max(s.Acquire.Return+1, p.begins))
+			if p.healed < 0 || p.healed > s.Acquire.Invoke {
+				return max(s.Acquire.Return+1, min(a.certain(s), p.begins))
 			}
 		}
-		return a.over(s)
+		return max(s.Acquire.Return+1, a.certain(s))
 	}
-	deadline := a.lease(s, by)
+	deadline := a.end(s, by)
 	if deadline == never {
 		return max(s.Acquire.Return+1, a.certain(s))
 	}
-	return max(s.Acquire.Return+1, min(a.certain(s), a.ledger.after(deadline), max(a.stepped, s.Acquire.Return+1)))
+	return max(s.Acquire.Return+1, min(a.certain(s), a.ledger.after(deadline-expirySlack), max(a.stepped, s.Acquire.Return+1)))
 }
 
 // certain is the position up to which nothing but a call of its own ended a session:

@@ -129,6 +129,8 @@ func (c *Checker) leave(o *Ops, i int) {
 			s := &c.sessions[w.guest]
 			s.released, s.end, s.last = true, call, ret
 			c.unsure = append(c.unsure, w.guest)
+		case w.session == None:
+			c.found(ReleasedWithoutHolding, w.guest, None)
 		default:
 			c.found(ReleasedWithoutHolding, w.session, None)
 		}
