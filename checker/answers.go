@@ -47,7 +47,8 @@ func (a *answers) sweep(k *asked) (doubt string) {
 		case sweep.TwoHolders, sweep.ReaderAndWriter, sweep.TooManyPermits:
 			a.both(k, first, second)
 		case sweep.ReleasedTwice, sweep.Evicted:
-			if a.reentrant() {
+			// Which hold of an owner that had entered again was meant, nobody knows.
+			if a.reentrant() && !slices.ContainsFunc(first, func(s *history.Session) bool { return a.nested[s] }) {
 				a.deep(k, first, f.Rule)
 			}
 		}
@@ -73,14 +74,19 @@ func (a *answers) calls(k *asked) (sweep.Model, []call) {
 		m.Shape, m.Reentrant = sweep.RW, false
 	}
 	owners := map[string]uint32{}
-	inner := map[*history.Session]bool{}
-	believed := true // that a refused try was refused because of what is told to the sweep
+	var inner map[*history.Session]*history.Session
+	var hidden []span // in which somebody may have held of whom the sweep is not told
 	if !m.Reentrant && m.Shape != sweep.Semaphore {
-		inner, believed = a.inner(k)
+		inner = a.inner(k)
 	}
 	var calls []call
 	for _, s := range k.sessions {
-		if inner[s] {
+		outer := inner[s]
+		if outer != nil && s.Acquire.Outcome != history.Failed {
+			hidden = append(hidden, span{s.Acquire.Invoke, gone(s)})
+		}
+		outlived := outer != nil && a.outlived(s, outer) >= 0
+		if outer != nil && !outlived {
 			continue
 		}
 		id, known := owners[s.Owner]
@@ -92,17 +98,28 @@ func (a *answers) calls(k *asked) (sweep.Model, []call) {
 		k.numbers[id] = append(k.numbers[id], s)
 		c, over := a.lapsed(k, s, id)
 		switch {
+		case outlived:
+			calls = append(calls, a.rest(s, outer, id)...)
 		case over && a.late(s):
-			believed = false // it was somebody's at some time before its answer, and is over
+			// It was somebody's at some time before its answer, and is over.
+			hidden = append(hidden, span{s.Acquire.Invoke, int(c.ret / 2)})
 		case over:
 			calls = append(calls, a.acquire(s, id), c)
 		default:
 			calls = append(append(calls, a.acquire(s, id)), a.releases(s, id)...)
 		}
 	}
+	slices.SortFunc(hidden, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	var apart []span
+	for _, h := range hidden {
+		apart = extend(apart, h)
+	}
 	for i := range calls {
-		if !believed && calls[i].out == sweep.StrictFail {
-			calls[i].out = sweep.Fail
+		if c := &calls[i]; c.out == sweep.StrictFail {
+			at, _ := slices.BinarySearchFunc(apart, c.op.Invoke, func(h span, pos int) int { return cmp.Compare(h.to, pos) })
+			if at < len(apart) && apart[at].from < c.op.Return {
+				c.out = sweep.Fail
+			}
 		}
 	}
 	slices.SortFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
@@ -124,55 +141,76 @@ func (a *answers) acquire(s *history.Session, id uint32) call {
 	return c
 }
 
-// inner are the sessions that an owner began while it held, of a lock whose sweep knows
-// no owners. There each would stand against the one around it, so they are left out, and
-// exclusion sees them all the same. A refusal that only such a one explains is believed:
+// inner are the sessions that an owner began while it held, each with the one around it,
+// of a lock whose sweep knows no owners. There each would stand against its outer one, so
+// they are left out, but for what outlives that; and a refusal that only such a one
+// explains is believed:
 //
-//	owner   acquire ── acquire shared ── release ────────────── release
-//	other                                         refused
-func (a *answers) inner(k *asked) (inner map[*history.Session]bool, believed bool) {
-	inner, believed = map[*history.Session]bool{}, true
-	byOwner := map[string][]*history.Session{}
-	for _, s := range k.sessions { // in the order of their calls
-		if a.several(s) {
-			byOwner[s.Owner] = append(byOwner[s.Owner], s)
-		}
-	}
-	for _, all := range byOwner {
+//	owner   acquire ── acquire shared ── release outer ─────────── release
+//	other                                               refused
+//
+// Two readers never stand against each other, also if they are one.
+func (a *answers) inner(k *asked) map[*history.Session]*history.Session {
+	inner := map[*history.Session]*history.Session{}
+	for _, all := range k.byOwner {
 		var outer *history.Session // the latest that is not inside another
 		until := 0                 // when it may be over
 		for _, s := range all {
-			if outer != nil && outer.Acquire.Return < s.Acquire.Invoke && s.Acquire.Invoke < until {
-				inner[s] = true
-				covered := last(s) < until && (outer.Mode != locks.Shared || s.Mode == locks.Shared)
-				believed = believed && covered
+			within := outer != nil && outer.Acquire.Return < s.Acquire.Invoke && s.Acquire.Invoke < until
+			readers := within && outer.Mode == locks.Shared && s.Mode == locks.Shared
+			if within && !readers {
+				inner[s] = outer
+				a.nested[outer], a.nested[s] = true, true
 				continue
 			}
 			if s.Acquire.Outcome != history.Done {
 				continue
 			}
-			outer, until = s, a.expiry(s, math.MaxInt)
+			ends := a.expiry(s, math.MaxInt)
 			for _, op := range s.Ops {
-				if op.F == history.Release {
-					until = min(until, op.Invoke)
+				if op.F == history.Release && (op.Outcome != history.Failed || a.h.At(op.Return).Error == history.ErrorNotHeld) {
+					ends = min(ends, op.Invoke)
 				}
+			}
+			if !readers || ends > until {
+				outer, until = s, ends
 			}
 		}
 	}
-	return inner, believed
+	return inner
 }
 
-// last is the position of the last that is known of a session, or past all of them if
-// something of it was never answered.
-func last(s *history.Session) int {
-	last := s.Acquire.Return
-	for _, op := range append([]history.Op{s.Acquire}, s.Ops...) {
-		if op.Return < 0 {
-			return math.MaxInt
+// gone is the position at which a session was certainly over: its release was answered
+// with ok. It is past all of them if there is none.
+func gone(s *history.Session) int {
+	gone := math.MaxInt
+	for _, op := range s.Ops {
+		if op.F == history.Release && op.Outcome == history.Done && s.Acquire.Outcome == history.Done {
+			gone = min(gone, op.Return)
 		}
-		last = max(last, op.Return)
 	}
-	return last
+	return gone
+}
+
+// outlived is the call of the first release by which an inner session shows that it held
+// after the outer one was given back, or -1.
+func (a *answers) outlived(s, outer *history.Session) int {
+	for _, op := range s.Ops {
+		if op.F == history.Release && op.Outcome == history.Done && a.givenBack(outer, op.Invoke) && op.Invoke < a.expiry(s, math.MaxInt) {
+			return op.Invoke
+		}
+	}
+	return -1
+}
+
+// rest is what the sweep is told of an inner session that outlived its outer one: that it
+// was there at the end. When it began does not matter to anybody while the outer one held.
+func (a *answers) rest(s, outer *history.Session, id uint32) []call {
+	acquire := a.acquire(s, id)
+	acquire.out, acquire.ret = sweep.Unknown, sweep.Never
+	release := place(a.op(s, a.outlived(s, outer)))
+	release.kind, release.session = sweep.Release, id
+	return []call{acquire, release}
 }
 
 // late tells whether a grant was answered after its own lease: it was one at some time
@@ -222,8 +260,8 @@ func (a *answers) lapsed(k *asked, s *history.Session, id uint32) (call, bool) {
 	if answered <= expiry {
 		return call{}, false
 	}
-	for _, t := range k.sessions {
-		if t.Owner == s.Owner && t != s && t.Acquire.Invoke < answered && !a.givenBack(t, s.Acquire.Invoke) {
+	for _, t := range k.byOwner[s.Owner] {
+		if t != s && t.Acquire.Invoke < answered && !a.givenBack(t, s.Acquire.Invoke) {
 			return call{}, false
 		}
 	}
@@ -278,6 +316,9 @@ func (a *answers) releases(s *history.Session, id uint32) []call {
 func (a *answers) counts(s *history.Session, op history.Op, leased bool) bool {
 	if a.h.At(op.Return).Error != history.ErrorNotHeld {
 		return false
+	}
+	if a.nested[s] {
+		return false // the other of its owner's holds may be meant
 	}
 	return !leased || s.Acquire.Outcome == history.Done && a.reentrant() && a.several(s) && a.within(s, op)
 }

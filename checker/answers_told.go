@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -61,17 +62,41 @@ func (a *answers) refused(k *asked, all []*history.Session) {
 // both: two held at once. That is for exclusion to tell, unless the first had asked to
 // be released by then, and only a later answer shows that it still held.
 func (a *answers) both(k *asked, first, second []*history.Session) {
+	if len(first) == 0 || len(second) == 0 || first[0].Owner == second[0].Owner {
+		return
+	}
+	pair := [2]*history.Session{first[0], second[0]}
+	if k.paired[pair] {
+		return // of owners all sessions have been looked at
+	}
+	k.paired[pair] = true
 	for _, s := range first {
-		for _, t := range second {
-			a.stillHeld(k, s, t)
+		asked, again := -1, -1 // calls: of the first release, of the last that was ok after it
+		for _, op := range s.Ops {
+			switch {
+			case op.F != history.Release:
+			case asked < 0:
+				asked = op.Invoke
+			case op.Outcome == history.Done:
+				again = op.Invoke
+			}
+		}
+		if again < 0 {
+			continue
+		}
+		from, _ := slices.BinarySearchFunc(k.granted, asked, func(t *history.Session, pos int) int { return cmp.Compare(t.Acquire.Return, pos) })
+		for _, t := range k.granted[from:] {
+			if t.Acquire.Return >= again {
+				break
+			}
+			if t.Owner == second[0].Owner {
+				a.stillHeld(k, s, t)
+			}
 		}
 	}
 }
 
 func (a *answers) stillHeld(k *asked, first, second *history.Session) {
-	if second.Acquire.Outcome != history.Done || first.Acquire.Invoke > second.Acquire.Return {
-		return
-	}
 	asked := false
 	for _, op := range first.Ops {
 		if op.F != history.Release {

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -50,6 +51,7 @@ func (c Fairness) Check(h *history.History, o Options) Result {
 	var findings []Finding
 	waits, overtaken, known, most := 0, 0, 0, 0
 	for _, k := range byKey(l.tenures()) {
+		held := holdsOf(k.tenures)
 		// In the order of grants: those before t that asked after it have overtaken it.
 		for i, t := range k.tenures {
 			if l.h.At(t.session.Acquire.Invoke).Wait == 0 {
@@ -67,7 +69,7 @@ func (c Fairness) Check(h *history.History, o Options) Result {
 				if conflict(other, t) && other.session.Acquire.Invoke > t.session.Acquire.Invoke {
 					passed++
 				}
-				if conflict(other, t) && isKnown && other.session.Acquire.Invoke > seen && !entersAgain(k.tenures[:i], other) {
+				if conflict(other, t) && isKnown && other.session.Acquire.Invoke > seen && !held.again(other) {
 					first = other
 				}
 			}
@@ -95,12 +97,30 @@ func (c Fairness) Check(h *history.History, o Options) Result {
 	return r
 }
 
-// entersAgain tells whether a grant went to an owner that held already: nobody queues
-// behind oneself.
-func entersAgain(tenures []*tenure, t *tenure) bool {
-	return t.session.Owner != t.session.Name && slices.ContainsFunc(tenures, func(x *tenure) bool {
-		return x != t && x.session.Owner == t.session.Owner && x.grant < t.session.Acquire.Invoke && x.claim.to > t.session.Acquire.Invoke
-	})
+// holdsBy are the grants of each owner in their order, each with the position up to which
+// it or one before it was held.
+type holdsBy map[string][]span
+
+func holdsOf(tenures []*tenure) holdsBy {
+	all := holdsBy{}
+	for _, t := range tenures {
+		of := all[t.session.Owner]
+		to := t.most.work.to
+		if len(of) > 0 {
+			to = max(to, of[len(of)-1].to)
+		}
+		all[t.session.Owner] = append(of, span{t.grant, to})
+	}
+	return all
+}
+
+// again tells whether a grant went to an owner that held already: nobody queues behind
+// oneself.
+func (h holdsBy) again(t *tenure) bool {
+	asked := t.session.Acquire.Invoke
+	of := h[t.session.Owner]
+	before, _ := slices.BinarySearchFunc(of, asked, func(s span, pos int) int { return cmp.Compare(s.from, pos) })
+	return before > 0 && of[before-1].to > asked
 }
 
 // texts reads a fact that is a list of names, whichever way it came.

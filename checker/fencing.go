@@ -57,7 +57,12 @@ func (l *ledger) granted(t *tenure) *history.Event { return &l.h.Events[t.grant]
 // grants compares the tokens of one key's grants.
 func (l *ledger) grants(k keyed) []Finding {
 	var findings []Finding
-	byToken := map[uint64][]*tenure{}
+	byToken := map[uint64]*tenure{}
+	type hand struct {
+		token uint64
+		owner string
+	}
+	held := map[hand][]*tenure{} // that were not given back when the next one was asked for
 	asked := slices.Clone(k.tenures)
 	slices.SortFunc(asked, func(a, b *tenure) int { return a.session.Acquire.Invoke - b.session.Acquire.Invoke })
 	var highest *tenure // of those that came back before the one in hand was asked for
@@ -84,13 +89,15 @@ func (l *ledger) grants(k keyed) []Finding {
 		if !g.HasToken {
 			continue
 		}
-		same := byToken[g.Token]
-		byToken[g.Token] = append(same, t)
+		first, known := byToken[g.Token]
+		if !known {
+			byToken[g.Token] = t
+		}
 		// Who enters again may get its own once more, but not who had given it all back.
-		if len(same) > 0 && !slices.ContainsFunc(same, func(x *tenure) bool {
-			return x.session.Owner == t.session.Owner && !l.givenBack(x.session, t.session.Acquire.Invoke)
-		}) {
-			first := same[0]
+		at := hand{g.Token, t.session.Owner}
+		mine := slices.DeleteFunc(held[at], func(x *tenure) bool { return l.givenBack(x.session, t.session.Acquire.Invoke) })
+		held[at] = append(mine, t)
+		if known && len(mine) == 0 {
 			findings = append(findings, l.tokens("token-repeated", k.key, first, t,
 				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", g.Token, k.key,
 					client(first, t), seconds(l.granted(first).Time), client(t, first), seconds(g.Time))))

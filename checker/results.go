@@ -49,7 +49,7 @@ func (Results) About() string {
 // Check is a pure function of the history.
 func (c Results) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	a := answers{ledger: l, told: map[string]bool{}, durable: durable(h)}
+	a := answers{ledger: l, told: map[string]bool{}, nested: map[*history.Session]bool{}, durable: durable(h)}
 	for _, s := range h.Sessions {
 		a.session(s)
 	}
@@ -72,7 +72,8 @@ func (c Results) Check(h *history.History, o Options) Result {
 type answers struct {
 	*ledger
 	findings []Finding
-	told     map[string]bool // sessions of which something was said, by rule and name
+	told     map[string]bool           // sessions of which something was said, by rule and name
+	nested   map[*history.Session]bool // those inside or around another of their owner's, where the sweep knows no owners
 	checker  sweep.Checker
 	ops      sweep.Ops
 	durable  int // position from which a server may have forgotten what it granted
@@ -82,8 +83,10 @@ type answers struct {
 type asked struct {
 	key      string
 	sessions []*history.Session
-	granted  []*history.Session   // in the order of grants
-	numbers  [][]*history.Session // as the sweep was told of them: of a reentrant lock all of an owner, else each
+	granted  []*history.Session            // in the order of grants
+	byOwner  map[string][]*history.Session // of owners that have names of their own, in the order of calls
+	numbers  [][]*history.Session          // as the sweep was told of them: of a reentrant lock all of an owner, else each
+	paired   map[[2]*history.Session]bool  // those of which both was asked
 }
 
 func (a *answers) keys() []*asked {
@@ -93,11 +96,14 @@ func (a *answers) keys() []*asked {
 		for _, name := range s.Keys {
 			k := byName[name]
 			if k == nil {
-				k = &asked{key: name}
+				k = &asked{key: name, byOwner: map[string][]*history.Session{}, paired: map[[2]*history.Session]bool{}}
 				byName[name] = k
 				all = append(all, k)
 			}
 			k.sessions = append(k.sessions, s)
+			if a.several(s) {
+				k.byOwner[s.Owner] = append(k.byOwner[s.Owner], s)
+			}
 			if s.Acquire.Outcome == history.Done {
 				k.granted = append(k.granted, s)
 			}
@@ -167,7 +173,9 @@ func (a *answers) session(s *history.Session) {
 				a.found("evicted", s, s.Keys[0], op.Return,
 					fmt.Sprintf("%s was told at %s that it does not hold %q, %s", who(s), a.at(op.Return), s.Keys[0], a.until(s, op)), nil, op.Invoke, op.Return)
 			}
-			refused = op.Invoke
+			if refused < 0 || op.Return < a.op(s, refused).Return {
+				refused = op.Invoke
+			}
 		}
 	}
 }
@@ -242,12 +250,17 @@ func (a *answers) over(s *history.Session) int {
 	return over
 }
 
-// pausedSince tells whether a session's client stood still at all since it asked: the
-// grant may have been made right then.
+// pausedSince tells whether a session's client stood still at all since its grant.
 func (a *answers) pausedSince(s *history.Session, pos int) bool {
-	return slices.ContainsFunc(a.pauses[s.Client], func(p pause) bool {
-		return p.begins < pos && (p.healed < 0 || p.healed > s.Acquire.Invoke)
-	})
+	return slices.ContainsFunc(a.pauses[s.Client], func(p pause) bool { return p.begins < pos && a.costs(s, p) })
+}
+
+// costs tells whether a pause may have cost a session the lease that its library renews.
+// One that was over before the answer was read may have, if the answer lay there unread.
+func (a *answers) costs(s *history.Session, p pause) bool {
+	granted := a.h.At(s.Acquire.Return)
+	return p.healed < 0 || p.healed > s.Acquire.Return ||
+		p.healed > s.Acquire.Invoke && later(a.h.Events[p.healed].Time, granted.Extra.Lease/3) > granted.Time
 }
 
 // until says how long a lease would have run.
@@ -277,19 +290,29 @@ func (a *answers) after(k *asked) {
 				continue
 			}
 			deadline := a.end(s, op.Invoke-1)
-			if ended := a.ledger.after(deadline); deadline != never && ended < op.Invoke && !a.cameAgain(k, s, op) {
+			if ended := a.ledger.after(deadline); deadline != never && ended < op.Invoke {
 				a.afterLease(k, s, op, max(ended, s.Acquire.Return+1), deadline)
 			}
 		}
 	}
 }
 
-// cameAgain tells whether the owner of a session may hold by another one while an
-// operation is under way. A server knows owners only, so that it is true what it answers.
-func (a *answers) cameAgain(k *asked, s *history.Session, op history.Op) bool {
-	return a.several(s) && slices.ContainsFunc(k.sessions, func(t *history.Session) bool {
-		return t != s && t.Owner == s.Owner && t.Acquire.Invoke < op.Return && !a.givenBack(t, op.Invoke)
-	})
+// cameSince tells whether the owner of a session may hold by another one while an
+// operation is under way, which it was granted after somebody else. A server knows owners
+// only, so that it is true what it answers then.
+func (a *answers) cameSince(k *asked, s *history.Session, op history.Op, other *history.Session) bool {
+	all := k.byOwner[s.Owner]
+	to, _ := slices.BinarySearchFunc(all, op.Return, func(t *history.Session, pos int) int { return cmp.Compare(t.Acquire.Invoke, pos) })
+	for _, t := range slices.Backward(all[:to]) {
+		switch {
+		case t == s || t.Acquire.Outcome == history.Failed:
+		case t.Acquire.Outcome == history.Done && t.Acquire.Return < other.Acquire.Invoke:
+			return false // an owner does one thing at a time: those before it are older still
+		case !a.givenBack(t, op.Invoke):
+			return true
+		}
+	}
+	return false
 }
 
 func (a *answers) afterLease(k *asked, s *history.Session, op history.Op, ended int, deadline time.Duration) {
@@ -298,7 +321,7 @@ func (a *answers) afterLease(k *asked, s *history.Session, op history.Op, ended 
 		if t.Acquire.Return >= op.Invoke {
 			return
 		}
-		if t.Owner == s.Owner || t.Mode == locks.Shared && s.Mode == locks.Shared || a.late(t) && t.Acquire.Invoke < ended {
+		if t.Owner == s.Owner || t.Mode == locks.Shared && s.Mode == locks.Shared || a.late(t) && t.Acquire.Invoke < ended || a.cameSince(k, s, op, t) {
 			continue
 		}
 		ran := "its lease had run out at " + seconds(deadline) + " and "
@@ -333,7 +356,7 @@ func (a *answers) expiry(s *history.Session, by int) int {
 	if x := a.h.At(s.Acquire.Return).Extra; x != nil && x.Renewed {
 		// A pause may have cost it its lease at any time from there on.
 		for _, p := range a.pauses[s.Client] {
-			if p.healed < 0 || p.healed > s.Acquire.Invoke {
+			if a.costs(s, p) {
 				return max(s.Acquire.Return+1, min(a.certain(s), p.begins))
 			}
 		}
