@@ -171,16 +171,17 @@ func (l *ledger) early() []Finding {
 	}
 	var findings []Finding
 	for _, k := range byKey(l.tenures()) {
-		var dead []*tenure // clients that died with their leases running
+		type dying struct {
+			*tenure
+			until time.Duration // the end of its lease; a renewal that nobody has heard of may have made it shorter
+		}
+		var dead []dying // clients that died with their leases running
 		for _, t := range k.tenures {
 			granted := l.granted(t)
 			if l.late(t.session) {
 				continue
 			}
-			// A renewal that nobody has heard of may have made the lease shorter.
-			dead = slices.DeleteFunc(dead, func(a *tenure) bool {
-				return l.end(a.session, len(l.h.Events))-expirySlack <= granted.Time
-			})
+			dead = slices.DeleteFunc(dead, func(a dying) bool { return a.until-expirySlack <= granted.Time })
 			for _, a := range dead {
 				if a.session.DiedAt > t.grant || a.session.Owner == t.session.Owner || t.grant >= l.stepped ||
 					t.session.Mode == locks.Shared && a.session.Mode == locks.Shared {
@@ -189,15 +190,15 @@ func (l *ledger) early() []Finding {
 				findings = append(findings, Finding{
 					Rule: "handed-over-early", Key: k.key, Event: l.index(t.grant),
 					Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", k.key,
-						client(t, a), seconds(granted.Time), client(a, t), seconds(l.h.Events[a.session.DiedAt].Time), seconds(l.end(a.session, len(l.h.Events)))),
+						client(t, a.tenure), seconds(granted.Time), client(a.tenure, t), seconds(l.h.Events[a.session.DiedAt].Time), seconds(a.until)),
 					Events:   indexes(l, a.session.Acquire.Invoke, a.grant, a.session.DiedAt, t.session.Acquire.Invoke, t.grant),
 					Sessions: []string{a.session.Name, t.session.Name},
 				})
-				dead = slices.DeleteFunc(dead, func(x *tenure) bool { return x == a })
+				dead = slices.DeleteFunc(dead, func(x dying) bool { return x == a })
 				break
 			}
 			if t.session.DiedAt >= 0 && !t.renewed && t.least.deadline != never && !released(t.session) {
-				dead = append(dead, t)
+				dead = append(dead, dying{t, l.end(t.session, len(l.h.Events))})
 			}
 		}
 	}
