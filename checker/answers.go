@@ -37,7 +37,12 @@ func (a *answers) sweep(k *asked) (doubt string) {
 		a.ops.Add(c.call, c.ret, c.session, c.kind, c.out, c.aux)
 	}
 	r := a.checker.Check(model, &a.ops)
+	told := map[sweep.Finding]bool{}
 	for _, f := range a.checker.Findings {
+		if told[f] {
+			continue // of an owner all sessions have been looked at, and it may have a hundred thousand
+		}
+		told[f] = true
 		first, second := k.numbered(f.First), k.numbered(f.Second)
 		switch f.Rule {
 		case sweep.ReleasedWithoutHolding:
@@ -237,7 +242,7 @@ func (a *answers) releases(s *history.Session, id uint32) []call {
 		case op.F == history.Release:
 			c := place(op)
 			c.kind, c.session = sweep.Release, id
-			if leased && op.Invoke >= expiry && s.Acquire.Outcome == history.Done || c.out == sweep.Fail && !a.counts(s, op, leased) {
+			if leased && op.Invoke >= expiry && s.Acquire.Outcome == history.Done || c.out == sweep.Fail && !a.proves(s, op, leased) {
 				c.out, c.ret = sweep.Unknown, sweep.Never
 			}
 			all = append(all, c)
@@ -246,15 +251,12 @@ func (a *answers) releases(s *history.Session, id uint32) []call {
 	return all
 }
 
-// counts tells whether an answer "not held" proves anything. Of a grant whose lease runs
-// out at some time it does while the lease certainly ran. (Of a session with an owner of
-// its own session has told that already.)
-func (a *answers) counts(s *history.Session, op history.Op, leased bool) bool {
-	if a.h.At(op.Return).Error != history.ErrorNotHeld {
+// proves tells whether an answer "not held" proves anything. Of a grant whose lease runs
+// out at some time it does while the lease certainly ran; where the owner has but one
+// session, that has been told by itself. Of nested ones the other hold may be meant.
+func (a *answers) proves(s *history.Session, op history.Op, leased bool) bool {
+	if a.h.At(op.Return).Error != history.ErrorNotHeld || a.nested[s] {
 		return false
-	}
-	if a.nested[s] {
-		return false // the other of its owner's holds may be meant
 	}
 	return !leased || s.Acquire.Outcome == history.Done && a.reentrant() && a.several(s) && a.within(s, op)
 }

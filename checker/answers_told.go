@@ -65,11 +65,6 @@ func (a *answers) both(k *asked, first, second []*history.Session) {
 	if len(first) == 0 || len(second) == 0 || first[0].Owner == second[0].Owner {
 		return
 	}
-	pair := [2]*history.Session{first[0], second[0]}
-	if k.paired[pair] {
-		return // of owners all sessions have been looked at
-	}
-	k.paired[pair] = true
 	for _, s := range first {
 		asked, again := -1, -1 // calls: of the first release, of the last that was ok after it
 		for _, op := range s.Ops {
@@ -119,10 +114,10 @@ func (a *answers) deep(k *asked, all []*history.Session, rule sweep.Rule) {
 	}
 	s := all[0]
 	last := s.Acquire.Invoke
-	for _, t := range k.sessions {
-		if t.Owner != s.Owner {
-			continue
-		}
+	if a.several(s) {
+		all = k.byOwner[s.Owner]
+	}
+	for _, t := range all {
 		for _, op := range t.Ops {
 			if op.F == history.Release && op.Return > last {
 				last = op.Return

@@ -86,7 +86,6 @@ type asked struct {
 	granted  []*history.Session            // in the order of grants
 	byOwner  map[string][]*history.Session // of owners that have names of their own, in the order of calls
 	numbers  [][]*history.Session          // as the sweep was told of them: of a reentrant lock all of an owner, else each
-	paired   map[[2]*history.Session]bool  // those of which both was asked
 }
 
 func (a *answers) keys() []*asked {
@@ -96,7 +95,7 @@ func (a *answers) keys() []*asked {
 		for _, name := range s.Keys {
 			k := byName[name]
 			if k == nil {
-				k = &asked{key: name, byOwner: map[string][]*history.Session{}, paired: map[[2]*history.Session]bool{}}
+				k = &asked{key: name, byOwner: map[string][]*history.Session{}}
 				byName[name] = k
 				all = append(all, k)
 			}

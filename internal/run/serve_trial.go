@@ -42,7 +42,7 @@ func serveTrial(ctx context.Context, in io.Reader, out io.Writer, open func(stri
 	stop := make(chan struct{})
 	var beside sync.WaitGroup
 	w := sim.New(sim.Options{Open: open, Latency: o.Job.Latency})
-	beside.Go(func() { t.every(100*time.Millisecond, stop) })
+	beside.Go(func() { every(100*time.Millisecond, stop, t.tellGrants) })
 	beside.Go(func() { watchStill(w, stop, t, o.Job) })
 	beside.Go(func() { watchMemory(stop, t, o.Job) })
 	go func() {
@@ -135,7 +135,20 @@ func (t *teller) say(n trialNote) {
 	_, _ = t.w.Write(append(line, '\n')) // a harness that does not listen is gone, and so are we
 }
 
-func (t *teller) every(d time.Duration, stop <-chan struct{}) {
+func (t *teller) tellGrants() {
+	if t.grants.Load() > 0 {
+		t.say(trialNote{})
+	}
+}
+
+// fail says why the trial cannot go on, and ends the process.
+func (t *teller) fail(why string) {
+	t.say(trialNote{Done: true, Error: why})
+	os.Exit(report.ExitHarness)
+}
+
+// every looks again and again, until it is told to stop.
+func every(d time.Duration, stop <-chan struct{}, look func()) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
@@ -143,9 +156,7 @@ func (t *teller) every(d time.Duration, stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-tick.C:
-			if t.grants.Load() > 0 {
-				t.say(trialNote{})
-			}
+			look()
 		}
 	}
 }
@@ -165,29 +176,21 @@ func (t *teller) listener() listener {
 func watchStill(w *sim.World, stop <-chan struct{}, t *teller, j Job) {
 	const looks = 60
 	moved, still := w.Moved(), 0
-	tick := time.NewTicker(stillLimit / looks)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		}
+	every(stillLimit/looks, stop, func() {
 		if now := w.Moved(); now != moved {
 			moved, still = now, 0
-			continue
+			return
 		}
 		if still++; still < looks {
-			continue
+			return
 		}
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		fmt.Fprintf(os.Stderr, "%s\n", stacks)
-		t.say(trialNote{Done: true, Error: fmt.Sprintf(
+		t.fail(fmt.Sprintf(
 			"the simulated clock has stood still for %v in the run of %s with seed %d: a library waits with a mutex held, or computes for ever",
-			stillLimit, j.Lock.Name, j.Seed)})
-		os.Exit(report.ExitHarness)
-	}
+			stillLimit, j.Lock.Name, j.Seed))
+	})
 }
 
 // watchMemory ends the process when it needs more than GOMEMLIMIT, which is where the
@@ -201,25 +204,17 @@ func watchMemory(stop <-chan struct{}, t *teller, j Job) {
 	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	const looks = 5 // in a row: a single one may come before the collector has
 	over := 0
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		}
+	every(200*time.Millisecond, stop, func() {
 		metrics.Read(used)
 		if used[0].Value.Uint64()-used[1].Value.Uint64() <= uint64(limit) {
 			over = 0
-			continue
+			return
 		}
 		if over++; over < looks {
-			continue
+			return
 		}
-		t.say(trialNote{Done: true, Error: fmt.Sprintf(
+		t.fail(fmt.Sprintf(
 			"the simulated run of %s with seed %d needs more than %d MiB of memory: it does not end, most likely, or it is too long for one run. Ask for fewer episodes or less --duration, or allow it more: GOMEMLIMIT=%dMiB",
-			j.Lock.Name, j.Seed, limit>>20, limit>>19)})
-		os.Exit(report.ExitHarness)
-	}
+			j.Lock.Name, j.Seed, limit>>20, limit>>19))
+	})
 }
