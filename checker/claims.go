@@ -50,12 +50,11 @@ type reach struct {
 type ledger struct {
 	h       *history.History
 	release Release
-	pauses  map[int32][]pause // by client, in order
-	stepped int               // position from which the clocks are not to be trusted
+	stepped int // position from which the clocks are not to be trusted
 }
 
 func newLedger(h *history.History, o Options) *ledger {
-	return &ledger{h: h, release: o.Release, pauses: pauses(h), stepped: clockStep(h)}
+	return &ledger{h: h, release: o.Release, stepped: h.ClockStep()}
 }
 
 // tenures returns those of all sessions that were granted, in the order of grants.

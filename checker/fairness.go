@@ -37,12 +37,8 @@ func (Fairness) About() string {
 func (c Fairness) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
 	queued := map[string]int{} // session: position at which it was seen
-	for pos := range h.Events {
-		e := &h.Events[pos]
-		if e.Process != history.Probe || e.Extra == nil {
-			continue
-		}
-		for _, name := range texts(e.Extra.Facts["queued"]) {
+	for pos, seen := range history.FactsOf[history.Queued](h) {
+		for _, name := range seen.Sessions {
 			if _, ok := queued[name]; !ok {
 				queued[name] = pos
 			}
@@ -121,23 +117,4 @@ func (h holdsBy) again(t *tenure) bool {
 	of := h[t.session.Owner]
 	before, _ := slices.BinarySearchFunc(of, asked, func(s span, pos int) int { return cmp.Compare(s.from, pos) })
 	return before > 0 && of[before-1].to > asked
-}
-
-// texts reads a fact that is a list of names, whichever way it came.
-func texts(fact any) []string {
-	switch list := fact.(type) {
-	case string:
-		return []string{list}
-	case []string:
-		return list
-	case []any:
-		var all []string
-		for _, item := range list {
-			if s, ok := item.(string); ok {
-				all = append(all, s)
-			}
-		}
-		return all
-	}
-	return nil
 }

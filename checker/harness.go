@@ -141,21 +141,25 @@ type struck struct {
 // stepAt is a step of the plan in an episode; the latter 0 if none has begun.
 type stepAt struct{ step, episode int }
 
+// faults does not go by [history.History.Faults]. A fault there keeps its last failure
+// alone, and is one from its begins to its healed. Here every failure is told, and a phase
+// counts to the episode in which it came, also if its begins is missing:
+//
+//	episode 1   kill begins, bites              did not heal
+//	episode 2                        healed     counts to a step of episode 2
 func faults(h *history.History) struck {
 	f := struck{steps: map[stepAt]map[string]bool{}, first: len(h.Events), last: len(h.Events)}
-	episode := 0
-	for pos := range h.Events {
+	starts, episode := h.Episodes(), 0
+	for _, s := range starts {
+		f.begun = max(f.begun, s.Number)
+	}
+	for _, pos := range h.NemesisAt() {
 		e := &h.Events[pos]
-		if e.Extra == nil {
+		if e.Extra == nil || e.Extra.Phase == "" {
 			continue
 		}
-		if e.Process == history.Probe {
-			if n, ok := wholeNumber(e.Extra.Facts["episode"]); ok {
-				episode, f.begun = n, max(f.begun, n)
-			}
-		}
-		if e.Process != history.Nemesis || e.Extra.Phase == "" {
-			continue
+		for len(starts) > 0 && starts[0].At < pos {
+			episode, starts = starts[0].Number, starts[1:]
 		}
 		at := stepAt{e.Extra.Step, episode}
 		if f.steps[at] == nil {
@@ -176,17 +180,4 @@ func faults(h *history.History) struck {
 		}
 	}
 	return f
-}
-
-// wholeNumber reads a fact, whichever way it came: recorded in this process, or read.
-func wholeNumber(fact any) (int, bool) {
-	switch n := fact.(type) {
-	case int:
-		return n, true
-	case int64:
-		return int(n), true
-	case float64:
-		return int(n), n == float64(int(n))
-	}
-	return 0, false
 }

@@ -53,23 +53,14 @@ func (c Lease) Check(h *history.History, o Options) Result {
 	// While servers are struck there may be two that take themselves for the one that
 	// keeps the key, and the run asks the one that its client does not know of. So only
 	// what was granted and asked for in calm counts.
-	calm := append(quiet(h), stretch{span: span{0, durable(h)}})
-	for pos := range h.Events {
-		e := &h.Events[pos]
-		if e.Process != history.Probe || e.Extra == nil {
-			continue
-		}
-		ttl, ok := wholeNumber(e.Extra.Facts["ttl"])
-		if !ok {
-			continue
-		}
+	calm := append(slices.Clone(h.Quiet()), history.Stretch{To: durable(h)})
+	for pos, probe := range history.FactsOf[history.Kept](h) {
 		probed++
-		name, _ := e.Extra.Facts["session"].(string)
-		s := byName[name]
+		s := byName[probe.Session]
 		if s == nil || !l.holds(s, pos) {
 			continue
 		}
-		if !slices.ContainsFunc(calm, func(q stretch) bool { return q.has(pos) && q.has(s.Acquire.Return) }) {
+		if !slices.ContainsFunc(calm, func(q history.Stretch) bool { return q.Has(pos) && q.Has(s.Acquire.Return) }) {
 			struckBy++
 			continue
 		}
@@ -78,7 +69,7 @@ func (c Lease) Check(h *history.History, o Options) Result {
 		if s.Mode == locks.Shared {
 			most = max(most, longest[hand{"", s.Keys[0]}])
 		}
-		if f, ok := l.kept(s, pos, time.Duration(ttl), most); ok && !told[f.Rule+s.Name] {
+		if f, ok := l.kept(s, pos, probe.TTL, most); ok && !told[f.Rule+s.Name] {
 			told[f.Rule+s.Name] = true
 			findings = append(findings, f)
 		}

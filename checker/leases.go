@@ -2,8 +2,6 @@ package checker
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"lockbench/internal/history"
@@ -115,11 +113,11 @@ func (l *ledger) renewed(t *tenure, lease time.Duration) reach {
 	r := reach{deadline: never, paused: -1}
 	period := lease / 3
 	end, from, lapse := len(l.h.Events), t.grant, -1
-	for _, p := range l.pauses[t.session.Client] {
-		began := l.h.Events[p.begins].Time
+	for _, p := range l.h.Pauses(t.session.Client) {
+		began := l.h.Events[p.Begins].Time
 		woke, told := l.h.Events[len(l.h.Events)-1].Time, end
-		if p.healed >= 0 {
-			woke = l.h.Events[p.healed].Time
+		if p.Healed >= 0 {
+			woke = l.h.Events[p.Healed].Time
 			// Between two events a time has the position of the one before it: a client
 			// that is told at 2 s and releases at 3 s came back to believing, also if
 			// nothing else happened in that second. Past the last event nobody knows.
@@ -127,13 +125,13 @@ func (l *ledger) renewed(t *tenure, lease time.Duration) reach {
 				told = at - 1
 			}
 		}
-		if woke-began <= lease-period || told <= t.grant || p.begins >= t.claim.to {
+		if woke-began <= lease-period || told <= t.grant || p.Begins >= t.claim.to {
 			continue
 		}
-		if lapse < 0 || p.begins > from { // else this pause began inside the one before
-			lapse = p.begins
+		if lapse < 0 || p.Begins > from { // else this pause began inside the one before
+			lapse = p.Begins
 		}
-		r.beliefs = extend(r.beliefs, span{from, min(p.begins, t.claim.to)})
+		r.beliefs = extend(r.beliefs, span{from, min(p.Begins, t.claim.to)})
 		from = max(from, told)
 	}
 	if from >= t.claim.to && lapse >= 0 { // it never came back to believing: past this, only signs count
@@ -144,68 +142,4 @@ func (l *ledger) renewed(t *tenure, lease time.Duration) reach {
 	r.beliefs = extend(r.beliefs, span{from, t.claim.to})
 	r.work = t.claim
 	return r
-}
-
-// pause is a stretch in which a client stood still: positions of begins and of
-// healed, the latter -1 if it never was.
-type pause struct{ begins, healed int }
-
-// pauses finds those that the nemesis ordered for clients.
-func pauses(h *history.History) map[int32][]pause {
-	type target struct {
-		client int32
-		step   int
-	}
-	all := map[int32][]pause{}
-	open := map[target]int{} // index in all
-	for pos := range h.Events {
-		e := &h.Events[pos]
-		if e.Process != history.Nemesis || e.F != "pause" || e.Extra == nil {
-			continue
-		}
-		for _, name := range e.Extra.Targets {
-			client, ok := clientNumber(name)
-			if !ok {
-				continue
-			}
-			at := target{client, e.Extra.Step}
-			i, known := open[at]
-			switch e.Extra.Phase {
-			case history.Begins:
-				open[at] = len(all[client])
-				all[client] = append(all[client], pause{pos, -1})
-			case history.Healed:
-				if known {
-					all[client][i].healed = pos
-					delete(open, at)
-				}
-			}
-		}
-	}
-	for client, each := range all {
-		all[client] = together(each)
-	}
-	return all
-}
-
-// together makes one of pauses that overlap: a client goes on when the last of them has
-// ended, and it is that stretch which may be too long for its lease.
-func together(each []pause) []pause {
-	all := each[:1]
-	for _, p := range each[1:] {
-		switch last := &all[len(all)-1]; {
-		case last.healed >= 0 && last.healed < p.begins:
-			all = append(all, p)
-		case last.healed >= 0 && (p.healed < 0 || p.healed > last.healed):
-			last.healed = p.healed
-		}
-	}
-	return all
-}
-
-// clientNumber reads the names that plans give to clients: client-3.
-func clientNumber(name string) (int32, bool) {
-	digits, ok := strings.CutPrefix(name, "client-")
-	n, err := strconv.ParseInt(digits, 10, 32)
-	return int32(n), ok && err == nil
 }

@@ -41,7 +41,7 @@ func (Liveness) About() string {
 
 // Check is a pure function of the history.
 func (c Liveness) Check(h *history.History, o Options) Result {
-	stretches := quiet(h)
+	stretches := h.Quiet()
 	l := newLedger(h, o)
 	findings, _ := l.residue()
 	if len(stretches) == 0 {
@@ -55,8 +55,8 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 			f, ok := l.starved(q, k)
 			switch {
 			case !ok:
-			case q.open:
-				why = fmt.Sprintf("nobody was granted %q from %s on, but the history ends before the quiet stretch did", k.name, seconds(h.Events[q.from].Time))
+			case q.Open:
+				why = fmt.Sprintf("nobody was granted %q from %s on, but the history ends before the quiet stretch did", k.name, seconds(h.Events[q.From].Time))
 			default:
 				findings = append(findings, f)
 			}
@@ -73,37 +73,6 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 		r.Verdict, r.Why = Unknown, why
 	}
 	return r
-}
-
-// stretch is a quiet one; open if the history ends before it does.
-type stretch struct {
-	span
-	open bool
-}
-
-// quiet finds the stretches, which the run marks by probes.
-func quiet(h *history.History) []stretch {
-	var all []stretch
-	from := -1
-	for pos := range h.Events {
-		e := &h.Events[pos]
-		if e.Process != history.Probe || e.Extra == nil {
-			continue
-		}
-		switch e.Extra.Facts["quiet"] {
-		case "begins":
-			from = pos
-		case "ends":
-			if from >= 0 {
-				all = append(all, stretch{span{from, pos}, false})
-			}
-			from = -1
-		}
-	}
-	if from >= 0 {
-		all = append(all, stretch{span{from, len(h.Events)}, true})
-	}
-	return all
 }
 
 // wanted is a key, and all that was asked of it.
@@ -181,13 +150,13 @@ func (l *ledger) free(s *history.Session) int {
 
 // starved tells whether a key was wanted and could have been granted in a stretch,
 // but was not.
-func (l *ledger) starved(q stretch, k *wanted) (Finding, bool) {
-	from := q.from
+func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
+	from := q.From
 	var last *history.Session
 	for _, hold := range k.holds {
 		// An attempt that was granted in the stretch moves the moment behind itself. So
 		// does one that is still under way when it ends: it may be the one that gets on.
-		if hold.asked >= q.to {
+		if hold.asked >= q.To {
 			break
 		}
 		if hold.until > from {
@@ -200,10 +169,10 @@ func (l *ledger) starved(q stretch, k *wanted) (Finding, bool) {
 	first, _ := slices.BinarySearchFunc(k.refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
 	n, begin, end := 0, 0, 0
 	for _, op := range k.refused[first:] {
-		if op.Invoke >= q.to {
+		if op.Invoke >= q.To {
 			break
 		}
-		if op.Return >= q.to || l.h.At(op.Return).Error == "unsupported" {
+		if op.Return >= q.To || l.h.At(op.Return).Error == "unsupported" {
 			continue
 		}
 		if n == 0 {
@@ -217,9 +186,9 @@ func (l *ledger) starved(q stretch, k *wanted) (Finding, bool) {
 	f := Finding{
 		Rule: "no-progress", Key: k.name, Event: l.index(end),
 		Text: fmt.Sprintf("nobody was granted %q in the quiet stretch from %s to %s: nobody could hold it from %s on, but %d attempts were refused until %s",
-			k.name, seconds(l.h.Events[q.from].Time), seconds(l.h.Events[min(q.to, len(l.h.Events)-1)].Time),
+			k.name, seconds(l.h.Events[q.From].Time), seconds(l.h.Events[min(q.To, len(l.h.Events)-1)].Time),
 			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
-		Events: indexes(l, q.from, begin, end, min(q.to, len(l.h.Events)-1)),
+		Events: indexes(l, q.From, begin, end, min(q.To, len(l.h.Events)-1)),
 	}
 	if last != nil {
 		f.Sessions = []string{last.Name}

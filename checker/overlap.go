@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"lockbench/internal/history"
 	"lockbench/locks"
 )
 
@@ -171,16 +170,3 @@ func client(t, other *tenure) string {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
-
-// clockStep is the position from which times are not to be trusted: a suspended
-// machine or a correction of its clock, which no fault had ordered.
-func clockStep(h *history.History) int {
-	for pos := range h.Events {
-		if e := &h.Events[pos]; e.Process == history.Probe && e.Extra != nil {
-			if _, ok := e.Extra.Facts["clock_step_ns"]; ok {
-				return pos
-			}
-		}
-	}
-	return len(h.Events)
-}

@@ -40,7 +40,7 @@ func TestExclusionAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := random(t)
 		for _, release := range []Release{Ended, Strict} {
-			verdict, want := naive{h, release == Strict, clockStep(h)}.judge()
+			verdict, want := naive{h, release == Strict, h.ClockStep()}.judge()
 			r := Exclusion{}.Check(h, Options{Release: release})
 			var got []overlapping
 			for _, f := range r.Findings {
@@ -185,7 +185,7 @@ func (g *generator) nemesis() {
 	p := g.clients[rapid.IntRange(0, len(g.clients)-1).Draw(g.t, "victim")]
 	switch rapid.IntRange(0, 9).Draw(g.t, "fault") {
 	case 0:
-		g.add(history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Extra: &history.Extra{Facts: map[string]any{"clock_step_ns": int64(5)}}})
+		g.add(history.Probed(history.ClockStep{By: 5}))
 	case 1, 2:
 		if g.deaths == 2 {
 			return

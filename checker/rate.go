@@ -38,25 +38,17 @@ type counted struct{ pos, commands int }
 // Check is a pure function of the history.
 func (c Rate) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	last := map[int]counted{}
+	last := map[int32]counted{}
 	var findings []Finding
 	looked, short, highest := 0, 0, 0.0
-	for pos := range h.Events {
-		e := &h.Events[pos]
-		if e.Process != history.Probe || e.Extra == nil {
-			continue
-		}
-		n, ok := wholeNumber(e.Extra.Facts["commands"])
-		id, known := wholeNumber(e.Extra.Facts["client"])
-		if !ok || !known {
-			continue
-		}
+	for pos, sent := range history.FactsOf[history.Sent](h) {
+		n, id := sent.Commands, sent.Client
 		before, first := last[id]
 		last[id] = counted{pos, n}
 		if !first || n < before.commands {
 			continue
 		}
-		took := e.Time - h.Events[before.pos].Time
+		took := h.Events[pos].Time - h.Events[before.pos].Time
 		if took < rateMin {
 			short++
 			continue
@@ -66,14 +58,14 @@ func (c Rate) Check(h *history.History, o Options) Result {
 		highest = max(highest, rate)
 		ops := 1
 		for _, e := range h.Events[before.pos:pos] {
-			ops += count(e.Process >= 0 && int(e.Client) == id && e.Type == history.Invoke)
+			ops += count(e.Process >= 0 && e.Client == id && e.Type == history.Invoke)
 		}
 		// The one that is under way at the beginning and at the end counts as well.
 		if rate > commandsPerSecondMax && n-before.commands > commandsPerOperationMax*(ops+1) {
 			findings = append(findings, Finding{
 				Rule: "flood", Event: l.index(pos),
 				Text: fmt.Sprintf("client %d sent %d commands from %s to %s, %.0f a second, for %d operations", id, n-before.commands,
-					seconds(h.Events[before.pos].Time), seconds(e.Time), rate, ops-1),
+					seconds(h.Events[before.pos].Time), seconds(h.Events[pos].Time), rate, ops-1),
 				Events: indexes(l, before.pos, pos),
 			})
 		}

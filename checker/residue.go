@@ -28,15 +28,10 @@ func (l *ledger) residue() (findings []Finding, looked bool) {
 		}
 	}
 	fenced := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
-	for pos := range l.h.Events {
-		e := &l.h.Events[pos]
-		if e.Process != history.Probe || e.Extra == nil || e.Extra.Facts["left"] == nil {
-			continue
-		}
+	for pos, seen := range history.FactsOf[history.Left](l.h) {
 		looked = true
-		ending := texts(e.Extra.Facts["ending"])
-		left := slices.DeleteFunc(slices.Clone(texts(e.Extra.Facts["left"])), func(name string) bool {
-			return !names[name] && (fenced || slices.Contains(ending, name))
+		left := slices.DeleteFunc(slices.Clone(seen.Names), func(name string) bool {
+			return !names[name] && (fenced || slices.Contains(seen.Ending, name))
 		})
 		if len(left) == 0 {
 			continue
@@ -44,7 +39,7 @@ func (l *ledger) residue() (findings []Finding, looked bool) {
 		findings = append(findings, Finding{
 			Rule: "residue", Event: l.index(pos),
 			Text: fmt.Sprintf("when every client was gone at %s, the servers still kept %s for longer than any lease",
-				seconds(e.Time), strings.Join(left, ", ")),
+				seconds(l.h.Events[pos].Time), strings.Join(left, ", ")),
 			Events: indexes(l, pos),
 		})
 	}
@@ -65,12 +60,12 @@ const (
 //	client 1  holds ── release ok
 //	client 2     acquire ─────────────────────────── ok
 //	                        ├──── free ─────────────┤  lost-wake-up
-func (l *ledger) asleep(q stretch, k *wanted) (findings []Finding, longest time.Duration) {
+func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longest time.Duration) {
 	holds := slices.Clone(k.holds)
 	for _, s := range l.h.Sessions {
 		op := s.Acquire
 		wait := l.h.At(op.Invoke).Wait
-		if wait == 0 || len(s.Keys) != 1 || s.Keys[0] != k.name || op.Return < 0 || op.Invoke < q.from || op.Return >= q.to {
+		if wait == 0 || len(s.Keys) != 1 || s.Keys[0] != k.name || op.Return < 0 || op.Invoke < q.From || op.Return >= q.To {
 			continue
 		}
 		from := op.Invoke

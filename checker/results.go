@@ -251,15 +251,15 @@ func (a *answers) over(s *history.Session) int {
 
 // pausedSince tells whether a session's client stood still at all since its grant.
 func (a *answers) pausedSince(s *history.Session, pos int) bool {
-	return slices.ContainsFunc(a.pauses[s.Client], func(p pause) bool { return p.begins < pos && a.costs(s, p) })
+	return slices.ContainsFunc(a.h.Pauses(s.Client), func(p history.Pause) bool { return p.Begins < pos && a.costs(s, p) })
 }
 
 // costs tells whether a pause may have cost a session the lease that its library renews.
 // One that was over before the answer was read may have, if the answer lay there unread.
-func (a *answers) costs(s *history.Session, p pause) bool {
+func (a *answers) costs(s *history.Session, p history.Pause) bool {
 	granted := a.h.At(s.Acquire.Return)
-	return p.healed < 0 || p.healed > s.Acquire.Return ||
-		p.healed > s.Acquire.Invoke && later(a.h.Events[p.healed].Time, granted.Extra.Lease/3) > granted.Time
+	return p.Healed < 0 || p.Healed > s.Acquire.Return ||
+		p.Healed > s.Acquire.Invoke && later(a.h.Events[p.Healed].Time, granted.Extra.Lease/3) > granted.Time
 }
 
 // until says how long a lease would have run.
@@ -354,9 +354,9 @@ func (a *answers) expiry(s *history.Session, by int) int {
 	}
 	if x := a.h.At(s.Acquire.Return).Extra; x != nil && x.Renewed {
 		// A pause may have cost it its lease at any time from there on.
-		for _, p := range a.pauses[s.Client] {
+		for _, p := range a.h.Pauses(s.Client) {
 			if a.costs(s, p) {
-				return max(s.Acquire.Return+1, min(a.certain(s), p.begins))
+				return max(s.Acquire.Return+1, min(a.certain(s), p.Begins))
 			}
 		}
 		return max(s.Acquire.Return+1, a.certain(s))
@@ -391,21 +391,19 @@ func (a *answers) several(s *history.Session) bool { return s.Owner != s.Name }
 // durable is the position up to which a refused try can be believed: servers that are
 // struck may come back with less, or more, than they had.
 func durable(h *history.History) int {
-	for pos := range h.Events {
-		e := &h.Events[pos]
-		switch {
-		case e.Extra == nil:
-		case e.Process == history.Nemesis:
-			if slices.ContainsFunc(e.Extra.Targets, func(t string) bool { _, ok := clientNumber(t); return !ok }) {
-				return pos
-			}
-		case e.Process == history.Probe:
-			_, stepped := e.Extra.Facts["clock_step_ns"]
-			_, role := e.Extra.Facts["master"]
-			if stepped || role {
-				return pos
-			}
+	at := h.ClockStep()
+	for pos := range history.FactsOf[history.Promoted](h) {
+		at = min(at, pos)
+		break
+	}
+	for _, pos := range h.NemesisAt() {
+		if pos >= at {
+			break
+		}
+		x := h.Events[pos].Extra
+		if x != nil && slices.ContainsFunc(x.Targets, func(t string) bool { _, ok := history.ClientNumber(t); return !ok }) {
+			return pos
 		}
 	}
-	return len(h.Events)
+	return at
 }

@@ -123,7 +123,7 @@ func (s *Stream) nemesis(e *history.Event) {
 		return
 	}
 	for _, name := range e.Extra.Targets {
-		if client, ok := clientNumber(name); ok {
+		if client, ok := history.ClientNumber(name); ok {
 			s.paused[client] = true
 		}
 	}

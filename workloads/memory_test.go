@@ -121,8 +121,7 @@ func (m *memory) acquire(ctx context.Context, client int, session string, r lock
 	w := &memoryWaiter{h, make(chan struct{})}
 	m.queue = append(m.queue, w)
 	m.mu.Unlock()
-	m.record(history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe,
-		Extra: &history.Extra{Facts: map[string]any{"queued": []string{session}}}})
+	m.record(history.Probed(history.Queued{Sessions: []string{session}}))
 	// Leases that run out wake nobody here: who waits looks now and then.
 	for left := r.Wait; left > 0; left = r.Wait - time.Since(start) {
 		select {

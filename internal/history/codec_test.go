@@ -41,10 +41,8 @@ func TestWireNames(t *testing.T) {
 		Event{Process: Nemesis, Type: Info, F: "kill", Extra: &Extra{Step: 2, Targets: []string{"redis-1"}, Phase: Bites, Text: "redis-1"}},
 		`{'index':0,'time':0,'process':'nemesis','type':'info','f':'kill','step':2,'targets':['redis-1'],'phase':'bites','value':'redis-1'}`,
 	}, {
-		Event{Process: Probe, Type: Info, F: FProbe, Key: "a", Extra: &Extra{Facts: map[string]any{
-			"b": int64(math.MinInt64), "a": 2.0, "c": []string{"x"}, "d": map[string]any{"z": nil, "y": true}, "e": 1e300, "f": uint8(3), "g": -7,
-		}}},
-		`{'index':0,'time':0,'process':'probe','type':'info','f':'probe','key':'a','facts':{'a':2.0,'b':-9223372036854775808,'c':['x'],'d':{'y':true,'z':null},'e':1e+300,'f':3,'g':-7}}`,
+		Event{Process: Probe, Type: Info, F: FProbe, Key: "a", Extra: &Extra{Facts: []Fact{Kept{"redis-1", "1.7", 3}}}},
+		`{'index':0,'time':0,'process':'probe','type':'info','f':'probe','key':'a','facts':{'node':'redis-1','session':'1.7','ttl':3}}`,
 	}} {
 		got, err := AppendEvent(nil, &c.event)
 		if err != nil {
@@ -57,9 +55,6 @@ func TestWireNames(t *testing.T) {
 		if !json.Valid(got) {
 			t.Errorf("no JSON: %s", got)
 		}
-	}
-	if _, err := AppendEvent(nil, &Event{Extra: &Extra{Facts: map[string]any{"x": []any{math.NaN()}}}}); err == nil {
-		t.Error("wrote a NaN")
 	}
 }
 
@@ -80,9 +75,11 @@ func TestNoFieldIsForgotten(t *testing.T) {
 				case reflect.Int, reflect.Int32, reflect.Int64:
 					f.SetInt(int64(100 + i))
 				case reflect.Slice:
+					if f.Type() == reflect.TypeFor[[]Fact]() {
+						f.Set(reflect.ValueOf([]Fact{Episode{1}}))
+						break
+					}
 					f.Set(reflect.ValueOf([]string{"one", "two"}))
-				case reflect.Map:
-					f.Set(reflect.ValueOf(map[string]any{"n": int64(1)}))
 				case reflect.Pointer:
 				default:
 					t.Fatalf("a field of kind %s", f.Kind())
@@ -169,10 +166,7 @@ func anyEvent(t *rapid.T) Event {
 		x.Text = text.Draw(t, "text")
 	}
 	if rapid.Bool().Draw(t, "facts?") {
-		x.Facts = map[string]any{text.Draw(t, "fact"): rapid.OneOf(
-			rapid.Just(any(nil)), rapid.Bool().AsAny(), rapid.Int64().AsAny(), rapid.Float64().AsAny(), rapid.String().AsAny(),
-			rapid.Just(any([]any{int64(1), "}", map[string]any{"]": -0.5}})),
-		).Draw(t, "of")}
+		x.Facts = anyFacts(t)
 	}
 	if !reflect.DeepEqual(x, Extra{}) {
 		e.Extra = &x
@@ -195,7 +189,7 @@ func TestHistoriesRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(History{}, told{}, placed{})); diff != "" {
 			t.Fatal(diff)
 		}
 	})
@@ -281,7 +275,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in %s", err, file.Bytes())
 		}
-		if diff := cmp.Diff(h, again, cmpopts.IgnoreFields(History{}, "Torn", "Warnings"), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(h, again, cmpopts.IgnoreFields(History{}, "Torn", "Warnings"), cmpopts.EquateEmpty(),
+			cmp.AllowUnexported(History{}, told{}, placed{})); diff != "" {
 			t.Fatal(diff)
 		}
 	})

@@ -1,8 +1,6 @@
 package history
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"time"
 
@@ -213,50 +211,4 @@ func (s *scanner) mode() locks.Mode {
 		s.breaks("word", "the mode %q is not known; expected exclusive or shared", text)
 	}
 	return locks.Exclusive
-}
-
-// facts decodes a probe's object. Whole numbers stay exact: nanoseconds and
-// offsets are longer than a float64's 53 bits.
-func (s *scanner) facts() map[string]any {
-	if s.err == nil && s.peek() != '{' {
-		s.unexpected("an object of facts")
-	}
-	raw := s.raw()
-	if s.err != nil {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var facts map[string]any
-	if err := d.Decode(&facts); err != nil {
-		s.fail("facts before column %d: %v", s.pos+1, err)
-		return nil
-	}
-	for name, fact := range facts {
-		facts[name] = exact(fact)
-	}
-	return facts
-}
-
-// exact turns numbers into int64 where they are whole, else into float64.
-func exact(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		if f, err := v.Float64(); err == nil {
-			return f
-		}
-		return v.String()
-	case []any:
-		for i := range v {
-			v[i] = exact(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = exact(v[name])
-		}
-	}
-	return v
 }

@@ -1,11 +1,8 @@
 package history
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -14,7 +11,8 @@ import (
 
 // AppendEvent writes an event as one line, with its newline. It writes every
 // field that is set, whether or not the event's kind has it, so that reading
-// gives back what was written. It fails only for facts that JSON cannot express.
+// gives back what was written. It fails only for facts that one object cannot
+// express.
 func AppendEvent(dst []byte, e *Event) ([]byte, error) {
 	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(e.Index), 10)
 	dst = strconv.AppendInt(append(dst, `,"time":`...), int64(e.Time), 10)
@@ -105,7 +103,7 @@ func appendExtra(dst []byte, e *Event) ([]byte, error) {
 	if len(x.Facts) == 0 {
 		return dst, nil
 	}
-	return appendFact(append(dst, `,"facts":`...), x.Facts)
+	return appendFacts(append(dst, `,"facts":`...), x.Facts)
 }
 
 func appendNumber(dst []byte, name string, n int64, there bool) []byte {
@@ -164,64 +162,4 @@ func appendEscaped(dst []byte, text string) []byte {
 		}
 	}
 	return dst
-}
-
-// appendFact writes one value of a probe's facts. Maps are sorted by name, so
-// that equal events are equal lines, and a float64 keeps a mark of being one.
-func appendFact(dst []byte, v any) ([]byte, error) {
-	switch v := v.(type) {
-	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		dst = append(dst, '{')
-		for i, name := range names {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(appendString(dst, name), ':')
-			var err error
-			if dst, err = appendFact(dst, v[name]); err != nil {
-				return dst, fmt.Errorf("%q: %w", name, err)
-			}
-		}
-		return append(dst, '}'), nil
-	case []any:
-		dst = append(dst, '[')
-		for i := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			var err error
-			if dst, err = appendFact(dst, v[i]); err != nil {
-				return dst, err
-			}
-		}
-		return append(dst, ']'), nil
-	case string:
-		return appendString(dst, v), nil
-	case bool:
-		return strconv.AppendBool(dst, v), nil
-	case int:
-		return strconv.AppendInt(dst, int64(v), 10), nil
-	case int64:
-		return strconv.AppendInt(dst, v, 10), nil
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return dst, fmt.Errorf("fact %v has no place in JSON; expected a finite number", v)
-		}
-		from := len(dst)
-		dst = strconv.AppendFloat(dst, v, 'g', -1, 64)
-		if !slices.ContainsFunc(dst[from:], func(c byte) bool { return c == '.' || c == 'e' }) {
-			dst = append(dst, '.', '0')
-		}
-		return dst, nil
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return dst, fmt.Errorf("fact of type %T: %w", v, err)
-	}
-	return append(dst, text...), nil
 }

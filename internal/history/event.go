@@ -115,6 +115,6 @@ type Extra struct {
 	Step    int // nemesis: the plan's step, from 1
 	Targets []string
 	Phase   string
-	Text    string         // nemesis: what was struck, in words (value on the wire)
-	Facts   map[string]any // probe
+	Text    string // nemesis: what was struck, in words (value on the wire)
+	Facts   []Fact // probe
 }

@@ -11,6 +11,10 @@
 //	{"index":2,...,"type":"invoke","f":"release","session":"0.1"}             Ops[0].Invoke = 2
 //	(the end)                                                                 Ops[0].Return = -1, Maybe
 //
+// What a run marks or sees beside the operations is a [Fact]. Of those, and of what the
+// nemesis did, a history knows what they come to: its faults, episodes, quiet stretches
+// and pauses.
+//
 // An operation that did not return is not one that failed: it may have taken
 // effect, and it may do so at any later time. That third outcome is the reason
 // for most of what is peculiar about the format, above all for the rule that a
@@ -38,6 +42,7 @@ type History struct {
 	Torn     bool       // the last line was cut off and is left out
 	Warnings []string   // what a person should know of how it was read
 	Lines    []int      // by position: where it stood in the file of another program; else nil
+	told     told       // what it says beside the operations
 }
 
 // Line is where an event stands in its file, from 1.
@@ -113,7 +118,7 @@ func Build(h Header, events []Event) (*History, error) {
 		}
 		p.add(pos, v.last)
 	}
-	return p.history, nil
+	return p.done(), nil
 }
 
 // pairing builds the sessions of a history. The validator has already found out
@@ -134,7 +139,7 @@ func (p *pairing) add(pos int, at place) {
 		}
 		delete(p.alive, e.Client)
 	case at.session < 0:
-		// Nemesis, probe, or a last read of the resource: belongs to no session.
+		h.told.add(pos, e) // of the nemesis or a probe; a last read of the resource is neither
 	case e.F == Lost:
 		if s := h.Sessions[at.session]; s.LostAt < 0 {
 			s.LostAt = pos
@@ -165,6 +170,12 @@ func (p *pairing) add(pos int, at place) {
 			op.Outcome = Failed
 		}
 	}
+}
+
+// done is the history, when all of its events are paired.
+func (p *pairing) done() *History {
+	p.history.tell()
+	return p.history
 }
 
 // opsTypical is how many operations a tenure has: check, read, check, write, renew, release.

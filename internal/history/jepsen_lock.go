@@ -48,7 +48,7 @@ func (j *Jepsen) Lock(model Model, permits int) (*History, []Stray, error) {
 		return nil, nil, malformed(j.Ops[0].Line, "f", "nobody acquires or locks anything here; found are %s. Expected a history of a lock, or a model with --model", j.operations())
 	}
 	c.warn()
-	return c.pairing.history, c.strays, nil
+	return c.pairing.done(), c.strays, nil
 }
 
 // operations lists what is done.

@@ -50,7 +50,7 @@ func readAs(r io.Reader, size int64, o OpenOptions) (*History, error) {
 		if !more {
 			h.Events = h.Events[:pos]
 			h.Torn, h.Warnings = s.Torn, s.Warnings
-			return h, nil
+			return p.done(), nil
 		}
 		p.add(pos, s.v.last)
 	}

@@ -89,12 +89,12 @@ func TestFillsInWhatIsAbsent(t *testing.T) {
 	h := mustRead(t, header,
 		"{'index':5,'time':70,'process':4,'type':'info','f':'died','later':{'x':[1,{'y':null}]}}",
 		"",
-		"{'process':'probe','type':'info','f':'probe','key':'a','facts':{'ttl':9007199254740993,'share':2.0,'all':[1,true]}}",
+		"{'process':'probe','type':'info','f':'probe','key':'a','facts':{'ttl':9007199254740993,'share':2.0,'all':[1,true],'quiet':'begins'}}",
 		"{'process':'nemesis','client':null,'time':7e1,'type':'info','f':'kill'}")
 	want := []Event{
 		{Index: 5, Time: 70, Process: 4, Client: 4, Type: Info, F: Died},
 		{Index: 6, Time: 70, Process: Probe, Type: Info, F: FProbe, Key: "a", Extra: &Extra{
-			Facts: map[string]any{"ttl": int64(9007199254740993), "share": 2.0, "all": []any{int64(1), true}},
+			Facts: []Fact{Quiet{Begins: true}, Kept{TTL: 9007199254740993}},
 		}},
 		{Index: 7, Time: 70, Process: Nemesis, Type: Info, F: "kill"},
 	}

@@ -102,13 +102,12 @@ func (s *story) roleRows() []row {
 		}
 	}
 	master := ""
-	for pos := 0; pos <= s.ends; pos++ {
-		e := s.h.At(pos)
-		if e.Process != history.Probe || e.Extra == nil {
-			continue
+	for pos, seen := range history.FactsOf[history.Promoted](s.h) {
+		if pos > s.ends {
+			break
 		}
-		now, ok := e.Extra.Facts["master"].(string)
-		if !ok || now == master {
+		now := seen.Node
+		if now == master {
 			continue
 		}
 		if pos > begin && now == "" {

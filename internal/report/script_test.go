@@ -13,10 +13,10 @@ import (
 // have heard of a grant, and the new master grants the lock again.
 func failover(t *testing.T) (*history.History, checker.Finding) {
 	s := historytest.New(t, "set-nx")
-	s.Probe(0, map[string]any{"master": "redis-1", "ordered": false})
+	s.Probe(0, history.Promoted{Node: "redis-1"})
 	s.Work(10, 1, "1.1", "a", 0)
 	s.Work(30, 2, "2.1", "b", 0)
-	s.Probe(1000, map[string]any{"episode": 1})
+	s.Probe(1000, history.Episode{Number: 1})
 	s.Nemesis(1600, 1, "lag", history.Begins, "", "redis-2", "redis-3")
 	s.Nemesis(1602, 1, "lag", history.Bites, "redis-2 and redis-3 hear nothing more from redis-1", "redis-2", "redis-3")
 	s.Nemesis(1700, 9, "pause", history.Bites, "client-7 stands still", "client-7") // no concern of this story
@@ -27,7 +27,7 @@ func failover(t *testing.T) (*history.History, checker.Finding) {
 	for i := range 40 {
 		s.Refused(1950+10*i, 4, "4."+strconv.Itoa(i), "a")
 	}
-	s.Probe(4102, map[string]any{"master": "redis-2", "ordered": false})
+	s.Probe(4102, history.Promoted{Node: "redis-2"})
 	b := s.Granted(4212, 5, "5.1", "a")
 	s.Reads(4220, 5, "5.1", 1)
 	s.Writes(4240, 5, "5.1", 2)
@@ -38,7 +38,7 @@ func failover(t *testing.T) (*history.History, checker.Finding) {
 	show := s.Writes(7321, 3, "3.1", 2)
 	s.Releases(7330, 3, "3.1")
 	s.Nemesis(12000, 2, "kill", history.Healed, "", "redis-1")
-	s.Probe(14000, map[string]any{"episode": 2})
+	s.Probe(14000, history.Episode{Number: 2})
 	s.Work(14010, 1, "1.2", "a", 2)
 	h := s.History()
 	return h, checker.Finding{Rule: "two-holders", Class: checker.DoubleGrant, Key: "a", Text: "two hold a",
@@ -48,7 +48,7 @@ func failover(t *testing.T) (*history.History, checker.Finding) {
 // overstay is what a pause does to every lease lock.
 func overstay(t *testing.T) (*history.History, checker.Finding) {
 	s := historytest.New(t, "redlock/nodes=3")
-	s.Probe(5, map[string]any{"episode": float64(3)})
+	s.Probe(5, history.Episode{Number: 3})
 	s.Granted(100, 3, "3.1", "a")
 	s.Reads(105, 3, "3.1", 7)
 	s.Checks(120, 3, "3.1")

@@ -120,7 +120,7 @@ func (c *crew) lost(id int, session string) {
 func (c *crew) queued(id int, session string) {
 	c.wg.Go(func() {
 		paceOf(c.cluster).settle(fmt.Sprintf("%s/queued/%s", world.ClientName(id), session))
-		c.recorder.Record(probe(map[string]any{"queued": []string{session}}))
+		c.recorder.Record(history.Probed(history.Queued{Sessions: []string{session}}))
 	})
 }
 

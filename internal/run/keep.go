@@ -67,7 +67,7 @@ func (k *keeps) watch(ctx context.Context) {
 		ttl, node, err := k.keeper.TTL(asking, m.Key)
 		cancel()
 		if err == nil && ttl > 0 {
-			e := probe(map[string]any{"ttl": ttl.Nanoseconds(), "node": node, "session": m.Session})
+			e := history.Probed(history.Kept{Node: node, Session: m.Session, TTL: ttl})
 			e.Key = m.Key
 			k.record(e)
 		}
@@ -96,7 +96,7 @@ func (k *keeps) left(ctx context.Context, lease time.Duration) {
 	if err != nil {
 		return // nobody looked, and the history does not say that somebody did
 	}
-	names, ending := []string{}, []string{}
+	var names, ending []string
 	for name, ttl := range kept {
 		if ttl == world.Forever || ttl > lease {
 			names = append(names, name)
@@ -107,7 +107,7 @@ func (k *keeps) left(ctx context.Context, lease time.Duration) {
 	}
 	slices.Sort(names)
 	slices.Sort(ending)
-	k.record(probe(map[string]any{"left": names, "ending": ending}))
+	k.record(history.Probed(history.Left{Names: names, Ending: ending}))
 }
 
 // commands records how many each client has sent so far.
@@ -123,6 +123,6 @@ func (k *keeps) commands(c world.Cluster, clients []int) {
 		for _, count := range counter.Requests(world.ClientName(id)) {
 			n += count
 		}
-		k.record(probe(map[string]any{"client": id, "commands": n}))
+		k.record(history.Probed(history.Sent{Client: int32(id), Commands: n}))
 	}
 }

@@ -44,7 +44,8 @@ func TestKeepsFollowsGrants(t *testing.T) {
 	e := <-recorded
 	cancel()
 	<-done
-	if e.Key != "a" || e.Extra.Facts["session"] != "1.7" || e.Extra.Facts["ttl"] != int64(3*time.Second) {
+	want := history.Kept{Node: "redis-1", Session: "1.7", TTL: 3 * time.Second}
+	if e.Key != "a" || !slices.Equal(e.Extra.Facts, []history.Fact{want}) {
 		t.Errorf("recorded %q %v; expected the key, the session and its ttl", e.Key, e.Extra.Facts)
 	}
 }
@@ -55,14 +56,16 @@ func TestKeepsTellsWhatIsLeft(t *testing.T) {
 	k := newKeeps(c, func(e history.Event) { recorded = append(recorded, e) })
 	k.left(t.Context(), 5*time.Second)
 	k.commands(c, []int{4})
-	if left := recorded[0].Extra.Facts["left"]; !slices.Equal(left.([]string), []string{"a", "c"}) {
+	facts := append(recorded[0].Extra.Facts, recorded[1].Extra.Facts...)
+	left, ok := facts[0].(history.Left)
+	if !ok || !slices.Equal(left.Names, []string{"a", "c"}) {
 		t.Errorf("left %v; expected what outlives a lease of 5 s: a and c", left)
 	}
-	if ending := recorded[0].Extra.Facts["ending"]; !slices.Equal(ending.([]string), []string{"c"}) {
-		t.Errorf("ending %v; expected c, which has an end", ending)
+	if !slices.Equal(left.Ending, []string{"c"}) {
+		t.Errorf("ending %v; expected c, which has an end", left.Ending)
 	}
-	if facts := recorded[1].Extra.Facts; facts["client"] != 4 || facts["commands"] != 3+len("client-4") {
-		t.Errorf("recorded %v; expected all that client 4 has sent", facts)
+	if sent := facts[1]; sent != (history.Sent{Client: 4, Commands: 3 + len("client-4")}) {
+		t.Errorf("recorded %v; expected all that client 4 has sent", sent)
 	}
 }
 

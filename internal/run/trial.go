@@ -154,7 +154,7 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
 	defer stopWatching()
-	record := func(facts map[string]any) { t.recorder.Record(probe(facts)) }
+	record := func(f history.Fact) { t.recorder.Record(history.Probed(f)) }
 	name := t.subject.use.Name
 	watchers.Go(func() { watchClocks(background, record) })
 	watchers.Go(func() { t.keeps.watch(background) })
@@ -167,7 +167,7 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	runner := &nemesis.Runner{Cluster: c, Crew: crew, Triggers: crew.triggers, EventLimit: eventLimit, Note: t.note}
 	start := time.Now()
 	for n := 1; n <= t.scenario.Episodes; n++ {
-		record(map[string]any{"episode": n})
+		record(history.Episode{Number: n})
 		t.told.episode(name, n)
 		if err := runner.Episode(ctx, plan.Episode(n)); err != nil {
 			// What could not be healed is in the history, and the judge says unknown.
@@ -227,7 +227,7 @@ func (t *trial) healthy(ctx context.Context, c world.Cluster) bool {
 // one waits, within reason, for those that have not been: what a dead holder left
 // behind ends with its lease at the latest.
 func (t *trial) quiet(ctx context.Context, last bool) {
-	t.recorder.Record(probe(map[string]any{"quiet": "begins"}))
+	t.recorder.Record(history.Probed(history.Quiet{Begins: true}))
 	begin := time.Now()
 	before := t.grants.Load()
 	pause(ctx, t.scenario.Quiet)
@@ -240,7 +240,7 @@ func (t *trial) quiet(ctx context.Context, last bool) {
 			break
 		}
 	}
-	t.recorder.Record(probe(map[string]any{"quiet": "ends"}))
+	t.recorder.Record(history.Probed(history.Quiet{}))
 	t.calm = last && ctx.Err() == nil
 }
 

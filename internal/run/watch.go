@@ -21,7 +21,7 @@ const (
 
 // watchRoles records every change of role, also one that nobody ordered: a node
 // that takes itself for a master and did not before.
-func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, record func(map[string]any), seen func(master string)) {
+func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, record func(history.Fact), seen func(master string)) {
 	if t := c.Topology(); t != locks.Replicated && t != locks.Sentinel && t != locks.Cluster {
 		return
 	}
@@ -38,7 +38,7 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 		}
 		for _, m := range now {
 			if !slices.Contains(masters, m) {
-				record(map[string]any{"master": m, "ordered": ordered()})
+				record(history.Promoted{Node: m, Ordered: ordered()})
 				seen(m)
 			}
 		}
@@ -48,7 +48,7 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 
 // watchClocks records when the machine's clocks move against each other: a virtual
 // machine that was resumed, a correction. What a lease meant is unsure from there on.
-func watchClocks(ctx context.Context, record func(map[string]any)) {
+func watchClocks(ctx context.Context, record func(history.Fact)) {
 	read := machineClocks()
 	offset, known := read.offset()
 	for {
@@ -62,7 +62,7 @@ func watchClocks(ctx context.Context, record func(map[string]any)) {
 			continue // a step that was missed is still there at the next look
 		}
 		if step := now - offset; known && (step > clockStepMax || step < -clockStepMax) {
-			record(map[string]any{"clock_step_ns": step.Nanoseconds()})
+			record(history.ClockStep{By: step})
 		}
 		// A clock that is slewed creeps away without a step; follow it.
 		offset, known = now, true
@@ -95,9 +95,4 @@ func (read clocks) offset() (d time.Duration, ok bool) {
 		before = after
 	}
 	return 0, false
-}
-
-// probe is an event of what was asked of a server or of the machine.
-func probe(facts map[string]any) history.Event {
-	return history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Extra: &history.Extra{Facts: facts}}
 }

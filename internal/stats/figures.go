@@ -81,8 +81,7 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 	}
 	f.LatencyMS, f.AcquireMS = latencies(h)
 	f.OverlapMS = overlaps(h, checks)
-	starts := episodeStarts(h)
-	f.Episodes = countEpisodes(h, starts)
+	f.Episodes = countEpisodes(h)
 	first := map[int]int{} // by episode: position of its first violation
 	for _, c := range checks {
 		// Not the number of findings: one late write undoes many.
@@ -92,7 +91,7 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 		}
 		for _, finding := range c.Findings {
 			at := Position(h, finding.Event)
-			episode := episodeAt(starts, at)
+			episode, _ := h.EpisodeAt(at)
 			if before, broken := first[episode]; !broken || at < before {
 				first[episode] = at
 			}
@@ -108,7 +107,7 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 		if f.FirstViolationS == nil || s < *f.FirstViolationS {
 			f.FirstViolationS = &s
 		}
-		f.ViolationAfterS = append(f.ViolationAfterS, max(0, s-episodeBegan(h, starts, episode).Seconds()))
+		f.ViolationAfterS = append(f.ViolationAfterS, max(0, s-episodeBegan(h, episode).Seconds()))
 	}
 	if f.Writes > 0 {
 		f.LostPerThousand = 1000 * float64(f.LostUpdates) / float64(f.Writes)

@@ -12,15 +12,15 @@ import (
 
 func TestMeasure(t *testing.T) {
 	s := historytest.New(t, "set-nx")
-	s.Probe(0, map[string]any{"episode": 1})
+	s.Probe(0, history.Episode{Number: 1})
 	s.Granted(1000, 1, "1.1", "a") // 1 ms
 	s.Releases(1010, 1, "1.1")
 	s.Refused(1500, 2, "2.1", "a")
-	s.Probe(2000, map[string]any{"episode": float64(2)}) // as it is decoded from JSON
+	s.Probe(2000, history.Episode{Number: 2})
 	at := s.Granted(4000, 2, "2.2", "a")
 	s.Call(4010, 3, history.Acquire, "3.1", historytest.Key("a"), historytest.TTL(8000)) // never answered
 	s.Releases(4020, 2, "2.2")
-	s.Probe(5000, map[string]any{"episode": 3})
+	s.Probe(5000, history.Episode{Number: 3})
 	s.Call(5001, 4, history.Acquire, "4.1", historytest.Key("b"), historytest.TTL(8000))
 	s.Event(5011, 4, history.OK, history.Acquire, "4.1") // 10 ms
 	h := s.History()
@@ -50,11 +50,11 @@ func TestMeasure(t *testing.T) {
 func TestWorstOfEpisodes(t *testing.T) {
 	s := historytest.New(t, "set-nx")
 	early := s.Granted(1000, 1, "1.1", "a") // before the first episode, and so part of it
-	s.Probe(2000, map[string]any{"episode": 1})
+	s.Probe(2000, history.Episode{Number: 1})
 	late := s.Granted(3000, 2, "2.1", "a")
-	s.Probe(4000, map[string]any{"episode": 2})
+	s.Probe(4000, history.Episode{Number: 2})
 	other := s.Granted(5000, 3, "3.1", "a")
-	s.Probe(6000, map[string]any{"episode": 3})
+	s.Probe(6000, history.Episode{Number: 3})
 	overstay, double := checker.Finding{Class: checker.Overstay, Event: early}, checker.Finding{Class: checker.DoubleGrant, Event: late}
 	got := WorstOfEpisodes(s.History(), []checker.Result{
 		{Findings: []checker.Finding{overstay, double, {Class: checker.Overstay, Event: other}}},

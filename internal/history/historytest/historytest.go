@@ -100,9 +100,10 @@ func (s *Script) Nemesis(at, step int, fault, phase, text string, targets ...str
 }
 
 // Probe is what the run itself has seen.
-func (s *Script) Probe(at int, facts map[string]any) {
-	s.Add(history.Event{Time: MS(at), Process: history.Probe, Type: history.Info, F: history.FProbe,
-		Extra: &history.Extra{Facts: facts}})
+func (s *Script) Probe(at int, f history.Fact) {
+	e := history.Probed(f)
+	e.Time = MS(at)
+	s.Add(e)
 }
 
 // Work is a whole tenure: granted, one read, one write, released.

@@ -357,20 +357,13 @@ type role struct {
 func (d *drawer) roles() []role {
 	var all []role
 	end := d.h.Events[len(d.h.Events)-1].Time
-	for pos := range d.h.Events {
-		e := &d.h.Events[pos]
-		if e.Process != history.Probe || e.Extra == nil {
-			continue
-		}
-		name, ok := e.Extra.Facts["master"].(string)
-		if !ok {
-			continue
-		}
+	for pos, seen := range history.FactsOf[history.Promoted](d.h) {
+		now := d.h.Events[pos].Time
 		if d.h.Header.Topology != "cluster" && len(all) > 0 { // a cluster has several at once
-			all[len(all)-1].to = e.Time
+			all[len(all)-1].to = now
 		}
-		if name != "" {
-			all = append(all, role{name, e.Time, end, pos})
+		if seen.Node != "" {
+			all = append(all, role{seen.Node, now, end, pos})
 		}
 	}
 	return all

@@ -54,23 +54,23 @@ func (s *events) fault(at, step int, name, phase, text string, targets ...string
 	s.add(at, history.Event{Process: history.Nemesis, Type: history.Info, F: name, Extra: &history.Extra{Step: step, Phase: phase, Text: text, Targets: targets}})
 }
 
-func (s *events) probe(at int, facts map[string]any) {
-	s.add(at, history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Extra: &history.Extra{Facts: facts}})
+func (s *events) probe(at int, f history.Fact) {
+	s.add(at, history.Probed(f))
 }
 
 // failover is the famous bug: a master dies before its replicas have heard of a grant.
 func failover(more int) []history.Event {
 	s := &events{}
-	s.probe(0, map[string]any{"master": "redis-1", "ordered": false})
+	s.probe(0, history.Promoted{Node: "redis-1"})
 	s.granted(10, 1, "1.1", "a")
 	s.released(30, 1, "1.1")
-	s.probe(1000, map[string]any{"episode": 1})
+	s.probe(1000, history.Episode{Number: 1})
 	s.fault(1600, 1, "lag", history.Begins, "", "redis-2", "redis-3")
 	s.fault(1602, 1, "lag", history.Bites, "redis-2 and redis-3 hear nothing more from redis-1", "redis-2", "redis-3")
 	s.granted(1904, 3, "3.1", "a")
 	s.fault(1910, 2, "kill", history.Begins, "", "redis-1")
 	s.fault(1911, 2, "kill", history.Bites, `redis-1 (master) <is> "gone"`, "redis-1")
-	s.probe(4102, map[string]any{"master": "redis-2", "ordered": false})
+	s.probe(4102, history.Promoted{Node: "redis-2"})
 	s.granted(4212, 5, "5.1", "a")
 	s.writes(4230, 5, "5.1", 1)
 	s.released(4242, 5, "5.1")
@@ -244,13 +244,13 @@ func TestPageHasFewElements(t *testing.T) {
 	steps := 0
 	for episode := range 400 {
 		at := 10_000 * episode
-		s.probe(at, map[string]any{"episode": episode + 1})
+		s.probe(at, history.Episode{Number: episode + 1})
 		for i := range 5 { // one fault that comes and goes, and one that outlasts it
 			steps++
 			s.fault(at+100+i, steps, "cut", history.Begins, "", "redis-1")
 			s.fault(at+100+i, steps, "cut", history.Bites, "redis-1 is cut off", "redis-1")
 			s.fault(at+100+i, steps, "cut", history.Healed, "redis-1 is whole", "redis-1")
-			s.probe(at+100+i, map[string]any{"master": fmt.Sprintf("redis-%d", i)})
+			s.probe(at+100+i, history.Promoted{Node: fmt.Sprintf("redis-%d", i)})
 		}
 		for i := range 4 {
 			session := fmt.Sprintf("1.%d.%d", episode, i)

@@ -1,0 +1,106 @@
+package history
+
+import "slices"
+
+// told is what a history says beside its operations. It is computed once, when the
+// history is built or read: whoever asks for it gets the same answer, and none of them
+// looks at all events for the few that matter.
+type told struct {
+	nemesis  []int    // positions of the nemesis's events
+	facts    []placed // of probes, in order
+	faults   []Fault
+	pauses   map[int32][]Pause // by client
+	episodes []EpisodeStart
+	quiet    []Stretch
+	stepped  int // the position behind the first clock step; 0 if there is none
+}
+
+// placed is a fact, and the position of its event.
+type placed struct {
+	at   int
+	fact Fact
+}
+
+// add notes an event that belongs to no session.
+func (t *told) add(pos int, e *Event) {
+	switch {
+	case e.Process == Nemesis:
+		t.nemesis = append(t.nemesis, pos)
+	case e.Process == Probe && e.Extra != nil:
+		for _, f := range e.Extra.Facts {
+			t.facts = append(t.facts, placed{pos, f})
+		}
+	}
+}
+
+// tell computes what follows from the events that were noted.
+func (h *History) tell() {
+	t := &h.told
+	t.faults, t.pauses = faults(h), pauses(h)
+	from := -1 // of the quiet stretch that goes on
+	for _, p := range t.facts {
+		switch f := p.fact.(type) {
+		case Episode:
+			t.episodes = append(t.episodes, EpisodeStart{p.at, f.Number})
+		case Quiet:
+			if !f.Begins && from >= 0 {
+				t.quiet = append(t.quiet, Stretch{From: from, To: p.at})
+			}
+			from = -1
+			if f.Begins {
+				from = p.at
+			}
+		case ClockStep:
+			if t.stepped == 0 {
+				t.stepped = p.at + 1
+			}
+		}
+	}
+	if from >= 0 {
+		t.quiet = append(t.quiet, Stretch{From: from, To: len(h.Events), Open: true})
+	}
+}
+
+// EpisodeStart is where an episode begins.
+type EpisodeStart struct{ At, Number int }
+
+// Episodes are the beginnings of episodes, in order; none if the history does not speak
+// of episodes.
+func (h *History) Episodes() []EpisodeStart { return h.told.episodes }
+
+// EpisodeAt is the episode in force at a position. What comes before the first one
+// begins (a lock may break before any fault) counts to the first. A history that does
+// not speak of episodes is one, the first, and then ok is false.
+func (h *History) EpisodeAt(pos int) (number int, ok bool) {
+	starts := h.told.episodes
+	if len(starts) == 0 {
+		return 1, false
+	}
+	after, _ := slices.BinarySearchFunc(starts, pos+1, func(s EpisodeStart, pos int) int { return s.At - pos })
+	return starts[max(0, after-1)].Number, true
+}
+
+// Stretch is a part of a history: from one position up to another, without it.
+type Stretch struct {
+	From, To int
+	Open     bool // the history ends before it does
+}
+
+// Has tells whether a position lies in the stretch.
+func (s Stretch) Has(pos int) bool { return s.From <= pos && pos < s.To }
+
+// Quiet are the quiet stretches, in order.
+func (h *History) Quiet() []Stretch { return h.told.quiet }
+
+// ClockStep is the position from which times are not to be trusted: a suspended machine
+// or a correction of its clock, which no fault had ordered. It is behind the last event
+// if there is none.
+func (h *History) ClockStep() int {
+	if h.told.stepped == 0 {
+		return len(h.Events)
+	}
+	return h.told.stepped - 1
+}
+
+// NemesisAt are the positions of all that the nemesis did, in order.
+func (h *History) NemesisAt() []int { return h.told.nemesis }
