@@ -299,52 +299,31 @@ func (l *ledger) marks(k *calls, f Finding) []models.Mark {
 	at := place(l.position(f.Event))
 	marks := []models.Mark{{Lane: "finding", From: at, To: at, Text: strings.TrimSpace(f.Rule + " " + f.Class.String()), Details: f.Text}}
 	first, last := k.at[0], k.at[len(k.at)-1]
-	begun := map[int]int{} // by step: where it began
-	mark := func(from, to int, e *history.Event) {
+	mark := func(from, to int, name, text string, targets []string) {
 		if to < first || from > last {
 			return
 		}
+		told := strings.TrimSpace(name + " " + text + " " + strings.Join(targets, ", "))
 		marks = append(marks, models.Mark{Lane: "faults", From: place(from), To: place(to), Fault: true,
-			Text: e.F, Details: fmt.Sprintf("%s from %s", text(e), seconds(l.h.Events[from].Time))})
+			Text: name, Details: fmt.Sprintf("%s from %s", told, seconds(l.h.Events[from].Time))})
 	}
-	struck := map[int]*history.Event{}
-	for pos := range l.h.Events {
-		e := &l.h.Events[pos]
-		if e.Process != history.Nemesis {
-			continue
+	for _, f := range l.h.Faults() {
+		to := f.Healed
+		if to < 0 {
+			to = len(l.h.Events) - 1
 		}
-		step, phase := 0, ""
-		if e.Extra != nil {
-			step, phase = e.Extra.Step, e.Extra.Phase
-		}
-		switch phase {
-		case history.Begins, history.Bites:
-			if _, ok := begun[step]; !ok {
-				begun[step] = pos
-			}
-			struck[step] = e
-		case history.Healed:
-			if from, ok := begun[step]; ok {
-				mark(from, pos, struck[step])
-				delete(begun, step)
-			}
-		case "":
-			mark(pos, pos, e) // from elsewhere: nobody says how long
+		if f.Began() {
+			mark(f.Begins, to, f.Name, f.Text, f.Targets)
 		}
 	}
-	for step, e := range struck {
-		if from, ok := begun[step]; ok {
-			mark(from, len(l.h.Events)-1, e)
+	for _, pos := range l.h.NemesisAt() { // from elsewhere: nobody says how long
+		switch e := &l.h.Events[pos]; {
+		case e.Extra == nil:
+			mark(pos, pos, e.F, "", nil)
+		case e.Extra.Phase == "":
+			mark(pos, pos, e.F, e.Extra.Text, e.Extra.Targets)
 		}
 	}
 	slices.SortStableFunc(marks[1:], func(a, b models.Mark) int { return cmp.Or(a.From-b.From, strings.Compare(a.Text, b.Text)) })
 	return marks
-}
-
-// text is what a fault says of itself.
-func text(e *history.Event) string {
-	if e.Extra == nil {
-		return e.F
-	}
-	return strings.TrimSpace(e.F + " " + e.Extra.Text + " " + strings.Join(e.Extra.Targets, ", "))
 }

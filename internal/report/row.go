@@ -54,25 +54,25 @@ func (s *story) begin() int {
 
 func (s *story) faultRows() []row {
 	var rows []row
-	for _, f := range s.spans() {
-		if !s.concerns(f) || f.ends >= 0 && f.ends < s.begin() {
+	for _, f := range s.faults() {
+		if !s.concerns(f) || f.Healed >= 0 && f.Healed < s.begin() {
 			continue
 		}
 		weight := cause
-		if s.a != nil && s.b != nil && f.fault == "pause" && !s.strikes(f, s.a) && !s.strikes(f, s.b) {
+		if s.a != nil && s.b != nil && f.Name == "pause" && !f.Strikes(s.a.session.Client) && !f.Strikes(s.b.session.Client) {
 			weight = helpful
 		}
-		at, suffix := f.bites, ""
+		at, suffix := f.Bites, ""
 		if at < 0 {
-			at, suffix = f.begins, " (not seen to take effect)"
+			at, suffix = f.Begins, " (not seen to take effect)"
 		}
-		rows = append(rows, row{at: at, who: "fault", what: oneLine(f.fault + ": " + s.struck(at) + suffix), weight: weight})
-		if f.ends >= 0 {
+		rows = append(rows, row{at: at, who: "fault", what: oneLine(f.Name + ": " + s.struck(at) + suffix), weight: weight})
+		if f.Healed >= 0 {
 			w := helpful
-			if f.fault == "pause" {
+			if f.Name == "pause" {
 				w = cause // its end is what the overstay begins with
 			}
-			rows = append(rows, row{at: f.ends, who: "fault", what: oneLine(f.fault + " over: " + strings.Join(f.targets, ", ")), weight: w})
+			rows = append(rows, row{at: f.Healed, who: "fault", what: oneLine(f.Name + " over: " + strings.Join(f.Targets, ", ")), weight: w})
 		}
 	}
 	return rows
@@ -96,9 +96,9 @@ func (s *story) struck(at int) string {
 func (s *story) roleRows() []row {
 	var rows []row
 	begin := s.begin()
-	for _, f := range s.spans() {
-		if f.ends < 0 || f.ends > begin {
-			begin = min(begin, f.begins)
+	for _, f := range s.faults() {
+		if f.Healed < 0 || f.Healed > begin {
+			begin = min(begin, f.Begins)
 		}
 	}
 	master := ""

@@ -8,7 +8,6 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/stats"
-	"lockbench/internal/world"
 )
 
 // storyLinesMax bounds a story. What does not fit into a dozen lines is not read
@@ -164,7 +163,7 @@ func (s *story) label() string {
 	} else if s.finding.Rule != "" {
 		parts = append(parts, clip(oneLine(s.finding.Rule), 30))
 	}
-	if episode, ok := stats.EpisodeOf(s.h, stats.Position(s.h, s.finding.Event)); ok {
+	if episode, ok := s.h.EpisodeAt(stats.Position(s.h, s.finding.Event)); ok {
 		parts = append(parts, fmt.Sprintf("episode %d", episode))
 	}
 	return strings.Join(parts, ", ")
@@ -188,58 +187,46 @@ func (s *story) late() (late, other *tenure) {
 	return s.a, s.b
 }
 
-// span is a fault's time in effect, by positions; -1 where it was not seen.
-type span struct {
-	fault               string
-	begins, bites, ends int
-	targets             []string
-}
-
-// spans are the faults of the history up to the end of the story, in the order in
-// which they began.
-func (s *story) spans() []span {
-	var all []span
-	for _, f := range stats.Faults(s.h) {
+// faults are those of the history up to the end of the story, in the order in which they
+// began; -1 stands for what comes later, too, which is not told.
+func (s *story) faults() []history.Fault {
+	var all []history.Fault
+	for _, f := range s.h.Faults() {
 		if f.Begins > s.ends {
 			break
 		}
-		seen := func(at int) int { // what comes later is not told
-			if at > s.ends {
-				return -1
-			}
-			return at
+		if !f.Began() {
+			continue
 		}
-		if f.Bites < 0 && f.Heals < 0 && f.Fails == f.Begins {
-			continue // never began
+		if f.Bites > s.ends {
+			f.Bites = -1
 		}
-		all = append(all, span{fault: f.Name, begins: f.Begins, bites: seen(f.Bites), ends: seen(f.Healed), targets: f.Targets})
+		if f.Healed > s.ends {
+			f.Healed = -1
+		}
+		all = append(all, f)
 	}
 	return all
 }
 
 // concerns tells whether a fault struck a server, or one of the clients of this story.
-func (s *story) concerns(f span) bool {
-	for _, target := range f.targets {
-		if !strings.HasPrefix(target, "client") || s.a == nil || s.strikes(f, s.a) || s.b != nil && s.strikes(f, s.b) {
+func (s *story) concerns(f history.Fault) bool {
+	for _, target := range f.Targets {
+		if _, client := history.ClientNumber(target); !client || s.a == nil || f.Strikes(s.a.session.Client) || s.b != nil && f.Strikes(s.b.session.Client) {
 			return true
 		}
 	}
-	return len(f.targets) == 0
-}
-
-func (s *story) strikes(f span, t *tenure) bool {
-	return slices.Contains(f.targets, world.ClientName(int(t.session.Client))) ||
-		slices.Contains(f.targets, clientName(t.session.Client))
+	return len(f.Targets) == 0
 }
 
 // pauseOf is the last pause of a holder's client that reaches into its tenure.
-func (s *story) pauseOf(t *tenure) (span, bool) {
-	all := s.spans()
+func (s *story) pauseOf(t *tenure) (history.Fault, bool) {
+	all := s.faults()
 	for i := len(all) - 1; i >= 0; i-- {
 		f := all[i]
-		if f.fault == "pause" && s.strikes(f, t) && (f.ends < 0 || f.ends > t.session.Acquire.Invoke) {
+		if f.Name == "pause" && f.Strikes(t.session.Client) && (f.Healed < 0 || f.Healed > t.session.Acquire.Invoke) {
 			return f, true
 		}
 	}
-	return span{}, false
+	return history.Fault{}, false
 }

@@ -71,8 +71,8 @@ func (s *story) whyOverstay() string {
 		ended = fmt.Sprintf("%s's lease had ended", sentence(late.name))
 	}
 	if f, ok := s.pauseOf(late); ok {
-		if f.ends >= 0 {
-			return fmt.Sprintf("%s; it was paused until %s and worked on. %s", ended, Stamp(s.h.At(f.ends).Time), moral)
+		if f.Healed >= 0 {
+			return fmt.Sprintf("%s; it was paused until %s and worked on. %s", ended, Stamp(s.h.At(f.Healed).Time), moral)
 		}
 		return fmt.Sprintf("%s; it was paused, and worked on at %s. %s", ended, Stamp(s.h.At(work).Time), moral)
 	}

@@ -31,7 +31,7 @@ func draw(b *report.Bundle, path string, l *report.Lock, log func(string)) {
 	}
 	pages := map[string]checker.Finding{report.DrawingFile: told}
 	others := stats.WorstOfEpisodes(h, checker.Judge(h, checker.Options{}).Checks)
-	if episode, ok := stats.EpisodeOf(h, stats.Position(h, told.Event)); ok {
+	if episode, ok := h.EpisodeAt(stats.Position(h, told.Event)); ok {
 		delete(others, episode)
 	} else {
 		clear(others)

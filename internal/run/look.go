@@ -64,12 +64,13 @@ func lookAt(path string) (*shows, error) {
 	for _, c := range judged.Checks {
 		s.Checks[c.Name] = judgement{c.Verdict.String(), c.Worst().String()}
 	}
-	for i := range h.Events {
-		e := &h.Events[i]
-		switch {
-		case e.Process == history.Nemesis && e.Extra != nil && e.Extra.Phase == history.Bites:
+	for _, f := range h.Faults() {
+		if f.Bites >= 0 {
 			s.Bites++
-		case e.Process >= 0 && e.Type == history.Invoke && e.Client < 1<<30:
+		}
+	}
+	for i := range h.Events {
+		if e := &h.Events[i]; e.Process >= 0 && e.Type == history.Invoke && e.Client < 1<<30 {
 			s.Calls++
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/stats"
 )
 
 // A fault that waits for a renewal strikes while somebody holds the lock, has held it for
@@ -32,7 +31,7 @@ expect: {no-lock: violated, redisson: any}
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults := stats.Faults(h)
+	faults := h.Faults()
 	if len(faults) != 1 {
 		t.Fatalf("%d faults struck, want one", len(faults))
 	}

@@ -21,10 +21,6 @@ func countEpisodes(h *history.History) int {
 	return len(numbers)
 }
 
-// EpisodeOf is the episode in force at a position, and false for a history that does
-// not speak of episodes.
-func EpisodeOf(h *history.History, at int) (number int, ok bool) { return h.EpisodeAt(at) }
-
 // WorstOfEpisodes picks, for each episode that broke, the first finding of its worst class.
 func WorstOfEpisodes(h *history.History, checks []checker.Result) map[int]checker.Finding {
 	worst := map[int]checker.Finding{}

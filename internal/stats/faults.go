@@ -1,76 +1,17 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 
 	"lockbench/internal/history"
 )
-
-// Fault is a fault as it happened, by positions in the history; -1 where that was
-// not seen.
-type Fault struct {
-	Name string
-	Step int
-	// Begins is the intention, Bites when a probe saw that it works, Heals the intention
-	// to undo it, Healed when a probe saw that it is gone.
-	Begins, Bites, Heals, Healed int
-	Fails                        int    // could not be done, or not be undone
-	Why                          string // it failed
-	Targets                      []string
-	Text                         string // what was struck, in the nemesis's words
-}
-
-// Faults are those of a history, in the order in which they began.
-func Faults(h *history.History) []Fault {
-	var all []Fault
-	open := map[string]int{} // by step and fault
-	for pos := range h.Events {
-		e := &h.Events[pos]
-		if e.Process != history.Nemesis || e.Extra == nil {
-			continue
-		}
-		x := e.Extra
-		id := fmt.Sprintf("%d %s", x.Step, e.F)
-		i, isOpen := open[id]
-		if !isOpen {
-			if x.Phase != history.Begins && x.Phase != history.Bites && x.Phase != history.Fails {
-				continue
-			}
-			i = len(all)
-			open[id] = i
-			all = append(all, Fault{Name: e.F, Step: x.Step, Begins: pos, Bites: -1, Heals: -1, Healed: -1, Fails: -1})
-		}
-		f := &all[i]
-		switch x.Phase {
-		case history.Bites:
-			if f.Bites < 0 {
-				f.Bites = pos
-			}
-		case history.Heals:
-			f.Heals = pos
-		case history.Healed:
-			f.Healed = pos
-			delete(open, id)
-		case history.Fails:
-			f.Fails, f.Why = pos, x.Text
-		}
-		if len(x.Targets) > 0 {
-			f.Targets = x.Targets
-		}
-		if x.Text != "" && x.Phase != history.Fails {
-			f.Text = x.Text
-		}
-	}
-	return all
-}
 
 // phases tells before, during and after apart.
 type phases struct {
 	spans []struct{ from, to int } // in order, apart from each other
 }
 
-func newPhases(faults []Fault) phases {
+func newPhases(faults []history.Fault) phases {
 	var p phases
 	for _, f := range faults { // in the order in which they began
 		to := f.Healed

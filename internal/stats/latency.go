@@ -136,7 +136,7 @@ func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 		}
 		to[name].add(d)
 	}
-	phaseOf := newPhases(Faults(h))
+	phaseOf := newPhases(h.Faults())
 	for _, s := range h.Sessions {
 		if op := s.Acquire; op.Outcome == history.Done && op.Return >= 0 {
 			took := h.At(op.Return).Time - h.At(op.Invoke).Time

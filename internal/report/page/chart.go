@@ -33,7 +33,7 @@ type line struct{ Kind, Points string }
 // binsN is how many stretches a run is cut into: about what a screen can tell apart.
 const binsN = 160
 
-func newCharts(h *history.History, faults []stats.Fault) *charts {
+func newCharts(h *history.History, faults []history.Fault) *charts {
 	bins := stats.Series(h, binsN)
 	if len(bins) == 0 {
 		return nil

@@ -9,8 +9,6 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/stats"
-	"lockbench/internal/world"
 )
 
 // timeline is a stretch of a history with a lane for each that took part.
@@ -63,7 +61,7 @@ type drawer struct {
 	h      *history.History
 	scene  report.Scene
 	paired bool // the scene is about two holders
-	faults []stats.Fault
+	faults []history.Fault
 	met    []meeting
 }
 
@@ -219,7 +217,7 @@ func (d *drawer) clientLane(t *timeline, id int32) lane {
 		l.Concerned = l.Concerned || d.concerned(s)
 	}
 	for _, f := range d.faults {
-		if !slices.Contains(f.Targets, world.ClientName(int(id))) {
+		if !f.Strikes(id) {
 			continue
 		}
 		if b, ok := d.struck(t, f); ok {
@@ -243,7 +241,7 @@ func rawEvent(h *history.History, pos int) string {
 func took(d time.Duration) string { return report.Millis(float64(d) / float64(time.Millisecond)) }
 
 // struck is the bar of a fault in a stretch.
-func (d *drawer) struck(t *timeline, f stats.Fault) (bar, bool) {
+func (d *drawer) struck(t *timeline, f history.Fault) (bar, bool) {
 	from, to := d.h.At(f.Begins).Time, d.h.Events[len(d.h.Events)-1].Time
 	if f.Healed >= 0 {
 		to = d.h.At(f.Healed).Time
@@ -306,7 +304,7 @@ func (d *drawer) nodeLanes(t *timeline, struckOnly bool) []lane {
 			continue
 		}
 		for _, target := range f.Targets {
-			if !strings.HasPrefix(target, "client") {
+			if _, client := history.ClientNumber(target); !client {
 				bars[target] = append(bars[target], b)
 			}
 		}

@@ -186,13 +186,13 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 	if h == nil || len(h.Events) == 0 {
 		return v
 	}
-	faults := stats.Faults(h)
+	faults := h.Faults()
 	v.Charts = newCharts(h, faults)
 	d := &drawer{h: h, faults: faults}
 	f, found := l.FirstFinding()
 	told := 0 // the episode of the story
 	if found {
-		told, _ = stats.EpisodeOf(h, stats.Position(h, f.Event))
+		told, _ = h.EpisodeAt(stats.Position(h, f.Event))
 	}
 	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults), told)
 	if found && l.Verdict == checker.Violated {
@@ -337,7 +337,7 @@ func fewRows(rows []planRow, told int) (shown []planRow, left string) {
 }
 
 // planRows lay what was planned beside what the history has of it.
-func planRows(l *report.Lock, h *history.History, faults []stats.Fault) []planRow {
+func planRows(l *report.Lock, h *history.History, faults []history.Fault) []planRow {
 	steps := h.Header.Plan
 	if len(steps) == 0 {
 		steps = l.Plan
