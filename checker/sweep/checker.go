@@ -34,7 +34,6 @@ type Checker struct {
 	gaps     gaps
 	frontier frontier
 	crowd    crowd
-	permits  permits
 	counts   counts
 	owners   owners
 }

@@ -19,9 +19,12 @@ import (
 // between its call and return. Refusals that claim that it was not possible are
 // explained by the cores, or by what may have been held around them if all of that is
 // possible together. Where only a choice among those would tell, readers and writers are
-// left to an engine that tries them all (crowd.go), and so are semaphores of which all take
-// equally many permits (permits.go). If they do not, the answer is undecided: that choice
-// is the sum of subsets.
+// left to an engine that tries them all (crowd.go). Of a semaphore it is undecided: which
+// of several holds add up to what a refusal needs is a sum of subsets.
+//
+// Permits and weights may be as large as an int64 can be, so that sums of them may not fit
+// into one: two holders of 2^62 permits each, of 2^62. Sums have 128 bits, and whether a
+// weight fits is asked of what is left.
 //
 // Readers and writers are a semaphore as well: a writer takes all permits of more than
 // there can be readers, who take one each.
@@ -34,8 +37,35 @@ type counts struct {
 // writer is what one takes.
 const writer = 1 << 40
 
-// fits tells whether a session can be added to a sum.
-func (c *Checker) fits(sum, load int64) bool { return sum+load <= c.counts.permits }
+// total is a sum of weights.
+type total struct {
+	high int64
+	low  uint64
+}
+
+// plus adds a weight, or takes it away: sign is 0 or 1, and there is no branch.
+func (t total) plus(load int64, minus uint64) total {
+	mask := -minus
+	low, carry := bits.Add64(t.low, uint64(load)^mask, minus)
+	return total{t.high + int64(mask+carry), low}
+}
+
+// within tells whether a total is no more than a number.
+func (t total) within(n int64) bool { return t.high == 0 && t.low <= uint64(n) }
+
+// clamped is the total, or the greatest number there is.
+func (t total) clamped() int64 {
+	if t.within(math.MaxInt64) {
+		return int64(t.low)
+	}
+	return math.MaxInt64
+}
+
+// fits tells whether a weight can be added to a sum, of which all that matters is whether
+// it leaves room: what is too large for an int64 is given as the largest one.
+func (c *Checker) fits(sum, load int64) bool {
+	return sum <= c.counts.permits && load <= c.counts.permits-sum
+}
 
 // counting judges a lock that several may hold.
 func (c *Checker) counting(m Model, o *Ops) {
@@ -103,7 +133,8 @@ func (c *Checker) sweep(m Model) {
 	}
 	k.later = append(k.later, nothing)
 	c.cores, c.ends = append(c.cores, nothing), append(c.ends, nothing)
-	sum, permits := int64(0), k.permits
+	var sum total
+	permits := k.permits
 	cores, ends, weights, later := c.cores, c.ends, c.weights, k.later
 	longest := furthest{holder: None}
 	for n, gone := 0, 0; ; {
@@ -113,23 +144,22 @@ func (c *Checker) sweep(m Model) {
 		_, leaves := bits.Sub64(end, core, 0)
 		if later[0] < next {
 			k.waiting = append(k.waiting, uint32(later[0]))
-			c.admit(sum, uint32(later[0]>>32))
+			c.admit(sum.clamped(), uint32(later[0]>>32))
 			later = later[1:]
 			continue
 		}
 		if next == nothing {
 			break
 		}
-		sign := 1 - 2*int64(leaves)
-		sum += sign * weights[uint32(next)]
-		if sum > permits && leaves == 0 {
-			i := uint32(next)
-			c.tooMuch(m, sum-weights[i], longest.of(c, n), i)
+		before := sum
+		sum = sum.plus(weights[uint32(next)], leaves)
+		if !sum.within(permits) && leaves == 0 {
+			c.tooMuch(m, before.clamped(), longest.of(c, n), uint32(next))
 		}
 		gone += int(leaves)
 		n += 1 - int(leaves)
 		if len(k.waiting) > 0 && leaves > 0 {
-			c.admit(sum, uint32(next>>32))
+			c.admit(sum.clamped(), uint32(next>>32))
 		}
 	}
 	c.cores, c.ends = cores[:len(cores)-1], ends[:len(ends)-1]

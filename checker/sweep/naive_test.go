@@ -117,7 +117,7 @@ func (t tries) acquire(i int, s uint32, n int64, h held) (held, bool) {
 	}
 	switch t.m.Shape {
 	case Semaphore:
-		return h.with(s, t.o.Aux[i]), sum+t.o.Aux[i] <= t.m.Permits
+		return h.with(s, t.o.Aux[i]), t.o.Aux[i] <= t.m.Permits-sum
 	case RW:
 		if t.o.Kind[i] == AcquireShared {
 			return h.with(s, 1), writers == 0

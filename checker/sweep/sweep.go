@@ -22,7 +22,6 @@
 //	counts.go    readers and writers, weighted semaphores
 //	turned.go    refusals of those that bounds decide, and
 //	crowd.go     the exact engine for readers and writers, for the others
-//	permits.go   the same for semaphores of which all take equally many permits
 //	owners.go    reentrant locks, made into plain ones
 //
 // A history is columns, one entry an operation, in the order of calls:

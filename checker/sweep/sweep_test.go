@@ -26,9 +26,9 @@ var models = []struct {
 	{"rw-strict", Model{Shape: RW}, drawing{4, 11, 5, 3, true, 10, 0}, false},
 	{"semaphore", Model{Shape: Semaphore, Permits: 3}, drawing{4, 12, 5, 3, false, 8, 2}, false},
 	{"semaphore-strict", Model{Shape: Semaphore, Permits: 3}, drawing{4, 11, 5, 3, true, 10, 2}, true},
-	{"permits-strict", Model{Shape: Semaphore, Permits: 2}, drawing{4, 11, 5, 3, true, 10, 1}, false},
-	{"permits-strict-unknown", Model{Shape: Semaphore, Permits: 2}, drawing{5, 12, 2, 2, true, 12, 1}, false},
-	{"permits-3-strict", Model{Shape: Semaphore, Permits: 3}, drawing{5, 13, 4, 3, true, 12, 1}, false},
+	{"permits-strict", Model{Shape: Semaphore, Permits: 2}, drawing{4, 11, 5, 3, true, 10, 1}, true},
+	{"permits-strict-unknown", Model{Shape: Semaphore, Permits: 2}, drawing{5, 12, 2, 2, true, 12, 1}, true},
+	{"permits-3-strict", Model{Shape: Semaphore, Permits: 3}, drawing{5, 13, 4, 3, true, 12, 1}, true},
 }
 
 // TestAgainstDefinition compares the sweep with all orders of small histories.

@@ -25,10 +25,15 @@ func (t *timeline) hold(from, to uint32, load int64) {
 
 func (t *timeline) draw() {
 	slices.SortFunc(t.points, func(a, b point) int { return int(a.pos) - int(b.pos) })
-	sum := int64(0)
+	var sum total
 	for i := range t.points {
-		sum += t.points[i].sum
-		t.points[i].sum = sum
+		p := &t.points[i]
+		if p.sum < 0 {
+			sum = sum.plus(-p.sum, 1)
+		} else {
+			sum = sum.plus(p.sum, 0)
+		}
+		p.sum = sum.clamped()
 	}
 }
 
@@ -80,7 +85,6 @@ func (c *Checker) turnedAway(m Model) {
 	all.draw()
 	longest.draw()
 	legal, open := c.legal(&longest), false
-	n, alike := c.alike()
 	for _, i := range c.refused {
 		s, load := &c.sessions[i], c.weights[i]
 		switch {
@@ -88,11 +92,7 @@ func (c *Checker) turnedAway(m Model) {
 		case c.fits(all.most(s.call, s.ret), load):
 			c.found(RefusedThoughFree, i, None)
 		case !legal || c.fits(longest.most(s.call, s.ret), load):
-			if m.Shape == RW || alike {
-				open = true
-				continue
-			}
-			c.why = "whether a refusal was right depends on which of several holds went on longer than they had to"
+			open = true
 		}
 	}
 	switch {
@@ -100,9 +100,11 @@ func (c *Checker) turnedAway(m Model) {
 	case m.Shape == RW:
 		c.crowded()
 	default:
-		c.seated(n)
+		c.why = tooManyHolds
 	}
 }
+
+const tooManyHolds = "whether a refusal was right depends on which of several holds went on longer than they had to"
 
 // legal tells whether all that was granted can have been held as long as may be,
 // together, with room left for the unsure.
@@ -111,7 +113,7 @@ func (c *Checker) legal(t *timeline) bool {
 		s := &c.sessions[i]
 		load := c.weights[i]
 		switch {
-		case s.state == granted && !c.fits(t.most(s.call, s.last)-load, load):
+		case s.state == granted && t.most(s.call, s.last) > c.counts.permits:
 			return false
 		case s.state == unknown && s.released && !c.fits(t.least(s.end, s.last), load):
 			return false
