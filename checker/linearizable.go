@@ -91,7 +91,7 @@ func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) 
 	if c.Model != nil {
 		return *c.Model, ""
 	}
-	params := models.Params{Permits: int32(h.Header.Permits), Reentrant: h.Header.Model.Has(history.Reentrant) || sharedOwners(h)}
+	params := models.Params{Permits: int64(h.Header.Permits), Reentrant: h.Header.Model.Has(history.Reentrant) || sharedOwners(h)}
 	has := h.Header.Model.Has
 	switch {
 	case has(history.Semaphore) && (has(history.RW) || has(history.Fenced) || params.Reentrant),

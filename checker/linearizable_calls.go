@@ -118,7 +118,7 @@ func (c *converter) session(n int32, s *history.Session, as reading) {
 		owner = int32(len(c.owners) + 1)
 		c.owners[s.Owner] = owner
 	}
-	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Weight: int32(s.Permits), Name: s.Name}
+	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Weight: int64(s.Permits), Name: s.Name}
 	answer := models.Answer{}
 	switch e := c.l.h.At(s.Acquire.Return); s.Acquire.Outcome {
 	case history.Done:

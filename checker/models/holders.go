@@ -11,15 +11,15 @@ import (
 // because a step must never change the state it was given.
 type holders string
 
-const holderSize = 8
+const holderSize = 12
 
 // find returns the place of a session, or where it would stand, and its number.
-func (h holders) find(session int32) (at int, n int32, there bool) {
+func (h holders) find(session int32) (at int, n int64, there bool) {
 	for at = 0; at < len(h); at += holderSize {
 		b := []byte(h[at : at+holderSize])
 		switch s := int32(binary.BigEndian.Uint32(b)); {
 		case s == session:
-			return at, int32(binary.BigEndian.Uint32(b[4:])), true
+			return at, int64(binary.BigEndian.Uint64(b[4:])), true
 		case s > session:
 			return at, 0, false
 		}
@@ -27,14 +27,14 @@ func (h holders) find(session int32) (at int, n int32, there bool) {
 	return at, 0, false
 }
 
-func (h holders) with(session, n int32) holders {
+func (h holders) with(session int32, n int64) holders {
 	at, _, there := h.find(session)
 	if there {
 		return h
 	}
 	var entry [holderSize]byte
 	binary.BigEndian.PutUint32(entry[:], uint32(session))
-	binary.BigEndian.PutUint32(entry[4:], uint32(n))
+	binary.BigEndian.PutUint64(entry[4:], uint64(n))
 	return h[:at] + holders(entry[:]) + h[at:]
 }
 

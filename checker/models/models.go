@@ -63,7 +63,7 @@ type Call struct {
 	Shared  bool  // acquire
 	Session int32 // from 1; one acquire attempt and what follows it
 	Owner   int32 // from 1; the session's own number unless several have one owner
-	Weight  int32 // acquire of a semaphore: permits
+	Weight  int64 // acquire of a semaphore: permits
 	Value   int64 // write; cas: what to put in
 	Old     int64 // cas: what to put it in for
 	Name    string
@@ -78,7 +78,7 @@ type Answer struct {
 
 // Params are what a model may be told.
 type Params struct {
-	Permits   int32 // semaphore
+	Permits   int64 // semaphore
 	Reentrant bool  // fenced: the owner may enter again
 }
 

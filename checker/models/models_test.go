@@ -136,6 +136,22 @@ func steps(text string) ([]porcupine.Event, error) {
 	return Close(events), nil
 }
 
+// Permits are as many as an int64 can say, and what does not fit beside others is refused
+// although the sum would run over.
+func TestManyPermits(t *testing.T) {
+	many := func(acquires ...int64) bool {
+		var events []porcupine.Event
+		for i, n := range acquires {
+			events = append(events, porcupine.Event{Id: i, Kind: porcupine.CallEvent, Value: Call{Session: int32(i + 1), Weight: n}},
+				porcupine.Event{Id: i, Kind: porcupine.ReturnEvent, Value: Answer{Outcome: OK}})
+		}
+		return porcupine.CheckEvents(Semaphore(Params{Permits: 3 << 60}), events)
+	}
+	if !many(2<<60, 1<<60) || many(2<<60, 1<<60, 1) || many(3<<60, 3<<60, 3<<60) {
+		t.Error("permits are not counted as they are")
+	}
+}
+
 // Without Close a call that never returns is impossible, whatever the model says.
 func TestCloseIsNeeded(t *testing.T) {
 	events, err := steps("1 acquire")

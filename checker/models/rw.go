@@ -37,7 +37,7 @@ func stepRW(s readersAndWriter, c Call, a Answer) (bool, readersAndWriter) {
 		fits := s.writer == 0 && s.readers == ""
 		if c.Shared {
 			fits = !holds && (s.writer == 0 || s.owner == c.Owner)
-			next.readers = s.readers.with(c.Session, c.Owner)
+			next.readers = s.readers.with(c.Session, int64(c.Owner))
 		} else {
 			next.writer, next.owner = c.Session, c.Owner
 		}

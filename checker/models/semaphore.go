@@ -7,7 +7,7 @@ import (
 )
 
 type permits struct {
-	used    int32
+	used    int64
 	holders holders
 }
 
@@ -23,12 +23,13 @@ func Semaphore(p Params) porcupine.Model {
 		})
 }
 
-func stepSemaphore(total int32, s permits, c Call, a Answer) (bool, permits) {
+func stepSemaphore(total int64, s permits, c Call, a Answer) (bool, permits) {
 	_, held, holds := s.holders.find(c.Session)
 	switch c.Kind {
 	case Acquire:
 		n := max(1, c.Weight)
-		fits := !holds && s.used+n <= total
+		// Compared with what is left, for a sum may not fit into an int64.
+		fits := !holds && n <= total-s.used
 		next := permits{s.used + n, s.holders.with(c.Session, n)}
 		switch {
 		case a.Outcome == OK:

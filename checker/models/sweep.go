@@ -11,7 +11,7 @@ import (
 
 // OfSweep is the model that says what package sweep is to find out for itself.
 func OfSweep(m sweep.Model) porcupine.Model {
-	p := Params{Permits: int32(m.Permits), Reentrant: m.Reentrant}
+	p := Params{Permits: m.Permits, Reentrant: m.Reentrant}
 	switch {
 	case m.Shape == sweep.RW:
 		return RW(p)
@@ -57,7 +57,7 @@ func SweepCall(o *sweep.Ops, i int) Call {
 	case sweep.Acquire, sweep.AcquireShared:
 		c.Shared = o.Kind[i] == sweep.AcquireShared
 		if o.Aux != nil {
-			c.Weight = int32(o.Aux[i])
+			c.Weight = o.Aux[i]
 		}
 	case sweep.Release:
 		c.Kind = Release
