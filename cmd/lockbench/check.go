@@ -46,13 +46,12 @@ unlock. Their order is their :index, else that of the lines, whatever their :tim
 A search is given a minute and a gigabyte; what it has not decided then is unknown.
 
 A history is kept in memory as a whole, at about two and a half times the size of its
-file. --stream keeps what is open alone, for a file of any size or one that is still
-written: it tells violations of exclusion as they show, and never says valid.
+file. One that is still being written is judged as far as it goes.
 
 Exit codes: 0 valid, 1 violated, 2 unknown, 3 a file could not be read or is no
 history, 64 wrong usage.`,
 		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
-			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2\n  tail -f -n +1 results/latest/set-nx/history.jsonl | lockbench check --stream -",
+			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("check wants a history or a results folder, such as results/latest")
@@ -67,9 +66,6 @@ history, 64 wrong usage.`,
 			if err != nil {
 				return err
 			}
-			if f.stream {
-				return judge.streams(c.OutOrStdout(), c.ErrOrStderr(), args)
-			}
 			return judge.all(c.OutOrStdout(), c.ErrOrStderr(), args)
 		},
 	}
@@ -77,7 +73,6 @@ history, 64 wrong usage.`,
 	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(history.Formats(), ", ")+" (default: found by looking)")
 	c.Flags().StringVar(&f.model, "model", "", "what kind of lock it is (default: what the history says, else owner-mutex)")
 	c.Flags().BoolVar(&f.json, "json", false, "one JSON object a line")
-	c.Flags().BoolVar(&f.stream, "stream", false, "judge exclusion alone, while reading, in memory that does not grow with the history")
 	return c
 }
 
@@ -94,7 +89,7 @@ func lastIndex(words []string, word string) int {
 // checkFlags are the flags as they were typed.
 type checkFlags struct {
 	release, format, model string
-	json, stream           bool
+	json                   bool
 }
 
 // judge is what they mean.
@@ -115,13 +110,7 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	if !slices.Contains(readings, f.release) {
 		return j, usagef("--release: %q is no reading of a failed release; %s", f.release, didYouMean(f.release, readings))
 	}
-	if f.stream && f.release != string(checker.Ended) {
-		return j, usagef("--stream: a violation is told when nothing can take it back, and read with --release %s later releases can; leave one of the two", f.release)
-	}
 	j.open.Format = history.Format(f.format)
-	if f.stream && f.format != "" && j.open.Format != history.Lines {
-		return j, usagef("--stream: it reads lockbench's own histories, and %s is another format", f.format)
-	}
 	if f.format != "" && !j.open.Format.Known() {
 		return j, usagef("--format: %q is no format of a history; %s", f.format, didYouMean(f.format, history.Formats()))
 	}
@@ -147,9 +136,6 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 		case !m.Owned:
 			if strings.Contains(f.model, ",") {
 				return j, usagef("--model: %s stands alone, and %q has more", name, f.model)
-			}
-			if f.stream {
-				return j, usagef("--stream: nothing is searched while reading, as the model %s asks for", name)
 			}
 			j.search = &m
 			if m.Lock { // a lockbench history has owners
