@@ -31,11 +31,11 @@ func Read(r io.Reader) (*History, error) {
 func read(r io.Reader, size int64) (*History, error) { return readAs(r, size, OpenOptions{}) }
 
 func readAs(r io.Reader, size int64, o OpenOptions) (*History, error) {
-	s, err := NewScanner(r, o)
+	s, err := newEventReader(r, o)
 	if err != nil {
 		return nil, err
 	}
-	h := &History{Header: s.Header}
+	h := &History{Header: s.header}
 	p := pairing{history: h}
 	for {
 		pos := len(h.Events)
@@ -43,34 +43,33 @@ func readAs(r io.Reader, size int64, o OpenOptions) (*History, error) {
 			h.Events = slices.Grow(h.Events, s.lines.moreEvents(pos, size))
 		}
 		h.Events = append(h.Events, Event{})
-		more, err := s.Next(&h.Events[pos])
+		more, err := s.next(&h.Events[pos])
 		if err != nil {
 			return nil, err
 		}
 		if !more {
 			h.Events = h.Events[:pos]
-			h.Torn, h.Warnings = s.Torn, s.Warnings
+			h.Torn, h.Warnings = s.torn, s.warnings
 			return p.done(), nil
 		}
 		p.add(pos, s.v.last)
 	}
 }
 
-// Scanner reads lockbench's own histories event by event, for whoever does not want to
-// keep them. Each has been held to the rules.
-type Scanner struct {
-	Header   Header
-	Torn     bool
-	Warnings []string
+// eventReader reads a history of lockbench event by event, and holds each event to the rules.
+type eventReader struct {
+	header   Header
+	torn     bool
+	warnings []string
 
 	lines lineReader
 	v     *Validator
 	d     *decoder
 }
 
-// NewScanner reads the header.
-func NewScanner(r io.Reader, o OpenOptions) (*Scanner, error) {
-	s := &Scanner{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}, d: newDecoder()}
+// newEventReader reads the header.
+func newEventReader(r io.Reader, o OpenOptions) (*eventReader, error) {
+	s := &eventReader{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}, d: newDecoder()}
 	header, err := readHeader(&s.lines)
 	if err != nil {
 		return nil, err
@@ -84,19 +83,12 @@ func NewScanner(r io.Reader, o OpenOptions) (*Scanner, error) {
 			return nil, m
 		}
 	}
-	s.Header, s.v = header, newValidator(&header)
+	s.header, s.v = header, newValidator(&header)
 	return s, nil
 }
 
-// Forget makes the scanner keep no more than what the latest sessions need, so that its
-// memory does not grow with the history. What is done under a session that has been
-// forgotten, more than a hundred thousand later, is taken for an error of form then.
-func (s *Scanner) Forget() { s.v.keep, s.d.s.namesMax = sessionsKept, 4*sessionsKept }
-
-const sessionsKept = 100_000
-
-// Next reads the next event into a zero Event, and tells whether there was one.
-func (s *Scanner) Next(e *Event) (bool, error) {
+// next reads the next event into a zero Event, and tells whether there was one.
+func (s *eventReader) next(e *Event) (bool, error) {
 	line, err := s.lines.next()
 	if errors.Is(err, io.EOF) {
 		return false, nil
@@ -107,8 +99,8 @@ func (s *Scanner) Next(e *Event) (bool, error) {
 	g, err := s.d.event(line, e)
 	switch {
 	case errors.Is(err, errCutOff) && s.lines.last:
-		s.Torn = true
-		s.Warnings = append(s.Warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", s.lines.number))
+		s.torn = true
+		s.warnings = append(s.warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", s.lines.number))
 		return false, nil
 	case errors.Is(err, errCutOff):
 		return false, malformed(s.lines.number, "json", "the line ends in the middle of its object; expected one whole object on every line")

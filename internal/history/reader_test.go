@@ -2,7 +2,6 @@ package history
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -177,46 +176,5 @@ func TestRefusesWhatIsNoHistory(t *testing.T) {
 	_, err := Read(strings.NewReader(text(header) + strings.Repeat("x", lineMax+1)))
 	if err == nil || !strings.Contains(err.Error(), "line 2: the line is longer than 16 MiB") {
 		t.Errorf("a line without end: %v", err)
-	}
-}
-
-// TestScannerForgets: what is kept does not grow with the history, a session that is
-// used again in time is known, and one that is not is named.
-func TestScannerForgets(t *testing.T) {
-	const keep = 50
-	lines := []string{header, line(0, "invoke", "acquire", "first", ",'key':'a'"), line(0, "ok", "acquire", "first", "")}
-	lines = append(lines, line(1, "invoke", "acquire", "second", ",'key':'b'"), line(1, "ok", "acquire", "second", ""))
-	for i := range 10 * keep {
-		name := fmt.Sprint("s", i)
-		lines = append(lines, line(2, "invoke", "acquire", name, ",'key':'c'"), line(2, "fail", "acquire", name, ""))
-		if i%keep == 0 {
-			lines = append(lines, line(0, "invoke", "check", "first", ""), line(0, "ok", "check", "first", ""))
-		}
-	}
-	lines = append(lines, line(0, "invoke", "release", "first", ""), line(0, "ok", "release", "first", ""))
-	lines = append(lines, line(1, "invoke", "release", "second", ""))
-	s, err := NewScanner(strings.NewReader(text(lines...)), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Forget()
-	s.v.keep, s.d.s.namesMax = keep, keep
-	most := 0
-	for n := 1; ; n++ {
-		var e Event
-		more, err := s.Next(&e)
-		most = max(most, len(s.v.sessions)+len(s.v.old), len(s.d.s.names))
-		if err != nil {
-			if n != len(lines)-1 || !strings.Contains(err.Error(), "session second, which nobody has acquired") {
-				t.Errorf("event %d: %v; want the last one's session to be forgotten", n, err)
-			}
-			break
-		}
-		if !more {
-			t.Fatal("a session was kept for ever")
-		}
-	}
-	if most > 2*keep+2 {
-		t.Errorf("%d were kept at once, want no more than %d", most, 2*keep+2)
 	}
 }

@@ -26,8 +26,6 @@ type scanner struct {
 	rule  string            // which rule the error breaks
 	names map[string]string // the strings seen, so that each is kept once
 	near  [nearMax]string   // some of them
-	// namesMax is how many are kept; 0: all.
-	namesMax int
 }
 
 func (s *scanner) reset(line []byte) { s.line, s.pos, s.err, s.rule = line, 0, nil, "json" }
@@ -204,9 +202,6 @@ func (s *scanner) string() string {
 	}
 	known, ok := s.names[string(content)]
 	if !ok {
-		if s.namesMax > 0 && len(s.names) >= s.namesMax {
-			clear(s.names)
-		}
 		known = string(content)
 		s.names[known] = known
 	}

@@ -32,31 +32,6 @@ type Validator struct {
 	owners    map[string]call // retired ones, and by what
 	deaths    map[int32]int   // line of each client's last death
 	last      place
-	acquired  int // sessions so far
-
-	// keep is how many sessions are kept that were not used lately; 0: all. Then old
-	// are those that have been there for that long.
-	keep int
-	old  map[string]*session
-}
-
-// session finds one.
-func (v *Validator) session(name string) *session {
-	s := v.sessions[name]
-	if s == nil && v.keep > 0 && v.old[name] != nil {
-		s = v.old[name]
-		v.sessions[name] = s
-	}
-	return s
-}
-
-// begin adds one.
-func (v *Validator) begin(s *session) {
-	if v.keep > 0 && len(v.sessions) >= v.keep {
-		v.old, v.sessions = v.sessions, make(map[string]*session)
-	}
-	v.sessions[s.name] = s
-	v.acquired++
 }
 
 // place says where the event just added belongs: the session by its number, from
@@ -192,7 +167,7 @@ func (v *Validator) invoke(e *Event, line int) *Malformed {
 }
 
 func (v *Validator) acquire(p *process, e *Event, line int) (*session, *Malformed) {
-	if s := v.session(e.Session); s != nil {
+	if s := v.sessions[e.Session]; s != nil {
 		return nil, malformed(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label(e), s.acquire)
 	}
 	if p.retired.line != 0 {
@@ -215,15 +190,15 @@ func (v *Validator) acquire(p *process, e *Event, line int) (*session, *Malforme
 	if permits > v.permits {
 		return nil, malformed(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label(e), permits, v.permits)
 	}
-	s := &session{number: v.acquired, client: e.Client, name: e.Session, keys: keysOf(e), owner: owner, acquire: line, state: Invoke}
-	v.begin(s)
+	s := &session{number: len(v.sessions), client: e.Client, name: e.Session, keys: keysOf(e), owner: owner, acquire: line, state: Invoke}
+	v.sessions[s.name] = s
 	v.last = place{s.number, -1}
 	return s, nil
 }
 
 // use places an operation under a session, if it may be done there now.
 func (v *Validator) use(e *Event, line int) (*session, *Malformed) {
-	s := v.session(e.Session)
+	s := v.sessions[e.Session]
 	switch {
 	case s == nil:
 		return nil, malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
@@ -276,7 +251,7 @@ func (v *Validator) returned(e *Event, line int) *Malformed {
 // lost places a notice. It may stand anywhere after the acquire's invocation: the
 // client's answer and its notice can overtake each other on their way to the host.
 func (v *Validator) lost(e *Event, line int) *Malformed {
-	s := v.session(e.Session)
+	s := v.sessions[e.Session]
 	switch {
 	case s == nil:
 		return malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
@@ -337,7 +312,7 @@ var verbs = map[string]string{
 // what says what an operation does, and under which session of which lock.
 func (v *Validator) what(e *Event) string {
 	verb := verbs[e.F]
-	if s := v.session(e.Session); s != nil {
+	if s := v.sessions[e.Session]; s != nil {
 		return verb + " " + s.label()
 	}
 	if e.F == Acquire {
