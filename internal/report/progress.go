@@ -14,7 +14,7 @@ import (
 //	0:31 of ~0:46  episode 2 of 3 · set-nx: redis-1 killed · 21,904 grants · 4 violated
 //
 // elsewhere (a log, a build server) in one plain line for each fault and for the
-// first violation of a lock in each episode. It has no goroutine and no clock of
+// first violation of a lock. It has no goroutine and no clock of
 // its own: whoever runs the locks calls Tick a few times a second. All methods may
 // be called from several goroutines at once, and after Done do nothing.
 type Progress struct {
@@ -26,8 +26,7 @@ type Progress struct {
 	tick     Tick
 	latest   string
 	violated map[string]bool
-	said     map[string]int // by lock: the episode whose violation was said last
-	drawn    bool           // a line stands on the terminal that is to be written over
+	drawn    bool // a line stands on the terminal that is to be written over
 	done     bool
 }
 
@@ -47,7 +46,7 @@ func NewProgress(w io.Writer, terminal bool, columns int) *Progress {
 		columns = ScreenWidth
 	}
 	return &Progress{w: w, terminal: terminal, columns: columns,
-		violated: map[string]bool{}, said: map[string]int{}}
+		violated: map[string]bool{}}
 }
 
 // Fault tells what is being done to a lock's servers or clients.
@@ -58,14 +57,12 @@ func (p *Progress) Fault(lock, text string) {
 	p.say(p.latest)
 }
 
-// Violation tells that a lock broke. A broken lock may break a thousand times a
-// second; each episode's first time is news.
+// Violation tells that a lock broke. Its first time is news.
 func (p *Progress) Violation(lock, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	again := p.violated[lock] && p.said[lock] == p.tick.Episode
+	again := p.violated[lock]
 	p.violated[lock] = true
-	p.said[lock] = p.tick.Episode
 	if !again {
 		p.say(oneLine(lock + ": violated: " + text))
 	}

@@ -55,7 +55,6 @@ func TestProgressElsewhere(t *testing.T) {
 	want := ` 0:02  set-nx: kill: redis-1 (master)
  0:02  set-nx: violated: two hold a
  0:02  set-del: violated: two hold b
- 1:12  set-nx: violated: two hold a
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
