@@ -74,7 +74,7 @@ func (f *runFlags) addRunFlags(c *cobra.Command) {
 	fl.DurationVar(&f.duration, "duration", 0, "let episodes follow each other for so long, however many")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run side by side (default: what the machine carries)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "[LOCK=]VERDICT [CLASS]: expect this instead of what the scenario says; may be repeated")
-	fl.BoolVar(&f.until, "until-violation", false, "stop a lock with servers as soon as it is seen to be violated, and the others after their episode")
+	fl.BoolVar(&f.until, "until-violation", false, "end the run when a lock with servers is seen to be violated, judged after each episode; every lock ends with the episode that it is in")
 	fl.StringVar(&f.out, "out", "results", "where results folders are made")
 	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
 }

@@ -21,9 +21,6 @@ type RecorderOptions struct {
 	// DelayMax is how long an event may wait in memory, and so how much of the
 	// end is lost if the process is killed outright. 0: 2 ms.
 	DelayMax time.Duration
-	// Observe sees every event once it is known to be in form, in order, on a
-	// goroutine that callers do not wait for. It must not keep the event.
-	Observe func(*Event)
 }
 
 // Recorder gives a run's events their one order and writes them to its history.
@@ -41,9 +38,9 @@ type Recorder struct {
 	name    string // of what is written to, for errors
 	w       io.Writer
 	delay   time.Duration
-	observe func(*Event)
 	failed  chan struct{}
-	wake    chan struct{} // one token: there is something to write
+	wake    chan struct{}      // one token: there is something to write
+	flushes chan chan struct{} // each is closed when what was there is written
 	closing chan struct{}
 	done    chan struct{} // the writer has ended
 	buf     []byte        // the writer's
@@ -75,9 +72,9 @@ func New(w io.Writer, h Header, o RecorderOptions) (*Recorder, error) {
 		o.DelayMax = 2 * time.Millisecond
 	}
 	r := &Recorder{
-		name: "history", w: w, delay: o.DelayMax, observe: o.Observe,
+		name: "history", w: w, delay: o.DelayMax,
 		failed: make(chan struct{}), wake: make(chan struct{}, 1),
-		closing: make(chan struct{}), done: make(chan struct{}),
+		flushes: make(chan chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 		tail: new(chunk), spare: []*chunk{new(chunk), new(chunk)},
 	}
 	if named, ok := w.(interface{ Name() string }); ok {
@@ -154,6 +151,20 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
+// Flush writes what was recorded before the call. What goes wrong is told by Err.
+func (r *Recorder) Flush() {
+	written := make(chan struct{})
+	select {
+	case r.flushes <- written:
+	case <-r.done:
+		return
+	}
+	select {
+	case <-written:
+	case <-r.done:
+	}
+}
+
 // Close writes what is left and returns the first error of the whole recording.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
@@ -187,9 +198,11 @@ func (r *Recorder) fresh() *chunk {
 func (r *Recorder) run(v *Validator) {
 	defer close(r.done)
 	for closing := false; !closing; {
+		var flush chan struct{}
 		select {
 		case <-r.wake:
-			closing = r.pause()
+			closing, flush = r.pause()
+		case flush = <-r.flushes:
 		case <-r.closing:
 			closing = true
 		}
@@ -198,21 +211,35 @@ func (r *Recorder) run(v *Validator) {
 				r.stop(fmt.Errorf("record %s: %w", r.name, err))
 				return
 			}
+			flushed(flush)
 			// While events keep coming they are written in batches and not one by one.
-			closing = closing || r.pause()
+			if flush = nil; !closing {
+				closing, flush = r.pause()
+			}
 		}
+		flushed(flush)
 	}
 }
 
-// pause lets events gather, and tells whether the recorder is being closed.
-func (r *Recorder) pause() (closing bool) {
+// flushed tells whoever waits in Flush, if anybody does.
+func flushed(written chan struct{}) {
+	if written != nil {
+		close(written)
+	}
+}
+
+// pause lets events gather, and tells whether the recorder is being closed, or who
+// does not want to wait for more.
+func (r *Recorder) pause() (closing bool, flush chan struct{}) {
 	timer := time.NewTimer(r.delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return false
+		return false, nil
+	case flush = <-r.flushes:
+		return false, flush
 	case <-r.closing:
-		return true
+		return true, nil
 	}
 }
 
@@ -250,9 +277,6 @@ func (r *Recorder) writeBatch(v *Validator, batch []*chunk) error {
 				err = malformed(e.Index+2, "facts", "%s: %v", e.F, err)
 			} else if err = v.Add(e); err == nil {
 				buf = line
-				if r.observe != nil {
-					r.observe(e)
-				}
 			}
 			if err != nil {
 				return errors.Join(err, r.write(buf))

@@ -256,3 +256,37 @@ func (l lines) Write(p []byte) (int, error) {
 	l <- string(p)
 	return len(p), nil
 }
+
+// TestFlush: what was recorded can be read at once, however long the recorder would wait.
+func TestFlush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := New(f, Header{Lock: "no-lock"}, RecorderOptions{DelayMax: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for n := range 20 {
+		r.Flush() // also with nothing to write
+		for _, e := range tenure(1, n) {
+			r.Record(e)
+			want++
+		}
+		r.Flush()
+		h, err := ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(h.Events) != want {
+			t.Fatalf("%d events after the flush; expected %d", len(h.Events), want)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.Flush() // of a closed one returns
+}

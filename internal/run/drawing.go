@@ -19,19 +19,14 @@ const drawingsMax = 10
 // draw leaves pictures beside the history of a violated lock: of the violation worth
 // telling, and of the first one of each other episode. A run is no less true without
 // them, so what goes wrong is for the log.
-func draw(b *report.Bundle, path string, l *report.Lock, log func(string)) {
-	told, found := l.FirstFinding()
+func draw(b *report.Bundle, h *history.History, judged checker.Report, l *report.Lock, log func(string)) {
+	first, found := l.FirstFinding()
 	if !found || l.Verdict != checker.Violated {
 		return
 	}
-	h, err := history.ReadFile(path)
-	if err != nil {
-		log(fmt.Sprintf("draw the violation: %v", err))
-		return
-	}
-	pages := map[string]checker.Finding{report.DrawingFile: told}
-	others := stats.WorstOfEpisodes(h, checker.Judge(h, checker.Options{}).Checks)
-	if episode, ok := h.EpisodeAt(stats.Position(h, told.Event)); ok {
+	pages := map[string]checker.Finding{report.DrawingFile: first}
+	others := stats.WorstOfEpisodes(h, judged.Checks)
+	if episode, ok := h.EpisodeAt(stats.Position(h, first.Event)); ok {
 		delete(others, episode)
 	} else {
 		clear(others)

@@ -20,6 +20,11 @@ import (
 //
 //	run ── order ──▶ sim-trial ──▶ history.jsonl
 //	    ◀── notes ──
+//	    ── answers ──▶              after an episode: is that enough?
+//
+// Whether it is enough is judged here and not there: one place judges for all worlds
+// and knows of all locks, and a search with a limit of time would have none in a
+// process whose clock stands still meanwhile.
 //
 // One process per run, because what a library keeps for the whole process belongs to
 // the bubble in which it was made; and a process that stops or dies is that run's
@@ -31,15 +36,21 @@ type order struct {
 	History string `json:"history"` // the file, which it makes
 	Logs    string `json:"logs"`
 	Judge   bool   `json:"judge,omitempty"` // and say what the history shows
+	Ask     bool   `json:"ask,omitempty"`   // after each episode, whether that is enough
+}
+
+// answer is what the process is told when it has asked.
+type answer struct {
+	Enough bool `json:"enough"`
 }
 
 // trialNote is a line that it says.
 type trialNote struct {
-	Fault    string `json:"fault,omitempty"`
-	Violated string `json:"violated,omitempty"`
-	Episode  int    `json:"episode,omitempty"`
-	Grants   int64  `json:"grants,omitempty"` // since the last note
-	Done     bool   `json:"done,omitempty"`
+	Fault   string `json:"fault,omitempty"`
+	Episode int    `json:"episode,omitempty"`
+	Ask     int    `json:"ask,omitempty"`    // this episode is over: is that enough?
+	Grants  int64  `json:"grants,omitempty"` // since the last note
+	Done    bool   `json:"done,omitempty"`
 	// Error is a failure of the harness; Unsupported that the lock cannot be tried here.
 	Error       string `json:"error,omitempty"`
 	Unsupported bool   `json:"unsupported,omitempty"`
@@ -55,7 +66,8 @@ const stillLimit = time.Minute
 const deterministic = "randseednop=0"
 
 // enclosed runs a job in a process of its own. Its error is a failure of the harness.
-func enclosed(ctx context.Context, command []string, o order, told listener) (*shows, error) {
+// enough answers the process that was ordered to ask.
+func enclosed(ctx context.Context, command []string, o order, told listener, enough func(episode int) bool) (*shows, error) {
 	lock := o.Job.Lock.Name
 	wrong := func(err error) (*shows, error) {
 		return nil, fmt.Errorf("run %s in a process of its own: %w", lock, err)
@@ -88,7 +100,8 @@ func enclosed(ctx context.Context, command []string, o order, told listener) (*s
 	}
 	// Its input stays open while we live: a process whose harness is gone ends by that.
 	defer in.Close()
-	sendErr := json.NewEncoder(in).Encode(o)
+	send := json.NewEncoder(in)
+	sendErr := send.Encode(o)
 	var last trialNote
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -103,10 +116,10 @@ func enclosed(ctx context.Context, command []string, o order, told listener) (*s
 			last = n
 		case n.Fault != "":
 			told.fault(lock, n.Fault)
-		case n.Violated != "":
-			told.violated(lock, n.Violated)
 		case n.Episode > 0:
 			told.episode(lock, n.Episode)
+		case n.Ask > 0:
+			sendErr = errors.Join(sendErr, send.Encode(answer{enough(n.Ask)}))
 		}
 		for range n.Grants {
 			told.grant()

@@ -174,7 +174,7 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 // try runs a job and looks at its history, which it takes away again.
 func (x Exploration) try(ctx context.Context, job Job, history string) (*shows, error) {
 	defer func() { _ = os.Remove(history) }()
-	return enclosed(ctx, x.Command, order{Job: job, History: history, Judge: true}, silent())
+	return enclosed(ctx, x.Command, order{Job: job, History: history, Judge: true}, silent(), nil)
 }
 
 // add counts a seed.
@@ -249,7 +249,7 @@ func (e *Explored) worst() string {
 func (x Exploration) vary(s uint64) Job {
 	job := newJob(x.Scenario, x.Lock, s)
 	rng := seed.Rand(s, "explore")
-	job.Episodes, job.UntilViolation = 1, true
+	job.Episodes = 1
 	w, t := x.Scenario.For(x.Lock)
 	job.Topology = t
 	job.Lock.Clients, job.Lock.Hold, job.Lock.TTL, job.Lock.Wait, job.Lock.Nodes = 0, nil, nil, nil, 0

@@ -41,9 +41,13 @@ type Job struct {
 	Limit    time.Duration      `json:"limit_ns"`
 	Faults   []nemesis.Step     `json:"faults"`
 	NoFaults bool               `json:"no_faults,omitempty"`
-	// UntilViolation ends the run after the first episode that shows one.
-	UntilViolation bool    `json:"until_violation,omitempty"`
-	Script         *script `json:"script,omitempty"`
+	// EndsAfter is the episode with which the run ended because of --until-violation,
+	// for what this lock had shown or another one. 0: it ended by itself.
+	EndsAfter int     `json:"ends_after,omitempty"`
+	Script    *script `json:"script,omitempty"`
+	// EndsWithin is of earlier programs, whose runs ended in the middle of an episode as
+	// soon as they had shown a violation.
+	EndsWithin bool `json:"until_violation,omitempty"`
 	// History is the SHA-256 of the history that came of it, once there is one.
 	History string `json:"history_sha256,omitempty"`
 }
@@ -75,6 +79,8 @@ func (j Job) check(file string) error {
 		return fmt.Errorf("read %s: it is no job of the simulation (its field \"sim\" is missing); %s", file, wantsJob)
 	case j.Sim != jobVersion:
 		return fmt.Errorf("read %s: it is of version %q, and this lockbench replays %q; use the lockbench that wrote it", file, j.Sim, jobVersion)
+	case j.EndsWithin && (j.Script == nil || j.Script.Events == 0): // a history that was cut is the same without
+		return fmt.Errorf("read %s: the run was to end in the middle of an episode, at the first violation, and this lockbench ends runs after an episode; use the lockbench that wrote it", file)
 	case j.Episodes < 1 || j.Workload.Clients < 1 || j.Workload.Keys < 1 || j.Lock.Name == "":
 		return fmt.Errorf("read %s: the job is not whole: it names the lock %q, %d episodes, %d clients and %d keys",
 			file, j.Lock.Name, j.Episodes, j.Workload.Clients, j.Workload.Keys)

@@ -15,25 +15,49 @@ import (
 // story of the violation worth telling, if there is one. It is the right half of
 // lockbench, whole: a run and `lockbench check` both come through here.
 func Judge(path string, o checker.Options) (report.Lock, []string, error) {
-	h, err := history.ReadFile(path)
+	h, judged, err := readJudged(path, o)
 	if err != nil {
 		return report.Lock{}, nil, err
 	}
-	return JudgeHistory(path, h, o)
+	l, story := entry(h, judged)
+	return l, story, nil
 }
 
 // JudgeHistory is Judge of a history that has been read; path only names it.
 func JudgeHistory(path string, h *history.History, o checker.Options) (report.Lock, []string, error) {
 	judged := checker.Judge(h, o)
-	l := report.NewLock(h, judged)
-	if broken := judged.Broken(); broken != "" {
-		return l, nil, fmt.Errorf("%s contradicts itself, so the harness is at fault: %s", path, broken)
+	if err := contradiction(path, judged); err != nil {
+		return report.NewLock(h, judged), nil, err
 	}
-	var story []string
+	l, story := entry(h, judged)
+	return l, story, nil
+}
+
+// readJudged reads a history and judges it.
+func readJudged(path string, o checker.Options) (*history.History, checker.Report, error) {
+	h, err := history.ReadFile(path)
+	if err != nil {
+		return nil, checker.Report{}, err
+	}
+	judged := checker.Judge(h, o)
+	return h, judged, contradiction(path, judged)
+}
+
+// contradiction is the error of a history that contradicts itself.
+func contradiction(path string, judged checker.Report) error {
+	if broken := judged.Broken(); broken != "" {
+		return fmt.Errorf("%s contradicts itself, so the harness is at fault: %s", path, broken)
+	}
+	return nil
+}
+
+// entry is what a result says of a lock, and the story of the violation worth telling.
+func entry(h *history.History, judged checker.Report) (l report.Lock, story []string) {
+	l = report.NewLock(h, judged)
 	if f, ok := l.FirstFinding(); ok && l.Verdict == checker.Violated {
 		story = report.Story(h, f)
 	}
-	return l, story, nil
+	return l, story
 }
 
 // Recheck judges the histories of a bundle again.

@@ -8,9 +8,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
-	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/scenarios"
 )
 
 // keeping is a cluster with nothing but what it keeps.
@@ -75,35 +73,4 @@ func TestKeepsOfNobody(t *testing.T) {
 	k.watch(t.Context())
 	k.left(t.Context(), time.Second)
 	k.commands(nil, []int{1})
-}
-
-// TestWatchedEndsAtOnce: a violation ends the trial when the event that shows it comes.
-func TestWatchedEndsAtOnce(t *testing.T) {
-	var told []string
-	tell := listener{violated: func(_, text string) { told = append(told, text) }}
-	for _, until := range []bool{false, true} {
-		r := &runner{options: Options{UntilViolation: until}, stop: make(chan struct{})}
-		tr := &trial{shown: r.shown(scenarios.LockUse{Name: "x"}, locks.Single, tell)}
-		ctx, observe := tr.watched(t.Context(), history.Header{})
-		events := []history.Event{
-			{Process: 1, Client: 1, Type: history.Invoke, F: history.Acquire, Session: "1.1", Key: "a"},
-			{Process: 1, Client: 1, Type: history.OK, F: history.Acquire, Session: "1.1"},
-			{Process: 2, Client: 2, Type: history.Invoke, F: history.Acquire, Session: "2.1", Key: "a"},
-			{Process: 2, Client: 2, Type: history.OK, F: history.Acquire, Session: "2.1"},
-			{Process: 1, Client: 1, Type: history.Invoke, F: history.Check, Session: "1.1"},
-			{Process: 1, Client: 1, Type: history.OK, F: history.Check, Session: "1.1"},
-		}
-		for i := range events {
-			if ctx.Err() != nil {
-				t.Fatalf("it ended before event %d", i)
-			}
-			observe(&events[i])
-		}
-		if (ctx.Err() != nil) != until {
-			t.Errorf("until violation %t: the context says %v", until, ctx.Err())
-		}
-	}
-	if len(told) != 2 {
-		t.Errorf("told %q; expected one violation each time", told)
-	}
 }

@@ -96,7 +96,7 @@ func replay(ctx context.Context, command []string, file, temp string) (Replayed,
 			r.File, sum, file, job.History)
 	}
 	_ = os.Remove(temp)
-	if _, err := enclosed(ctx, command, order{Job: job, History: temp}, silent()); err != nil {
+	if _, err := enclosed(ctx, command, order{Job: job, History: temp}, silent(), nil); err != nil {
 		return r, err
 	}
 	was, err := os.ReadFile(r.File)

@@ -23,11 +23,9 @@ import (
 	"time"
 
 	"lockbench/checker"
-	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/world"
-	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
@@ -197,30 +195,34 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 		scenario: r.scenario, subject: sub, plan: r.plan, spared: r.options.NoFaults, seed: r.options.Seed,
 		world: r.options.World, history: file, log: harness.say, started: r.started.UTC(), told: r.told.listener(),
 	}
-	t.judge = func() bool { return r.seen(use.Name, file.Name(), t.told) }
+	judge := &lockJudge{run: r, lock: use.Name, topology: sub.spec.Topology, path: file.Name(), observer: t.told}
+	t.enough = judge.enough
 	if e, ok := t.world.(world.Enclosing); ok {
 		// Its clock is not ours, and the same seed must give the same bytes.
 		t.started, harness.started = time.Time{}, virtualEpoch
 		if command := e.Enclosure(); len(command) > 0 && r.options.Opener == nil {
-			err = r.encloses(ctx, command, use, file.Name(), logs, t.told)
+			err = r.encloses(ctx, command, use, logs, judge)
 		} else {
+			ask, end := outside(judge.enough)
+			t.enough = ask
 			err = t.run(ctx)
+			end()
 		}
 	} else {
-		t.shown = r.shown(use, sub.spec.Topology, t.told)
 		err = t.run(ctx)
 	}
 	err = errors.Join(err, closeFile(file))
 	// What was recorded is judged even if the harness failed afterwards, and the
 	// failure outweighs the verdict.
-	judged, story, judgeErr := Judge(file.Name(), checker.Options{})
+	h, judged, judgeErr := judge.whole()
 	if judgeErr != nil {
 		// A run that failed before its history began has only one thing to say.
 		return fail(cmp.Or(err, judgeErr))
 	}
-	draw(r.bundle, file.Name(), &judged, harness.say)
-	judged.Options, judged.Servers = l.Options, l.Servers
-	l = judged
+	options, servers := l.Options, l.Servers
+	l, story = entry(h, judged)
+	draw(r.bundle, h, judged, &l, harness.say)
+	l.Options, l.Servers = options, servers
 	r.settle(&l)
 	if err != nil && ctx.Err() == nil {
 		return fail(err)
@@ -229,13 +231,22 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 }
 
 // encloses runs a lock in a process of its own, and keeps the job that does it again.
-func (r *runner) encloses(ctx context.Context, command []string, use scenarios.LockUse, file, logs string, told listener) error {
+func (r *runner) encloses(ctx context.Context, command []string, use scenarios.LockUse, logs string, judge *lockJudge) error {
 	job := newJob(r.scenario, use, r.options.Seed)
-	job.NoFaults, job.UntilViolation = r.options.NoFaults, r.options.UntilViolation
-	if _, err := enclosed(ctx, command, order{Job: job, History: file, Logs: logs}, told); err != nil {
+	job.NoFaults = r.options.NoFaults
+	o := order{Job: job, History: judge.path, Logs: logs, Ask: true}
+	_, err := enclosed(ctx, command, o, judge.observer, func(episode int) bool {
+		enough := judge.enough(episode)
+		if enough {
+			// Another lock's run may have ended this one: then only the job knows when.
+			job.EndsAfter = episode
+		}
+		return enough
+	})
+	if err != nil {
 		return err
 	}
-	return job.write(filepath.Dir(file))
+	return job.write(filepath.Dir(judge.path))
 }
 
 // settle compares what was found with what is expected.
@@ -243,28 +254,6 @@ func (r *runner) settle(l *report.Lock) {
 	want := r.options.expectation(r.scenario, l.Lock)
 	l.Expected = want.String()
 	l.AsExpected, l.Mismatch = want.Holds(observed(l))
-}
-
-// seen judges what has been recorded so far, after an episode, and says whether
-// the run should end: under --until-violation, when this lock or another one with
-// servers has been seen to break.
-func (r *runner) seen(lock, path string, told listener) (enough bool) {
-	// What is not on the disk yet is judged next time.
-	if h, err := history.ReadFile(path); err == nil {
-		judged := checker.Judge(h, checker.Options{})
-		if f, found := judged.First(); found && judged.Verdict == checker.Violated {
-			told.violated(lock, f.Text)
-			if r.options.UntilViolation && h.Header.Topology != string(locks.None) {
-				r.once.Do(func() { close(r.stop) })
-			}
-		}
-	}
-	select {
-	case <-r.stop:
-		return true
-	default:
-		return false
-	}
 }
 
 func (r *runner) say(line string) {

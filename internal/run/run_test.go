@@ -189,7 +189,7 @@ func TestFullDisk(t *testing.T) {
 	sub.spec.LogDir = t.TempDir()
 	trial := &trial{
 		scenario: s, subject: sub, world: w, history: full, told: silent(),
-		judge: func() bool { return true }, started: time.Now(),
+		enough: func(int) bool { return true }, started: time.Now(),
 	}
 	trial.log = func(line string) { t.Log(line) }
 	err = trial.run(t.Context())

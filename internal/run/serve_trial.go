@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
@@ -38,17 +37,20 @@ func serveTrial(ctx context.Context, in io.Reader, out io.Writer, open func(stri
 		fmt.Fprintf(os.Stderr, "sim-trial reads its job on standard input, and runs for the commands run, explore and replay: %v\n", err)
 		return report.ExitHarness
 	}
-	t := &teller{w: out}
+	t := &notes{w: out, answers: make(chan bool)}
 	stop := make(chan struct{})
 	var beside sync.WaitGroup
 	w := sim.New(sim.Options{Open: open, Latency: o.Job.Latency})
-	beside.Go(func() { every(100*time.Millisecond, stop, t.tellGrants) })
+	beside.Go(func() { every(100*time.Millisecond, stop, t.sayGrants) })
 	beside.Go(func() { watchStill(w, stop, t, o.Job) })
 	beside.Go(func() { watchMemory(stop, t, o.Job) })
 	go func() {
-		// The end of our input is the end of the harness.
-		if _, err := io.Copy(io.Discard, in); err == nil {
-			os.Exit(report.ExitHarness)
+		for {
+			var a answer
+			if d.Decode(&a) != nil {
+				os.Exit(report.ExitHarness) // the end of our input is the end of the harness
+			}
+			t.answers <- a.Enough
 		}
 	}()
 	err := runJob(ctx, w, o, t)
@@ -67,7 +69,7 @@ func serveTrial(ctx context.Context, in io.Reader, out io.Writer, open func(stri
 }
 
 // runJob runs a job and writes its history.
-func runJob(ctx context.Context, w world.World, o order, t *teller) (err error) {
+func runJob(ctx context.Context, w world.World, o order, t *notes) (err error) {
 	s := o.Job.scenario()
 	plan, err := nemesis.Draw(o.Job.Seed, s.Episodes, s.Faults)
 	if err != nil {
@@ -96,11 +98,7 @@ func runJob(ctx context.Context, w world.World, o order, t *teller) (err error) 
 	trial := &trial{
 		scenario: s, subject: sub, plan: plan, spared: o.Job.NoFaults, seed: o.Job.Seed, world: w,
 		history: file, log: log, told: t.listener(), script: o.Job.Script,
-		judge: func() bool { return false },
-		shown: func(f checker.Finding) bool {
-			t.say(trialNote{Violated: f.Text})
-			return o.Job.UntilViolation && sub.spec.Topology != locks.None
-		},
+		enough: func(episode int) bool { return episode == o.Job.EndsAfter || o.Ask && t.ask(episode) },
 	}
 	return trial.run(ctx)
 }
@@ -117,14 +115,17 @@ func catalogOpener(lock string, options map[string]string) (locks.Opener, error)
 	return entry.New(options)
 }
 
-// teller writes notes, and counts grants between them.
-type teller struct {
-	mu     sync.Mutex
-	w      io.Writer
-	grants atomic.Int64
+// notes are written to the harness, with the grants between them counted, and some
+// answered.
+type notes struct {
+	mu      sync.Mutex
+	w       io.Writer
+	grants  atomic.Int64
+	asking  atomic.Bool // an answer is waited for, and the simulated clock stands still
+	answers chan bool   // made outside of the simulation, or the clock would go on
 }
 
-func (t *teller) say(n trialNote) {
+func (t *notes) say(n trialNote) {
 	n.Grants = t.grants.Swap(0)
 	line, err := json.Marshal(n)
 	if err != nil {
@@ -135,14 +136,22 @@ func (t *teller) say(n trialNote) {
 	_, _ = t.w.Write(append(line, '\n')) // a harness that does not listen is gone, and so are we
 }
 
-func (t *teller) tellGrants() {
+func (t *notes) sayGrants() {
 	if t.grants.Load() > 0 {
 		t.say(trialNote{})
 	}
 }
 
+// ask asks the harness whether the run ends with this episode.
+func (t *notes) ask(episode int) (enough bool) {
+	t.asking.Store(true)
+	defer t.asking.Store(false)
+	t.say(trialNote{Ask: episode})
+	return <-t.answers
+}
+
 // fail says why the trial cannot go on, and ends the process.
-func (t *teller) fail(why string) {
+func (t *notes) fail(why string) {
 	t.say(trialNote{Done: true, Error: why})
 	os.Exit(report.ExitHarness)
 }
@@ -161,10 +170,10 @@ func every(d time.Duration, stop <-chan struct{}, look func()) {
 	}
 }
 
-func (t *teller) listener() listener {
+func (t *notes) listener() listener {
 	return listener{
 		fault:    func(_, text string) { t.say(trialNote{Fault: text}) },
-		violated: func(_, text string) { t.say(trialNote{Violated: text}) },
+		violated: func(string, string) {}, // the harness judges
 		episode:  func(_ string, n int) { t.say(trialNote{Episode: n}) },
 		grant:    func() { t.grants.Add(1) },
 	}
@@ -173,11 +182,11 @@ func (t *teller) listener() listener {
 // watchStill ends the process when the simulated clock has stopped: nothing inside
 // can tell. It counts looks and not time: a machine that gives this process no turn for
 // that long would not let the clock move either, and keeps looks from happening too.
-func watchStill(w *sim.World, stop <-chan struct{}, t *teller, j Job) {
+func watchStill(w *sim.World, stop <-chan struct{}, t *notes, j Job) {
 	const looks = 60
 	moved, still := w.Moved(), 0
 	every(stillLimit/looks, stop, func() {
-		if now := w.Moved(); now != moved {
+		if now := w.Moved(); now != moved || t.asking.Load() {
 			moved, still = now, 0
 			return
 		}
@@ -196,7 +205,7 @@ func watchStill(w *sim.World, stop <-chan struct{}, t *teller, j Job) {
 // watchMemory ends the process when it needs more than GOMEMLIMIT, which is where the
 // collector has given its best: a simulation that does not end would take the machine's
 // memory within minutes, for it has no need to wait for anything.
-func watchMemory(stop <-chan struct{}, t *teller, j Job) {
+func watchMemory(stop <-chan struct{}, t *notes, j Job) {
 	limit := debug.SetMemoryLimit(-1) // asks
 	if limit == math.MaxInt64 {
 		return

@@ -309,7 +309,7 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, report.HistoryFile)
-	if _, err := enclosed(ctx, s.x.Command, order{Job: s.best, History: file, Logs: logs}, silent()); err != nil {
+	if _, err := enclosed(ctx, s.x.Command, order{Job: s.best, History: file, Logs: logs}, silent(), nil); err != nil {
 		return nil, err
 	}
 	if err := s.best.write(dir); err != nil {

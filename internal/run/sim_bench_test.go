@@ -20,7 +20,7 @@ func BenchmarkSimFailover(b *testing.B) {
 				w := sim.New(sim.Options{Open: catalogOpener})
 				o := order{Job: newJob(s, scenarios.LockUse{Name: lock, Use: lock}, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
 				_ = os.Remove(o.History)
-				if err := runJob(b.Context(), w, o, &teller{w: io.Discard}); err != nil {
+				if err := runJob(b.Context(), w, o, &notes{w: io.Discard}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -229,7 +229,7 @@ func TestSimDeterminism(t *testing.T) {
 			var err [2]error
 			for i := range shown {
 				file := filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
-				shown[i], err[i] = enclosed(t.Context(), simTrial(t, i+1), order{Job: job, History: file, Judge: true}, silent())
+				shown[i], err[i] = enclosed(t.Context(), simTrial(t, i+1), order{Job: job, History: file, Judge: true}, silent(), nil)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -334,7 +334,10 @@ func TestReplayRefuses(t *testing.T) {
 		spoil func()
 		want  string
 	}{
-		"another version":   {func() { write(JobFile, []byte(strings.Replace(string(job), `"sim/1"`, `"sim/9"`, 1))) }, `of version "sim/9"`},
+		"another version": {func() { write(JobFile, []byte(strings.Replace(string(job), `"sim/1"`, `"sim/9"`, 1))) }, `of version "sim/9"`},
+		"ended within": {func() {
+			write(JobFile, []byte(strings.Replace(string(job), `"sim/1",`, `"sim/1", "until_violation": true,`, 1)))
+		}, "in the middle of an episode"},
 		"no job":            {func() { write(JobFile, []byte(`{"a":1}`)) }, "no job of the simulation"},
 		"no JSON":           {func() { write(JobFile, []byte(`sim`)) }, "no job of the simulation"},
 		"an edited history": {func() { write(report.HistoryFile, []byte(strings.Replace(string(history), `"ok"`, `"fail"`, 1))) }, "edited or cut"},

@@ -49,9 +49,9 @@ type trial struct {
 	history  io.Writer
 	log      func(string)
 	told     listener
-	// judge is called after each episode and says whether the run has seen enough.
-	judge   func() (enough bool)
-	shown   shown // nil: nobody looks while it goes on
+	// enough is asked after each episode but the last, when the history so far is in
+	// its file, and says whether the run ends with this one.
+	enough  func(episode int) bool
 	started time.Time
 	script  *script // what a smaller run does otherwise; nil: nothing
 
@@ -78,9 +78,8 @@ func (t *trial) run(ctx context.Context) error {
 			plan = plan.Spared("--no-faults")
 			header.Plan = planSteps(plan)
 		}
-		untilShown, observe := t.watched(ctx, header)
 		t.pace = paceOf(c)
-		t.recorder, err = history.New(t.script.writer(t.history), header, history.RecorderOptions{Observe: observe, DelayMax: t.pace.delayMax()})
+		t.recorder, err = history.New(t.script.writer(t.history), header, history.RecorderOptions{DelayMax: t.pace.delayMax()})
 		if err != nil {
 			return fmt.Errorf("begin the history: %w", err)
 		}
@@ -102,7 +101,7 @@ func (t *trial) run(ctx context.Context) error {
 			crew.stop()
 			return err
 		}
-		err = t.episodes(untilShown, c, crew, plan)
+		err = t.episodes(ctx, c, crew, plan)
 		stopWork()
 		crew.stop()
 		if t.calm && ctx.Err() == nil {
@@ -181,7 +180,7 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 			return nil
 		}
 		spent := time.Since(start)
-		last := n == t.scenario.Episodes || t.judge() || spent+spent/time.Duration(n) > t.scenario.Limit
+		last := n == t.scenario.Episodes || t.ends(n) || spent+spent/time.Duration(n) > t.scenario.Limit
 		t.keeps.commands(c, crew.Clients())
 		t.quiet(ctx, last)
 		t.keeps.commands(c, crew.Clients())
@@ -190,6 +189,12 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		}
 	}
 	return nil
+}
+
+// ends asks whether an episode is the last one because the run has seen enough.
+func (t *trial) ends(episode int) bool {
+	t.recorder.Flush()
+	return t.enough(episode)
 }
 
 // warm waits until the lock has been granted a few times: a lock that never works

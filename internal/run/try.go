@@ -73,7 +73,7 @@ func Try(ctx context.Context, w world.World, topology locks.Topology, step nemes
 	}
 	t := &trial{
 		scenario: s, subject: sub, plan: plan, seed: seed, world: w, history: io.Discard,
-		log: func(string) {}, told: told, judge: func() bool { return true }, started: time.Now(),
+		log: func(string) {}, told: told, enough: func(int) bool { return true }, started: time.Now(),
 	}
 	switch err := t.run(ctx); {
 	case errors.Is(err, world.ErrUnsupportedHere):

@@ -1,0 +1,221 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/world/sim"
+	"lockbench/locks"
+	"lockbench/scenarios"
+)
+
+// violatedEvents is a history in which the second client is granted what the first one
+// holds, and shows that it holds by the last two events.
+const violatedEvents = `{"lockbench":"history/1","lock":"x","model":"mutex"}
+{"time":1,"process":1,"type":"invoke","f":"acquire","session":"1.1","key":"a","ttl":5000000000}
+{"time":2,"process":1,"type":"ok","f":"acquire","session":"1.1","until":5000000000}
+{"time":3,"process":2,"type":"invoke","f":"acquire","session":"2.1","key":"a","ttl":5000000000}
+{"time":4,"process":2,"type":"ok","f":"acquire","session":"2.1","until":5000000000}
+{"time":5,"process":1,"type":"invoke","f":"check","session":"1.1"}
+{"time":6,"process":1,"type":"ok","f":"check","session":"1.1"}
+`
+
+// judging is the judge of one lock's run, with what the person was told.
+func judging(t *testing.T, r *runner, topology locks.Topology, told *[]string) *lockJudge {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), report.HistoryFile)
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return &lockJudge{run: r, lock: "x", topology: topology, path: path, observer: listener{
+		violated: func(_, text string) { *told = append(*told, text) },
+	}}
+}
+
+// TestViolationEndsTheRun: under --until-violation a violation of a lock with servers
+// ends the run of all locks, and nothing else does; it is told once.
+func TestViolationEndsTheRun(t *testing.T) {
+	for _, c := range []struct {
+		until    bool
+		topology locks.Topology
+		want     bool
+	}{{true, locks.Single, true}, {true, locks.None, false}, {false, locks.Single, false}} {
+		t.Run(fmt.Sprint(c.until, c.topology), func(t *testing.T) {
+			var told []string
+			progress := report.NewProgress(io.Discard, false, 0)
+			r := &runner{options: Options{UntilViolation: c.until, Progress: progress}, stop: make(chan struct{})}
+			j, other := judging(t, r, c.topology, &told), judging(t, r, locks.Single, &told)
+			lines := strings.SplitAfter(violatedEvents, "\n")
+			write := func(text string) {
+				t.Helper()
+				if err := os.WriteFile(j.path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(strings.Join(lines[:3], "")) // of the first episode
+			if j.enough(1) || len(told) > 0 {
+				t.Fatalf("ended before there was a violation; told %q", told)
+			}
+			write(violatedEvents)
+			if got := j.enough(2); got != c.want {
+				t.Errorf("enough: %t; want %t", got, c.want)
+			}
+			if got := other.enough(1); got != c.want {
+				t.Errorf("enough for another lock: %t; want %t", got, c.want)
+			}
+			if _, _, err := j.whole(); err != nil {
+				t.Fatal(err)
+			}
+			if len(told) != 1 {
+				t.Errorf("told %q; want one violation, told once", told)
+			}
+		})
+	}
+}
+
+// TestViolationAtTheEnd: what the last episode shows is told, and ends the others.
+func TestViolationAtTheEnd(t *testing.T) {
+	var told []string
+	r := &runner{options: Options{UntilViolation: true}, stop: make(chan struct{})}
+	j := judging(t, r, locks.Single, &told)
+	if err := os.WriteFile(j.path, []byte(violatedEvents), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := j.whole(); err != nil || len(told) != 1 || !j.stopped() {
+		t.Errorf("told %q, stopped %t, %v; want both", told, j.stopped(), err)
+	}
+}
+
+// TestJudgedAgainWhenGrown: in a run that goes on anyway, everything is judged again
+// when there is a quarter more of it.
+func TestJudgedAgainWhenGrown(t *testing.T) {
+	for _, until := range []bool{false, true} {
+		var told []string
+		progress := report.NewProgress(io.Discard, false, 0)
+		r := &runner{options: Options{UntilViolation: until, Progress: progress}, stop: make(chan struct{})}
+		j := judging(t, r, locks.Single, &told)
+		var judged []int
+		for episode := range 21 {
+			if err := os.Truncate(j.path, int64(1000*episode)); err != nil {
+				t.Fatal(err)
+			}
+			if j.due() {
+				judged = append(judged, episode)
+			}
+		}
+		want := []int{0, 1, 2, 3, 4, 5, 7, 9, 12, 15, 19}
+		if until {
+			want = nil
+			for episode := range 21 {
+				want = append(want, episode)
+			}
+		}
+		if !slices.Equal(judged, want) {
+			t.Errorf("until violation %t: judged after %v; want %v", until, judged, want)
+		}
+	}
+}
+
+// TestOutside: whoever asks from within virtual time is answered outside of it, and no
+// time passes meanwhile.
+func TestOutside(t *testing.T) {
+	ask, end := outside(func(episode int) bool { return episode == 2 })
+	defer end()
+	synctest.Test(t, func(t *testing.T) {
+		if ask(1) || !ask(2) {
+			t.Error("the answers are of other questions")
+		}
+	})
+}
+
+// untilViolation runs set-nx, which a failover breaks, and RedLock, which it does not,
+// one after the other, with as many episodes as take too long.
+func untilViolation(t *testing.T, w *sim.World) *Outcome {
+	t.Helper()
+	use := []scenarios.LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}, {Name: "redlock", Use: "redlock"}}
+	return runIt(t, t.Context(), Options{
+		Scenario: load(t, breaking), World: w, Seed: 4, Locks: use, Parallel: 1, UntilViolation: true, NoLink: true,
+	})
+}
+
+const breaking = `lockbench: scenario/1
+about: Every episode kills the master, and with it what it has not handed on.
+locks: [set-nx]
+topology: {single-store: replicated, majority: independent}
+workload: {counter: {clients: 3, keys: 1, ttl: 2s, hold: 50ms..100ms}}
+episodes: 6
+quiet: 500ms
+faults:
+  - {promote: a replica, when: acquired}
+`
+
+// TestUntilViolation: with --until-violation a run in virtual time ends after the
+// episode that shows a violation, whole: with its quiet stretch. A control that breaks
+// ends nothing, and whoever comes after the violation has one episode.
+func TestUntilViolation(t *testing.T) {
+	out := untilViolation(t, sim.New(sim.Options{Open: catalogOpener}))
+	endsAfterEpisodes(t, out)
+}
+
+// endsAfterEpisodes looks at the histories of [untilViolation].
+func endsAfterEpisodes(t *testing.T, out *Outcome) {
+	t.Helper()
+	episodes := map[string]int{}
+	for _, l := range out.Result.Locks {
+		h, err := history.ReadFile(filepath.Join(out.Bundle.Dir, l.Lock, report.HistoryFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began, ended := 0, 0
+		for i := range h.Events {
+			if h.Events[i].Extra == nil {
+				continue
+			}
+			for _, f := range h.Events[i].Extra.Facts {
+				switch f := f.(type) {
+				case history.Episode:
+					began = f.Number
+				case history.Quiet:
+					if !f.Begins {
+						ended++
+					}
+				}
+			}
+		}
+		if began != ended {
+			t.Errorf("%s: %d episodes began and %d were ended with their quiet stretch", l.Lock, began, ended)
+		}
+		episodes[l.Lock] = began
+		if l.Lock != "set-nx" {
+			continue
+		}
+		f, found := l.FirstFinding()
+		if n, in := h.EpisodeAt(f.Event); !found || l.Verdict != checker.Violated || !in || n != began {
+			t.Errorf("set-nx: %s in episode %d of %d; want a violation in the last one", l.Found(), n, began)
+		}
+	}
+	if episodes["no-lock"] != 6 || episodes["set-nx"] == 6 || episodes["redlock"] != 1 {
+		t.Errorf("episodes: %v; want all 6 of no-lock, fewer of set-nx and one of redlock", episodes)
+	}
+}
+
+// TestUntilViolationEnclosed: the same of trials in processes of their own, which replay
+// to the same histories although another lock's run had ended them.
+func TestUntilViolationEnclosed(t *testing.T) {
+	out := untilViolation(t, simWorld(t))
+	endsAfterEpisodes(t, out)
+	replayed := 0
+	same, err := Replay(t.Context(), simTrial(t, 1), out.Bundle.Dir, func(Replayed) { replayed++ })
+	if err != nil || !same || replayed != 3 {
+		t.Errorf("%d replayed, same: %t, %v; want 3, all the same", replayed, same, err)
+	}
+}
