@@ -52,9 +52,9 @@ type trialNote struct {
 	Grants  int64  `json:"grants,omitempty"` // since the last note
 	Done    bool   `json:"done,omitempty"`
 	// Error is a failure of the harness; Unsupported that the lock cannot be tried here.
-	Error       string `json:"error,omitempty"`
-	Unsupported bool   `json:"unsupported,omitempty"`
-	Shown       *shows `json:"shown,omitempty"`
+	Error       string   `json:"error,omitempty"`
+	Unsupported bool     `json:"unsupported,omitempty"`
+	Summary     *summary `json:"summary,omitempty"`
 }
 
 // stillLimit is how long, in real time, the simulated clock may stand still before
@@ -67,9 +67,9 @@ const deterministic = "randseednop=0"
 
 // enclosed runs a job in a process of its own. Its error is a failure of the harness.
 // enough answers the process that was ordered to ask.
-func enclosed(ctx context.Context, command []string, o order, told listener, enough func(episode int) bool) (*shows, error) {
+func enclosed(ctx context.Context, command []string, o order, observer observer, enough func(episode int) bool) (*summary, error) {
 	lock := o.Job.Lock.Name
-	wrong := func(err error) (*shows, error) {
+	wrong := func(err error) (*summary, error) {
 		return nil, fmt.Errorf("run %s in a process of its own: %w", lock, err)
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -115,14 +115,14 @@ func enclosed(ctx context.Context, command []string, o order, told listener, eno
 		case n.Done:
 			last = n
 		case n.Fault != "":
-			told.fault(lock, n.Fault)
+			observer.fault(lock, n.Fault)
 		case n.Episode > 0:
-			told.episode(lock, n.Episode)
+			observer.episode(lock, n.Episode)
 		case n.Ask > 0:
 			sendErr = errors.Join(sendErr, send.Encode(answer{enough(n.Ask)}))
 		}
 		for range n.Grants {
-			told.grant()
+			observer.grant()
 		}
 	}
 	waitErr := cmd.Wait()
@@ -134,7 +134,7 @@ func enclosed(ctx context.Context, command []string, o order, told listener, eno
 	case last.Error != "":
 		return nil, errors.New(last.Error)
 	case last.Done:
-		return last.Shown, nil
+		return last.Summary, nil
 	}
 	return nil, fmt.Errorf("the process of the simulated run of %s with seed %d ended without a word: %w; %s", lock, o.Job.Seed, errors.Join(sendErr, waitErr), said.text())
 }

@@ -77,8 +77,8 @@ type FoundSeed struct {
 	// Checks is what each checker said.
 	Checks map[string]judgement `json:"checks,omitempty"`
 
-	job   Job
-	shown *shows
+	job     Job
+	summary *summary
 }
 
 // foundMax bounds what is kept of a search that finds something at every seed.
@@ -138,12 +138,12 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 		wg.Go(func() {
 			for s := range next {
 				job := x.vary(s)
-				shown, err := x.try(ctx, job, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
+				sum, err := x.try(ctx, job, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
 				mu.Lock()
 				if errors.Is(err, world.ErrUnsupportedHere) {
 					unsupported, enough = err, true
 				} else if ctx.Err() == nil {
-					out.add(s, job, shown, err, sums)
+					out.add(s, job, sum, err, sums)
 					out.ElapsedS = time.Since(started).Seconds()
 					enough = enough || !x.All && out.Violated > 0
 					if x.Tell != nil {
@@ -172,36 +172,36 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 }
 
 // try runs a job and looks at its history, which it takes away again.
-func (x Exploration) try(ctx context.Context, job Job, history string) (*shows, error) {
+func (x Exploration) try(ctx context.Context, job Job, history string) (*summary, error) {
 	defer func() { _ = os.Remove(history) }()
 	return enclosed(ctx, x.Command, order{Job: job, History: history, Judge: true}, silent(), nil)
 }
 
 // add counts a seed.
-func (e *Explored) add(s uint64, job Job, shown *shows, err error, sums map[string]bool) {
+func (e *Explored) add(s uint64, job Job, sum *summary, err error, sums map[string]bool) {
 	e.Tried++
-	if err == nil && shown == nil {
+	if err == nil && sum == nil {
 		err = errors.New("its process said nothing of what it saw")
 	}
 	if err != nil {
 		e.Broken = append(e.Broken, BrokenSeed{s, err.Error()})
 		return
 	}
-	if !sums[shown.Sum] {
-		sums[shown.Sum] = true
+	if !sums[sum.Sum] {
+		sums[sum.Sum] = true
 		e.Distinct++
 	}
-	if shown.Bites > 0 {
+	if sum.Bites > 0 {
 		e.Bitten++
 	}
-	switch shown.Verdict {
+	switch sum.Verdict {
 	case scenarios.Unknown:
 		e.Unknown++
 	case scenarios.Violated:
 		e.Violated++
-		e.Classes[shown.Class]++
+		e.Classes[sum.Class]++
 		if len(e.Found) < foundMax {
-			e.Found = append(e.Found, FoundSeed{s, shown.Finding.Rule, shown.Class, shown.Finding.Text, shown.Checks, job, shown})
+			e.Found = append(e.Found, FoundSeed{s, sum.Finding.Rule, sum.Class, sum.Finding.Text, sum.Checks, job, sum})
 		}
 	}
 }

@@ -15,7 +15,7 @@ type lockJudge struct {
 	lock     string
 	topology locks.Topology
 	path     string
-	observer listener
+	observer observer
 
 	violated bool  // and told: between episodes there is nothing more to learn
 	size     int64 // of what was judged last

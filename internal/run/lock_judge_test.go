@@ -36,7 +36,7 @@ func judging(t *testing.T, r *runner, topology locks.Topology, told *[]string) *
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return &lockJudge{run: r, lock: "x", topology: topology, path: path, observer: listener{
+	return &lockJudge{run: r, lock: "x", topology: topology, path: path, observer: observer{
 		violated: func(_, text string) { *told = append(*told, text) },
 	}}
 }

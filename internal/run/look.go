@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/report"
 )
 
-// shows is what a history shows, in the few words that a search needs.
-type shows struct {
+// summary is what a history shows, in the few words that a search needs.
+type summary struct {
 	Verdict  string               `json:"verdict"`
 	Class    string               `json:"class,omitempty"`
 	Why      string               `json:"why,omitempty"`
@@ -46,7 +46,7 @@ type involved struct {
 }
 
 // lookAt judges a history in a few words.
-func lookAt(path string) (*shows, error) {
+func lookAt(path string) (*summary, error) {
 	sum, err := historySum(path)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func lookAt(path string) (*shows, error) {
 		return nil, fmt.Errorf("the history contradicts itself, so the harness is at fault: %s", broken)
 	}
 	l := report.NewLock(h, judged)
-	s := &shows{Verdict: l.Verdict.String(), Class: l.Class.String(), Why: l.Why, Sum: sum, Checks: map[string]judgement{}}
+	s := &summary{Verdict: l.Verdict.String(), Class: l.Class.String(), Why: l.Why, Sum: sum, Checks: map[string]judgement{}}
 	for _, c := range judged.Checks {
 		s.Checks[c.Name] = judgement{c.Verdict.String(), c.Worst().String()}
 	}

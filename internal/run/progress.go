@@ -70,12 +70,12 @@ func (p *progress) end() {
 	p.to.Done()
 }
 
-// listener is what a trial tells.
-func (p *progress) listener() listener {
+// observer is what a trial tells.
+func (p *progress) observer() observer {
 	if p.to == nil {
 		return silent()
 	}
-	return listener{
+	return observer{
 		fault:    p.to.Fault,
 		violated: p.to.Violation,
 		episode: func(_ string, n int) {
@@ -91,8 +91,8 @@ func (p *progress) listener() listener {
 	}
 }
 
-// listener hears what happens while a trial runs.
-type listener struct {
+// observer hears what happens while a trial runs.
+type observer struct {
 	fault    func(lock, text string)
 	violated func(lock, text string)
 	episode  func(lock string, n int)
@@ -101,8 +101,8 @@ type listener struct {
 }
 
 // silent listens to nothing.
-func silent() listener {
-	return listener{
+func silent() observer {
+	return observer{
 		fault: func(string, string) {}, violated: func(string, string) {},
 		episode: func(string, int) {}, grant: func() {},
 	}

@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if parallel <= 0 {
 		parallel = carries(o.World)
 	}
-	r.told = r.newProgress()
+	r.progress = r.newProgress()
 	stories := make([][]string, len(s.Locks))
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		})
 	}
 	wg.Wait()
-	r.told.end()
+	r.progress.end()
 	out.Result.Interrupted = ctx.Err() != nil
 	out.Result.DurationS = time.Since(started).Seconds()
 	out.Result.AsExpected = true
@@ -143,7 +143,7 @@ type runner struct {
 	plan     nemesis.Plan
 	bundle   *report.Bundle
 	started  time.Time
-	told     *progress
+	progress *progress
 
 	once sync.Once
 	stop chan struct{} // closed when a violation is enough
@@ -193,9 +193,9 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 	defer harness.close()
 	t := &trial{
 		scenario: r.scenario, subject: sub, plan: r.plan, spared: r.options.NoFaults, seed: r.options.Seed,
-		world: r.options.World, history: file, log: harness.say, started: r.started.UTC(), told: r.told.listener(),
+		world: r.options.World, history: file, log: harness.say, started: r.started.UTC(), observer: r.progress.observer(),
 	}
-	judge := &lockJudge{run: r, lock: use.Name, topology: sub.spec.Topology, path: file.Name(), observer: t.told}
+	judge := &lockJudge{run: r, lock: use.Name, topology: sub.spec.Topology, path: file.Name(), observer: t.observer}
 	t.enough = judge.enough
 	if e, ok := t.world.(world.Enclosing); ok {
 		// Its clock is not ours, and the same seed must give the same bytes.

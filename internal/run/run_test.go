@@ -188,7 +188,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	sub.spec.LogDir = t.TempDir()
 	trial := &trial{
-		scenario: s, subject: sub, world: w, history: full, told: silent(),
+		scenario: s, subject: sub, world: w, history: full, observer: silent(),
 		enough: func(int) bool { return true }, started: time.Now(),
 	}
 	trial.log = func(line string) { t.Log(line) }

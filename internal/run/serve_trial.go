@@ -59,7 +59,7 @@ func serveTrial(ctx context.Context, in io.Reader, out io.Writer, open func(stri
 	n := trialNote{Done: true}
 	code := 0
 	if err == nil && o.Judge {
-		n.Shown, err = lookAt(o.History)
+		n.Summary, err = lookAt(o.History)
 	}
 	if err != nil {
 		n.Error, n.Unsupported, code = err.Error(), errors.Is(err, world.ErrUnsupportedHere), report.ExitHarness
@@ -97,7 +97,7 @@ func runJob(ctx context.Context, w world.World, o order, t *notes) (err error) {
 	}
 	trial := &trial{
 		scenario: s, subject: sub, plan: plan, spared: o.Job.NoFaults, seed: o.Job.Seed, world: w,
-		history: file, log: log, told: t.listener(), script: o.Job.Script,
+		history: file, log: log, observer: t.observer(), script: o.Job.Script,
 		enough: func(episode int) bool { return episode == o.Job.EndsAfter || o.Ask && t.ask(episode) },
 	}
 	return trial.run(ctx)
@@ -170,8 +170,8 @@ func every(d time.Duration, stop <-chan struct{}, look func()) {
 	}
 }
 
-func (t *notes) listener() listener {
-	return listener{
+func (t *notes) observer() observer {
+	return observer{
 		fault:    func(_, text string) { t.say(trialNote{Fault: text}) },
 		violated: func(string, string) {}, // the harness judges
 		episode:  func(_ string, n int) { t.say(trialNote{Episode: n}) },

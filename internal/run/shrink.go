@@ -33,7 +33,7 @@ type shrinker struct {
 	dir  string // for histories
 	runs int
 	best Job
-	seen *shows // of best
+	seen *summary // of best
 	rule string
 }
 
@@ -41,7 +41,7 @@ type shrinker struct {
 // fewer operations, shorter times. Each candidate is run, and kept if the same rule
 // is broken with the same class. It writes the smallest into a results folder.
 func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp string, tell func(string)) (*Shrunk, error) {
-	s := &shrinker{x: x, dir: temp, best: found.job, seen: found.shown, rule: found.Rule}
+	s := &shrinker{x: x, dir: temp, best: found.job, seen: found.summary, rule: found.Rule}
 	concrete, err := found.job.concrete()
 	if err != nil {
 		return nil, err
@@ -78,11 +78,11 @@ func (s *shrinker) keeps(ctx context.Context, job Job) bool {
 		return false
 	}
 	s.runs++
-	shown, err := s.x.try(ctx, job, filepath.Join(s.dir, fmt.Sprintf("shrink-%d.jsonl", s.runs)))
-	if err != nil || shown == nil || shown.Verdict != scenarios.Violated || shown.Class != s.seen.Class || shown.Finding.Rule != s.rule {
+	sum, err := s.x.try(ctx, job, filepath.Join(s.dir, fmt.Sprintf("shrink-%d.jsonl", s.runs)))
+	if err != nil || sum == nil || sum.Verdict != scenarios.Violated || sum.Class != s.seen.Class || sum.Finding.Rule != s.rule {
 		return false
 	}
-	s.best, s.seen = job, shown
+	s.best, s.seen = job, sum
 	return true
 }
 

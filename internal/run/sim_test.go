@@ -225,11 +225,11 @@ func TestSimDeterminism(t *testing.T) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			job := determinismJob(t, uint64(n))
-			var shown [2]*shows
+			var summaries [2]*summary
 			var err [2]error
-			for i := range shown {
+			for i := range summaries {
 				file := filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
-				shown[i], err[i] = enclosed(t.Context(), simTrial(t, i+1), order{Job: job, History: file, Judge: true}, silent(), nil)
+				summaries[i], err[i] = enclosed(t.Context(), simTrial(t, i+1), order{Job: job, History: file, Judge: true}, silent(), nil)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -239,14 +239,14 @@ func TestSimDeterminism(t *testing.T) {
 					return
 				}
 			}
-			if shown[0].Sum != shown[1].Sum {
+			if summaries[0].Sum != summaries[1].Sum {
 				differ++
 				t.Errorf("seed %d, %s, %d clients: two histories: %s", n, job.Lock.Name, job.Workload.Clients,
 					firstDifference(filepath.Join(dir, fmt.Sprintf("%d-0.jsonl", n)), filepath.Join(dir, fmt.Sprintf("%d-1.jsonl", n))))
 			}
-			sums[shown[0].Sum] = true
-			bitten += shown[0].Bites
-			for i := range shown {
+			sums[summaries[0].Sum] = true
+			bitten += summaries[0].Bites
+			for i := range summaries {
 				_ = os.Remove(filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i)))
 			}
 		})

@@ -48,7 +48,7 @@ type trial struct {
 	world    world.World
 	history  io.Writer
 	log      func(string)
-	told     listener
+	observer observer
 	// enough is asked after each episode but the last, when the history so far is in
 	// its file, and says whether the run ends with this one.
 	enough  func(episode int) bool
@@ -142,7 +142,7 @@ func (t *trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 			t.grants.Add(1)
 			t.keyed.mark(m.Key)
 			t.keeps.granted(m)
-			t.told.grant()
+			t.observer.grant()
 		},
 	}
 }
@@ -159,7 +159,7 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	watchers.Go(func() { t.keeps.watch(background) })
 	watchers.Go(func() {
 		t.pace.settle("roles")
-		watchRoles(background, c, t.promoted.Load, record, func(m string) { t.told.fault(name, m+" is master now") })
+		watchRoles(background, c, t.promoted.Load, record, func(m string) { t.observer.fault(name, m+" is master now") })
 	})
 	t.pace.settle("trial")
 	t.warm(ctx)
@@ -167,7 +167,7 @@ func (t *trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	start := time.Now()
 	for n := 1; n <= t.scenario.Episodes; n++ {
 		record(history.Episode{Number: n})
-		t.told.episode(name, n)
+		t.observer.episode(name, n)
 		if err := runner.Episode(ctx, plan.Episode(n)); err != nil {
 			// What could not be healed is in the history, and the judge says unknown.
 			t.log(fmt.Sprintf("episode %d: %v", n, err))
@@ -259,16 +259,16 @@ func (t *trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 		Process: history.Nemesis, Type: history.Info, F: p.Step.Fault,
 		Extra: &history.Extra{Step: p.ID, Targets: targets, Phase: string(phase), Text: text},
 	})
-	if t.told.phase != nil {
-		t.told.phase(string(phase), time.Now(), text)
+	if t.observer.phase != nil {
+		t.observer.phase(string(phase), time.Now(), text)
 	}
 	switch phase {
 	case nemesis.Bites:
-		t.told.fault(t.subject.use.Name, p.Step.Fault+": "+text)
+		t.observer.fault(t.subject.use.Name, p.Step.Fault+": "+text)
 	case nemesis.Healed:
-		t.told.fault(t.subject.use.Name, "healed: "+p.Step.Fault)
+		t.observer.fault(t.subject.use.Name, "healed: "+p.Step.Fault)
 	case nemesis.Fails:
-		t.told.fault(t.subject.use.Name, "did not take effect: "+text)
+		t.observer.fault(t.subject.use.Name, "did not take effect: "+text)
 	}
 }
 

@@ -62,8 +62,8 @@ func Try(ctx context.Context, w world.World, topology locks.Topology, step nemes
 	sub.spec.LogDir = logs
 	var mu sync.Mutex
 	at := make(map[nemesis.Phase]time.Time)
-	told := silent()
-	told.phase = func(phase string, when time.Time, text string) {
+	observer := silent()
+	observer.phase = func(phase string, when time.Time, text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		at[nemesis.Phase(phase)] = when
@@ -73,7 +73,7 @@ func Try(ctx context.Context, w world.World, topology locks.Topology, step nemes
 	}
 	t := &trial{
 		scenario: s, subject: sub, plan: plan, seed: seed, world: w, history: io.Discard,
-		log: func(string) {}, told: told, enough: func(int) bool { return true }, started: time.Now(),
+		log: func(string) {}, observer: observer, enough: func(int) bool { return true }, started: time.Now(),
 	}
 	switch err := t.run(ctx); {
 	case errors.Is(err, world.ErrUnsupportedHere):
