@@ -17,7 +17,7 @@ type summary struct {
 	Why      string               `json:"why,omitempty"`
 	Sum      string               `json:"sum"`   // of the history
 	Bites    int                  `json:"bites"` // steps that took effect
-	Calls    int                  `json:"calls"` // that clients made, up to where the violation can be seen
+	Calls    int                  `json:"calls"` // that clients made
 	Checks   map[string]judgement `json:"checks,omitempty"`
 	Finding  checker.Finding      `json:"finding,omitzero"`   // the first of the worst class
 	Involved []involved           `json:"involved,omitempty"` // whose sessions it is about
@@ -69,9 +69,13 @@ func lookAt(path string) (*summary, error) {
 			s.Bites++
 		}
 	}
+	for i := range h.Events {
+		if e := &h.Events[i]; e.Process >= 0 && e.Type == history.Invoke && e.Client < 1<<30 {
+			s.Calls++
+		}
+	}
 	f, found := l.FirstFinding()
 	if !found || l.Verdict != checker.Violated {
-		s.Calls = calls(h.Events)
 		return s, nil
 	}
 	s.Finding = f
@@ -89,24 +93,7 @@ func lookAt(path string) (*summary, error) {
 		s.Involved = append(s.Involved, in)
 	}
 	s.After = momentsAfter(h, s.Involved)
-	s.Calls = calls(h.Events)
-	if n := len(s.After); n > 0 {
-		// The episode goes on, and what it does then makes no violation larger.
-		last := s.After[n-1].Event
-		s.Calls = calls(h.Events[:slices.IndexFunc(h.Events, func(e history.Event) bool { return e.Index == last })+1])
-	}
 	return s, nil
-}
-
-// calls counts the operations of clients.
-func calls(events []history.Event) int {
-	n := 0
-	for i := range events {
-		if e := &events[i]; e.Process >= 0 && e.Type == history.Invoke && e.Client < 1<<30 {
-			n++
-		}
-	}
-	return n
 }
 
 // momentsMax is how many moments after a violation are looked at as places to cut.
