@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
+	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
@@ -186,7 +187,7 @@ func nothing(c *cobra.Command, args []string) error {
 
 func didYouMean(word string, known []string) string {
 	hint := "known are " + strings.Join(known, ", ")
-	if near, ok := scenarios.Nearest(word, known); ok {
+	if near, ok := catalog.Nearest(word, known); ok {
 		return fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
 	return hint

@@ -9,6 +9,7 @@ import (
 	"lockbench/internal/world/docker"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
+	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
@@ -62,7 +63,7 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 	}
 	if len(passed) == 0 {
 		hint := "known are auto, " + strings.Join(names, ", ")
-		if near, ok := scenarios.Nearest(name, append(names, "auto")); ok {
+		if near, ok := catalog.Nearest(name, append(names, "auto")); ok {
 			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 		}
 		return nil, nil, &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: hint}

@@ -1,0 +1,58 @@
+package catalog
+
+import "strings"
+
+// Nearest is the known word that was probably meant, if one is near: few letters
+// differ, or the word is the beginning of one known word alone.
+func Nearest(word string, known []string) (string, bool) {
+	w := []rune(strings.ToLower(word))
+	best, bestDistance := "", 1+max(1, len(w)/3) // beyond a third another word was meant
+	for _, k := range known {
+		if d := distance(w, []rune(strings.ToLower(k)), bestDistance); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	if best != "" {
+		return best, true
+	}
+	if len(w) >= 3 {
+		for _, k := range known {
+			if strings.HasPrefix(strings.ToLower(k), string(w)) {
+				if best != "" {
+					return "", false // of several beginnings none is nearer
+				}
+				best = k
+			}
+		}
+	}
+	return best, best != ""
+}
+
+// distance is the number of letters to insert, remove, replace or swap with
+// their neighbour to make b of a (Levenshtein's, where a swap counts once, being
+// the commonest slip of all). Beyond limit any larger number will do.
+func distance(a, b []rune, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	// rows of the table: before holds the one for a[:i-2], last for a[:i-1].
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := last[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
