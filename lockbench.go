@@ -93,7 +93,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Lock == nil {
 		return nil, fmt.Errorf("lockbench.Run: Options.Lock is nil; give it the function that opens a client of your lock")
 	}
-	s, err := scenarios.Load(o.Scenario, run.Known())
+	s, err := scenarios.Load(o.Scenario, scenarios.AllCatalogs())
 	if err != nil {
 		return nil, err
 	}

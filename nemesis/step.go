@@ -2,22 +2,23 @@ package nemesis
 
 import "time"
 
-// Step is one line of a scenario's faults, as the person wrote it.
+// Step is one line of a scenario's faults, as the person wrote it. The tags are the keys
+// that every step may have.
 type Step struct {
 	Fault  string // the key: "kill"
 	Target string // its value: a role ("master") or a link ("master -> replicas")
 	// At is when it starts, from the beginning of the episode; When is the event that
 	// starts it instead; neither: as soon as the step above is in effect.
-	At   *Range
-	When Event
+	At   *Range `yaml:"at"`
+	When Event  `yaml:"when"`
 	// Request, if not 0, says that it starts not at the event itself but in the middle
 	// of the operation that begins with it: when so many of its requests have been done,
 	// and before the client has heard the answer to the last of them.
-	Request int
+	Request int `yaml:"request"`
 	// Hold asks the client whose event started the step to hold this long.
-	Hold *Range
+	Hold *Range `yaml:"hold"`
 	// For is how long it is in effect; nil: until the end of the episode.
-	For *Range
+	For *Range `yaml:"for"`
 	// Options are the fault's own keys, unparsed: by, data, with, early, ...
 	Options map[string]string
 }

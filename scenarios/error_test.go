@@ -69,7 +69,7 @@ func TestErrorsPointAtTheWord(t *testing.T) {
 			line := []rune(lines[at.line-1])
 			old := string(line[at.column-1 : at.column-1+at.width])
 			lines[at.line-1] = string(line[:at.column-1]) + wrong + string(line[at.column-1+at.width:])
-			_, err := Read(name, []byte(strings.Join(lines, "\n")), knownToEmbedded())
+			_, err := Read(name, []byte(strings.Join(lines, "\n")), AllCatalogs())
 			if err == nil || strings.Contains(lines[at.line-1], ", as: ") {
 				// Free text, a key that only the server knows, or a lock with a name of its
 				// own: that this name is another one is found where it is expected.
@@ -98,7 +98,7 @@ func wordsOf(t *testing.T, source string) []place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{lines: strings.Split(source, "\n"), where: map[string]place{}, bad: map[string]bool{}}
+	r := newReader("x.yaml", known(), strings.Split(source, "\n")...)
 	var places []place
 	for _, n := range ast.Filter(ast.StringType, file.Docs[0].Body) {
 		if w, ok := r.word(n, ""); ok && w.exact {
@@ -164,13 +164,13 @@ func TestCheckAfterOverrides(t *testing.T) {
 		"nothing":  {func(*Scenario) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load("failover", knownToEmbedded())
+			s, err := Load("failover", AllCatalogs())
 			if err != nil {
 				t.Fatal(err)
 			}
 			test.change(s)
 			got := ""
-			if err := s.Check(knownToEmbedded()); err != nil {
+			if err := s.Check(AllCatalogs()); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {

@@ -2,6 +2,8 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,10 +50,10 @@ func (j Judgement) matches(got Judgement) bool {
 // Expectation is what a scenario expects of one lock.
 type Expectation struct {
 	// Judgement is of the whole. Its Verdict is empty if the checkers below say it all.
-	Judgement
-	Rate   *Rate                    // of violating episodes
-	Limits map[string]time.Duration // by the names in Figures
-	Checks map[string]Judgement     // by the names of checkers
+	Judgement `yaml:"verdict"`
+	Rate      *Rate                    `yaml:"rate"`   // of violating episodes
+	Limits    map[string]time.Duration `yaml:"limits"` // by the names in Figures
+	Checks    map[string]Judgement     // by the names of checkers
 	// Of names the lock without options that this was said of, if it was not said of
 	// the lock itself.
 	Of string
@@ -81,7 +83,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 	if !e.Judgement.matches(o.Judgement) {
 		miss("%s, expected %s", o.Judgement, e.Judgement)
 	}
-	for _, name := range sorted(e.Checks) {
+	for _, name := range keys(e.Checks) {
 		want := e.Checks[name]
 		got, ran := o.Checks[name]
 		switch {
@@ -95,7 +97,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 		// The checkers that are named stand for the whole, so the others must not
 		// add to it: as with locks, what is not named must be valid. And a run in
 		// which too little happened proves nothing of those that are named.
-		for _, name := range sorted(o.Checks) {
+		for _, name := range keys(o.Checks) {
 			if _, named := e.Checks[name]; !named && o.Checks[name].Verdict == Violated {
 				miss("%s: %s, and nothing is expected of it", name, o.Checks[name])
 			}
@@ -108,7 +110,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 		miss("violated in %d of %d episodes (%s..%s), expected %s", o.Violating, o.Episodes,
 			percent(o.RateLow), percent(o.RateHigh), *e.Rate)
 	}
-	for _, name := range sorted(e.Limits) {
+	for _, name := range keys(e.Limits) {
 		switch got, measured := o.Figures[name]; {
 		case !measured: // a limit on what nobody looked at would hold for ever
 			miss("%s was not measured, expected at most %v", name, e.Limits[name])
@@ -137,17 +139,19 @@ func (e Expectation) String() string {
 	if e.Verdict != "" {
 		words = append(words, e.Judgement.String())
 	}
-	for _, name := range sorted(e.Checks) {
+	for _, name := range keys(e.Checks) {
 		words = append(words, name+" "+e.Checks[name].String())
 	}
 	if e.Rate != nil {
 		words = append(words, "rate "+e.Rate.String())
 	}
-	for _, name := range sorted(e.Limits) {
+	for _, name := range keys(e.Limits) {
 		words = append(words, name+" at most "+e.Limits[name].String())
 	}
 	return strings.Join(words, ", ")
 }
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // percent writes a share as people do: whole numbers without a point.
 func percent(share float64) string {

@@ -164,7 +164,7 @@ func TestParseExpect(t *testing.T) {
      | ^^^^^^`},
 		"": {err: `--expect:1: the verdict is missing; verdicts: valid, violated, unknown, any`},
 	} {
-		lock, e, err := ParseExpect(arg, running, known())
+		lock, e, err := ParseExpect(arg, running)
 		got := ""
 		if err != nil {
 			got = err.Error()

@@ -2,80 +2,64 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"lockbench/checker"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
+	"lockbench/workloads"
 )
 
-// known is a small world of names, like that of the catalogs.
-func known() Known {
-	lock := func(family string, options ...string) LockInfo { return LockInfo{Family: family, Options: options} }
-	k := Known{
-		Locks: map[string]LockInfo{
-			"no-lock": lock("control"), "in-process": lock("control"), "flock": lock("control"),
-			"setnx-expire": lock("single-store"), "set-del": lock("single-store"), "get-del": lock("single-store"),
-			"getset-time": lock("single-store"), "set-nx": lock("single-store"), "set-nx-fenced": lock("single-store"),
-			"redlock": lock(Majority, "nodes", "drift", "validity", "node-timeout"),
-		},
-		Faults: map[string]FaultInfo{
-			"kill":    {Options: []string{"data", "early"}},
-			"pause":   {},
-			"isolate": {Options: []string{"with", "way"}, RoleOptions: []string{"with"}},
-			"lag":     {Target: Link, Options: []string{"by"}, Check: checkLag},
-			"cut":     {Target: Link},
-		},
-		Roles:     []string{"master", "replicas", "a replica", "minority", "majority", "holder", "clients", "half the clients"},
-		Events:    nemesis.Events,
-		Workloads: map[string][]string{"counter": nil, "queue": {"depth"}},
-		Checkers:  []string{"harness", "exclusion", "fencing", "resource", "liveness"},
-		Classes:   []string{"stale-write", "overstay", "double-grant"},
+// known is a small world of names, like that of the catalogs. Its locks can do everything.
+func known() Catalogs {
+	lock := func(family catalog.Family, name string) catalog.Lock {
+		return catalog.Lock{
+			Name: name, Family: family, Claims: locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true},
+			Topologies: []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent},
+			New:        func(map[string]string) (locks.Opener, error) { return nil, nil },
+		}
 	}
-	r := k.Locks["redlock"]
-	r.Check = func(options map[string]string) error {
+	redlock := lock(catalog.Majority, "redlock")
+	for _, name := range []string{"nodes", "drift", "validity", "node-timeout"} {
+		redlock.Options = append(redlock.Options, catalog.Option{Name: name})
+	}
+	redlock.New = func(options map[string]string) (locks.Opener, error) {
 		if v := options["validity"]; v != "" && v != "on" && v != "off" {
-			return fmt.Errorf("option validity of redlock: %q is neither on nor off", v)
+			return nil, fmt.Errorf("option validity of redlock: %q is neither on nor off", v)
 		}
-		return nil
+		return nil, nil
 	}
-	k.Locks["redlock"] = r
-	return k
+	c := Catalogs{
+		Locks: []catalog.Lock{lock(catalog.Control, "no-lock"), lock(catalog.Control, "in-process"), lock(catalog.Control, "flock")},
+		Faults: []nemesis.Entry{
+			{Name: "kill", Options: []string{"data", "early"}},
+			{Name: "pause"},
+			{Name: "isolate", Options: []string{"with", "way"}, RoleOptions: []string{"with"}},
+			{Name: "lag", Link: true, Options: []string{"by"}},
+			{Name: "cut", Link: true},
+		},
+		Workloads: []workloads.Entry{{Name: "counter"}, {Name: "queue"}},
+		Checkers:  checker.All(),
+	}
+	for _, name := range []string{"setnx-expire", "set-del", "get-del", "getset-time", "set-nx", "set-nx-fenced"} {
+		c.Locks = append(c.Locks, lock(catalog.SingleStore, name))
+	}
+	c.Locks = append(c.Locks, redlock)
+	for i := range c.Faults {
+		c.Faults[i].New = func(nemesis.Step) (nemesis.Fault, error) { return nil, nil }
+	}
+	c.Faults[slices.IndexFunc(c.Faults, func(f nemesis.Entry) bool { return f.Name == "lag" })].New = checkLag
+	for _, name := range []string{"master", "replicas", "a replica", "minority", "majority", "holder", "clients", "half the clients"} {
+		c.Roles = append(c.Roles, nemesis.Role{Name: name})
+	}
+	return c
 }
 
-// knownToEmbedded is that world and all that the scenarios which come along name.
-func knownToEmbedded() Known {
-	k := known()
-	for _, name := range []string{"redisson", "redisson-fair", "redisson-rw", "redisson-fenced", "redisson-spin", "redisson-wait"} {
-		k.Locks[name] = LockInfo{Family: "single-store", Options: []string{"watchdog", "renewal", "notify"}}
-	}
-	k.Locks["get-del"] = LockInfo{Family: "single-store", Options: []string{"answer-timeout"}}
-	for _, name := range []string{"redisson-multi", "redisson-redlock"} {
-		k.Locks[name] = LockInfo{Family: Majority}
-	}
-	for _, name := range []string{"reentrant", "readers-writers", "fair", "many-keys", "watchdog", "handoff"} {
-		k.Workloads[name] = nil
-	}
-	k.Roles = append(k.Roles, "nearest replica")
-	k.Checkers = append(k.Checkers, "lease", "linearizable", "results")
-	k.Roles = nil
-	for _, r := range nemesis.Roles {
-		k.Roles = append(k.Roles, r.Name)
-	}
-	for _, f := range nemesis.All() {
-		info := FaultInfo{Options: f.Options, RoleOptions: f.RoleOptions, Check: func(s nemesis.Step) error {
-			_, err := f.New(s)
-			return err
-		}}
-		if f.Link {
-			info.Target = Link
-		}
-		k.Faults[f.Name] = info
-	}
-	return k
-}
-
-func checkLag(s nemesis.Step) error {
+func checkLag(s nemesis.Step) (nemesis.Fault, error) {
 	if _, err := time.ParseDuration(s.Options["by"]); err != nil {
-		return fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])
+		return nil, fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])
 	}
-	return nil
+	return nil, nil
 }

@@ -8,8 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/ast"
-
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 )
 
@@ -21,51 +20,36 @@ type LockUse struct {
 	Options map[string]string // the lock's own options, for the catalog
 
 	// What any lock may be given for itself; nil or 0: as the scenario says.
-	TTL, Wait *time.Duration
-	Hold      *nemesis.Range
-	Clients   int
-	Nodes     int // masters, for a majority lock
+	TTL     *time.Duration `yaml:"ttl"`
+	Wait    *time.Duration `yaml:"wait"`
+	Hold    *nemesis.Range `yaml:"hold"`
+	Clients int            `yaml:"clients"`
+	Nodes   int            `yaml:"nodes"` // masters, for a majority lock
 }
-
-// anyLock are the options that every lock takes; nodes, those of the majority.
-var anyLock = []string{"ttl", "wait", "hold", "clients", "nodes"}
 
 // ParseLocks reads the value of --locks: names with options, separated by commas,
 // as `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. In a command,
 // commas between quotes belong to it. A name by which a scenario calls one of its own
 // locks, handed in as own, is that lock with what the scenario gave it.
-func ParseLocks(arg string, known Known, own ...LockUse) ([]LockUse, error) {
-	r := argument("--locks", arg, known)
-	var uses []LockUse
-	for _, w := range splitLocks(r.whole()) {
+func ParseLocks(arg string, known Catalogs, own ...LockUse) ([]LockUse, error) {
+	r, whole := argument("--locks", arg, known)
+	for _, w := range splitLocks(whole) {
 		w = w.trimmed()
-		path := fmt.Sprintf("locks/%d", len(uses))
-		var u LockUse
-		ok := true
-		if i := slices.IndexFunc(own, func(u LockUse) bool { return u.Name == w.text }); i >= 0 {
-			u = own[i]
-		} else {
-			u, ok = r.lockWord(w, path)
+		u, ok := find(own, useName, w.text)
+		if !ok {
+			u, ok = r.lockWord(w, "locks")
 		}
-		if ok && r.unique(uses, u, w.at) {
-			uses = append(uses, u)
-		}
+		r.use(u, ok, w.at)
 	}
 	if err := asError(r.errs); err != nil {
 		return nil, err
 	}
-	return uses, nil
+	return r.uses, nil
 }
 
 // argument is a reader of one flag's value.
-func argument(flag, value string, known Known) *reader {
-	return &reader{file: flag, lines: []string{value}, known: known, where: map[string]place{}, bad: map[string]bool{}}
-}
-
-// whole is the argument itself.
-func (r *reader) whole() word {
-	text := r.lines[0]
-	return word{text: text, at: place{1, 1, utf8.RuneCountInString(text)}, exact: true}
+func argument(flag, value string, known Catalogs) (*reader, word) {
+	return newReader(flag, known, value), word{text: value, at: place{1, 1, utf8.RuneCountInString(value)}, exact: true}
 }
 
 // splitLocks splits at commas, but not inside the quotes of a command.
@@ -95,130 +79,145 @@ var ownCommand = regexp.MustCompile(`^\s*[^/=,]*=cmd:`)
 // tables, in folders and between the commas of --locks.
 var shownName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// lockList reads `locks:`.
-func (r *reader) lockList(n ast.Node) []LockUse {
-	items, ok := r.items(n, "locks", "[no-lock, set-nx]")
+// locks reads `locks:`.
+func (r *reader) locks(e entry) []LockUse {
+	items, ok := r.items(e, "a lock", "[no-lock, set-nx]")
 	if ok && len(items) == 0 {
-		r.fail(r.place(n), "name at least one", "the list of locks is empty")
+		r.fail(r.place(e.value), "name at least one", "the list of locks is empty")
 	}
-	var uses []LockUse
-	r.bad["locks"] = !ok
+	r.bad[e.path] = !ok
 	for _, item := range items {
+		at := r.place(item.value)
 		// Rules find the place of the i-th lock that was read under this path.
-		path := fmt.Sprintf("locks/%d", len(uses))
-		at := r.place(item)
-		r.where[path] = at
+		item.path = fmt.Sprintf("%s/%d", e.path, len(r.uses))
+		r.where[item.path] = at
 		var u LockUse
-		switch item.(type) {
-		case *ast.MappingNode, *ast.MappingValueNode:
-			u, ok = r.lockMap(item, path)
-		default:
-			var w word
-			if w, ok = r.word(item, "a lock"); ok {
-				u, ok = r.lockWord(w, path)
-			}
+		if isMap(item.value) {
+			u, ok = r.lockMap(item)
+		} else if w, isText := r.text(item); isText {
+			u, ok = r.lockWord(w, item.path)
+		} else {
+			ok = false
 		}
-		if ok && r.unique(uses, u, at) {
-			uses = append(uses, u)
-		} else if !ok {
-			r.bad["locks"] = true
-		}
+		r.use(u, ok, at)
+		r.bad[e.path] = r.bad[e.path] || !ok
 	}
-	return uses
+	return r.uses
 }
 
-func (r *reader) unique(uses []LockUse, u LockUse, at place) bool {
-	if slices.ContainsFunc(uses, func(other LockUse) bool { return other.Name == u.Name }) {
+// use notes a lock that was read without an error, under a name of its own.
+func (r *reader) use(u LockUse, ok bool, at place) {
+	if _, twice := find(r.uses, useName, u.Name); ok && twice {
 		r.fail(at, "give one of them another name: {use: ..., as: NAME}", "two locks are named %q", u.Name)
-		return false
+	} else if ok {
+		r.uses = append(r.uses, u)
 	}
-	return true
 }
 
 // lockWord reads `set-nx/ttl=2s` and `py=cmd:python3 guest.py`.
-func (r *reader) lockWord(w word, path string) (LockUse, bool) {
+func (r *reader) lockWord(w word, path string) (u LockUse, ok bool) {
 	if ownCommand.MatchString(w.text) {
 		name, command, _ := w.cut("=cmd:")
-		u := LockUse{Name: name.text, Command: strings.TrimSpace(command.text)}
+		u = LockUse{Name: name.text, Command: strings.TrimSpace(command.text)}
 		return u, r.shownName(name, "") && r.command(command)
 	}
 	parts := w.split("/")
-	u := LockUse{Name: w.text, Use: parts[0].text}
+	u = LockUse{Name: w.text, Use: parts[0].text}
 	if !r.lockName(parts[0]) {
 		return u, false
 	}
 	before := len(r.errs)
-	seen := map[string]bool{}
+	var list entries
 	for _, part := range parts[1:] {
 		key, value, ok := part.cut("=")
 		switch {
 		case !ok:
 			r.fail(part.at, "options are written /NAME=VALUE", "%q is no option of a lock", part.text)
-		case seen[key.text]:
+		case list.has(key.text):
 			r.fail(key.at, "", "%q is given twice", key.text)
 		default:
+			list = append(list, entry{key: key, path: join(path, key.text), part: &value})
 			r.where[join(path, key.text)] = value.at
-			r.lockOption(&u, key, value, path)
 		}
-		seen[key.text] = true
 	}
-	return u, len(r.errs) == before && r.lockChecked(u, w.at, path)
+	ok = r.lockSettings(&u, list, w.at, path)
+	return u, ok && len(r.errs) == before
 }
 
 // lockMap reads `{use: redlock, as: redlock-3, nodes: 3}` and `{cmd: ..., as: py}`.
-func (r *reader) lockMap(n ast.Node, path string) (LockUse, bool) {
-	var u LockUse
-	list, ok := r.entries(n, path, "a lock")
-	if !ok {
-		return u, false
-	}
+func (r *reader) lockMap(item entry) (u LockUse, ok bool) {
 	before := len(r.errs)
+	list, _ := r.entries(item.value, item.path, "a lock")
 	words := map[string]word{}
 	for _, e := range list {
-		if w, ok := r.word(e.value, e.key.text); ok {
-			words[e.key.text] = w
-		}
-	}
-	use, used := words["use"]
-	cmd, commanded := words["cmd"]
-	as, named := words["as"]
-	switch {
-	case len(r.errs) > before:
-		return u, false
-	case used && commanded:
-		r.fail(cmd.at, "keep one of them", "a lock is either one of lockbench's (`use`) or a command of one's own (`cmd`)")
-	case used && r.lockName(use):
-		u.Use, u.Name = use.text, use.text
-	case commanded && !named:
-		r.fail(cmd.at, "as {cmd: python3 guest.py, as: py}", "a command needs a name")
-	case commanded && r.command(cmd):
-		u.Command = strings.TrimSpace(cmd.text)
-	case !used && !commanded:
-		r.fail(r.place(n), "as {use: redlock, nodes: 3}", "this names no lock: `use` is missing")
+		words[e.key.text], _ = r.text(e)
 	}
 	if len(r.errs) > before {
 		return u, false
 	}
-	for _, e := range list {
-		if key := e.key.text; key != "use" && key != "cmd" && key != "as" {
-			r.lockOption(&u, e.key, words[key], path)
-			u.Name += "/" + key + "=" + words[key].text
-		}
+	use, cmd, as := words["use"], words["cmd"], words["as"]
+	switch {
+	case list.has("use") && list.has("cmd"):
+		r.fail(cmd.at, "keep one of them", "a lock is either one of lockbench's (`use`) or a command of one's own (`cmd`)")
+	case list.has("use"):
+		r.lockName(use)
+	case !list.has("cmd"):
+		r.fail(r.place(item.value), "as {use: redlock, nodes: 3}", "this names no lock: `use` is missing")
+	case !list.has("as"):
+		r.fail(cmd.at, "as {cmd: python3 guest.py, as: py}", "a command needs a name")
+	default:
+		r.command(cmd)
 	}
-	if named && r.shownName(as, u.Use) {
+	if len(r.errs) > before {
+		return u, false
+	}
+	u = LockUse{Name: use.text, Use: use.text, Command: strings.TrimSpace(cmd.text)}
+	ok = !list.has("as") || r.shownName(as, u.Use)
+	list = slices.DeleteFunc(list, func(e entry) bool { return slices.Contains([]string{"use", "cmd", "as"}, e.key.text) })
+	for _, e := range list {
+		u.Name += "/" + e.key.text + "=" + words[e.key.text].text
+	}
+	if as.text != "" {
 		u.Name = as.text
 	}
-	return u, len(r.errs) == before && r.lockChecked(u, r.place(n), path)
+	return u, r.lockSettings(&u, list, r.place(item.value), item.path) && ok
+}
+
+// lockSettings reads what a lock is given, and asks the catalog about its own options.
+func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) bool {
+	before := len(r.errs)
+	lock, _ := r.known.lock(u.Use)
+	foreign := u.Command != "" // what it takes, only it knows
+	if list.has("nodes") && !foreign && lock.Family != catalog.Majority {
+		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
+		return false
+	}
+	own := names(lock.Options, optionName)
+	r.fields(list, u, func(e entry) {
+		if !foreign && !slices.Contains(own, e.key.text) {
+			r.unknown(e.key, slices.Concat(own, keysOf(u)), "options", "%s has no option %q", u.Use, e.key.text)
+			return
+		}
+		r.option(e, &u.Options)
+	})
+	if foreign || len(r.errs) > before {
+		return len(r.errs) == before
+	}
+	_, err := lock.New(u.Options)
+	if err != nil {
+		r.checked(path, at, err)
+	}
+	return err == nil
 }
 
 func (r *reader) lockName(w word) bool {
-	_, ok := r.known.Locks[w.text]
-	switch {
+	_, ok := r.known.lock(w.text)
+	switch locks := sorted(r.known.Locks, lockName); {
 	case ok:
 	case w.text == "":
-		r.fail(w.at, "locks: "+strings.Join(r.known.lockNames(), ", "), "a lock's name is missing")
+		r.fail(w.at, "locks: "+strings.Join(locks, ", "), "a lock's name is missing")
 	default:
-		r.fail(w.at, suggest(w.text, r.known.lockNames(), "locks"), "no lock is named %q", w.text)
+		r.unknown(w, locks, "locks", "no lock is named %q", w.text)
 	}
 	return ok
 }
@@ -226,15 +225,16 @@ func (r *reader) lockName(w word) bool {
 // shownName tells whether a lock may be shown under a name: not under that of
 // another lock, which would put the blame on it.
 func (r *reader) shownName(w word, use string) bool {
-	if !shownName.MatchString(w.text) {
+	_, taken := r.known.lock(w.text)
+	switch {
+	case !shownName.MatchString(w.text):
 		r.fail(w.at, "letters, digits and . _ -", "%q cannot be a lock's name", w.text)
-		return false
-	}
-	if _, taken := r.known.Locks[w.text]; taken && w.text != use {
+	case taken && w.text != use:
 		r.fail(w.at, "choose another one", "%q is the name of another lock", w.text)
-		return false
+	default:
+		return true
 	}
-	return true
+	return false
 }
 
 func (r *reader) command(w word) bool {
@@ -243,57 +243,4 @@ func (r *reader) command(w word) bool {
 		return false
 	}
 	return true
-}
-
-// lockOption reads one setting of a lock.
-func (r *reader) lockOption(u *LockUse, key, value word, path string) {
-	path = join(path, key.text)
-	var d time.Duration
-	var span nemesis.Range
-	own := r.known.Locks[u.Use].Options
-	foreign := u.Command != "" // what it takes, only it knows
-	switch key.text {
-	case "ttl":
-		if read(r, path, value, &d, parseDuration) {
-			u.TTL = &d
-		}
-	case "wait":
-		if read(r, path, value, &d, parseDuration) {
-			u.Wait = &d
-		}
-	case "hold":
-		if read(r, path, value, &span, parseRange) {
-			u.Hold = &span
-		}
-	case "clients":
-		read(r, path, value, &u.Clients, parseCount)
-	case "nodes":
-		if !foreign && r.known.Locks[u.Use].Family != Majority {
-			r.fail(key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
-			return
-		}
-		read(r, path, value, &u.Nodes, parseCount)
-	default:
-		if !foreign && !slices.Contains(own, key.text) {
-			r.fail(key.at, suggest(key.text, slices.Concat(own, anyLock), "options"), "%s has no option %q", u.Use, key.text)
-			return
-		}
-		if u.Options == nil {
-			u.Options = map[string]string{}
-		}
-		u.Options[key.text] = value.text
-	}
-}
-
-// lockChecked asks the catalog about a lock's own options.
-func (r *reader) lockChecked(u LockUse, at place, path string) bool {
-	check := r.known.Locks[u.Use].Check
-	if u.Command != "" || check == nil {
-		return true
-	}
-	err := check(u.Options)
-	if err != nil {
-		r.checked(path, at, err)
-	}
-	return err == nil
 }

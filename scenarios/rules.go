@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 )
 
@@ -18,7 +18,7 @@ type breach struct {
 
 // Check holds a scenario to its rules again, after a command line changed it.
 // What [Read] returned keeps them.
-func (s *Scenario) Check(known Known) error {
+func (s *Scenario) Check(known Catalogs) error {
 	var errs []*Error
 	for _, b := range s.breaches(known) {
 		errs = append(errs, &Error{File: s.Name, Text: b.text, Hint: b.hint})
@@ -26,60 +26,11 @@ func (s *Scenario) Check(known Known) error {
 	return asError(errs)
 }
 
-// breach notes a broken rule at its place in the file.
-func (r *reader) breach(b breach) {
-	var at place
-	for _, path := range b.at {
-		if r.bad[path] {
-			return
-		}
-		if at == (place{}) {
-			at = r.where[path]
-		}
-	}
-	r.fail(at, b.hint, "%s", b.text)
-}
-
 // breaches are all rules that s breaks.
-func (s *Scenario) breaches(known Known) []breach {
+func (s *Scenario) breaches(known Catalogs) []breach {
 	list := append(s.numbers(), s.leases()...)
 	list = append(list, s.restarts(known)...)
 	return append(list, s.abilities(known)...)
-}
-
-// abilities: a lock must be able to do what the workload asks for, and run on the
-// servers that it gets. What it refuses would pass for clients kept apart. The
-// abilities of a Command are known only once it runs.
-func (s *Scenario) abilities(known Known) []breach {
-	var list []breach
-	if known.Wants != nil {
-		if key, why, hint := known.Wants(s.Workload); key != "" {
-			list = append(list, breach{
-				at:   []string{"workload/" + key, "workload"},
-				text: fmt.Sprintf("the workload %s cannot work with this %s: %s", s.Workload.Name, key, why), hint: hint,
-			})
-		}
-	}
-	if known.Fits == nil {
-		return list
-	}
-	for i, u := range s.Locks {
-		if u.Command != "" {
-			continue
-		}
-		w, t := s.For(u)
-		on := t.SingleStore
-		switch known.Locks[u.Use].Family {
-		case Majority:
-			on = t.Majority
-		case Control:
-			on = locks.None
-		}
-		if why, hint := known.Fits(u.Use, w, on); why != "" {
-			list = append(list, breach{at: []string{fmt.Sprintf("locks/%d", i), "locks"}, text: fmt.Sprintf("%s cannot take part: %s", u.Name, why), hint: hint})
-		}
-	}
-	return list
 }
 
 // numbers must be of use: flags can set them to anything.
@@ -154,14 +105,14 @@ func (s *Scenario) leases() []breach {
 //	A holds by 1, 2, 3 of five; 3 is back empty; B gets 3, 4, 5 while A holds.
 //
 // A scenario that wants to show just that says `early: true`.
-func (s *Scenario) restarts(known Known) []breach {
+func (s *Scenario) restarts(known Catalogs) []breach {
 	var list []breach
 	for i, step := range s.Faults {
 		if step.Options["data"] != "lost" || step.Options["early"] == "true" {
 			continue
 		}
 		for j, u := range s.Locks {
-			if u.Command == "" && known.Locks[u.Use].Family != Majority {
+			if lock, _ := known.lock(u.Use); u.Command == "" && lock.Family != catalog.Majority {
 				continue // the family of a Command is known only once it runs; it may be a majority lock
 			}
 			w, _ := s.For(u)

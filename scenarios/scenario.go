@@ -13,18 +13,18 @@ const Version = "scenario/1"
 
 // Scenario is a file that was read and found to be right.
 type Scenario struct {
-	Name     string // of the file, without folder and ending
-	About    string // the story, as the person wrote it
-	Shows    []string
-	Locks    []LockUse // in the order of the file
-	Topology Topology
-	Redis    map[string]string // server settings, as in redis.conf
-	Workload Workload
-	Episodes int
-	Quiet    time.Duration  // after each heal
-	Limit    time.Duration  // of the whole run; it stops between episodes
-	Faults   []nemesis.Step // of one episode, from top to bottom
-	NoFaults bool           // `faults: none`
+	Name     string            // of the file, without folder and ending
+	About    string            `yaml:"about"` // the story, as the person wrote it
+	Shows    []string          `yaml:"shows"`
+	Locks    []LockUse         `yaml:"locks"` // in the order of the file
+	Topology Topology          `yaml:"topology"`
+	Redis    map[string]string `yaml:"redis"` // server settings, as in redis.conf
+	Workload Workload          `yaml:"workload"`
+	Episodes int               `yaml:"episodes"`
+	Quiet    time.Duration     `yaml:"quiet"`  // after each heal
+	Limit    time.Duration     `yaml:"limit"`  // of the whole run; it stops between episodes
+	Faults   []nemesis.Step    `yaml:"faults"` // of one episode, from top to bottom
+	NoFaults bool              // `faults: none`
 	// Expect is by LockUse.Name; Expectation tells what holds for the others.
 	Expect map[string]Expectation
 	Source []byte // the text itself
@@ -40,12 +40,11 @@ type Topology struct {
 // Workload says what the clients do.
 type Workload struct {
 	Name    string
-	Clients int
-	Keys    int
-	TTL     time.Duration // 0: the lock's own, renewed for as long as it is held
-	Wait    time.Duration // 0: try once
-	Hold    nemesis.Range
-	Options map[string]string // the workload's own keys, unparsed
+	Clients int           `yaml:"clients"`
+	Keys    int           `yaml:"keys"`
+	TTL     time.Duration `yaml:"ttl"`  // 0: the lock's own, renewed for as long as it is held
+	Wait    time.Duration `yaml:"wait"` // 0: try once
+	Hold    nemesis.Range `yaml:"hold"`
 }
 
 // What holds where a scenario says nothing.

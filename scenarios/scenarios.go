@@ -15,8 +15,7 @@
 //
 // [Read] turns a text into a [Scenario] or into an error made of [Error]s, each
 // with the place and, where one is near, the word that was probably meant. What
-// may be named (locks, faults, roles, workloads, checkers) is not known here but
-// handed in as [Known], so that this package depends on none of them.
+// may be named (locks, faults, roles, workloads, checkers) is handed in as [Catalogs].
 //
 // What the command line changes afterwards (--locks, --ttl, --hold, ...) is held
 // to the same rules by [Scenario.Check].
@@ -32,6 +31,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"lockbench/locks/catalog"
 )
 
 //go:embed *.yaml
@@ -57,7 +58,7 @@ func Find(name string) (source []byte, ok bool) {
 }
 
 // ReadFile reads a scenario of the user's own.
-func ReadFile(file string, known Known) (*Scenario, error) {
+func ReadFile(file string, known Catalogs) (*Scenario, error) {
 	source, err := readSome(file)
 	if err != nil {
 		reason := err
@@ -82,14 +83,14 @@ func readSome(file string) ([]byte, error) {
 
 // Load reads what a person names on a command line: an embedded scenario, or a
 // file, which is told by a slash or by the ending .yaml or .yml.
-func Load(arg string, known Known) (*Scenario, error) {
+func Load(arg string, known Catalogs) (*Scenario, error) {
 	if strings.ContainsAny(arg, `/\`) || isYAML(arg) {
 		return ReadFile(arg, known)
 	}
 	source, ok := Find(arg)
 	if !ok {
 		hint := suggest(arg, Names(), "scenarios")
-		if _, near := Nearest(arg, Names()); !near {
+		if _, near := catalog.Nearest(arg, Names()); !near {
 			hint += "; a file of your own ends in .yaml"
 		}
 		return nil, &Error{Text: fmt.Sprintf("no scenario is named %q", arg), Hint: hint}

@@ -19,7 +19,7 @@ func TestEmbeddedScenariosRead(t *testing.T) {
 		t.Errorf("Names() = %v, want all files of this folder", names)
 	}
 	for _, name := range names {
-		s, err := Load(name, knownToEmbedded())
+		s, err := Load(name, AllCatalogs())
 		if err != nil {
 			t.Errorf("%s:\n%v", name, err)
 			continue
@@ -38,7 +38,7 @@ func TestEmbeddedScenariosRead(t *testing.T) {
 				t.Errorf("%s: %s is expected to be %q, and it must always pass", name, control, got)
 			}
 		}
-		if err := s.Check(knownToEmbedded()); err != nil {
+		if err := s.Check(AllCatalogs()); err != nil {
 			t.Errorf("%s: Check after Read: %v", name, err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestFailoverAsWritten(t *testing.T) {
 	if !ok {
 		t.Fatal("failover is not there")
 	}
-	got, err := Read("failover.yaml", source, knownToEmbedded())
+	got, err := Read("failover.yaml", source, AllCatalogs())
 	if err != nil {
 		t.Fatal(err)
 	}

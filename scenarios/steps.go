@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,153 +10,150 @@ import (
 	"lockbench/nemesis"
 )
 
-// stepKeys are those of every step, whatever its fault.
-var stepKeys = []string{"at", "when", "request", "hold", "for"}
+// is tells whether a value is one plain word.
+func is(n ast.Node, word string) bool {
+	s, ok := n.(*ast.StringNode)
+	return ok && s.Value == word
+}
 
-// faults reads the steps of an episode, or `none`.
-func (r *reader) faults(s *Scenario, n ast.Node) {
-	if w, ok := n.(*ast.StringNode); ok && w.Value == "none" {
-		s.NoFaults = true
-		return
+// faults reads the steps of an episode, or `none`, or `random`.
+func (r *reader) faults(e entry) []nemesis.Step {
+	switch {
+	case is(e.value, "none"):
+		return nil
+	case is(e.value, nemesis.RandomFaults):
+		return []nemesis.Step{{Fault: nemesis.RandomFaults}}
+	case isMap(e.value):
+		if list, _ := r.entries(e.value, e.path, "the faults"); len(list) == 1 && list.has(nemesis.RandomFaults) {
+			return []nemesis.Step{r.random(list[0])}
+		}
 	}
-	if w, ok := n.(*ast.StringNode); ok && w.Value == nemesis.RandomFaults {
-		s.Faults = []nemesis.Step{{Fault: nemesis.RandomFaults}}
-		return
-	}
-	if step, ok := r.random(n); ok {
-		s.Faults = []nemesis.Step{step}
-		return
-	}
-	items, ok := r.items(n, "faults", "`- kill: master`; if nothing is to break, say `faults: none`")
+	items, ok := r.items(e, "a step", "`- kill: master`; if nothing is to break, say `faults: none`")
 	if ok && len(items) == 0 {
-		r.fail(r.place(n), "if nothing is to break, say `faults: none`", "the list of faults is empty")
+		r.fail(r.place(e.value), "if nothing is to break, say `faults: none`", "the list of faults is empty")
 	}
-	for i, item := range items {
-		path := fmt.Sprintf("faults/%d", i)
-		r.where[path] = r.place(item)
-		if step, ok := r.step(item, path); ok {
-			s.Faults = append(s.Faults, step)
+	var steps []nemesis.Step
+	for _, item := range items {
+		if step, ok := r.step(item); ok {
+			steps = append(steps, step)
 		} else {
 			r.bad["faults"] = true
 		}
 	}
+	return steps
 }
 
-// random reads `random: {steps: 5, ...}`; not ok: it is something else.
-func (r *reader) random(n ast.Node) (nemesis.Step, bool) {
+// random reads `random: {steps: 5, ...}`.
+func (r *reader) random(e entry) nemesis.Step {
 	step := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{}}
-	if _, ok := n.(*ast.MappingNode); !ok {
-		if _, ok := n.(*ast.MappingValueNode); !ok {
-			return step, false
-		}
-	}
-	list, ok := r.entries(n, "faults", "the faults")
-	if !ok || len(list) != 1 || list[0].key.text != nemesis.RandomFaults {
-		return step, false
-	}
-	options, ok := r.entries(list[0].value, "faults/random", "random faults")
-	if !ok {
-		r.bad["faults"] = true
-		return step, true
-	}
+	before := len(r.errs)
+	options, _ := r.entries(e.value, e.path, "random faults")
 	for _, o := range options {
 		if !slices.Contains(nemesis.RandomOptions, o.key.text) {
-			r.fail(o.key.at, suggest(o.key.text, nemesis.RandomOptions, "keys"), "random faults have no key %q", o.key.text)
-			r.bad["faults"] = true
+			r.unknown(o.key, nemesis.RandomOptions, "keys", "random faults have no key %q", o.key.text)
 			continue
 		}
-		if w, ok := r.word(o.value, o.key.text); ok {
-			one := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{o.key.text: w.text}}
+		one := nemesis.Step{Fault: nemesis.RandomFaults}
+		if w, ok := r.option(o, &one.Options); ok {
 			if err := nemesis.CheckRandom(one); err != nil {
 				r.fail(w.at, "", "%v", err)
-				r.bad["faults"] = true
 			}
 			step.Options[o.key.text] = w.text
 		}
 	}
-	return step, true
+	r.bad["faults"] = len(r.errs) > before
+	return step
 }
 
 // step reads one step: a fault's name with its target, the keys of every step,
 // and the fault's own.
-func (r *reader) step(n ast.Node, path string) (nemesis.Step, bool) {
-	var step nemesis.Step
-	list, ok := r.entries(n, path, "a step")
+func (r *reader) step(item entry) (step nemesis.Step, ok bool) {
+	list, ok := r.entries(item.value, item.path, "a step")
 	if !ok {
 		return step, false
 	}
-	fault, ok := r.faultOf(list, r.place(n))
+	strikes, ok := r.faultOf(list, r.place(item.value))
 	if !ok {
 		return step, false
 	}
-	info := r.known.Faults[fault.key.text]
-	step.Fault = fault.key.text
 	before := len(r.errs)
-	step.Target = r.target(fault, info.Target)
-	for _, e := range list {
-		if e.key.text != fault.key.text {
-			r.stepKey(&step, e, join(path, e.key.text), info)
+	fault, _ := r.known.fault(strikes.key.text)
+	step = nemesis.Step{Fault: fault.Name, Target: r.target(strikes, fault.Link)}
+	r.fields(list, &step, func(e entry) {
+		switch key := e.key.text; {
+		case key == fault.Name:
+		case !slices.Contains(fault.Options, key):
+			r.unknown(e.key, slices.Concat(keysOf(&step), fault.Options), "keys", "%s has no key %q", fault.Name, key)
+		default:
+			if w, ok := r.option(e, &step.Options); ok && slices.Contains(fault.RoleOptions, key) {
+				r.role(w)
+			}
+		}
+	})
+	if len(r.errs) == before {
+		if _, err := fault.New(step); err != nil {
+			r.checked(item.path, strikes.key.at, err)
 		}
 	}
-	if info.Check != nil && len(r.errs) == before {
-		if err := info.Check(step); err != nil {
-			r.checked(path, fault.key.at, err)
-		}
-	}
-	if step.At != nil && step.When != "" {
-		r.fail(keyOf(list, "when"), "keep the one that is meant", "a step starts `at` a time or `when` something happens, not both")
-	}
-	if step.Hold != nil && step.When != nemesis.Acquired && step.When != nemesis.Checked && !r.bad[join(path, "when")] {
-		r.fail(keyOf(list, "hold"), "add `when: acquired` or `when: checked`", "`hold` asks the client whose lock started the step to hold on, and no such client started this one")
-	}
-	if step.Request > 0 && step.When != nemesis.Acquiring && step.When != nemesis.Releasing && !r.bad[join(path, "when")] {
-		r.fail(keyOf(list, "request"), "add `when: acquiring` or `when: releasing`", "`request` counts the requests of an operation, and no operation starts this step")
-	}
+	r.starts(step, list)
 	return step, len(r.errs) == before
 }
 
+// starts says which keys of a step do not go together with what starts it.
+func (r *reader) starts(s nemesis.Step, list entries) {
+	if s.At != nil && s.When != "" {
+		r.fail(list.of("when").key.at, "keep the one that is meant", "a step starts `at` a time or `when` something happens, not both")
+	}
+	if r.bad[list.of("when").path] {
+		return
+	}
+	if s.Hold != nil && s.When != nemesis.Acquired && s.When != nemesis.Checked {
+		r.fail(list.of("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` asks the client whose lock started the step to hold on, and no such client started this one")
+	}
+	if s.Request > 0 && s.When != nemesis.Acquiring && s.When != nemesis.Releasing {
+		r.fail(list.of("request").key.at, "add `when: acquiring` or `when: releasing`", "`request` counts the requests of an operation, and no operation starts this step")
+	}
+}
+
 // faultOf finds the one key that is a fault's name.
-func (r *reader) faultOf(list []entry, at place) (entry, bool) {
-	var found []entry
+func (r *reader) faultOf(list entries, at place) (entry, bool) {
+	var found, others []entry
 	for _, e := range list {
-		if _, ok := r.known.Faults[e.key.text]; ok {
+		if _, ok := r.known.fault(e.key.text); ok {
 			found = append(found, e)
+		} else if !slices.Contains(keysOf(&nemesis.Step{}), e.key.text) {
+			others = append(others, e)
 		}
 	}
-	switch len(found) {
-	case 1:
+	faults := sorted(r.known.Faults, faultName)
+	switch {
+	case len(found) == 1:
 		return found[0], true
-	case 0:
-		for _, e := range list {
-			if !slices.Contains(stepKeys, e.key.text) {
-				r.fail(e.key.at, suggest(e.key.text, r.known.faultNames(), "faults"), "no fault is named %q", e.key.text)
-				return entry{}, false
-			}
-		}
-		r.fail(at, "faults: "+strings.Join(r.known.faultNames(), ", "), "the step names no fault")
-		return entry{}, false
+	case len(found) > 1:
+		r.fail(found[1].key.at, "make two steps of it", "a step has one fault, and both %q and %q are faults", found[0].key.text, found[1].key.text)
+	case len(others) > 0:
+		r.unknown(others[0].key, faults, "faults", "no fault is named %q", others[0].key.text)
+	default:
+		r.fail(at, "faults: "+strings.Join(faults, ", "), "the step names no fault")
 	}
-	r.fail(found[1].key.at, "make two steps of it", "a step has one fault, and both %q and %q are faults", found[0].key.text, found[1].key.text)
 	return entry{}, false
 }
 
 // target reads what a fault strikes: a role or a link.
-func (r *reader) target(e entry, kind TargetKind) string {
-	w, ok := r.word(e.value, e.key.text)
+func (r *reader) target(e entry, link bool) string {
+	w, ok := r.text(e)
 	if !ok {
 		return ""
 	}
-	arrow := " -> "
-	from, to, linked := w.cut("<->")
-	if linked {
-		arrow = " <-> "
-	} else {
-		from, to, linked = w.cut("->")
+	arrow := "<->"
+	if !strings.Contains(w.text, arrow) {
+		arrow = "->"
 	}
+	from, to, linked := w.cut(arrow)
 	switch {
-	case kind == Role && linked:
-		r.fail(w.at, "roles: "+strings.Join(r.known.Roles, ", "), "%s strikes a role, and %q is a link", e.key.text, w.text)
-	case kind == Role:
+	case !link && linked:
+		r.fail(w.at, "roles: "+strings.Join(names(r.known.Roles, roleName), ", "), "%s strikes a role, and %q is a link", e.key.text, w.text)
+	case !link:
 		r.role(w)
 	case !linked:
 		r.fail(w.at, "links are written `master -> replicas`, or `<->` for both directions", "%s strikes a link, and %q is none", e.key.text, w.text)
@@ -165,7 +161,7 @@ func (r *reader) target(e entry, kind TargetKind) string {
 		from, to = from.trimmed(), to.trimmed()
 		r.role(from)
 		r.role(to)
-		return from.text + arrow + to.text
+		return from.text + " " + arrow + " " + to.text
 	}
 	return w.text
 }
@@ -176,74 +172,17 @@ var nodeName = regexp.MustCompile(`^(redis|sentinel|client)-[1-9][0-9]*$`)
 // role reads a role, with or without an article, or several: `the holder`,
 // `master and sentinel-1`.
 func (r *reader) role(w word) {
+	roles := names(r.known.Roles, roleName)
 	ends := nemesis.Ends(w.text)
 	for _, end := range ends {
-		if !slices.Contains(r.known.Roles, end) && !nodeName.MatchString(end) {
-			r.fail(w.at, suggest(end, r.known.Roles, "roles"), "no role is named %q", shown(w.text, ends, end))
-			return
+		if slices.Contains(roles, end) || nodeName.MatchString(end) {
+			continue
 		}
+		written := end
+		if len(ends) == 1 {
+			written = w.text // with its article
+		}
+		r.fail(w.at, suggest(end, roles, "roles"), "no role is named %q", written)
+		return
 	}
-}
-
-// shown is the end of a target as it was written.
-func shown(target string, ends []string, end string) string {
-	if len(ends) == 1 {
-		return target
-	}
-	return end
-}
-
-// stepKey reads any other key of a step.
-func (r *reader) stepKey(step *nemesis.Step, e entry, path string, info FaultInfo) {
-	var span nemesis.Range
-	switch key := e.key.text; key {
-	case "at":
-		if scalar(r, path, e, &span, parseRange) {
-			step.At = &span
-		}
-	case "hold":
-		if scalar(r, path, e, &span, parseSpanRange) {
-			step.Hold = &span
-		}
-	case "for":
-		if scalar(r, path, e, &span, parseSpanRange) {
-			step.For = &span
-		}
-	case "request":
-		scalar(r, path, e, &step.Request, parseCount)
-	case "when":
-		r.bad[path] = true
-		if w, ok := r.word(e.value, key); ok {
-			if step.When = nemesis.Event(w.text); slices.Contains(r.known.Events, step.When) {
-				delete(r.bad, path)
-			} else {
-				r.fail(w.at, suggest(w.text, r.known.eventNames(), "events"), "no event is named %q", w.text)
-			}
-		}
-	default:
-		if !slices.Contains(info.Options, key) {
-			r.fail(e.key.at, suggest(key, slices.Concat(stepKeys, info.Options), "keys"), "%s has no key %q", step.Fault, key)
-			return
-		}
-		w, ok := r.word(e.value, key)
-		if !ok {
-			return
-		}
-		if slices.Contains(info.RoleOptions, key) {
-			r.role(w)
-		}
-		if step.Options == nil {
-			step.Options = map[string]string{}
-		}
-		step.Options[key] = w.text
-	}
-}
-
-func keyOf(list []entry, key string) place {
-	for _, e := range list {
-		if e.key.text == key {
-			return e.key.at
-		}
-	}
-	return place{}
 }

@@ -2,41 +2,40 @@ package scenarios
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/goccy/go-yaml/ast"
+	"lockbench/locks/catalog"
+	"lockbench/workloads"
 )
 
-var workloadKeys = []string{"clients", "keys", "ttl", "wait", "hold"}
-
 // workload reads `counter` or `{counter: {clients: 8, ...}}`.
-func (r *reader) workload(w *Workload, n ast.Node) {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-	default:
-		if name, ok := r.word(n, "workload"); ok {
+func (r *reader) workload(w *Workload, e entry) {
+	if !isMap(e.value) {
+		if name, ok := r.text(e); ok {
 			r.workloadName(w, name)
 		}
 		return
 	}
-	list, _ := r.entries(n, "workload", "workload")
-	for i, e := range list {
+	list, _ := r.entries(e.value, e.path, "workload")
+	for i, named := range list {
 		switch {
 		case i > 0:
-			r.fail(e.key.at, fmt.Sprintf("is this a key of %s, and not far enough in?", w.Name), "a scenario has one workload")
+			r.fail(named.key.at, fmt.Sprintf("is this a key of %s, and not far enough in?", w.Name), "a scenario has one workload")
 			return
-		case !r.workloadName(w, e.key):
+		case !r.workloadName(w, named.key):
 			return
 		case len(list) == 1:
-			r.workloadKeys(w, e.value)
+			settings, _ := r.entries(named.value, e.path, w.Name)
+			r.fields(settings, w, func(e entry) {
+				r.unknown(e.key, keysOf(w), "keys", "the workload %s has no key %q", w.Name, e.key.text)
+			})
 		}
 	}
 }
 
 func (r *reader) workloadName(w *Workload, name word) bool {
-	if _, ok := r.known.Workloads[name.text]; !ok {
-		hint := suggest(name.text, r.known.workloadNames(), "workloads")
-		if _, near := Nearest(name.text, workloadKeys); near {
+	if _, ok := r.known.workload(name.text); !ok {
+		hint := suggest(name.text, sorted(r.known.Workloads, workName), "workloads")
+		if _, near := catalog.Nearest(name.text, keysOf(w)); near {
 			hint = "first comes the workload's name, as `counter: {clients: 8}`"
 		}
 		r.fail(name.at, hint, "no workload is named %q", name.text)
@@ -46,34 +45,19 @@ func (r *reader) workloadName(w *Workload, name word) bool {
 	return true
 }
 
-func (r *reader) workloadKeys(w *Workload, n ast.Node) {
-	own := r.known.Workloads[w.Name]
-	list, _ := r.entries(n, "workload", w.Name)
-	for _, e := range list {
-		path := "workload/" + e.key.text
-		switch e.key.text {
-		case "clients":
-			scalar(r, path, e, &w.Clients, parseCount)
-		case "keys":
-			scalar(r, path, e, &w.Keys, parseCount)
-		case "ttl":
-			scalar(r, path, e, &w.TTL, parseDuration)
-		case "wait":
-			scalar(r, path, e, &w.Wait, parseDuration)
-		case "hold":
-			scalar(r, path, e, &w.Hold, parseRange)
-		default:
-			if !slices.Contains(own, e.key.text) {
-				r.fail(e.key.at, suggest(e.key.text, slices.Concat(workloadKeys, own), "keys"),
-					"the workload %s has no key %q", w.Name, e.key.text)
-				continue
-			}
-			if value, ok := r.word(e.value, e.key.text); ok {
-				if w.Options == nil {
-					w.Options = map[string]string{}
-				}
-				w.Options[e.key.text] = value.text
-			}
-		}
+// Params are the settings as the workload gets them.
+func (w Workload) Params() workloads.Params {
+	p := workloads.Params{TTL: w.TTL, Wait: w.Wait, HoldMin: w.Hold.From, HoldMax: w.Hold.To}
+	for i := range w.Keys {
+		p.Keys = append(p.Keys, keyName(i))
 	}
+	return p
+}
+
+// keyName is a, b, ... z, then k26 and so on.
+func keyName(i int) string {
+	if i < 26 {
+		return string(rune('a' + i))
+	}
+	return fmt.Sprintf("k%d", i)
 }

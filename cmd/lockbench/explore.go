@@ -71,7 +71,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 	if lock == "" || seeds == "" {
 		return x, usagef("explore wants --lock and --seeds, such as --lock set-nx --seeds 1..200")
 	}
-	known := run.Known()
+	known := scenarios.AllCatalogs()
 	s, err := scenarios.Load(scenario, known)
 	if err != nil {
 		return x, err

@@ -106,7 +106,7 @@ func list(kind string) []listed {
 			out = append(out, listed{Name: c.Name(), About: c.About()})
 		}
 	case "scenarios":
-		known := run.Known()
+		known := scenarios.AllCatalogs()
 		for _, name := range scenarios.Names() {
 			about := ""
 			if s, err := scenarios.Load(name, known); err == nil {

@@ -166,7 +166,7 @@ type matrixPart struct {
 
 // parts chooses scenarios and locks.
 func (f *matrixFlags) parts() ([]matrixPart, error) {
-	known := run.Known()
+	known := scenarios.AllCatalogs()
 	names, err := chooseScenarios(f.scenarios)
 	if err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func lockWord(u scenarios.LockUse) string {
 
 // expectsOf judges cells by the scenarios' own words, or by a part of them.
 func expectsOf(parts []matrixPart, judge func(*scenarios.Scenario, *report.Lock) (string, bool, string)) matrix.Expects {
-	known := run.Known()
+	known := scenarios.AllCatalogs()
 	return func(name string, l *report.Lock) (string, bool, string) {
 		for _, p := range parts {
 			if p.Scenario == name {
@@ -327,7 +327,7 @@ type lockChoice struct {
 	uses  []scenarios.LockUse // with options or a command, for every scenario that has their base
 }
 
-func newLockChoice(text string, known scenarios.Known) (*lockChoice, error) {
+func newLockChoice(text string, known scenarios.Catalogs) (*lockChoice, error) {
 	c := &lockChoice{used: map[string]bool{}}
 	if text == "" {
 		return c, nil

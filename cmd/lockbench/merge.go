@@ -62,7 +62,7 @@ part is missing.`,
 				return exitWith(2)
 			}
 			// The lock's name is not asked for: it may be one that only its scenario knows.
-			_, expected, err := scenarios.ParseExpect(sum.Expected, nil, run.Known())
+			_, expected, err := scenarios.ParseExpect(sum.Expected, nil)
 			if err != nil {
 				// An expectation of more than a verdict; what was found is said above.
 				expected = scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Any}}

@@ -107,7 +107,7 @@ func (f *runFlags) options(c *cobra.Command, scenario string) (run.Options, erro
 	if err := notEmpty(c, "locks", "world", "redis-server", "redis-image", "out"); err != nil {
 		return run.Options{}, err
 	}
-	known := run.Known()
+	known := scenarios.AllCatalogs()
 	s, err := scenarios.Load(scenario, known)
 	if err != nil {
 		return run.Options{}, err
@@ -136,21 +136,21 @@ func (f *runFlags) options(c *cobra.Command, scenario string) (run.Options, erro
 			return o, err
 		}
 	}
-	if o.Expect, err = f.expectations(o, known); err != nil {
+	if o.Expect, err = f.expectations(o); err != nil {
 		return o, err
 	}
 	return o, nil
 }
 
 // expectations reads --expect, by the lock's name; "" stands for all.
-func (f *runFlags) expectations(o run.Options, known scenarios.Known) (map[string]scenarios.Expectation, error) {
+func (f *runFlags) expectations(o run.Options) (map[string]scenarios.Expectation, error) {
 	running := o.Locks
 	if len(running) == 0 {
 		running = o.Scenario.Locks
 	}
 	expect := make(map[string]scenarios.Expectation)
 	for _, text := range f.expect {
-		lock, e, err := scenarios.ParseExpect(text, running, known)
+		lock, e, err := scenarios.ParseExpect(text, running)
 		if err != nil {
 			return nil, err
 		}

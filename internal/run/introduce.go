@@ -37,7 +37,7 @@ func introduce(ctx context.Context, w world.World, sub *subject, s *scenarios.Sc
 	asked, topology := s.For(sub.use)
 	sub.place(topology)
 	if work, ok := workloads.Find(asked.Name); ok {
-		if err := work.Refuses(params(asked), sub.claims); err != nil {
+		if err := work.Refuses(asked.Params(), sub.claims); err != nil {
 			return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", sub.use.Command, err)
 		}
 	}

@@ -23,7 +23,7 @@ func beHarness(out string) int {
 		return 1
 	}
 	text := strings.Replace(quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10m}", 1)
-	s, err := scenarios.Read("test.yaml", []byte(text), Known())
+	s, err := scenarios.Read("test.yaml", []byte(text), scenarios.AllCatalogs())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -81,9 +81,9 @@ func localWorld(t testing.TB) world.World {
 // load reads an embedded scenario, or a text.
 func load(t testing.TB, nameOrText string) *scenarios.Scenario {
 	t.Helper()
-	s, err := scenarios.Load(nameOrText, Known())
+	s, err := scenarios.Load(nameOrText, scenarios.AllCatalogs())
 	if strings.Contains(nameOrText, "\n") {
-		s, err = scenarios.Read("test.yaml", []byte(nameOrText), Known())
+		s, err = scenarios.Read("test.yaml", []byte(nameOrText), scenarios.AllCatalogs())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ type Outcome struct {
 // scenario with the options applied, and the plan. Its errors are wrong usage.
 func Prepare(o Options) (scenarios.Scenario, nemesis.Plan, error) {
 	s := o.apply()
-	if err := s.Check(Known()); err != nil {
+	if err := s.Check(scenarios.AllCatalogs()); err != nil {
 		return s, nil, err
 	}
 	plan, err := nemesis.Draw(o.Seed, s.Episodes, s.Faults)

@@ -290,7 +290,7 @@ episodes: 1
 quiet: 200ms
 faults:
   - %s
-`, lock, store, 2+rng.IntN(29), 1+rng.IntN(4), wait, strings.Join(faults[:2+rng.IntN(3)], "\n  - ")), Known())
+`, lock, store, 2+rng.IntN(29), 1+rng.IntN(4), wait, strings.Join(faults[:2+rng.IntN(3)], "\n  - ")), scenarios.AllCatalogs())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func newSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*sub
 		// deadlines into the history that nobody keeps.
 		sub.ttl = 0
 	}
-	p := params(w)
+	p := w.Params()
 	p.TTL, sub.keys = sub.ttl, p.Keys
 	if own != nil || known {
 		// The claims of a guest come with its hello.
@@ -106,14 +106,6 @@ func (s *subject) servers() string {
 		return fmt.Sprintf("%d masters", len(world.UsualNodes(s.spec)))
 	}
 	return string(s.spec.Topology)
-}
-
-// keyName is a, b, ... z, then k26 and so on.
-func keyName(i int) string {
-	if i < 26 {
-		return string(rune('a' + i))
-	}
-	return fmt.Sprintf("k%d", i)
 }
 
 // planSteps is the plan as a history's header has it.

@@ -1,23 +1,9 @@
-package run
+package scenarios
 
 import (
 	"strings"
 	"testing"
-
-	"lockbench/locks"
-	"lockbench/locks/control"
-	"lockbench/scenarios"
 )
-
-// The scenarios that come along name nothing that the catalogs do not have.
-func TestEmbeddedScenariosFitTheCatalogs(t *testing.T) {
-	known := Known()
-	for _, name := range scenarios.Names() {
-		if _, err := scenarios.Load(name, known); err != nil {
-			t.Errorf("%v", err)
-		}
-	}
-}
 
 // What a lock cannot do, or where it cannot run, is said before anything runs, at its
 // place, with the locks that can.
@@ -32,22 +18,9 @@ func TestUnfitLocksAreRefused(t *testing.T) {
 		{"locks: [redisson]\nworkload: {watchdog: {ttl: 8s}}\n", "x.yaml:3:28: the workload watchdog cannot work with this ttl"},
 		{"locks: [redisson-multi]\nworkload: {many-keys: {keys: 2}}\n", "x.yaml:3:30: the workload many-keys cannot work with this keys: sets of 2 out of 2"},
 	} {
-		_, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\n"+test.source+"faults: none\n"), Known())
+		_, err := Read("x.yaml", []byte("lockbench: scenario/1\n"+test.source+"faults: none\n"), AllCatalogs())
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s\ngot  %v\nwant %s", test.source, err, test.want)
 		}
-	}
-	// A lock of somebody's own says itself what it can.
-	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson]\nworkload: {reentrant: {ttl: 8s}}\nfaults: none\n"), Known())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := &Opener{Open: control.OpenNoLock, Claims: locks.Claims{Bounded: true}}
-	if _, err := newSubject(s, s.Locks[0], own); err == nil || !strings.Contains(err.Error(), "re-entry") {
-		t.Errorf("a lock that does not claim re-entry: %v", err)
-	}
-	own.Claims.Reentrant = true
-	if _, err := newSubject(s, s.Locks[0], own); err != nil {
-		t.Error(err)
 	}
 }

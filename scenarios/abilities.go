@@ -1,0 +1,84 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/workloads"
+)
+
+// abilities: a lock must be able to do what the workload asks for, and run on the
+// servers that it gets. What it refuses would pass for clients kept apart. The
+// abilities of a Command are known only once it runs.
+func (s *Scenario) abilities(known Catalogs) []breach {
+	work, ok := known.workload(s.Workload.Name)
+	if !ok {
+		return nil
+	}
+	var list []breach
+	if wants := (workloads.Setting{}); errors.As(work.Check(s.Workload.Params()), &wants) {
+		list = append(list, breach{
+			at:   []string{"workload/" + wants.Key, "workload"},
+			text: fmt.Sprintf("the workload %s cannot work with this %s: %s", work.Name, wants.Key, wants.Text),
+			hint: wants.Hint,
+		})
+	}
+	for i, u := range s.Locks {
+		lock, ok := known.lock(u.Use)
+		if !ok {
+			continue
+		}
+		w, t := s.For(u)
+		if why := unfit(lock, work, w, t); why != "" {
+			list = append(list, breach{
+				at:   []string{fmt.Sprintf("locks/%d", i), "locks"},
+				text: fmt.Sprintf("%s cannot take part: %s", u.Name, why),
+				hint: known.fitter(lock, work, w, t),
+			})
+		}
+	}
+	return list
+}
+
+// unfit says why a lock cannot take part; empty: it can.
+func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
+	p, on := w.Params(), t.SingleStore
+	switch l.Family {
+	case catalog.Majority:
+		on = t.Majority
+	case catalog.Control:
+		p.TTL, on = 0, locks.None
+	}
+	if err := work.Refuses(p, l.Claims); err != nil {
+		return err.Error() + ", and this lock does not offer that"
+	}
+	if !slices.Contains(l.Topologies, on) {
+		return fmt.Sprintf("the scenario puts it on %s, and it runs on %s", on, strings.Join(names(l.Topologies, plain), ", "))
+	}
+	return ""
+}
+
+// fitter says what would help a lock that cannot take part.
+func (c Catalogs) fitter(lock catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
+	var hints, can []string
+	// Asked for a ttl by mistake, more likely than for another lock.
+	if leased := w; w.TTL == 0 {
+		leased.TTL = DefaultTTL
+		if unfit(lock, work, leased, t) == "" {
+			hints = append(hints, fmt.Sprintf("give it a ttl above 0s, such as %v", leased.TTL))
+		}
+	}
+	for _, l := range c.Locks {
+		if l.Family == lock.Family && unfit(l, work, w, t) == "" {
+			can = append(can, l.Name)
+		}
+	}
+	if len(can) > 0 {
+		hints = append(hints, "of its family these can: "+strings.Join(can, ", "))
+	}
+	return strings.Join(hints, "; ")
+}

@@ -1,0 +1,64 @@
+package scenarios
+
+import (
+	"slices"
+
+	"lockbench/checker"
+	"lockbench/locks/catalog"
+	"lockbench/nemesis"
+	"lockbench/workloads"
+)
+
+// Catalogs are everything that a scenario may name.
+type Catalogs struct {
+	Locks     []catalog.Lock
+	Faults    []nemesis.Entry
+	Roles     []nemesis.Role
+	Workloads []workloads.Entry
+	Checkers  []checker.Checker
+}
+
+// AllCatalogs are those of this program.
+func AllCatalogs() Catalogs {
+	return Catalogs{catalog.All(), nemesis.All(), nemesis.Roles, workloads.All(), checker.All()}
+}
+
+func (c Catalogs) lock(name string) (catalog.Lock, bool)   { return find(c.Locks, lockName, name) }
+func (c Catalogs) fault(name string) (nemesis.Entry, bool) { return find(c.Faults, faultName, name) }
+func (c Catalogs) workload(name string) (workloads.Entry, bool) {
+	return find(c.Workloads, workName, name)
+}
+
+func lockName(l catalog.Lock) string       { return l.Name }
+func optionName(o catalog.Option) string   { return o.Name }
+func faultName(f nemesis.Entry) string     { return f.Name }
+func roleName(r nemesis.Role) string       { return r.Name }
+func workName(w workloads.Entry) string    { return w.Name }
+func checkerName(c checker.Checker) string { return c.Name() }
+func useName(u LockUse) string             { return u.Name }
+func plain[T ~string](word T) string       { return string(word) }
+
+// find is the entry of a list that has the name.
+func find[E any](list []E, nameOf func(E) string, name string) (e E, ok bool) {
+	i := slices.IndexFunc(list, func(e E) bool { return nameOf(e) == name })
+	if i < 0 {
+		return e, false
+	}
+	return list[i], true
+}
+
+// names are the names of a list's entries, in its order.
+func names[E any](list []E, nameOf func(E) string) []string {
+	all := make([]string, len(list))
+	for i, e := range list {
+		all[i] = nameOf(e)
+	}
+	return all
+}
+
+// sorted are the names in alphabetical order, for a person who looks for one.
+func sorted[E any](list []E, nameOf func(E) string) []string {
+	all := names(list, nameOf)
+	slices.Sort(all)
+	return all
+}

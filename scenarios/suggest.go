@@ -1,0 +1,26 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+
+	"lockbench/locks/catalog"
+)
+
+// suggestMax is how many known words are listed when none is near.
+const suggestMax = 16
+
+// suggest says which word was meant, or which ones there are.
+func suggest(word string, known []string, what string) string {
+	if near, ok := catalog.Nearest(word, known); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "there are no " + what
+	}
+	tail := ""
+	if len(known) > suggestMax {
+		known, tail = known[:suggestMax], ", ..."
+	}
+	return what + ": " + strings.Join(known, ", ") + tail
+}
