@@ -79,7 +79,7 @@ func (r *reader) limits(e entry) map[string]time.Duration {
 		var d time.Duration
 		if !slices.Contains(Figures, e.key.text) {
 			r.unknown(e.key, Figures, "figures", "no figure is named %q", e.key.text)
-		} else if scalar(r, e, &d, parseSpan) {
+		} else if scalar(r, e, &d, parseDuration) && r.lasts(e, d) {
 			m[e.key.text] = d
 		}
 	}

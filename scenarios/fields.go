@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -116,6 +115,16 @@ func scalar[T any](r *reader, e entry, into *T, parse func(string) (T, *Error)) 
 	return false
 }
 
+// lasts tells whether a time that was read is more than none.
+func (r *reader) lasts(e entry, d time.Duration) bool {
+	if d == 0 && e.value != nil && !r.bad[e.path] {
+		w, _ := r.text(e)
+		r.fail(w.at, "", "%s is no time at all", w.text)
+		r.bad[e.path] = true
+	}
+	return !r.bad[e.path]
+}
+
 // option reads a value that is nobody's business here.
 func (r *reader) option(e entry, into *map[string]string) (word, bool) {
 	w, ok := r.text(e)
@@ -176,17 +185,9 @@ func (r *reader) decode(e entry, field reflect.Value) {
 	case *int:
 		scalar(r, e, into, parseCount)
 	case *time.Duration:
-		parse := parseDuration
-		if e.key.text == "limit" {
-			parse = parseSpan
-		}
-		scalar(r, e, into, parse)
+		scalar(r, e, into, parseDuration)
 	case *nemesis.Range:
-		parse := parseRange
-		if strings.HasPrefix(e.path, "faults/") && e.key.text != "at" {
-			parse = parseSpanRange
-		}
-		scalar(r, e, into, parse)
+		scalar(r, e, into, parseRange)
 	case *nemesis.Event:
 		scalar(r, e, into, oneOf(nemesis.Events, "events", "no event is named %q"))
 	case *Rate:

@@ -100,6 +100,7 @@ func (r *reader) scenario(s *Scenario, root ast.Node) {
 			r.unknown(e.key, known, "keys", "a scenario has no key %q", key)
 		}
 	})
+	r.lasts(top.of("limit"), s.Limit)
 	r.needs(top, "locks", "name at least one, as `locks: [set-nx]`")
 	r.needs(top, "faults", "if nothing is to break, say `faults: none`")
 	s.NoFaults = is(top.of("faults").value, "none")

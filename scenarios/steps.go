@@ -90,6 +90,11 @@ func (r *reader) step(item entry) (step nemesis.Step, ok bool) {
 			}
 		}
 	})
+	for key, span := range map[string]*nemesis.Range{"hold": step.Hold, "for": step.For} {
+		if span != nil {
+			r.lasts(list.of(key), span.From)
+		}
+	}
 	if len(r.errs) == before {
 		if _, err := fault.New(step); err != nil {
 			r.checked(item.path, strikes.key.at, err)

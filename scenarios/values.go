@@ -55,15 +55,6 @@ func parseDuration(text string) (time.Duration, *Error) {
 	return d, nil
 }
 
-// parseSpan reads a duration that must not be nothing.
-func parseSpan(text string) (time.Duration, *Error) {
-	d, err := parseDuration(text)
-	if err == nil && d == 0 {
-		err = wrong("", "%s is no time at all", text)
-	}
-	return d, err
-}
-
 // parseRange reads `5ms..50ms`, or a duration for a range without extent.
 func parseRange(text string) (r nemesis.Range, err *Error) {
 	from, to, ranged := strings.Cut(text, "..")
@@ -84,15 +75,6 @@ func parseRange(text string) (r nemesis.Range, err *Error) {
 		return r, wrong(fmt.Sprintf("did you mean \"%v..%v\"?", r.To, r.From), "%q is no range: it ends before it begins", text)
 	}
 	return r, nil
-}
-
-// parseSpanRange reads a range whose shortest is more than nothing.
-func parseSpanRange(text string) (nemesis.Range, *Error) {
-	r, err := parseRange(text)
-	if err == nil && r.From == 0 {
-		err = wrong("", "%s is no time at all", text)
-	}
-	return r, err
 }
 
 // parseRate reads `60%..100%` or `100%`.
