@@ -169,20 +169,22 @@ func (r *reader) topology(t *Topology, e entry) {
 
 // majority reads `independent` or `{independent: 3}`.
 func (r *reader) majority(t *Topology, e entry) {
-	check := func(w word) {
+	independent := func(w word) bool {
 		if w.text != string(locks.Independent) {
 			r.fail(w.at, "majority locks run on independent masters: `independent`, or `{independent: 3}`", "a majority lock has no topology %q", w.text)
 		}
+		return w.text == string(locks.Independent)
 	}
 	if !isMap(e.value) {
 		if w, ok := r.text(e); ok {
-			check(w)
+			independent(w)
 		}
 		return
 	}
 	list, _ := r.entries(e.value, e.path, "majority")
 	for _, e := range list {
-		check(e.key)
-		scalar(r, e, &t.Masters, parseCount)
+		if independent(e.key) {
+			scalar(r, e, &t.Masters, parseCount)
+		}
 	}
 }
