@@ -1,0 +1,26 @@
+package scenarios
+
+import (
+	"testing"
+
+	"lockbench/nemesis"
+)
+
+// Whatever field gets a tag, decode knows its type: it panics if not.
+func TestEveryTagIsRead(t *testing.T) {
+	seen := 0
+	for _, v := range []any{&Scenario{}, &Workload{}, &LockUse{}, &nemesis.Step{}, &Expectation{}} {
+		keys := keysOf(v)
+		for _, key := range keys {
+			r := newReader("x.yaml", known())
+			r.fields(entries{{key: word{text: key}, path: key}}, v, func(e entry) { t.Errorf("%T: %q is no key", v, e.key.text) })
+			if len(r.errs) == 0 {
+				t.Errorf("%T: nobody misses the value of %q", v, key)
+			}
+		}
+		seen += len(keys)
+	}
+	if seen < 25 {
+		t.Errorf("only %d keys were read: the test has gone blind", seen)
+	}
+}
