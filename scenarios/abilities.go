@@ -11,6 +11,10 @@ import (
 	"lockbench/workloads"
 )
 
+// keysLookedAt bounds the keys whose names are made up to ask a workload whether it can
+// work with so many: a scenario may say `keys: 2000000000`.
+const keysLookedAt = 100
+
 // abilities: a lock must be able to do what the workload asks for, and run on the
 // servers that it gets. What it refuses would pass for clients kept apart. The
 // abilities of a Command are known only once it runs.
@@ -20,7 +24,9 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 		return nil
 	}
 	var list []breach
-	if wants := (workloads.Setting{}); errors.As(work.Check(s.Workload.Params()), &wants) {
+	few := s.Workload
+	few.Keys = min(few.Keys, keysLookedAt)
+	if wants := (workloads.Setting{}); errors.As(work.Check(few.Params()), &wants) {
 		list = append(list, breach{
 			at:   []string{"workload/" + wants.Key, "workload"},
 			text: fmt.Sprintf("the workload %s cannot work with this %s: %s", work.Name, wants.Key, wants.Text),
@@ -46,7 +52,7 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 
 // unfit says why a lock cannot take part; empty: it can.
 func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
-	p, on := w.Params(), t.SingleStore
+	p, on := workloads.Params{TTL: w.TTL, Wait: w.Wait}, t.SingleStore
 	switch l.Family {
 	case catalog.Majority:
 		on = t.Majority

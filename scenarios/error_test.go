@@ -213,6 +213,7 @@ func TestMemory(t *testing.T) {
 		source, _ := Find(name)
 		boundedMemory(t, source)
 	}
+	boundedMemory(t, []byte("lockbench: scenario/1\nlocks: [set-nx]\nworkload: {counter: {keys: 1000000}}\nfaults: none\n"))
 }
 
 func TestTooLarge(t *testing.T) {
