@@ -31,7 +31,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: matrix acceptance nightly reference determinism verify bench-checker chaos test long lint build check bench clean help
+.PHONY: matrix acceptance nightly reference determinism verify bench-checker bench-sim chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -95,8 +95,11 @@ verify: ## the long checks of the checker: all small histories and millions of r
 determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes)
 	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/run/
 
-bench-checker: build ## how fast histories are judged, against the goals and against porcupine, in one run (five minutes)
-	$(BIN) bench checker
+bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run (five minutes; PART=speed or FLAGS='-short -limit 5s' for less)
+	go test -run '^$$' -bench '^BenchmarkChecker$$$(if $(PART),/^$(PART)$$)' -benchtime 1x -timeout 3h ./checker/bench/ $(FLAGS)
+
+bench-sim: ## how fast the simulation is, in commands and in virtual time
+	@for n in 5 30 100; do GOGC=800 go test -run '^$$' -bench "^BenchmarkSim$$/^clients=$$n$$" -benchtime 1x ./internal/run/ || exit 1; done
 
 bench: ## what recording costs: nanoseconds an operation, and the recorded loop against the bare one
 	go test -run '^$$' -bench 'Record' -benchtime 2s ./internal/history/

@@ -62,7 +62,7 @@ func brokenRule(path string, imports []string) string {
 		return "doing and judging meet only in the history"
 	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/mesh":
 		return "toxiproxy belongs to the mesh"
-	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker") && path != "lockbench/internal/bench":
+	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker"):
 		return "porcupine belongs to the checker"
 	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":
 		return "containers belong to world docker"

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,39 +48,36 @@ type request struct {
 	Limit Limit `json:"limit"`
 }
 
-// InChild returns the other side as a process of its own, made by command: what takes
-// all memory there is must not take this process with it. The child is to call
-// [ServePorcupine].
-func InChild(command func(context.Context) *exec.Cmd, limit Limit) func(context.Context, Case) (Measured, error) {
-	return func(ctx context.Context, c Case) (Measured, error) {
-		asked, err := json.Marshal(request{c, limit})
-		if err != nil {
-			return Measured{}, err
-		}
-		cmd := command(ctx)
-		cmd.Stdin = strings.NewReader(string(asked))
-		cmd.WaitDelay = time.Second
-		from := time.Now()
-		answer, err := cmd.Output()
-		var m Measured
-		if json.Unmarshal(answer, &m) == nil {
-			return m, nil
-		}
-		if ctx.Err() != nil {
-			return m, ctx.Err()
-		}
-		// Killed before it could say so: by the system, for want of memory.
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() < 0 {
-			return Measured{Took: time.Since(from), GaveUp: "memory", Memory: limit.Memory}, nil
-		}
-		return m, fmt.Errorf("the process that runs porcupine: %w", err)
+// porcupineOn is the other side on a case, in a process of its own: what takes all memory
+// there is must not take this process with it.
+func porcupineOn(ctx context.Context, c Case, limit Limit) (Measured, error) {
+	asked, err := json.Marshal(request{c, limit})
+	if err != nil {
+		return Measured{}, err
 	}
+	cmd := child(ctx, "porcupine")
+	cmd.Stdin = bytes.NewReader(asked)
+	cmd.WaitDelay = time.Second
+	from := time.Now()
+	answer, err := cmd.Output()
+	var m Measured
+	if json.Unmarshal(answer, &m) == nil {
+		return m, nil
+	}
+	if ctx.Err() != nil {
+		return m, ctx.Err()
+	}
+	// Killed before it could say so: by the system, for want of memory.
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() < 0 {
+		return Measured{Took: time.Since(from), GaveUp: "memory", Memory: limit.Memory}, nil
+	}
+	return m, fmt.Errorf("the process that runs porcupine: %w", err)
 }
 
-// ServePorcupine is the child: it reads a case, runs porcupine on it within limits, and
+// servePorcupine is the child: it reads a case, runs porcupine on it within limits, and
 // writes what came of it.
-func ServePorcupine(in io.Reader, out io.Writer) error {
+func servePorcupine(in io.Reader, out io.Writer) error {
 	var r request
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
 		return fmt.Errorf("read the case: %w", err)
@@ -123,9 +121,9 @@ func memoryInUse() uint64 {
 	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
-// MemoryFor is how much the other side is given: half of what is free, and no more than
+// memoryFor is how much the other side is given: half of what is free, and no more than
 // it is known to need, or 4 GiB where nobody can say what is free.
-func MemoryFor(most uint64) uint64 {
+func memoryFor(most uint64) uint64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return min(most, 4<<30)

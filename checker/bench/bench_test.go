@@ -1,0 +1,121 @@
+// Package bench measures how fast histories are judged, and says what it was to be.
+// `make bench-checker` runs it; `go test` only checks that what is measured is what it
+// is said to be.
+//
+// Each [Row] has a goal. Where a goal is a ratio, both sides are measured in the same
+// run. Beside porcupine that is the same history, and porcupine in its best form, one
+// search for each lock. What may take all time or memory there is runs in a process of
+// its own; what it cannot do within its limits counts as the limit, and is said.
+//
+// Times are the best of several runs, memory already there ("warm"), because that is
+// what repeats. What the first run costs ("cold") is told beside it. In ratios to
+// porcupine they are times of the day, for both sides; elsewhere the time that was
+// computed, where the system tells it.
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 7, "from which the histories are made")
+	limitFlag = flag.Duration("limit", time.Minute, "how long porcupine may take for a history")
+)
+
+// roleVariable tells a process that a benchmark starts what it is for.
+const roleVariable = "LOCKBENCH_BENCH_CHILD"
+
+func TestMain(m *testing.M) {
+	var serve func() error
+	switch os.Getenv(roleVariable) {
+	case "":
+		goleak.VerifyTestMain(m)
+		return
+	case "porcupine":
+		serve = func() error { return servePorcupine(os.Stdin, os.Stdout) }
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// child is this program as a process of its own, in a role.
+func child(ctx context.Context, role string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	return cmd
+}
+
+// Options are what a run is told.
+type Options struct {
+	Quick bool // a tenth of everything, for a look
+	Seed  uint64
+	Limit time.Duration // for porcupine on a history
+}
+
+// scale is how many of n operations are used.
+func (o Options) scale(n int) int {
+	if o.Quick {
+		return n / 10
+	}
+	return n
+}
+
+func (o Options) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "measuring "+format+"\n", args...)
+}
+
+// BenchmarkChecker measures everything that the checker promises, prints the table, and
+// fails where a goal is missed.
+//
+//	go test -run '^$' -bench '^BenchmarkChecker$' -benchtime 1x -timeout 2h ./checker/bench
+//	go test ... -bench '^BenchmarkChecker$/^speed$' -short ./checker/bench -limit 10s          one part, a tenth of it
+func BenchmarkChecker(b *testing.B) {
+	o := Options{Quick: testing.Short(), Seed: *seedFlag, Limit: *limitFlag}
+	var all []Row
+	for _, part := range []struct {
+		name string
+		rows func(context.Context, Options) ([]Row, error)
+	}{
+		{"porcupine", ratios},
+		{"speed", speeds},
+		{"unknown", unknowns},
+		{"memory", memory},
+		{"reading", reading},
+	} {
+		b.Run(part.name, func(b *testing.B) {
+			var rows []Row
+			for b.Loop() {
+				var err error
+				if rows, err = part.rows(b.Context(), o); err != nil {
+					b.Fatal(err)
+				}
+			}
+			missed := 0
+			for _, r := range rows {
+				if r.short() {
+					missed++
+					b.Errorf("%s: %s, goal %s", r.What, r.Reached, r.Goal)
+				}
+			}
+			b.ReportMetric(float64(missed), "missed")
+			all = append(all, rows...)
+		})
+	}
+	if len(all) == 0 {
+		return // none was asked for
+	}
+	fmt.Printf("\n%s\n\n", machine())
+	if err := printRows(os.Stdout, all); err != nil {
+		b.Fatal(err)
+	}
+}
