@@ -95,7 +95,7 @@ verify: ## the long checks of the checker: all small histories and millions of r
 determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes)
 	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/run/
 
-bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run (five minutes; PART=speed or FLAGS='-short -limit 5s' for less)
+bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run, and what judging costs when there is much of one thing (half an hour; PART=cost FLAGS='-case renewals' for less)
 	go test -run '^$$' -bench '^BenchmarkChecker$$$(if $(PART),/^$(PART)$$)' -benchtime 1x -timeout 3h ./checker/bench/ $(FLAGS)
 
 bench-sim: ## how fast the simulation is, in commands and in virtual time

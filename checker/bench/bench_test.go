@@ -27,7 +27,8 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 7, "from which the histories are made")
-	limitFlag = flag.Duration("limit", time.Minute, "how long porcupine may take for a history")
+	caseFlag  = flag.String("case", "", "of cost and million only the cases whose names match")
+	limitFlag = flag.Duration("limit", time.Minute, "how long porcupine may take for a history, and a checker of the time that is computed")
 )
 
 // roleVariable tells a process that a benchmark starts what it is for.
@@ -41,6 +42,8 @@ func TestMain(m *testing.M) {
 		return
 	case "porcupine":
 		serve = func() error { return servePorcupine(os.Stdin, os.Stdout) }
+	case "cost":
+		serve = func() error { return serveCost(os.Stdin, os.Stdout) }
 	}
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -59,7 +62,7 @@ func child(ctx context.Context, role string) *exec.Cmd {
 type Options struct {
 	Quick bool // a tenth of everything, for a look
 	Seed  uint64
-	Limit time.Duration // for porcupine on a history
+	Limit time.Duration // for porcupine on a history, and for a checker
 }
 
 // scale is how many of n operations are used.
@@ -71,17 +74,18 @@ func (o Options) scale(n int) int {
 }
 
 func (o Options) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "measuring "+format+"\n", args...)
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }
 
 // BenchmarkChecker measures everything that the checker promises, prints the table, and
 // fails where a goal is missed.
 //
 //	go test -run '^$' -bench '^BenchmarkChecker$' -benchtime 1x -timeout 2h ./checker/bench
-//	go test ... -bench '^BenchmarkChecker$/^speed$' -short ./checker/bench -limit 10s          one part, a tenth of it
+//	go test ... -bench '^BenchmarkChecker$/^cost$' -short ./checker/bench -limit 10s          one part, a tenth of it
 func BenchmarkChecker(b *testing.B) {
 	o := Options{Quick: testing.Short(), Seed: *seedFlag, Limit: *limitFlag}
 	var all []Row
+	var each []measuredCost
 	for _, part := range []struct {
 		name string
 		rows func(context.Context, Options) ([]Row, error)
@@ -91,6 +95,11 @@ func BenchmarkChecker(b *testing.B) {
 		{"unknown", unknowns},
 		{"memory", memory},
 		{"reading", reading},
+		{"cost", func(ctx context.Context, o Options) (rows []Row, err error) {
+			rows, each, err = costRows(ctx, o)
+			return rows, err
+		}},
+		{"million", millions},
 	} {
 		b.Run(part.name, func(b *testing.B) {
 			var rows []Row
@@ -117,5 +126,10 @@ func BenchmarkChecker(b *testing.B) {
 	fmt.Printf("\n%s\n\n", machine())
 	if err := printRows(os.Stdout, all); err != nil {
 		b.Fatal(err)
+	}
+	if len(each) > 0 {
+		if err := printEach(os.Stdout, each); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

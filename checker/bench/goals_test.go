@@ -52,7 +52,7 @@ func ratios(ctx context.Context, o Options) ([]Row, error) {
 			return rows, err
 		}
 		row := Row{What: "against porcupine, " + c.Name, Goal: fmt.Sprintf("%s ×", thousands(part.goal))}
-		o.say("porcupine: %s", c.Name)
+		o.say("measuring porcupine on %s", c.Name)
 		other, err := porcupineOn(ctx, c, limit)
 		if err != nil {
 			return rows, fmt.Errorf("measure porcupine on %s: %w", c.Name, err)
@@ -102,7 +102,7 @@ func speeds(ctx context.Context, o Options) ([]Row, error) {
 		if ctx.Err() != nil {
 			return rows, ctx.Err()
 		}
-		o.say("%s", part.c.Name)
+		o.say("measuring %s", part.c.Name)
 		ns, cold, n, err := measure(o, part.c)
 		if err != nil {
 			return rows, err
@@ -132,7 +132,7 @@ func measure(o Options, c Case) (warm, cold float64, ops int, err error) {
 
 // unknowns asks what unknown outcomes cost.
 func unknowns(_ context.Context, o Options) ([]Row, error) {
-	o.say("few and many unknown outcomes")
+	o.say("measuring few and many unknown outcomes")
 	few := Case{Name: "1 % unknown", Ops: o.scale(2_000_000), Locks: 100, Clients: 30, Unknown: 0.01}
 	many := few
 	many.Name, many.Unknown = "17 % unknown", 0.17
@@ -150,7 +150,7 @@ func unknowns(_ context.Context, o Options) ([]Row, error) {
 // memory asks what the checker needs beyond the history, and whether it allocates when
 // it is used again.
 func memory(_ context.Context, o Options) ([]Row, error) {
-	o.say("memory")
+	o.say("measuring memory")
 	c := Case{Name: "memory", Ops: o.scale(10_000_000), Locks: 1, Clients: 30, Unknown: 0.01, Seed: o.Seed}
 	all := c.Histories()
 	ops := all[0].Len()

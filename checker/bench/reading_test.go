@@ -12,7 +12,7 @@ import (
 
 // reading measures the way of a history from its file to a verdict.
 func reading(_ context.Context, o Options) ([]Row, error) {
-	o.say("reading")
+	o.say("measuring reading")
 	h, err := history.Build(history.Header{Lock: "set-nx"}, tenures(o.scale(500_000)))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"lockbench/checker"
+)
+
+// measuredCost is what a case took, of one length and of ten times that.
+type measuredCost struct {
+	Cost
+	small, large       took
+	smallLen, largeLen int
+}
+
+// growth is how much longer a step takes of ten times the history, and whether that is
+// within the goal. What takes no time worth telling is.
+func (m measuredCost) growth(step string) (ratio float64, ok bool) {
+	small, large := m.small[step], m.large[step]
+	ratio = large.Took.Seconds() / max(small.Took, time.Microsecond).Seconds()
+	return ratio, large.GaveUp == "" && (ratio <= growthGoal || large.Took < worthTelling)
+}
+
+// costRows measures all cases in two lengths. Of the shorter one ten are judged one after
+// the other, for what is compared to have the same size in memory: one that fits into the
+// caches of a processor is judged in half the time, whatever the checkers do.
+func costRows(ctx context.Context, o Options) (rows []Row, all []measuredCost, err error) {
+	cases, err := chosen()
+	for _, c := range cases {
+		m := measuredCost{Cost: c, smallLen: o.scale(10_000), largeLen: o.scale(100_000)}
+		o.say("measuring the cost of %s", c.what)
+		if m.small, err = costOf(ctx, o, c, m.smallLen, 10, stepsOf(), false); err != nil {
+			return rows, all, err
+		}
+		if m.large, err = costOf(ctx, o, c, m.largeLen, 1, stepsOf(), false); err != nil {
+			return rows, all, err
+		}
+		all = append(all, m)
+		o.say("  %s, %s", m.large[stepJudge], m.small[stepJudge])
+		for _, step := range []string{stepRead, stepJudge} {
+			ratio, met := m.growth(step)
+			least := ""
+			if m.large[step].GaveUp != "" {
+				least = "over "
+			}
+			rows = append(rows, Row{
+				What: step + ", " + c.what, Goal: fmt.Sprintf("≤ %d × for 10 ×", growthGoal), Met: met,
+				Reached: fmt.Sprintf("%s%.1f ×", least, ratio),
+				Detail:  fmt.Sprintf("%s of %s events against %s of %s%s", m.large[step], thousands(float64(m.largeLen)), m.small[step], thousands(float64(m.smallLen)), m.culprits(step)),
+			})
+		}
+	}
+	return rows, all, err
+}
+
+// culprits names the checkers that grow too much.
+func (m measuredCost) culprits(step string) string {
+	if step != stepJudge {
+		return ""
+	}
+	var names []string
+	for _, c := range checker.All() {
+		if _, ok := m.growth(c.Name()); !ok {
+			names = append(names, c.Name())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; grows too much: " + strings.Join(names, ", ")
+}
+
+// millions judges a million events of each case, within the memory that is allowed.
+func millions(ctx context.Context, o Options) (rows []Row, err error) {
+	n := o.scale(1_000_000)
+	cases, err := chosen()
+	for _, c := range cases {
+		o.say("measuring %s events of %s", thousands(float64(n)), c.what)
+		all, err := costOf(ctx, o, c, n, 1, []string{stepRead, stepJudge}, true)
+		if err != nil {
+			return rows, err
+		}
+		judged := all[stepJudge]
+		row := Row{
+			What: fmt.Sprintf("%s events, %s", thousands(float64(n)), c.what), Goal: "≤ 4 GiB", Met: judged.GaveUp == "",
+			Reached: fmt.Sprintf("%.2f GiB", float64(judged.Memory)/(1<<30)),
+			Detail:  fmt.Sprintf("read in %s, judged in %s", all[stepRead], judged),
+		}
+		if !row.Met {
+			row.Reached = "no verdict"
+		}
+		rows = append(rows, row)
+	}
+	return rows, err
+}
+
+// printEach writes what each checker took of the longer history, and how much longer
+// than of the shorter one, where that is worth telling.
+func printEach(w io.Writer, all []measuredCost) error {
+	steps := stepsOf()
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nEach checker, on %s events; × is to %s events, and in bold where it grows too much.\n\n| |", thousands(float64(all[0].largeLen)), thousands(float64(all[0].smallLen)))
+	for _, step := range steps {
+		fmt.Fprintf(&b, " %s |", step)
+	}
+	b.WriteString("\n| --- |" + strings.Repeat(" --: |", len(steps)) + "\n")
+	for _, m := range all {
+		fmt.Fprintf(&b, "| %s |", m.name)
+		for _, step := range steps {
+			ratio, ok := m.growth(step)
+			text := m.large[step].String()
+			if m.large[step].GaveUp != "" || m.large[step].Took >= worthTelling {
+				text += fmt.Sprintf(" (%.0f ×)", ratio)
+			}
+			if !ok {
+				text = "**" + text + "**"
+			}
+			fmt.Fprintf(&b, " %s |", text)
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

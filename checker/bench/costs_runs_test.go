@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+
+	"lockbench/internal/history"
+)
+
+// goodRun is what a run without a finding looks like: clients that wait for one of many
+// locks, work, and give back, while faults come and go. As many keys, stretches and
+// faults come with more events.
+func goodRun(s *script, n int) {
+	keys := max(2, n/100)
+	s.header.Bounds = &history.Bounds{GrantsBefore: 1, GrantsAfter: 1, Bites: 1}
+	values := make([]int64, keys)
+	commands := 0
+	count := func() {
+		for c := range clients {
+			s.probe(map[string]any{"client": c, "commands": commands})
+		}
+	}
+	for i, step := 0, 0; len(s.events) < n; step++ {
+		s.probe(map[string]any{"quiet": "begins"})
+		count()
+		for range clients {
+			client, key, name := i%clients, i*7919%keys, id(i)
+			s.ask(client, name, fmt.Sprint("k", key), ttl, time.Second)
+			s.granted(client, name, ttl)
+			s.probe(map[string]any{"ttl": int(ttl), "session": name})
+			s.counts(client, name, values[key])
+			s.done(client, history.Release, name)
+			values[key]++
+			commands += 10
+			i++
+		}
+		s.now += time.Second
+		count()
+		s.probe(map[string]any{"quiet": "ends"})
+		for _, phase := range []string{history.Begins, history.Bites, history.Heals, history.Healed} {
+			s.fault("cut", phase, step+1, "redis-1")
+		}
+	}
+	s.take(0, "last", "k0", ttl)
+}
+
+func oneKey(s *script, n int) {
+	s.probe(map[string]any{"quiet": "begins"})
+	s.ask(0, id(0), "a", ttl, time.Second)
+	for i := range n / 4 {
+		c, next := i%clients, (i+1)%clients
+		s.ask(next, id(i+1), "a", ttl, time.Second) // while the one before it holds
+		s.granted(c, id(i), ttl)
+		s.done(c, history.Release, id(i))
+	}
+	s.probe(map[string]any{"quiet": "ends"})
+}
+
+func stretches(s *script, n int) {
+	for i := range n / 7 {
+		s.probe(map[string]any{"quiet": "begins"})
+		s.take(i%clients, id(i), "a", ttl)
+		s.probe(map[string]any{"ttl": int(ttl), "session": id(i)})
+		s.done(i%clients, history.Release, id(i))
+		s.probe(map[string]any{"quiet": "ends"})
+	}
+}
+
+func renewals(s *script, n int) {
+	s.take(0, id(0), "a", ttl)
+	for range n / 2 {
+		s.say(0, history.Invoke, history.Renew, id(0)).TTL = ttl
+		e := s.say(0, history.OK, history.Renew, id(0))
+		e.Until, e.HasUntil = ttl, true
+	}
+	s.done(0, history.Release, id(0))
+}
+
+func failedChecks(s *script, n int) {
+	s.take(0, id(0), "a", 0)
+	for range n / 2 {
+		s.notHeld(0, history.Check, id(0))
+	}
+	s.done(0, history.Release, id(0))
+}
+
+func asked(s *script, n int) {
+	s.take(0, id(0), "a", ttl)
+	for range n / 3 {
+		s.done(0, history.Check, id(0))
+		s.probe(map[string]any{"ttl": int(ttl), "session": id(0)})
+	}
+	s.done(0, history.Release, id(0))
+}
+
+// refusedRenewals: a lease that has run out, of which a client does not let go.
+func refusedRenewals(s *script, n int) {
+	s.take(0, id(0), "a", time.Millisecond)
+	s.now += time.Second
+	for range n / 4 {
+		s.notHeld(0, history.Renew, id(0))
+		s.notHeld(0, history.Release, id(0))
+	}
+}
+
+// sleepers: all but the last overstay.
+func sleepers(s *script, n int) {
+	n /= 6
+	for i := range n {
+		s.take(i, id(i), "a", ttl)
+		s.now += 2 * ttl
+	}
+	for i := range n {
+		s.done(i, history.Check, id(i))
+		s.notHeld(i, history.Release, id(i))
+	}
+}

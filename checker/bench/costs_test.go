@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"lockbench/checker"
+)
+
+// Cost is a history in which there is much of one thing. What it costs to judge must
+// grow like sorting, however much there is.
+type Cost struct {
+	name    string
+	what    string
+	verdict checker.Verdict // the history is legal where it is valid
+	make    func(s *script, n int)
+}
+
+// history makes the lines of about n events; of a case that has few events, as much of n.
+func (c Cost) history(n int) ([]byte, error) {
+	var s script
+	c.make(&s, n)
+	return s.lines()
+}
+
+const (
+	clients = 30
+	ttl     = 5 * time.Second
+	hour    = time.Hour
+)
+
+func id(i int) string { return fmt.Sprint("s", i) }
+
+// chosen are the cases that the command line names.
+func chosen() ([]Cost, error) {
+	named, err := regexp.Compile(*caseFlag)
+	return slices.DeleteFunc(costs(), func(c Cost) bool { return err == nil && !named.MatchString(c.name) }), err
+}
+
+// costs are all cases.
+func costs() []Cost {
+	return []Cost{
+		{name: "run", what: "a good run of many keys, with many quiet stretches", make: goodRun},
+		{name: "one-key", what: "one key and one quiet stretch, in which everybody waits", make: oneKey},
+		{name: "stretches", what: "many quiet stretches, and leases that servers are asked for", make: stretches},
+		{name: "renewals", what: "one session, many renewals", make: renewals},
+		{name: "checks", what: "one session, many failed checks", make: failedChecks},
+		{name: "asked", what: "one session, many checks, and as often a server is asked for its lease", make: asked},
+		{name: "refusals", what: "one session, many refused renewals and releases", make: refusedRenewals},
+		{name: "sleepers", what: "holders that sleep past their leases, and all wake at the end", verdict: checker.Violated, make: sleepers},
+		{name: "permits", what: "a semaphore of as many permits as holders", make: permits},
+		{name: "waiters", what: "as many waiters at once", make: waiters},
+		{name: "queued", what: "as many in a fair queue, each seen there", make: queued},
+		{name: "undetermined", what: "waiters that do not say until when their leases run", verdict: checker.Unknown, make: undetermined},
+		{name: "keys", what: "one acquire of very many keys", make: manyKeys},
+		{name: "locks", what: "very many keys without leases, each held once", make: manyLocks},
+		{name: "nested", what: "an owner with many nested sessions, all of one token", make: nested},
+		{name: "expired", what: "an owner whose lease runs out each time before it releases", make: expired},
+		{name: "pauses", what: "many pauses of clients whose libraries renew, all planned", make: pauses},
+		{name: "deaths", what: "many deaths of readers whose leases run on", make: deaths},
+		{name: "readers", what: "readers that come and go, and writers that are refused strictly", make: readers},
+		{name: "crowd", what: "as many readers at once, and writers that are refused strictly", make: crowd},
+		{name: "doubted", what: "readers of whom nobody knows whether they came or went, and writers that are refused strictly", make: doubted},
+		{name: "unknown", what: "strict refusals beside acquires of unknown outcome", make: unknownAcquires},
+		{name: "room", what: "a semaphore that comes and goes, and tries that are refused strictly", make: room},
+		{name: "writes", what: "writes of unknown outcome that were applied", make: unknownWrites},
+		{name: "looks", what: "many looks at what one lock guarded", make: looks},
+		{name: "counted", what: "many clients whose commands are counted", make: counted},
+		{name: "left", what: "much that servers keep and that ends by itself", make: left},
+	}
+}
