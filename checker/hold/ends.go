@@ -1,0 +1,221 @@
+package hold
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"lockbench/internal/history"
+)
+
+// Ends is what is known of where a session ended, as its lock service may know it. What
+// the client could believe is another question, and reach.go answers it.
+//
+//	   certainly held                    may be held
+//	├───────────────────────┼· · · · · · · · · · · · · · · · · · ·┤
+//	granted          its lease ends, or a release       a definite answer
+//	                 is called that may work            to a release
+type Ends struct {
+	// Lapse is the position from which it may have ended though nobody asked for it:
+	// its lease may have run out, its client may be dead. The end if it may not.
+	Lapse int
+	// Certain is the position up to which it certainly is held, if it was granted: Lapse,
+	// or the call of the first release that may have worked.
+	Certain int
+	// Proven is the call of the last release or renewal that was answered with ok, or -1.
+	// If the answer is true, the session held without a break up to there.
+	Proven int
+	// Possible is the position from which it certainly is held no more: a release was
+	// answered by then, with ok or with "not held". Beyond if there is no such answer.
+	Possible int
+}
+
+// Beyond is the position of what never comes.
+const Beyond = math.MaxInt
+
+func (b *Book) ends(d *Hold) Ends {
+	e := Ends{Lapse: b.lapse(d), Proven: -1, Possible: Beyond}
+	e.Certain = e.Lapse
+	if d.Session.Acquire.Outcome == history.Failed {
+		e.Possible = d.Session.Acquire.Return
+	}
+	for _, op := range d.Session.Ops {
+		release, renew := op.F == history.Release, op.F == history.Renew
+		switch notHeld := b.NotHeld(op); {
+		case (release || renew) && op.Outcome == history.Done:
+			e.Proven = op.Invoke
+			if release {
+				e.Certain, e.Possible = min(e.Certain, op.Invoke), min(e.Possible, op.Return)
+			}
+		// A release that is refused for any other reason says nothing, so it may have worked.
+		case release && !notHeld:
+			e.Certain = min(e.Certain, op.Invoke)
+		case release && d.Granted(), renew && notHeld && d.Granted():
+			e.Possible = min(e.Possible, op.Return)
+			if renew { // its client counts on nothing from there on
+				e.Certain = min(e.Certain, op.Invoke)
+			}
+		}
+	}
+	return e
+}
+
+// NotHeld tells whether an operation was answered with "not held".
+func (b *Book) NotHeld(op history.Op) bool {
+	return op.Outcome == history.Failed && b.h.At(op.Return).Error == history.ErrorNotHeld
+}
+
+// lapse is where a session may have ended by itself.
+func (b *Book) lapse(d *Hold) int {
+	asked := d.Session.Acquire.Invoke
+	switch {
+	case b.MayBeLate(d):
+		first := d.Lease.First
+		if d.Renewed() {
+			first = b.latest(d)
+		}
+		return min(d.over, max(asked+1, b.After(first-Slack)))
+	case d.Granted() && d.Renewed():
+		return max(d.Grant+1, min(b.certain(d), b.After(b.renewable(d)-Slack)))
+	case d.Granted():
+		return max(d.Grant+1, min(b.certain(d), b.ranOut(d)))
+	case d.Lease.Kind == NoLease && b.h.Header.Claims.Renewed:
+		return asked + 1 // the library renews what it was granted, and it has not heard of this one
+	}
+	return max(asked+1, min(d.over, b.runsOut(d.Lease.First)))
+}
+
+// ranOut is the position from which the lease in force may have been over: of one that was
+// renewed too late, that is before the renewal.
+func (b *Book) ranOut(d *Hold) int {
+	first := d.Lease.First
+	for _, m := range d.moves {
+		if at := b.runsOut(first); at <= m.at {
+			return at
+		}
+		first = m.first
+	}
+	return b.runsOut(first)
+}
+
+// runsOut is the position from which a lease may be over that ends at a time.
+func (b *Book) runsOut(at time.Duration) int {
+	if at == Never {
+		return b.end()
+	}
+	return min(b.After(at-Slack), b.stepped)
+}
+
+// certain is the position up to which nothing but a call of its own ended a session:
+// what was noticed later may have been true since its last sign.
+func (b *Book) certain(d *Hold) int {
+	if d.over == b.end() {
+		return d.over
+	}
+	return max(d.Grant, d.lastSign(d.over)) + 1
+}
+
+// renewable is the time up to which the library of a session certainly could keep its
+// lease alive, as far as it was not released; or Never. A pause that was over before the
+// answer was read counts if the answer may have lain there unread.
+func (b *Book) renewable(d *Hold) time.Duration {
+	asked, granted := d.Session.Acquire.Invoke, b.time(d.Grant)
+	all := b.hindered(d.Session.Client, d.Lease)
+	first := sort.Search(len(all), func(i int) bool { return all[i].healed < 0 || all[i].healed > asked })
+	for _, p := range all[first:] {
+		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, d.Lease.period()) > granted {
+			return p.began + d.Lease.Length - d.Lease.period() // those that follow began later
+		}
+	}
+	return Never
+}
+
+// Runs tells whether a session's lease certainly had not run out when an operation was
+// answered.
+func (b *Book) Runs(d *Hold, op history.Op) bool {
+	if d.over <= op.Return {
+		return false // its client is dead, or knew that it is lost
+	}
+	at := b.time(op.Return)
+	if !d.Renewed() {
+		first, _ := d.LeaseEnd(op.Return)
+		return first == Never || op.Return < b.stepped && at < first-Slack
+	}
+	// A library renews as long as it can, from the answer on. After an answer that came too
+	// late the first renewal must be over. Once it is asked to release nobody renews any
+	// more, and the last renewal may be a period old:
+	//
+	//	acquire ok, lease 3 s     release at 1 s ─────────── not held at 6 s     no eviction
+	if b.Late(d) && at < Later(b.time(d.Grant), d.Lease.period()) {
+		return false
+	}
+	for _, other := range d.Session.Ops {
+		if other.F == history.Release && other.Invoke <= op.Invoke {
+			if at >= b.time(other.Invoke)+d.Lease.Length-d.Lease.period()-Slack {
+				return false
+			}
+			break
+		}
+	}
+	return at <= b.renewable(d)-Slack
+}
+
+// GivenBack tells whether a session certainly holds nothing any more at a position.
+func (d *Hold) GivenBack(pos int) bool { return d.Ends.Possible < pos }
+
+// Holds tells whether a session was granted by a position, and nothing that was asked or
+// seen before it may have ended it, or may be moving its lease.
+func (b *Book) Holds(d *Hold, pos int) bool {
+	if !d.Granted() || d.Grant > pos || d.over < pos || d.asked < pos || b.MayBeLate(d) {
+		return false
+	}
+	n := sort.Search(len(d.moves), func(i int) bool { return d.moves[i].at > pos })
+	return n == 0 || d.moves[n-1].open == 0
+}
+
+// Free is the position, and the time, from which no server can know of a session any more:
+// its lease has run out or was given back. A server counts a lease from its grant, which is
+// no later than the answer; and an acquire of unknown outcome is taken to be over a lease
+// after its answer. Without an answer it may take effect at any later time.
+func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
+	s := d.Session
+	over := b.end()
+	for _, op := range s.Ops {
+		if op.F == history.Release && op.Outcome == history.Done {
+			over = min(over, op.Return)
+		}
+	}
+	at = b.time(over)
+	if s.Acquire.Return < 0 {
+		return over, at
+	}
+	deadline := Never
+	if ttl := b.h.At(s.Acquire.Invoke).TTL; ttl > 0 {
+		deadline = Later(b.time(s.Acquire.Return), ttl)
+	}
+	for _, op := range s.Ops {
+		if op.F != history.Renew || op.Outcome == history.Failed || deadline == Never {
+			continue
+		}
+		ttl := b.h.At(op.Invoke).TTL
+		if ttl == 0 || op.Return < 0 {
+			deadline = Never
+			continue
+		}
+		deadline = max(deadline, Later(b.time(op.Return), ttl))
+	}
+	if ran := b.After(deadline); ran < over || ran == over && deadline < at {
+		return max(s.Acquire.Invoke, ran), deadline
+	}
+	return over, at
+}
+
+// HeldTo is the position up to which a server may keep a session, as far as its lease goes.
+// What its client or its library noticed does not matter to a server.
+func (b *Book) HeldTo(d *Hold) int {
+	lease := d.Most.Deadline
+	if d.Renewed() && d.over < b.end() {
+		lease = Later(b.time(d.over), d.Lease.Length)
+	}
+	return min(d.Ends.Possible, max(d.Most.Work.To, b.After(Later(lease, Rounding))))
+}

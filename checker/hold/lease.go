@@ -1,0 +1,224 @@
+package hold
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"lockbench/internal/history"
+)
+
+// LeaseKind says what is known of the end of a lease.
+type LeaseKind uint8
+
+// The kinds of leases.
+const (
+	NoLease LeaseKind = iota // it never ends by itself
+	Bounded                  // it ends at First, which its client knows
+	Waited                   // it ends between First and Last: its client waited, and was not told
+	Renewed                  // its library keeps it alive, Length at a time
+)
+
+// Lease is what a session was promised.
+type Lease struct {
+	Kind        LeaseKind
+	First, Last time.Duration // when it ends at the earliest and at the latest; Never
+	Length      time.Duration // asked for; or renewed at a time; 0 if nobody said
+}
+
+// period is the time between two renewals by a library: they are taken to come three to
+// a lease, as is the custom.
+func (l Lease) period() time.Duration { return l.Length / 3 }
+
+// lease is that of an acquire. A client computes the end from the moment it asked, and
+// never from the moment it was answered: one that is paused inside its acquire gets the
+// answer late, and the lease no later.
+func (b *Book) lease(s *history.Session) Lease {
+	asked, granted := b.h.At(s.Acquire.Invoke), b.h.At(s.Acquire.Return)
+	l := Lease{Kind: Bounded, Length: asked.TTL}
+	switch {
+	case s.Acquire.Outcome != history.Done && asked.TTL > 0:
+		l.Kind, l.First, l.Last = Waited, Later(asked.Time, asked.TTL), Never
+	case s.Acquire.Outcome != history.Done:
+		l.Kind, l.First, l.Last = NoLease, Never, Never
+	case granted.Extra != nil && granted.Extra.Renewed:
+		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Extra.Lease}
+	case granted.HasUntil:
+		l.First = Later(asked.Time, granted.Until)
+		l.Last = l.First
+	case asked.TTL == 0:
+		l.Kind, l.First, l.Last = NoLease, Never, Never
+	case asked.Wait == 0:
+		l.First = Later(asked.Time, asked.TTL)
+		l.Last = l.First
+	default:
+		// The attempt that was granted began somewhere in the wait. Taking the start of
+		// the wait for it would end a lease before its grant, and excuse everything.
+		l.Kind, l.First, l.Last = Waited, Later(asked.Time, asked.TTL), Later(granted.Time, asked.TTL)
+	}
+	return l
+}
+
+// move is where a renewal is asked for or answered, and what is known of the end of the
+// lease from there on.
+type move struct {
+	at          int
+	first, last time.Duration // the ends of the lease, at the earliest and at the latest
+	open        int           // renewals that are under way
+}
+
+// renewal is one that may have worked.
+type renewal struct {
+	op       history.Op
+	ttl      time.Duration // that was asked for; Never if none was
+	asked    time.Duration
+	deadline time.Duration // if it takes effect when it is asked for
+}
+
+// moves are those of a session, in order.
+//
+// A renewal that is under way may have shortened the lease already; only once it is
+// answered may its client count on more. Of two that are under way at once nobody knows
+// which one the service takes last. And one that is never answered may take effect at any
+// later time, though its lease then counts from there:
+//
+//	renew ttl=10s at 4 ms ...(no answer)
+//	renew ttl=20s at 5 ms ── ok             the lease may end at 10.005 s, if the first comes last
+func (b *Book) moves(d *Hold) []move {
+	var all []move
+	var asked []renewal
+	for _, op := range d.Session.Ops {
+		if op.F != history.Renew || op.Outcome == history.Failed {
+			continue
+		}
+		r := renewal{op: op, ttl: Never, deadline: Never, asked: b.h.At(op.Invoke).Time}
+		if ttl := b.h.At(op.Invoke).TTL; ttl > 0 {
+			r.ttl, r.deadline = ttl, Later(r.asked, ttl)
+		}
+		if op.Outcome == history.Done {
+			if answer := b.h.At(op.Return); answer.HasUntil {
+				r.deadline = Later(r.asked, answer.Until)
+			}
+			all = append(all, move{at: op.Return})
+		}
+		asked = append(asked, r)
+		all = append(all, move{at: op.Invoke})
+	}
+	slices.SortFunc(all, func(x, y move) int { return x.at - y.at })
+	lease := leases{d: d, answered: -1, shortest: Never, doubted: Never}
+	for i := range all {
+		m := &all[i]
+		for len(asked) > 0 && asked[0].op.Invoke <= m.at {
+			lease.ask(asked[0])
+			asked = asked[1:]
+		}
+		lease.answer(m.at)
+		m.first, m.last, m.open = lease.ends(m.at)
+	}
+	return all
+}
+
+// leases are what may be in force of a session.
+type leases struct {
+	d        *Hold
+	mayApply []renewal     // those answered with ok, now or later, after which no other one certainly was taken
+	answered int           // the latest call among those that are answered
+	since    time.Duration // and its time
+	shortest time.Duration // the shortest lease asked for before that by one that is never answered
+	doubted  time.Duration // when a lease ends that was asked for after it by such a one
+}
+
+func (l *leases) ask(r renewal) {
+	if r.op.Outcome == history.Done {
+		l.mayApply = append(l.mayApply, r)
+		return
+	}
+	l.shortest, l.doubted = min(l.shortest, r.ttl), min(l.doubted, r.deadline)
+}
+
+// answer takes the renewal that is answered at a position, if one is.
+func (l *leases) answer(pos int) {
+	i := slices.IndexFunc(l.mayApply, func(r renewal) bool { return r.op.Return == pos })
+	if i < 0 {
+		return
+	}
+	if r := l.mayApply[i]; r.op.Invoke > l.answered {
+		l.answered, l.since = r.op.Invoke, r.asked
+	}
+	l.mayApply = slices.DeleteFunc(l.mayApply, func(r renewal) bool { return r.op.Return < l.answered })
+	l.doubted = Later(l.since, l.shortest)
+}
+
+// ends are when the lease ends, and how many renewals are under way.
+func (l *leases) ends(pos int) (first, last time.Duration, open int) {
+	first, last = l.d.Lease.First, l.d.Lease.Last
+	if l.answered >= 0 {
+		first, last = Never, Never
+	}
+	for _, r := range l.mayApply {
+		first, last = min(first, r.deadline), min(last, r.deadline)
+		if r.op.Return > pos {
+			open++
+		}
+	}
+	return min(first, l.doubted), min(last, l.doubted), open
+}
+
+// LeaseEnd is when the lease ends, at the earliest and at the latest, by what was asked
+// and answered up to a position.
+func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
+	n := sort.Search(len(d.moves), func(i int) bool { return d.moves[i].at > pos })
+	if n == 0 {
+		return d.Lease.First, d.Lease.Last
+	}
+	return d.moves[n-1].first, d.moves[n-1].last
+}
+
+// Late tells whether a grant was answered after its own lease, or may have been where
+// nobody was told when that ends: it was one at some time before, and is over. Nobody can
+// count on it, and nothing speaks against who was granted the lock after that lease:
+//
+//	client 1  acquire ── granted ── its lease ends ──────────── ok
+//	client 2                                       acquire ── ok    not while client 1 held
+func (b *Book) Late(d *Hold) bool { return d.Granted() && b.latest(d) <= b.time(d.Grant) }
+
+// MayBeLate tells whether a grant may have been answered after its own lease: that of a
+// client that waited may have been made at any time since it asked.
+//
+//	client 1  acquire, waits, ttl=1s  granted at once ─────────────── ok at 1.5 s
+//	client 2                                         acquire ok at 1 s
+func (b *Book) MayBeLate(d *Hold) bool {
+	return b.Late(d) || d.Granted() && d.Lease.Kind == Waited && d.Lease.First-Slack <= b.time(d.Grant)
+}
+
+// latest is the end of a lease that nobody has renewed.
+func (b *Book) latest(d *Hold) time.Duration {
+	asked := b.h.At(d.Session.Acquire.Invoke)
+	if d.Lease.Kind == Renewed {
+		// A library renews from the answer on.
+		if asked.Wait == 0 && d.Lease.Length > 0 {
+			return Later(asked.Time, d.Lease.Length)
+		}
+		return Never
+	}
+	return d.Lease.Last
+}
+
+// InTime tells whether the lease of a grant certainly was still running when the answer
+// came, whenever the attempt that was granted began. Two of these that exclude each other
+// were granted in the order of their answers: had the later one come first, it would still
+// have been held when the other's answer came.
+func (b *Book) InTime(d *Hold) bool {
+	if d.Grant >= b.stepped {
+		return false
+	}
+	asked := b.h.At(d.Session.Acquire.Invoke)
+	first := d.Lease.First
+	if d.Lease.Kind == Renewed {
+		if d.Lease.Length == 0 {
+			return false
+		}
+		first = Later(asked.Time, d.Lease.Length)
+	}
+	return first > Later(b.time(d.Grant), Slack)
+}

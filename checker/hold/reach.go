@@ -1,0 +1,221 @@
+package hold
+
+import (
+	"sort"
+	"time"
+
+	"lockbench/internal/history"
+)
+
+// Reach is how far a claim goes, given the end of the lease.
+type Reach struct {
+	Beliefs  []Span // in order, apart from each other
+	Work     Span   // empty if the lease had ended by the grant and was never used
+	Deadline time.Duration
+	Paused   time.Duration // of a renewed lease: since when it was paused for too long; else -1
+}
+
+// believed draws the claim, the belief and the work of a session that was granted.
+func (b *Book) believed(d *Hold) {
+	d.Claim, d.Asked = b.claim(d)
+	d.Sign = d.lastSign(d.Claim.To)
+	if d.Renewed() {
+		d.Least = b.cutOff(d, b.renewed(d))
+		d.Most = d.Least
+		return
+	}
+	d.Least = b.leased(d, false)
+	d.Most = d.Least
+	if d.Lease.First != d.Lease.Last {
+		d.Most, d.Doubtful = b.leased(d, true), true
+	}
+}
+
+// leased computes the reach of a lease that ends, and is moved by its renewals; with its
+// last possible end or with the first.
+func (b *Book) leased(d *Hold, last bool) Reach {
+	r := Reach{Deadline: d.Lease.First, Paused: -1}
+	if last {
+		r.Deadline = d.Lease.Last
+	}
+	from := d.Grant
+	upTo := func(pos int) {
+		next := d.Claim.upTo(from, pos)
+		if end := b.After(r.Deadline); end < next.To || end == next.To && (next.until == 0 || r.Deadline < next.until) {
+			next.To, next.until = end, r.Deadline
+		}
+		r.Beliefs = Extend(r.Beliefs, next)
+		from = pos
+	}
+	for _, m := range d.moves {
+		if m.at >= d.Claim.To {
+			break
+		}
+		upTo(m.at)
+		r.Deadline = m.first
+		if last {
+			r.Deadline = m.last
+		}
+	}
+	upTo(d.Claim.To)
+
+	// A lease that ran out unused is nobody's fault: past it, only signs count.
+	end := max(b.After(r.Deadline), d.Sign+1)
+	if n := len(r.Beliefs); n > 0 {
+		end = max(end, r.Beliefs[n-1].To)
+	}
+	r.Work = Span{From: d.Grant, To: min(end, d.Claim.To)}
+	return r
+}
+
+// renewed computes the reach of a lease that its library renews: all of the claim, but
+// for pauses so long that it could not. After such a pause the client may still believe,
+// until a renewal should have told it. It believes again from there on if it shows so;
+// if it does not, the lease ran out unused.
+//
+//	granted ── paused for longer than the lease ── told by now ── sign      believes again
+//	granted ── paused for longer than the lease ── told by now              its work ended with the pause
+func (b *Book) renewed(d *Hold) Reach {
+	r := Reach{Deadline: Never, Paused: -1}
+	next, lapse := d.Claim, -1
+	all := b.standstills(d.Session.Client, d.Lease)
+	first := sort.Search(len(all), func(i int) bool {
+		return all[i].healed < 0 || Later(all[i].woke, d.Lease.period()) > b.time(d.Grant)
+	})
+	for _, p := range all[first:] {
+		if p.begins >= d.Claim.To || lapse >= 0 && d.Sign < next.From {
+			break
+		}
+		told, at := b.end(), Later(p.woke, d.Lease.period())
+		if p.healed >= 0 {
+			told = b.After(at)
+		}
+		if lapse < 0 || p.begins > next.From { // else this pause began inside the one before
+			lapse = p.begins
+		}
+		r.Beliefs = Extend(r.Beliefs, next.and(d.Claim.upTo(next.From, p.begins)))
+		if told >= next.From {
+			next.From, next.since = told, at
+		}
+	}
+	if lapse >= 0 && d.Sign < next.From {
+		r.Paused = b.time(lapse)
+		r.Work = Span{From: d.Grant, To: min(max(lapse, d.Sign+1), d.Claim.To)}
+		return r
+	}
+	r.Beliefs = Extend(r.Beliefs, next.and(d.Claim))
+	r.Work = d.Claim
+	return r
+}
+
+// cutOff ends the reach of a lease that nobody could renew for too long, because of any
+// fault, and whose client showed nothing after that. Its library knew by its own clock that
+// the lease was over, and nobody asked. A client that goes on shows so.
+func (b *Book) cutOff(d *Hold, r Reach) Reach {
+	at := b.renewable(d)
+	end := b.After(at)
+	if at == Never || end >= r.Work.To || d.Sign >= end {
+		return r
+	}
+	r.Paused = at
+	r.Work.To = max(end, d.Sign+1)
+	if end <= d.Grant {
+		r.Work.To = max(d.Grant, d.Sign+1)
+	}
+	var before []Span
+	for _, s := range r.Beliefs {
+		before = Extend(before, s.and(Span{From: s.From, To: end, until: at}))
+	}
+	r.Beliefs = before
+	return r
+}
+
+// standstill is a stretch in which a library could not renew a lease, for too long.
+type standstill struct {
+	begins, healed int // positions; healed is -1 if it never was
+	began, woke    time.Duration
+}
+
+// paused identifies the standstills of a client for leases of a length.
+type paused struct {
+	client int32
+	length time.Duration
+}
+
+// standstills are the pauses of a client that cost it a lease: those longer than a lease
+// less the time between two renewals, for the last renewal may have been that long ago.
+// Between two pauses that are closer together than that nothing need have been renewed.
+func (b *Book) standstills(client int32, l Lease) []standstill {
+	id := paused{client, l.Length}
+	if all, ok := b.pauses[id]; ok {
+		return all
+	}
+	var all []standstill
+	for _, p := range b.h.Pauses(client) {
+		all = b.join(all, b.standstill(p.Begins, p.Healed), l)
+	}
+	all = tooLong(all, l)
+	b.pauses[id] = all
+	return all
+}
+
+func (b *Book) standstill(begins, healed int) standstill {
+	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end())}
+	if healed >= 0 {
+		s.woke = b.time(healed)
+	}
+	return s
+}
+
+// join adds one behind others, which began before it.
+func (b *Book) join(all []standstill, next standstill, l Lease) []standstill {
+	if len(all) == 0 {
+		return append(all, next)
+	}
+	last := &all[len(all)-1]
+	if last.healed >= 0 && Later(last.woke, l.period()) <= next.began {
+		return append(all, next)
+	}
+	if last.healed >= 0 && (next.healed < 0 || next.healed > last.healed) {
+		last.healed, last.woke = next.healed, next.woke
+	}
+	return all
+}
+
+func tooLong(all []standstill, l Lease) []standstill {
+	var long []standstill
+	for _, s := range all {
+		if s.woke-s.began > l.Length-l.period() {
+			long = append(long, s)
+		}
+	}
+	return long
+}
+
+// hindered are the stretches in which leases of a length may not have been renewed,
+// whoever was struck: pauses of the client, and faults of anything but other clients.
+func (b *Book) hindered(client int32, l Lease) []standstill {
+	id := paused{client, l.Length}
+	if all, ok := b.faults[id]; ok {
+		return all
+	}
+	var all []standstill
+	for _, f := range b.h.Faults() {
+		if Concerns(f, client) {
+			all = b.join(all, b.standstill(f.Begins, f.Healed), l)
+		}
+	}
+	all = tooLong(all, l)
+	b.faults[id] = all
+	return all
+}
+
+// Concerns tells whether a fault strikes anything but other clients.
+func Concerns(f history.Fault, client int32) bool {
+	for _, name := range f.Targets {
+		if n, ok := history.ClientNumber(name); !ok || n == client {
+			return true
+		}
+	}
+	return len(f.Targets) == 0
+}

@@ -1,0 +1,99 @@
+package hold
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Never is the end of what is held without a lease.
+const Never = time.Duration(math.MaxInt64)
+
+// Span is a stretch of positions, from the first up to but without the last.
+//
+// Where it begins or ends at a time, that lies between two events: right before the one at
+// From, or at To. Of two spans that meet there the times say whether they have anything in
+// common. Nobody else's event may decide that.
+//
+//	position         7                              8
+//	a            ────────── lease ends at 2 s
+//	b                          believes again from 1.5 s on ──────
+type Span struct {
+	From, To     int
+	since, until time.Duration // at which it begins and ends; 0 if that is at the event
+}
+
+// Empty tells whether nothing lies in it.
+func (s Span) Empty() bool { return s.From >= s.To }
+
+// Has tells whether a position lies in it.
+func (s Span) Has(pos int) bool { return s.From <= pos && pos < s.To }
+
+// Within tells whether a position lies in one of some spans.
+func Within(spans []Span, pos int) bool {
+	at, _ := slices.BinarySearchFunc(spans, pos, func(s Span, pos int) int {
+		if s.To <= pos {
+			return -1
+		}
+		return 1
+	})
+	return at < len(spans) && spans[at].Has(pos)
+}
+
+// Extend adds a span behind others, of which none ends later, and joins the two if they
+// meet at an event.
+func Extend(spans []Span, next Span) []Span {
+	switch n := len(spans); {
+	case next.Empty() && (next.since == 0 || next.until <= next.since):
+		return spans
+	case n > 0 && next.From <= spans[n-1].To && next.since == 0 && spans[n-1].until == 0:
+		spans[n-1].To, spans[n-1].until = next.To, next.until
+		return spans
+	}
+	return append(spans, next)
+}
+
+// Meet is the first position that lies in both, or -1. Of what they have in common between
+// two events it is that of the later one.
+func Meet(a, b []Span) int {
+	for len(a) > 0 && len(b) > 0 {
+		if both := a[0].and(b[0]); !both.Empty() || both.From == both.To && both.since > 0 && (both.until == 0 || both.since < both.until) {
+			return both.From
+		}
+		if a[0].To < b[0].To || a[0].To == b[0].To && a[0].until > 0 && (b[0].until == 0 || a[0].until < b[0].until) {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return -1
+}
+
+// upTo is the part of a span from one position up to another.
+func (s Span) upTo(from, to int) Span {
+	if to < s.To {
+		s.To, s.until = to, 0
+	}
+	s.From, s.since = from, 0
+	return s
+}
+
+// and is what two spans have in common. What begins at an event begins after all times
+// before it, and what ends at one ends after them.
+func (s Span) and(o Span) Span {
+	if o.From > s.From || o.From == s.From && (o.since == 0 || s.since > 0 && o.since > s.since) {
+		s.From, s.since = o.From, o.since
+	}
+	if o.To < s.To || o.To == s.To && o.until > 0 && (s.until == 0 || o.until < s.until) {
+		s.To, s.until = o.To, o.until
+	}
+	return s
+}
+
+// Later adds without running over: a ttl can be as good as never.
+func Later(at, by time.Duration) time.Duration {
+	if by > Never-at {
+		return Never
+	}
+	return at + by
+}
