@@ -2,15 +2,17 @@ package checker
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
+	"lockbench/checker/hold"
 	"lockbench/checker/sweep"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )
 
-// This file hands the sessions of a key to the sweep; answers_told.go tells what comes back.
+// This file hands the sessions of a key to the sweep, and tells what comes back.
 //
 // Positions are doubled, so that what no event stands for has a place: a lease that
 // ran out before event n ended at 2n-1. An end that nobody asked for is a release of
@@ -23,246 +25,141 @@ type call struct {
 	kind      sweep.Kind
 	out       sweep.Out
 	aux       int64
-	op        history.Op
 }
 
 // sweep decides a key, and says what it could not.
-func (a *answers) sweep(k *asked) (doubt string) {
+func (a *answers) sweep(k *hold.Key) (doubt string) {
 	if len(a.h.Events) > math.MaxUint32/2-1 {
 		return "the history is too long"
 	}
-	model, calls := a.calls(k)
+	model := a.model(k)
 	a.ops.Reset()
-	for _, c := range calls {
+	for _, c := range a.calls(k) {
 		a.ops.Add(c.call, c.ret, c.session, c.kind, c.out, c.aux)
 	}
+	a.ops.Owners = append(a.ops.Owners, ownerNumbers(k)...)
 	r := a.checker.Check(model, &a.ops)
-	told := map[sweep.Finding]bool{}
 	for _, f := range a.checker.Findings {
-		if told[f] {
-			continue // of an owner all sessions have been looked at, and it may have a hundred thousand
-		}
-		told[f] = true
-		first, second := k.numbered(f.First), k.numbered(f.Second)
 		switch f.Rule {
 		case sweep.ReleasedWithoutHolding:
-			a.nowhere(k, first)
+			a.nowhere(k, k.All[f.First])
 		case sweep.RefusedThoughFree:
-			a.refused(k, first)
-		case sweep.TwoHolders, sweep.ReaderAndWriter, sweep.TooManyPermits:
-			a.both(k, first, second)
-		case sweep.ReleasedTwice, sweep.Evicted:
-			// Which hold of an owner that had entered again was meant, nobody knows.
-			if a.reentrant() && !slices.ContainsFunc(first, func(s *history.Session) bool { return a.nested[s] }) {
-				a.deep(k, first, f.Rule)
-			}
+			a.refused(k, k.All[f.First])
 		}
+		// Who held together is for exclusion to tell, and what a session was told by
+		// itself has been told.
+	}
+	if r.Verdict == sweep.Undecided && model.Shape == sweep.Semaphore {
+		return a.searched(k, r.Why)
 	}
 	return r.Why
 }
 
-// numbered are the sessions that the sweep was given under a number.
-func (k *asked) numbered(n uint32) []*history.Session {
-	if n == sweep.None {
+func (a *answers) model(k *hold.Key) sweep.Model {
+	m := sweep.Model{Reentrant: a.h.Header.Model.Has(history.Reentrant)}
+	switch {
+	case a.h.Header.Model.Has(history.Semaphore):
+		m.Shape, m.Permits = sweep.Semaphore, int64(a.h.Header.Permits)
+	case slices.ContainsFunc(k.All, func(d *hold.Hold) bool { return d.Session.Mode == locks.Shared }):
+		m.Shape = sweep.RW
+	}
+	return m
+}
+
+// ownerNumbers numbers the owners of a key's sessions; it is nil if each session is its own.
+func ownerNumbers(k *hold.Key) []uint32 {
+	all, shared := make([]uint32, len(k.All)), false
+	number := make(map[string]uint32, len(k.All))
+	for i, d := range k.All {
+		n, known := number[d.Session.Owner]
+		if !known {
+			n = uint32(len(number))
+			number[d.Session.Owner] = n
+		}
+		all[i], shared = n, shared || known
+	}
+	if !shared {
 		return nil
 	}
-	return k.numbers[n]
+	return all
 }
 
 // calls are the operations of a key in the order of their calls.
-func (a *answers) calls(k *asked) (sweep.Model, []call) {
-	m := sweep.Model{Reentrant: a.reentrant()}
-	switch {
-	case a.h.Header.Model.Has(history.Semaphore):
-		m.Shape, m.Permits, m.Reentrant = sweep.Semaphore, int64(a.h.Header.Permits), false
-	case slices.ContainsFunc(k.sessions, func(s *history.Session) bool { return s.Mode == locks.Shared }):
-		m.Shape, m.Reentrant = sweep.RW, false
-	}
-	owners := map[string]uint32{}
-	var inner map[*history.Session]*history.Session
-	var hidden []span // in which somebody may have held of whom the sweep is not told
-	if !m.Reentrant && m.Shape != sweep.Semaphore {
-		inner = a.inner(k)
-	}
+func (a *answers) calls(k *hold.Key) []call {
 	var calls []call
-	for _, s := range k.sessions {
-		outer := inner[s]
-		if outer != nil && s.Acquire.Outcome != history.Failed {
-			hidden = append(hidden, span{s.Acquire.Invoke, gone(s)})
-		}
-		outlived := outer != nil && a.outlived(s, outer) >= 0
-		if outer != nil && !outlived {
-			continue
-		}
-		id, known := owners[s.Owner]
-		if !known || !m.Reentrant {
-			id = uint32(len(k.numbers))
-			owners[s.Owner] = id
-			k.numbers = append(k.numbers, nil)
-		}
-		k.numbers[id] = append(k.numbers[id], s)
-		c, over := a.lapsed(k, s, id)
-		switch {
-		case outlived:
-			calls = append(calls, a.rest(s, outer, id)...)
-		case over && a.late(s):
-			// It was somebody's at some time before its answer, and is over.
-			hidden = append(hidden, span{s.Acquire.Invoke, int(c.ret / 2)})
-		case over:
-			calls = append(calls, a.acquire(s, id), c)
-		default:
-			calls = append(append(calls, a.acquire(s, id)), a.releases(s, id)...)
-		}
+	for i, d := range k.All {
+		calls = append(append(calls, a.acquire(d, uint32(i))), a.releases(d, uint32(i))...)
 	}
-	excuse(calls, hidden)
-	slices.SortFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
-	return m, calls
+	slices.SortStableFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
+	return calls
 }
 
-// excuse makes ordinary refusals of strict ones that somebody may explain of whom the
-// sweep is not told.
-func excuse(calls []call, hidden []span) {
-	slices.SortFunc(hidden, func(x, y span) int { return cmp.Compare(x.from, y.from) })
-	var apart []span
-	for _, h := range hidden {
-		apart = extend(apart, h)
-	}
-	for i := range calls {
-		c := &calls[i]
-		if c.out != sweep.StrictFail {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(apart, c.op.Invoke, func(h span, pos int) int { return cmp.Compare(h.to, pos) })
-		if at < len(apart) && apart[at].from < c.op.Return {
-			c.out = sweep.Fail
-		}
-	}
-}
-
-func (a *answers) acquire(s *history.Session, id uint32) call {
+// acquire is a session's. A grant that was answered after its own lease was one at some
+// time before, and is over.
+func (a *answers) acquire(d *hold.Hold, id uint32) call {
+	s := d.Session
 	c := place(s.Acquire)
 	c.session, c.aux = id, int64(s.Permits)
 	if s.Mode == locks.Shared {
 		c.kind = sweep.AcquireShared
 	}
-	if a.late(s) {
+	if a.MayBeLate(d) {
 		c.out, c.ret = sweep.Unknown, sweep.Never
 	}
-	if c.out == sweep.Fail && len(s.Keys) == 1 && s.Acquire.Return < a.durable && a.h.At(s.Acquire.Return).Strict {
+	if a.strict(s) {
 		c.out = sweep.StrictFail
 	}
 	return c
 }
 
-// late tells whether a grant was answered after its own lease: it was one at some time
-// before, and is over. Nobody can count on it, and nothing speaks against who was granted
-// the lock after that lease:
+// releases are those of a session, and the end of its lease. An answer that comes after
+// that end says no more than that nothing is held any more: whatever ended the hold, the
+// lease or the release, it is over.
 //
-//	client 1  acquire ── granted ── its lease ends ──────────── ok
-//	client 2                                       acquire ── ok    not while client 1 held
-func (l *ledger) late(s *history.Session) bool {
-	if s.Acquire.Outcome != history.Done {
-		return false
-	}
-	asked, granted := l.h.At(s.Acquire.Invoke), l.h.At(s.Acquire.Return)
-	if granted.Extra != nil && granted.Extra.Renewed {
-		return asked.Wait == 0 && granted.Extra.Lease > 0 && later(asked.Time, granted.Extra.Lease) <= granted.Time
-	}
-	_, deadline := l.deadline(s)
-	return deadline <= granted.Time
-}
-
-// lapsed is the end of a hold that was its owner's only one, whose lease may have run
-// out, and whose owner was given a definite answer to its release after that:
-//
-//	thread 1  acquire ok        lost    release: not held    acquire ok
-//	                   └ it ended at some time in here ┘
-//
-// Whether the lease ended it or the release did, it is over with the answer, so that
-// nothing is unknown of the owner when it comes again.
-func (a *answers) lapsed(k *asked, s *history.Session, id uint32) (call, bool) {
-	if !a.reentrant() || !a.several(s) || s.Acquire.Outcome != history.Done {
-		return call{}, false
-	}
-	expiry, asked, answered := a.expiry(s, math.MaxInt), -1, -1
-	for _, op := range s.Ops {
-		switch {
-		case op.F == history.Renew && op.Outcome != history.Done, op.F == history.Release && op.Outcome == history.Maybe:
-			return call{}, false
-		case op.F == history.Release && answered >= 0:
-			return call{}, false // one of them is another hold's
-		case op.F == history.Release:
-			asked, answered = op.Invoke, op.Return
-			if op.Outcome == history.Failed && a.h.At(op.Return).Error != history.ErrorNotHeld {
-				return call{}, false
-			}
-		}
-	}
-	if answered <= expiry {
-		return call{}, false
-	}
-	for _, t := range k.byOwner[s.Owner] {
-		if t != s && t.Acquire.Invoke < answered && !a.givenBack(t, s.Acquire.Invoke) {
-			return call{}, false
-		}
-	}
-	return call{call: uint32(min(2*expiry-1, 2*asked)), ret: uint32(2 * answered), session: id, kind: sweep.Release, out: sweep.OK}, true
-}
-
-// givenBack tells whether a session certainly holds nothing any more at a position.
-func (l *ledger) givenBack(s *history.Session, pos int) bool {
-	return s.Acquire.Outcome == history.Failed && s.Acquire.Return < pos || slices.ContainsFunc(s.Ops, func(op history.Op) bool {
-		return op.F == history.Release && op.Return >= 0 && op.Return < pos &&
-			(op.Outcome == history.Done || op.Outcome == history.Failed && l.h.At(op.Return).Error == history.ErrorNotHeld)
-	})
-}
-
-// releases are those of a session, and the end of its lease. What comes after that end
-// is no proof of anything: who released may have found nothing to release.
-func (a *answers) releases(s *history.Session, id uint32) []call {
+//	acquire ok, lease 1 s          release ok at 1.5 s
+//	                       └─ over at some time in here ┘
+func (a *answers) releases(d *hold.Hold, id uint32) []call {
+	s := d.Session
 	var all []call
-	expiry := a.expiry(s, math.MaxInt)
-	leased := expiry < len(a.h.Events)
-	// What was refused, or given back, has no lease left to run out. Its owner may hold
-	// by then all the same, and that hold is another one.
-	over := s.Acquire.Outcome == history.Failed || slices.ContainsFunc(s.Ops, func(op history.Op) bool {
-		return op.F == history.Release && op.Outcome == history.Done && op.Return < expiry
-	})
-	if leased && !over {
-		all = append(all, call{call: uint32(2*expiry - 1), ret: sweep.Never, session: id, kind: sweep.Release})
+	if s.Acquire.Outcome == history.Failed {
+		return nil
+	}
+	add := func(c call) {
+		c.kind, c.session = sweep.Release, id
+		all = append(all, c)
+	}
+	lapse := d.Ends.Lapse
+	if a.MayBeLate(d) && d.Ends.Possible < len(a.h.Events) {
+		// It was held at some time up to its answer, and is over.
+		add(call{call: uint32(2*lapse - 1), ret: uint32(2 * d.Ends.Possible), out: sweep.OK})
+		return all
+	}
+	if lapse < len(a.h.Events) && d.Ends.Possible >= lapse {
+		add(call{call: uint32(2*lapse - 1), ret: sweep.Never})
 	}
 	for _, op := range s.Ops {
+		c := place(op)
 		switch {
-		case op.F == history.Renew && op.Outcome == history.Failed && a.h.At(op.Return).Error == history.ErrorNotHeld:
-			// Its client counts on nothing from there on, whatever the server knows.
-			c := place(op)
-			c.out, c.ret = sweep.Unknown, sweep.Never
-			c.kind, c.session = sweep.Release, id
-			all = append(all, c)
+		case op.F == history.Release && a.NotHeld(op):
+		case op.F == history.Release && op.Outcome == history.Failed:
+			c.out, c.ret = sweep.Unknown, sweep.Never // it says nothing of the lock
+		case op.F == history.Release && op.Outcome == history.Done && d.Granted() && op.Invoke >= lapse:
+			c.out = sweep.Fail
 		case op.F == history.Release:
-			c := place(op)
-			c.kind, c.session = sweep.Release, id
-			if leased && op.Invoke >= expiry && s.Acquire.Outcome == history.Done || c.out == sweep.Fail && !a.proves(s, op, leased) {
-				c.out, c.ret = sweep.Unknown, sweep.Never
-			}
-			all = append(all, c)
+		case op.F == history.Renew && a.NotHeld(op):
+			// Its client counts on nothing from there on, whatever the server knows.
+			add(call{call: c.call, ret: sweep.Never})
+			c.call++ // no two operations are called at one position
+		default:
+			continue
 		}
+		add(c)
 	}
 	return all
 }
 
-// proves tells whether an answer "not held" proves anything. Of a grant whose lease runs
-// out at some time it does while the lease certainly ran; where the owner has but one
-// session, that has been told by itself. Of nested ones the other hold may be meant.
-func (a *answers) proves(s *history.Session, op history.Op, leased bool) bool {
-	if a.h.At(op.Return).Error != history.ErrorNotHeld || a.nested[s] {
-		return false
-	}
-	return !leased || s.Acquire.Outcome == history.Done && a.reentrant() && a.several(s) && a.within(s, op)
-}
-
 func place(op history.Op) call {
-	c := call{call: uint32(2 * op.Invoke), ret: sweep.Never, op: op}
+	c := call{call: uint32(2 * op.Invoke), ret: sweep.Never}
 	switch op.Outcome {
 	case history.Done:
 		c.out, c.ret = sweep.OK, uint32(2*op.Return)
@@ -270,4 +167,29 @@ func place(op history.Op) call {
 		c.out, c.ret = sweep.Fail, uint32(2*op.Return)
 	}
 	return c
+}
+
+// nowhere: a release worked, but there is no moment at which its session can have held.
+func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
+	s := d.Session
+	for _, op := range s.Ops {
+		if op.F == history.Release && op.Outcome == history.Done {
+			a.found("released-without-holding", d, k.Name, op.Return,
+				fmt.Sprintf("%s was told at %s that it has released %q, but from %s on, when it asked, it cannot have held it: others did all the time",
+					who(s), a.at(op.Return), k.Name, a.at(op.Invoke)), nil, op.Invoke, op.Return)
+			return
+		}
+	}
+}
+
+// refused: a try was refused for being taken, and nobody can have held.
+func (a *answers) refused(k *hold.Key, d *hold.Hold) {
+	s := d.Session
+	claim := "because somebody held it, but nobody can have"
+	if a.h.Header.Model.Has(history.Semaphore) {
+		claim = "for want of permits, but there must have been enough"
+	}
+	a.found("refused-though-free", d, k.Name, s.Acquire.Return,
+		fmt.Sprintf("%s was refused %q between %s and %s %s", who(s), k.Name,
+			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return), claim), nil)
 }

@@ -2,8 +2,10 @@ package checker
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -14,11 +16,12 @@ type counter struct {
 	unsure    []*write // those of unknown outcome: foreign hosts may have applied them
 	final     *int64   // what the last look at it, after all writes, has shown
 	base      int64    // what it was before the first write
+	odd       string   // a write by which it is no counter, in words; or nothing
 }
 
 // write is one that was ok, unless it stands among a counter's unsure ones.
 type write struct {
-	*tenure
+	*hold.Hold
 	op       history.Op
 	value    int64
 	token    uint64
@@ -47,26 +50,30 @@ func counters(l *ledger) []*counter {
 	}
 	looks := map[*counter]look{}
 	held := unbroken{}
-	for _, t := range l.tenures() {
+	for _, t := range l.Granted() {
 		since := held.add(t)
-		reads := map[*counter]look{}
-		for _, op := range t.session.Ops {
+		reads, wrote := map[*counter]look{}, map[*counter]*write{}
+		for _, op := range t.Session.Ops {
 			if op.F != history.FRead && op.F != history.Write {
 				continue
 			}
 			called := l.h.At(op.Invoke)
 			// A session of several keys guards one thing, which goes by the first of them.
-			c := find(t.session.Keys[0], called.Resource)
+			c := find(t.Session.Keys[0], called.Resource)
 			if op.F == history.FRead {
 				if op.Outcome == history.Done && l.h.At(op.Return).HasValue {
 					reads[c] = look{op, l.h.At(op.Return).Value}
 				}
 				continue
 			}
-			w := &write{tenure: t, op: op, value: called.Value, token: called.Token, hasToken: called.HasToken, since: since}
+			w := &write{Hold: t, op: op, value: called.Value, token: called.Token, hasToken: called.HasToken, since: since}
 			if seen, ok := reads[c]; ok {
 				w.seen, w.hasSeen = seen.value, true
 			}
+			if c.odd == "" {
+				c.odd = w.odd(l, called.HasValue, wrote[c])
+			}
+			wrote[c] = w
 			switch op.Outcome {
 			case history.Done:
 				c.writes = append(c.writes, w)
@@ -91,6 +98,9 @@ func counters(l *ledger) []*counter {
 		if seen, ok := looks[c]; ok && c.after(seen.op.Invoke) {
 			c.final = &seen.value
 		}
+		if _, read := looks[c]; c.odd == "" && len(c.writes) > 0 && !read {
+			c.odd = "nobody has read it"
+		}
 		if len(c.writes) > 0 && c.writes[0].hasSeen {
 			c.base = min(c.writes[0].seen, c.writes[0].value)
 		}
@@ -98,26 +108,44 @@ func counters(l *ledger) []*counter {
 	return order
 }
 
+// odd says how a write shows that what it wrote to is no counter, or nothing: its session
+// did not write what it had read plus one. Who has entered again may know what it writes
+// from another of its sessions. The format asks nobody to count.
+func (w *write) odd(l *ledger, hasValue bool, before *write) string {
+	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), seconds(l.h.Events[w.op.Invoke].Time))
+	switch {
+	case !hasValue:
+		return at + " says no value"
+	case w.Session.Owner != w.Session.Name:
+		return ""
+	case before != nil && w.value == before.value+1 && (!w.hasSeen || w.seen <= before.value):
+		return ""
+	case w.hasSeen && w.value != w.seen+1:
+		return fmt.Sprintf("%s was of %d, after it had read %d", at, w.value, w.seen)
+	}
+	return ""
+}
+
 // unbroken knows until when each owner holds each key, however often it has entered.
 // Who enters again may write what it knows from before: of acquire, read 5, acquire,
 // write 6 the read counts as well.
-type unbroken map[[2]string]span
+type unbroken map[[2]string]hold.Span
 
 // add takes the next grant, and returns the one from which its owner has held.
-func (u unbroken) add(t *tenure) (since int) {
-	at := [2]string{t.session.Owner, t.session.Keys[0]}
+func (u unbroken) add(t *hold.Hold) (since int) {
+	at := [2]string{t.Session.Owner, t.Session.Keys[0]}
 	before, ok := u[at]
-	if !ok || t.grant >= before.to {
-		before = t.claim
+	if !ok || t.Grant >= before.To {
+		before = t.Claim
 	}
 	// It counts on the key until it gives it back, whatever it was told before: an outer
 	// hold that is found lost at last was still the one in which an inner one wrote.
-	to := max(before.to, t.claim.to)
-	for _, op := range t.session.Ops {
+	to := max(before.To, t.Claim.To)
+	for _, op := range t.Session.Ops {
 		to = max(to, op.Invoke)
 	}
-	u[at] = span{before.from, to}
-	return before.from
+	u[at] = hold.Span{From: before.From, To: to}
+	return before.From
 }
 
 // after tells whether all writes that were ok had returned by a position.
@@ -139,7 +167,7 @@ type lastLook struct {
 // lastLooks finds the reads that stand without a session. One that does not name its
 // key tells nothing, unless there is but one.
 func lastLooks(h *history.History) []lastLook {
-	open := map[history.Process]int{}
+	open, only := map[history.Process]int{}, ""
 	var all []lastLook
 	for pos := range h.Events {
 		e := &h.Events[pos]
@@ -155,9 +183,12 @@ func lastLooks(h *history.History) []lastLook {
 			continue
 		}
 		asked := &h.Events[called]
-		key := cmp.Or(asked.Key, e.Key, onlyKey(h))
+		key := cmp.Or(asked.Key, e.Key, only)
 		if key == "" {
-			continue
+			if only = onlyKey(h); only == "" {
+				continue
+			}
+			key = only
 		}
 		op := history.Op{F: e.F, Invoke: called, Return: pos, Outcome: history.Done}
 		all = append(all, lastLook{look{op, e.Value}, key, cmp.Or(asked.Resource, e.Resource)})

@@ -1,11 +1,12 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
+	"lockbench/locks"
 )
 
 // Fairness asks whether those who came first were served first, of a lock that claims
@@ -16,11 +17,14 @@ import (
 // an overtake is held against a lock only if a probe had seen the waiter in the queue
 // before the other one asked:
 //
-//	client 1  acquire ─────────────────────────────────── ok
+//	client 1  acquire ─────────────────────────────────── ok, or refused
 //	probe                 queued: client 1
 //	client 2                       acquire ── ok                 overtaken
 //
-// Without that it is a statistic, which stands in the note.
+// A waiter that stood still meanwhile may have been served and have slept through that
+// lease, or have been taken for dead. Nor is a lock blamed if the answer came after the
+// waiter's own lease: of that grant nobody knows when it was. Without a probe an overtake
+// is a statistic, which stands in the note.
 type Fairness struct{}
 
 var _ Checker = Fairness{}
@@ -36,85 +40,108 @@ func (Fairness) About() string {
 // Check is a pure function of the history.
 func (c Fairness) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	queued := map[string]int{} // session: position at which it was seen
-	for pos, seen := range history.FactsOf[history.Queued](h) {
-		for _, name := range seen.Sessions {
-			if _, ok := queued[name]; !ok {
-				queued[name] = pos
-			}
-		}
-	}
+	queue := queued(h)
 	var findings []Finding
-	waits, overtaken, known, most := 0, 0, 0, 0
-	for _, k := range byKey(l.tenures()) {
-		held := holdsOf(k.tenures)
-		// In the order of grants: those before t that asked after it have overtaken it.
-		for i, t := range k.tenures {
-			if l.h.At(t.session.Acquire.Invoke).Wait == 0 {
-				continue
-			}
-			waits++
-			seen, isKnown := queued[t.session.Name]
-			known += count(isKnown)
-			passed := 0
-			var first *tenure
-			for _, other := range slices.Backward(k.tenures[:i]) {
-				if other.grant < t.session.Acquire.Invoke {
-					break
-				}
-				if conflict(other, t) && other.session.Acquire.Invoke > t.session.Acquire.Invoke {
-					passed++
-				}
-				if conflict(other, t) && isKnown && other.session.Acquire.Invoke > seen && !held.again(other) {
-					first = other
-				}
-			}
-			overtaken, most = overtaken+count(passed > 0), max(most, passed)
-			if first == nil || !h.Header.Claims.Fair || l.late(t.session) {
-				continue // of a grant that is told late nobody knows when it was
-			}
-			findings = append(findings, Finding{
-				Rule: "overtaken", Key: k.key, Event: l.index(first.grant),
-				Text: fmt.Sprintf("%s was seen in the queue for %q at %s, but %s asked after that and was granted it before, at %s", client(t, first), k.key,
-					seconds(h.Events[seen].Time), client(first, t), seconds(l.granted(first).Time)),
-				Events:   indexes(l, t.session.Acquire.Invoke, seen, first.session.Acquire.Invoke, first.grant, t.grant),
-				Sessions: []string{t.session.Name, first.session.Name},
-			})
+	var count overtakes
+	for _, k := range l.Keys() {
+		count.key(l, k, queue)
+		if h.Header.Claims.Fair && len(queue) > 0 {
+			findings = append(findings, l.overtaken(k, queue)...)
 		}
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	r := violated(c.Name(), findings)
-	if waits > 0 {
-		r.Note = fmt.Sprintf("of %d grants that were waited for %d were overtaken, by up to %d others", waits, overtaken, most)
+	if count.waits > 0 {
+		r.Note = fmt.Sprintf("of %d grants that were waited for %d were overtaken, by up to %d others", count.waits, count.overtaken, count.most)
 	}
-	if r.Verdict == Valid && h.Header.Claims.Fair && len(queued) > 0 && known == 0 {
+	if r.Verdict == Valid && h.Header.Claims.Fair && len(queue) > 0 && count.known == 0 {
 		r.Verdict, r.Why = Unknown, "the queue was looked at, but nobody who waited was seen in it"
 	}
 	return r
 }
 
-// holdsBy are the grants of each owner in their order, each with the position up to which
-// it or one before it was held.
-type holdsBy map[string][]span
-
-func holdsOf(tenures []*tenure) holdsBy {
-	all := holdsBy{}
-	for _, t := range tenures {
-		of := all[t.session.Owner]
-		to := t.most.work.to
-		if len(of) > 0 {
-			to = max(to, of[len(of)-1].to)
+// queued says where each session was first seen in the queue.
+func queued(h *history.History) map[string]int {
+	all := map[string]int{}
+	for pos, seen := range history.FactsOf[history.Queued](h) {
+		for _, name := range seen.Sessions {
+			if _, ok := all[name]; !ok {
+				all[name] = pos
+			}
 		}
-		all[t.session.Owner] = append(of, span{t.grant, to})
 	}
 	return all
 }
 
-// again tells whether a grant went to an owner that held already: nobody queues behind
-// oneself.
-func (h holdsBy) again(t *tenure) bool {
-	asked := t.session.Acquire.Invoke
-	of := h[t.session.Owner]
-	before, _ := slices.BinarySearchFunc(of, asked, func(s span, pos int) int { return cmp.Compare(s.from, pos) })
-	return before > 0 && of[before-1].to > asked
+// overtakes counts how many grants that were waited for came after others who had asked
+// later.
+type overtakes struct{ waits, overtaken, most, known int }
+
+func (o *overtakes) key(l *ledger, k *hold.Key, queue map[string]int) {
+	// Who was granted before and asked later: counted by the places of the calls.
+	all, alone := newTally(len(k.Granted)), newTally(len(k.Granted))
+	asked := slices.Clone(k.Granted)
+	slices.SortFunc(asked, func(a, b *hold.Hold) int { return a.Session.Acquire.Invoke - b.Session.Acquire.Invoke })
+	rank := make(map[*hold.Hold]int, len(asked))
+	for i, t := range asked {
+		rank[t] = i
+	}
+	for _, t := range k.All {
+		if _, ok := queue[t.Session.Name]; ok && l.h.At(t.Session.Acquire.Invoke).Wait > 0 {
+			o.known++
+		}
+	}
+	mine := map[string][]*hold.Hold{} // grants by owner that were before, if it has several
+	for _, t := range k.Granted {
+		at, reads := rank[t], t.Session.Mode == locks.Shared
+		if l.h.At(t.Session.Acquire.Invoke).Wait > 0 {
+			o.waits++
+			passed := all.above(at)
+			if reads {
+				passed = alone.above(at)
+			}
+			for _, x := range slices.Backward(mine[t.Session.Owner]) {
+				if x.Grant < t.Session.Acquire.Invoke {
+					break
+				}
+				if rank[x] > at && (!reads || x.Session.Mode != locks.Shared) {
+					passed-- // nobody overtakes oneself
+				}
+			}
+			if passed > 0 {
+				o.overtaken++
+			}
+			o.most = max(o.most, passed)
+		}
+		all.add(at)
+		if !reads {
+			alone.add(at)
+		}
+		if t.Session.Owner != t.Session.Name {
+			mine[t.Session.Owner] = append(mine[t.Session.Owner], t)
+		}
+	}
+}
+
+// tally counts numbers, and how many of them are above another one.
+type tally struct {
+	tree  []int // a Fenwick tree
+	total int
+}
+
+func newTally(n int) *tally { return &tally{tree: make([]int, n+1)} }
+
+func (t *tally) add(n int) {
+	t.total++
+	for i := n + 1; i < len(t.tree); i += i & -i {
+		t.tree[i]++
+	}
+}
+
+func (t *tally) above(n int) int {
+	upTo := 0
+	for i := n + 1; i > 0; i -= i & -i {
+		upTo += t.tree[i]
+	}
+	return t.total - upTo
 }

@@ -1,10 +1,13 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
+	"lockbench/locks"
 )
 
 // Fencing asks whether tokens do what they are for: they grow with every grant of a
@@ -12,14 +15,21 @@ import (
 // itself a token that repeats harms nobody, so these findings have no class, but for a
 // stale write that was let through.
 //
-// Grants are compared only if one had come back before the other was asked for. Take
-// an answer that is late:
+// Grants of sessions that exclude each other come in the order of their answers, as long
+// as the lease of the one that was answered later certainly reached that far. Had it been
+// granted first, it would still have been held when the other one was:
+//
+//	client 1  acquire ── ok token 6            release
+//	client 2     acquire, waits ─────────────────────── ok token 5      the token fell
+//
+// A lease that may have run out before its answer says nothing of the order. Such grants
+// are compared only if one had come back before the other was asked for:
 //
 //	client 1  acquire ──────────────────────────────── ok token 5
 //	client 2        acquire ── ok token 6, release
 //
-// The ok of token 5 comes last, but it was granted first, and its lease may have run
-// out before client 2's attempt: no token fell.
+// The ok of token 5 comes last, but it may have been granted first, and its lease may have
+// run out before client 2's attempt.
 type Fencing struct{}
 
 var _ Checker = Fencing{}
@@ -35,15 +45,16 @@ func (Fencing) About() string {
 // Check is a pure function of the history.
 func (c Fencing) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	all := l.tenures()
-	carried := slices.ContainsFunc(all, func(t *tenure) bool { return l.granted(t).HasToken })
+	all := l.Granted()
+	carried := slices.ContainsFunc(all, func(t *hold.Hold) bool { return l.granted(t).HasToken })
 	claimed := h.Header.Claims.Fenced || h.Header.Model.Has(history.Fenced)
 	if !carried && claimed && len(all) > 0 {
 		return Result{Name: c.Name(), Verdict: Unknown, Why: "the lock claims to give fencing tokens, but no grant carries one"}
 	}
 	var findings []Finding
-	for _, k := range byKey(all) {
-		findings = append(findings, l.grants(k)...)
+	for _, k := range l.Keys() {
+		findings = append(findings, l.fell(k)...)
+		findings = append(findings, l.repeated(k)...)
 	}
 	findings = append(findings, l.accepted(all)...)
 	findings = append(findings, l.strangers(all)...)
@@ -51,86 +62,119 @@ func (c Fencing) Check(h *history.History, o Options) Result {
 	return violated(c.Name(), findings)
 }
 
-// granted is the event of a tenure's grant.
-func (l *ledger) granted(t *tenure) *history.Event { return &l.h.Events[t.grant] }
+// granted is the event of a grant.
+func (l *ledger) granted(t *hold.Hold) *history.Event { return &l.h.Events[t.Grant] }
 
-// grants compares the tokens of one key's grants.
-func (l *ledger) grants(k keyed) []Finding {
+// fell finds the grants of a key whose token is below that of an earlier grant.
+func (l *ledger) fell(k *hold.Key) []Finding {
 	var findings []Finding
-	byToken := map[uint64]*tenure{}
+	var before []*hold.Hold          // by place: the one with the highest token up to there
+	first := 0                       // place from which grants are compared
+	var alone, shared latest[uint64] // the highest of those that were granted in the order of their answers
+	for i, t := range k.Granted {
+		before = append(before, nil)
+		if i > first {
+			before[i] = before[i-1]
+		}
+		if !l.granted(t).HasToken {
+			continue
+		}
+		token := l.granted(t).Token
+		var highest *hold.Hold
+		higher := func(x *hold.Hold) {
+			if x != nil && (highest == nil || l.granted(x).Token > l.granted(highest).Token) {
+				highest = x
+			}
+		}
+		back, _ := slices.BinarySearchFunc(k.Granted, t.Session.Acquire.Invoke, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Grant, pos) })
+		if back > first {
+			higher(before[back-1])
+		}
+		ordered := l.InTime(t)
+		if ordered {
+			higher(alone.other(t))
+			if t.Session.Mode != locks.Shared {
+				higher(shared.other(t))
+			}
+		}
+		if highest != nil && token < l.granted(highest).Token {
+			findings = append(findings, l.tokens("token-fell", k.Name, highest, t,
+				fmt.Sprintf("the token of %q fell from %d (%s, granted at %s) to %d (%s, granted at %s)", k.Name,
+					l.granted(highest).Token, client(highest, t), seconds(l.granted(highest).Time),
+					token, client(t, highest), seconds(l.granted(t).Time))))
+			// A server that lost its counter starts anew, once: the grants after it are
+			// compared with each other.
+			first, before[i], alone, shared = i, nil, latest[uint64]{}, latest[uint64]{}
+		}
+		if before[i] == nil || token > l.granted(before[i]).Token {
+			before[i] = t
+		}
+		switch {
+		case !ordered:
+		case t.Session.Mode == locks.Shared:
+			shared.add(t, token)
+		default:
+			alone.add(t, token)
+		}
+	}
+	return findings
+}
+
+// repeated finds the grants of a key whose token was given before. Who enters again may
+// get its own once more, but not who had given it all back.
+func (l *ledger) repeated(k *hold.Key) []Finding {
+	var findings []Finding
 	type hand struct {
 		token uint64
 		owner string
 	}
-	held := map[hand][]*tenure{} // that were not given back when the next one was asked for
-	asked := slices.Clone(k.tenures)
-	slices.SortFunc(asked, func(a, b *tenure) int { return a.session.Acquire.Invoke - b.session.Acquire.Invoke })
-	var highest *tenure // of those that came back before the one in hand was asked for
-	back := 0
-	for _, t := range asked {
-		for ; back < len(k.tenures) && k.tenures[back].grant < t.session.Acquire.Invoke; back++ {
-			x := k.tenures[back]
-			if l.granted(x).HasToken && (highest == nil || l.granted(x).Token > l.granted(highest).Token) {
-				highest = x
-			}
-		}
-		if g := l.granted(t); g.HasToken && highest != nil && g.Token < l.granted(highest).Token {
-			findings = append(findings, l.tokens("token-fell", k.key, highest, t,
-				fmt.Sprintf("the token of %q fell from %d (%s, granted at %s) to %d (%s, granted at %s)", k.key,
-					l.granted(highest).Token, client(highest, t), seconds(l.granted(highest).Time),
-					g.Token, client(t, highest), seconds(g.Time))))
-			// A server that lost its counter starts anew, once: the grants after it are
-			// compared with each other.
-			highest = nil
-		}
-	}
-	for _, t := range k.tenures {
+	byToken := map[uint64]*hold.Hold{}
+	kept := map[hand]int{} // up to where one of an owner's grants of a token may be held
+	for _, t := range k.Granted {
 		g := l.granted(t)
 		if !g.HasToken {
 			continue
 		}
-		first, known := byToken[g.Token]
-		if !known {
+		at := hand{g.Token, t.Session.Owner}
+		until, again := kept[at]
+		mine := again && until >= t.Session.Acquire.Invoke
+		kept[at] = max(until, t.Ends.Possible)
+		if first, known := byToken[g.Token]; !known {
 			byToken[g.Token] = t
-		}
-		// Who enters again may get its own once more, but not who had given it all back.
-		at := hand{g.Token, t.session.Owner}
-		mine := slices.DeleteFunc(held[at], func(x *tenure) bool { return l.givenBack(x.session, t.session.Acquire.Invoke) })
-		held[at] = append(mine, t)
-		if known && len(mine) == 0 {
-			findings = append(findings, l.tokens("token-repeated", k.key, first, t,
-				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", g.Token, k.key,
+		} else if !mine && (first.Session.Owner != t.Session.Owner || !l.owned().mayHaveEntered(t)) {
+			findings = append(findings, l.tokens("token-repeated", k.Name, first, t,
+				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", g.Token, k.Name,
 					client(first, t), seconds(l.granted(first).Time), client(t, first), seconds(g.Time))))
 		}
 	}
 	return findings
 }
 
-func (l *ledger) tokens(rule, key string, earlier, later *tenure, text string) Finding {
+func (l *ledger) tokens(rule, key string, earlier, later *hold.Hold, text string) Finding {
 	return Finding{
-		Rule: rule, Key: key, Text: text, Event: l.index(later.grant),
-		Events:   indexes(l, earlier.session.Acquire.Invoke, earlier.grant, later.session.Acquire.Invoke, later.grant),
-		Sessions: []string{earlier.session.Name, later.session.Name},
+		Rule: rule, Key: key, Text: text, Event: l.index(later.Grant),
+		Events:   indexes(l, earlier.Session.Acquire.Invoke, earlier.Grant, later.Session.Acquire.Invoke, later.Grant),
+		Sessions: []string{earlier.Session.Name, later.Session.Name},
 	}
 }
 
 // accepted compares the tokens of what the fenced resource let through, in the order
 // in which it was applied.
-func (l *ledger) accepted(all []*tenure) []Finding {
+func (l *ledger) accepted(all []*hold.Hold) []Finding {
 	type touch struct {
-		*tenure
+		*hold.Hold
 		op    history.Op
 		token uint64
 	}
 	byKey := map[string][]touch{}
 	var keys []string
 	for _, t := range all {
-		for _, op := range t.session.Ops {
+		for _, op := range t.Session.Ops {
 			called := l.h.At(op.Invoke)
 			if op.F != history.Write || op.Outcome != history.Done || called.Resource != history.Fenced || !called.HasToken {
 				continue
 			}
-			key := t.session.Keys[0]
+			key := t.Session.Keys[0]
 			if byKey[key] == nil {
 				keys = append(keys, key)
 			}
@@ -141,23 +185,23 @@ func (l *ledger) accepted(all []*tenure) []Finding {
 	for _, key := range keys {
 		touches := byKey[key]
 		slices.SortFunc(touches, func(a, b touch) int { return a.op.Return - b.op.Return })
-		highest := touches[0]
+		var tokens latest[uint64] // of different owners, for one may use any of those that it holds by
+		last := map[*hold.Hold]touch{}
 		for _, w := range touches {
-			if w.token >= highest.token {
-				highest = w
+			highest, other := last[tokens.other(w.Hold)]
+			if !other || w.token >= highest.token {
+				tokens.add(w.Hold, w.token)
+				last[w.Hold] = w
 				continue
 			}
-			if w.session.Owner == highest.session.Owner {
-				continue // of the two that it holds by
-			}
 			a, b := w, highest
-			if b.grant < a.grant {
+			if b.Grant < a.Grant {
 				a, b = b, a
 			}
-			f := l.tokens("stale-token-accepted", key, a.tenure, b.tenure,
+			f := l.tokens("stale-token-accepted", key, a.Hold, b.Hold,
 				fmt.Sprintf("the fenced resource of %q accepted token %d of %s at %s, after token %d of %s", key,
-					w.token, client(w.tenure, highest.tenure), seconds(l.h.Events[w.op.Return].Time),
-					highest.token, client(highest.tenure, w.tenure)))
+					w.token, client(w.Hold, highest.Hold), seconds(l.h.Events[w.op.Return].Time),
+					highest.token, client(highest.Hold, w.Hold)))
 			f.Class, f.Event = StaleWrite, l.index(w.op.Return)
 			f.Events = append(f.Events, indexes(l, highest.op.Return, w.op.Return)...)
 			findings = append(findings, f)
@@ -167,11 +211,11 @@ func (l *ledger) accepted(all []*tenure) []Finding {
 }
 
 // strangers finds touches with a token that was not granted to their session.
-func (l *ledger) strangers(all []*tenure) []Finding {
+func (l *ledger) strangers(all []*hold.Hold) []Finding {
 	var findings []Finding
 	for _, t := range all {
 		g := l.granted(t)
-		for _, op := range t.session.Ops {
+		for _, op := range t.Session.Ops {
 			called := l.h.At(op.Invoke)
 			if op.F != history.FRead && op.F != history.Write || !called.HasToken || g.HasToken && called.Token == g.Token {
 				continue
@@ -181,11 +225,11 @@ func (l *ledger) strangers(all []*tenure) []Finding {
 				given = fmt.Sprintf("token %d", g.Token)
 			}
 			findings = append(findings, Finding{
-				Rule: "token-from-nowhere", Key: t.session.Keys[0], Event: l.index(op.Invoke),
+				Rule: "token-from-nowhere", Key: t.Session.Keys[0], Event: l.index(op.Invoke),
 				Text: fmt.Sprintf("the %s of %s at %s came with token %d, but it was granted %s", op.F,
 					client(t, nil), seconds(called.Time), called.Token, given),
-				Events:   indexes(l, t.session.Acquire.Invoke, t.grant, op.Invoke),
-				Sessions: []string{t.session.Name},
+				Events:   indexes(l, t.Session.Acquire.Invoke, t.Grant, op.Invoke),
+				Sessions: []string{t.Session.Name},
 			})
 		}
 	}

@@ -76,8 +76,8 @@ func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string
 		}
 	}
 	bites := 0
-	for _, phases := range f.steps {
-		bites += count(phases[history.Bites])
+	for at, phases := range f.steps {
+		bites += count(at.episode != anyEpisode && phases[history.Bites])
 	}
 	short(bites, bounds.Bites, "faults that took effect")
 	return append(why, c.undone(h, f)...)
@@ -93,14 +93,17 @@ func (Harness) undone(h *history.History, f struck) []string {
 			continue
 		}
 		bitten, healed, failed := false, false, false
-		for at, phases := range f.steps {
-			// A plan may number its steps anew in each episode; where the history does
-			// not speak of episodes, the number alone must do.
-			if at.step == step.ID && (at.episode == step.Episode || at.episode == 0 || step.Episode == 0) {
-				bitten = bitten || phases[history.Bites]
-				healed = healed || phases[history.Healed]
-				failed = failed || phases[history.Fails]
-			}
+		// A plan may number its steps anew in each episode; where the history does not
+		// speak of episodes, the number alone must do.
+		at := []stepAt{{step.ID, step.Episode}, {step.ID, 0}}
+		if step.Episode == 0 {
+			at = []stepAt{{step.ID, anyEpisode}}
+		}
+		for _, at := range at {
+			phases := f.steps[at]
+			bitten = bitten || phases[history.Bites]
+			healed = healed || phases[history.Healed]
+			failed = failed || phases[history.Fails]
 		}
 		what := ""
 		switch {
@@ -141,6 +144,9 @@ type struck struct {
 // stepAt is a step of the plan in an episode; the latter 0 if none has begun.
 type stepAt struct{ step, episode int }
 
+// anyEpisode stands for all of them together.
+const anyEpisode = -1
+
 // faults does not go by [history.History.Faults]. A fault there keeps its last failure
 // alone, and is one from its begins to its healed. Here every failure is told, and a phase
 // counts to the episode in which it came, also if its begins is missing:
@@ -161,11 +167,12 @@ func faults(h *history.History) struck {
 		for len(starts) > 0 && starts[0].At < pos {
 			episode, starts = starts[0].Number, starts[1:]
 		}
-		at := stepAt{e.Extra.Step, episode}
-		if f.steps[at] == nil {
-			f.steps[at] = map[string]bool{}
+		for _, at := range [...]stepAt{{e.Extra.Step, episode}, {e.Extra.Step, anyEpisode}} {
+			if f.steps[at] == nil {
+				f.steps[at] = map[string]bool{}
+			}
+			f.steps[at][e.Extra.Phase] = true
 		}
-		f.steps[at][e.Extra.Phase] = true
 		switch e.Extra.Phase {
 		case history.Begins:
 			f.first = min(f.first, pos)
@@ -180,4 +187,11 @@ func faults(h *history.History) struck {
 		}
 	}
 	return f
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -38,6 +39,7 @@ func Judge(h *history.History, o Options) Report {
 }
 
 func judge(h *history.History, o Options, checkers []Checker) Report {
+	o.holds = held(h, o)
 	results := make([]Result, len(checkers))
 	harness, starved := -1, false
 	var broken *Finding // the promise of exclusion, for the first time
@@ -62,6 +64,13 @@ func judge(h *history.History, o Options, checkers []Checker) Report {
 		results[harness] = check(Harness{starved: true}, h, o)
 	}
 	return compose(results)
+}
+
+// held finds who held what, once for all checkers. If that breaks, each of them breaks by
+// itself and says so.
+func held(h *history.History, o Options) (b *hold.Book) {
+	defer func() { _ = recover() }()
+	return o.book(h)
 }
 
 // compose takes the worst of the parts.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )
@@ -27,10 +28,6 @@ type Lease struct{}
 
 var _ Checker = Lease{}
 
-// leaseRounding is how much longer than asked a server may keep a grant: some count in
-// seconds and round up.
-const leaseRounding = time.Second + 50*time.Millisecond
-
 // Name returns "lease".
 func (Lease) Name() string { return "lease" }
 
@@ -42,9 +39,10 @@ func (Lease) About() string {
 // Check is a pure function of the history.
 func (c Lease) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	byName := map[string]*history.Session{}
-	for _, s := range h.Sessions {
-		byName[s.Name] = s
+	byName := map[string]*hold.Hold{}
+	for i := range l.All() {
+		d := &l.All()[i]
+		byName[d.Session.Name] = d
 	}
 	longest := longestAsked(h)
 	var findings []Finding
@@ -53,24 +51,26 @@ func (c Lease) Check(h *history.History, o Options) Result {
 	// While servers are struck there may be two that take themselves for the one that
 	// keeps the key, and the run asks the one that its client does not know of. So only
 	// what was granted and asked for in calm counts.
-	calm := append(slices.Clone(h.Quiet()), history.Stretch{To: durable(h)})
 	for pos, probe := range history.FactsOf[history.Kept](h) {
-		probed++
-		s := byName[probe.Session]
-		if s == nil || !l.holds(s, pos) {
+		d := byName[probe.Session]
+		if d == nil {
 			continue
 		}
-		if !slices.ContainsFunc(calm, func(q history.Stretch) bool { return q.Has(pos) && q.Has(s.Acquire.Return) }) {
+		probed++
+		if !l.Holds(d, pos) {
+			continue
+		}
+		if !l.calm(d.Grant, pos) {
 			struckBy++
 			continue
 		}
-		judged++
-		most := longest[hand{s.Owner, s.Keys[0]}]
-		if s.Mode == locks.Shared {
-			most = max(most, longest[hand{"", s.Keys[0]}])
+		// Past the session's own lease the key may be somebody else's.
+		if _, last := d.LeaseEnd(pos); h.Events[pos].Time > last {
+			continue
 		}
-		if f, ok := l.kept(s, pos, probe.TTL, most); ok && !told[f.Rule+s.Name] {
-			told[f.Rule+s.Name] = true
+		judged++
+		if f, ok := l.kept(d, pos, probe.TTL, longest.of(h, d.Session, pos)); ok && !told[f.Rule+probe.Session] {
+			told[f.Rule+probe.Session] = true
 			findings = append(findings, f)
 		}
 	}
@@ -83,45 +83,76 @@ func (c Lease) Check(h *history.History, o Options) Result {
 	return r
 }
 
-// holds tells whether a session was granted and not asked to be released at a position.
-func (l *ledger) holds(s *history.Session, pos int) bool {
-	if s.Acquire.Outcome != history.Done || s.Acquire.Return > pos ||
-		slices.ContainsFunc(l.notices(s), func(noticed int) bool { return noticed >= 0 && noticed < pos }) {
-		return false
+// calm tells whether no server was struck from one position to another.
+func (l *ledger) calm(from, to int) bool {
+	if to < l.durable {
+		return true
 	}
-	return !slices.ContainsFunc(s.Ops, func(op history.Op) bool {
-		return (op.F == history.Release || op.F == history.Renew) && op.Invoke < pos
-	})
+	quiet := l.h.Quiet()
+	n, _ := slices.BinarySearchFunc(quiet, to, func(q history.Stretch, pos int) int { return cmp.Compare(q.From, pos+1) })
+	return n > 0 && quiet[n-1].Has(from) && quiet[n-1].Has(to)
 }
 
-// hand is an owner on a key.
-type hand struct{ owner, key string }
-
-// longestAsked is the longest lease that each owner ever asks for. A holder may enter
+// longestLeases are the longest that each owner ever asks for on a key. A holder may enter
 // again and ask for more, and the server then keeps the lock for as long as that:
 //
 //	outer  acquire ttl=5s ──────────────────────────────────── release
 //	inner                 acquire ttl=30s ── probe: 30 s left      not too long
 //
 // One that asks for no lease may keep the lock for ever. Readers share what is kept, and
-// so the longest of any of them; they stand under no name.
-func longestAsked(h *history.History) map[hand]time.Duration {
-	longest := map[hand]time.Duration{}
+// so do the holders of a semaphore, so of them it is the longest of any; they stand under
+// no name. What is asked for after the server was explains nothing.
+type longestLeases map[hand][]wish
+
+// hand is an owner on a key.
+type hand struct{ owner, key string }
+
+// wish is the longest lease that was asked for up to a position.
+type wish struct {
+	at  int
+	ttl time.Duration
+}
+
+func longestAsked(h *history.History) longestLeases {
+	longest := longestLeases{}
 	for _, s := range h.Sessions {
-		ttl := h.At(s.Acquire.Invoke).TTL
-		if ttl == 0 {
-			ttl = never
-		}
+		asked := []wish{{s.Acquire.Invoke, cmp.Or(h.At(s.Acquire.Invoke).TTL, hold.Never)}}
 		for _, op := range s.Ops {
 			if op.F == history.Renew {
-				ttl = max(ttl, h.At(op.Invoke).TTL)
+				asked = append(asked, wish{op.Invoke, cmp.Or(h.At(op.Invoke).TTL, hold.Never)})
 			}
 		}
 		for _, key := range s.Keys {
-			longest[hand{s.Owner, key}] = max(longest[hand{s.Owner, key}], ttl)
-			if s.Mode == locks.Shared {
-				longest[hand{"", key}] = max(longest[hand{"", key}], ttl)
+			longest[hand{s.Owner, key}] = append(longest[hand{s.Owner, key}], asked...)
+			if sharesKey(h, s) {
+				longest[hand{"", key}] = append(longest[hand{"", key}], asked...)
 			}
+		}
+	}
+	for _, asked := range longest {
+		slices.SortFunc(asked, func(a, b wish) int { return cmp.Compare(a.at, b.at) })
+		for i := 1; i < len(asked); i++ {
+			asked[i].ttl = max(asked[i].ttl, asked[i-1].ttl)
+		}
+	}
+	return longest
+}
+
+// sharesKey tells whether a session may hold its keys together with other owners.
+func sharesKey(h *history.History, s *history.Session) bool {
+	return s.Mode == locks.Shared || h.Header.Model.Has(history.Semaphore)
+}
+
+// of is the longest lease that may keep a session's key at a position.
+func (l longestLeases) of(h *history.History, s *history.Session, pos int) time.Duration {
+	longest := time.Duration(0)
+	for _, at := range []hand{{s.Owner, s.Keys[0]}, {"", s.Keys[0]}} {
+		if at.owner == "" && !sharesKey(h, s) {
+			continue
+		}
+		asked := l[at]
+		if n, _ := slices.BinarySearchFunc(asked, pos, func(w wish, pos int) int { return cmp.Compare(w.at, pos) }); n > 0 {
+			longest = max(longest, asked[n-1].ttl)
 		}
 	}
 	return longest
@@ -129,22 +160,22 @@ func longestAsked(h *history.History) map[hand]time.Duration {
 
 // kept compares what a server says with what was asked for, at most, and what the
 // client knows.
-func (l *ledger) kept(s *history.Session, pos int, ttl, longest time.Duration) (Finding, bool) {
-	asked, granted, at := l.h.At(s.Acquire.Invoke), l.h.At(s.Acquire.Return), l.h.Events[pos].Time
-	if asked.TTL == 0 || pos >= l.stepped || granted.Extra != nil && granted.Extra.Renewed {
+func (l *ledger) kept(d *hold.Hold, pos int, ttl, longest time.Duration) (Finding, bool) {
+	s, at := d.Session, l.h.At(pos).Time
+	if l.h.At(s.Acquire.Invoke).TTL == 0 || pos >= l.Stepped() || d.Renewed() {
 		return Finding{}, false
 	}
-	deadline, _ := l.deadline(s)
+	deadline, _ := d.LeaseEnd(pos)
 	f := Finding{
 		Key: s.Keys[0], Event: l.index(pos), Sessions: []string{s.Name},
-		Events: indexes(l, s.Acquire.Invoke, s.Acquire.Return, pos),
+		Events: indexes(l, s.Acquire.Invoke, d.Grant, pos),
 	}
 	switch {
-	case later(at, ttl) < deadline-expirySlack:
+	case hold.Later(at, ttl) < deadline-hold.Slack:
 		f.Rule = "lease-short"
 		f.Text = fmt.Sprintf("the server keeps %q for client %d until %s at the latest, but the client counts on it until %s",
-			s.Keys[0], s.Client, seconds(later(at, ttl)), seconds(deadline))
-	case ttl-leaseRounding > longest: // that is never, if any
+			s.Keys[0], s.Client, seconds(hold.Later(at, ttl)), seconds(deadline))
+	case ttl-hold.Rounding > longest: // that is never, if any
 		f.Rule = "lease-long"
 		f.Text = fmt.Sprintf("the server keeps %q for client %d for %s more, but only %s were asked for",
 			s.Keys[0], s.Client, seconds(ttl), seconds(longest))
@@ -152,54 +183,4 @@ func (l *ledger) kept(s *history.Session, pos int, ttl, longest time.Duration) (
 		return Finding{}, false
 	}
 	return f, true
-}
-
-// early finds grants of what a dead client's lease still kept. Of a semaphore others may
-// be granted meanwhile, and a grant that was answered late may have been made before.
-func (l *ledger) early() []Finding {
-	if l.h.Header.Model.Has(history.Semaphore) {
-		return nil
-	}
-	var findings []Finding
-	for _, k := range byKey(l.tenures()) {
-		type dying struct {
-			*tenure
-			until time.Duration // the end of its lease; a renewal that nobody has heard of may have made it shorter
-		}
-		var dead []dying // clients that died with their leases running
-		for _, t := range k.tenures {
-			granted := l.granted(t)
-			if l.late(t.session) {
-				continue
-			}
-			dead = slices.DeleteFunc(dead, func(a dying) bool { return a.until-expirySlack <= granted.Time })
-			for _, a := range dead {
-				if a.session.DiedAt > t.grant || a.session.Owner == t.session.Owner || t.grant >= l.stepped ||
-					t.session.Mode == locks.Shared && a.session.Mode == locks.Shared {
-					continue
-				}
-				findings = append(findings, Finding{
-					Rule: "handed-over-early", Key: k.key, Event: l.index(t.grant),
-					Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", k.key,
-						client(t, a.tenure), seconds(granted.Time), client(a.tenure, t), seconds(l.h.Events[a.session.DiedAt].Time), seconds(a.until)),
-					Events:   indexes(l, a.session.Acquire.Invoke, a.grant, a.session.DiedAt, t.session.Acquire.Invoke, t.grant),
-					Sessions: []string{a.session.Name, t.session.Name},
-				})
-				dead = slices.DeleteFunc(dead, func(x dying) bool { return x == a })
-				break
-			}
-			if t.session.DiedAt >= 0 && !t.renewed && t.least.deadline != never && !released(t.session) {
-				dead = append(dead, dying{t, l.end(t.session, len(l.h.Events))})
-			}
-		}
-	}
-	return findings
-}
-
-// released tells whether a session was ever asked to be released, or told that it is
-// held no more.
-func released(s *history.Session) bool {
-	return s.LostAt >= 0 || slices.ContainsFunc(s.Ops, func(op history.Op) bool {
-		return op.F == history.Release || op.Outcome == history.Failed && op.F != history.FRead && op.F != history.Write
-	})
 }

@@ -91,11 +91,11 @@ func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) 
 	if c.Model != nil {
 		return *c.Model, ""
 	}
-	params := models.Params{Permits: int64(h.Header.Permits), Reentrant: h.Header.Model.Has(history.Reentrant) || sharedOwners(h)}
+	params := models.Params{Permits: int64(h.Header.Permits), Owners: sharedOwners(h), Reentrant: h.Header.Model.Has(history.Reentrant)}
 	has := h.Header.Model.Has
 	switch {
 	case has(history.Semaphore) && (has(history.RW) || has(history.Fenced) || params.Reentrant),
-		has(history.RW) && (has(history.Fenced) || params.Reentrant):
+		has(history.RW) && has(history.Fenced):
 		return m, fmt.Sprintf("no model is ready for %s together", strings.Join(h.Header.Model, " and "))
 	case has(history.Semaphore):
 		if h.Header.Permits < 1 {
@@ -103,9 +103,6 @@ func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) 
 		}
 		return models.Semaphore(params), ""
 	case has(history.RW) || anyShared(h):
-		if params.Reentrant {
-			return m, "no model is ready for readers and owners that enter again"
-		}
 		return models.RW(params), ""
 	case has(history.Fenced):
 		return models.Fenced(params), ""

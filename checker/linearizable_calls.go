@@ -70,9 +70,6 @@ type converter struct {
 	k      *calls
 	items  []item
 	owners map[string]int32
-	// durable is the position up to which no server was struck: a strict refusal
-	// after that may speak of a lock that a server had forgotten and got again.
-	durable int
 }
 
 // item is an event on its way: before the history's event at its position, or in place of it.
@@ -87,7 +84,7 @@ type item struct {
 
 // calls makes the calls of some sessions of a key.
 func (l *ledger) calls(key string, sessions []*history.Session, as reading) *calls {
-	c := converter{l: l, k: &calls{key: key}, owners: map[string]int32{}, durable: durable(l.h)}
+	c := converter{l: l, k: &calls{key: key}, owners: map[string]int32{}}
 	for i, s := range sessions {
 		c.session(int32(i+1), s, as)
 	}
@@ -120,11 +117,11 @@ func (c *converter) session(n int32, s *history.Session, as reading) {
 	}
 	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Weight: int64(s.Permits), Name: s.Name}
 	answer := models.Answer{}
-	switch e := c.l.h.At(s.Acquire.Return); s.Acquire.Outcome {
+	switch s.Acquire.Outcome {
 	case history.Done:
-		answer.Outcome, answer.Token = models.OK, e.Token
+		answer.Outcome, answer.Token = models.OK, c.l.h.At(s.Acquire.Return).Token
 	case history.Failed:
-		if !e.Strict || s.Acquire.Return >= c.durable {
+		if !c.l.strict(s) {
 			return // it claims nothing, and nothing follows it
 		}
 		answer.Outcome = models.Refused
@@ -145,7 +142,7 @@ func (c *converter) session(n int32, s *history.Session, as reading) {
 
 func (c *converter) operation(s *history.Session, op history.Op, call models.Call, as reading) {
 	var a models.Answer
-	notHeld := op.Outcome == history.Failed && c.l.h.At(op.Return).Error == history.ErrorNotHeld
+	notHeld := c.l.NotHeld(op)
 	switch {
 	case op.Outcome == history.Done:
 		a.Outcome = models.OK
@@ -157,9 +154,12 @@ func (c *converter) operation(s *history.Session, op history.Op, call models.Cal
 	switch op.F {
 	case history.Release:
 		call.Kind = models.Release
+		if notHeld && c.l.owned().mayHaveGivenBack(c.l.Hold(s), op) {
+			a.Outcome = models.Unknown // a service that counts by owner means another session
+		}
 		// A refusal that does not say "not held" says nothing of the lock. Read as
 		// ended, the caller's claim is over all the same, as after an unknown one.
-		if a.Outcome == models.Fail && c.l.release != Strict {
+		if a.Outcome == models.Fail && !c.l.Strict() {
 			a.Outcome = models.Unknown
 		}
 		// The work of a holder is not a server's answer: what a drawing shows is that
@@ -201,27 +201,14 @@ func (c *converter) add(s *history.Session, op history.Op, call models.Call, a m
 // end is the position from which a hold may end without a release: its lease has run
 // out, or its client is gone. -1 if there is none.
 func (c *converter) end(s *history.Session) (at int, why string) {
-	if s.Acquire.Outcome != history.Done {
-		// When it took effect is not known, so neither is when its lease runs out.
-		if s.Acquire.Outcome == history.Maybe && (c.l.h.At(s.Acquire.Invoke).TTL > 0 || s.DiedAt >= 0) {
-			return s.Acquire.Invoke + 1, "lease of " + s.Name
-		}
+	d := c.l.Hold(s)
+	switch {
+	case s.Acquire.Outcome == history.Failed || d.Ends.Lapse >= len(c.l.h.Events):
 		return -1, ""
+	case d.Granted() && !d.Asked && d.Claim.To == d.Ends.Lapse:
+		return d.Ends.Lapse, s.Name + " is lost"
 	}
-	t := c.l.tenure(s)
-	at = len(c.l.h.Events)
-	if b := t.least.beliefs; len(b) == 0 {
-		at, why = t.grant+1, "lease of "+s.Name
-	} else if b[0].to < t.claim.to {
-		at, why = b[0].to, "lease of "+s.Name
-	}
-	if !t.asked && t.claim.to < at {
-		at, why = t.claim.to, s.Name+" is lost"
-	}
-	if at >= len(c.l.h.Events) {
-		return -1, ""
-	}
-	return at, why
+	return d.Ends.Lapse, "lease of " + s.Name
 }
 
 // What is judged and drawn around a finding: a drawing of more shows nothing, and calls
@@ -278,12 +265,6 @@ func (l *ledger) sessionsOf(f Finding) []*history.Session {
 		}
 	}
 	return all
-}
-
-// position is where the event of an index stands.
-func (l *ledger) position(index int) int {
-	at, _ := slices.BinarySearchFunc(l.h.Events, index, func(e history.Event, index int) int { return e.Index - index })
-	return min(at, len(l.h.Events)-1)
 }
 
 // marks are the faults of the time that the calls span, and the finding.

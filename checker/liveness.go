@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -19,7 +20,8 @@ import (
 // on it. A lock whose holder died with a lease of a minute is slow to return, and
 // that is what it says of itself.
 //
-// The others stand in residue.go: what is left when all is quiet, and who was not woken.
+// The others stand in files of their own: what is left when all is quiet (residue.go), and
+// who was not woken (asleep.go).
 type Liveness struct{}
 
 var _ Checker = Liveness{}
@@ -47,20 +49,20 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 	if len(stretches) == 0 {
 		return violated(c.Name(), findings)
 	}
-	keys := l.known()
 	var why string
 	var longest time.Duration
-	for _, q := range stretches {
-		for _, k := range keys {
-			f, ok := l.starved(q, k)
+	for _, k := range l.Keys() {
+		w := l.wanted(k)
+		for _, q := range stretches {
+			f, ok := l.starved(q, w)
 			switch {
 			case !ok:
 			case q.Open:
-				why = fmt.Sprintf("nobody was granted %q from %s on, but the history ends before the quiet stretch did", k.name, seconds(h.Events[q.From].Time))
+				why = fmt.Sprintf("nobody was granted %q from %s on, but the history ends before the quiet stretch did", k.Name, seconds(h.Events[q.From].Time))
 			default:
 				findings = append(findings, f)
 			}
-			asleep, free := l.asleep(q, k)
+			asleep, free := l.asleep(q, w)
 			findings, longest = append(findings, asleep...), max(longest, free)
 		}
 	}
@@ -78,74 +80,43 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 // wanted is a key, and all that was asked of it.
 type wanted struct {
 	name    string
-	holds   []hold
+	keepers []keeper
 	refused []history.Op // attempts, in the order of their calls
+	waiters []waiter
 }
 
-// hold is how long an attempt that was not refused may keep a key from others: from
-// its call up to a position.
-type hold struct {
+// keeper is an attempt that was not refused, and may have kept a key from others from its
+// call up to a position.
+type keeper struct {
 	asked, until int
-	session      *history.Session
+	untilTime    time.Duration
+	longest      int              // the latest end of this one and of those that asked before
+	last         *history.Session // the last one that was granted, of this one and those before
 }
 
-// known collects the keys in the order in which they are first asked for.
-func (l *ledger) known() []*wanted {
-	byName := map[string]*wanted{}
-	var all []*wanted
-	for _, s := range l.h.Sessions {
-		for _, name := range s.Keys {
-			k := byName[name]
-			if k == nil {
-				k = &wanted{name: name}
-				byName[name] = k
-				all = append(all, k)
+// wanted collects what was asked of a key.
+func (l *ledger) wanted(k *hold.Key) *wanted {
+	w := &wanted{name: k.Name}
+	for _, d := range k.All {
+		s := d.Session
+		switch {
+		case s.Acquire.Outcome != history.Failed:
+			c := keeper{asked: s.Acquire.Invoke}
+			c.until, c.untilTime = l.Free(d)
+			c.longest = c.until
+			if n := len(w.keepers); n > 0 {
+				c.longest, c.last = max(c.longest, w.keepers[n-1].longest), w.keepers[n-1].last
 			}
-			switch {
-			case s.Acquire.Outcome != history.Failed:
-				k.holds = append(k.holds, hold{s.Acquire.Invoke, l.free(s), s})
-			case len(s.Keys) == 1: // else another of its keys may be why
-				k.refused = append(k.refused, s.Acquire)
+			if d.Granted() {
+				c.last = s
 			}
+			w.keepers = append(w.keepers, c)
+		case len(s.Keys) == 1: // else another of its keys may be why
+			w.refused = append(w.refused, s.Acquire)
 		}
 	}
-	return all
-}
-
-// free is the position from which neither a client nor a server can know of a session
-// any more: its claim is over, and its lease has run out or was given back.
-func (l *ledger) free(s *history.Session) int {
-	end := len(l.h.Events)
-	for _, op := range s.Ops {
-		if op.F == history.Release && op.Outcome == history.Done {
-			end = min(end, op.Return)
-		}
-	}
-	claimed := s.Acquire.Invoke
-	if s.Acquire.Outcome == history.Done {
-		claim, _ := l.claim(s)
-		claimed = claim.to
-	}
-	// Without a return an acquire may take effect at any later time.
-	if s.Acquire.Return < 0 {
-		return end
-	}
-	deadline := never
-	if ttl := l.h.At(s.Acquire.Invoke).TTL; ttl > 0 {
-		deadline = later(l.h.At(s.Acquire.Return).Time, ttl)
-	}
-	for _, op := range s.Ops {
-		if op.F != history.Renew || op.Outcome == history.Failed || deadline == never {
-			continue
-		}
-		ttl := l.h.At(op.Invoke).TTL
-		if ttl == 0 || op.Return < 0 {
-			deadline = never
-			continue
-		}
-		deadline = max(deadline, later(l.h.At(op.Return).Time, ttl))
-	}
-	return max(claimed, min(end, l.after(deadline)))
+	w.waiters = l.waiters(k, w.keepers)
+	return w
 }
 
 // starved tells whether a key was wanted and could have been granted in a stretch,
@@ -153,18 +124,10 @@ func (l *ledger) free(s *history.Session) int {
 func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 	from := q.From
 	var last *history.Session
-	for _, hold := range k.holds {
-		// An attempt that was granted in the stretch moves the moment behind itself. So
-		// does one that is still under way when it ends: it may be the one that gets on.
-		if hold.asked >= q.To {
-			break
-		}
-		if hold.until > from {
-			from = hold.until
-		}
-		if hold.session.Acquire.Outcome == history.Done {
-			last = hold.session
-		}
+	// An attempt that was granted in the stretch moves the moment behind itself. So does
+	// one that is still under way when it ends: it may be the one that gets on.
+	if n, _ := slices.BinarySearchFunc(k.keepers, q.To, func(c keeper, pos int) int { return c.asked - pos }); n > 0 {
+		from, last = max(from, k.keepers[n-1].longest), k.keepers[n-1].last
 	}
 	first, _ := slices.BinarySearchFunc(k.refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
 	n, begin, end := 0, 0, 0
@@ -172,7 +135,7 @@ func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 		if op.Invoke >= q.To {
 			break
 		}
-		if op.Return >= q.To || l.h.At(op.Return).Error == "unsupported" {
+		if op.Return >= q.To || notAsked(l.h.At(op.Return).Error) {
 			continue
 		}
 		if n == 0 {
@@ -195,3 +158,6 @@ func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 	}
 	return f, true
 }
+
+// notAsked tells whether an error says that the lock was never asked: that is no refusal.
+func notAsked(reason string) bool { return reason == "unsupported" || reason == "bad-request" }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )
@@ -61,11 +62,11 @@ func (n naive) pair(a, b *history.Session) (surely, possibly bool, class Class) 
 	for p := range n.h.Events {
 		surely = surely || n.works(a, p, false) && n.works(b, p, false)
 		possibly = possibly || n.works(a, p, true) && n.works(b, p, true)
-		if believed < 0 && n.believes(a, p, false) && n.believes(b, p, false) {
-			believed = p
+		if at, ok := n.bothBelieve(a, b, p, false); ok && believed < 0 {
+			believed = at
 		}
-		if perhaps < 0 && n.believes(a, p, true) && n.believes(b, p, true) {
-			perhaps = p
+		if at, ok := n.bothBelieve(a, b, p, true); ok && perhaps < 0 {
+			perhaps = at
 		}
 	}
 	class, at := Overstay, b.Acquire.Return
@@ -94,14 +95,47 @@ func (n naive) works(s *history.Session, p int, most bool) bool {
 	return !n.isRenewed(s) && n.h.At(p).Time <= n.inForce(s, len(n.h.Events)-1, most)
 }
 
+// bothBelieve: at some time from an event up to the next one, both do.
+func (n naive) bothBelieve(a, b *history.Session, p int, most bool) (at int, ok bool) {
+	if !n.believes(a, p, most) || !n.believes(b, p, most) {
+		return 0, false
+	}
+	since := max(n.since(a, p), n.since(b, p))
+	if since == 0 {
+		return p, true
+	}
+	return p + 1, since < min(n.until(a, p, most), n.until(b, p, most))
+}
+
 func (n naive) believes(s *history.Session, p int, most bool) bool {
 	if !n.claims(s, p) {
 		return false
 	}
 	if n.isRenewed(s) {
-		return !n.stoodStill(s, p)
+		still, _ := n.stoodStill(s, p)
+		return !still
 	}
 	return n.h.At(p).Time <= n.inForce(s, p, most)
+}
+
+// since is when belief comes back between an event and the next one; 0 if it was there at
+// the event.
+func (n naive) since(s *history.Session, p int) time.Duration {
+	if !n.isRenewed(s) {
+		return 0
+	}
+	_, since := n.stoodStill(s, p)
+	return since
+}
+
+func (n naive) until(s *history.Session, p int, most bool) time.Duration {
+	if p+1 < len(n.h.Events) && !n.claims(s, p+1) && !slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.Invoke == p+1 }) {
+		return n.h.At(p).Time // it is certain up to a sign, and no further
+	}
+	if n.isRenewed(s) {
+		return hold.Never
+	}
+	return n.inForce(s, p, most)
 }
 
 func (n naive) isRenewed(s *history.Session) bool {
@@ -109,27 +143,51 @@ func (n naive) isRenewed(s *history.Session) bool {
 	return x != nil && x.Renewed
 }
 
-func (n naive) stoodStill(s *history.Session, p int) bool {
+// stoodStill: in a pause that was too long for the lease, until it was over and a renewal
+// should have told; and for good if nothing showed after that. Pauses that are closer
+// together than two renewals are one.
+func (n naive) stoodStill(s *history.Session, p int) (still bool, since time.Duration) {
 	lease := n.h.At(s.Acquire.Return).Extra.Lease
-	name := "client-" + string(rune('0'+s.Client))
-	for i := 0; i <= p; i++ {
-		begins := n.h.At(i)
-		if begins.F != "pause" || begins.Extra.Phase != history.Begins || begins.Extra.Targets[0] != name {
-			continue
-		}
-		woke, told := n.h.At(len(n.h.Events)-1).Time, never
-		for j := i; j < len(n.h.Events); j++ {
-			if e := n.h.At(j); e.F == "pause" && e.Extra.Phase == history.Healed && e.Extra.Step == begins.Extra.Step {
-				woke, told = e.Time, e.Time+lease/3
-				break
+	end := n.h.At(len(n.h.Events) - 1).Time
+	var all []history.Pause
+	for _, next := range n.h.Pauses(s.Client) {
+		if len(all) > 0 {
+			last := &all[len(all)-1]
+			if last.Healed < 0 || n.h.At(last.Healed).Time+lease/3 > n.h.At(next.Begins).Time {
+				if last.Healed >= 0 && (next.Healed < 0 || next.Healed > last.Healed) {
+					last.Healed = next.Healed
+				}
+				continue
 			}
 		}
-		next := min(p+1, len(n.h.Events)-1) // a stretch lasts until what comes next
-		if woke-begins.Time > lease-lease/3 && n.h.At(next).Time <= told {
-			return true
+		all = append(all, next)
+	}
+	for _, pause := range all {
+		woke, told := end, hold.Never
+		if pause.Healed >= 0 {
+			woke = n.h.At(pause.Healed).Time
+			told = woke + lease/3
+		}
+		granted := n.h.At(s.Acquire.Return).Time
+		if pause.Begins > p || woke-n.h.At(pause.Begins).Time <= lease-lease/3 || told <= granted {
+			continue
+		}
+		next := hold.Never // a stretch lasts until what comes next
+		if p+1 < len(n.h.Events) {
+			next = n.h.At(p + 1).Time
+		}
+		came := false
+		for q := range n.h.Events {
+			came = came || n.claims(s, q) && n.signAt(s, q) && n.h.At(q).Time > told
+		}
+		switch {
+		case !came || next <= told:
+			return true, 0
+		case n.h.At(p).Time <= told:
+			since = max(since, told)
 		}
 	}
-	return false
+	return false, since
 }
 
 // inForce is the deadline as of a position, followed from the grant, event by event.
@@ -140,27 +198,48 @@ func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 	case granted.HasUntil:
 		deadline = asked.Time + granted.Until
 	case asked.TTL == 0:
-		deadline = never
+		deadline = hold.Never
 	case asked.Wait > 0 && most:
 		deadline = granted.Time + asked.TTL
 	default:
 		deadline = asked.Time + asked.TTL
 	}
-	for i := s.Acquire.Return; i <= p; i++ {
-		for _, op := range s.Ops {
-			if op.F != history.Renew || op.Outcome == history.Failed || !n.claims(s, i) {
-				continue
+	// Of the renewals that were asked for by then, those count after which no other one
+	// certainly came; of one that is never answered only its length is certain.
+	ok := func(op history.Op) bool {
+		return op.F == history.Renew && op.Outcome == history.Done && op.Return <= p && n.claims(s, op.Return)
+	}
+	byGrant := deadline
+	deadline = hold.Never
+	superseded := func(pos int) bool {
+		return pos >= 0 && slices.ContainsFunc(s.Ops, func(r history.Op) bool { return ok(r) && r.Invoke > pos })
+	}
+	if !superseded(s.Acquire.Return) {
+		deadline = byGrant
+	}
+	for _, op := range s.Ops {
+		if op.F != history.Renew || op.Outcome == history.Failed || op.Invoke > p || !n.claims(s, op.Invoke) {
+			continue
+		}
+		asked, ttl := n.h.At(op.Invoke).Time, n.h.At(op.Invoke).TTL
+		if ttl == 0 {
+			ttl = hold.Never
+		}
+		switch {
+		case op.Outcome == history.Done && n.h.At(op.Return).HasUntil:
+			ttl = n.h.At(op.Return).Until
+			fallthrough
+		case op.Outcome == history.Done:
+			if op.Return > p || !superseded(op.Return) {
+				deadline = min(deadline, hold.Later(asked, ttl))
 			}
-			moved := n.h.At(op.Invoke).Time + n.h.At(op.Invoke).TTL
-			if op.Outcome == history.Done && n.h.At(op.Return).HasUntil {
-				moved = n.h.At(op.Invoke).Time + n.h.At(op.Return).Until
+		default:
+			for _, r := range s.Ops {
+				if ok(r) {
+					asked = max(asked, n.h.At(r.Invoke).Time)
+				}
 			}
-			if op.Invoke == i {
-				deadline = min(deadline, moved)
-			}
-			if op.Return == i && op.Outcome == history.Done {
-				deadline = moved
-			}
+			deadline = min(deadline, hold.Later(asked, ttl))
 		}
 	}
 	return deadline
@@ -174,35 +253,53 @@ func (n naive) claims(s *history.Session, p int) bool {
 	if p == s.Acquire.Return {
 		return true
 	}
-	// Its own call ended it.
-	answered := len(n.h.Events)
+	// Its own release ended it.
+	answered, released := len(n.h.Events), len(n.h.Events)
 	for _, op := range s.Ops {
-		release := op.F == history.Release && !(n.strict && op.Outcome == history.Failed)
-		refused := op.F == history.Renew && op.Outcome == history.Failed && n.h.At(op.Return).Error == history.ErrorNotHeld
-		if !release && !refused {
+		if op.F != history.Release || n.strict && op.Outcome == history.Failed {
 			continue
 		}
 		if op.Invoke <= p {
 			return false
 		}
+		released = min(released, op.Invoke)
 		if op.Outcome != history.Maybe {
 			answered = min(answered, op.Return)
 		}
 	}
-	// Or it was noticed later that it is over, and there is no sign from here to there.
-	for i := range n.h.Events {
-		if i > answered || !n.notice(s, i) {
+	sign := func(until int) bool {
+		for j := p; j < until; j++ {
+			if n.signAt(s, j) {
+				return true
+			}
+		}
+		return false
+	}
+	// Or it was told by a renewal that nothing is held, and showed nothing else until then.
+	for _, op := range s.Ops {
+		if op.F != history.Renew || op.Outcome != history.Failed || n.h.At(op.Return).Error != history.ErrorNotHeld ||
+			op.Return > answered || n.confirmed(s, op.Return) {
 			continue
 		}
-		sign := false
-		for j := p; j < i; j++ {
-			sign = sign || n.signAt(s, j)
+		if p >= op.Invoke && released > op.Return && !sign(op.Return) {
+			return false
 		}
-		if !sign {
+		answered = min(answered, op.Return)
+	}
+	// Or it was noticed later that it is over, and there is no sign from here to there.
+	for i := range n.h.Events {
+		if i <= answered && n.notice(s, i) && !sign(i) {
 			return false
 		}
 	}
 	return true
+}
+
+// confirmed: a check or a renewal that was asked for after a position was answered with ok.
+func (n naive) confirmed(s *history.Session, after int) bool {
+	return slices.ContainsFunc(s.Ops, func(op history.Op) bool {
+		return (op.F == history.Check || op.F == history.Renew) && op.Outcome == history.Done && op.Invoke > after
+	})
 }
 
 func (n naive) notice(s *history.Session, i int) bool {
@@ -212,13 +309,13 @@ func (n naive) notice(s *history.Session, i int) bool {
 		return false
 	case e.F == history.Died:
 		return e.Client == s.Client
-	case e.Session != s.Name:
+	case e.Session != s.Name || n.confirmed(s, i):
 		return false
 	case e.F == history.Lost:
 		return true
 	}
 	for _, op := range s.Ops {
-		if op.Invoke == i && op.F == history.Check && op.Outcome == history.Failed {
+		if op.Return == i && op.F == history.Check && op.Outcome == history.Failed {
 			return true
 		}
 	}

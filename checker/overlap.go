@@ -4,44 +4,36 @@ import (
 	"fmt"
 	"time"
 
-	"lockbench/locks"
+	"lockbench/checker/hold"
 )
 
-// overlap is two tenures of one key that were not allowed to meet, and did.
+// overlap is two holds of one key that were not allowed to meet, and did.
 type overlap struct {
 	key            string
-	earlier, later *tenure // in the order of grants
+	earlier, later *hold.Hold // in the order of grants
 	class          Class
 }
 
-// conflict tells whether two tenures of one key exclude each other.
-func conflict(a, b *tenure) bool {
-	if a.session.Owner == b.session.Owner {
-		return false // re-entry
-	}
-	return a.session.Mode != locks.Shared || b.session.Mode != locks.Shared
-}
-
-// meets tells whether the works of two tenures intersect: for sure, or at least
+// meets tells whether the works of two holds intersect: for sure, or at least
 // possibly, if until when a lease ran is not known. The later one begins inside the
 // earlier one's work or not at all, so its own end does not matter.
-func meets(earlier, later *tenure) (surely, possibly bool) {
-	surely = later.grant < earlier.least.work.to && !later.least.work.empty()
-	possibly = later.grant < earlier.most.work.to && !later.most.work.empty()
+func meets(earlier, later *hold.Hold) (surely, possibly bool) {
+	surely = later.Grant < earlier.Least.Work.To && !later.Least.Work.Empty()
+	possibly = later.Grant < earlier.Most.Work.To && !later.Most.Work.Empty()
 	return surely, possibly
 }
 
 // classify says what the two clients could have known. It makes no difference which
 // of them was granted first: a client that is paused between its grant and its first
 // use of it finds its lease run out just as one that is paused later.
-func (l *ledger) classify(earlier, later *tenure) Class {
-	class, at := Overstay, later.grant
-	if both := meet(earlier.least.beliefs, later.least.beliefs); both >= 0 {
+func (l *ledger) classify(earlier, later *hold.Hold) Class {
+	class, at := Overstay, later.Grant
+	if both := hold.Meet(earlier.Least.Beliefs, later.Least.Beliefs); both >= 0 {
 		class, at = DoubleGrant, both
-	} else if both := meet(earlier.most.beliefs, later.most.beliefs); both >= 0 {
+	} else if both := hold.Meet(earlier.Most.Beliefs, later.Most.Beliefs); both >= 0 {
 		class, at = Undetermined, both
 	}
-	if at >= l.stepped {
+	if at >= l.Stepped() {
 		return Undetermined
 	}
 	return class
@@ -51,7 +43,7 @@ func (l *ledger) classify(earlier, later *tenure) Class {
 func (l *ledger) finding(o overlap) Finding {
 	a, b := o.earlier, o.later
 	rule := "two-holders"
-	if a.session.Mode != b.session.Mode {
+	if a.Session.Mode != b.Session.Mode {
 		rule = "reader-and-writer"
 	}
 	return Finding{
@@ -60,19 +52,19 @@ func (l *ledger) finding(o overlap) Finding {
 		Key:      o.key,
 		Text:     l.text(o),
 		Events:   l.evidence(a, b),
-		Sessions: []string{a.session.Name, b.session.Name},
-		Event:    l.index(b.grant),
+		Sessions: []string{a.Session.Name, b.Session.Name},
+		Event:    l.index(b.Grant),
 	}
 }
 
 // evidence is both acquires and the event up to which the overlap is shown.
-func (l *ledger) evidence(a, b *tenure) []int {
-	shown := []int{a.session.Acquire.Invoke, a.grant, b.session.Acquire.Invoke, b.grant}
+func (l *ledger) evidence(a, b *hold.Hold) []int {
+	shown := []int{a.Session.Acquire.Invoke, a.Grant, b.Session.Acquire.Invoke, b.Grant}
 	_, last := l.workEnd(a)
 	if _, other := l.workEnd(b); other < last {
 		last = other
 	}
-	if last > b.grant {
+	if last > b.Grant {
 		shown = append(shown, last)
 	}
 	for i := range shown {
@@ -81,22 +73,19 @@ func (l *ledger) evidence(a, b *tenure) []int {
 	return shown
 }
 
-// index is what the history calls the event at a position.
-func (l *ledger) index(pos int) int { return l.h.Events[pos].Index }
-
-// workEnd is when a tenure's work certainly went on, and the last event of it: the
+// workEnd is when a hold's work certainly went on, and the last event of it: the
 // release call, the last sign, or what came last before the deadline.
-func (l *ledger) workEnd(t *tenure) (time.Duration, int) {
-	to := t.least.work.to
+func (l *ledger) workEnd(t *hold.Hold) (time.Duration, int) {
+	to := t.Least.Work.To
 	switch {
-	case to == t.claim.to && t.asked:
+	case to == t.Claim.To && t.Asked:
 		return l.h.Events[to].Time, to
-	case to == t.sign+1 || to == t.grant+1 || to == len(l.h.Events):
+	case to == t.Sign+1 || to == t.Grant+1 || to == len(l.h.Events):
 		return l.h.Events[to-1].Time, to - 1
-	case t.least.paused >= 0:
-		return t.least.paused, to - 1
+	case t.Least.Paused >= 0:
+		return t.Least.Paused, to - 1
 	}
-	return min(t.least.deadline, l.h.Events[to].Time), to - 1
+	return min(t.Least.Deadline, l.h.Events[to].Time), to - 1
 }
 
 // text says who, which key, and when, in one sentence.
@@ -104,9 +93,9 @@ func (l *ledger) text(o overlap) string {
 	a, b := o.earlier, o.later
 	key, first, second := fmt.Sprintf("%q", o.key), client(a, b), client(b, a)
 	ended, _ := l.workEnd(a)
-	granted := seconds(l.h.Events[b.grant].Time)
+	granted := seconds(l.h.Events[b.Grant].Time)
 	held := "held it until " + seconds(ended)
-	if a.least.work.to == len(l.h.Events) {
+	if a.Least.Work.To == len(l.h.Events) {
 		held = "held it to the end"
 	}
 	switch {
@@ -114,59 +103,65 @@ func (l *ledger) text(o overlap) string {
 		return fmt.Sprintf("%s was granted to %s at %s while %s %s; what they could know is not certain, because %s",
 			key, second, granted, first, held, l.doubt(a, b))
 	case o.class == DoubleGrant:
-		return fmt.Sprintf("%s was granted to %s at %s while %s %s (%s)", key, second, granted, first, held, l.lease(a, b.grant))
-	case believes(a, b.grant):
+		return fmt.Sprintf("%s was granted to %s at %s while %s %s (%s)", key, second, granted, first, held, l.lease(a, b.Grant))
+	case believes(a, b.Grant):
 		return fmt.Sprintf("%s was granted to %s at %s, when %s; %s worked on while %s %s",
-			key, second, granted, l.lapse(b, b.grant), second, first, held)
+			key, second, granted, l.lapse(b, b.Grant), second, first, held)
 	}
 	return fmt.Sprintf("%s was granted to %s at %s while %s worked on until %s, though %s",
-		key, second, granted, first, seconds(ended), l.lapse(a, b.grant))
+		key, second, granted, first, seconds(ended), l.lapse(a, b.Grant))
 }
 
-// believes tells whether a tenure had no reason to doubt at a position.
-func believes(t *tenure, pos int) bool {
-	return hasAny(t.most.beliefs, pos)
+// believes tells whether a hold had no reason to doubt at a position.
+func believes(t *hold.Hold, pos int) bool {
+	return hold.Within(t.Most.Beliefs, pos)
 }
 
 // lease tells of one that was good when both believed.
-func (l *ledger) lease(t *tenure, pos int) string {
+func (l *ledger) lease(t *hold.Hold, pos int) string {
 	switch {
-	case t.renewed:
+	case t.Renewed():
 		return "its library renewed its lease"
-	case t.least.deadline == never:
+	case t.Least.Deadline == hold.Never:
 		return "without a lease, which cannot run out"
 	case !believes(t, pos):
 		return fmt.Sprintf("its lease had run out at %s, but was renewed while both held, until %s",
-			seconds(l.deadlineAt(t, pos)), seconds(t.least.deadline))
+			seconds(leaseEnd(t, pos)), seconds(t.Least.Deadline))
 	}
-	return "its lease ran until " + seconds(t.least.deadline)
+	return "its lease ran until " + seconds(t.Least.Deadline)
 }
 
 // lapse tells of one that had run out.
-func (l *ledger) lapse(t *tenure, pos int) string {
-	if t.renewed {
+func (l *ledger) lapse(t *hold.Hold, pos int) string {
+	if t.Renewed() {
 		return "it had been paused for too long to renew its lease"
 	}
-	return "its lease had run out at " + seconds(l.deadlineAt(t, pos))
+	return "its lease had run out at " + seconds(leaseEnd(t, pos))
 }
 
 // doubt says why a class cannot be known.
-func (l *ledger) doubt(a, b *tenure) string {
-	for _, t := range []*tenure{a, b} {
-		if t.doubtful {
+func (l *ledger) doubt(a, b *hold.Hold) string {
+	for _, t := range []*hold.Hold{a, b} {
+		if t.Doubtful {
 			return client(t, nil) + " waited for the lock and does not say until when its lease runs"
 		}
 	}
-	return "the machine's clocks moved against each other at " + seconds(l.h.Events[l.stepped].Time)
+	return "the machine's clocks moved against each other at " + seconds(l.h.Events[l.Stepped()].Time)
 }
 
-// client names the client of a tenure, with the session if the other one's is the same.
-func client(t, other *tenure) string {
-	name := fmt.Sprintf("client %d", t.session.Client)
-	if other != nil && other.session.Client == t.session.Client {
-		name += " (session " + t.session.Name + ")"
+// client names the client of a hold, with the session if the other one's is the same.
+func client(t, other *hold.Hold) string {
+	name := fmt.Sprintf("client %d", t.Session.Client)
+	if other != nil && other.Session.Client == t.Session.Client {
+		name += " (session " + t.Session.Name + ")"
 	}
 	return name
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// leaseEnd is when the lease ends by what was known at a position.
+func leaseEnd(t *hold.Hold, pos int) time.Duration {
+	first, _ := t.LeaseEnd(pos)
+	return first
+}

@@ -38,7 +38,7 @@ type counted struct{ pos, commands int }
 // Check is a pure function of the history.
 func (c Rate) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	last := map[int32]counted{}
+	last, asked := map[int32]counted{}, callsOf(h)
 	var findings []Finding
 	looked, short, highest := 0, 0, 0.0
 	for pos, sent := range history.FactsOf[history.Sent](h) {
@@ -56,10 +56,9 @@ func (c Rate) Check(h *history.History, o Options) Result {
 		looked++
 		rate := float64(n-before.commands) / took.Seconds()
 		highest = max(highest, rate)
-		ops := 1
-		for _, e := range h.Events[before.pos:pos] {
-			ops += count(e.Process >= 0 && e.Client == id && e.Type == history.Invoke)
-		}
+		from, _ := slices.BinarySearch(asked[id], before.pos)
+		to, _ := slices.BinarySearch(asked[id], pos)
+		ops := 1 + to - from
 		// The one that is under way at the beginning and at the end counts as well.
 		if rate > commandsPerSecondMax && n-before.commands > commandsPerOperationMax*(ops+1) {
 			findings = append(findings, Finding{
@@ -79,4 +78,15 @@ func (c Rate) Check(h *history.History, o Options) Result {
 		r.Verdict, r.Why = Unknown, fmt.Sprintf("commands were counted over less than %s at a time", rateMin)
 	}
 	return r
+}
+
+// callsOf are the positions of each client's calls.
+func callsOf(h *history.History) map[int32][]int {
+	all := map[int32][]int{}
+	for pos := range h.Events {
+		if e := &h.Events[pos]; e.Process >= 0 && e.Type == history.Invoke {
+			all[e.Client] = append(all[e.Client], pos)
+		}
+	}
+	return all
 }

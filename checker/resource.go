@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -44,11 +45,14 @@ func (c Resource) Check(h *history.History, o Options) Result {
 	}
 	l := newLedger(h, o)
 	var findings []Finding
-	var broken, why []string
+	var broken, why, notes []string
 	lost := 0
 	for _, counter := range counters(l) {
-		found := counter.stale(l)
-		findings = append(findings, found...)
+		findings = append(findings, counter.stale(l)...)
+		if counter.odd != "" {
+			notes = append(notes, fmt.Sprintf("what %q guards (%s) is not judged as a counter: %s", counter.key, counter.form, counter.odd))
+			continue
+		}
 		if lie := counter.lie(l); lie != "" {
 			broken = append(broken, lie)
 		}
@@ -60,7 +64,7 @@ func (c Resource) Check(h *history.History, o Options) Result {
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	r := violated(c.Name(), findings)
-	r.LostUpdates = lost
+	r.LostUpdates, r.Note = lost, strings.Join(notes, "; ")
 	r.Broken = strings.Join(broken, "; ")
 	if r.Verdict == Valid && len(why) > 0 {
 		r.Verdict, r.Why = Unknown, strings.Join(why, "; ")
@@ -81,14 +85,21 @@ func (c *counter) lost(h *history.History) (n int, doubt string) {
 	for _, w := range c.writes {
 		byValue[w.value] = append(byValue[w.value], w)
 	}
+	unsure := map[int64]int{} // by value: where it was first asked to be written, and may have been
+	for _, u := range c.unsure {
+		if at, ok := unsure[u.value]; !ok || u.op.Invoke < at {
+			unsure[u.value] = u.op.Invoke
+		}
+	}
 	chain, before := 0, len(h.Events)
 	for ; value != c.base; value-- {
 		w := lastBefore(byValue[value], before)
+		asked, may := unsure[value]
 		switch {
 		case w != nil:
 			chain++
 			before = w.op.Return
-		case !slices.ContainsFunc(c.unsure, func(u *write) bool { return u.value == value && u.op.Invoke < before }):
+		case !may || asked >= before:
 			return 0, fmt.Sprintf("the counter of %q (%s) stood at %d, which nobody had written by %s", c.key, c.form, value, seconds(h.Events[before-1].Time))
 		}
 	}
@@ -108,51 +119,51 @@ func lastBefore(writes []*write, pos int) *write {
 // stale finds the writes that undid others, and those that came too late.
 func (c *counter) stale(l *ledger) []Finding {
 	var findings []Finding
-	var before, newest *write // the write applied last; the one of the latest holder
-	var highest *write        // and the one with the highest token
+	var before *write         // the one applied last
+	var grants latest[int]    // of different owners: the latest holders who have written
+	var tokens latest[uint64] // and those with the highest tokens
+	last := map[*hold.Hold]*write{}
 	for _, w := range c.writes {
-		why, other := c.late(l, w, newest, highest)
+		why, other := c.late(l, w, last[grants.other(w.Hold)], last[tokens.other(w.Hold)])
 		f := Finding{
 			Rule: "stale-write", Key: c.key, Event: l.index(w.op.Return),
-			Text: fmt.Sprintf("%s wrote %d to %q (%s) at %s", client(w.tenure, nil), w.value, c.key, c.form, seconds(l.h.Events[w.op.Return].Time)),
+			Text: fmt.Sprintf("%s wrote %d to %q (%s) at %s", client(w.Hold, nil), w.value, c.key, c.form, seconds(l.h.Events[w.op.Return].Time)),
 		}
 		if other != nil {
 			f.Class = StaleWrite
 		}
-		if before != nil && w.value <= before.value {
+		if before != nil && w.value <= before.value && c.odd == "" {
 			f.Rule, other = "lost-update", cmp.Or(other, before)
 			f.Text += fmt.Sprintf(" when it stood at %d: %s undone", before.value, updates(before.value-w.value+1))
 		}
 		if other != nil {
 			f.Text += why
 			a, b := w, other // in the order of grants
-			if b.grant < a.grant {
+			if b.Grant < a.Grant {
 				a, b = b, a
 			}
-			f.Sessions = []string{a.session.Name, b.session.Name}
-			f.Events = indexes(l, a.session.Acquire.Invoke, a.grant, b.session.Acquire.Invoke, b.grant, other.op.Return, w.op.Return)
+			f.Sessions = []string{a.Session.Name, b.Session.Name}
+			f.Events = indexes(l, a.Session.Acquire.Invoke, a.Grant, b.Session.Acquire.Invoke, b.Grant, other.op.Return, w.op.Return)
 			findings = append(findings, f)
 		}
-		before = w
-		if newest == nil || w.grant > newest.grant {
-			newest = w
-		}
-		if w.hasToken && (highest == nil || w.token > highest.token) {
-			highest = w
+		before, last[w.Hold] = w, w
+		grants.add(w.Hold, w.Grant)
+		if w.hasToken {
+			tokens.add(w.Hold, w.token)
 		}
 	}
 	return findings
 }
 
-// late tells whether a write came after that of a later holder, or with a token that
-// was not the highest any more, and whose write it was that it came after.
+// late tells whether a write came after that of another owner that was granted the lock
+// later, or had a higher token, and whose write it was that it came after.
 func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other *write) {
 	switch {
-	case highest != nil && w.hasToken && w.token < highest.token && highest.session.Owner != w.session.Owner:
-		return fmt.Sprintf("; its token %d is below the %d of %s, who had written before", w.token, highest.token, client(highest.tenure, w.tenure)), highest
-	case newest != nil && w.grant < newest.grant && newest.session.Owner != w.session.Owner:
+	case highest != nil && w.hasToken && w.token < highest.token:
+		return fmt.Sprintf("; its token %d is below the %d of %s, who had written before", w.token, highest.token, client(highest.Hold, w.Hold)), highest
+	case newest != nil && w.Grant < newest.Grant:
 		return fmt.Sprintf("; %s, who had written before, was granted it later, at %s",
-			client(newest.tenure, w.tenure), seconds(l.h.Events[newest.grant].Time)), newest
+			client(newest.Hold, w.Hold), seconds(l.h.Events[newest.Grant].Time)), newest
 	}
 	return "", nil
 }
@@ -176,11 +187,11 @@ func (c *counter) lie(l *ledger) string {
 		overlap := slices.ContainsFunc(c.unsure, func(u *write) bool { return u.op.Invoke < w.op.Return })
 		for j := i - 1; j >= 0 && !overlap; j-- { // the one that overlaps is mostly a recent one
 			x := c.writes[j]
-			overlap = x.session != w.session && x.value >= w.value && max(x.most.work.to, x.op.Return) > w.since
+			overlap = x.Session != w.Session && x.value >= w.value && max(x.Most.Work.To, x.op.Return) > w.since
 		}
 		if !overlap {
 			return fmt.Sprintf("%s wrote %d to %q (plain) at %s when it stood at %d, but nobody else had worked since %s was granted it at %s",
-				client(w.tenure, nil), w.value, c.key, seconds(l.h.Events[w.op.Return].Time), c.writes[i-1].value, client(w.tenure, nil), seconds(l.granted(w.tenure).Time))
+				client(w.Hold, nil), w.value, c.key, seconds(l.h.Events[w.op.Return].Time), c.writes[i-1].value, client(w.Hold, nil), seconds(l.granted(w.Hold).Time))
 		}
 	}
 	return ""
@@ -191,13 +202,4 @@ func updates(n int64) string {
 		return "1 update was"
 	}
 	return fmt.Sprintf("%d updates were", n)
-}
-
-// indexes says what the history calls the events at some positions.
-func indexes(l *ledger, positions ...int) []int {
-	out := make([]int, len(positions))
-	for i, pos := range positions {
-		out[i] = l.index(pos)
-	}
-	return out
 }

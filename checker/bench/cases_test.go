@@ -33,7 +33,8 @@ func (c Case) Histories() []*sweep.Ops {
 type bencher struct {
 	op      int // what it has outstanding, or -1
 	session uint32
-	owner   bool // has a session that is to go on: reentrant owners keep theirs
+	outer   []uint32 // sessions that it holds besides: those of a reentrant lock
+	owner   uint32
 	depth   int
 	shared  bool
 	permits int64
@@ -50,7 +51,7 @@ func (c Case) one(rng *rand.Rand, ops int) *sweep.Ops {
 	}
 	clients := make([]bencher, c.Clients)
 	for i := range clients {
-		clients[i].op = -1
+		clients[i].op, clients[i].owner = -1, uint32(i)
 	}
 	l := benchLock{model: c.Model}
 	at, sessions := uint32(0), uint32(0)
@@ -96,9 +97,13 @@ func outstanding(clients []bencher) bool {
 
 func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32, at uint32) {
 	kind, aux := sweep.Acquire, int64(0)
-	if !c.Model.Reentrant || !b.owner {
-		b.session, b.owner = *sessions, true
-		*sessions++
+	if b.depth > 0 {
+		b.outer = append(b.outer, b.session)
+	}
+	b.session = *sessions
+	*sessions++
+	if c.Model.Reentrant {
+		o.Owners = append(o.Owners, b.owner)
 	}
 	b.shared = c.Model.Shape == sweep.RW && rng.IntN(4) > 0
 	if b.shared {
@@ -112,7 +117,6 @@ func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32
 	// never happens, but nobody can know, and a search has to try.
 	lost := c.Lost > 0 && int(*sessions)%max(1, c.Ops/2/c.Lost) == 0
 	if b.depth == 0 && (lost || rng.Float64() < c.Unknown/2) {
-		b.owner = false
 		o.Add(at, sweep.Never, b.session, kind, sweep.Unknown, aux)
 		return
 	}
@@ -136,7 +140,7 @@ func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, a
 		}
 		if b.depth == 1 && b.holds && rng.Float64() < c.Unknown/2 {
 			o.Out[i], o.Ret[i] = sweep.Unknown, sweep.Never
-			b.cleans, b.owner, b.holds = true, false, true
+			b.cleans, b.holds = true, true
 			if c.Model.Fenced {
 				o.Aux[i] = 0
 			}
@@ -146,6 +150,7 @@ func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, a
 		o.Ret[i], o.Out[i] = at, sweep.Fail
 		if b.depth > 0 {
 			b.holds = true
+			b.leave()
 		}
 	default:
 		return false
@@ -163,7 +168,14 @@ func (c Case) released(rng *rand.Rand, o *sweep.Ops, b *bencher, at uint32) {
 	}
 	if b.depth == 0 && rng.Float64() < c.Unknown {
 		o.Out[i], o.Ret[i] = sweep.Unknown, sweep.Never
-		b.owner = false
+	}
+	b.leave()
+}
+
+// leave goes back to the session around the one that is over.
+func (b *bencher) leave() {
+	if n := len(b.outer); n > 0 {
+		b.session, b.outer = b.outer[n-1], b.outer[:n-1]
 	}
 }
 

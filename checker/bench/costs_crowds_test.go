@@ -35,7 +35,7 @@ func queued(s *script, n int) {
 	s.header.Claims.Fair = true
 	for i := range n {
 		s.ask(i, id(i), "a", 0, hour)
-		s.probe(map[string]any{"queued": []string{id(i)}})
+		s.probe(history.Queued{Sessions: []string{id(i)}})
 	}
 	for i := range n {
 		s.granted(i, id(i), 0)
@@ -224,7 +224,7 @@ func counted(s *script, n int) {
 	look := func() {
 		s.now += time.Second
 		for i := range n {
-			s.probe(map[string]any{"client": i, "commands": 0})
+			s.probe(history.Sent{Client: int32(i), Commands: 0})
 		}
 	}
 	look()
@@ -242,5 +242,5 @@ func left(s *script, n int) {
 	}
 	s.take(0, id(0), "a", ttl)
 	s.done(0, history.Release, id(0))
-	s.probe(map[string]any{"left": names, "ending": names})
+	s.probe(history.Left{Names: names, Ending: names})
 }

@@ -44,11 +44,8 @@ func TestCostsAreJudged(t *testing.T) {
 
 // mentioned is how many names the probes say are left.
 func mentioned(h *history.History) (n int) {
-	for _, e := range h.Events {
-		if e.Extra != nil {
-			left, _ := e.Extra.Facts["left"].([]any)
-			n += len(left)
-		}
+	for _, left := range history.FactsOf[history.Left](h) {
+		n += len(left.Names)
 	}
 	return n
 }

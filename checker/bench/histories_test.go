@@ -30,7 +30,7 @@ func TestHistories(t *testing.T) {
 			for _, o := range c.Histories() {
 				n += o.Len()
 				worst = max(worst, new(sweep.Checker).Check(c.Model, o).Verdict)
-				found := models.Search(models.OfSweep(c.Model), models.SweepEvents(o), models.Limit{})
+				found := models.Search(models.OfSweep(c.Model, c.Model.Reentrant), models.SweepEvents(o), models.Limit{})
 				if found.Exhausted != "" {
 					t.Fatalf("%s, seed %d: porcupine came to its limit of %s", c.Name, seed, found.Exhausted)
 				}

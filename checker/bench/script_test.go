@@ -84,8 +84,8 @@ func (s *script) writes(client int, session string, value int64) {
 }
 
 // probe adds what was observed.
-func (s *script) probe(facts map[string]any) {
-	s.add(history.Event{Process: history.Probe, Client: int32(history.Probe), Type: history.Info, F: history.FProbe, Extra: &history.Extra{Facts: facts}})
+func (s *script) probe(f history.Fact) {
+	s.add(history.Event{Process: history.Probe, Client: int32(history.Probe), Type: history.Info, F: history.FProbe, Extra: &history.Extra{Facts: []history.Fact{f}}})
 }
 
 // fault adds a phase of a step of the plan.

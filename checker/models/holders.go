@@ -16,15 +16,20 @@ const holderSize = 12
 // find returns the place of a session, or where it would stand, and its number.
 func (h holders) find(session int32) (at int, n int64, there bool) {
 	for at = 0; at < len(h); at += holderSize {
-		b := []byte(h[at : at+holderSize])
-		switch s := int32(binary.BigEndian.Uint32(b)); {
+		switch s, n := h.at(at); {
 		case s == session:
-			return at, int64(binary.BigEndian.Uint64(b[4:])), true
+			return at, n, true
 		case s > session:
 			return at, 0, false
 		}
 	}
 	return at, 0, false
+}
+
+// at is the session at a place, and its number.
+func (h holders) at(at int) (session int32, n int64) {
+	b := []byte(h[at : at+holderSize])
+	return int32(binary.BigEndian.Uint32(b)), int64(binary.BigEndian.Uint64(b[4:]))
 }
 
 func (h holders) with(session int32, n int64) holders {
@@ -49,7 +54,8 @@ func (h holders) without(session int32) holders {
 func (h holders) String() string {
 	var names []string
 	for at := 0; at < len(h); at += holderSize {
-		names = append(names, fmt.Sprint(int32(binary.BigEndian.Uint32([]byte(h[at:])))))
+		session, _ := h.at(at)
+		names = append(names, fmt.Sprint(session))
 	}
 	return strings.Join(names, ", ")
 }

@@ -79,7 +79,8 @@ type Answer struct {
 // Params are what a model may be told.
 type Params struct {
 	Permits   int64 // semaphore
-	Reentrant bool  // fenced: the owner may enter again
+	Owners    bool  // owner-mutex: some have several sessions
+	Reentrant bool  // fenced, rw: an owner may enter again, and is not refused for what it holds
 }
 
 // Model is a sequential specification by name.

@@ -16,7 +16,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A step is written as who does what and what comes of it, one after the other, nobody
 // at the same time: "1 acquire ok", "2 acquire refused", "1 release". Nothing is unknown.
-// A number after ok is the token or what was read; after an operation its own.
+// A number after ok is the token or what was read; after an operation its own. A letter
+// before a session is its owner.
 func TestSteps(t *testing.T) {
 	for _, c := range []struct {
 		model string
@@ -46,25 +47,38 @@ func TestSteps(t *testing.T) {
 		{"owner-mutex", "1 acquire, 2 acquire refused", true},
 		{"owner-mutex", "1 acquire ok, 1 expire, 2 acquire ok, 1 release refused", true},
 		{"owner-mutex", "1 acquire ok, 1 expire, 2 acquire ok, 1 use ok", false},
-		{"reentrant", "1 acquire ok, 1 acquire ok, 1 release ok, 2 acquire refused, 1 release ok, 2 acquire ok", true},
-		{"reentrant", "1 acquire ok, 1 acquire ok, 1 release ok, 2 acquire ok", false},
-		{"reentrant", "1 acquire ok, 1 release ok, 1 release ok", false},
-		{"reentrant", "1 acquire ok, 1 acquire, 1 release ok, 2 acquire ok", true},
-		{"reentrant", "1 acquire ok, 2 release refused", true},
+		{"owner-mutex", "x1 acquire ok, x2 acquire refused", true}, // its own hold is a reason
+		{"owner-mutex", "x1 acquire ok, x2 acquire ok, x1 release ok, y3 acquire refused", true},
+		{"reentrant", "x1 acquire ok, x2 acquire ok, x2 release ok, y3 acquire refused, x1 release ok, y3 acquire ok", true},
+		{"reentrant", "x1 acquire ok, x2 acquire ok, x1 release ok, y3 acquire ok", false},
+		{"reentrant", "x1 acquire ok, x2 acquire ok, x1 release ok, x2 release ok, y3 acquire ok", true}, // in any order
+		{"reentrant", "x1 acquire ok, x1 release ok, x1 release ok", false},
+		{"reentrant", "x1 acquire ok, x2 acquire ok, x1 release ok, x1 release ok", false}, // that would be another's
+		{"reentrant", "x1 acquire ok, x2 acquire, x1 release ok, y3 acquire ok", true},
+		{"reentrant", "x1 acquire ok, x2 acquire, x2 release refused, x1 release ok", true},
+		{"reentrant", "x1 acquire ok, x2 acquire refused", false},
+		{"reentrant", "x1 acquire ok, y2 release refused", true},
 		{"fenced", "1 acquire ok 4, 1 release ok, 2 acquire ok 5", true},
 		{"fenced", "1 acquire ok 4, 1 release ok, 2 acquire ok 4", false},
 		{"fenced", "1 acquire ok 4, 2 acquire ok 5", false},
 		{"fenced", "1 acquire ok 4, 1 acquire ok 5", false},
 		{"fenced", "1 acquire, 1 release ok, 2 acquire ok 1", true}, // nobody saw the first token
-		{"fenced+", "1 acquire ok 4, 1 acquire ok 4, 1 release ok, 1 release ok, 2 acquire ok 5", true},
-		{"fenced+", "1 acquire ok 4, 1 acquire ok 3", false},
-		{"fenced+", "1 acquire ok 4, 1 acquire ok 6, 1 release ok, 1 release ok, 2 acquire ok 5", false},
+		{"fenced", "x1 acquire ok 4, x2 acquire ok 4", false},
+		{"fenced+", "x1 acquire ok 4, x2 acquire ok 4, x1 release ok, x2 release ok, y3 acquire ok 5", true},
+		{"fenced+", "x1 acquire ok 4, x2 acquire ok 3", false},
+		{"fenced+", "x1 acquire ok 4, x2 acquire ok 6, x1 release ok, x2 release ok, y3 acquire ok 5", false},
 		{"rw", "1 read ok, 2 read ok, 3 acquire refused, 1 release ok, 2 release ok, 3 acquire ok", true},
 		{"rw", "1 read ok, 2 acquire ok", false},
 		{"rw", "1 acquire ok, 2 read ok", false},
 		{"rw", "1 acquire ok, 2 read refused, 1 release ok, 2 read ok, 2 release ok", true},
 		{"rw", "1 read ok, 2 release ok", false},
 		{"rw", "1 read ok, 1 release ok, 1 release refused", true},
+		{"rw", "x1 acquire ok, x2 read ok, x1 release ok, y3 read ok, y4 acquire refused", true},
+		{"rw", "x1 read ok, x2 acquire ok, y3 read refused", true},
+		{"rw", "x1 read ok, y2 read ok, x3 acquire ok", false},
+		{"rw", "x1 read ok, x2 acquire refused", true},
+		{"rw+", "x1 read ok, x2 acquire refused", false},
+		{"rw", "x1 read ok, x2 read refused", false},
 		{"semaphore", "1 acquire ok, 2 acquire ok, 3 acquire refused, 1 release ok, 3 acquire ok", true},
 		{"semaphore", "1 acquire ok, 2 acquire ok, 3 acquire ok", false},
 		{"semaphore", "1 acquire ok, 2 acquire refused", false},
@@ -86,7 +100,7 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Search(m.New(Params{Permits: 2, Reentrant: again}), events, Limit{})
+		r := Search(m.New(Params{Permits: 2, Owners: strings.Contains(c.steps, "x1"), Reentrant: again}), events, Limit{})
 		if r.Exhausted != "" || r.Linearizable != c.legal {
 			t.Errorf("%s: %s: legal is %t, exhausted %q; want %t", c.model, c.steps, r.Linearizable, r.Exhausted, c.legal)
 		}
@@ -97,11 +111,15 @@ func steps(text string) ([]porcupine.Event, error) {
 	var events []porcupine.Event
 	for id, step := range strings.Split(text, ", ") {
 		words := strings.Fields(step)
-		who, err := strconv.Atoi(words[0])
+		name := strings.TrimLeft(words[0], "xyz")
+		who, err := strconv.Atoi(name)
 		if err != nil {
 			return nil, err
 		}
 		c := Call{Session: int32(who), Owner: int32(who), Weight: 1}
+		if name != words[0] {
+			c.Owner = int32(words[0][0])
+		}
 		switch words[1] {
 		case "read":
 			c.Shared = true

@@ -8,7 +8,13 @@ import (
 
 // OwnerMutex is a lock that its holder alone can release, as those are that compare a
 // token before they delete. Its state is the session that holds it, or 0.
-func OwnerMutex(Params) porcupine.Model {
+//
+// If owners have several sessions, those may hold together, but what an owner holds may
+// be a reason to refuse it.
+func OwnerMutex(p Params) porcupine.Model {
+	if p.Owners {
+		return owned(false)
+	}
 	return model(int32(0), stepOwnerMutex, func(holder int32) string {
 		if holder == 0 {
 			return "free"

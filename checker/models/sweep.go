@@ -9,9 +9,10 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// OfSweep is the model that says what package sweep is to find out for itself.
-func OfSweep(m sweep.Model) porcupine.Model {
-	p := Params{Permits: m.Permits, Reentrant: m.Reentrant}
+// OfSweep is the model that says what package sweep is to find out for itself, of a lock
+// some of whose owners have several sessions, or none.
+func OfSweep(m sweep.Model, owners bool) porcupine.Model {
+	p := Params{Permits: m.Permits, Owners: owners, Reentrant: m.Reentrant}
 	switch {
 	case m.Shape == sweep.RW:
 		return RW(p)
@@ -19,7 +20,7 @@ func OfSweep(m sweep.Model) porcupine.Model {
 		return Semaphore(p)
 	case m.Fenced:
 		return Fenced(p)
-	case m.Reentrant:
+	case m.Reentrant && owners:
 		return Reentrant(p)
 	}
 	return OwnerMutex(p)
@@ -53,6 +54,9 @@ func SweepEvents(o *sweep.Ops) []porcupine.Event {
 func SweepCall(o *sweep.Ops, i int) Call {
 	session := int32(o.Session[i]) + 1
 	c := Call{Session: session, Owner: session}
+	if len(o.Owners) > 0 {
+		c.Owner = int32(o.Owners[o.Session[i]]) + 1
+	}
 	switch o.Kind[i] {
 	case sweep.Acquire, sweep.AcquireShared:
 		c.Shared = o.Kind[i] == sweep.AcquireShared

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -27,8 +28,15 @@ func (w workload) history(r *rand.Rand) *Ops {
 	if w.m.Shape == Semaphore {
 		room = w.m.Permits
 	}
-	var holding []int // acquires
-	depth := 0
+	var holding []int                     // acquires
+	fresh := false                        // nobody has been released since the last grant
+	enters := func(owner uint32) uint32 { // a session of an owner
+		if w.m.Reentrant {
+			o.Owners = append(o.Owners, owner)
+		}
+		session++
+		return session - 1
+	}
 	for len(o.Call) < w.ops {
 		for len(waiting)+len(holding) < w.clients {
 			k := Acquire
@@ -36,8 +44,7 @@ func (w workload) history(r *rand.Rand) *Ops {
 				k = AcquireShared
 			}
 			waiting = append(waiting, len(o.Call))
-			o.Add(tick(), Never, session, k, Unknown, 1)
-			session++
+			o.Add(tick(), Never, enters(session), k, Unknown, 1)
 		}
 		shut := len(holding) > 0
 		if w.m.Shape == Semaphore {
@@ -66,24 +73,27 @@ func (w workload) history(r *rand.Rand) *Ops {
 			if w.m.Fenced {
 				o.Aux[at] = token
 			}
-			holding = append(holding, at)
-			depth = 1
+			holding, fresh = append(holding, at), true
 			continue
 		}
-		at = holding[0]
-		if w.m.Reentrant && depth < 3 && r.IntN(2) == 0 {
-			o.Add(tick(), tick(), o.Session[at], Acquire, OK, token)
-			depth++
-			continue
+		// Of a reentrant lock these are one owner's, and the last is left first.
+		last := 0
+		if w.m.Reentrant {
+			last = len(holding) - 1
+			if at = holding[last]; len(holding) < 3 && r.IntN(2) == 0 {
+				holding = append(holding, len(o.Call))
+				o.Add(tick(), tick(), enters(o.Owners[o.Session[at]]), Acquire, OK, token)
+				continue
+			}
 		}
-		if r.Float64() < w.unknown && depth == 1 {
+		at = holding[last]
+		if r.Float64() < w.unknown && fresh {
 			o.Add(tick(), Never, o.Session[at], Release, Unknown, 0)
 		} else {
 			o.Add(tick(), tick(), o.Session[at], Release, OK, 0)
 		}
-		if depth--; depth <= 0 {
-			holding = holding[1:]
-		}
+		holding = slices.Delete(holding, last, last+1)
+		fresh = false
 	}
 	return o
 }

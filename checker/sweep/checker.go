@@ -15,6 +15,8 @@ type Checker struct {
 
 	ops               *Ops // being judged
 	reentrant, fenced bool
+	owners            []uint32 // by session; nil if none has several
+	families          []uint32 // by owner: how many sessions it has
 	sessions          []session
 	cores             []uint64 // packed
 	spare             []uint64 // for sorting
@@ -22,59 +24,40 @@ type Checker struct {
 	ends              []uint64 // releases of granted sessions, packed: those that may end their cores
 	doubtful          bool     // not all of them do
 	refused           []uint32 // sessions whose acquire was refused strictly, in the order of calls
+	open              []uint32 // those of them that no core explains
 	unsure            []uint32 // sessions whose acquire is unknown, but a release was ok
 	denied            []uint32 // sessions that were told, when they were released, that they do not hold
-	ghosts            int      // sessions whose acquire is unknown and that were never released for sure
+	unknowns          int      // sessions whose acquire is unknown and that were never released for sure
 	special           bool     // some session of unknown acquire was told that it did not hold
 	why               string   // what could not be decided, and why
-	mixed             string   // why a violation would not be certain
 
-	weights []int64 // of sessions of a semaphore
+	weights []int64  // of sessions of a semaphore
+	tokenOf []int64  // by session
+	order   []uint32 // places of cores, by token
 
-	gaps     gaps
-	frontier frontier
-	crowd    crowd
-	counts   counts
-	owners   owners
+	gaps   gaps
+	counts counts
+	walk   walk
 }
 
 // Check decides whether the history of one lock is linearizable.
 func (c *Checker) Check(m Model, o *Ops) Result {
-	c.Findings, c.why, c.mixed = c.Findings[:0], "", ""
-	c.ops, c.reentrant, c.fenced = o, m.Reentrant && m.Shape == Mutex, m.Fenced && m.Shape == Mutex
-	c.single = m.Shape == Mutex
-	if c.reentrant {
-		c.readOwned(o)
-	} else {
-		c.read(o)
+	c.Findings, c.why, c.ops, c.owners = c.Findings[:0], "", o, nil
+	if m.Shape != Semaphore && c.count(o.Owners) {
+		c.owners = o.Owners
 	}
-	if c.why == "" {
-		if m.Shape == Mutex {
-			c.mutex(o)
-		} else {
-			c.counting(m, o)
-		}
-	} else {
-		c.Findings = c.Findings[:0] // what breaks the rules of the form is not judged
-	}
-	if c.mixed != "" && len(c.Findings) > 0 {
-		c.Findings, c.why = c.Findings[:0], c.mixed
-	}
-	if c.reentrant {
-		for i := range c.Findings {
-			f := &c.Findings[i]
-			f.First, f.Second = c.owner(f.First), c.owner(f.Second)
-		}
+	c.reentrant, c.fenced = m.Reentrant, m.Fenced && m.Shape == Mutex
+	c.single = m.Shape == Mutex || c.owners != nil
+	c.read(o)
+	switch {
+	case c.owners != nil:
+		c.owned(o)
+	case m.Shape == Mutex:
+		c.mutex(o)
+	default:
+		c.counting(m, o)
 	}
 	return c.result()
-}
-
-// owner is whose session it is.
-func (c *Checker) owner(session uint32) uint32 {
-	if session == None {
-		return None
-	}
-	return c.owners.of[session]
 }
 
 // result tells the finding that says most: who held before what was answered.

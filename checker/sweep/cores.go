@@ -12,17 +12,17 @@ type session struct {
 	// notHeld is the earliest return of a release that was told so, notHeldCall the
 	// earliest call and notHeldLast the latest return of one.
 	notHeld, notHeldCall, notHeldLast uint32
-	state                             state
+	state                             answer
 	shared                            bool
 	released                          bool // with ok
 }
 
-// state is what is known of an acquire.
-type state uint8
+// answer is what is known of an acquire.
+type answer uint8
 
 const (
-	lost    state = iota // refused, and nothing follows from it
-	refused              // refused, and so it was held at some moment
+	lost    answer = iota // refused, and nothing follows from it
+	refused               // refused, and so it was held at some moment
 	granted
 	unknown
 )
@@ -34,7 +34,7 @@ func less(a, b uint32) int { return int((uint64(a) - uint64(b)) >> 63) }
 // read builds the sessions of a lock out of its operations, and sorts the cores.
 func (c *Checker) read(o *Ops) {
 	sessions, cores, denied := c.sessions[:0], c.cores[:0], c.denied[:0]
-	c.refused, c.unsure, c.ghosts, c.special = c.refused[:0], c.unsure[:0], 0, false
+	c.refused, c.unsure, c.unknowns, c.special = c.refused[:0], c.unsure[:0], 0, false
 	ends, counted := c.ends[:0], !c.single
 	c.doubtful = false
 	before, shifts := uint32(0), 0 // of the cores
@@ -56,7 +56,7 @@ func (c *Checker) read(o *Ops) {
 				c.refused = append(c.refused, of[i])
 			case Unknown:
 				s.state = unknown
-				c.ghosts++
+				c.unknowns++
 			}
 			continue
 		}
@@ -79,7 +79,7 @@ func (c *Checker) read(o *Ops) {
 			s.released, s.end, s.last = true, call[i], ret[i]
 			if s.state == unknown {
 				c.unsure = append(c.unsure, of[i])
-				c.ghosts--
+				c.unknowns--
 			}
 		case Unknown:
 			if !s.released {
@@ -182,26 +182,28 @@ func (c *Checker) tokens(o *Ops) {
 	if len(o.Aux) == 0 {
 		return
 	}
-	// The acquires stand in the order of sessions: both are in the order of calls.
-	first, last := c.owners.first, c.owners.last
-	if !c.reentrant {
-		first = first[:0]
-		for i, k := range o.Kind {
-			if k != Release {
-				first = append(first, o.Aux[i])
-			}
-		}
-		c.owners.first, last = first, first
-	}
+	c.tokensOf(o)
 	highest, holder := int64(-1<<63), uint32(None)
 	for _, packed := range c.cores {
 		i := uint32(packed)
-		from, to := first[i], last[i]
-		if holder != None && from <= highest {
+		token := c.tokenOf[i]
+		if holder != None && token <= highest {
 			c.found(TokenFell, holder, i)
-			highest, holder = to, i // those after it are compared with each other
+			highest, holder = token, i // those after it are compared with each other
 			continue
 		}
-		highest, holder = max(highest, to), i
+		highest, holder = max(highest, token), i
 	}
+}
+
+// tokensOf collects the tokens of the acquires, which stand in the order of sessions: both
+// are in the order of calls.
+func (c *Checker) tokensOf(o *Ops) {
+	tokens := c.tokenOf[:0]
+	for i, k := range o.Kind {
+		if k != Release {
+			tokens = append(tokens, o.Aux[i])
+		}
+	}
+	c.tokenOf = tokens
 }

@@ -19,7 +19,7 @@ import (
 // between its call and return. Refusals that claim that it was not possible are
 // explained by the cores, or by what may have been held around them if all of that is
 // possible together. Where only a choice among those would tell, readers and writers are
-// left to an engine that tries them all (crowd.go). Of a semaphore it is undecided: which
+// left to an engine that tries them all (walk.go). Of a semaphore it is undecided: which
 // of several holds add up to what a refusal needs is a sum of subsets.
 //
 // Permits and weights may be as large as an int64 can be, so that sums of them may not fit
@@ -31,34 +31,31 @@ import (
 type counts struct {
 	permits int64
 	waiting []uint32
-	later   []uint64 // unsure sessions by their releases' calls
+	later   []uint64 // sessions, packed: unsure ones by their releases' calls, refused ones by their returns
 }
 
 // writer is what one takes.
 const writer = 1 << 40
 
-// total is a sum of weights.
-type total struct {
-	high int64
-	low  uint64
+// total is a sum of weights, of 128 bits.
+type total struct{ high, low uint64 }
+
+func (t total) more(weight uint64) total {
+	low, carry := bits.Add64(t.low, weight, 0)
+	return total{t.high + carry, low}
 }
 
-// plus adds a weight, or takes it away: sign is 0 or 1, and there is no branch.
-func (t total) plus(load int64, minus uint64) total {
-	mask := -minus
-	low, carry := bits.Add64(t.low, uint64(load)^mask, minus)
-	return total{t.high + int64(mask+carry), low}
+func (t total) less(weight uint64) total {
+	low, borrow := bits.Sub64(t.low, weight, 0)
+	return total{t.high - borrow, low}
 }
-
-// within tells whether a total is no more than a number.
-func (t total) within(n int64) bool { return t.high == 0 && t.low <= uint64(n) }
 
 // clamped is the total, or the greatest number there is.
 func (t total) clamped() int64 {
-	if t.within(math.MaxInt64) {
-		return int64(t.low)
+	if t.high > 0 || t.low > math.MaxInt64 {
+		return math.MaxInt64
 	}
-	return math.MaxInt64
+	return int64(t.low)
 }
 
 // fits tells whether a weight can be added to a sum, of which all that matters is whether
@@ -134,7 +131,7 @@ func (c *Checker) sweep(m Model) {
 	k.later = append(k.later, nothing)
 	c.cores, c.ends = append(c.cores, nothing), append(c.ends, nothing)
 	var sum total
-	permits := k.permits
+	permits := uint64(k.permits)
 	cores, ends, weights, later := c.cores, c.ends, c.weights, k.later
 	longest := furthest{holder: None}
 	for n, gone := 0, 0; ; {
@@ -151,10 +148,11 @@ func (c *Checker) sweep(m Model) {
 		if next == nothing {
 			break
 		}
-		before := sum
-		sum = sum.plus(weights[uint32(next)], leaves)
-		if !sum.within(permits) && leaves == 0 {
-			c.tooMuch(m, before.clamped(), longest.of(c, n), uint32(next))
+		weight, mask := uint64(weights[uint32(next)]), -leaves
+		low, carry := bits.Add64(sum.low, weight^mask, leaves)
+		sum = total{sum.high + mask + carry, low}
+		if (sum.high > 0 || low > permits) && leaves == 0 {
+			c.tooMuch(m, sum.less(weight).clamped(), longest.of(c, n), uint32(next))
 		}
 		gone += int(leaves)
 		n += 1 - int(leaves)

@@ -63,10 +63,18 @@ var kinds = []struct {
 	{"mutex-twice-strict", sweep.Model{}, play{strict: true, twice: true}, false},
 	{"rw-twice-strict", sweep.Model{Shape: sweep.RW}, play{shared: true, strict: true, twice: true}, false},
 	{"permits-2-twice-strict", sweep.Model{Shape: sweep.Semaphore, Permits: 2}, play{permits: 1, room: 2, strict: true, twice: true}, true},
-	{"reentrant", sweep.Model{Reentrant: true}, play{reentrant: true}, true},
-	{"reentrant-strict", sweep.Model{Reentrant: true}, play{reentrant: true, strict: true}, true},
+	{"owners-strict", sweep.Model{}, play{owners: 3, strict: true}, false},
+	{"reentrant", sweep.Model{Reentrant: true}, play{owners: 2}, false},
+	{"reentrant-strict", sweep.Model{Reentrant: true}, play{owners: 3, strict: true}, false},
+	{"reentrant-twice-strict", sweep.Model{Reentrant: true}, play{owners: 2, strict: true, twice: true}, false},
+	{"rw-owners", sweep.Model{Shape: sweep.RW}, play{shared: true, owners: 3}, false},
+	{"rw-owners-strict", sweep.Model{Shape: sweep.RW}, play{shared: true, owners: 3, strict: true}, false},
+	{"rw-reentrant-strict", sweep.Model{Shape: sweep.RW, Reentrant: true}, play{shared: true, owners: 3, strict: true}, false},
+	{"rw-reentrant-twice-strict", sweep.Model{Shape: sweep.RW, Reentrant: true}, play{shared: true, owners: 2, strict: true, twice: true}, false},
+	{"reentrant-fenced", sweep.Model{Reentrant: true, Fenced: true}, play{owners: 2, tokens: true}, false},
+	{"owners-fenced", sweep.Model{Fenced: true}, play{owners: 3, tokens: true}, false},
 	{"fenced", sweep.Model{Fenced: true}, play{tokens: true}, false},
-	{"fenced-strict", sweep.Model{Fenced: true}, play{tokens: true, strict: true}, true},
+	{"fenced-strict", sweep.Model{Fenced: true}, play{tokens: true, strict: true}, false},
 }
 
 // TestRandomAgainstPorcupine draws histories of a few clients and a lock that mostly
@@ -78,7 +86,7 @@ func TestRandomAgainstPorcupine(t *testing.T) {
 			n := drawn(t, strings.HasSuffix(k.name, "-strict"))
 			var left atomic.Int64
 			left.Store(int64(n))
-			seen := inParallel(t, k.model, k.open, func(worker int, c *comparison) {
+			seen := inParallel(t, k.model, k.play.owners > 0, k.open, func(worker int, c *comparison) {
 				rng := rand.New(rand.NewPCG(7, uint64(worker)))
 				var o sweep.Ops
 				for left.Add(-1) >= 0 && !t.Failed() {
@@ -96,26 +104,39 @@ func TestRandomAgainstPorcupine(t *testing.T) {
 
 // TestExhaustiveAgainstPorcupine compares all histories of up to three sessions, each of
 // a shape of its own, in all their interleavings: of a mutex, of readers and writers, and
-// of semaphores. What is left out of three sessions stands with interleave and with
+// of semaphores, and of the first two with each way in which owners can have several
+// of the sessions. What is left out of three sessions stands with interleave and with
 // readersAndWriters. Without LOCKBENCH_VERIFY there are two.
 func TestExhaustiveAgainstPorcupine(t *testing.T) {
-	t.Run("mutex", func(t *testing.T) { exhaust(t, sweep.Model{}, shapes, false) })
-	t.Run("rw", func(t *testing.T) { exhaust(t, sweep.Model{Shape: sweep.RW}, readersAndWriters(), false) })
+	t.Run("mutex", func(t *testing.T) { exhaust(t, sweep.Model{}, shapes, nil, false) })
+	t.Run("rw", func(t *testing.T) { exhaust(t, sweep.Model{Shape: sweep.RW}, readersAndWriters(), nil, false) })
 	for permits := range int64(2) {
 		m := sweep.Model{Shape: sweep.Semaphore, Permits: 1 + permits}
-		t.Run(fmt.Sprintf("permits-%d", m.Permits), func(t *testing.T) { exhaust(t, m, shapes, true) })
+		t.Run(fmt.Sprintf("permits-%d", m.Permits), func(t *testing.T) { exhaust(t, m, shapes, nil, true) })
+	}
+	for _, owners := range [][]uint32{{0, 0, 1}, {0, 1, 0}, {0, 1, 1}, {0, 0, 0}} {
+		for _, again := range []bool{false, true} {
+			m := sweep.Model{Reentrant: again}
+			name := fmt.Sprint(owners)
+			if again {
+				name += "-reentrant"
+			}
+			t.Run("mutex-"+name, func(t *testing.T) { exhaust(t, m, writers(), owners, false) })
+			m.Shape = sweep.RW
+			t.Run("rw-"+name, func(t *testing.T) { exhaust(t, m, readersAndWriters(), owners, false) })
+		}
 	}
 }
 
-func exhaust(t *testing.T, m sweep.Model, shapes []shape, open bool) {
+func exhaust(t *testing.T, m sweep.Model, shapes []shape, owners []uint32, open bool) {
 	sessions := 2
 	if verifying() {
 		sessions = 3
 	}
 	shards := runtime.GOMAXPROCS(0)
-	seen := inParallel(t, m, open, func(worker int, c *comparison) {
+	seen := inParallel(t, m, owners != nil, open, func(worker int, c *comparison) {
 		n := 0
-		interleave(sessions, shapes, func(o *sweep.Ops) bool {
+		interleave(sessions, shapes, owners, func(o *sweep.Ops) bool {
 			if n++; n%shards == worker {
 				c.compare(o)
 			}
@@ -159,12 +180,12 @@ func TestTruthIsNeverViolated(t *testing.T) {
 
 // inParallel runs a worker on each core and sums up what they have seen. What is compared
 // is thrown away at once, so memory is collected less often than one would elsewhere.
-func inParallel(t *testing.T, m sweep.Model, open bool, work func(worker int, c *comparison)) (seen [3]int) {
+func inParallel(t *testing.T, m sweep.Model, owners, open bool, work func(worker int, c *comparison)) (seen [3]int) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for worker := range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
-			c := newComparison(m, open, func(o *sweep.Ops, why string) { t.Errorf("%s\n%s", why, draw(o)) })
+			c := newComparison(m, owners, open, func(o *sweep.Ops, why string) { t.Errorf("%s\n%s", why, draw(o)) })
 			work(worker, c)
 			c.flush()
 			mu.Lock()
@@ -217,6 +238,9 @@ func without(o *sweep.Ops, leave int) *sweep.Ops {
 			number[o.Session[i]] = n
 		}
 		less.Add(o.Call[i], o.Ret[i], n, o.Kind[i], o.Out[i], aux(o, i))
+		if !ok && len(o.Owners) > 0 {
+			less.Owners = append(less.Owners, o.Owners[o.Session[i]])
+		}
 	}
 	return less
 }
@@ -226,7 +250,7 @@ func forget(o *sweep.Ops, at int) *sweep.Ops {
 	if o.Kind[at] != sweep.Release || o.Out[at] == sweep.Unknown {
 		return nil
 	}
-	less := &sweep.Ops{}
+	less := &sweep.Ops{Owners: o.Owners}
 	for i := range o.Call {
 		out := o.Out[i]
 		if i == at {
@@ -264,7 +288,11 @@ func draw(o *sweep.Ops) string {
 		if o.Out[i] == sweep.Unknown {
 			ret, last = end+1, "…"
 		}
-		fmt.Fprintf(&b, "  session %d %-24s %s├%s%s\n", o.Session[i], what,
+		who := fmt.Sprintf("session %d", o.Session[i])
+		if len(o.Owners) > 0 {
+			who += fmt.Sprintf(" of %d", o.Owners[o.Session[i]])
+		}
+		fmt.Fprintf(&b, "  %s %-24s %s├%s%s\n", who, what,
 			strings.Repeat(" ", int(o.Call[i])), strings.Repeat("─", int(ret-o.Call[i]-1)), last)
 	}
 	return b.String()

@@ -9,21 +9,22 @@ import (
 
 // play says what the clients of random histories do.
 type play struct {
-	strict    bool  // refused tries claim that the lock was held
-	shared    bool  // some acquires are those of readers
-	permits   int64 // so many at most does one take
-	room      int64 // so many there are; if 0, one more, or one alone
-	tokens    bool
-	reentrant bool
-	twice     bool // a session may be released while a release of it is under way
+	strict  bool  // refused tries claim that the lock was held
+	shared  bool  // some acquires are those of readers
+	permits int64 // so many at most does one take
+	room    int64 // so many there are; if 0, one more, or one alone
+	tokens  bool
+	owners  int  // so many share the clients; 0: each session is its own
+	twice   bool // a session may be released while a release of it is under way
 }
 
 // actor is a client between two of its events.
 type actor struct {
+	owner   uint32
 	session uint32
-	op      int // the operation without a return, or -1
-	second  int // a release beside it, or -1
-	held    int // so often, as the client knows
+	op      int  // the operation without a return, or -1
+	second  int  // a release beside it, or -1
+	held    bool // as the client knows
 	granted bool
 	doubt   bool // something of this session is unknown
 	began   bool
@@ -59,6 +60,9 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 	actors := make([]actor, clients, max(clients, 8))
 	for i := range actors {
 		actors[i].op, actors[i].second = -1, -1
+		if p.owners > 0 {
+			actors[i].owner = uint32(i % p.owners)
+		}
 	}
 	l := truth{permits: max(p.permits, 1) + 1, holders: make([]hold, 0, 8)}
 	if p.permits == 1 {
@@ -102,18 +106,18 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 
 // call invokes what the actor does next, and says whether it does anything.
 func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint32) bool {
-	acquires := !a.began || !a.doubt && a.held == 0 && rng.IntN(8) > 0 || p.reentrant && !a.doubt && rng.IntN(3) == 0
-	fresh := !p.reentrant || !a.began
-	if a.began && a.held == 0 && a.doubt && rng.IntN(3) == 0 {
-		acquires, fresh = true, true // under a new name
+	acquires := !a.began || !a.doubt && !a.held && rng.IntN(8) > 0
+	if a.began && !a.held && a.doubt && rng.IntN(3) == 0 {
+		acquires = true // goes on with another session
 	}
 	kind := sweep.Release
 	aux := int64(0)
 	if acquires {
 		kind = sweep.Acquire
-		if fresh {
-			*a = actor{session: *next, op: -1, second: -1, began: true}
-			*next++
+		*a = actor{owner: a.owner, session: *next, op: -1, second: -1, began: true}
+		*next++
+		if p.owners > 0 {
+			o.Owners = append(o.Owners, a.owner)
 		}
 		if p.shared && rng.IntN(2) == 0 {
 			kind = sweep.AcquireShared
@@ -121,7 +125,7 @@ func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint
 		if p.permits > 0 {
 			aux = 1 + rng.Int64N(p.permits)
 		}
-	} else if !a.granted && !a.doubt || a.held == 0 && rng.IntN(5) > 0 {
+	} else if !a.granted && !a.doubt || !a.held && rng.IntN(5) > 0 {
 		return false // nothing to release, or released already: a second time now and then
 	}
 	a.op = invoke(o, at, a.session, kind, aux)
@@ -139,7 +143,7 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 	i := a.op
 	acquire := o.Kind[i] != sweep.Release
 	unknown := rng.IntN(6) == 0
-	happens := l.fits(a.session, o.Kind[i], o.Aux[i], p)
+	happens := l.fits(a, o.Kind[i], o.Aux[i], p)
 	if happens && unknown && rng.IntN(3) == 0 {
 		happens = false // it will not have been heard
 	}
@@ -161,7 +165,7 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 		}
 	}
 	if happens {
-		token := l.apply(a.session, o.Kind[i], o.Aux[i])
+		token := l.apply(a, o.Kind[i], o.Aux[i])
 		if p.tokens && acquire && !unknown {
 			if o.Aux[i] = token; rng.Float64() < lies/2 {
 				o.Aux[i] = 1 + rng.Int64N(token)
@@ -170,14 +174,11 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 	}
 	switch {
 	case acquire && o.Out[i] == sweep.OK:
-		a.held++
-		a.granted = true
-	case acquire && o.Out[i] != sweep.Unknown && a.held == 0:
-		if !p.reentrant {
-			a.began = false // a refused attempt is over
-		}
-	case !acquire && a.held > 0:
-		a.held--
+		a.held, a.granted = true, true
+	case acquire && o.Out[i] != sweep.Unknown:
+		a.began = false // a refused attempt is over
+	case !acquire:
+		a.held = false
 	}
 }
 
@@ -192,7 +193,7 @@ type hold struct {
 	session uint32
 	shared  bool
 	permits int64
-	depth   int
+	owner   uint32
 }
 
 // of is where a session stands among the holders, or -1.
@@ -200,47 +201,33 @@ func (l *truth) of(session uint32) int {
 	return slices.IndexFunc(l.holders, func(h hold) bool { return h.session == session })
 }
 
-func (l *truth) fits(session uint32, k sweep.Kind, permits int64, p play) bool {
-	holds := l.of(session) >= 0
+func (l *truth) fits(a *actor, k sweep.Kind, permits int64, p play) bool {
+	holds := l.of(a.session) >= 0
 	switch {
 	case k == sweep.Release:
 		return holds
 	case holds:
-		return p.reentrant
+		return false
 	case p.permits > 0:
 		for _, h := range l.holders {
 			permits += h.permits
 		}
 		return permits <= l.permits
-	case k == sweep.AcquireShared:
-		for _, h := range l.holders {
-			if !h.shared {
-				return false
-			}
-		}
-		return true
 	}
-	return len(l.holders) == 0
+	for _, h := range l.holders {
+		if !(h.shared && k == sweep.AcquireShared) && (p.owners == 0 || h.owner != a.owner) {
+			return false
+		}
+	}
+	return true
 }
 
-func (l *truth) apply(session uint32, k sweep.Kind, permits int64) (token int64) {
-	at := l.of(session)
+func (l *truth) apply(a *actor, k sweep.Kind, permits int64) (token int64) {
 	if k == sweep.Release {
-		if at < 0 {
-			return 0
-		}
-		if l.holders[at].depth--; l.holders[at].depth == 0 {
-			l.holders = slices.Delete(l.holders, at, at+1)
-		}
+		l.holders = slices.DeleteFunc(l.holders, func(h hold) bool { return h.session == a.session })
 		return 0
 	}
-	if at < 0 {
-		at = len(l.holders)
-		l.holders = append(l.holders, hold{session: session})
-	}
-	h := &l.holders[at]
-	h.shared, h.permits = k == sweep.AcquireShared, permits
-	h.depth++
+	l.holders = append(l.holders, hold{a.session, k == sweep.AcquireShared, permits, a.owner})
 	l.tokens++
 	return l.tokens
 }
@@ -270,15 +257,18 @@ var shapes = []shape{
 	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.Fail}, false},
 }
 
-// readersAndWriters are shapes of both, without those in which only the mutex differs:
-// what a release was answered that did not work.
+// writers are the shapes without those in which only the plain mutex differs: what a
+// release was answered that did not work.
+func writers() []shape {
+	return slices.DeleteFunc(slices.Clone(shapes), func(s shape) bool {
+		return len(s.releases) > 1 || len(s.releases) == 1 && s.releases[0] == sweep.Fail && s.acquire == sweep.OK || s.acquire == sweep.Fail
+	})
+}
+
+// readersAndWriters are shapes of both.
 func readersAndWriters() []shape {
-	var all []shape
-	for _, s := range shapes {
-		if len(s.releases) > 1 || len(s.releases) == 1 && s.releases[0] == sweep.Fail && s.acquire == sweep.OK || s.acquire == sweep.Fail {
-			continue
-		}
-		all = append(all, s)
+	all := writers()
+	for _, s := range writers() {
 		s.shared = true
 		all = append(all, s)
 	}
@@ -291,12 +281,15 @@ func readersAndWriters() []shape {
 // more: with two or three that do, there are four times as many histories as all others.
 //
 // The history is written into one place and taken back, so whoever wants to keep it
-// copies it.
-func interleave(sessions int, shapes []shape, each func(*sweep.Ops) bool) {
+// copies it. Sessions have owners of their own if none are given.
+func interleave(sessions int, shapes []shape, owners []uint32, each func(*sweep.Ops) bool) {
 	o := &sweep.Ops{}
 	open := make([]running, 0, sessions)
 	var walk func(repeats bool, at uint32) bool
 	walk = func(repeats bool, at uint32) bool {
+		if owners != nil {
+			o.Owners = owners[:len(open)]
+		}
 		if len(open) > 0 && done(open) && !each(o) {
 			return false
 		}
@@ -408,4 +401,5 @@ func copyTo(c, o *sweep.Ops) {
 	c.Kind = append(c.Kind[:0], o.Kind...)
 	c.Out = append(c.Out[:0], o.Out...)
 	c.Aux = append(c.Aux[:0], o.Aux...)
+	c.Owners = append(c.Owners[:0], o.Owners...)
 }

@@ -90,6 +90,9 @@ func rename(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	if len(c.Aux) > 0 {
 		c.Aux[0] = 1
 	}
+	if len(o.Owners) > 0 {
+		c.Owners = append(append(c.Owners, slices.Max(o.Owners)+1), o.Owners...)
+	}
 	return c
 }
 
@@ -98,6 +101,9 @@ func addFailure(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	c := clone(o)
 	at := lastPosition(o) + 1
 	c.Add(at, at+1, slices.Max(o.Session)+1, sweep.Acquire, sweep.Fail, 1)
+	if len(o.Owners) > 0 {
+		c.Owners = append(c.Owners, o.Owners[0])
+	}
 	return c
 }
 

@@ -22,9 +22,9 @@ type tries struct {
 
 // held is the state of a lock.
 type held struct {
-	by        map[uint32]int64 // how deep, or how many permits; writers negative
-	last, cur int64            // highest token; that of the hold, if known
-	known     bool
+	by    map[uint32]int64 // by session: how many permits; of a reader 1, of a writer -1
+	last  int64            // the highest token
+	owner int64            // who was given it
 }
 
 func (h held) with(s uint32, n int64) held {
@@ -42,7 +42,7 @@ func (h held) with(s uint32, n int64) held {
 }
 
 func (t tries) from(done uint, h held) bool {
-	key := fmt.Sprint(done, h.by, h.last, h.cur, h.known)
+	key := fmt.Sprint(done, h.by, h.last, h.owner)
 	if t.dead[key] {
 		return false
 	}
@@ -72,68 +72,65 @@ func (t tries) from(done uint, h held) bool {
 // apply is the sequential model.
 func (t tries) apply(i int, h held) (held, bool) {
 	s, out := t.o.Session[i], t.o.Out[i]
-	n := h.by[s]
+	_, holds := h.by[s]
 	if t.o.Kind[i] == Release {
-		switch out {
-		case OK, Unknown:
-			if n == 0 {
-				return h, out == Unknown
-			}
-			left := int64(0)
-			if t.m.Reentrant {
-				left = n - 1
-			}
-			if left == 0 {
-				h.known = false
-			}
-			return h.with(s, left), true
-		default:
-			return h, n == 0
+		switch {
+		case out == OK || out == Unknown && holds:
+			return h.with(s, 0), holds
+		case out == Unknown:
+			return h, true
 		}
+		return h, !holds
 	}
-	next, ok := t.acquire(i, s, n, h)
+	n := int64(-1)
+	switch {
+	case t.m.Shape == Semaphore:
+		n = t.o.Aux[i]
+	case t.o.Kind[i] == AcquireShared:
+		n = 1
+	}
+	fits := t.fits(s, n, h, false)
+	next := h.with(s, n)
 	switch out {
 	case OK:
-		return next, ok
+		if t.m.Fenced {
+			token := t.o.Aux[i]
+			if token < h.last || token == h.last && !(t.m.Reentrant && h.owner == t.owner(s)) {
+				return h, false
+			}
+			next.last, next.owner = token, t.owner(s)
+		}
+		return next, fits
 	case StrictFail:
-		return h, !ok
-	case Fail:
-		return h, true
+		return h, !t.fits(s, n, h, !t.m.Reentrant)
+	case Unknown:
+		if fits {
+			return next, true
+		}
 	}
-	if !ok {
-		return h, true
-	}
-	next.last, next.known = h.last, false
-	return next, true
+	return h, true
 }
 
-func (t tries) acquire(i int, s uint32, n int64, h held) (held, bool) {
-	sum, writers := int64(0), 0
-	for _, v := range h.by {
-		sum += v
-		if v < 0 {
-			writers++
+// owner is whose a session is.
+func (t tries) owner(s uint32) int64 {
+	if len(t.o.Owners) > 0 {
+		return int64(t.o.Owners[s])
+	}
+	return int64(s)
+}
+
+// fits tells whether a session finds room, also beside those of its own owner if they
+// are strangers.
+func (t tries) fits(s uint32, n int64, h held, strangers bool) bool {
+	left := t.m.Permits
+	for other, m := range h.by {
+		if t.m.Shape == Semaphore {
+			left -= m
+		} else if (m < 0 || n < 0) && (strangers || t.owner(other) != t.owner(s)) {
+			return false
 		}
 	}
-	switch t.m.Shape {
-	case Semaphore:
-		return h.with(s, t.o.Aux[i]), t.o.Aux[i] <= t.m.Permits-sum
-	case RW:
-		if t.o.Kind[i] == AcquireShared {
-			return h.with(s, 1), writers == 0
-		}
-		return h.with(s, -1), len(h.by) == 0
-	}
-	next := h.with(s, n+1)
-	if t.m.Fenced && t.o.Out[i] == OK {
-		token := t.o.Aux[i]
-		next.cur, next.last, next.known = token, token, true
-		if n > 0 && h.known {
-			return next, token >= h.cur
-		}
-		return next, (len(h.by) == 0 || n > 0) && token > h.last
-	}
-	return next, len(h.by) == 0 || t.m.Reentrant && n > 0
+	return t.m.Shape != Semaphore || n <= left
 }
 
 // shapes of random histories.
@@ -144,6 +141,7 @@ type drawing struct {
 	strict       bool
 	lie          int   // one in so many answers is drawn blindly; else the lock is simulated
 	most         int64 // permits of a semaphore that one may take
+	owners       int   // so many share the clients; 0: each session is its own
 }
 
 // random lets clients use a lock that works, most of the time, and writes down what
@@ -153,8 +151,8 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 		session uint32
 		has     bool // an acquire is open, done or unknown
 		open    int  // operation under way, or -1
-		over    bool // no more acquires by this session
-		depth   int
+		over    bool // something of it is unknown
+		holds   bool // as it knows
 		done    bool // what is under way has taken effect
 		went    bool
 	}
@@ -163,7 +161,7 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 	for i := range clients {
 		clients[i].open = -1
 	}
-	h := held{by: map[uint32]int64{}, last: 0}
+	h := held{by: map[uint32]int64{}}
 	t := tries{m: m, o: o}
 	pos, sessions := uint32(0), uint32(0)
 	effect := func(c *client) {
@@ -184,7 +182,8 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 		o.Out[c.open] = was
 	}
 	for len(o.Call) < d.ops || anyOpen(len(clients), func(i int) bool { return clients[i].open >= 0 }) {
-		c := &clients[r.IntN(len(clients))]
+		n := r.IntN(len(clients))
+		c := &clients[n]
 		if c.open >= 0 {
 			if !c.done && r.IntN(3) > 0 {
 				effect(c)
@@ -221,11 +220,9 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 			case out == Unknown:
 				c.over = true
 			case o.Kind[i] == Release:
-				c.depth--
-			case out == OK:
-				c.depth++
-			case c.depth == 0:
-				c.has = m.Reentrant
+				c.holds = false
+			default:
+				c.holds, c.has = out == OK, out == OK
 			}
 			if m.Fenced && o.Kind[i] == Acquire && r.IntN(d.lie*2) == 0 {
 				o.Aux[i] += int64(r.IntN(3) - 1)
@@ -236,14 +233,13 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 			continue
 		}
 		k := Kind(Release)
-		fresh := !c.has || (c.over || !m.Reentrant && c.depth <= 0) && r.IntN(2) == 0
-		if fresh {
+		if !c.has || !c.holds && r.IntN(2) == 0 {
 			*c = client{session: sessions, has: true, open: -1}
 			sessions++
 			k = Acquire
-		} else if m.Reentrant && !c.over && (c.depth <= 0 || r.IntN(3) == 0) {
-			k = Acquire
-			c.depth = max(0, c.depth)
+			if d.owners > 0 {
+				o.Owners = append(o.Owners, uint32(n%d.owners))
+			}
 		}
 		aux := int64(0)
 		if k == Acquire {
@@ -278,7 +274,7 @@ func drawn(o *Ops) string {
 		if o.Ret[i] != Never {
 			ret = fmt.Sprint(o.Ret[i])
 		}
-		fmt.Fprintf(&b, "[%d,%s] session %d %s %s %d\n", o.Call[i], ret, o.Session[i],
+		fmt.Fprintf(&b, "[%d,%s] session %d of %d %s %s %d\n", o.Call[i], ret, o.Session[i], tries{o: o}.owner(o.Session[i]),
 			[...]string{"acquire", "acquire-shared", "release"}[o.Kind[i]], [...]string{"unknown", "ok", "fail", "strict-fail"}[o.Out[i]], o.Aux[i])
 	}
 	return b.String()

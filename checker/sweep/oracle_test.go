@@ -43,8 +43,8 @@ type comparison struct {
 	verdicts [3]int
 }
 
-func newComparison(m sweep.Model, open bool, report func(*sweep.Ops, string)) *comparison {
-	return &comparison{m: m, open: open, report: report, oracle: newOracle(m)}
+func newComparison(m sweep.Model, owners, open bool, report func(*sweep.Ops, string)) *comparison {
+	return &comparison{m: m, open: open, report: report, oracle: newOracle(m, owners)}
 }
 
 // compare judges a history, and reports it, made small, if porcupine says otherwise:
@@ -116,8 +116,8 @@ type oracle struct {
 	answers map[models.Answer]any
 }
 
-func newOracle(m sweep.Model) oracle {
-	a := oracle{models.OfSweep(m), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Answer]any{}}
+func newOracle(m sweep.Model, owners bool) oracle {
+	a := oracle{models.OfSweep(m, owners), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Answer]any{}}
 	asked := a.asked
 	a.model.Partition = func([]porcupine.Operation) [][]porcupine.Operation { return *asked }
 	return a

@@ -13,12 +13,12 @@ import "sort"
 // 1 met a core. 2 is explained if L was released as late as possible, 4 if R was
 // acquired as early as possible; both can be had at once, by handing over at some
 // instant. The gap is tight then: it may have no free moment left. 3 needs somebody
-// else, and all that is left are ghosts: acquires of unknown outcome that nothing
-// proves to have happened. One ghost explains all refusals of its gap, because it can
-// be stretched over them: it must only have been called before the first of them
+// else, and all that is left are acquires of unknown outcome that nothing proves to
+// have happened. One of them explains all refusals of its gap, because its hold can be
+// stretched over them: it must only have been called before the first of them
 // returned, and its release before the gap was over.
 
-// gap is one in which a refusal needs more than cores. What needs a ghost was needed
+// gap is one in which a refusal needs more than cores. What needs an unknown acquire needed it
 // by the position before; Never: the gap is tight, and nothing else.
 type gap struct {
 	index  int // of the core on its right
@@ -29,14 +29,14 @@ type gap struct {
 type gaps struct {
 	all     []gap // in order
 	needing []gap
-	fits    []int32 // ghosts, by the first needing gap that they fit
+	fits    []int32 // unknown acquires, by the first needing gap that they fit
 }
 
-// between judges the gaps. If cores collided, only what no ghost could mend is told.
+// between judges the gaps. If cores collided, only what no unknown acquire could mend is told.
 func (c *Checker) between(apart bool) {
 	c.explain()
 	exact := c.fill() // whether an unsure session competes for a gap
-	if len(c.gaps.needing) > 0 && !exact && !c.haunt() {
+	if len(c.gaps.needing) > 0 && !exact && !c.assign() {
 		exact = true
 	}
 	if exact && apart {
@@ -48,6 +48,7 @@ func (c *Checker) between(apart bool) {
 func (c *Checker) explain() {
 	g := &c.gaps
 	g.all, g.needing = g.all[:0], g.needing[:0]
+	c.open = c.open[:0]
 	next := 0 // the first core that ends after the refusal was called
 	for _, i := range c.refused {
 		f := &c.sessions[i]
@@ -60,6 +61,10 @@ func (c *Checker) explain() {
 			if right.ret < f.ret {
 				continue // met its core
 			}
+		}
+		c.open = append(c.open, i)
+		if next < len(c.cores) {
+			right := c.core(next)
 			if f.ret > right.call {
 				c.note(next, before, i)
 				continue
@@ -132,19 +137,19 @@ func (c *Checker) roomIn(index int, until uint32) bool {
 	}
 }
 
-// haunt gives each gap that needs one a ghost, and tells whether it found a
+// assign gives each gap that needs one an unknown acquire, and tells whether it found a
 // certain answer.
 //
-// Both bounds of a gap grow from gap to gap, so a ghost that fits one fits all later
+// Both bounds of a gap grow from gap to gap, so an acquire that fits one fits all later
 // ones until it is used: it is enough to count how many there are for the first gap,
 // the first two, and so on.
-func (c *Checker) haunt() (certain bool) {
+func (c *Checker) assign() (certain bool) {
 	g := &c.gaps
 	g.fits = g.fits[:0]
 	for range g.needing {
 		g.fits = append(g.fits, 0)
 	}
-	if c.ghosts > 0 {
+	if c.unknowns > 0 {
 		for i := range c.sessions {
 			s := &c.sessions[i]
 			if s.state != unknown || s.released || s.notHeld != Never {

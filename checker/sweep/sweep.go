@@ -18,11 +18,10 @@
 //
 //	cores.go     sessions, their cores, and what a refused release says
 //	refusals.go  refused tries that claim the lock was held (strict fails)
-//	frontier.go  the exact engine for what these two leave open
 //	counts.go    readers and writers, weighted semaphores
-//	turned.go    refusals of those that bounds decide, and
-//	crowd.go     the exact engine for readers and writers, for the others
-//	owners.go    reentrant locks, made into plain ones
+//	turned.go    refusals of those that bounds decide
+//	owned.go     owners that have several sessions
+//	walk.go      the exact engine for what these leave open
 //
 // A history is columns, one entry an operation, in the order of calls:
 //
@@ -71,9 +70,8 @@ const (
 // Positions are those of events in a history, each used once. A return stands after
 // its call; that of an Unknown operation is Never, whatever was recorded. Sessions are numbered from 0 in the
 // order of the calls of their acquires. A session acquires once, and is released any
-// number of times, after its acquire has returned ok. Of a reentrant lock a
-// session is an owner, who may acquire again as long as nothing of it is unknown, and
-// who does one thing at a time.
+// number of times, after its acquire has returned ok, or at any time after its call if
+// nobody knows whether it did. A release whose answer proves nothing is Unknown.
 type Ops struct {
 	Call, Ret []uint32
 	Session   []uint32
@@ -82,6 +80,10 @@ type Ops struct {
 	// Aux is the token of a fenced lock's ok acquire, or the permits of a semaphore's
 	// acquire. It may be nil for a lock that has neither.
 	Aux []int64
+	// Owners are the owners of sessions, by session and not by operation, numbered from 0
+	// without gaps. Sessions of one owner may hold together, whatever their modes; a
+	// semaphore knows none. It is nil if each session is its own.
+	Owners []uint32
 }
 
 // Len is the number of operations.
@@ -103,14 +105,14 @@ func (o *Ops) Add(call, ret, session uint32, k Kind, out Out, aux int64) {
 // Reset empties the columns and keeps their memory.
 func (o *Ops) Reset() {
 	o.Call, o.Ret, o.Session = o.Call[:0], o.Ret[:0], o.Session[:0]
-	o.Kind, o.Out, o.Aux = o.Kind[:0], o.Out[:0], o.Aux[:0]
+	o.Kind, o.Out, o.Aux, o.Owners = o.Kind[:0], o.Out[:0], o.Aux[:0], o.Owners[:0]
 }
 
 // Model is what kind of lock it is. The zero value is a mutex.
 type Model struct {
 	Shape     Shape
 	Permits   int64 // of a semaphore
-	Reentrant bool  // of a mutex: a session is an owner
+	Reentrant bool  // what an owner holds itself is no reason to refuse it
 	Fenced    bool  // of a mutex: Aux of an ok acquire is a token that grows with every grant
 }
 

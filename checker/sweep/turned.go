@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"math"
 	"slices"
 	"sort"
 )
@@ -8,6 +9,9 @@ import (
 // timeline is how much is held after each of some positions.
 type timeline struct {
 	points []point
+	// high and low are trees over the sums of the points: the leaves stand behind the
+	// inner nodes, and a node has the highest or the lowest of the two below it.
+	high, low []int64
 }
 
 type point struct {
@@ -25,41 +29,64 @@ func (t *timeline) hold(from, to uint32, load int64) {
 
 func (t *timeline) draw() {
 	slices.SortFunc(t.points, func(a, b point) int { return int(a.pos) - int(b.pos) })
+	n := len(t.points)
+	t.high, t.low = make([]int64, 2*n), make([]int64, 2*n)
 	var sum total
-	for i := range t.points {
-		p := &t.points[i]
+	for i, p := range t.points {
 		if p.sum < 0 {
-			sum = sum.plus(-p.sum, 1)
+			sum = sum.less(uint64(-p.sum))
 		} else {
-			sum = sum.plus(p.sum, 0)
+			sum = sum.more(uint64(p.sum))
 		}
-		p.sum = sum.clamped()
+		t.high[n+i], t.low[n+i] = sum.clamped(), sum.clamped()
 	}
+	for i := n - 1; i > 0; i-- {
+		t.high[i], t.low[i] = max(t.high[2*i], t.high[2*i+1]), min(t.low[2*i], t.low[2*i+1])
+	}
+}
+
+// between are the highest and the lowest sum between two positions.
+func (t *timeline) between(from, to uint32) (most, least int64) {
+	n := len(t.points)
+	i := sort.Search(n, func(i int) bool { return t.points[i].pos > from })
+	j := max(i, sort.Search(n, func(i int) bool { return t.points[i].pos >= to }))
+	if i > 0 {
+		i-- // what is held at the beginning
+	} else if i == j {
+		return 0, 0
+	} else {
+		most, least = t.over(i, j)
+		return max(0, most), min(0, least)
+	}
+	return t.over(i, j)
+}
+
+// over are the highest and the lowest sum of some points.
+func (t *timeline) over(i, j int) (most, least int64) {
+	n := len(t.points)
+	most, least = math.MinInt64, math.MaxInt64
+	for i, j = i+n, j+n; i < j; i, j = i/2, j/2 {
+		if i&1 == 1 {
+			most, least = max(most, t.high[i]), min(least, t.low[i])
+			i++
+		}
+		if j&1 == 1 {
+			j--
+			most, least = max(most, t.high[j]), min(least, t.low[j])
+		}
+	}
+	return most, least
 }
 
 // most is the highest sum between two positions.
 func (t *timeline) most(from, to uint32) int64 {
-	i := sort.Search(len(t.points), func(i int) bool { return t.points[i].pos > from })
-	most := int64(0)
-	if i > 0 {
-		most = t.points[i-1].sum
-	}
-	for ; i < len(t.points) && t.points[i].pos < to; i++ {
-		most = max(most, t.points[i].sum)
-	}
+	most, _ := t.between(from, to)
 	return most
 }
 
 // least is the lowest.
 func (t *timeline) least(from, to uint32) int64 {
-	i := sort.Search(len(t.points), func(i int) bool { return t.points[i].pos > from })
-	least := int64(0)
-	if i > 0 {
-		least = t.points[i-1].sum
-	}
-	for ; i < len(t.points) && t.points[i].pos < to; i++ {
-		least = min(least, t.points[i].sum)
-	}
+	_, least := t.between(from, to)
 	return least
 }
 
@@ -84,21 +111,25 @@ func (c *Checker) turnedAway(m Model) {
 	cores.draw()
 	all.draw()
 	longest.draw()
-	legal, open := c.legal(&longest), false
+	legal, depends := c.legal(&longest), false
+	c.open = c.open[:0]
 	for _, i := range c.refused {
 		s, load := &c.sessions[i], c.weights[i]
+		if !c.fits(cores.most(s.call, s.ret), load) {
+			continue // met the cores
+		}
+		c.open = append(c.open, i)
 		switch {
-		case !c.fits(cores.most(s.call, s.ret), load):
 		case c.fits(all.most(s.call, s.ret), load):
 			c.found(RefusedThoughFree, i, None)
 		case !legal || c.fits(longest.most(s.call, s.ret), load):
-			open = true
+			depends = true
 		}
 	}
 	switch {
-	case !open || len(c.Findings) > 0:
+	case !depends || len(c.Findings) > 0:
 	case m.Shape == RW:
-		c.crowded()
+		c.search()
 	default:
 		c.why = tooManyHolds
 	}

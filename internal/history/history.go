@@ -66,8 +66,8 @@ type Session struct {
 	Owner   string // the session's own name, if the acquire named no other
 	Permits int    // 1 or more
 	Acquire Op
-	Ops     []Op // release, renew, check, read and write, in the order of their invocations
-	LostAt  int  // position of the first notice that the lock is lost, or -1
+	Ops     []Op  // release, renew, check, read and write, in the order of their invocations
+	Lost    []int // positions of the notices that the lock is lost
 	// DiedAt is the position of the first death of the session's client after the
 	// acquire was invoked, or -1. A session that was over by then has it, too.
 	DiedAt int
@@ -141,9 +141,8 @@ func (p *pairing) add(pos int, at place) {
 	case at.session < 0:
 		h.told.add(pos, e) // of the nemesis or a probe; a last read of the resource is neither
 	case e.F == Lost:
-		if s := h.Sessions[at.session]; s.LostAt < 0 {
-			s.LostAt = pos
-		}
+		s := h.Sessions[at.session]
+		s.Lost = append(s.Lost, pos)
 	case e.Type == Invoke && e.F == Acquire:
 		s := newSession(e, pos)
 		h.Sessions = append(h.Sessions, s)
@@ -184,7 +183,7 @@ const opsTypical = 6
 func newSession(e *Event, pos int) *Session {
 	s := &Session{
 		Name: e.Session, Process: e.Process, Client: e.Client, Mode: e.Mode,
-		Owner: e.Session, Permits: 1, LostAt: -1, DiedAt: -1,
+		Owner: e.Session, Permits: 1, DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
 	}
 	if e.Key != "" {
@@ -197,11 +196,29 @@ func newSession(e *Event, pos int) *Session {
 		if x.Permits > 0 {
 			s.Permits = x.Permits
 		}
-		for _, key := range x.Keys {
+		s.addKeys(x.Keys)
+	}
+	return s
+}
+
+// addKeys adds those that are not there yet. One acquire may name very many.
+func (s *Session) addKeys(names []string) {
+	if len(names) < 16 {
+		for _, key := range names {
 			if !slices.Contains(s.Keys, key) {
 				s.Keys = append(s.Keys, key)
 			}
 		}
+		return
 	}
-	return s
+	known := make(map[string]bool, len(names))
+	for _, key := range s.Keys {
+		known[key] = true
+	}
+	for _, key := range names {
+		if !known[key] {
+			known[key] = true
+			s.Keys = append(s.Keys, key)
+		}
+	}
 }

@@ -190,8 +190,8 @@ func (s *story) workRows(t *tenure) []row {
 		}
 		rows = append(rows, row{at: before.Return, who: t.name, what: what, weight: helpful})
 	}
-	if lost := t.session.LostAt; lost > t.granted && lost <= s.ends {
-		rows = append(rows, row{at: lost, who: t.name, what: "is told that the lock is lost", weight: cause})
+	if lost := t.session.Lost; len(lost) > 0 && lost[0] > t.granted && lost[0] <= s.ends {
+		rows = append(rows, row{at: lost[0], who: t.name, what: "is told that the lock is lost", weight: cause})
 	}
 	if died := t.session.DiedAt; died > t.granted && died <= s.ends {
 		rows = append(rows, row{at: died, who: t.name, what: "dies", weight: cause})
@@ -247,7 +247,7 @@ func (s *story) otherRows() []row {
 
 // overdue says that a session's own lease had run out before it did something.
 func (s *story) overdue(session *history.Session, at int) string {
-	if l := newTenure(s.h, session).lease(at); l.kind == knownLease && l.deadline < s.h.At(at).Time {
+	if l := newTenure(s.holds, session).lease(at); l.kind == knownLease && l.deadline < s.h.At(at).Time {
 		return "; its own lease ended at " + Stamp(l.deadline)
 	}
 	return ""

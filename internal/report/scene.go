@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -32,8 +33,8 @@ func SceneOf(h *history.History, f checker.Finding) Scene {
 // LeaseEnd is until when a session's client could believe that it held, by all that it
 // was told; known is false for what has no lease, is renewed by its library, or does
 // not say.
-func LeaseEnd(h *history.History, s *history.Session) (end time.Duration, known bool) {
-	l := newTenure(h, s).lease(len(h.Events))
+func LeaseEnd(holds *hold.Book, s *history.Session) (end time.Duration, known bool) {
+	l := newTenure(holds, s).lease(len(holds.History().Events))
 	return l.deadline, l.kind == knownLease
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lockbench/checker"
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 	"lockbench/internal/stats"
 )
@@ -49,6 +50,7 @@ func Story(h *history.History, f checker.Finding) []string {
 // story is what a finding is about, looked up once.
 type story struct {
 	h       *history.History
+	holds   *hold.Book
 	finding checker.Finding
 	key     string
 	// a held, and then b came; b is nil if the finding concerns one session, and both
@@ -62,12 +64,12 @@ type story struct {
 }
 
 func newStory(h *history.History, f checker.Finding) *story {
-	s := &story{h: h, finding: f, key: f.Key, meets: stats.Position(h, f.Event)}
+	s := &story{h: h, holds: hold.Of(h, false), finding: f, key: f.Key, meets: stats.Position(h, f.Event)}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
 		for _, session := range h.Sessions {
 			if session.Name == name {
-				concerned = append(concerned, newTenure(h, session))
+				concerned = append(concerned, newTenure(s.holds, session))
 				break
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -13,6 +14,7 @@ import (
 type tenure struct {
 	h       *history.History
 	session *history.Session
+	hold    *hold.Hold
 	name    string // "client 3"; "session 3.17" where one client is both sides of a story
 	granted int    // position of the answer that granted, or of the invocation if there is none
 }
@@ -34,8 +36,8 @@ type lease struct {
 	length   time.Duration // asked for, or renewed at a time; 0 if nobody said
 }
 
-func newTenure(h *history.History, s *history.Session) *tenure {
-	t := &tenure{h: h, session: s, name: clientName(s.Client), granted: s.Acquire.Return}
+func newTenure(b *hold.Book, s *history.Session) *tenure {
+	t := &tenure{h: b.History(), session: s, hold: b.Hold(s), name: clientName(s.Client), granted: s.Acquire.Return}
 	if s.Acquire.Outcome != history.Done || t.granted < 0 {
 		t.granted = s.Acquire.Invoke
 	}
@@ -44,33 +46,23 @@ func newTenure(h *history.History, s *history.Session) *tenure {
 
 func clientName(client int32) string { return "client " + strconv.Itoa(int(client)) }
 
-// lease tells the end of the lease as of a position: of the grant, or of the last
-// renewal that was answered ok by then.
+// lease tells the end of the lease as of a position: of the grant, or of what was renewed
+// by then.
 func (t *tenure) lease(at int) lease {
-	asked, answer := t.h.At(t.session.Acquire.Invoke), t.h.At(t.granted)
-	l := lease{length: asked.TTL}
+	first, last := t.hold.LeaseEnd(at)
+	l := lease{length: t.hold.Lease.Length}
 	switch {
-	case answer.Extra != nil && answer.Extra.Renewed:
-		return lease{kind: renewedLease, length: answer.Extra.Lease}
-	case answer.HasUntil:
-		// Counted from the invocation and not from the answer: a client that is
-		// paused inside its acquire gets the answer late and the lease no later.
-		l.kind, l.deadline = knownLease, asked.Time+answer.Until
-	case asked.TTL == 0:
+	case t.hold.Renewed():
+		l.kind = renewedLease
+		return l
+	case first == hold.Never:
 		l.kind = noLease
-	case asked.Wait == 0:
-		l.kind, l.deadline = knownLease, asked.Time+asked.TTL
+	case first == last:
+		l.kind, l.deadline = knownLease, first
 	}
 	for _, op := range t.session.Ops {
-		if op.F != history.Renew || op.Outcome != history.Done || op.Return > at {
-			continue
-		}
-		asked, answer := t.h.At(op.Invoke), t.h.At(op.Return)
-		switch {
-		case answer.HasUntil:
-			l = lease{kind: knownLease, deadline: asked.Time + answer.Until, length: asked.TTL}
-		case asked.TTL > 0:
-			l = lease{kind: knownLease, deadline: asked.Time + asked.TTL, length: asked.TTL}
+		if op.F == history.Renew && op.Outcome == history.Done && op.Return <= at {
+			l.length = t.h.At(op.Invoke).TTL
 		}
 	}
 	return l

@@ -36,7 +36,7 @@ func (s *story) whyDoubleGrant() string {
 	l := s.a.lease(s.meets)
 	left := l.deadline - s.h.At(s.meets).Time
 	sign := "no sign of loss"
-	if lost := s.a.session.LostAt; lost >= 0 && lost <= s.meets {
+	if lost := s.a.session.Lost; len(lost) > 0 && lost[0] <= s.meets {
 		sign = "was told of its loss only afterwards"
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 )
@@ -59,6 +60,7 @@ const (
 // drawer makes timelines of one history.
 type drawer struct {
 	h      *history.History
+	holds  *hold.Book
 	scene  report.Scene
 	paired bool // the scene is about two holders
 	faults []history.Fault

@@ -53,7 +53,7 @@ func (d *drawer) sessionBars(s *history.Session) []bar {
 		hold.Kind = "hold"
 	}
 	hold.Told = fmt.Sprintf("%s holds %q from %s to %s (%s)\n%s", who, key, report.Stamp(hold.from), report.Stamp(hold.to), why, lines(s.Acquire.Return, end))
-	lease, known := report.LeaseEnd(h, s)
+	lease, known := report.LeaseEnd(d.holds, s)
 	if known {
 		hold.Told += "\nits lease ends at " + report.Stamp(lease)
 	}

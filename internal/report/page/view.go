@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
@@ -188,7 +189,7 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 	}
 	faults := h.Faults()
 	v.Charts = newCharts(h, faults)
-	d := &drawer{h: h, faults: faults}
+	d := &drawer{h: h, holds: hold.Of(h, false), faults: faults}
 	f, found := l.FirstFinding()
 	told := 0 // the episode of the story
 	if found {

@@ -1,0 +1,246 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockbench/checker/hold"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// early finds what was handed over although a dead client's lease still kept it. The
+// client may have died before the grant, or after it: then it may have been the last to
+// know, and its lease ran all the same. What it still worked on is for exclusion to tell.
+func (l *ledger) early() []Finding {
+	if l.h.Header.Model.Has(history.Semaphore) {
+		return l.earlyPermits()
+	}
+	var findings []Finding
+	for _, k := range l.Keys() {
+		var alone, shared []dying
+		moments := l.moments(k)
+		at := l.dying(k)
+		for _, m := range moments {
+			for len(at) > 0 && at[0].Grant < m.from {
+				if at[0].Session.Mode == locks.Shared {
+					shared = append(shared, at[0])
+				} else {
+					alone = append(alone, at[0])
+				}
+				at = at[1:]
+			}
+			if m.to >= l.Stepped() {
+				break
+			}
+			alone = l.running(alone, m)
+			if a, ok := l.robbed(alone, m); ok {
+				findings = append(findings, l.handedOver(k.Name, a, m))
+				alone = otherThan(alone, a)
+			} else if m.hold.Session.Mode != locks.Shared {
+				shared = l.running(shared, m)
+				if a, ok := l.robbed(shared, m); ok {
+					findings = append(findings, l.handedOver(k.Name, a, m))
+					shared = otherThan(shared, a)
+				}
+			}
+		}
+	}
+	return findings
+}
+
+// dying is a hold of a client that died and had not given it back, and the end of its
+// lease; a renewal that nobody has heard of may have made it shorter.
+type dying struct {
+	*hold.Hold
+	until time.Duration
+	asked int // where it was first asked to be released, or told that it is held no more
+}
+
+// dying are those of a key, in the order of their grants.
+func (l *ledger) dying(k *hold.Key) []dying {
+	var all []dying
+	for _, d := range k.Granted {
+		if d.Session.DiedAt < 0 || l.MayBeLate(d) {
+			continue
+		}
+		until, _ := d.LeaseEnd(len(l.h.Events))
+		if d.Renewed() { // how often it was renewed nobody knows, but it was granted
+			until = hold.Later(l.h.At(d.Session.Acquire.Invoke).Time, d.Lease.Length)
+		}
+		if until == hold.Never {
+			continue
+		}
+		all = append(all, dying{d, until, l.askedBack(d.Session)})
+	}
+	return all
+}
+
+// askedBack is where a session was first asked to be released, or told that it is held no
+// more; past the end if it never was.
+func (l *ledger) askedBack(s *history.Session) int {
+	first := len(l.h.Events)
+	for _, op := range s.Ops {
+		if op.F == history.Release || op.Outcome == history.Failed && op.F != history.FRead && op.F != history.Write {
+			first = min(first, op.Invoke)
+		}
+	}
+	if len(s.Lost) > 0 {
+		return 0 // its library may have let go before it told so
+	}
+	return first
+}
+
+// running are those whose leases certainly run beyond a moment.
+func (l *ledger) running(all []dying, m moment) []dying {
+	at := l.h.Events[m.from].Time
+	return slices.DeleteFunc(all, func(a dying) bool { return a.until-hold.Slack <= at })
+}
+
+// robbed is the one of whom a moment shows that its lock was given away. Only what lies
+// behind its work is looked at.
+func (l *ledger) robbed(all []dying, m moment) (dying, bool) {
+	for _, a := range all {
+		if hold.Conflict(a.Hold, m.hold) && a.Least.Work.To <= m.from && m.to < a.asked && a.until-hold.Slack > l.h.Events[m.to].Time {
+			return a, true
+		}
+	}
+	return dying{}, false
+}
+
+func otherThan(all []dying, a dying) []dying {
+	return slices.DeleteFunc(all, func(x dying) bool { return x.Hold == a.Hold })
+}
+
+func (l *ledger) handedOver(key string, a dying, m moment) Finding {
+	t := m.hold
+	return Finding{
+		Rule: "handed-over-early", Key: key, Event: l.index(m.to),
+		Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", key,
+			client(t, a.Hold), seconds(l.h.Events[m.to].Time), client(a.Hold, t), seconds(l.h.Events[a.Session.DiedAt].Time), seconds(a.until)),
+		Events:   indexes(l, sorted(a.Session.Acquire.Invoke, a.Grant, a.Session.DiedAt, t.Session.Acquire.Invoke, m.to)...),
+		Sessions: []string{a.Session.Name, t.Session.Name},
+	}
+}
+
+func sorted(positions ...int) []int {
+	slices.Sort(positions)
+	return slices.Compact(positions)
+}
+
+// earlyPermits is the same of a semaphore: the permits of the dead, those that certainly
+// are held and the newest grant's are more than there are.
+func (l *ledger) earlyPermits() []Finding {
+	var findings []Finding
+	for _, k := range l.Keys() {
+		until := map[*hold.Hold]dying{}
+		for _, a := range l.dying(k) {
+			until[a.Hold] = a
+		}
+		if len(until) == 0 {
+			continue
+		}
+		var works, kept permitSum
+		var dead []dying
+		var spans []keptPermits
+		for _, t := range k.Granted {
+			n := t.Session.Permits
+			span := t.Least.Work
+			works.add(t.Grant, span, n)
+			if a, ok := until[t]; ok {
+				span.From, span.To = t.Grant, max(span.To, min(l.After(a.until-hold.Slack), l.Stepped(), a.asked))
+			}
+			kept.add(t.Grant, span, n)
+			spans = append(spans, keptPermits{span, t})
+			dead = slices.DeleteFunc(dead, func(a dying) bool { return a.until-hold.Slack <= l.h.Events[t.Grant].Time })
+			m := moment{t.Grant, t.Grant, t}
+			if permits := l.h.Header.Permits; kept.more(permits) && !works.more(permits) && t.Grant < l.Stepped() && !l.MayBeLate(t) {
+				if at := slices.IndexFunc(dead, func(a dying) bool { return a.Least.Work.To <= t.Grant && t.Grant < a.asked }); at >= 0 {
+					findings = append(findings, l.handedOver(k.Name, dead[at], m))
+				}
+			}
+			if a, ok := until[t]; ok {
+				dead = append(dead, a)
+			}
+		}
+		findings = append(findings, l.earlyUnheard(k, spans, until)...)
+	}
+	return findings
+}
+
+// keptPermits are those of a hold, from where until where they certainly are kept.
+type keptPermits struct {
+	span hold.Span
+	hold *hold.Hold
+}
+
+// earlyUnheard is the same where the new holder was never told that it was granted, but its
+// release worked: it held at some instant of that release.
+func (l *ledger) earlyUnheard(k *hold.Key, spans []keptPermits, until map[*hold.Hold]dying) []Finding {
+	var findings []Finding
+	var open []keptPermits
+	for _, m := range l.moments(k) {
+		if m.hold.Granted() || m.to >= l.Stepped() {
+			continue
+		}
+		for len(spans) > 0 && spans[0].span.From < m.from {
+			open = append(open, spans[0])
+			spans = spans[1:]
+		}
+		open = slices.DeleteFunc(open, func(s keptPermits) bool { return s.span.To <= m.from })
+		var kept, works total
+		var robbed *hold.Hold
+		kept.add(m.hold.Session.Permits)
+		works.add(m.hold.Session.Permits)
+		for _, s := range open {
+			if s.span.To <= m.to {
+				continue
+			}
+			kept.add(s.hold.Session.Permits)
+			if _, died := until[s.hold]; died && s.hold.Least.Work.To <= m.to {
+				robbed = s.hold
+			} else {
+				works.add(s.hold.Session.Permits)
+			}
+		}
+		if permits := l.h.Header.Permits; robbed != nil && kept.more(permits) && !works.more(permits) {
+			findings = append(findings, l.handedOver(k.Name, until[robbed], m))
+		}
+	}
+	return findings
+}
+
+// moment is a stretch in some instant of which a session certainly held.
+type moment struct {
+	from, to int
+	hold     *hold.Hold
+}
+
+// moments are those of a key, in order. A session held where it was granted; if the answer
+// came after its own lease, at some time since it asked. One whose acquire is of unknown
+// outcome, but whose release was ok, held at some instant of that release:
+//
+//	client 1  acquire ok, lease 1 s                                   release ok at 2.5 s
+//	client 2                         acquire ...(no answer)  release ok
+func (l *ledger) moments(k *hold.Key) []moment {
+	var all []moment
+	for _, d := range k.All {
+		switch acquire := d.Session.Acquire; {
+		case d.Granted() && l.MayBeLate(d):
+			all = append(all, moment{acquire.Invoke, acquire.Return, d})
+		case d.Granted():
+			all = append(all, moment{d.Grant, d.Grant, d})
+		case acquire.Outcome == history.Maybe:
+			for _, op := range d.Session.Ops {
+				if op.F == history.Release && op.Outcome == history.Done {
+					all = append(all, moment{op.Invoke, op.Return, d})
+					break
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y moment) int { return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to)) })
+	return all
+}

@@ -1,0 +1,78 @@
+package checker
+
+import (
+	"slices"
+
+	"lockbench/checker/hold"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// ledger is a history as checkers read it: who held what from when until when, and what
+// was struck.
+type ledger struct {
+	*hold.Book
+	h       *history.History
+	faults  map[int32][]history.Fault // by client: those that struck it, or anything but clients
+	durable int                       // position from which a server may have forgotten what it granted
+	owners  byOwner
+}
+
+func newLedger(h *history.History, o Options) *ledger {
+	return &ledger{Book: o.book(h), h: h, faults: map[int32][]history.Fault{}, durable: durable(h)}
+}
+
+// owned are the sessions of owners.
+func (l *ledger) owned() byOwner {
+	if l.owners == nil {
+		l.owners = ownersOf(l.Keys())
+	}
+	return l.owners
+}
+
+// index is what the history calls the event at a position.
+func (l *ledger) index(pos int) int { return l.h.Events[pos].Index }
+
+// indexes says what the history calls the events at some positions.
+func indexes(l *ledger, positions ...int) []int {
+	out := make([]int, len(positions))
+	for i, pos := range positions {
+		out[i] = l.index(pos)
+	}
+	return out
+}
+
+// position is where the event of an index stands.
+func (l *ledger) position(index int) int {
+	at, _ := slices.BinarySearchFunc(l.h.Events, index, func(e history.Event, index int) int { return e.Index - index })
+	return min(at, len(l.h.Events)-1)
+}
+
+// durable is the position up to which a refused try can be believed: servers that are
+// struck may come back with less, or more, than they had.
+func durable(h *history.History) int {
+	at := h.ClockStep()
+	for pos := range history.FactsOf[history.Promoted](h) {
+		at = min(at, pos)
+		break
+	}
+	for _, pos := range h.NemesisAt() {
+		if pos >= at {
+			break
+		}
+		x := h.Events[pos].Extra
+		if x != nil && slices.ContainsFunc(x.Targets, func(t string) bool { _, ok := history.ClientNumber(t); return !ok }) {
+			return pos
+		}
+	}
+	return at
+}
+
+// strict tells whether a refusal is to be believed: it claims that the key was held by
+// somebody else. Where several keys were asked for, nobody knows which one; servers that
+// were struck may have forgotten what they granted, and may remember it again; and a reader
+// that asks to write may stand in its own way, also where it may enter again.
+func (l *ledger) strict(s *history.Session) bool {
+	return s.Acquire.Outcome == history.Failed && len(s.Keys) == 1 && s.Acquire.Return < l.durable && l.h.At(s.Acquire.Return).Strict &&
+		!(s.Mode != locks.Shared && l.owned().mayRead(l.Hold(s)))
+}

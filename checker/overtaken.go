@@ -1,0 +1,175 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"lockbench/checker/hold"
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// overtaken finds the waiters of a key that had been seen in the queue and were passed by
+// somebody who asked after that. Those who waited in vain are looked at as well: a waiter
+// that is never served, while all who come later are, has been overtaken by them.
+func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
+	// The first grant to anybody who asked after a position.
+	all, alone := newFirsts(l, k, func(*hold.Hold) bool { return true }), newFirsts(l, k, func(t *hold.Hold) bool {
+		return t.Session.Mode != locks.Shared
+	})
+	var findings []Finding
+	for _, t := range k.All {
+		seen, known := queue[t.Session.Name]
+		acquire := t.Session.Acquire
+		if !known || l.h.At(acquire.Invoke).Wait == 0 || l.Late(t) {
+			continue
+		}
+		later := all
+		if t.Session.Mode == locks.Shared {
+			later = alone
+		}
+		first := later.after(t, seen)
+		if first == nil || !l.waits(t, seen, first) || l.lostPlace(t, seen, first.Grant) {
+			continue
+		}
+		findings = append(findings, l.overtake(k.Name, t, first, seen))
+	}
+	return findings
+}
+
+// waits tells whether a waiter that was seen certainly was still waiting, and had not been
+// served, at a later grant. One that is not served gives up when its time is over, and may
+// hear of that later. One of whom nobody knows may have been served, unless its lease would
+// have kept the other out.
+//
+// An answer may come late: who waited may have been served before the other, and its lease
+// may be over; or both may hold, of a semaphore.
+func (l *ledger) waits(t *hold.Hold, seen int, first *hold.Hold) bool {
+	acquire, granted := t.Session.Acquire, first.Grant
+	at := l.h.Events[granted].Time
+	if h := l.h.Header; h.Model.Has(history.Semaphore) && t.Session.Permits <= h.Permits-first.Session.Permits {
+		return false
+	}
+	if acquire.Return >= 0 && acquire.Return <= granted {
+		return false
+	}
+	asked := l.h.At(acquire.Invoke)
+	patient := at < hold.Later(asked.Time, asked.Wait)-hold.Slack
+	switch acquire.Outcome {
+	case history.Done:
+		lease := t.Lease.First
+		if t.Lease.Kind != hold.Bounded && t.Lease.Length > 0 {
+			lease = hold.Later(l.h.Events[seen].Time, t.Lease.Length)
+		}
+		return at < lease-hold.Slack
+	case history.Failed:
+		return patient
+	}
+	called := slices.ContainsFunc(t.Session.Ops, func(op history.Op) bool { return op.Invoke < granted })
+	dead := t.Session.DiedAt >= 0 && t.Session.DiedAt < granted
+	return patient && !called && !dead && asked.TTL > 0 && at < hold.Later(l.h.Events[seen].Time, asked.TTL)-hold.Slack
+}
+
+func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
+	acquire := t.Session.Acquire
+	events := indexes(l, acquire.Invoke, seen, first.Session.Acquire.Invoke, first.Grant)
+	if acquire.Return >= 0 {
+		events = append(events, l.index(acquire.Return))
+	}
+	before := "before, at " + seconds(l.h.Events[first.Grant].Time)
+	if !t.Granted() {
+		before = fmt.Sprintf("at %s, while %s never was", seconds(l.h.Events[first.Grant].Time), client(t, first))
+	}
+	return Finding{
+		Rule: "overtaken", Key: key, Event: l.index(first.Grant),
+		Text: fmt.Sprintf("%s was seen in the queue for %q at %s, but %s asked after that and was granted it %s", client(t, first), key,
+			seconds(l.h.Events[seen].Time), client(first, t), before),
+		Events:   events,
+		Sessions: []string{t.Session.Name, first.Session.Name},
+	}
+}
+
+// lostPlace tells whether a waiter may have been served and have slept through that lease,
+// or have lost its place, between being seen in the queue and the grant to somebody else:
+// its client was struck for as long as its lease. Of one that was never served it is enough
+// that a server was struck, for nobody knows then what was left of the queue.
+func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
+	lease := cmp.Or(l.h.At(t.Session.Acquire.Invoke).TTL, t.Lease.Length, hold.Never)
+	return slices.ContainsFunc(l.struck(t.Session.Client), func(f history.Fault) bool {
+		if f.Begins >= granted || f.Healed >= 0 && f.Healed <= seen {
+			return false
+		}
+		if !f.Strikes(t.Session.Client) {
+			return !t.Granted()
+		}
+		until := granted
+		if f.Healed >= 0 {
+			until = min(until, f.Healed)
+		}
+		return l.h.Events[until].Time-l.h.Events[f.Begins].Time >= lease
+	})
+}
+
+// struck are the faults that struck a client, or anything that is no client.
+func (l *ledger) struck(client int32) []history.Fault {
+	if all, ok := l.faults[client]; ok {
+		return all
+	}
+	var all []history.Fault
+	for _, f := range l.h.Faults() {
+		if hold.Concerns(f, client) {
+			all = append(all, f)
+		}
+	}
+	l.faults[client] = all
+	return all
+}
+
+// firsts finds the earliest grant among those who asked after a position.
+type firsts struct {
+	asked []*hold.Hold  // in the order of their calls
+	best  []latest[int] // from each on, the earliest grants of different owners, negative
+}
+
+// newFirsts takes the grants of a key that count, and of which none went to an owner that
+// held already: nobody queues behind oneself.
+func newFirsts(l *ledger, k *hold.Key, counts func(*hold.Hold) bool) firsts {
+	var f firsts
+	held := heldBy{}
+	for _, t := range k.Granted {
+		if again := held.add(t, l.HeldTo(t)) || l.owned().mayHaveEntered(t); counts(t) && !again {
+			f.asked = append(f.asked, t)
+		}
+	}
+	slices.SortFunc(f.asked, func(a, b *hold.Hold) int { return a.Session.Acquire.Invoke - b.Session.Acquire.Invoke })
+	f.best = make([]latest[int], len(f.asked)+1)
+	for i, t := range slices.Backward(f.asked) {
+		f.best[i] = f.best[i+1]
+		f.best[i].add(t, -t.Grant)
+	}
+	return f
+}
+
+// after is the first grant to somebody else who asked after a position, or nil.
+func (f *firsts) after(t *hold.Hold, pos int) *hold.Hold {
+	at, _ := slices.BinarySearchFunc(f.asked, pos+1, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Session.Acquire.Invoke, pos) })
+	return f.best[at].other(t)
+}
+
+// heldBy are the grants of each owner in their order, each with the position up to which
+// it or one before it was held.
+type heldBy map[string][]hold.Span
+
+// add takes a grant that may be held up to a position, and tells whether it went to an
+// owner that held already when it asked.
+func (b heldBy) add(t *hold.Hold, to int) (again bool) {
+	of := b[t.Session.Owner]
+	asked := t.Session.Acquire.Invoke
+	if len(of) > 0 {
+		to = max(to, of[len(of)-1].To)
+	}
+	before, _ := slices.BinarySearchFunc(of, asked, func(s hold.Span, pos int) int { return cmp.Compare(s.From, pos) })
+	b[t.Session.Owner] = append(of, hold.Span{From: t.Grant, To: to})
+	return before > 0 && of[before-1].To > asked
+}

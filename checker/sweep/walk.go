@@ -1,0 +1,215 @@
+package sweep
+
+// This file is the exact engine, for what refusals, acquires of unknown outcome and
+// owners leave open together. It walks over the events in order and keeps all states the
+// lock may be in: who holds, whom of the unknown acquires has had its hold, and which of
+// the claims that are under way are met. A claim is a refusal, which needs that somebody
+// held whom it conflicts with, or the answer "not held", which needs that its session did
+// not hold, each at some instant between call and return.
+//
+// Nothing is done before some event needs it:
+//
+//   - A session holds on after its core until somebody who conflicts with it comes, or
+//     its release has returned. It is in nobody's way until then, and explains refusals.
+//
+//   - A session comes when its acquire has returned, or when a refusal returns that
+//     nobody else has met.
+//
+//   - A session whose acquire is unknown and whose release was ok comes and goes in one
+//     instant before somebody comes who conflicts with it, or when its release returns.
+//     In the first case both ways are followed: it came and went, or it did not yet.
+//
+//   - One that need not have held at all (a D) comes and goes like that only where it
+//     meets a claim that whoever comes does not meet, since later it is too late.
+//     Readers hide such a moment: take a refused reader, two cores of readers, and a
+//     writer that may only be between them.
+//
+//     reader   ├──core──┤       ├──core──┤
+//     refused       ├──────────────┤
+//     a writer           ├─────┤
+//
+//     So does an owner that comes to a lock which refuses it:
+//
+//     owner x            ├──core──┤
+//     x, refused    ├────────┤
+//     owner y      ├──┤
+//
+// This loses nothing. Take any order that explains the history, and let the sessions of
+// the walk follow it, each as late as the rules above allow. Then whoever holds in the walk
+// and not in the order is one that may be gone by now. So whoever comes in the order finds
+// room in the walk. A claim that the order meets by some session is met in the walk: the
+// session holds, or it is let in now, or it had gone before somebody came who conflicts
+// with it, and then it came and went in the walk right before that one.
+//
+// Of those who can be let in early to meet a claim few need be tried. Of sessions of one
+// owner and mode the one whose core begins first, since the two can change places: first
+// the one and then the other cover the same time. The same holds for readers whose owners
+// have no other session. Unknown acquires that are never known to have been released are
+// counted, by owner and mode, and all those together whose owners have no other session: of
+// those that may be gone it does not matter which is taken, and of the others the one that
+// may be gone first serves best.
+//
+// What is left is exponential only in the unknown acquires that are open at once.
+type walk struct {
+	events       []event
+	states, next []state
+	slots        []uint32 // sessions, or None
+	slot         map[uint32]int
+	tied         set      // slots of unknown acquires that are not counted: they keep them, holding or not
+	certain      set      // of these, those that have certainly held
+	claims       []claim  // under way; a free one has no call
+	waiting      []uint64 // packed cores whose acquires were called and have not returned
+	horizon      []uint64 // by core: the core from which on nobody can come before the cores in between
+	begun        int      // cores that have begun
+	pools        []pool   // unknown acquires that are counted
+	early        []who    // whom to let in before their acquires return, for the refusal that returns
+	sought       bool     // early is found
+	blamed       uint32   // the refusal for which somebody was let in last
+	work         int
+	overflow     bool // there are more slots, claims or states than can be looked at
+	partial      bool // some unknown acquire was taken for one that never happened, for want of pools
+}
+
+// state is one that the lock may be in.
+type state struct {
+	in   set              // by slot: who holds
+	done set              // by slot: unknown acquires that have, or have had, their hold
+	met  set              // by claim
+	used [poolsMax]uint32 // by pool: how many have, or have had, theirs
+	idle uint32           // by pool: somebody of that owner and mode holds who may be gone at any time
+}
+
+// pool is the unknown acquires of one owner and mode of which no release was answered, or
+// of one mode and all owners who have no other session.
+type pool struct {
+	who
+	young []uint32 // who cannot be gone yet, the one first that can be gone first
+	ripe  uint32   // how many may be gone
+}
+
+// claim is a strict refusal, or the answer "not held".
+type claim struct {
+	call    uint32
+	session uint32
+	refusal bool
+}
+
+// who is a session, or anybody of a pool.
+type who struct {
+	session uint32 // or None
+	owner   uint32 // None if it has no other session
+	shared  bool
+}
+
+const (
+	poolsMax  = 32
+	statesMax = 1 << 14
+	workMax   = 1 << 25 // states over all events of a lock, but for one each: some seconds
+)
+
+const tooMany = "more combinations of operations with unknown outcome are open at once than can be looked at"
+
+// search decides the refusals in c.open by a walk.
+func (c *Checker) search() {
+	w := &c.walk
+	w.prepare(c)
+	for _, e := range w.events {
+		w.step(c, e)
+		if w.work += len(w.states) - 1; w.overflow || w.work > workMax {
+			c.why = tooMany
+			return
+		}
+	}
+}
+
+// step takes one event.
+func (w *walk) step(c *Checker, e event) {
+	switch e.what {
+	case called:
+		w.call(c, e)
+		return
+	case mayEnd:
+		w.ripen(c, e.session)
+		return
+	case claimed, doubted:
+		w.claim(c, e)
+		return
+	}
+	w.sought = false
+	w.next = w.next[:0]
+	for _, k := range w.states {
+		switch e.what {
+		case began:
+			w.begin(c, k, e)
+		case ended:
+			w.end(c, k, e)
+		case refusal:
+			w.explain(c, k, e)
+		case denial:
+			w.deny(c, k, e)
+		}
+		if len(w.next) > 2*statesMax {
+			if w.next = w.best(w.next); len(w.next) > statesMax {
+				w.overflow = true
+				return
+			}
+		}
+	}
+	if len(w.next) == 0 {
+		w.fail(c, e)
+	}
+	w.states, w.next = w.next, w.states[:0]
+	w.settle(c, e)
+	w.states = w.best(w.states)
+	w.overflow = w.overflow || len(w.states) > statesMax
+	w.tidy()
+}
+
+// settle moves what all states share past an event.
+func (w *walk) settle(c *Checker, e event) {
+	slot, open := w.slot[e.session]
+	switch e.what {
+	case began:
+		w.begun++
+		w.waiting = w.waiting[1:]
+	case ended:
+		if open && w.tied.has(slot) {
+			w.untie(slot)
+		}
+	case refusal:
+		w.unclaim(e)
+	case denial:
+		w.unclaim(e)
+		if s := &c.sessions[e.session]; open && !s.released && e.pos >= s.notHeldLast {
+			w.repool(c, e, slot)
+		}
+	}
+}
+
+// fail tells that no state is left, and goes on as if the operation had not been.
+func (w *walk) fail(c *Checker, e event) {
+	w.next = append(w.next, w.states...)
+	rule, whose := RefusedThoughFree, w.blamed // whoever was let in for it is in the way now
+	switch e.what {
+	case ended:
+		rule, whose = ReleasedWithoutHolding, e.session
+	case refusal:
+		whose = e.session
+	case began:
+		slot := w.place(e.session)
+		for i := range w.next {
+			k := &w.next[i]
+			k.in, k.idle = set{}, 0
+			k.in.add(slot)
+		}
+	case denial:
+		for i := range w.next {
+			w.next[i].in.drop(w.slot[e.session])
+		}
+	}
+	if w.partial {
+		c.why = tooMany
+		return
+	}
+	c.found(rule, whose, None)
+}

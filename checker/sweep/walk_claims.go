@@ -1,0 +1,129 @@
+package sweep
+
+import "slices"
+
+// What was claimed of the lock in the states of a walk.
+
+// claim begins a claim, which is met by who holds or does not.
+func (w *walk) claim(c *Checker, e event) {
+	at := slices.IndexFunc(w.claims, func(g claim) bool { return g.call == None })
+	if at < 0 {
+		if at = len(w.claims); at == setSize {
+			w.overflow = true
+			return
+		}
+		w.claims = append(w.claims, claim{})
+	}
+	w.claims[at] = claim{e.pos, e.session, e.what == claimed}
+	slot, open := w.slot[e.session]
+	for i := range w.states {
+		k := &w.states[i]
+		if e.what == claimed && w.explained(c, k, e.session) || e.what == doubted && !(open && k.in.has(slot)) {
+			k.met.add(at)
+		}
+	}
+}
+
+// explained tells whether somebody holds who explains a refusal.
+func (w *walk) explained(c *Checker, k *state, session uint32) bool {
+	for at := range w.pools {
+		if k.idle&(1<<at) != 0 && c.explains(session, w.pools[at].who) {
+			return true
+		}
+	}
+	for slot := k.in.next(0); slot >= 0; slot = k.in.next(slot + 1) {
+		if c.explains(session, c.who(w.slots[slot])) {
+			return true
+		}
+	}
+	return false
+}
+
+// meet marks the refusals that somebody explains who holds now.
+func (w *walk) meet(c *Checker, k *state, v who) {
+	for i := range w.claims {
+		if g := &w.claims[i]; g.call != None && g.refusal && !k.met.has(i) && c.explains(g.session, v) {
+			k.met.add(i)
+		}
+	}
+}
+
+// at is where a claim stands.
+func (w *walk) at(e event) int {
+	return slices.IndexFunc(w.claims, func(g claim) bool { return g.call == e.call })
+}
+
+// unclaim ends a claim.
+func (w *walk) unclaim(e event) {
+	at := w.at(e)
+	w.claims[at] = claim{None, None, false}
+	for i := range w.states {
+		w.states[i].met.drop(at)
+	}
+	for n := len(w.claims); n > 0 && w.claims[n-1].call == None; n-- {
+		w.claims = w.claims[:n-1]
+	}
+}
+
+// deny: a session was told that it does not hold. It may have come after it asked, though;
+// if it held all the time, it must go.
+func (w *walk) deny(c *Checker, k state, e event) {
+	if slot, open := w.slot[e.session]; open && k.in.has(slot) && !k.met.has(w.at(e)) {
+		if c.sessions[e.session].end > e.pos {
+			return
+		}
+		k.in.drop(slot)
+	}
+	w.next = append(w.next, k)
+}
+
+// explain: an acquire was refused, so somebody must have held.
+func (w *walk) explain(c *Checker, k state, e event) {
+	if k.met.has(w.at(e)) {
+		w.next = append(w.next, k)
+		return
+	}
+	w.blamed = e.session
+	for _, v := range w.candidates(c, e) {
+		w.enter(c, k, v, e.pos)
+	}
+	for slot := w.tied.next(0); slot >= 0; slot = w.tied.next(slot + 1) {
+		if u := c.who(w.slots[slot]); !k.done.has(slot) && c.explains(e.session, u) {
+			n := k
+			n.done.add(slot)
+			w.enter(c, n, u, e.pos)
+		}
+	}
+	for at := range w.pools {
+		p, n := &w.pools[at], k
+		n.used[at]++
+		switch {
+		case !c.explains(e.session, p.who):
+		case p.ripe > k.used[at]:
+			w.enter(c, n, p.who, e.pos)
+		case len(p.young) > 0:
+			w.enter(c, n, c.who(p.young[0]), e.pos)
+		}
+	}
+}
+
+// candidates are the sessions that may have come before their acquires returned: of each
+// owner and mode the one whose core begins first.
+func (w *walk) candidates(c *Checker, e event) []who {
+	if w.sought {
+		return w.early
+	}
+	w.early, w.sought = w.early[:0], true
+	for _, core := range w.waiting {
+		if core >= w.horizon[w.begun] {
+			break
+		}
+		v := c.who(uint32(core))
+		if c.explains(e.session, v) && !slices.ContainsFunc(w.early, func(x who) bool {
+			return x.shared == v.shared && x.owner == v.owner
+		}) {
+			w.early = append(w.early, v)
+		}
+	}
+	return w.early
+}
