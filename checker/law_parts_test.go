@@ -1,0 +1,206 @@
+package checker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/internal/history"
+)
+
+// Law 5: the verdict of the parts is the verdict of the whole. A history falls into parts
+// by its keys, where those that were asked for together are in one. Each part has its
+// sessions, and all that is said of the run as such: faults, deaths, and what probes have
+// seen, but of sessions only of its own.
+//
+// Harness and rate count over all keys, and so are left out. What is said of servers
+// (residue) stands in each part and counts once. Three checks are undecided where all
+// that they were shown was of no use; one useful thing is enough for the whole, so that a
+// part may be unknown where the whole is valid:
+//
+//	fairness  the queue was looked at, but nobody who waited was seen in it
+//	lease     servers were asked how long they keep a grant, but never while it was held
+//	fencing   the lock claims tokens, but no grant carries one
+//
+// The general search judges one finding of exclusion, or a history without leases; see
+// [searchedParts].
+func TestParts(t *testing.T) {
+	split := 0
+	holds(t, func(h *history.History, _ *rand.Rand) string {
+		all := parts(h)
+		if len(all) < 2 {
+			return ""
+		}
+		split++
+		whole := Judge(h, Options{})
+		var reports []Report
+		for _, events := range all {
+			part, err := history.Build(h.Header, events)
+			if err != nil {
+				return "malformed: " + err.Error()
+			}
+			reports = append(reports, Judge(part, Options{}))
+		}
+		for i, c := range whole.Checks {
+			var broken string
+			switch c.Name {
+			case Harness{}.Name(), Rate{}.Name():
+			case Linearizable{}.Name():
+				broken = searchedParts(h, whole, reports)
+			default:
+				broken = sumOfParts(c, i, reports)
+			}
+			if broken != "" {
+				return broken
+			}
+		}
+		return ""
+	})
+	if split < 500 {
+		t.Errorf("only %d histories had several parts", split)
+	}
+}
+
+func sumOfParts(whole Result, i int, parts []Report) string {
+	worst, lost, broken := Valid, 0, false
+	var found []string
+	for _, p := range parts {
+		c := p.Checks[i]
+		worst, lost, broken = max(worst, c.Verdict), lost+c.LostUpdates, broken || c.Broken != ""
+		for _, f := range c.Findings {
+			text := foundAs(c.Name, f, seen{others: true})
+			if f.Rule == "residue" && slices.Contains(found, text) {
+				continue
+			}
+			found = append(found, text)
+		}
+	}
+	var want []string
+	for _, f := range whole.Findings {
+		want = append(want, foundAs(whole.Name, f, seen{others: true}))
+	}
+	one := whole.Name == Fairness{}.Name() || whole.Name == Lease{}.Name() || whole.Name == Fencing{}.Name()
+	undecided := one && whole.Verdict == Valid && worst == Unknown
+	if broken := difference(want, found); broken != "" {
+		return fmt.Sprintf("%s in parts %s", whole.Name, broken)
+	}
+	if worst != whole.Verdict && !undecided || lost != whole.LostUpdates || broken != (whole.Broken != "") {
+		return fmt.Sprintf("%s: the whole is %s and the worst part %s\n%d updates lost and %d, broken %q and %t", whole.Name, whole.Verdict, worst, whole.LostUpdates, lost, whole.Broken, broken)
+	}
+	return ""
+}
+
+// searchedParts compares what the general search says. Around the first double-grant it
+// says of the whole what it says of that part. Of a history without one it judges all
+// keys, unless it has leases or too many operations; then it says nothing of the whole,
+// and may say something of a part that has neither.
+func searchedParts(h *history.History, whole Report, parts []Report) string {
+	c, _ := whole.Check(Linearizable{}.Name())
+	x, _ := whole.Check(Exclusion{}.Name())
+	first := firstDoubleGrant(x)
+	worst, found := Valid, []string(nil)
+	for _, p := range parts {
+		part, _ := p.Check(c.Name)
+		exclusion, _ := p.Check(x.Name)
+		if first != nil {
+			// Of two at one event, of two keys, either may be taken.
+			if own := firstDoubleGrant(exclusion); own == nil || own.Event != first.Event || own.Key != first.Key {
+				continue
+			}
+		}
+		worst = max(worst, part.Verdict)
+		for _, f := range part.Findings {
+			found = append(found, foundAs(c.Name, f, seen{others: true}))
+		}
+	}
+	var want []string
+	for _, f := range c.Findings {
+		want = append(want, foundAs(c.Name, f, seen{others: true}))
+	}
+	if first == nil && strings.HasPrefix(c.Note, "not judged") {
+		if c.Verdict != Valid {
+			return "linearizable judges what it says it does not"
+		}
+		return ""
+	}
+	if broken := difference(want, found); broken != "" {
+		return "linearizable in parts " + broken
+	}
+	if worst != c.Verdict {
+		return fmt.Sprintf("linearizable: the whole is %s and the worst part %s", c.Verdict, worst)
+	}
+	return ""
+}
+
+// parts splits the events of a history, which keep their indexes.
+func parts(h *history.History) [][]history.Event {
+	component := map[string]string{} // by key: the key that stands for its part
+	var find func(string) string
+	find = func(key string) string {
+		if up, ok := component[key]; ok && up != key {
+			return find(up)
+		}
+		component[key] = key
+		return key
+	}
+	for _, s := range h.Sessions {
+		for _, key := range s.Keys {
+			component[find(key)] = find(s.Keys[0])
+		}
+	}
+	of := map[string]string{} // by session
+	var names []string
+	for _, s := range h.Sessions {
+		of[s.Name] = find(s.Keys[0])
+		if !slices.Contains(names, of[s.Name]) {
+			names = append(names, of[s.Name])
+		}
+	}
+	var all [][]history.Event
+	for _, name := range names {
+		looks := map[history.Process]bool{} // under way at what this part guards
+		var events []history.Event
+		for _, e := range h.Events {
+			switch {
+			case e.Process == history.Probe:
+				e = about(e, func(session string) bool { p, ok := of[session]; return !ok || p == name })
+			case e.Process == history.Nemesis || e.F == history.Died:
+			case e.Session != "" && of[e.Session] != name:
+				continue
+			case e.Session == "": // a last look
+				if e.Type == history.Invoke {
+					looks[e.Process] = find(e.Key) == name
+				}
+				if !looks[e.Process] {
+					continue
+				}
+			}
+			events = append(events, e)
+		}
+		// A pause that nobody ended lasts as long as the history.
+		last := h.Events[len(h.Events)-1]
+		if len(events) == 0 || events[len(events)-1].Index < last.Index {
+			e := probe(said{})
+			e.Index, e.Time = last.Index, last.Time
+			events = append(events, e)
+		}
+		all = append(all, events)
+	}
+	return all
+}
+
+// about leaves out of what a probe says what is of other sessions.
+func about(e history.Event, ours func(session string) bool) history.Event {
+	s := heard(&e)
+	switch {
+	case s.kept != "" && !ours(s.kept):
+		s = said{}
+	case s.queued != nil:
+		s.queued = slices.DeleteFunc(slices.Clone(s.queued), func(name string) bool { return !ours(name) })
+	}
+	other := probe(s)
+	other.Index, other.Time = e.Index, e.Time
+	return other
+}

@@ -1,0 +1,155 @@
+package checker
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"lockbench/internal/history"
+	"lockbench/locks"
+)
+
+// notation writes a history as golden files have it, so that what a law finds can be
+// kept as one. Times are rounded to microseconds.
+func notation(h *history.History) string {
+	var b strings.Builder
+	bare := h.Header
+	bare.Lockbench = ""
+	if header, err := json.Marshal(bare); err == nil && string(header) != `{"lockbench":""}` {
+		fmt.Fprintf(&b, "header %s\n", strings.Replace(string(header), `"lockbench":"",`, "", 1))
+	}
+	n := notes{names: map[string]string{}, attempts: map[int32]int{}, latest: map[int32]string{}}
+	for i := range h.Events {
+		e := &h.Events[i]
+		line := strings.Join(n.words(e), " ")
+		// Six digits, of which the last three are left out if they say nothing.
+		at := strings.TrimSuffix(fmt.Sprintf("%.6f", e.Time.Seconds()), "000")
+		fmt.Fprintf(&b, "%s %s\n", at, line)
+	}
+	return b.String()
+}
+
+// notes are what the notation knows of the lines so far: it numbers the sessions of a
+// client by itself, and a line is about the latest one if it does not say otherwise.
+type notes struct {
+	names    map[string]string
+	attempts map[int32]int
+	latest   map[int32]string
+}
+
+func (n *notes) words(e *history.Event) []string {
+	var w []string
+	add := func(yes bool, format string, args ...any) {
+		if yes {
+			w = append(w, fmt.Sprintf(format, args...))
+		}
+	}
+	x := e.Extra
+	if x == nil {
+		x = &history.Extra{}
+	}
+	switch e.Process {
+	case history.Nemesis:
+		w = []string{"nemesis", e.F, cmp.Or(x.Phase, history.Begins)}
+		add(x.Step > 0, "step=%d", x.Step)
+		add(len(x.Targets) > 0, "targets=%s", strings.Join(x.Targets, ","))
+		return w
+	case history.Probe:
+		return append([]string{"probe"}, n.facts(heard(e))...)
+	}
+	w = []string{fmt.Sprintf("c%d", e.Client)}
+	if int32(e.Process) != e.Client && e.F != history.Died {
+		w[0] += fmt.Sprintf("/%d", e.Process)
+	}
+	switch {
+	case e.F == history.Acquire && e.Type == history.Invoke:
+		n.attempts[e.Client]++
+		n.names[e.Session] = fmt.Sprintf("%d.%d", e.Client, n.attempts[e.Client])
+		n.latest[e.Client] = e.Session
+		add(true, "acquire")
+		add(e.Key != "", "%s", e.Key)
+		add(len(x.Keys) > 0, "keys=%s", strings.Join(x.Keys, ","))
+		add(x.Owner != "", "owner=%s", x.Owner)
+		add(x.Permits > 0, "permits=%d", x.Permits)
+		add(e.Mode == locks.Shared, "mode=shared")
+		add(e.TTL > 0, "ttl=%s", e.TTL)
+		add(e.Wait > 0, "wait=%s", e.Wait)
+		return w
+	case e.Type == history.Invoke, e.F == history.Lost, e.F == history.Died:
+		add(true, "%s", e.F)
+		add(e.Session == "" && e.F == history.FRead, "session=none")
+		add(e.Session != "" && e.Session != n.latest[e.Client], "session=%s", n.names[e.Session])
+		add(e.Key != "", "key=%s", e.Key)
+		add(e.TTL > 0, "ttl=%s", e.TTL)
+		add(e.Resource != "", "resource=%s", e.Resource)
+		add(e.HasToken, "token=%d", e.Token)
+		add(e.HasValue, "value=%d", e.Value)
+		return w
+	}
+	add(true, "%s", e.Type)
+	add(e.Error != "", "%s", e.Error)
+	add(e.Strict, "strict=true")
+	add(e.HasUntil, "until=%s", e.Until)
+	add(e.HasToken && e.F == history.Acquire, "token=%d", e.Token)
+	add(e.HasValue && e.F == history.FRead, "value=%d", e.Value)
+	add(x.Renewed, "renewed=true")
+	add(x.Lease > 0, "lease=%s", x.Lease)
+	return w
+}
+
+func (n *notes) facts(s said) (w []string) {
+	name := func(session string) string { return cmp.Or(n.names[session], "nobody") }
+	switch {
+	case s.quiet != "":
+		w = []string{"quiet=" + s.quiet}
+	case len(s.queued) > 0:
+		w = []string{"queued=" + name(s.queued[0])}
+	case s.kept != "":
+		w = []string{"session=" + name(s.kept), fmt.Sprintf("ttl=%s", s.ttl)}
+	case s.looked && len(s.left) > 0:
+		w = []string{"left=" + s.left[0]}
+		if len(s.ending) > 0 {
+			w = append(w, "ending="+s.ending[0])
+		}
+	case s.counted:
+		w = []string{fmt.Sprintf("client=%d", s.client), fmt.Sprintf("commands=%d", s.sent)}
+	case s.stepped != 0:
+		w = []string{fmt.Sprintf("clock_step_ns=%d", int64(s.stepped))}
+	case s.master != "":
+		w = []string{"master=" + s.master}
+	default:
+		w = []string{"nothing=1"}
+	}
+	return w
+}
+
+// What is written down is judged as it was, so that a golden history shows what a law
+// has found. The notation has room for one name in a list of what a probe saw.
+func TestNotation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawn(t)
+		if slices.ContainsFunc(h.Events, func(e history.Event) bool {
+			s := heard(&e)
+			return len(s.queued) > 1 || len(s.left) > 1 || s.looked && len(s.left) == 0
+		}) {
+			return
+		}
+		text := notation(h)
+		read, _, err := parse(text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		names := map[string]string{}
+		for i, s := range read.Sessions {
+			names[s.Name] = h.Sessions[i].Name
+		}
+		if broken := differ(h, read, seen{session: func(name string) string { return names[name] }}); broken != "" {
+			t.Fatalf("what was written and read is judged otherwise\n%s\n%s", broken, text)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/internal/history"
+)
+
+// seen says how what a report of a changed history names is called in the history that
+// it was made of. A function that is nil changes nothing.
+type seen struct {
+	index   func(int) int
+	session func(string) string
+	key     func(string) string
+	without []string // checkers that are not compared, for a reason that stands beside it
+	others  bool     // one of the two histories has events of others that the other has not
+}
+
+func (v seen) indexOf(i int) int {
+	if v.index == nil {
+		return i
+	}
+	return v.index(i)
+}
+
+func (v seen) keyOf(key string) string {
+	if v.key == nil {
+		return key
+	}
+	return v.key(key)
+}
+
+func (v seen) sessionsOf(names []string) []string {
+	all := slices.Clone(names)
+	if v.session != nil {
+		for i := range all {
+			all[i] = v.session(all[i])
+		}
+	}
+	return all
+}
+
+// gist is all that a report says but for its words: verdicts, classes, and of each
+// finding the rule, the class, the key, who and where.
+func gist(r Report, v seen) []string {
+	all := []string{fmt.Sprintf("judged: %s", words(r.Verdict, r.Class))}
+	if len(v.without) > 0 {
+		all = nil
+	}
+	for _, c := range r.Checks {
+		if slices.Contains(v.without, c.Name) {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s: %s, %d violations, %d lost, broken %t", c.Name, words(c.Verdict, c.Worst()), c.Violations, c.LostUpdates, c.Broken != ""))
+		var found []string
+		for _, f := range c.Findings {
+			found = append(found, c.Name+": "+foundAs(c.Name, f, v))
+		}
+		slices.Sort(found)
+		all = append(all, found...)
+	}
+	return all
+}
+
+// foundAs is the gist of one finding.
+func foundAs(checker string, f Finding, v seen) string {
+	events := slices.Clone(f.Events)
+	for i := range events {
+		events[i] = v.indexOf(events[i])
+	}
+	who := v.sessionsOf(f.Sessions)
+	switch {
+	case !v.others:
+	case checker == Exclusion{}.Name():
+		// Of several who still hold the one is named who goes on longest, by the events that
+		// there are. A and B hold, B until 9.000, 2.000 C is granted: it is A or B, but A if
+		// somebody asks for another key at 10.000. So it is with the event up to which an
+		// overlap is shown: the last one before a lease ends may be anybody's.
+		who, events = who[1:], events[2:4] // the later one's
+	case f.Rule == "lost-wake-up":
+		// Since when a lock is free is shown by the first event after that, which may be anybody's.
+		events = []int{events[0], events[3]}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s", f.Rule, f.Class)) +
+		fmt.Sprintf(" of %q at %d, sessions %v, events %v", v.keyOf(f.Key), v.indexOf(f.Event), who, events)
+}
+
+// differ says in what the reports of two histories differ, or nothing. The first line
+// has rules alone, so that it stays the same while a history is made smaller.
+func differ(h, other *history.History, v seen) string {
+	before := gist(Judge(h, Options{}), seen{without: v.without, others: v.others})
+	return difference(before, gist(Judge(other, Options{}), v))
+}
+
+func difference(before, after []string) string {
+	var rules, lines []string
+	for sign, of := range map[string][2][]string{"-": {before, after}, "+": {after, before}} {
+		rest := slices.Clone(of[1])
+		for _, line := range of[0] {
+			if i := slices.Index(rest, line); i >= 0 {
+				rest = slices.Delete(rest, i, i+1)
+				continue
+			}
+			lines = append(lines, sign+" "+line)
+			rule, _, _ := strings.Cut(line, " of ")
+			rule, _, _ = strings.Cut(rule, ",")
+			rules = append(rules, sign+rule)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	slices.Sort(rules)
+	slices.Sort(lines)
+	return "differs: " + strings.Join(slices.Compact(rules), " | ") + "\n" + strings.Join(lines, "\n")
+}

@@ -1,0 +1,73 @@
+package checker
+
+import (
+	"time"
+
+	"lockbench/internal/history"
+)
+
+// said is what a probe of a drawn history says: at most one of these things. The two
+// functions below are all that knows how a probe carries it.
+type said struct {
+	quiet   string // begins or ends
+	queued  []string
+	kept    string // the session of which a server was asked; ttl is what it said
+	ttl     time.Duration
+	looked  bool // what is left was looked for
+	left    []string
+	ending  []string
+	counted bool // the commands of a client
+	client  int32
+	sent    int
+	stepped time.Duration
+	master  string
+}
+
+// probe is the event that says it. The zero value says nothing at all.
+func probe(s said) history.Event {
+	e := history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Extra: &history.Extra{}}
+	say := func(f history.Fact) { e.Extra.Facts = []history.Fact{f} }
+	switch {
+	case s.quiet != "":
+		say(history.Quiet{Begins: s.quiet == "begins"})
+	case s.queued != nil:
+		say(history.Queued{Sessions: s.queued})
+	case s.kept != "":
+		say(history.Kept{Session: s.kept, TTL: s.ttl})
+	case s.looked:
+		say(history.Left{Names: s.left, Ending: s.ending})
+	case s.counted:
+		say(history.Sent{Client: s.client, Commands: s.sent})
+	case s.stepped != 0:
+		say(history.ClockStep{By: s.stepped})
+	case s.master != "":
+		say(history.Promoted{Node: s.master})
+	}
+	return e
+}
+
+// heard reads what [probe] has written.
+func heard(e *history.Event) (s said) {
+	if e.Process != history.Probe || e.Extra == nil {
+		return s
+	}
+	for _, f := range e.Extra.Facts {
+		switch f := f.(type) {
+		case history.Quiet:
+			s.quiet = map[bool]string{true: "begins", false: "ends"}[f.Begins]
+		case history.Queued:
+			s.queued = f.Sessions
+		case history.Kept:
+			s.kept, s.ttl = f.Session, f.TTL
+		case history.Left:
+			s.looked, s.left, s.ending = true, f.Names, f.Ending
+		case history.Sent:
+			s.counted, s.client, s.sent = true, f.Client, f.Commands
+		case history.ClockStep:
+			s.stepped = f.By
+		case history.Promoted:
+			s.master = f.Node
+		}
+	}
+	return s
+}
