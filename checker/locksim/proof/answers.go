@@ -1,0 +1,288 @@
+package proof
+
+import (
+	"slices"
+	"time"
+)
+
+// answers: what one session was told cannot be true by itself.
+func (x *prover) answers() {
+	for _, t := range x.tenures {
+		var freed, denied []op // releases with ok; anything answered "not held"
+		for _, o := range t.ops {
+			switch {
+			case o.what == "release" && o.outcome == done:
+				freed = append(freed, o)
+			case o.outcome == failed && x.h.events[o.answer].error == "not-held":
+				denied = append(denied, o)
+			}
+		}
+		if len(freed) > 1 {
+			x.prove("released twice", "", "%s", t.name)
+		}
+		for _, o := range t.ops {
+			// A service that counts by owner may mean another session of the same one.
+			if o.what == "renew" && o.outcome == done && t.owner == t.name && slices.ContainsFunc(freed, func(f op) bool { return f.answer < o.call }) {
+				x.prove("renewed without holding", "", "%s was renewed at %d after its release", t.name, o.answer)
+			}
+		}
+		if t.granted < 0 || x.cleaned(t) {
+			continue
+		}
+		for _, no := range denied {
+			for _, o := range t.ops {
+				if (o.what == "release" || o.what == "renew") && o.outcome == done && o.call > no.answer && t.owner == t.name {
+					x.prove("not held and then held", "", "%s was told at %d that it does not hold, and at %d that it did", t.name, no.answer, o.answer)
+				}
+			}
+			if x.evicts(t, no) {
+				x.prove("evicted", "", "%s was told at %d that it does not hold", t.name, no.answer)
+			}
+		}
+	}
+}
+
+// cleaned tells whether a release of another session of the owner may have been taken for
+// this one's by a service that counts by owner.
+func (x *prover) cleaned(t *tenure) bool {
+	return slices.ContainsFunc(x.tenures, func(o *tenure) bool {
+		return o != t && o.owner == t.owner && o.acquire.outcome == maybe && overlap(o.keys, t.keys) &&
+			slices.ContainsFunc(o.ops, func(op op) bool { return op.what == "release" && op.outcome != failed })
+	})
+}
+
+// evicts tells whether "not held" cannot be true: nothing may have ended the hold.
+func (x *prover) evicts(t *tenure, no op) bool {
+	first := never // call of the first release; from there on no library renews
+	for _, o := range t.ops {
+		if o.what == "release" && o.call < no.answer {
+			first = min(first, x.time(o.call))
+			if o != no && o.outcome != failed {
+				return false
+			}
+			if o != no && o.answer > no.answer {
+				return false // not refused yet
+			}
+		}
+	}
+	if t.lost >= 0 && t.lost < no.answer || slices.ContainsFunc(t.ops, func(o op) bool {
+		return o.what == "check" && o.outcome == failed && o.call < no.answer
+	}) {
+		return false // the library may have given it up
+	}
+	if t.renewed > 0 && first != never && x.time(no.answer)-first > t.renewed/2 {
+		return false
+	}
+	return t.within(no.answer, slack)
+}
+
+// tokens: they must grow from one holder to the next.
+func (x *prover) tokens() {
+	if !x.is("fenced") {
+		return
+	}
+	x.pairs(func(s, t *tenure) {
+		older, newer := x.h.events[s.granted].number("token"), x.h.events[t.granted].number("token")
+		exclusive := !s.shared && !t.shared
+		switch {
+		case !exclusive:
+		case newer == older:
+			x.prove("token repeated", "", "%s and %s have token %d", s.name, t.name, newer)
+		case newer < older && s.granted < t.acquire.call,
+			newer < older && s.within(s.granted, slack) && t.within(t.granted, slack) && s.renewed == 0 && t.renewed == 0:
+			x.prove("token fell", "", "from %d (%s) to %d (%s)", older, s.name, newer, t.name)
+		}
+	})
+}
+
+// refusals: a strict refusal of one key at a moment at which nobody can have held.
+func (x *prover) refusals() {
+	for _, t := range x.tenures {
+		if t.acquire.outcome != failed || len(t.keys) != 1 || !x.h.events[t.acquire.answer].has("strict") || x.faulty(t.acquire.answer) {
+			continue
+		}
+		left, held := x.h.header.Permits-t.permits, false
+		for _, s := range x.tenures {
+			if s == t || !overlap(s.keys, t.keys) || !x.may(s, t.acquire.call, t.acquire.answer) {
+				continue
+			}
+			left = max(left-s.permits, -1)
+			held = held || x.bars(s, t)
+		}
+		if x.is("semaphore") {
+			held = left < 0
+		}
+		if !held {
+			x.prove("refused though free", "", "%s at %d", t.name, t.acquire.answer)
+		}
+	}
+}
+
+// bars tells whether one that holds is a reason to refuse another. Its own hold is one for
+// a lock that is not reentrant, and one that reads keeps even its owner from writing.
+func (x *prover) bars(s, t *tenure) bool {
+	if s.owner == t.owner && x.is("reentrant") {
+		return s.shared && !t.shared
+	}
+	return !s.shared || !t.shared
+}
+
+// faulty tells whether a server was struck, or a link, before a position.
+func (x *prover) faulty(p int) bool {
+	return slices.ContainsFunc(x.h.events[:p], func(e event) bool {
+		return e.who == "nemesis" && e.what != "pause"
+	})
+}
+
+// may tells whether a session can have held at a moment between two positions: only an
+// answer shows that it does not, for a lease may be kept for longer.
+func (x *prover) may(s *tenure, from, to int) bool {
+	if s.acquire.outcome == failed || s.acquire.call > to {
+		return false
+	}
+	for _, o := range s.ops {
+		if o.what != "release" || o.outcome == maybe {
+			continue
+		}
+		over := o.outcome == done || s.granted >= 0 && x.h.events[o.answer].error == "not-held"
+		if over && o.answer < from {
+			return false
+		}
+		// Nobody heard of a grant, and it was not there when its release asked,
+		// within the lease that it would have had: so it was not there before.
+		if s.acquire.outcome == maybe && o.outcome == failed && o.call > to && x.unborn(s, o) {
+			return false
+		}
+	}
+	return true
+}
+
+// unborn tells whether a refused release shows that the acquire had not been done by then.
+func (x *prover) unborn(s *tenure, no op) bool {
+	if x.h.events[no.answer].error != "not-held" || x.h.header.Claims.Renewed || s.died >= 0 {
+		return false
+	}
+	for _, o := range s.ops {
+		if o.what == "release" && o.call < no.answer && o != no {
+			return false
+		}
+	}
+	return s.ttl == 0 || x.time(no.answer)+slack < x.time(s.acquire.call)+s.ttl
+}
+
+// counters: every write is one more than what was read before it, so no value is
+// written twice while the lock keeps its promise.
+func (x *prover) counters() {
+	type written struct {
+		resource, key string
+		value         int64
+	}
+	seen := map[written]string{}
+	type taken struct {
+		at    int
+		token int64
+		owner string
+	}
+	accepted := map[string][]taken{} // by the resource that looks at tokens
+	for _, t := range x.tenures {
+		for _, o := range t.ops {
+			if o.what != "write" || o.outcome != done {
+				continue
+			}
+			e := x.h.events[o.call]
+			if !x.counts(t, o) {
+				return
+			}
+			w := written{e.field["resource"], t.keys[0], e.number("value")}
+			if other := seen[w]; other != "" {
+				x.prove("written twice", "", "%d by %s and %s", e.number("value"), other, t.name)
+			}
+			seen[w] = t.name
+			if e.field["resource"] == "fenced" && e.has("token") {
+				accepted[w.key] = append(accepted[w.key], taken{o.answer, e.number("token"), t.owner})
+			}
+		}
+	}
+	for key, all := range accepted {
+		for _, late := range all {
+			for _, early := range all {
+				if early.at < late.at && early.token > late.token && early.owner != late.owner {
+					x.prove("old token accepted", "", "%d after %d by the resource of %q", late.token, early.token, key)
+				}
+			}
+		}
+	}
+}
+
+// stale: a write came after one of a session that asked for the lock only when the writer
+// had it already. A resource that looks at tokens refuses those that are older.
+func (x *prover) stale() {
+	x.pairs(func(s, t *tenure) {
+		if !x.alone(s) { // its owner may have come again
+			return
+		}
+		if s.granted > t.acquire.call || s.shared || t.shared || s.keys[0] != t.keys[0] {
+			return
+		}
+		for _, late := range s.ops {
+			for _, early := range t.ops {
+				if late.what == "write" && early.what == "write" && late.outcome == done && early.outcome == done && early.answer < late.answer &&
+					x.h.events[late.call].field["resource"] == x.h.events[early.call].field["resource"] && x.counts(s, late) && x.counts(t, early) {
+					x.prove("stale write", "", "%s wrote at %d, %s before at %d", s.name, late.answer, t.name, early.answer)
+					return
+				}
+			}
+		}
+	})
+}
+
+// counts tells whether a write is of one more than the session had read. Without that the
+// resource is no counter.
+func (x *prover) counts(t *tenure, write op) bool {
+	read := int64(-2)
+	for _, o := range t.ops {
+		if o.what == "read" && o.outcome == done && o.answer < write.call {
+			read = x.h.events[o.answer].number("value")
+		}
+	}
+	e := x.h.events[write.call]
+	return e.has("value") && e.number("value") == read+1
+}
+
+// probes: the server says itself that it keeps a lease for too short or too long.
+func (x *prover) probes() {
+	for p, e := range x.h.events {
+		if e.who != "probe" {
+			continue
+		}
+		name, left, ok := e.field["session"], e.span("ttl"), e.has("ttl")
+		if name == "" || !ok || x.faulty(p) {
+			continue
+		}
+		for _, t := range x.tenures {
+			moving := slices.ContainsFunc(t.ops, func(o op) bool {
+				return o.what == "renew" && o.call < p && (o.answer < 0 || o.answer > p)
+			})
+			if t.name != name || p > t.notice || t.died >= 0 && p > t.died || !t.certain(p) || !t.within(p, slack) || t.ttl == 0 || moving {
+				continue
+			}
+			if until := t.leaseEnd(p); e.time+left+slack < until {
+				x.prove("lease short", "", "%s counts on it until %s, the server keeps it until %s", name, until, e.time+left)
+			}
+			if left > 2*x.longest()+time.Second {
+				x.prove("lease long", "", "%s is kept for %s", name, left)
+			}
+		}
+	}
+}
+
+// longest is the longest lease that anybody asked for.
+func (x *prover) longest() time.Duration {
+	var longest time.Duration
+	for _, e := range x.h.events {
+		if e.what == "acquire" || e.what == "renew" {
+			longest = max(longest, e.span("ttl"))
+		}
+	}
+	return longest
+}
