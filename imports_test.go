@@ -45,8 +45,11 @@ func brokenRule(path string, imports []string) string {
 		return slices.ContainsFunc(imports, func(i string) bool { return i == prefix || strings.HasPrefix(i, prefix+"/") })
 	}
 	for _, i := range imports {
-		if path == "lockbench/checker" && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/locks" && !strings.HasPrefix(i, "lockbench/checker/") {
+		if (path == "lockbench/checker" || strings.HasPrefix(path, "lockbench/checker/")) && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/locks" && !strings.HasPrefix(i, "lockbench/checker/") {
 			return "a checker knows nothing but histories, and this one imports " + i
+		}
+		if strings.HasPrefix(path, "lockbench/checker/locksim") && strings.HasPrefix(i, "lockbench") && !strings.HasPrefix(i, "lockbench/checker/locksim") {
+			return "the second judge shares nothing with the first, and imports " + i
 		}
 		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
 			return "the contract of locks is a leaf, and imports " + i
@@ -60,6 +63,8 @@ func brokenRule(path string, imports []string) string {
 		return "only the program and the façade may import run"
 	case under("lockbench/checker") && strings.HasPrefix(path, "lockbench/internal/world"):
 		return "doing and judging meet only in the history"
+	case under("lockbench/internal/world") && (path == "lockbench/internal/report" || strings.HasPrefix(path, "lockbench/internal/report/")):
+		return "a report tells what the history says, and knows no world"
 	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/mesh":
 		return "toxiproxy belongs to the mesh"
 	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker"):
@@ -85,7 +90,12 @@ func TestImportRulesBite(t *testing.T) {
 		imported string
 	}{
 		{"lockbench/checker", "lockbench/internal/world"},
+		{"lockbench/checker/hold", "lockbench/internal/world"},
+		{"lockbench/checker/locksim", "lockbench/checker"},
+		{"lockbench/checker/locksim/proof", "lockbench/internal/history"},
 		{"lockbench/internal/report", "lockbench/internal/run"},
+		{"lockbench/internal/report", "lockbench/internal/world"},
+		{"lockbench/internal/report/page", "lockbench/internal/world/local"},
 		{"lockbench/internal/world/local", "lockbench/checker"},
 		{"lockbench/locks/setnx", "lockbench/internal/history"},
 		{"lockbench/locks", "lockbench/internal/history"},
