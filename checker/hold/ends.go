@@ -11,17 +11,14 @@ import (
 // Ends is what is known of where a session ended, as its lock service may know it. What
 // the client could believe is another question, and reach.go answers it.
 //
-//	   certainly held                    may be held
-//	├───────────────────────┼· · · · · · · · · · · · · · · · · · ·┤
-//	granted          its lease ends, or a release       a definite answer
-//	                 is called that may work            to a release
+//	   nothing but a release ended it             may be held
+//	├─────────────────────────────────┼· · · · · · · · · · · · · · · ·┤
+//	granted                    its lease may have            a definite answer
+//	                           run out                       to a release
 type Ends struct {
 	// Lapse is the position from which it may have ended though nobody asked for it:
 	// its lease may have run out, its client may be dead. The end if it may not.
 	Lapse int
-	// Certain is the position up to which it certainly is held, if it was granted: Lapse,
-	// or the call of the first release that may have worked.
-	Certain int
 	// Proven is the call of the last release or renewal that was answered with ok, or -1.
 	// If the answer is true, the session held without a break up to there.
 	Proven int
@@ -35,26 +32,20 @@ const Beyond = math.MaxInt
 
 func (b *Book) ends(d *Hold) Ends {
 	e := Ends{Lapse: b.lapse(d), Proven: -1, Possible: Beyond}
-	e.Certain = e.Lapse
 	if d.Session.Acquire.Outcome == history.Failed {
 		e.Possible = d.Session.Acquire.Return
 	}
 	for _, op := range d.Session.Ops {
-		release, renew := op.F == history.Release, op.F == history.Renew
-		switch notHeld := b.NotHeld(op); {
-		case (release || renew) && op.Outcome == history.Done:
+		release := op.F == history.Release
+		switch {
+		case !release && op.F != history.Renew:
+		case op.Outcome == history.Done:
 			e.Proven = op.Invoke
 			if release {
-				e.Certain, e.Possible = min(e.Certain, op.Invoke), min(e.Possible, op.Return)
+				e.Possible = min(e.Possible, op.Return)
 			}
-		// A release that is refused for any other reason says nothing, so it may have worked.
-		case release && !notHeld:
-			e.Certain = min(e.Certain, op.Invoke)
-		case release && d.Granted(), renew && notHeld && d.Granted():
+		case b.NotHeld(op) && d.Granted(): // else the acquire may take effect after it
 			e.Possible = min(e.Possible, op.Return)
-			if renew { // its client counts on nothing from there on
-				e.Certain = min(e.Certain, op.Invoke)
-			}
 		}
 	}
 	return e
@@ -124,7 +115,7 @@ func (b *Book) renewable(d *Hold) time.Duration {
 	first := sort.Search(len(all), func(i int) bool { return all[i].healed < 0 || all[i].healed > asked })
 	for _, p := range all[first:] {
 		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, d.Lease.period()) > granted {
-			return p.began + d.Lease.Length - d.Lease.period() // those that follow began later
+			return Later(p.began, d.Lease.Length-d.Lease.period()) // those that follow began later
 		}
 	}
 	return Never
