@@ -67,7 +67,7 @@ func counters(l *ledger) []*counter {
 				continue
 			}
 			w := &write{Hold: t, op: op, value: called.Value, token: called.Token, hasToken: called.HasToken, since: since}
-			if seen, ok := reads[c]; ok {
+			if seen, ok := reads[c]; ok && seen.op.Return < op.Invoke {
 				w.seen, w.hasSeen = seen.value, true
 			}
 			if c.odd == "" {
@@ -118,6 +118,8 @@ func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 		return at + " says no value"
 	case w.Session.Owner != w.Session.Name:
 		return ""
+	case before != nil && (before.op.Return < 0 || before.op.Return > w.op.Invoke):
+		return "" // of two at once nobody knows which came first
 	case before != nil && w.value == before.value+1 && (!w.hasSeen || w.seen <= before.value):
 		return ""
 	case w.hasSeen && w.value != w.seen+1:

@@ -100,7 +100,8 @@ func as(x, before Finding) bool {
 //	token-fell           after a token fell a server counts anew: of 6, 4, 5 the 4 fell, without it the 5 did
 //	handed-over-early    each death is told of once: without the first grant after it the second is the one
 //	not-linearizable     another double-grant is the first, and the general search looks at one;
-//	                     or they had the only lease, and histories with leases are not searched
+//	                     or they had the only lease, and histories with leases are not searched;
+//	                     or an owner's other session may have been meant by "not held"
 //
 //	released-without-holding  of an unknown acquire: it rests on the order of all who held the key, and
 //	                          where there is none (two hold at once, one released twice) that may be
@@ -126,8 +127,9 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 		return false
 	}
 	owner := slices.ContainsFunc(gone, func(s *history.Session) bool {
-		return key(s) && slices.ContainsFunc(h.Sessions, func(o *history.Session) bool {
-			return o.Owner == s.Owner && slices.Contains(x.Sessions, o.Name)
+		return slices.ContainsFunc(h.Sessions, func(o *history.Session) bool {
+			return o.Owner == s.Owner && slices.Contains(x.Sessions, o.Name) && // of several keys a finding names one
+				slices.ContainsFunc(s.Keys, func(name string) bool { return slices.Contains(o.Keys, name) })
 		})
 	})
 	switch x.Rule {
@@ -144,7 +146,7 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 	case "not-linearizable":
 		_, wasJudged := firstOf(before)
 		c, _ := before.Check(Linearizable{}.Name())
-		return shared || wasJudged || leased(h) || strings.Contains(c.Note, "in whole it judges up to")
+		return shared || owner || wasJudged || leased(h) || strings.Contains(c.Note, "in whole it judges up to")
 	case "evicted", "overtaken", "token-repeated", "stale-token-accepted":
 		return owner
 	case "lease-long":

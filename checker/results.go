@@ -95,48 +95,60 @@ func (a *answers) found(rule string, d *hold.Hold, key string, at int, text stri
 // session judges what one session was answered, by itself.
 func (a *answers) session(d *hold.Hold) {
 	s := d.Session
-	released, refused := -1, -1 // places in s.Ops: of the first release that was ok, of the first "not held"
+	released, refused := -1, -1 // places in s.Ops: of the first release that was ok, of the first answer "not held"
 	worked := len(a.h.Events)   // call of the first release that worked or may have
-	for _, op := range s.Ops {
-		if op.F == history.Release && !a.NotHeld(op) {
+	for i, op := range s.Ops {
+		switch {
+		case op.F == history.Release && !a.NotHeld(op):
 			worked = min(worked, op.Invoke)
+		case (op.F == history.Release || op.F == history.Renew) && a.NotHeld(op) && (refused < 0 || op.Return < s.Ops[refused].Return):
+			refused = i
 		}
 	}
 	key := s.Keys[0]
+	held := -1 // place of the first answer that it held, after it was told that it does not
 	for i, op := range s.Ops {
 		release := op.F == history.Release
-		switch {
-		case !release && op.F != history.Renew:
-		case op.Outcome == history.Done:
-			if released >= 0 && release {
-				a.found("released-twice", d, key, op.Return,
-					fmt.Sprintf("%s was told at %s that it has released %q, and again at %s", who(s),
-						a.at(s.Ops[released].Return), key, a.at(op.Return)), nil, s.Ops[released].Return, op.Return)
-			}
-			if released >= 0 && !release && s.Ops[released].Return < op.Invoke && !a.owned().mayHold(d, op) {
-				a.found("released-without-holding", d, key, op.Return,
-					fmt.Sprintf("%s was told at %s that it has renewed %q, but at %s that it has released it", who(s),
-						a.at(op.Return), key, a.at(s.Ops[released].Return)), nil, s.Ops[released].Return, op.Return)
-			}
-			if refused >= 0 && s.Ops[refused].Return < op.Invoke && d.Granted() && !a.owned().mayHold(d, op) {
-				a.found("evicted", d, key, op.Return,
-					fmt.Sprintf("%s was told at %s that it does not hold %q, but at %s that it has %s it, so it had held", who(s),
-						a.at(s.Ops[refused].Return), key, a.at(op.Return), done(op)), nil, s.Ops[refused].Return, op.Return)
-			}
-			if release && released < 0 {
-				released = i
-			}
-		case a.NotHeld(op):
-			// Of two calls at once the other one may have been first.
-			if d.Granted() && op.Return < worked && (refused < 0 || op.Return < s.Ops[refused].Return) && a.Runs(d, op) && !a.owned().mayHaveGivenBack(d, op) {
-				a.found("evicted", d, key, op.Return,
-					fmt.Sprintf("%s was told at %s that it does not hold %q, %s", who(s), a.at(op.Return), key, a.until(d, op)), nil, op.Invoke, op.Return)
-			}
-			if refused < 0 || op.Return < s.Ops[refused].Return {
-				refused = i
-			}
+		if !release && op.F != history.Renew || op.Outcome != history.Done {
+			continue
+		}
+		if released >= 0 && release {
+			a.found("released-twice", d, key, op.Return,
+				fmt.Sprintf("%s was told at %s that it has released %q, and again at %s", who(s),
+					a.at(s.Ops[released].Return), key, a.at(op.Return)), nil, s.Ops[released].Return, op.Return)
+		}
+		if released >= 0 && !release && s.Ops[released].Return < op.Invoke && !a.owned().mayHold(d, op) {
+			a.found("released-without-holding", d, key, op.Return,
+				fmt.Sprintf("%s was told at %s that it has renewed %q, but at %s that it has released it", who(s),
+					a.at(op.Return), key, a.at(s.Ops[released].Return)), nil, s.Ops[released].Return, op.Return)
+		}
+		if refused >= 0 && s.Ops[refused].Return < op.Invoke && (held < 0 || op.Return < s.Ops[held].Return) && d.Granted() && !a.owned().mayHold(d, op) {
+			held = i
+		}
+		if release && released < 0 {
+			released = i
 		}
 	}
+	// Of two calls at once the other one may have been first.
+	for _, op := range s.Ops {
+		if (op.F == history.Release || op.F == history.Renew) && a.NotHeld(op) && d.Granted() && op.Return < worked &&
+			(held < 0 || op.Return < s.Ops[held].Return) && a.Runs(d, op) && !a.owned().mayHaveGivenBack(d, op) {
+			a.evicted(d, op)
+			break
+		}
+	}
+	if held >= 0 {
+		no, yes := s.Ops[refused], s.Ops[held]
+		a.found("evicted", d, key, yes.Return,
+			fmt.Sprintf("%s was told at %s that it does not hold %q, but at %s that it has %s it, so it had held", who(s),
+				a.at(no.Return), key, a.at(yes.Return), done(yes)), nil, no.Return, yes.Return)
+	}
+}
+
+// evicted tells of a session that was told that it does not hold, while its lease ran.
+func (a *answers) evicted(d *hold.Hold, op history.Op) {
+	a.found("evicted", d, d.Session.Keys[0], op.Return,
+		fmt.Sprintf("%s was told at %s that it does not hold %q, %s", who(d.Session), a.at(op.Return), d.Session.Keys[0], a.until(d, op)), nil, op.Invoke, op.Return)
 }
 
 // done says what an operation did that was answered with ok.
