@@ -297,9 +297,15 @@ func (n naive) claims(s *history.Session, p int) bool {
 
 // confirmed: a check or a renewal that was asked for after a position was answered with ok.
 func (n naive) confirmed(s *history.Session, after int) bool {
-	return slices.ContainsFunc(s.Ops, func(op history.Op) bool {
-		return (op.F == history.Check || op.F == history.Renew) && op.Outcome == history.Done && op.Invoke > after
-	})
+	for _, op := range s.Ops {
+		if op.F == history.Release {
+			break
+		}
+		if (op.F == history.Check || op.F == history.Renew) && op.Outcome == history.Done && op.Invoke > after {
+			return true
+		}
+	}
+	return false
 }
 
 func (n naive) notice(s *history.Session, i int) bool {

@@ -26,7 +26,13 @@ func (b *Book) read(d *Hold) {
 		}
 	}
 	d.over = b.end()
-	for _, n := range b.notices(d) {
+	notices := b.notices(d)
+	for _, n := range notices {
+		if n.refused >= 0 && n.at < answered {
+			answered = n.at
+		}
+	}
+	for _, n := range notices {
 		if n.refused < 0 && n.at < answered {
 			d.over = min(d.over, n.at)
 		}
@@ -97,6 +103,9 @@ func (b *Book) notices(d *Hold) []notice {
 	}
 	confirmed := -1 // call of the last one
 	for _, op := range s.Ops {
+		if op.F == history.Release {
+			break // what is asked for after it confirms nothing
+		}
 		if (op.F == history.Check || op.F == history.Renew) && op.Outcome == history.Done {
 			confirmed = op.Invoke
 		}

@@ -40,11 +40,19 @@ func Within(spans []Span, pos int) bool {
 	return at < len(spans) && spans[at].Has(pos)
 }
 
+// void tells whether nothing lies in it, not even a time between two events.
+func (s Span) void() bool {
+	if s.From == s.To && s.since > 0 {
+		return s.until > 0 && s.until <= s.since
+	}
+	return s.Empty()
+}
+
 // Extend adds a span behind others, of which none ends later, and joins the two if they
 // meet at an event.
 func Extend(spans []Span, next Span) []Span {
 	switch n := len(spans); {
-	case next.Empty() && (next.since == 0 || next.until <= next.since):
+	case next.void():
 		return spans
 	case n > 0 && next.From <= spans[n-1].To && next.since == 0 && spans[n-1].until == 0:
 		spans[n-1].To, spans[n-1].until = next.To, next.until
@@ -57,7 +65,7 @@ func Extend(spans []Span, next Span) []Span {
 // two events it is that of the later one.
 func Meet(a, b []Span) int {
 	for len(a) > 0 && len(b) > 0 {
-		if both := a[0].and(b[0]); !both.Empty() || both.From == both.To && both.since > 0 && (both.until == 0 || both.since < both.until) {
+		if both := a[0].and(b[0]); !both.void() {
 			return both.From
 		}
 		if a[0].To < b[0].To || a[0].To == b[0].To && a[0].until > 0 && (b[0].until == 0 || a[0].until < b[0].until) {
