@@ -22,9 +22,11 @@ func (l *ledger) early() []Finding {
 	for _, k := range l.Keys() {
 		var alone, shared []dying
 		moments := l.moments(k)
+		// Each death is told of once, where it first shows.
+		slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.to, y.to) })
 		at := l.dying(k)
 		for _, m := range moments {
-			for len(at) > 0 && at[0].Grant < m.from {
+			for len(at) > 0 && at[0].Grant < m.to {
 				if at[0].Session.Mode == locks.Shared {
 					shared = append(shared, at[0])
 				} else {
@@ -36,12 +38,12 @@ func (l *ledger) early() []Finding {
 				break
 			}
 			alone = l.running(alone, m)
-			if a, ok := l.robbed(alone, m); ok {
+			if a, ok := robbed(alone, m); ok {
 				findings = append(findings, l.handedOver(k.Name, a, m))
 				alone = otherThan(alone, a)
 			} else if m.hold.Session.Mode != locks.Shared {
 				shared = l.running(shared, m)
-				if a, ok := l.robbed(shared, m); ok {
+				if a, ok := robbed(shared, m); ok {
 					findings = append(findings, l.handedOver(k.Name, a, m))
 					shared = otherThan(shared, a)
 				}
@@ -95,15 +97,15 @@ func (l *ledger) askedBack(s *history.Session) int {
 
 // running are those whose leases certainly run beyond a moment.
 func (l *ledger) running(all []dying, m moment) []dying {
-	at := l.h.Events[m.from].Time
+	at := l.h.Events[m.to].Time
 	return slices.DeleteFunc(all, func(a dying) bool { return a.until-hold.Slack <= at })
 }
 
 // robbed is the one of whom a moment shows that its lock was given away. Only what lies
 // behind its work is looked at.
-func (l *ledger) robbed(all []dying, m moment) (dying, bool) {
+func robbed(all []dying, m moment) (dying, bool) {
 	for _, a := range all {
-		if hold.Conflict(a.Hold, m.hold) && a.Least.Work.To <= m.from && m.to < a.asked && a.until-hold.Slack > l.h.Events[m.to].Time {
+		if hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from && m.to < a.asked {
 			return a, true
 		}
 	}

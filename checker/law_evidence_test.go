@@ -141,8 +141,10 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 		return slices.ContainsFunc(gone, func(s *history.Session) bool {
 			return slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.F == history.Write })
 		})
-	case "token-fell", "handed-over-early":
+	case "token-fell":
 		return found(x.Rule)
+	case "handed-over-early": // of a semaphore only where there are not too many permits anyway
+		return found(x.Rule) || found("too-many-permits")
 	case "not-linearizable":
 		_, wasJudged := firstOf(before)
 		c, _ := before.Check(Linearizable{}.Name())
