@@ -213,36 +213,3 @@ func (l *ledger) earlyUnheard(k *hold.Key, spans []keptPermits, until map[*hold.
 	}
 	return findings
 }
-
-// moment is a stretch in some instant of which a session certainly held.
-type moment struct {
-	from, to int
-	hold     *hold.Hold
-}
-
-// moments are those of a key, in order. A session held where it was granted; if the answer
-// came after its own lease, at some time since it asked. One whose acquire is of unknown
-// outcome, but whose release was ok, held at some instant of that release:
-//
-//	client 1  acquire ok, lease 1 s                                   release ok at 2.5 s
-//	client 2                         acquire ...(no answer)  release ok
-func (l *ledger) moments(k *hold.Key) []moment {
-	var all []moment
-	for _, d := range k.All {
-		switch acquire := d.Session.Acquire; {
-		case d.Granted() && l.MayBeLate(d):
-			all = append(all, moment{acquire.Invoke, acquire.Return, d})
-		case d.Granted():
-			all = append(all, moment{d.Grant, d.Grant, d})
-		case acquire.Outcome == history.Maybe:
-			for _, op := range d.Session.Ops {
-				if op.F == history.Release && op.Outcome == history.Done {
-					all = append(all, moment{op.Invoke, op.Return, d})
-					break
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, func(x, y moment) int { return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to)) })
-	return all
-}
