@@ -54,7 +54,7 @@ test: ## every test that this machine can run, and what was skipped (LOCKBENCH_R
 		if [ $$status -ne 0 ]; then echo "the whole output is in build/test.log"; fi; exit $$status
 
 long: ## the tests that take long or are not steady on every machine, which `make test` says it skipped (half an hour)
-	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./internal/run ./locks/locktest ./locks/redisson
+	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
 
 lint: ## gofmt, vet, staticcheck, and builds for other systems
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
@@ -93,17 +93,17 @@ verify: ## the long checks of the checker: all small histories and millions of r
 	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZTIME) ./scenarios/
 
 determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes)
-	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/run/
+	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/trial/
 
 bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run, and what judging costs when there is much of one thing (half an hour; PART=cost FLAGS='-case renewals' for less)
 	go test -run '^$$' -bench '^BenchmarkChecker$$$(if $(PART),/^$(PART)$$)' -benchtime 1x -timeout 3h ./checker/bench/ $(FLAGS)
 
 bench-sim: ## how fast the simulation is, in commands and in virtual time
-	@for n in 5 30 100; do GOGC=800 go test -run '^$$' -bench "^BenchmarkSim$$/^clients=$$n$$" -benchtime 1x ./internal/run/ || exit 1; done
+	@for n in 5 30 100; do GOGC=800 go test -run '^$$' -bench "^BenchmarkSim$$/^clients=$$n$$" -benchtime 1x ./internal/world/sim/ || exit 1; done
 
 bench: ## what recording costs: nanoseconds an operation, and the recorded loop against the bare one
-	go test -run '^$$' -bench 'Record' -benchtime 2s ./internal/history/
-	go test -run '^$$' -bench 'RecordedLoop' -benchtime 1x -timeout 20m ./internal/run/
+	go test -run '^$$' -bench 'RecordOperation' -benchtime 2s ./internal/history/
+	go test -run '^$$' -bench 'RecordedLoop' -benchtime 1x -timeout 20m ./internal/history/
 
 clean: ## what was built; results stay
 	rm -rf build

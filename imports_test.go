@@ -54,23 +54,44 @@ func brokenRule(path string, imports []string) string {
 		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
 			return "the contract of locks is a leaf, and imports " + i
 		}
+		// A model of a service stands on the simulation, and the catalog on all services.
+		model := strings.Count(path, "/") > 2
+		if strings.HasPrefix(path, "lockbench/service") && path != "lockbench/service/catalog" && !model &&
+			strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" && i != "lockbench/service" {
+			return "what is known of a service is a leaf but for the contracts, and imports " + i
+		}
 		if path == "lockbench/internal/history" && strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" {
 			return "history is a leaf but for the contract, and imports " + i
 		}
 	}
+	program := path == "lockbench" || path == "lockbench/cmd/lockbench"
 	switch {
-	case has("lockbench/internal/run") && path != "lockbench" && path != "lockbench/cmd/lockbench":
-		return "only the program and the façade may import run"
+	case has("lockbench/internal/search") && !program:
+		return "only the program and the façade may import search"
+	case has("lockbench/internal/run") && path != "lockbench/internal/search" && path != "lockbench/internal/campaign" && !program:
+		return "only search, campaign, the program and the façade may import run"
+	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/search" && !program:
+		return "only run, search, the program and the façade may import trial"
+	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
+		return "a trial records, and neither judges nor reports"
 	case under("lockbench/checker") && strings.HasPrefix(path, "lockbench/internal/world"):
 		return "doing and judging meet only in the history"
 	case under("lockbench/internal/world") && (path == "lockbench/internal/report" || strings.HasPrefix(path, "lockbench/internal/report/")):
 		return "a report tells what the history says, and knows no world"
+	case (under("lockbench/internal/world") || has("lockbench/nemesis")) && path == "lockbench/workloads":
+		return "what clients do knows neither worlds nor faults"
+	case has("lockbench/internal/world/sim") && path == "lockbench/nemesis":
+		return "faults know no simulation: what they must know of a world stands in package world"
 	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/mesh":
 		return "toxiproxy belongs to the mesh"
 	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker"):
 		return "porcupine belongs to the checker"
 	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":
 		return "containers belong to world docker"
+	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/service/redis/simredis":
+		return "a server in memory belongs to its model"
+	case oneService(imports) && servesAny(path):
+		return "worlds, faults and workloads serve any lock service, and know none"
 	case under("github.com/HdrHistogram") && path != "lockbench/internal/stats":
 		return "figures are computed in one place, stats"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
@@ -81,6 +102,21 @@ func brokenRule(path string, imports []string) string {
 		}
 	}
 	return ""
+}
+
+// oneService says whether one service in particular is among the imports.
+func oneService(imports []string) bool {
+	return slices.ContainsFunc(imports, func(i string) bool { return strings.HasPrefix(i, "lockbench/service/") })
+}
+
+// servesAny says whether a package must know no lock service by name.
+func servesAny(path string) bool {
+	for _, p := range []string{"lockbench/internal/world", "lockbench/nemesis", "lockbench/workloads"} {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return path != "lockbench/internal/world/worldtest" // of tests
+		}
+	}
+	return false
 }
 
 // The rules can fail.
@@ -94,15 +130,32 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/checker/locksim", "lockbench/checker"},
 		{"lockbench/checker/locksim/proof", "lockbench/internal/history"},
 		{"lockbench/internal/report", "lockbench/internal/run"},
+		{"lockbench/internal/report", "lockbench/internal/search"},
+		{"lockbench/internal/run", "lockbench/internal/search"},
+		{"lockbench/internal/trial", "lockbench/internal/run"},
+		{"lockbench/internal/trial", "lockbench/internal/search"},
+		{"lockbench/internal/trial", "lockbench/checker"},
+		{"lockbench/internal/trial", "lockbench/internal/report"},
+		{"lockbench/internal/world/sim", "lockbench/internal/trial"},
 		{"lockbench/internal/report", "lockbench/internal/world"},
 		{"lockbench/internal/report/page", "lockbench/internal/world/local"},
 		{"lockbench/internal/world/local", "lockbench/checker"},
+		{"lockbench/workloads", "lockbench/internal/world"},
+		{"lockbench/workloads", "lockbench/nemesis"},
+		{"lockbench/nemesis", "lockbench/internal/world/sim"},
 		{"lockbench/locks/setnx", "lockbench/internal/history"},
 		{"lockbench/locks", "lockbench/internal/history"},
+		{"lockbench/locks", "lockbench/service/redis"},
+		{"lockbench/service/redis", "lockbench/locks/goredis"},
 		{"lockbench/nemesis", "github.com/Shopify/toxiproxy/v2/toxics"},
 		{"lockbench/internal/run", "github.com/anishathalye/porcupine"},
 		{"lockbench/internal/run", "github.com/moby/moby/client"},
 		{"lockbench/internal/report", "github.com/HdrHistogram/hdrhistogram-go"},
+		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
+		{"lockbench/internal/world/sim", "lockbench/service/redis/simredis"},
+		{"lockbench/internal/world/local", "lockbench/service/redis"},
+		{"lockbench/nemesis", "lockbench/service/redis"},
+		{"lockbench/service/redis", "lockbench/internal/world"},
 		{"lockbench/internal/world/local", "github.com/testcontainers/testcontainers-go"},
 	} {
 		if brokenRule(broken.path, []string{broken.imported}) == "" {

@@ -30,6 +30,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/guest"
 	"lockbench/internal/run"
+	"lockbench/internal/trial"
 	"lockbench/locks"
 	"lockbench/scenarios"
 )
@@ -120,8 +121,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	done, err := run.Run(ctx, run.Options{
 		Scenario: s, Seed: o.Seed, Episodes: o.Episodes, World: w, Out: out,
 		Locks:  []scenarios.LockUse{{Name: o.Name}},
-		Opener: &run.Opener{Open: o.Lock, Majority: o.Majority, Claims: o.Claims},
-	})
+		Opener: &trial.Opener{Card: card(o.Name, o.Majority, o.Claims), Open: o.Lock},
+	}, run.Nobody{})
 	if err != nil {
 		return nil, err
 	}
@@ -156,12 +157,16 @@ type Guest struct {
 // input and output for one client of the lock, until it is told to close. What the
 // lock prints must go to standard error.
 func ServeGuest(ctx context.Context, g Guest) error {
-	hello := guest.Hello{Name: g.Name, Family: "single-store", Claims: g.Claims, SourceAddress: true, AddrMap: true}
-	if g.Majority {
-		hello.Family = "majority"
-	}
-	if g.Claims.Fenced {
-		hello.Model = []string{"mutex", "fenced"}
-	}
+	hello := guest.HelloOf(card(g.Name, g.Majority, g.Claims))
+	hello.SourceAddress, hello.AddrMap = true, true
 	return guest.Main(ctx, hello, guest.Always(g.Lock))
+}
+
+// card says who somebody's own lock is. It is judged as what it claims.
+func card(name string, majority bool, c locks.Claims) locks.Card {
+	family := locks.SingleStore
+	if majority {
+		family = locks.Majority
+	}
+	return locks.Card{Name: name, Family: family, Claims: c}
 }

@@ -37,7 +37,7 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 	for _, c := range a.calls(k) {
 		a.ops.Add(c.call, c.ret, c.session, c.kind, c.out, c.aux)
 	}
-	a.ops.Owners = append(a.ops.Owners, ownerNumbers(k)...)
+	a.ops.Owners = append(a.ops.Owners, ownerNumbers(k.All)...)
 	r := a.checker.Check(model, &a.ops)
 	for _, f := range a.checker.Findings {
 		switch f.Rule {
@@ -66,11 +66,14 @@ func (a *answers) model(k *hold.Key) sweep.Model {
 	return m
 }
 
-// ownerNumbers numbers the owners of a key's sessions; it is nil if each session is its own.
-func ownerNumbers(k *hold.Key) []uint32 {
-	all, shared := make([]uint32, len(k.All)), false
-	number := make(map[string]uint32, len(k.All))
-	for i, d := range k.All {
+// ownerNumbers numbers the owners of some sessions; it is nil if each session is its own.
+func ownerNumbers(holds []*hold.Hold) []uint32 {
+	if !slices.ContainsFunc(holds, func(d *hold.Hold) bool { return d.Session.Owner != d.Session.Name }) {
+		return nil
+	}
+	all, shared := make([]uint32, len(holds)), false
+	number := make(map[string]uint32, len(holds))
+	for i, d := range holds {
 		n, known := number[d.Session.Owner]
 		if !known {
 			n = uint32(len(number))
@@ -84,13 +87,15 @@ func ownerNumbers(k *hold.Key) []uint32 {
 	return all
 }
 
-// calls are the operations of a key in the order of their calls.
+// calls are the operations of a key in the order of their calls, good until it is asked
+// for those of the next one.
 func (a *answers) calls(k *hold.Key) []call {
-	var calls []call
+	calls := a.called[:0]
 	for i, d := range k.All {
-		calls = append(append(calls, a.acquire(d, uint32(i))), a.releases(d, uint32(i))...)
+		calls = a.releases(append(calls, a.acquire(d, uint32(i))), d, uint32(i))
 	}
 	slices.SortStableFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
+	a.called = calls
 	return calls
 }
 
@@ -112,17 +117,16 @@ func (a *answers) acquire(d *hold.Hold, id uint32) call {
 	return c
 }
 
-// releases are those of a session, and the end of its lease. An answer that comes after
+// releases adds those of a session, and the end of its lease. An answer that comes after
 // that end says no more than that nothing is held any more: whatever ended the hold, the
 // lease or the release, it is over.
 //
 //	acquire ok, lease 1 s          release ok at 1.5 s
 //	                       └─ over at some time in here ┘
-func (a *answers) releases(d *hold.Hold, id uint32) []call {
+func (a *answers) releases(all []call, d *hold.Hold, id uint32) []call {
 	s := d.Session
-	var all []call
 	if s.Acquire.Outcome == history.Failed {
-		return nil
+		return all
 	}
 	add := func(c call) {
 		c.kind, c.session = sweep.Release, id

@@ -9,7 +9,6 @@ package checker
 import (
 	"fmt"
 
-	"lockbench/checker/hold"
 	"lockbench/checker/models"
 	"lockbench/internal/history"
 )
@@ -126,7 +125,7 @@ type Options struct {
 	Release Release      // empty means Ended
 	Search  models.Limit // of what is searched; empty means what each history is worth
 
-	holds *hold.Book // of the history that is judged, if they are known
+	ledger *ledger // of the history that is judged, if there is one already
 }
 
 // Checker looks at one property of a history.
@@ -135,12 +134,4 @@ type Checker interface {
 	About() string // one line for `lockbench list checkers`
 	// Check is a pure function of the history.
 	Check(h *history.History, o Options) Result
-}
-
-// book is who held what; judging makes it once for all checkers.
-func (o Options) book(h *history.History) *hold.Book {
-	if o.holds != nil && o.holds.History() == h && o.holds.Strict() == (o.Release == Strict) {
-		return o.holds
-	}
-	return hold.Of(h, o.Release == Strict)
 }

@@ -71,6 +71,9 @@ type overlaps struct {
 }
 
 func (s *overlaps) key(k *hold.Key) {
+	if len(k.Granted) < 2 {
+		return
+	}
 	var alone, shared earlier
 	for _, t := range k.Granted {
 		s.enter(k.Name, &alone, t)

@@ -78,6 +78,10 @@ func queued(h *history.History) map[string]int {
 type overtakes struct{ waits, overtaken, most, known int }
 
 func (o *overtakes) key(l *ledger, k *hold.Key, queue map[string]int) {
+	waits := func(d *hold.Hold) bool { return l.h.At(d.Session.Acquire.Invoke).Wait > 0 }
+	if !slices.ContainsFunc(k.All, waits) {
+		return
+	}
 	// Who was granted before and asked later: counted by the places of the calls.
 	all, alone := newTally(len(k.Granted)), newTally(len(k.Granted))
 	asked := slices.Clone(k.Granted)
@@ -87,14 +91,14 @@ func (o *overtakes) key(l *ledger, k *hold.Key, queue map[string]int) {
 		rank[t] = i
 	}
 	for _, t := range k.All {
-		if _, ok := queue[t.Session.Name]; ok && l.h.At(t.Session.Acquire.Invoke).Wait > 0 {
+		if _, ok := queue[t.Session.Name]; ok && waits(t) {
 			o.known++
 		}
 	}
 	mine := map[string][]*hold.Hold{} // grants by owner that were before, if it has several
 	for _, t := range k.Granted {
 		at, reads := rank[t], t.Session.Mode == locks.Shared
-		if l.h.At(t.Session.Acquire.Invoke).Wait > 0 {
+		if waits(t) {
 			o.waits++
 			passed := all.above(at)
 			if reads {

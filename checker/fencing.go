@@ -52,9 +52,11 @@ func (c Fencing) Check(h *history.History, o Options) Result {
 		return Result{Name: c.Name(), Verdict: Unknown, Why: "the lock claims to give fencing tokens, but no grant carries one"}
 	}
 	var findings []Finding
-	for _, k := range l.Keys() {
-		findings = append(findings, l.fell(k)...)
-		findings = append(findings, l.repeated(k)...)
+	if carried {
+		for _, k := range l.Keys() {
+			findings = append(findings, l.fell(k)...)
+			findings = append(findings, l.repeated(k)...)
+		}
 	}
 	findings = append(findings, l.accepted(all)...)
 	findings = append(findings, l.strangers(all)...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockbench/checker/hold"
+	"lockbench/checker/sweep"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )
@@ -20,11 +21,14 @@ func (l *ledger) early() []Finding {
 	}
 	var findings []Finding
 	for _, k := range l.Keys() {
+		at := l.dying(k)
+		if len(at) == 0 {
+			continue
+		}
 		var alone, shared []dying
 		moments := l.moments(k)
 		// Each death is told of once, where it first shows.
 		slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.to, y.to) })
-		at := l.dying(k)
 		for _, m := range moments {
 			for len(at) > 0 && at[0].Grant < m.to {
 				if at[0].Session.Mode == locks.Shared {
@@ -104,12 +108,19 @@ func (l *ledger) running(all []dying, m moment) []dying {
 // robbed is the one of whom a moment shows that its lock was given away. Only what lies
 // behind its work is looked at.
 func robbed(all []dying, m moment) (dying, bool) {
+	return firstToDie(all, func(a dying) bool {
+		return hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from && m.to < a.asked
+	})
+}
+
+// firstToDie is the one that is told of. Who dies later does not change what was said before.
+func firstToDie(all []dying, counts func(dying) bool) (first dying, ok bool) {
 	for _, a := range all {
-		if hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from && m.to < a.asked {
-			return a, true
+		if counts(a) && (!ok || a.Session.DiedAt < first.Session.DiedAt) {
+			first, ok = a, true
 		}
 	}
-	return dying{}, false
+	return first, ok
 }
 
 func otherThan(all []dying, a dying) []dying {
@@ -159,8 +170,8 @@ func (l *ledger) earlyPermits() []Finding {
 			dead = slices.DeleteFunc(dead, func(a dying) bool { return a.until-hold.Slack <= l.h.Events[t.Grant].Time })
 			m := moment{t.Grant, t.Grant, t}
 			if permits := l.h.Header.Permits; kept.more(permits) && !works.more(permits) && t.Grant < l.Stepped() && !l.MayBeLate(t) {
-				if at := slices.IndexFunc(dead, func(a dying) bool { return a.Least.Work.To <= t.Grant && t.Grant < a.asked }); at >= 0 {
-					findings = append(findings, l.handedOver(k.Name, dead[at], m))
+				if a, ok := firstToDie(dead, func(a dying) bool { return a.Least.Work.To <= t.Grant && t.Grant < a.asked }); ok {
+					findings = append(findings, l.handedOver(k.Name, a, m))
 				}
 			}
 			if a, ok := until[t]; ok {
@@ -192,23 +203,24 @@ func (l *ledger) earlyUnheard(k *hold.Key, spans []keptPermits, until map[*hold.
 			spans = spans[1:]
 		}
 		open = slices.DeleteFunc(open, func(s keptPermits) bool { return s.span.To <= m.from })
-		var kept, works total
-		var robbed *hold.Hold
-		kept.add(m.hold.Session.Permits)
-		works.add(m.hold.Session.Permits)
+		var kept, works sweep.Total
+		var robbed []dying
+		kept.Add(int64(m.hold.Session.Permits))
+		works.Add(int64(m.hold.Session.Permits))
 		for _, s := range open {
 			if s.span.To <= m.to {
 				continue
 			}
-			kept.add(s.hold.Session.Permits)
-			if _, died := until[s.hold]; died && s.hold.Least.Work.To <= m.to {
-				robbed = s.hold
+			kept.Add(int64(s.hold.Session.Permits))
+			if a, died := until[s.hold]; died && s.hold.Least.Work.To <= m.to {
+				robbed = append(robbed, a)
 			} else {
-				works.add(s.hold.Session.Permits)
+				works.Add(int64(s.hold.Session.Permits))
 			}
 		}
-		if permits := l.h.Header.Permits; robbed != nil && kept.more(permits) && !works.more(permits) {
-			findings = append(findings, l.handedOver(k.Name, until[robbed], m))
+		a, ok := firstToDie(robbed, func(dying) bool { return true })
+		if permits := int64(l.h.Header.Permits); ok && kept.More(permits) && !works.More(permits) {
+			findings = append(findings, l.handedOver(k.Name, a, m))
 		}
 	}
 	return findings

@@ -77,7 +77,7 @@ func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string
 	}
 	bites := 0
 	for at, phases := range f.steps {
-		bites += count(at.episode != anyEpisode && phases[history.Bites])
+		bites += count(at.episode != anyEpisode && phases.bites)
 	}
 	short(bites, bounds.Bites, "faults that took effect")
 	return append(why, c.undone(h, f)...)
@@ -101,9 +101,9 @@ func (Harness) undone(h *history.History, f struck) []string {
 		}
 		for _, at := range at {
 			phases := f.steps[at]
-			bitten = bitten || phases[history.Bites]
-			healed = healed || phases[history.Healed]
-			failed = failed || phases[history.Fails]
+			bitten = bitten || phases.bites
+			healed = healed || phases.healed
+			failed = failed || phases.fails
 		}
 		what := ""
 		switch {
@@ -134,15 +134,18 @@ func stepName(s history.PlanStep) string {
 
 // struck is what the history tells of its faults.
 type struck struct {
-	steps    map[stepAt]map[string]bool // the phases that each step went through
-	first    int                        // position of the first begins; the end if there is none
-	last     int                        // position of the last healed; the end if there is none
-	begun    int                        // the last episode that began; 0 if the history does not speak of them
+	steps    map[stepAt]phases
+	first    int // position of the first begins; the end if there is none
+	last     int // position of the last healed; the end if there is none
+	begun    int // the last episode that began; 0 if the history does not speak of them
 	failures []string
 }
 
 // stepAt is a step of the plan in an episode; the latter 0 if none has begun.
 type stepAt struct{ step, episode int }
+
+// phases are those that a step went through.
+type phases struct{ bites, healed, fails bool }
 
 // anyEpisode stands for all of them together.
 const anyEpisode = -1
@@ -154,7 +157,7 @@ const anyEpisode = -1
 //	episode 1   kill begins, bites              did not heal
 //	episode 2                        healed     counts to a step of episode 2
 func faults(h *history.History) struck {
-	f := struck{steps: map[stepAt]map[string]bool{}, first: len(h.Events), last: len(h.Events)}
+	f := struck{steps: map[stepAt]phases{}, first: len(h.Events), last: len(h.Events)}
 	starts, episode := h.Episodes(), 0
 	for _, s := range starts {
 		f.begun = max(f.begun, s.Number)
@@ -168,10 +171,11 @@ func faults(h *history.History) struck {
 			episode, starts = starts[0].Number, starts[1:]
 		}
 		for _, at := range [...]stepAt{{e.Extra.Step, episode}, {e.Extra.Step, anyEpisode}} {
-			if f.steps[at] == nil {
-				f.steps[at] = map[string]bool{}
-			}
-			f.steps[at][e.Extra.Phase] = true
+			p := f.steps[at]
+			p.bites = p.bites || e.Extra.Phase == history.Bites
+			p.healed = p.healed || e.Extra.Phase == history.Healed
+			p.fails = p.fails || e.Extra.Phase == history.Fails
+			f.steps[at] = p
 		}
 		switch e.Extra.Phase {
 		case history.Begins:

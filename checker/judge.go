@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -39,7 +38,7 @@ func Judge(h *history.History, o Options) Report {
 }
 
 func judge(h *history.History, o Options, checkers []Checker) Report {
-	o.holds = held(h, o)
+	o.ledger = read(h, o)
 	results := make([]Result, len(checkers))
 	harness, starved := -1, false
 	var broken *Finding // the promise of exclusion, for the first time
@@ -66,11 +65,11 @@ func judge(h *history.History, o Options, checkers []Checker) Report {
 	return compose(results)
 }
 
-// held finds who held what, once for all checkers. If that breaks, each of them breaks by
+// read makes the ledger, once for all checkers. If that breaks, each of them breaks by
 // itself and says so.
-func held(h *history.History, o Options) (b *hold.Book) {
+func read(h *history.History, o Options) (l *ledger) {
 	defer func() { _ = recover() }()
-	return o.book(h)
+	return newLedger(h, o)
 }
 
 // compose takes the worst of the parts.

@@ -50,7 +50,7 @@ func TestParts(t *testing.T) {
 			case Linearizable{}.Name():
 				broken = searchedParts(h, whole, reports)
 			default:
-				broken = sumOfParts(c, i, reports)
+				broken = sumOfParts(h, c, i, reports)
 			}
 			if broken != "" {
 				return broken
@@ -63,14 +63,14 @@ func TestParts(t *testing.T) {
 	}
 }
 
-func sumOfParts(whole Result, i int, parts []Report) string {
+func sumOfParts(h *history.History, whole Result, i int, parts []Report) string {
 	worst, lost, broken := Valid, 0, false
 	var found []string
 	for _, p := range parts {
 		c := p.Checks[i]
 		worst, lost, broken = max(worst, c.Verdict), lost+c.LostUpdates, broken || c.Broken != ""
 		for _, f := range c.Findings {
-			text := foundAs(c.Name, f, seen{others: true})
+			text := foundAs(c.Name, f, seen{others: h})
 			if f.Rule == "residue" && slices.Contains(found, text) {
 				continue
 			}
@@ -79,7 +79,7 @@ func sumOfParts(whole Result, i int, parts []Report) string {
 	}
 	var want []string
 	for _, f := range whole.Findings {
-		want = append(want, foundAs(whole.Name, f, seen{others: true}))
+		want = append(want, foundAs(whole.Name, f, seen{others: h}))
 	}
 	one := whole.Name == Fairness{}.Name() || whole.Name == Lease{}.Name() || whole.Name == Fencing{}.Name()
 	undecided := one && whole.Verdict == Valid && worst == Unknown
@@ -112,12 +112,12 @@ func searchedParts(h *history.History, whole Report, parts []Report) string {
 		}
 		worst = max(worst, part.Verdict)
 		for _, f := range part.Findings {
-			found = append(found, foundAs(c.Name, f, seen{others: true}))
+			found = append(found, foundAs(c.Name, f, seen{others: h}))
 		}
 	}
 	var want []string
 	for _, f := range c.Findings {
-		want = append(want, foundAs(c.Name, f, seen{others: true}))
+		want = append(want, foundAs(c.Name, f, seen{others: h}))
 	}
 	if first == nil && strings.HasPrefix(c.Note, "not judged") {
 		if c.Verdict != Valid {

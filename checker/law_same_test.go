@@ -106,7 +106,7 @@ func inserted(h *history.History, r *rand.Rand, extra []history.Event, without .
 	if err != nil {
 		return "malformed: " + err.Error()
 	}
-	return differ(h, other, seen{index: func(i int) int { return index[i] }, without: without, others: true})
+	return differ(h, other, seen{index: func(i int) int { return index[i] }, without: without, others: h})
 }
 
 // standsStill tells whether a client is paused, or anything else struck, when the history

@@ -39,12 +39,8 @@ func (Lease) About() string {
 // Check is a pure function of the history.
 func (c Lease) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	byName := map[string]*hold.Hold{}
-	for i := range l.All() {
-		d := &l.All()[i]
-		byName[d.Session.Name] = d
-	}
-	longest := longestAsked(h)
+	var byName map[string]*hold.Hold
+	var longest longestLeases
 	var findings []Finding
 	told := map[string]bool{}
 	probed, judged, struckBy := 0, 0, 0
@@ -52,6 +48,9 @@ func (c Lease) Check(h *history.History, o Options) Result {
 	// keeps the key, and the run asks the one that its client does not know of. So only
 	// what was granted and asked for in calm counts.
 	for pos, probe := range history.FactsOf[history.Kept](h) {
+		if byName == nil { // most histories have no such probe
+			byName, longest = holdsByName(l), longestAsked(h)
+		}
 		d := byName[probe.Session]
 		if d == nil {
 			continue
@@ -83,9 +82,18 @@ func (c Lease) Check(h *history.History, o Options) Result {
 	return r
 }
 
+func holdsByName(l *ledger) map[string]*hold.Hold {
+	all := l.All()
+	byName := make(map[string]*hold.Hold, len(all))
+	for i := range all {
+		byName[all[i].Session.Name] = &all[i]
+	}
+	return byName
+}
+
 // calm tells whether no server was struck from one position to another.
 func (l *ledger) calm(from, to int) bool {
-	if to < l.durable {
+	if to < l.durable() {
 		return true
 	}
 	quiet := l.h.Quiet()

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"sync"
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
@@ -9,17 +10,25 @@ import (
 )
 
 // ledger is a history as checkers read it: who held what from when until when, and what
-// was struck.
+// was struck. Judging makes one for all checkers; what few of them ask for is found when
+// the first one does.
 type ledger struct {
 	*hold.Book
 	h       *history.History
 	faults  map[int32][]history.Fault // by client: those that struck it, or anything but clients
-	durable int                       // position from which a server may have forgotten what it granted
+	durable func() int                // position from which a server may have forgotten what it granted
 	owners  byOwner
 }
 
 func newLedger(h *history.History, o Options) *ledger {
-	return &ledger{Book: o.book(h), h: h, faults: map[int32][]history.Fault{}, durable: durable(h)}
+	strict := o.Release == Strict
+	if o.ledger != nil && o.ledger.h == h && o.ledger.Strict() == strict {
+		return o.ledger
+	}
+	return &ledger{
+		Book: hold.Of(h, strict), h: h, faults: map[int32][]history.Fault{},
+		durable: sync.OnceValue(func() int { return durable(h) }),
+	}
 }
 
 // owned are the sessions of owners.
@@ -73,6 +82,6 @@ func durable(h *history.History) int {
 // were struck may have forgotten what they granted, and may remember it again; and a reader
 // that asks to write may stand in its own way, also where it may enter again.
 func (l *ledger) strict(s *history.Session) bool {
-	return s.Acquire.Outcome == history.Failed && len(s.Keys) == 1 && s.Acquire.Return < l.durable && l.h.At(s.Acquire.Return).Strict &&
+	return s.Acquire.Outcome == history.Failed && len(s.Keys) == 1 && s.Acquire.Return < l.durable() && l.h.At(s.Acquire.Return).Strict &&
 		!(s.Mode != locks.Shared && l.owned().mayRead(l.Hold(s)))
 }

@@ -69,15 +69,17 @@ func (c Linearizable) Check(h *history.History, o Options) Result {
 		return r
 	}
 	var keys []*calls
-	ops, unknown := 0, 0
-	for _, k := range sessionsByKey(h) {
-		if len(k.sessions) > wholeOps {
-			ops += len(k.sessions) // without making calls of what is too much anyway
+	to, ops, unknown := converter{l: l, as: asAnswered}, 0, 0
+	for _, k := range l.Keys() {
+		if len(k.All) > wholeOps {
+			ops += len(k.All) // without making calls of what is too much anyway
 			continue
 		}
-		one := l.calls(k.key, k.sessions, asAnswered)
-		ops, unknown = ops+one.ops, unknown+one.unknown
-		keys = append(keys, one)
+		to.read(k.All)
+		ops, unknown = ops+to.k.ops, unknown+to.k.unknown
+		if ops <= wholeOps && unknown <= wholeUnknown {
+			keys = append(keys, to.calls(k.Name))
+		}
 	}
 	if ops > wholeOps || unknown > wholeUnknown {
 		r.Note = fmt.Sprintf("not judged: %d operations, %d of unknown outcome; in whole it judges up to %d and %d", ops, unknown, wholeOps, wholeUnknown)
@@ -213,7 +215,7 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	k := l.window(f, withWork)
 	found := models.SearchToDraw(m, k.events, models.Limit{})
 	if found.Exhausted != "" { // then only those that it is about
-		k = l.calls(k.key, l.sessionsOf(f), withWork)
+		k = l.calls(k.key, l.holdsOf(f), withWork)
 		found = models.SearchToDraw(m, k.events, models.Limit{})
 	}
 	return models.Draw(w, m, found, l.marks(k, f))
@@ -244,6 +246,9 @@ func leased(h *history.History) bool {
 }
 
 func sharedOwners(h *history.History) bool {
+	if !slices.ContainsFunc(h.Sessions, func(s *history.Session) bool { return s.Owner != s.Name }) {
+		return false
+	}
 	seen := make(map[string]bool, len(h.Sessions))
 	for _, s := range h.Sessions {
 		if seen[s.Owner] {

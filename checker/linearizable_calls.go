@@ -8,6 +8,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"lockbench/checker/hold"
 	"lockbench/checker/models"
 	"lockbench/internal/history"
 	"lockbench/locks"
@@ -41,35 +42,12 @@ type calls struct {
 // upTo is the first n events; calls that have not returned by then may still happen.
 func (k *calls) upTo(n int) []porcupine.Event { return models.Close(slices.Clone(k.events[:n])) }
 
-// keySessions are all sessions of one key.
-type keySessions struct {
-	key      string
-	sessions []*history.Session
-}
-
-func sessionsByKey(h *history.History) []keySessions {
-	var keys []keySessions
-	place := map[string]int{}
-	for _, s := range h.Sessions {
-		for _, key := range s.Keys {
-			i, ok := place[key]
-			if !ok {
-				i = len(keys)
-				place[key] = i
-				keys = append(keys, keySessions{key: key})
-			}
-			keys[i].sessions = append(keys[i].sessions, s)
-		}
-	}
-	return keys
-}
-
-// converter collects calls and returns until they can be put in order.
+// converter collects the calls and returns of a key until they can be put in order.
 type converter struct {
-	l      *ledger
-	k      *calls
-	items  []item
-	owners map[string]int32
+	l     *ledger
+	as    reading
+	k     calls
+	items []item
 }
 
 // item is an event on its way: before the history's event at its position, or in place of it.
@@ -79,42 +57,58 @@ type item struct {
 	id     int
 	client int
 	kind   porcupine.EventKind
-	value  any
+	call   models.Call
+	answer models.Answer
 }
 
 // calls makes the calls of some sessions of a key.
-func (l *ledger) calls(key string, sessions []*history.Session, as reading) *calls {
-	c := converter{l: l, k: &calls{key: key}, owners: map[string]int32{}}
-	for i, s := range sessions {
-		c.session(int32(i+1), s, as)
+func (l *ledger) calls(key string, holds []*hold.Hold, as reading) *calls {
+	c := converter{l: l, as: as}
+	c.read(holds)
+	return c.calls(key)
+}
+
+// read counts what some sessions of a key come to. There may be very many keys, so calls
+// are made only of those that are judged.
+func (c *converter) read(holds []*hold.Hold) {
+	c.k, c.items = calls{}, c.items[:0]
+	owners := ownerNumbers(holds)
+	for i, d := range holds {
+		owner := uint32(i)
+		if owners != nil {
+			owner = owners[i]
+		}
+		c.session(int32(i+1), int32(owner+1), d)
 	}
+}
+
+// calls makes those of the key that was read.
+func (c *converter) calls(key string) *calls {
 	slices.SortStableFunc(c.items, func(a, b item) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), boolOrder(a.after, b.after))
 	})
 	k := c.k
-	k.call = make([]int, k.ops)
+	k.key, k.call = key, make([]int, k.ops)
 	for i, it := range c.items {
+		var value any = it.answer
 		if it.kind == porcupine.CallEvent {
 			k.call[it.id] = i
+			value = it.call
 		}
-		k.events = append(k.events, porcupine.Event{ClientId: it.client, Kind: it.kind, Id: it.id, Value: it.value})
+		k.events = append(k.events, porcupine.Event{ClientId: it.client, Kind: it.kind, Id: it.id, Value: value})
 		k.at = append(k.at, it.at)
 	}
 	k.events = models.Close(k.events)
 	for len(k.at) < len(k.events) {
-		k.at = append(k.at, len(l.h.Events))
+		k.at = append(k.at, len(c.l.h.Events))
 	}
-	return k
+	return &k
 }
 
 func boolOrder(a, b bool) int { return count(a) - count(b) }
 
-func (c *converter) session(n int32, s *history.Session, as reading) {
-	owner, ok := c.owners[s.Owner]
-	if !ok {
-		owner = int32(len(c.owners) + 1)
-		c.owners[s.Owner] = owner
-	}
+func (c *converter) session(n, owner int32, d *hold.Hold) {
+	s := d.Session
 	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Weight: int64(s.Permits), Name: s.Name}
 	answer := models.Answer{}
 	switch s.Acquire.Outcome {
@@ -130,17 +124,17 @@ func (c *converter) session(n int32, s *history.Session, as reading) {
 	}
 	c.add(s, s.Acquire, call, answer)
 	for _, op := range s.Ops {
-		c.operation(s, op, call, as)
+		c.operation(d, op, call)
 	}
-	if end, why := c.end(s); end >= 0 {
+	if end, why := c.end(d); end >= 0 {
 		call.Kind, call.Name = models.Expire, why
-		c.items = append(c.items, item{end, false, c.k.ops, int(s.Client), porcupine.CallEvent, call})
+		c.items = append(c.items, item{at: end, id: c.k.ops, client: int(s.Client), kind: porcupine.CallEvent, call: call})
 		c.k.ops++
 		c.k.open++
 	}
 }
 
-func (c *converter) operation(s *history.Session, op history.Op, call models.Call, as reading) {
+func (c *converter) operation(d *hold.Hold, op history.Op, call models.Call) {
 	var a models.Answer
 	notHeld := c.l.NotHeld(op)
 	switch {
@@ -154,7 +148,7 @@ func (c *converter) operation(s *history.Session, op history.Op, call models.Cal
 	switch op.F {
 	case history.Release:
 		call.Kind = models.Release
-		if notHeld && c.l.owned().mayHaveGivenBack(c.l.Hold(s), op) {
+		if notHeld && c.l.owned().mayHaveGivenBack(d, op) {
 			a.Outcome = models.Unknown // a service that counts by owner means another session
 		}
 		// A refusal that does not say "not held" says nothing of the lock. Read as
@@ -164,16 +158,16 @@ func (c *converter) operation(s *history.Session, op history.Op, call models.Cal
 		}
 		// The work of a holder is not a server's answer: what a drawing shows is that
 		// two worked at once, not that one of them was told so in the end.
-		if as == withWork && a.Outcome == models.Refused {
+		if c.as == withWork && a.Outcome == models.Refused {
 			a.Outcome = models.Unknown
 		}
 	case history.Renew:
 		call.Kind = models.Renew
-		if a.Outcome == models.Unknown || as == withWork && a.Outcome == models.Refused {
+		if a.Outcome == models.Unknown || c.as == withWork && a.Outcome == models.Refused {
 			return
 		}
 	default:
-		if as != withWork || a.Outcome != models.OK {
+		if c.as != withWork || a.Outcome != models.OK {
 			return
 		}
 		call.Kind, call.Name = models.Use, op.F+" "+call.Name
@@ -181,27 +175,27 @@ func (c *converter) operation(s *history.Session, op history.Op, call models.Cal
 	if a.Outcome == models.Fail {
 		return
 	}
-	c.add(s, op, call, a)
+	c.add(d.Session, op, call, a)
 }
 
 // add puts an operation where it was invoked and where it returned.
 func (c *converter) add(s *history.Session, op history.Op, call models.Call, a models.Answer) {
 	id := c.k.ops
 	c.k.ops++
-	c.items = append(c.items, item{op.Invoke, true, id, int(s.Client), porcupine.CallEvent, call})
+	c.items = append(c.items, item{at: op.Invoke, after: true, id: id, client: int(s.Client), kind: porcupine.CallEvent, call: call})
 	if a.Outcome == models.Unknown {
 		// Also one that returned with info stays open: it may take effect later.
 		c.k.unknown++
 		c.k.open++
 		return
 	}
-	c.items = append(c.items, item{op.Return, true, id, int(s.Client), porcupine.ReturnEvent, a})
+	c.items = append(c.items, item{at: op.Return, after: true, id: id, client: int(s.Client), kind: porcupine.ReturnEvent, answer: a})
 }
 
 // end is the position from which a hold may end without a release: its lease has run
 // out, or its client is gone. -1 if there is none.
-func (c *converter) end(s *history.Session) (at int, why string) {
-	d := c.l.Hold(s)
+func (c *converter) end(d *hold.Hold) (at int, why string) {
+	s := d.Session
 	switch {
 	case s.Acquire.Outcome == history.Failed || d.Ends.Lapse >= len(c.l.h.Events):
 		return -1, ""
@@ -221,30 +215,30 @@ const (
 // window makes the calls of the sessions that a finding is about and of those nearest
 // to it on the same key.
 func (l *ledger) window(f Finding, as reading) *calls {
-	about := l.sessionsOf(f)
+	about := l.holdsOf(f)
 	key := f.Key
 	if key == "" && len(about) > 0 {
-		key = about[0].Keys[0]
+		key = about[0].Session.Keys[0]
 	}
 	at := l.position(f.Event)
-	var others []*history.Session
-	for _, s := range l.h.Sessions {
+	var others []*hold.Hold
+	for i := range l.All() {
 		// An attempt that may never have happened explains nothing that is wrong.
-		if s.Acquire.Outcome == history.Done && slices.Contains(s.Keys, key) && !slices.Contains(about, s) {
-			others = append(others, s)
+		if d := &l.All()[i]; d.Granted() && slices.Contains(d.Session.Keys, key) && !slices.Contains(about, d) {
+			others = append(others, d)
 		}
 	}
-	slices.SortStableFunc(others, func(a, b *history.Session) int { return distance(a, at) - distance(b, at) })
+	slices.SortStableFunc(others, func(a, b *hold.Hold) int { return distance(a.Session, at) - distance(b.Session, at) })
 	all, open := about, 0
-	for _, s := range others {
+	for _, d := range others {
 		if len(all) >= windowSessions {
 			break
 		}
-		if n := l.calls(key, []*history.Session{s}, as).open; open+n <= windowOpen {
-			all, open = append(all, s), open+n
+		if n := l.calls(key, []*hold.Hold{d}, as).open; open+n <= windowOpen {
+			all, open = append(all, d), open+n
 		}
 	}
-	slices.SortFunc(all, func(a, b *history.Session) int { return a.Acquire.Invoke - b.Acquire.Invoke })
+	slices.SortFunc(all, func(a, b *hold.Hold) int { return a.Session.Acquire.Invoke - b.Session.Acquire.Invoke })
 	return l.calls(key, all, as)
 }
 
@@ -257,11 +251,11 @@ func distance(s *history.Session, at int) int {
 	return max(0, s.Acquire.Invoke-at, at-max(last, s.Acquire.Invoke))
 }
 
-func (l *ledger) sessionsOf(f Finding) []*history.Session {
-	var all []*history.Session
-	for _, s := range l.h.Sessions {
-		if slices.Contains(f.Sessions, s.Name) {
-			all = append(all, s)
+func (l *ledger) holdsOf(f Finding) []*hold.Hold {
+	var all []*hold.Hold
+	for i := range l.All() {
+		if d := &l.All()[i]; slices.Contains(f.Sessions, d.Session.Name) {
+			all = append(all, d)
 		}
 	}
 	return all

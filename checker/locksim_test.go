@@ -17,7 +17,7 @@ import (
 // simulated is how many histories of right locks are judged; as many again are of wrong ones.
 func simulated() int {
 	if os.Getenv("LOCKBENCH_VERIFY") != "" {
-		return 50_000
+		return 100_000
 	}
 	return 1_000
 }

@@ -169,7 +169,7 @@ func (n naive) stoodStill(s *history.Session, p int) (still bool, since time.Dur
 			told = woke + lease/3
 		}
 		granted := n.h.At(s.Acquire.Return).Time
-		if pause.Begins > p || woke-n.h.At(pause.Begins).Time <= lease-lease/3 || told <= granted {
+		if pause.Begins > p || woke-n.h.At(pause.Begins).Time <= lease-lease/3 || told <= granted && pause.Healed < s.Acquire.Return {
 			continue
 		}
 		next := hold.Never // a stretch lasts until what comes next

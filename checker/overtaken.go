@@ -138,7 +138,7 @@ func newFirsts(l *ledger, k *hold.Key, counts func(*hold.Hold) bool) firsts {
 	var f firsts
 	held := heldBy{}
 	for _, t := range k.Granted {
-		if again := held.add(t, l.HeldTo(t)) || l.owned().mayHaveEntered(t); counts(t) && !again {
+		if again := held.add(l, t) || l.owned().mayHaveEntered(t); counts(t) && !again {
 			f.asked = append(f.asked, t)
 		}
 	}
@@ -157,19 +157,36 @@ func (f *firsts) after(t *hold.Hold, pos int) *hold.Hold {
 	return f.best[at].other(t)
 }
 
-// heldBy are the grants of each owner in their order, each with the position up to which
-// it or one before it was held.
-type heldBy map[string][]hold.Span
+// heldBy are the grants of each owner in their order.
+type heldBy map[string][]heldOn
 
-// add takes a grant that may be held up to a position, and tells whether it went to an
-// owner that held already when it asked.
-func (b heldBy) add(t *hold.Hold, to int) (again bool) {
+// heldOn is where a grant begins, and up to where it or one before it was held at most.
+type heldOn struct {
+	hold.Span
+	released int // where the last one that the owner entered by is given back, if it is
+}
+
+// add takes a grant, and tells whether it went to an owner that held already when it asked.
+//
+// What an owner is granted again moves the end of its lease as a whole. So that lease goes
+// on after the inner session was released, for as long as the outer one was not:
+//
+//	outer  acquire ─────────── its lease ended, nobody released it
+//	inner      acquire ── release
+//	                                   acquire    no newcomer: by the inner lease it holds
+func (b heldBy) add(l *ledger, t *hold.Hold) (again bool) {
 	of := b[t.Session.Owner]
 	asked := t.Session.Acquire.Invoke
-	if len(of) > 0 {
-		to = max(to, of[len(of)-1].To)
+	next := heldOn{hold.Span{From: t.Grant, To: l.HeldTo(t)}, t.Ends.Possible}
+	before, _ := slices.BinarySearchFunc(of, asked, func(s heldOn, pos int) int { return cmp.Compare(s.From, pos) })
+	if again = before > 0 && of[before-1].To > asked; again {
+		outer := of[before-1]
+		lease := l.After(hold.Later(t.Most.Deadline, hold.Rounding))
+		next.To, next.released = max(next.To, min(outer.released, lease)), max(next.released, outer.released)
 	}
-	before, _ := slices.BinarySearchFunc(of, asked, func(s hold.Span, pos int) int { return cmp.Compare(s.From, pos) })
-	b[t.Session.Owner] = append(of, hold.Span{From: t.Grant, To: to})
-	return before > 0 && of[before-1].To > asked
+	if len(of) > 0 {
+		next.To = max(next.To, of[len(of)-1].To)
+	}
+	b[t.Session.Owner] = append(of, next)
+	return again
 }

@@ -2,17 +2,16 @@ package checker
 
 import (
 	"container/heap"
-	"math/big"
-	"math/bits"
 
 	"lockbench/checker/hold"
+	"lockbench/checker/sweep"
 )
 
 // permitSum is how many permits are held in the spans that were added, at the position
 // of the latest one.
 type permitSum struct {
 	at   int
-	held total
+	held sweep.Total
 	ends ends
 }
 
@@ -21,15 +20,15 @@ type permitSum struct {
 func (p *permitSum) add(at int, s hold.Span, permits int) {
 	p.at = at
 	for len(p.ends) > 0 && p.ends[0].pos <= at {
-		p.held.add(-heap.Pop(&p.ends).(ending).permits)
+		p.held.Add(-int64(heap.Pop(&p.ends).(ending).permits))
 	}
 	if !s.Empty() {
-		p.held.add(permits)
+		p.held.Add(int64(permits))
 		heap.Push(&p.ends, ending{s.To, permits})
 	}
 }
 
-func (p *permitSum) more(than int) bool { return p.held.more(than) }
+func (p *permitSum) more(than int) bool { return p.held.More(int64(than)) }
 
 // ending is where permits are given back.
 type ending struct{ pos, permits int }
@@ -45,27 +44,4 @@ func (e *ends) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return last
-}
-
-// total is a sum of permits that cannot run over: two holders of 2^62 permits each have
-// more than fits into an int.
-type total struct{ high, low uint64 }
-
-// add adds a number, or takes it away.
-func (t *total) add(n int) {
-	var carry uint64
-	if n < 0 {
-		t.low, carry = bits.Sub64(t.low, uint64(-n), 0)
-		t.high -= carry
-		return
-	}
-	t.low, carry = bits.Add64(t.low, uint64(n), 0)
-	t.high += carry
-}
-
-func (t total) more(than int) bool { return t.high > 0 || t.low > uint64(than) }
-
-func (t total) String() string {
-	high := new(big.Int).SetUint64(t.high)
-	return high.Lsh(high, 64).Add(high, new(big.Int).SetUint64(t.low)).String()
 }

@@ -15,7 +15,9 @@ type seen struct {
 	session func(string) string
 	key     func(string) string
 	without []string // checkers that are not compared, for a reason that stands beside it
-	others  bool     // one of the two histories has events of others that the other has not
+	// others is a history with the sessions of both, if one of the two has events of others
+	// that the other has not.
+	others *history.History
 }
 
 func (v seen) indexOf(i int) int {
@@ -70,21 +72,31 @@ func foundAs(checker string, f Finding, v seen) string {
 	for i := range events {
 		events[i] = v.indexOf(events[i])
 	}
-	who := v.sessionsOf(f.Sessions)
+	who, key := v.sessionsOf(f.Sessions), v.keyOf(f.Key)
 	switch {
-	case !v.others:
+	case v.others == nil:
 	case checker == Exclusion{}.Name():
 		// Of several who still hold the one is named who goes on longest, by the events that
 		// there are. A and B hold, B until 9.000, 2.000 C is granted: it is A or B, but A if
 		// somebody asks for another key at 10.000. So it is with the event up to which an
 		// overlap is shown: the last one before a lease ends may be anybody's.
+		// Where C asked for several keys, A and B may have held different ones.
 		who, events = who[1:], events[2:4] // the later one's
+		if asksForSeveral(v.others, who[0]) {
+			key = ""
+		}
+	case checker == Linearizable{}.Name() && asksForSeveral(v.others, who[0]):
+		key = "" // the one of exclusion's finding
 	case f.Rule == "lost-wake-up":
 		// Since when a lock is free is shown by the first event after that, which may be anybody's.
 		events = []int{events[0], events[3]}
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s", f.Rule, f.Class)) +
-		fmt.Sprintf(" of %q at %d, sessions %v, events %v", v.keyOf(f.Key), v.indexOf(f.Event), who, events)
+		fmt.Sprintf(" of %q at %d, sessions %v, events %v", key, v.indexOf(f.Event), who, events)
+}
+
+func asksForSeveral(h *history.History, session string) bool {
+	return slices.ContainsFunc(h.Sessions, func(s *history.Session) bool { return s.Name == session && len(s.Keys) > 1 })
 }
 
 // differ says in what the reports of two histories differ, or nothing. The first line

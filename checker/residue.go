@@ -20,15 +20,16 @@ import (
 // that dies between a release and its sweep leaves the latch of that release, which ends
 // after 20 s and keeps nobody from the lock.
 func (l *ledger) residue() (findings []Finding, looked bool) {
-	names := map[string]bool{}
-	for _, s := range l.h.Sessions {
-		for _, key := range s.Keys {
-			names[key] = true
-		}
-	}
+	var names map[string]bool
 	fenced := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
 	for pos, seen := range history.FactsOf[history.Left](l.h) {
 		looked = true
+		if names == nil {
+			names = make(map[string]bool, len(l.h.Keys))
+			for _, key := range l.h.Keys {
+				names[key] = true
+			}
+		}
 		ending := map[string]bool{}
 		for _, name := range seen.Ending {
 			ending[name] = true

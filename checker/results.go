@@ -70,6 +70,7 @@ type answers struct {
 	told     map[string]bool // sessions of which something was said, by rule and name
 	checker  sweep.Checker
 	ops      sweep.Ops
+	called   []call // of the key in hand
 	limit    models.Limit
 }
 

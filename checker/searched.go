@@ -15,11 +15,7 @@ func (a *answers) searched(k *hold.Key, why string) (doubt string) {
 	if len(k.All) > wholeOps {
 		return why
 	}
-	var sessions []*history.Session
-	for _, d := range k.All {
-		sessions = append(sessions, d.Session)
-	}
-	calls := a.ledger.calls(k.Name, sessions, asAnswered)
+	calls := a.ledger.calls(k.Name, k.All, asAnswered)
 	if calls.ops > wholeOps || calls.unknown > wholeUnknown {
 		return why
 	}

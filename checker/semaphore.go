@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lockbench/checker/hold"
+	"lockbench/checker/sweep"
 )
 
 // semaphore is exclusion where a lock can be held several times: the permits of all
@@ -111,11 +112,11 @@ func (c *holders) believed(granted []*hold.Hold, sum *permitSum, beliefs func(*h
 	}
 	// Who ends where another one begins has ended before.
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.pos-b.pos, cmp.Compare(a.by, b.by)) })
-	var held total
+	var held sweep.Total
 	for i, ch := range changes {
-		held.add(ch.by)
+		held.Add(int64(ch.by))
 		last := i+1 == len(changes) || changes[i+1].pos > ch.pos
-		if last && held.more(c.permits) && hold.Within(beliefs(t), ch.pos) {
+		if last && held.More(int64(c.permits)) && hold.Within(beliefs(t), ch.pos) {
 			return ch.pos
 		}
 	}

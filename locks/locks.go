@@ -135,34 +135,36 @@ func (c Client) Clock() func() time.Time {
 // Opener opens one client's handle on a lock service.
 type Opener func(ctx context.Context, c Client) (Locker, error)
 
-// Topology is the shape of a lock service.
+// Topology is how the nodes of a lock service are joined.
 type Topology string
 
-// The topologies. None is that of locks which need no server.
+// The topologies that every service may have. A service has words of its own for
+// others: those of Redis are in lockbench/service/redis.
 const (
-	None        Topology = "none"
+	None        Topology = "none" // for locks which need no server
 	Single      Topology = "single"
 	Replicated  Topology = "replicated"
-	Sentinel    Topology = "sentinel"
-	Cluster     Topology = "cluster"
 	Independent Topology = "independent"
 )
 
 // Store is where a lock keeps its state: the seam between the worlds.
 type Store struct {
-	Topology Topology
-	// Nodes are the servers that clients talk to: one for single, the master's
-	// service address for replicated, all masters for independent, those of a cluster
-	// that can be asked for the others; empty for sentinel.
-	Nodes []Node
-	// Sentinels and MasterName are those of the topology sentinel.
-	Sentinels  []Node
-	MasterName string
+	Service  string   // "redis"; empty where there is no server
+	Topology Topology // how the nodes of the service are joined, in its own words
+	// Endpoints are where clients may connect, by what is there. Those of the service
+	// itself stand under its name.
+	Endpoints map[string][]Node
+	// Params are what clients must know beside, by the service's own names for it.
+	Params map[string]string
 	// Dial opens every connection to the store. Nil: an ordinary dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Dir is a directory that all clients of one run share, for locks that live in files.
 	Dir string
 }
+
+// Nodes are the endpoints of the service itself: the one server of single, the leader's
+// service address of replicated, all leaders of independent.
+func (s Store) Nodes() []Node { return s.Endpoints[s.Service] }
 
 // Node is a server, by the name that plans and reports use for it.
 type Node struct {

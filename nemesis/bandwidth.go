@@ -60,7 +60,7 @@ func (f Bandwidth) Available(c world.Cluster) error {
 	if err := f.link.available(c); err != nil {
 		return err
 	}
-	throttler, ok := c.(world.LinkThrottler)
+	throttler, ok := world.Ability[world.LinkThrottler](c)
 	if !ok {
 		return errors.New("this world cannot make links narrow")
 	}
@@ -74,7 +74,7 @@ func (f Bandwidth) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	throttler := s.Cluster.(world.LinkThrottler)
+	throttler, _ := world.Ability[world.LinkThrottler](s.Cluster)
 	s.Begin(ends(links), fmt.Sprintf("%s narrowed to %s", f.link, f.rate()))
 	grip := s.grips.take(narrow, linkNames(links))
 	undo := func(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // The bounds of being busy: shorter, and no probe could tell; longer, and healing would
@@ -36,7 +37,7 @@ func newBusy(s Step) (Fault, error) {
 func (f Busy) String() string { return fmt.Sprintf("keep %s busy by %s", f.Target, f.By) }
 
 // Available asks for servers that take orders.
-func (f Busy) Available(c world.Cluster) error { return operable(f.Target, c) }
+func (f Busy) Available(c world.Cluster) error { return operable[service.Busier](f.Target, c) }
 
 // Inject returns when a client's PING is not answered; the undo when it is again.
 func (f Busy) Inject(ctx context.Context, s Scene) (Undo, error) {
@@ -45,7 +46,7 @@ func (f Busy) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return nil, err
 	}
 	s.Begin(targets, strings.Join(targets, ", ")+" busy for "+f.By.String())
-	op := s.Cluster.(world.Operator)
+	by, _ := world.Ability[service.Busier](s.Cluster)
 	grip := s.grips.take(occupied, targets)
 	undo := func(ctx context.Context) error {
 		// It ends by itself; others may keep the same server busy for longer.
@@ -55,7 +56,7 @@ func (f Busy) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return s.answering(ctx, s.towards(targets), pingLimit)
 	}
 	err = grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return op.Busy(ctx, node, f.By) })
+		return each(targets, func(node string) error { return by.Busy(ctx, node, f.By) })
 	})
 	if err != nil {
 		return undo, err

@@ -1,6 +1,10 @@
 package nemesis
 
-import "time"
+import (
+	"time"
+
+	"lockbench/workloads"
+)
 
 // Entry is one kind of fault that a scenario may name.
 type Entry struct {
@@ -11,8 +15,14 @@ type Entry struct {
 	// RoleOptions are those of them whose value is a role.
 	RoleOptions []string
 	New         func(Step) (Fault, error)
+	// Instant says that there is nothing to heal, or nothing that could be.
+	Instant bool
 	// Try is what `lockbench try` does where it is told nothing else.
 	Try Step
+	// Draw are the steps that `faults: random` draws. A step that cannot concern a lock's
+	// servers is n/a for it, as any other. A step on a client waits for a moment at which
+	// there is one.
+	Draw []Step
 }
 
 // All are the faults that there are.
@@ -23,42 +33,71 @@ func All() []Entry {
 			Name: "kill", About: "end nodes at once, restart them when it heals (data: kept or lost); or kill a client",
 			Options: []string{"data", "early"}, New: newKill,
 			Try: Step{Target: "master", For: second},
+			Draw: []Step{
+				{Target: "master"},
+				{Target: "a replica"},
+				{Target: "minority"},
+				{Target: "holder", When: workloads.Acquired},
+			},
 		},
 		{
 			Name: "pause", About: "stop clients or nodes, timers and all (SIGSTOP)", New: newPause,
-			Try: Step{Target: "holder", When: Acquired, For: second},
+			Try: Step{Target: "holder", When: workloads.Acquired, For: second},
+			Draw: []Step{
+				{Target: "master"},
+				{Target: "minority"},
+				{Target: "holder", When: workloads.Checked},
+			},
 		},
 		{
 			Name: "isolate", About: "cut a node off, with: those on its side; way: both, in or out",
 			Options: []string{"with", "way"}, RoleOptions: []string{"with"}, New: newIsolate,
 			Try: Step{Target: "master", For: second},
+			Draw: []Step{
+				{Target: "master", Options: map[string]string{"with": "half the clients"}},
+				{Target: "a replica"},
+				{Target: "minority", Options: map[string]string{"with": "half the clients", "way": "in"}},
+			},
 		},
 		{
 			Name: "cut", About: "hold all that travels on links, one way (->) or both (<->)", Link: true, New: newCut,
 			Try: Step{Target: "clients -> master", For: second},
+			Draw: []Step{
+				{Target: "holder -> master", When: workloads.Releasing},
+				{Target: "master -> clients"},
+			},
 		},
 		{
 			Name: "ring", About: "let each of at least four nodes see its two neighbours alone, with: clients that stand beside one each",
 			Options: []string{"with"}, RoleOptions: []string{"with"}, New: newRing,
-			Try: Step{Target: "nodes", For: second, Options: map[string]string{"with": "clients"}},
+			Try:  Step{Target: "nodes", For: second, Options: map[string]string{"with": "clients"}},
+			Draw: []Step{{Target: "nodes", Options: map[string]string{"with": "clients"}}},
 		},
 		{
 			Name: "lag", About: "delay all that travels on links, by: a duration, jitter: give or take as much", Link: true,
 			Options: []string{"by", "jitter"}, New: newLag,
 			Try: Step{Target: "master -> clients", For: second, Options: map[string]string{"by": "500ms"}},
+			Draw: []Step{
+				{Target: "master -> replicas", Options: map[string]string{"by": "5s"}},
+				{Target: "nodes -> clients", Options: map[string]string{"by": "200ms", "jitter": "100ms"}},
+			},
 		},
 		{
 			Name: "bandwidth", About: "let only so many bytes a second through links, rate: as 5kB/s", Link: true,
 			Options: []string{"rate"}, New: newBandwidth,
-			Try: Step{Target: "master -> clients", For: second, Options: map[string]string{"rate": "2kB/s"}},
+			Try:  Step{Target: "master -> clients", For: second, Options: map[string]string{"rate": "2kB/s"}},
+			Draw: []Step{{Target: "nodes -> clients", Options: map[string]string{"rate": "2kB/s"}}},
 		},
 		{
 			Name: "drop-replies", About: "lose what nodes answer: done, and never heard of", Link: true, New: newDropReplies,
-			Try: Step{Target: "master -> clients", For: second},
+			Try:  Step{Target: "master -> clients", For: second},
+			Draw: []Step{{Target: "master -> clients"}},
 		},
 		{
 			Name: "reset", About: "end connections on links, with what is on its way", Link: true, New: newReset,
-			Try: Step{Target: "clients <-> master"},
+			Instant: true,
+			Try:     Step{Target: "clients <-> master"},
+			Draw:    []Step{{Target: "clients <-> master"}},
 		},
 		{
 			Name: "clock", About: "shift the wall clocks of servers or clients, by: a jump ahead or back, drift: a share gained or lost",
@@ -68,27 +107,35 @@ func All() []Entry {
 		{
 			Name: "busy", About: "keep servers from serving anybody, by: a duration (DEBUG SLEEP)",
 			Options: []string{"by"}, New: newBusy,
-			Try: Step{Target: "master", Options: map[string]string{"by": "2s"}},
+			Instant: true,
+			Try:     Step{Target: "master", Options: map[string]string{"by": "2s"}},
+			Draw:    []Step{{Target: "master", Options: map[string]string{"by": "1s"}}},
 		},
 		{
 			Name: "flush", About: "make servers forget everything (FLUSHALL)", New: newFlush,
-			Try: Step{Target: "master"},
+			Instant: true,
+			Try:     Step{Target: "master"},
 		},
 		{
 			Name: "evict", About: "make servers throw away keys that have an end, as for want of memory", New: newEvict,
-			Try: Step{Target: "master"},
+			Instant: true,
+			Try:     Step{Target: "master"},
 		},
 		{
 			Name: "poison", About: "put a value of another type in the place of the holder's key", New: newPoison,
-			Try: Step{Target: "master", When: Acquired, For: second},
+			Try: Step{Target: "master", When: workloads.Acquired, For: second},
 		},
 		{
 			Name: "drop-subscribers", About: "end the connections of those who listen for messages", New: newDropSubscribers,
-			Try: Step{Target: "master"},
+			Instant: true,
+			Try:     Step{Target: "master"},
+			Draw:    []Step{{Target: "master"}},
 		},
 		{
 			Name: "promote", About: "make a replica the master by hand", New: newPromote,
-			Try: Step{Target: "a replica"},
+			Instant: true,
+			Try:     Step{Target: "a replica"},
+			Draw:    []Step{{Target: "a replica"}},
 		},
 	}
 }

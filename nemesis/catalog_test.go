@@ -7,6 +7,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // What the catalog says of each fault is true of it: `lockbench try` and the reader
@@ -31,7 +32,7 @@ func TestCatalog(t *testing.T) {
 		}
 		step := e.Try
 		step.Fault = e.Name
-		if err := make1(t, step).Available(newFake(locks.Sentinel, 0)); err != nil {
+		if err := make1(t, step).Available(newFake(redis.Sentinel, 0)); err != nil {
 			t.Errorf("%s: what is tried is not available: %v", e.Name, err)
 		}
 	}
@@ -42,7 +43,7 @@ func TestCatalog(t *testing.T) {
 
 // A world without an ability says so; one that has it is asked for somebody in the role.
 func TestAvailability(t *testing.T) {
-	single, sentinel, none := newFake(locks.Single, 0), newFake(locks.Sentinel, 0), newFake(locks.None, 0)
+	single, sentinel, none := newFake(locks.Single, 0), newFake(redis.Sentinel, 0), newFake(locks.None, 0)
 	tests := []struct {
 		fault, target string
 		options       map[string]string
@@ -80,7 +81,7 @@ func TestAvailability(t *testing.T) {
 			got = err.Error()
 		}
 		if got != test.want {
-			t.Errorf("%s on %s: %q, want %q", fault, test.cluster.Topology(), got, test.want)
+			t.Errorf("%s on %s: %q, want %q", fault, test.cluster.Topology().Name, got, test.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // clockLeast is what a clock must be wrong by to be seen to be: asking it takes a while
@@ -71,15 +72,18 @@ func (f Clock) Available(c world.Cluster) error {
 		return err
 	}
 	if ofClients(f.Target) {
-		shifter, ok := c.(world.ClientClockShifter)
+		shifter, ok := world.Ability[world.ClientClockShifter](c)
 		if !ok {
 			return world.ErrClientClock
 		}
 		return shifter.ClientClocksReady()
 	}
-	shifter, ok := c.(world.ClockShifter)
+	shifter, ok := world.Ability[world.ClockShifter](c)
 	if !ok {
 		return errors.New("this world cannot shift clocks")
+	}
+	if _, ok := world.Ability[service.Clock](c); !ok {
+		return errors.New("these servers do not tell what time it is")
 	}
 	return shifter.ClocksReady()
 }
@@ -128,7 +132,7 @@ type clocks struct {
 
 func (f Clock) clocks(s Scene) clocks {
 	if ofClients(f.Target) {
-		of := s.Cluster.(world.ClientClockShifter)
+		of, _ := world.Ability[world.ClientClockShifter](s.Cluster)
 		return clocks{
 			func(_ context.Context, name string, by time.Duration, drift float64) error {
 				return of.ShiftClientClock(clientNumber(name), by, drift)
@@ -138,8 +142,9 @@ func (f Clock) clocks(s Scene) clocks {
 			},
 		}
 	}
-	of := s.Cluster.(world.ClockShifter)
-	return clocks{of.ShiftClock, of.ClockOffset}
+	shifter, _ := world.Ability[world.ClockShifter](s.Cluster)
+	servers, _ := world.Ability[service.Clock](s.Cluster)
+	return clocks{shifter.ShiftClock, servers.ClockOffset}
 }
 
 // seen asks for the time until it is as it should be.

@@ -25,7 +25,7 @@ func (f Cut) Available(c world.Cluster) error {
 	if err := f.link.available(c); err != nil {
 		return err
 	}
-	if _, ok := c.(world.LinkCutter); !ok {
+	if _, ok := world.Ability[world.LinkCutter](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
 	return nil

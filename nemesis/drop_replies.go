@@ -25,7 +25,7 @@ func (f DropReplies) Available(c world.Cluster) error {
 	if err := f.link.available(c); err != nil {
 		return err
 	}
-	if _, ok := c.(world.ReplyDropper); !ok {
+	if _, ok := world.Ability[world.ReplyDropper](c); !ok {
 		return errors.New("this world cannot drop replies")
 	}
 	return nil
@@ -37,7 +37,7 @@ func (f DropReplies) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	dropper := s.Cluster.(world.ReplyDropper)
+	dropper, _ := world.Ability[world.ReplyDropper](s.Cluster)
 	s.Begin(ends(links), f.link.String()+": replies lost")
 	grip := s.grips.take(losing, linkNames(links))
 	undo := func(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // DropSubscribers ends the connections of all who listen for a server's messages. A
@@ -18,14 +19,16 @@ func newDropSubscribers(s Step) (Fault, error) { return DropSubscribers{Target: 
 func (f DropSubscribers) String() string { return "drop subscribers of " + f.Target }
 
 // Available asks for servers that take orders.
-func (f DropSubscribers) Available(c world.Cluster) error { return operable(f.Target, c) }
+func (f DropSubscribers) Available(c world.Cluster) error {
+	return operable[service.SubscriberDropper](f.Target, c)
+}
 
 // Inject returns when the server has ended them. They come back by themselves.
 //
 // That nobody listens is no failure: a lock that wakes nobody has nothing to lose.
 func (f DropSubscribers) Inject(ctx context.Context, s Scene) (Undo, error) {
-	return order(ctx, s, f.Target, "ends subscriptions", func(op world.Operator, node string) error {
-		_, err := op.DropSubscribers(ctx, node)
+	return order(ctx, s, f.Target, "ends subscriptions", func(by service.SubscriberDropper, node string) error {
+		_, err := by.DropSubscribers(ctx, node)
 		return err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // Evict makes servers throw away all keys that have an end, as one does that has run
@@ -18,9 +19,9 @@ func newEvict(s Step) (Fault, error) { return Evict{Target: s.Target}, nil }
 func (f Evict) String() string { return "evict keys at " + f.Target }
 
 // Available asks for servers that take orders.
-func (f Evict) Available(c world.Cluster) error { return operable(f.Target, c) }
+func (f Evict) Available(c world.Cluster) error { return operable[service.Evicter](f.Target, c) }
 
 // Inject returns when a key of the operator's own is gone. Nothing brings it back.
 func (f Evict) Inject(ctx context.Context, s Scene) (Undo, error) {
-	return order(ctx, s, f.Target, "throws keys away", func(op world.Operator, node string) error { return op.Evict(ctx, node) })
+	return order(ctx, s, f.Target, "throws keys away", func(by service.Evicter, node string) error { return by.Evict(ctx, node) })
 }

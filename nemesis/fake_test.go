@@ -14,14 +14,17 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
+	"lockbench/workloads"
 )
 
 // fake is a cluster that only keeps account of what is done to it, and answers
 // PINGs accordingly. It minds its callers as a real one does: a server that runs
 // cannot be started, a dead one cannot be stopped or continued.
 type fake struct {
-	form    locks.Topology
-	nodes   []world.Node
+	form    service.Topology
+	nodes   []service.Node
 	latency time.Duration // of an undisturbed PING
 
 	mu       sync.Mutex
@@ -47,25 +50,38 @@ type fake struct {
 }
 
 var (
-	_ world.Cluster            = (*fake)(nil)
-	_ world.NodeKiller         = (*fake)(nil)
-	_ world.NodePauser         = (*fake)(nil)
-	_ world.LinkCutter         = (*fake)(nil)
-	_ world.LinkShaper         = (*fake)(nil)
-	_ world.LinkThrottler      = (*fake)(nil)
-	_ world.ClientClockShifter = (*fake)(nil)
-	_ world.Keeper             = (*fake)(nil)
-	_ world.ReplyDropper       = (*fake)(nil)
-	_ world.Promoter           = (*fake)(nil)
-	_ world.Operator           = (*fake)(nil)
-	_ world.ConnResetter       = (*fake)(nil)
-	_ world.ClockShifter       = (*fake)(nil)
-	_ world.Prober             = (*fake)(nil)
+	_ world.Cluster             = (*fake)(nil)
+	_ world.NodeKiller          = (*fake)(nil)
+	_ world.NodePauser          = (*fake)(nil)
+	_ world.LinkCutter          = (*fake)(nil)
+	_ world.LinkShaper          = (*fake)(nil)
+	_ world.LinkThrottler       = (*fake)(nil)
+	_ world.ClientClockShifter  = (*fake)(nil)
+	_ service.Keeper            = (*fake)(nil)
+	_ world.ReplyDropper        = (*fake)(nil)
+	_ service.Promoter          = (*fake)(nil)
+	_ service.Flusher           = (*fake)(nil)
+	_ service.Evicter           = (*fake)(nil)
+	_ service.Poisoner          = (*fake)(nil)
+	_ service.Busier            = (*fake)(nil)
+	_ service.SubscriberDropper = (*fake)(nil)
+	_ service.Replicates        = (*fake)(nil)
+	_ service.Clock             = (*fake)(nil)
+	_ world.ConnResetter        = (*fake)(nil)
+	_ world.ClockShifter        = (*fake)(nil)
+	_ world.Prober              = (*fake)(nil)
 )
 
 func newFake(form locks.Topology, masters int) *fake {
+	on := service.None
+	if form != locks.None {
+		on, _ = service.Find(redis.Service{}, form)
+		if masters > 0 && on.Leads == service.EachLeads {
+			on = on.Sized(masters)
+		}
+	}
 	f := &fake{
-		form: form, nodes: world.UsualNodes(world.Spec{Topology: form, Masters: masters}),
+		form: on, nodes: on.Nodes(),
 		useless: map[string]bool{}, failing: map[string]error{}, dead: map[string]bool{}, stopped: map[string]bool{},
 		cut: map[world.Link]bool{}, losing: map[world.Link]bool{}, delay: map[world.Link]time.Duration{}, rate: map[world.Link]int64{}, probed: map[string]bool{},
 		skew: map[string]time.Duration{}, busy: map[string]bool{}, poisoned: map[string]bool{}, conns: 3,
@@ -76,23 +92,24 @@ func newFake(form locks.Topology, masters int) *fake {
 	return f
 }
 
-func (f *fake) Nodes() []world.Node           { return f.nodes }
-func (f *fake) Topology() locks.Topology      { return f.form }
+func (f *fake) Nodes() []service.Node         { return f.nodes }
+func (f *fake) Topology() service.Topology    { return f.form }
+func (f *fake) Servers() service.Group        { return f }
 func (f *fake) Healthy(context.Context) error { return nil }
 
 func (f *fake) Open(context.Context, world.ClientSpec) (world.Client, error) {
 	return nil, errors.New("no clients here")
 }
 
-func (f *fake) Master(context.Context) (string, error) {
-	if f.form == locks.Independent {
+func (f *fake) Leader(context.Context) (string, error) {
+	if f.form.Leads == service.EachLeads {
 		return "", errors.New("independent masters have none")
 	}
 	return f.master, nil
 }
 
-func (f *fake) Masters(context.Context) []string {
-	if f.form == locks.Independent {
+func (f *fake) Leaders(context.Context) []string {
+	if f.form.Leads == service.EachLeads {
 		return dataNodes(f)
 	}
 	return []string{f.master}
@@ -327,13 +344,13 @@ func (f *fake) Nudge(context.Context, string) error {
 	return nil
 }
 
-// ReplicationOffsets counts nudges; a replica has those that are old enough.
-func (f *fake) ReplicationOffsets(context.Context) map[string]int64 {
+// Offsets counts nudges; a replica has those that are old enough.
+func (f *fake) Offsets(context.Context) map[string]int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	offsets := map[string]int64{}
 	for _, n := range f.nodes {
-		if n.Kind != world.Data || f.dead[n.Name] {
+		if n.Role != service.Data || f.dead[n.Name] {
 			continue
 		}
 		arrived := len(f.nudges)
@@ -386,7 +403,7 @@ func (f *fake) state() string {
 // fakeCrew is a crew without clients behind its numbers.
 type fakeCrew struct {
 	clients []int
-	holders []Moment
+	holders []workloads.Moment
 	waiters []int
 	err     error // of everything that is done
 
@@ -398,7 +415,7 @@ type fakeCrew struct {
 var _ Crew = (*fakeCrew)(nil)
 
 func (c *fakeCrew) Clients() []int { return c.clients }
-func (c *fakeCrew) Holders() []Moment {
+func (c *fakeCrew) Holders() []workloads.Moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.holders)
@@ -441,7 +458,7 @@ func sceneOf(c world.Cluster, nodes ...string) Scene {
 		Cluster: c,
 		Crew: &fakeCrew{
 			clients: []int{0, 1, 2, 3}, waiters: []int{0, 3},
-			holders: []Moment{{Event: Acquired, Client: 2, Session: "2.7", Key: "a", Nodes: nodes}},
+			holders: []workloads.Moment{{Event: workloads.Acquired, Client: 2, Session: "2.7", Key: "a", Nodes: nodes}},
 		},
 		Rand:  rand.New(rand.NewPCG(1, 2)),
 		Begin: func([]string, string) {},
@@ -451,3 +468,6 @@ func sceneOf(c world.Cluster, nodes ...string) Scene {
 
 // bare is a cluster with no abilities at all.
 type bare struct{ world.Cluster }
+
+// Servers are servers that can do nothing either.
+func (b bare) Servers() service.Group { return struct{ service.Group }{b.Cluster} }

@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 
 	"lockbench/internal/world"
+	"lockbench/workloads"
 )
 
 // Fault is one thing that can be done to a cluster.
@@ -43,7 +44,7 @@ type Scene struct {
 	Cluster world.Cluster
 	Crew    Crew
 	// Moment is what set the fault off; nil if it started at a time.
-	Moment *Moment
+	Moment *workloads.Moment
 	Rand   *rand.Rand
 	// Begin announces what is about to be struck: its names, and in words.
 	Begin func(targets []string, text string)
@@ -57,20 +58,11 @@ type Crew interface {
 	Clients() []int
 	// Holders are the tenures that clients take themselves to have, the oldest first; the
 	// event of one that is being given back is Releasing.
-	Holders() []Moment
+	Holders() []workloads.Moment
 	// Waiters are the clients whose last try was refused or goes on, in ascending order.
 	Waiters() []int
 	Pause(ctx context.Context, client int) error
 	Resume(ctx context.Context, client int) error
 	// Kill ends a client; another one, with a new number, takes its place.
 	Kill(ctx context.Context, client int) error
-}
-
-// Moment is a point in a client's life that a step may wait for.
-type Moment struct {
-	Event   Event
-	Client  int
-	Session string
-	Key     string
-	Nodes   []string // the servers that granted, where the client knows them
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // Flush makes servers forget everything, as FLUSHALL does: by mistake, in a test that
@@ -17,9 +18,9 @@ func newFlush(s Step) (Fault, error) { return Flush{Target: s.Target}, nil }
 func (f Flush) String() string { return "flush " + f.Target }
 
 // Available asks for servers that take orders.
-func (f Flush) Available(c world.Cluster) error { return operable(f.Target, c) }
+func (f Flush) Available(c world.Cluster) error { return operable[service.Flusher](f.Target, c) }
 
 // Inject returns when a key of the operator's own is gone. Nothing brings it back.
 func (f Flush) Inject(ctx context.Context, s Scene) (Undo, error) {
-	return order(ctx, s, f.Target, "forgets everything", func(op world.Operator, node string) error { return op.Flush(ctx, node) })
+	return order(ctx, s, f.Target, "forgets everything", func(by service.Flusher, node string) error { return by.Flush(ctx, node) })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"lockbench/internal/turn"
 	"lockbench/internal/world"
 )
 
@@ -45,9 +46,7 @@ type held struct {
 }
 
 type holds struct {
-	// acting is full while somebody breaks or mends it. No mutex: that takes its time,
-	// and virtual time stands still while anybody waits for a mutex.
-	acting chan struct{}
+	acting turn.Turn      // to break or mend it
 	by     map[*grip]bool // guarded by grips.mu
 }
 
@@ -137,7 +136,7 @@ func (g *grip) lock(ctx context.Context) (all []*holds, unlock func(), err error
 	for i, name := range g.names {
 		at := held{g.way, name}
 		if g.all.on[at] == nil {
-			g.all.on[at] = &holds{acting: make(chan struct{}, 1), by: make(map[*grip]bool)}
+			g.all.on[at] = &holds{acting: turn.New(), by: make(map[*grip]bool)}
 		}
 		all[i] = g.all.on[at]
 	}
@@ -145,16 +144,14 @@ func (g *grip) lock(ctx context.Context) (all []*holds, unlock func(), err error
 	locked := 0
 	unlock = func() {
 		for _, h := range all[:locked] {
-			<-h.acting
+			h.acting.Give()
 		}
 	}
 	for i, h := range all {
-		select {
-		case h.acting <- struct{}{}:
-			locked++
-		case <-ctx.Done():
-			return all, unlock, fmt.Errorf("wait until another fault is through with %s: %w", g.names[i], ctx.Err())
+		if err := h.acting.Take(ctx); err != nil {
+			return all, unlock, fmt.Errorf("wait until another fault is through with %s: %w", g.names[i], err)
 		}
+		locked++
 	}
 	return all, unlock, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // Two faults at once, healed in either order: what the second one breaks stays
@@ -42,7 +42,7 @@ func TestTwoFaultsAtOnce(t *testing.T) {
 }
 
 func twoAtOnce(t *testing.T, one, two Step, firstFirst bool) {
-	c := newFake(locks.Sentinel, 0)
+	c := newFake(redis.Sentinel, 0)
 	s := sceneOf(c)
 	alone := map[bool]string{true: broken(t, one), false: broken(t, two)}
 	first, err := make1(t, one).Inject(t.Context(), s)
@@ -75,7 +75,7 @@ func twoAtOnce(t *testing.T, one, two Step, firstFirst bool) {
 
 // broken is what a fault breaks when it is alone.
 func broken(t *testing.T, step Step) string {
-	c := newFake(locks.Sentinel, 0)
+	c := newFake(redis.Sentinel, 0)
 	if _, err := make1(t, step).Inject(t.Context(), sceneOf(c)); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func (f Isolate) Available(c world.Cluster) error {
 			return err
 		}
 	}
-	if _, ok := c.(world.LinkCutter); !ok {
+	if _, ok := world.Ability[world.LinkCutter](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
 	return nil

@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // A partition concerns each link between its sides, and only those: a probe looks
 // at each of them, from the side that can ask.
 func TestIsolateProbesEveryPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newFake(locks.Sentinel, 0)
+		c := newFake(redis.Sentinel, 0)
 		if _, err := make1(t, Step{Fault: "isolate", Target: "master", Options: map[string]string{"with": "holder"}}).Inject(t.Context(), sceneOf(c)); err != nil {
 			t.Fatal(err)
 		}

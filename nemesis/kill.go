@@ -42,7 +42,7 @@ func (f Kill) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	if _, ok := c.(world.NodeKiller); !ok && !ofClients(f.Target) {
+	if _, ok := world.Ability[world.NodeKiller](c); !ok && !ofClients(f.Target) {
 		return errors.New("this world cannot kill nodes")
 	}
 	return nil
@@ -59,7 +59,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, clientNumber(name)) })
 	}
 	s.Begin(targets, withRole(targets, f.Target)+" gone")
-	killer := s.Cluster.(world.NodeKiller)
+	killer, _ := world.Ability[world.NodeKiller](s.Cluster)
 	grip := s.grips.take(killed, targets)
 	cutShort := false
 	undo := func(ctx context.Context) error {

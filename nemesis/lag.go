@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // lateEnough is how long something must be on its way for a long lag to count as
@@ -58,7 +59,7 @@ func (f Lag) Available(c world.Cluster) error {
 	if err := f.link.available(c); err != nil {
 		return err
 	}
-	if _, ok := c.(world.LinkShaper); !ok {
+	if _, ok := world.Ability[world.LinkShaper](c); !ok {
 		return errors.New("this world cannot slow links down")
 	}
 	return nil
@@ -70,7 +71,7 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	shaper := s.Cluster.(world.LinkShaper)
+	shaper, _ := world.Ability[world.LinkShaper](s.Cluster)
 	s.Begin(ends(links), fmt.Sprintf("%s late by %s", f.link, f.lateness()))
 	grip := s.grips.take(lagging, linkNames(links))
 	undo := func(ctx context.Context) error {
@@ -91,18 +92,15 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 // itself, since a PING of the probe's own would show another connection; elsewhere
 // a PING takes the way that the link's users take.
 func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
-	prober, ok := s.Cluster.(world.Prober)
-	if !ok {
-		return nil
-	}
+	replicates, ok := world.Ability[service.Replicates](s.Cluster)
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	// The least that anything is late, and half of that for a replica's stream.
 	wait := min((f.By-f.Jitter)/2, lateEnough)
-	data, masters := dataNodes(s.Cluster), s.Cluster.Masters(ctx)
+	data, masters := dataNodes(s.Cluster), s.Cluster.Leaders(ctx)
 	var streams, others []world.Link
 	for _, l := range links {
-		if slices.Contains(masters, l.From) && slices.Contains(data, l.To) && !slices.Contains(masters, l.To) {
+		if ok && slices.Contains(masters, l.From) && slices.Contains(data, l.To) && !slices.Contains(masters, l.To) {
 			streams = append(streams, l)
 		} else {
 			others = append(others, l)
@@ -111,7 +109,7 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 	return errors.Join(
 		each(streams, func(l world.Link) error {
 			return until(ctx, "replication "+l.String()+" late", func(ctx context.Context) error {
-				return f.replicationLate(ctx, prober, l, wait)
+				return f.replicationLate(ctx, replicates, l, wait)
 			})
 		}),
 		s.silent(ctx, over(others), wait),
@@ -120,16 +118,16 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 
 // replicationLate lets the master write something and sees that the replica has
 // not got it after a while that is well below the lag.
-func (f Lag) replicationLate(ctx context.Context, p world.Prober, l world.Link, wait time.Duration) error {
-	if err := p.Nudge(ctx, l.From); err != nil {
+func (f Lag) replicationLate(ctx context.Context, r service.Replicates, l world.Link, wait time.Duration) error {
+	if err := r.Nudge(ctx, l.From); err != nil {
 		return err
 	}
-	want, ok := p.ReplicationOffsets(ctx)[l.From]
+	want, ok := r.Offsets(ctx)[l.From]
 	if !ok {
 		return fmt.Errorf("%s does not answer", l.From)
 	}
 	for deadline := time.Now().Add(wait); time.Now().Before(deadline); {
-		if p.ReplicationOffsets(ctx)[l.To] >= want {
+		if r.Offsets(ctx)[l.To] >= want {
 			return fmt.Errorf("%s followed within %s", l.To, wait)
 		}
 		select {

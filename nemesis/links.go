@@ -93,7 +93,7 @@ func ends(links []world.Link) []string {
 
 // cutLinks holds links and sees that no PING comes back over them.
 func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-	cutter := s.Cluster.(world.LinkCutter)
+	cutter, _ := world.Ability[world.LinkCutter](s.Cluster)
 	grip := s.grips.take(cut, linkNames(links))
 	undo := func(ctx context.Context) error {
 		err := grip.free(ctx, func(last []string) error { return cutter.Join(ctx, linksNamed(links, last)) })

@@ -24,7 +24,7 @@ func (f Pause) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	if _, ok := c.(world.NodePauser); !ok && !ofClients(f.Target) {
+	if _, ok := world.Ability[world.NodePauser](c); !ok && !ofClients(f.Target) {
 		return errors.New("this world cannot stop nodes")
 	}
 	return nil
@@ -48,7 +48,7 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 			return each(targets, func(name string) error { return s.Crew.Pause(ctx, clientNumber(name)) })
 		})
 	}
-	pauser := s.Cluster.(world.NodePauser)
+	pauser, _ := world.Ability[world.NodePauser](s.Cluster)
 	undo := func(ctx context.Context) error {
 		err := grip.free(ctx, func(last []string) error {
 			return each(last, func(node string) error {

@@ -9,6 +9,7 @@ import (
 
 	"lockbench/internal/seed"
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // Plan is what will be done to one lock's cluster: the same for every lock of a
@@ -189,13 +190,13 @@ func (s Step) available(c world.Cluster) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
-	if _, ok := c.(world.Keeper); !ok && s.When == Renewed {
+	if _, ok := world.Ability[service.Keeper](c); !ok && s.When == Renewed {
 		return errors.New("this world does not tell how long its servers keep a lock")
 	}
 	if s.Request == 0 {
 		return nil
 	}
-	if _, ok := c.(world.RequestHolder); !ok {
+	if _, ok := world.Ability[world.RequestHolder](c); !ok {
 		return errors.New("this world cannot stop a client between two requests")
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockbench/locks"
+	"lockbench/service/redis"
+	"lockbench/workloads"
 )
 
 // madeUp are the steps of a scenario that has one of everything.
@@ -19,13 +21,13 @@ func madeUp() []Step {
 	span := func(from, to time.Duration) *Range { return &Range{from, to} }
 	return []Step{
 		{Fault: "lag", Target: "master -> replicas", When: Idle, Options: map[string]string{"by": "60s"}},
-		{Fault: "kill", Target: "the master", When: Acquired, Hold: span(2*time.Second, 3*time.Second), For: span(5*time.Second, 10*time.Second), Options: map[string]string{"data": "lost"}},
+		{Fault: "kill", Target: "the master", When: workloads.Acquired, Hold: span(2*time.Second, 3*time.Second), For: span(5*time.Second, 10*time.Second), Options: map[string]string{"data": "lost"}},
 		{Fault: "isolate", Target: "minority", At: span(time.Second, 4*time.Second), For: span(time.Second, time.Second), Options: map[string]string{"with": "half the clients", "way": "out"}},
 		{Fault: "cut", Target: "clients<->sentinels", For: span(0, time.Second)},
-		{Fault: "drop-replies", Target: "master -> a waiter", When: Waiting},
-		{Fault: "pause", Target: "holder", When: Checked, For: span(100*time.Millisecond, 200*time.Millisecond)},
-		{Fault: "pause", Target: "holder", When: Checked, For: span(100*time.Millisecond, 200*time.Millisecond)},
-		{Fault: "promote", Target: "a replica", When: Released},
+		{Fault: "drop-replies", Target: "master -> a waiter", When: workloads.Waiting},
+		{Fault: "pause", Target: "holder", When: workloads.Checked, For: span(100*time.Millisecond, 200*time.Millisecond)},
+		{Fault: "pause", Target: "holder", When: workloads.Checked, For: span(100*time.Millisecond, 200*time.Millisecond)},
+		{Fault: "promote", Target: "a replica", When: workloads.Released},
 	}
 }
 
@@ -59,7 +61,7 @@ func TestPlanGolden(t *testing.T) {
 		fmt.Fprintf(&b, "%d  %s\n", i+1, p.Step.Describe(p.Fault))
 	}
 	plan := drawn(t, 7, 2, madeUp())
-	for _, form := range []locks.Topology{locks.Sentinel, locks.Independent} {
+	for _, form := range []locks.Topology{redis.Sentinel, locks.Independent} {
 		fmt.Fprintf(&b, "\nseed 7, %s\n%s", form, text(plan.For(newFake(form, 5))))
 	}
 	const golden = "testdata/plan.txt"

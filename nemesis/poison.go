@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // Poison puts a value of another type in the place of the holder's key: somebody else's
@@ -20,7 +21,7 @@ func newPoison(s Step) (Fault, error) { return Poison{Target: s.Target}, nil }
 func (f Poison) String() string { return "poison the holder's key at " + f.Target }
 
 // Available asks for servers that take orders.
-func (f Poison) Available(c world.Cluster) error { return operable(f.Target, c) }
+func (f Poison) Available(c world.Cluster) error { return operable[service.Poisoner](f.Target, c) }
 
 // Inject returns when the servers have said that it was done.
 func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
@@ -32,7 +33,7 @@ func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := s.Cluster.(world.Operator)
+	by, _ := world.Ability[service.Poisoner](s.Cluster)
 	s.Begin(targets, fmt.Sprintf("a list in the place of %q", h.Key))
 	keys := make([]string, len(targets))
 	for i, node := range targets {
@@ -41,10 +42,10 @@ func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
 	grip := s.grips.take(poisoned, keys)
 	undo := func(ctx context.Context) error {
 		return grip.free(ctx, func(last []string) error {
-			return each(last, func(at string) error { return op.Cure(ctx, at[:len(at)-len(h.Key)-1], h.Key) })
+			return each(last, func(at string) error { return by.Cure(ctx, at[:len(at)-len(h.Key)-1], h.Key) })
 		})
 	}
 	return undo, grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return op.Poison(ctx, node, h.Key) })
+		return each(targets, func(node string) error { return by.Poison(ctx, node, h.Key) })
 	})
 }

@@ -53,7 +53,7 @@ func (s Scene) answering(ctx context.Context, paths []path, limit time.Duration)
 // probe looks at all paths at once, until each has been seen as it should be. A
 // cluster that cannot be probed is believed.
 func (s Scene) probe(ctx context.Context, paths []path, what string, seen func(context.Context, world.Prober, path) error) error {
-	prober, ok := s.Cluster.(world.Prober)
+	prober, ok := world.Ability[world.Prober](s.Cluster)
 	if !ok {
 		return nil
 	}

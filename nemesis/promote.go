@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"lockbench/internal/world"
-	"lockbench/locks"
+	"lockbench/service"
 )
 
 // Promote makes a replica the master by hand, as an operator does who does not
@@ -32,7 +32,7 @@ func (f Promote) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	if _, ok := c.(world.Promoter); !ok {
+	if _, ok := world.Ability[service.Promoter](c); !ok {
 		return errors.New("this world cannot promote by hand")
 	}
 	return nil
@@ -42,8 +42,7 @@ func (f Promote) Available(c world.Cluster) error {
 // master stays.
 func (f Promote) Inject(ctx context.Context, s Scene) (Undo, error) {
 	node := ""
-	// Sentinels choose by themselves whom they promote.
-	if s.Cluster.Topology() != locks.Sentinel {
+	if !s.Cluster.Topology().Picks {
 		targets, err := resolve(ctx, f.Target, s)
 		if err != nil {
 			return nil, err
@@ -51,6 +50,7 @@ func (f Promote) Inject(ctx context.Context, s Scene) (Undo, error) {
 		node = targets[0]
 	}
 	s.Begin(nil, "a replica is promoted by hand")
-	_, err := s.Cluster.(world.Promoter).Promote(ctx, node)
+	promoter, _ := world.Ability[service.Promoter](s.Cluster)
+	_, err := promoter.Promote(ctx, node)
 	return Nothing, err
 }

@@ -36,37 +36,11 @@ var (
 	randomLasts = Range{300 * time.Millisecond, 2 * time.Second}
 )
 
-// menu is what is drawn from. A step that cannot concern a lock's servers is n/a for it,
-// as any other. A step on a client waits for a moment at which there is one.
-var menu = []Step{
-	{Fault: "kill", Target: "master"},
-	{Fault: "kill", Target: "a replica"},
-	{Fault: "kill", Target: "minority"},
-	{Fault: "kill", Target: "holder", When: Acquired},
-	{Fault: "pause", Target: "master"},
-	{Fault: "pause", Target: "minority"},
-	{Fault: "pause", Target: "holder", When: Checked},
-	{Fault: "isolate", Target: "master", Options: map[string]string{"with": "half the clients"}},
-	{Fault: "isolate", Target: "a replica"},
-	{Fault: "isolate", Target: "minority", Options: map[string]string{"with": "half the clients", "way": "in"}},
-	{Fault: "cut", Target: "holder -> master", When: Releasing},
-	{Fault: "cut", Target: "master -> clients"},
-	{Fault: "ring", Target: "nodes", Options: map[string]string{"with": "clients"}},
-	{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "5s"}},
-	{Fault: "lag", Target: "nodes -> clients", Options: map[string]string{"by": "200ms", "jitter": "100ms"}},
-	{Fault: "bandwidth", Target: "nodes -> clients", Options: map[string]string{"rate": "2kB/s"}},
-	{Fault: "drop-replies", Target: "master -> clients"},
-	{Fault: "reset", Target: "clients <-> master"},
-	{Fault: "busy", Target: "master", Options: map[string]string{"by": "1s"}},
-	{Fault: "drop-subscribers", Target: "master"},
-	{Fault: "promote", Target: "a replica"},
-}
-
 // newRandom reads the options of the step.
 func newRandom(s Step) (random, error) {
 	r := random{steps: randomSteps, apart: randomApart, lasts: randomLasts, weights: map[string]int{}}
-	for _, step := range menu {
-		r.weights[step.Fault] = 1
+	for _, e := range drawable() {
+		r.weights[e.Name] = 1
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Options)) {
 		value := s.Options[key]
@@ -134,17 +108,20 @@ func parseRange(key, text string) (Range, error) {
 	return Range{a, b}, nil
 }
 
-// choices are the steps of the menu, each as often as its fault weighs. A fault's weight
-// is shared by its steps in turn, so that many kinds of kill do not make many kills.
-func (r random) choices() [][]Step {
-	byFault := map[string][]Step{}
-	for _, step := range menu {
-		byFault[step.Fault] = append(byFault[step.Fault], step)
-	}
-	var all [][]Step
-	for _, name := range slices.Sorted(maps.Keys(byFault)) {
-		for range r.weights[name] {
-			all = append(all, byFault[name])
+// drawable are the faults that chance may draw, by name.
+func drawable() []Entry {
+	all := slices.DeleteFunc(All(), func(e Entry) bool { return len(e.Draw) == 0 })
+	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// choices are the faults that chance may draw, each as often as it weighs. A fault's weight
+// is shared by its steps, so that many kinds of kill do not make many kills.
+func (r random) choices() []Entry {
+	var all []Entry
+	for _, e := range drawable() {
+		for range r.weights[e.Name] {
+			all = append(all, e)
 		}
 	}
 	return all
@@ -157,24 +134,20 @@ func (r random) episode(runSeed uint64, n int) []Step {
 	var steps []Step
 	var at time.Duration
 	for range r.steps {
-		kinds := choices[rng.IntN(len(choices))]
-		step := kinds[rng.IntN(len(kinds))]
+		fault := choices[rng.IntN(len(choices))]
+		step := fault.Draw[rng.IntN(len(fault.Draw))]
+		step.Fault = fault.Name
 		at += within(rng, r.apart)
 		lasts := within(rng, r.lasts)
 		if step.When == "" {
 			step.At = &Range{at, at}
 		}
-		if !EndsByItself(step.Fault) {
+		if !fault.Instant {
 			step.For = &Range{lasts, lasts}
 		}
 		steps = append(steps, step)
 	}
 	return steps
-}
-
-// EndsByItself says of a fault that there is nothing to heal, or nothing that could be.
-func EndsByItself(fault string) bool {
-	return slices.Contains([]string{"busy", "drop-subscribers", "promote", "reset"}, fault)
 }
 
 // within draws whole milliseconds: nobody can tell them apart, and a person reads them.

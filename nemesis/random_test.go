@@ -7,24 +7,27 @@ import (
 	"time"
 
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // Every step that may be drawn is one that a scenario could name, and ends within the
 // episode: a fault without an end would never be healed while others strike.
 func TestMenu(t *testing.T) {
-	for _, step := range menu {
+	for _, step := range menu() {
 		fault := make1(t, step)
 		concerned := false
-		for _, form := range []locks.Topology{locks.Sentinel, locks.Independent} {
+		for _, form := range []locks.Topology{redis.Sentinel, locks.Independent} {
 			concerned = concerned || fault.Available(newFake(form, 5)) == nil
 		}
 		if !concerned {
 			t.Errorf("%s concerns nobody", fault)
 		}
 	}
-	for _, step := range menu {
-		if undone := EndsByItself(step.Fault); undone && step.For != nil {
-			t.Errorf("%s ends by itself", step.Fault)
+	for _, e := range drawable() {
+		for _, step := range e.Draw {
+			if step.For != nil {
+				t.Errorf("%s: how long it lasts is drawn, and not said", e.Name)
+			}
 		}
 	}
 }
@@ -51,7 +54,7 @@ func TestRandomFaults(t *testing.T) {
 				switch {
 				case p.Step.When == "" && (*p.At < last+200*time.Millisecond || *p.At > 4*time.Second):
 					t.Fatalf("seed %d: %s comes at %s, after one at %s", seed, p.Fault, p.At, last)
-				case EndsByItself(p.Step.Fault) != (p.For == nil):
+				case instant(p.Step.Fault) != (p.For == nil):
 					t.Fatalf("seed %d: %s lasts %v", seed, p.Fault, p.For)
 				case p.For != nil && (*p.For < 300*time.Millisecond || *p.For > 700*time.Millisecond):
 					t.Fatalf("seed %d: %s lasts %s", seed, p.Fault, p.For)
@@ -62,8 +65,8 @@ func TestRandomFaults(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != len(menu) {
-		t.Errorf("in 200 seeds %d of %d kinds of step were drawn", len(kinds), len(menu))
+	if len(kinds) != len(menu()) {
+		t.Errorf("in 200 seeds %d of %d kinds of step were drawn", len(kinds), len(menu()))
 	}
 }
 
@@ -96,4 +99,20 @@ func TestRandomRefuses(t *testing.T) {
 	if slices.ContainsFunc(All(), func(e Entry) bool { return e.Name == RandomFaults }) {
 		t.Error("a fault has the name of the drawn ones")
 	}
+}
+
+// menu is all that chance may draw.
+func menu() (all []Step) {
+	for _, e := range drawable() {
+		for _, step := range e.Draw {
+			step.Fault = e.Name
+			all = append(all, step)
+		}
+	}
+	return all
+}
+
+func instant(fault string) bool {
+	e, _ := Find(fault)
+	return e.Instant
 }

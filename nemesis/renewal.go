@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/service"
+	"lockbench/workloads"
 )
 
 // renewalEvery is how often the servers are asked how long they keep what is held, and
@@ -18,8 +20,8 @@ const (
 // renewal waits until a server keeps a held lock for longer than it did. A library renews
 // by itself and says nothing of it, so the servers are asked, past all faults. Nobody is
 // held up: the client is at something else in that moment.
-func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *Moment {
-	keeper := r.Cluster.(world.Keeper) // else the step is n/a
+func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *workloads.Moment {
+	keeper, _ := world.Ability[service.Keeper](r.Cluster) // else the step is n/a
 	// When each session's key ends at the latest, as far as was seen: a server's answer
 	// is from some moment between the question and its coming back.
 	latest := make(map[string]time.Time)
@@ -56,6 +58,6 @@ func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *Moment {
 }
 
 // keeps tells whether the session of a moment holds its lock and has not begun to give it back.
-func (r *Runner) keeps(m Moment) bool {
-	return slices.ContainsFunc(r.Crew.Holders(), func(h Moment) bool { return h.Session == m.Session && h.Event != Releasing })
+func (r *Runner) keeps(m workloads.Moment) bool {
+	return slices.ContainsFunc(r.Crew.Holders(), func(h workloads.Moment) bool { return h.Session == m.Session && h.Event != workloads.Releasing })
 }

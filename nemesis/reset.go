@@ -25,7 +25,7 @@ func (f Reset) Available(c world.Cluster) error {
 	if err := f.link.available(c); err != nil {
 		return err
 	}
-	if _, ok := c.(world.ConnResetter); !ok {
+	if _, ok := world.Ability[world.ConnResetter](c); !ok {
 		return errors.New("this world cannot reset connections")
 	}
 	return nil
@@ -40,9 +40,10 @@ func (f Reset) Inject(ctx context.Context, s Scene) (Undo, error) {
 	s.Begin(ends(links), f.link.String()+": connections reset")
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
+	resetter, _ := world.Ability[world.ConnResetter](s.Cluster)
 	// Between two requests there may be none.
 	return Nothing, until(ctx, "a connection to reset", func(ctx context.Context) error {
-		n, err := s.Cluster.(world.ConnResetter).Reset(ctx, links)
+		n, err := resetter.Reset(ctx, links)
 		if err == nil && n == 0 {
 			err = errors.New("there is none")
 		}

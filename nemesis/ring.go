@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"lockbench/internal/world"
-	"lockbench/locks"
+	"lockbench/service"
 )
 
 // Ring lays servers out in a ring, in a drawn order, in which each sees its two
@@ -56,10 +56,10 @@ func (f Ring) Available(c world.Cluster) error {
 	if n := f.most(c); n < ringMin {
 		return fmt.Errorf("no ring of %d: all are neighbours", n)
 	}
-	if f.With == "" && c.Topology() == locks.Independent {
+	if f.With == "" && c.Topology().Leads == service.EachLeads {
 		return errors.New("independent masters do not talk to each other; say with: clients")
 	}
-	if _, ok := c.(world.LinkCutter); !ok {
+	if _, ok := world.Ability[world.LinkCutter](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
 	return nil
@@ -74,14 +74,12 @@ func (f Ring) most(c world.Cluster) int {
 			return len(c.Nodes())
 		case "replicas":
 			n += len(dataNodes(c)) - 1
-		case "sentinels":
-			n += len(nodesOf(c, world.Watchman))
 		case "minority":
 			n += (len(dataNodes(c)) - 1) / 2
 		case "majority":
 			n += len(dataNodes(c))/2 + 1
 		default:
-			n++
+			n += max(1, len(partNodes(c, end)))
 		}
 	}
 	return n

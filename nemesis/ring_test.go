@@ -7,6 +7,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // In a ring each server sees exactly two others, and each client three that stand side
@@ -83,7 +84,7 @@ func TestRingIsNotForAll(t *testing.T) {
 			t.Errorf("%s of %d: %v, want %s", tc.form, tc.nodes, err, tc.want)
 		}
 	}
-	if err := make1(t, Step{Fault: "ring", Target: "nodes"}).Available(newFake(locks.Sentinel, 0)); err != nil {
+	if err := make1(t, Step{Fault: "ring", Target: "nodes"}).Available(newFake(redis.Sentinel, 0)); err != nil {
 		t.Errorf("sentinel: %v", err)
 	}
 }

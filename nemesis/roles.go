@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"lockbench/internal/world"
-	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/workloads"
 )
 
 // Roles are the words by which a scenario names whom a fault strikes. They are
@@ -21,7 +23,6 @@ var Roles = []Role{
 	{"nearest replica", "the replica that has heard most of the master, which an election prefers"},
 	{"minority", "of independent masters (N-1)/2 that granted"},
 	{"majority", "of independent masters N/2+1 that granted; else the master"},
-	{"sentinels", "all sentinels"},
 	{"nodes", "all servers"},
 	{"holder", "the client that holds a lock: the one whose event started the step, else the one that has held longest"},
 	{"a waiter", "a client whose last try was refused, or that waits in its try"},
@@ -31,6 +32,33 @@ var Roles = []Role{
 
 // Role is a word for a node, a client or several of them.
 type Role struct{ Name, About string }
+
+// RolesOf are all roles: those of every service, and the witnesses of these.
+func RolesOf(services []service.Service) []Role {
+	all := slices.Clone(Roles)
+	for _, s := range services {
+		for _, t := range s.Topologies() {
+			for _, p := range t.Parts {
+				name := p.Name + "s"
+				if p.Role == service.Witness && !slices.ContainsFunc(all, func(r Role) bool { return r.Name == name }) {
+					all = append(all, Role{name, "all " + name})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// memberName is how one node or client is named instead of a role.
+var memberName = regexp.MustCompile(`^([a-z]+)-[1-9][0-9]*$`)
+
+// IsMember says whether a word names one client, or one node of a service.
+func IsMember(word string, services []service.Service) bool {
+	m := memberName.FindStringSubmatch(word)
+	return m != nil && (m[1] == "client" || slices.ContainsFunc(services, func(s service.Service) bool {
+		return slices.ContainsFunc(s.Topologies(), func(t service.Topology) bool { return len(t.Of(m[1])) > 0 })
+	}))
+}
 
 // clientRoles are the roles that name clients and not servers.
 var clientRoles = []string{"holder", "a waiter", "clients", "half the clients"}
@@ -71,18 +99,13 @@ func endAvailable(target string, c world.Cluster) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
-	replicates := c.Topology() == locks.Replicated || c.Topology() == locks.Sentinel || c.Topology() == locks.Cluster
 	switch target {
 	case "replicas", "a replica", "nearest replica":
-		if !replicates {
+		if !c.Topology().Follows() {
 			return errors.New("no replicas")
 		}
-	case "sentinels":
-		if c.Topology() != locks.Sentinel {
-			return errors.New("no sentinels")
-		}
 	case "minority":
-		if c.Topology() != locks.Independent {
+		if c.Topology().Leads != service.EachLeads {
 			return errors.New("no majority to be had: one master decides")
 		}
 		if n := len(dataNodes(c)); n < 3 {
@@ -90,7 +113,12 @@ func endAvailable(target string, c world.Cluster) error {
 		}
 	case "master", "majority", "nodes":
 	default:
-		if !slices.ContainsFunc(c.Nodes(), func(n world.Node) bool { return n.Name == target }) {
+		known := slices.ContainsFunc(c.Nodes(), func(n service.Node) bool { return n.Name == target })
+		switch {
+		case known || len(partNodes(c, target)) > 0:
+		case strings.HasSuffix(target, "s"):
+			return fmt.Errorf("no %s", target)
+		default:
 			return fmt.Errorf("no node %s here", target)
 		}
 	}
@@ -138,14 +166,12 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 		n := len(dataNodes(s.Cluster))
 		return pick(s, granting(s), (n-1)/2), nil
 	case "majority":
-		if s.Cluster.Topology() != locks.Independent {
+		if s.Cluster.Topology().Leads != service.EachLeads {
 			return master(ctx, s)
 		}
 		return pick(s, granting(s), len(dataNodes(s.Cluster))/2+1), nil
-	case "sentinels":
-		return nodesOf(s.Cluster, world.Watchman), nil
 	case "nodes":
-		return append(dataNodes(s.Cluster), nodesOf(s.Cluster, world.Watchman)...), nil
+		return append(dataNodes(s.Cluster), nodesOf(s.Cluster, service.Witness)...), nil
 	case "holder", "a waiter", "clients", "half the clients":
 		ids, err := clients(target, s)
 		if err != nil {
@@ -157,17 +183,33 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 		}
 		return names, nil
 	}
+	if nodes := partNodes(s.Cluster, target); len(nodes) > 0 {
+		return nodes, nil
+	}
 	return []string{target}, nil
+}
+
+// partNodes are the nodes of a part of the topology, by its name and an s: "sentinels".
+func partNodes(c world.Cluster, target string) []string {
+	part, plural := strings.CutSuffix(target, "s")
+	if !plural {
+		return nil
+	}
+	var names []string
+	for _, n := range c.Topology().Of(part) {
+		names = append(names, n.Name)
+	}
+	return names
 }
 
 // nearest is the replica that has heard most of its master, a drawn one of those that
 // have heard the same.
 func nearest(ctx context.Context, s Scene, replicas []string) ([]string, error) {
-	prober, ok := s.Cluster.(world.Prober)
+	replicates, ok := world.Ability[service.Replicates](s.Cluster)
 	if !ok {
-		return nil, errors.New("this world does not tell how far a replica is")
+		return nil, errors.New("these servers do not tell how far a replica is")
 	}
-	offsets := prober.ReplicationOffsets(ctx)
+	offsets := replicates.Offsets(ctx)
 	most := int64(-1)
 	var best []string
 	for _, name := range replicas {
@@ -183,7 +225,7 @@ func nearest(ctx context.Context, s Scene, replicas []string) ([]string, error) 
 }
 
 func master(ctx context.Context, s Scene) ([]string, error) {
-	if s.Cluster.Topology() == locks.Independent {
+	if s.Cluster.Topology().Leads == service.EachLeads {
 		return pick(s, granting(s), 1), nil
 	}
 	m, err := oneMaster(ctx, s)
@@ -196,18 +238,18 @@ func master(ctx context.Context, s Scene) ([]string, error) {
 // holder is the tenure that a step is about: the one whose event started it, else
 // the oldest one under way. A client that waits holds nothing; there it is the one
 // that has what is waited for.
-func holder(s Scene) (Moment, bool) {
-	if s.Moment != nil && s.Moment.Event != Waiting {
+func holder(s Scene) (workloads.Moment, bool) {
+	if s.Moment != nil && s.Moment.Event != workloads.Waiting {
 		return *s.Moment, true
 	}
 	holders := s.Crew.Holders()
 	if s.Moment != nil {
-		if i := slices.IndexFunc(holders, func(h Moment) bool { return h.Key == s.Moment.Key }); i >= 0 {
+		if i := slices.IndexFunc(holders, func(h workloads.Moment) bool { return h.Key == s.Moment.Key }); i >= 0 {
 			return holders[i], true
 		}
 	}
 	if len(holders) == 0 {
-		return Moment{}, false
+		return workloads.Moment{}, false
 	}
 	return holders[0], true
 }
@@ -226,7 +268,7 @@ func granting(s Scene) []string {
 
 // pick takes the first n of names that granting has ordered, or a drawn one of equals.
 func pick(s Scene, names []string, n int) []string {
-	if n == 1 && len(names) > 1 && s.Cluster.Topology() != locks.Independent {
+	if n == 1 && len(names) > 1 && s.Cluster.Topology().Leads != service.EachLeads {
 		return []string{names[s.Rand.IntN(len(names))]}
 	}
 	return names[:min(n, len(names))]
@@ -241,7 +283,7 @@ func clients(target string, s Scene) ([]int, error) {
 		}
 		return nil, errors.New("nobody holds a lock now")
 	case "a waiter":
-		if s.Moment != nil && s.Moment.Event == Waiting {
+		if s.Moment != nil && s.Moment.Event == workloads.Waiting {
 			return []int{s.Moment.Client}, nil
 		}
 		if waiters := s.Crew.Waiters(); len(waiters) > 0 {
@@ -260,12 +302,12 @@ func clients(target string, s Scene) ([]int, error) {
 	return all, nil
 }
 
-func dataNodes(c world.Cluster) []string { return nodesOf(c, world.Data) }
+func dataNodes(c world.Cluster) []string { return nodesOf(c, service.Data) }
 
-func nodesOf(c world.Cluster, kind world.Kind) []string {
+func nodesOf(c world.Cluster, kind service.Role) []string {
 	var names []string
 	for _, n := range c.Nodes() {
-		if n.Kind == kind {
+		if n.Role == kind {
 			names = append(names, n.Name)
 		}
 	}

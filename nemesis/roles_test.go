@@ -13,9 +13,11 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/service/redis"
+	"lockbench/workloads"
 )
 
-var topologies = []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Independent}
+var topologies = []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, locks.Independent}
 
 // What each role means in each topology: the names, "n of" a set that is drawn
 // from, or in brackets the reason why nobody can have it.
@@ -25,16 +27,16 @@ func TestRolesByTopology(t *testing.T) {
 	watchmen := "sentinel-1 sentinel-2 sentinel-3"
 	three := "redis-1 redis-2 redis-3"
 	tests := map[string]map[locks.Topology]string{
-		"master":           {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", locks.Sentinel: "redis-2", locks.Independent: "1 of redis-2 redis-4 redis-5"},
-		"replicas":         {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "redis-1 redis-3", locks.Sentinel: "redis-1 redis-3", locks.Independent: "(no replicas)"},
-		"a replica":        {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", locks.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
-		"nearest replica":  {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", locks.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
-		"minority":         {locks.None: none, locks.Single: "(no majority to be had: one master decides)", locks.Replicated: "(no majority to be had: one master decides)", locks.Sentinel: "(no majority to be had: one master decides)", locks.Independent: "2 of redis-2 redis-4 redis-5"},
-		"majority":         {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", locks.Sentinel: "redis-2", locks.Independent: "redis-2 redis-4 redis-5"},
-		"sentinels":        {locks.None: none, locks.Single: "(no sentinels)", locks.Replicated: "(no sentinels)", locks.Sentinel: watchmen, locks.Independent: "(no sentinels)"},
-		"nodes":            {locks.None: none, locks.Single: "redis-1", locks.Replicated: three, locks.Sentinel: three + " " + watchmen, locks.Independent: five},
-		"redis-3":          {locks.None: none, locks.Single: "(no node redis-3 here)", locks.Replicated: "redis-3", locks.Sentinel: "redis-3", locks.Independent: "redis-3"},
-		"sentinel-1":       {locks.None: none, locks.Single: "(no node sentinel-1 here)", locks.Replicated: "(no node sentinel-1 here)", locks.Sentinel: "sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
+		"master":           {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", redis.Sentinel: "redis-2", locks.Independent: "1 of redis-2 redis-4 redis-5"},
+		"replicas":         {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "redis-1 redis-3", redis.Sentinel: "redis-1 redis-3", locks.Independent: "(no replicas)"},
+		"a replica":        {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", redis.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
+		"nearest replica":  {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", redis.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
+		"minority":         {locks.None: none, locks.Single: "(no majority to be had: one master decides)", locks.Replicated: "(no majority to be had: one master decides)", redis.Sentinel: "(no majority to be had: one master decides)", locks.Independent: "2 of redis-2 redis-4 redis-5"},
+		"majority":         {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", redis.Sentinel: "redis-2", locks.Independent: "redis-2 redis-4 redis-5"},
+		"sentinels":        {locks.None: none, locks.Single: "(no sentinels)", locks.Replicated: "(no sentinels)", redis.Sentinel: watchmen, locks.Independent: "(no sentinels)"},
+		"nodes":            {locks.None: none, locks.Single: "redis-1", locks.Replicated: three, redis.Sentinel: three + " " + watchmen, locks.Independent: five},
+		"redis-3":          {locks.None: none, locks.Single: "(no node redis-3 here)", locks.Replicated: "redis-3", redis.Sentinel: "redis-3", locks.Independent: "redis-3"},
+		"sentinel-1":       {locks.None: none, locks.Single: "(no node sentinel-1 here)", locks.Replicated: "(no node sentinel-1 here)", redis.Sentinel: "sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
 		"holder":           same("client-2"),
 		"the holder":       same("client-2"),
 		"a waiter":         same("1 of client-0 client-3"),
@@ -42,7 +44,7 @@ func TestRolesByTopology(t *testing.T) {
 		"half the clients": same("2 of client-0 client-1 client-2 client-3"),
 		"client-3":         same("client-3"),
 		"master and the sentinel-1": {locks.None: none, locks.Single: "(no node sentinel-1 here)", locks.Replicated: "(no node sentinel-1 here)",
-			locks.Sentinel: "redis-2 sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
+			redis.Sentinel: "redis-2 sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
 		"client-3 and the holder": same("client-3 client-2"),
 	}
 	for _, role := range Roles {
@@ -158,22 +160,22 @@ func TestRolesOfAMoment(t *testing.T) {
 	c := newFake(locks.Independent, 5)
 	tests := []struct {
 		name   string
-		moment Moment
+		moment workloads.Moment
 		role   string
 		want   []string
 	}{
-		{"the client just granted", Moment{Event: Acquired, Client: 3, Nodes: []string{"redis-3"}}, "holder", []string{"client-3"}},
-		{"a master that granted just now", Moment{Event: Acquired, Client: 3, Nodes: []string{"redis-3"}}, "master", []string{"redis-3"}},
-		{"the one just refused", Moment{Event: Waiting, Client: 3, Key: "b"}, "a waiter", []string{"client-3"}},
-		{"a waiter holds nothing", Moment{Event: Waiting, Client: 3, Key: "b"}, "holder", []string{"client-1"}},
-		{"what is waited for was granted by", Moment{Event: Waiting, Client: 3, Key: "b"}, "master", []string{"redis-5"}},
-		{"the holder has gone, another is left", Moment{Event: Waiting, Client: 3, Key: "c"}, "holder", []string{"client-2"}},
+		{"the client just granted", workloads.Moment{Event: workloads.Acquired, Client: 3, Nodes: []string{"redis-3"}}, "holder", []string{"client-3"}},
+		{"a master that granted just now", workloads.Moment{Event: workloads.Acquired, Client: 3, Nodes: []string{"redis-3"}}, "master", []string{"redis-3"}},
+		{"the one just refused", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "b"}, "a waiter", []string{"client-3"}},
+		{"a waiter holds nothing", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "b"}, "holder", []string{"client-1"}},
+		{"what is waited for was granted by", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "b"}, "master", []string{"redis-5"}},
+		{"the holder has gone, another is left", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "c"}, "holder", []string{"client-2"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := sceneOf(c, "redis-1")
 			crew := s.Crew.(*fakeCrew)
-			crew.holders = append(crew.holders, Moment{Event: Acquired, Client: 1, Key: "b", Nodes: []string{"redis-5"}})
+			crew.holders = append(crew.holders, workloads.Moment{Event: workloads.Acquired, Client: 1, Key: "b", Nodes: []string{"redis-5"}})
 			s.Moment = &test.moment
 			got, err := resolve(ctx, test.role, s)
 			if err != nil {
@@ -189,7 +191,7 @@ func TestRolesOfAMoment(t *testing.T) {
 func TestHalfTheClientsHasTheHolder(t *testing.T) {
 	c := newFake(locks.Single, 0)
 	for seed := range uint64(40) {
-		for _, moment := range []*Moment{nil, {Event: Acquired, Client: 2}} {
+		for _, moment := range []*workloads.Moment{nil, {Event: workloads.Acquired, Client: 2}} {
 			s := sceneOf(c)
 			s.Crew.(*fakeCrew).clients = []int{0, 1, 2, 3, 4}
 			s.Moment, s.Rand = moment, rand.New(rand.NewPCG(seed, 0))
@@ -220,7 +222,7 @@ func TestNobodyIsAnError(t *testing.T) {
 
 // Of two replicas the one that has heard more is the nearest, and a dead one is none.
 func TestNearestReplica(t *testing.T) {
-	c := newFake(locks.Sentinel, 1)
+	c := newFake(redis.Sentinel, 1)
 	for _, test := range []struct{ late, dead, want string }{
 		{"redis-2", "", "redis-3"}, {"redis-3", "", "redis-2"}, {"redis-2", "redis-3", "redis-2"},
 	} {
@@ -234,10 +236,7 @@ func TestNearestReplica(t *testing.T) {
 			t.Errorf("%s is late and %q dead: %v, %v; want %s", test.late, test.dead, got, err, test.want)
 		}
 	}
-	if names, err := resolve(t.Context(), "nearest replica", sceneOf(bareMaster{c})); err == nil {
+	if names, err := resolve(t.Context(), "nearest replica", sceneOf(bare{c})); err == nil {
 		t.Errorf("%v of a world that cannot tell", names)
 	}
 }
-
-// bareMaster is a cluster that knows its master and nothing else.
-type bareMaster struct{ world.Cluster }

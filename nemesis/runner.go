@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/workloads"
 )
 
 // Phase is how far a step has got; the words are those of the history.
@@ -141,7 +142,7 @@ func (r *Runner) strike(ctx context.Context, p Planned, start time.Time) (*inFor
 
 // await waits for the event of a step, if it has one, and returns what lets those
 // clients go on that were caught by it.
-func (r *Runner) await(ctx context.Context, p Planned) (m *Moment, goOn func(), err error) {
+func (r *Runner) await(ctx context.Context, p Planned) (m *workloads.Moment, goOn func(), err error) {
 	limit := time.After(r.EventLimit)
 	switch p.Step.When {
 	case "":
@@ -168,7 +169,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *Moment, goOn func(), 
 	}
 	var within func(client int) (<-chan struct{}, func())
 	if p.Step.Request > 0 {
-		holder := r.Cluster.(world.RequestHolder) // else the step is n/a
+		holder, _ := world.Ability[world.RequestHolder](r.Cluster) // else the step is n/a
 		within = func(client int) (<-chan struct{}, func()) {
 			return holder.HoldReply(world.ClientName(client), p.Step.Request)
 		}

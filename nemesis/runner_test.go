@@ -14,6 +14,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/workloads"
 )
 
 // scripted is a fault that does what a test says.
@@ -92,7 +93,7 @@ func (b *bench) episode(ctx context.Context) error { return b.runner.Episode(ctx
 
 func forTime(d time.Duration) Planned { return Planned{For: &d} }
 func at(d time.Duration) Planned      { return Planned{At: &d} }
-func when(e Event) Planned            { return Planned{Step: Step{When: e}} }
+func when(e workloads.Event) Planned  { return Planned{Step: Step{When: e}} }
 
 // Each step starts when the one above is in effect; what has no time of its own is
 // healed at the end, from last to first, and after what has.
@@ -249,7 +250,7 @@ func TestEpisodeInjectsForever(t *testing.T) {
 func TestEpisodeCutShort(t *testing.T) {
 	for name, last := range map[string]Planned{
 		"in effect": forTime(time.Hour), "before its time": at(time.Hour),
-		"before its event": when(Acquired), "before it is idle": when(Idle),
+		"before its event": when(workloads.Acquired), "before it is idle": when(Idle),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -307,11 +308,11 @@ func TestEpisodeLetsTheClientGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				b.add("fault", when(Acquired), inject)
+				b.add("fault", when(workloads.Acquired), inject)
 				go func() { _ = b.episode(t.Context()) }()
 				synctest.Wait()
 				// Were it not let go, everybody would be blocked, which fails the test.
-				b.runner.Triggers.Reached(t.Context(), Moment{Event: Acquired})
+				b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired})
 			})
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"lockbench/internal/world"
-	"lockbench/locks"
+	"lockbench/service"
 )
 
 // In a cluster each key has a master of its own. The one that a step means is that of
@@ -18,11 +18,11 @@ import (
 type keyed interface{ Keys() []string }
 
 // shards is what can be asked of a cluster; nil: the servers have one master at most.
-func shards(s Scene) world.Sharded {
-	if s.Cluster.Topology() != locks.Cluster {
+func shards(s Scene) service.Sharded {
+	if s.Cluster.Topology().Leads != service.KeyLeader {
 		return nil
 	}
-	sharded, _ := s.Cluster.(world.Sharded)
+	sharded, _ := world.Ability[service.Sharded](s.Cluster)
 	return sharded
 }
 
@@ -30,14 +30,14 @@ func shards(s Scene) world.Sharded {
 func oneMaster(ctx context.Context, s Scene) (string, error) {
 	sharded := shards(s)
 	if sharded == nil {
-		return s.Cluster.Master(ctx)
+		return s.Cluster.Leader(ctx)
 	}
 	if s.Moment != nil {
-		return sharded.MasterOf(ctx, s.Moment.Key)
+		return sharded.LeaderOf(ctx, s.Moment.Key)
 	}
 	if crew, ok := s.Crew.(keyed); ok {
 		if keys := crew.Keys(); len(keys) > 0 {
-			return sharded.MasterOf(ctx, keys[0])
+			return sharded.LeaderOf(ctx, keys[0])
 		}
 	}
 	return "", errors.New("a cluster has several masters, and no key says which one is meant")
@@ -50,7 +50,7 @@ func replicas(ctx context.Context, s Scene) ([]string, error) {
 		return nil, err
 	}
 	if sharded := shards(s); sharded != nil {
-		return sharded.ReplicasOf(ctx, m)
+		return sharded.FollowersOf(ctx, m)
 	}
 	return slices.DeleteFunc(dataNodes(s.Cluster), func(n string) bool { return n == m }), nil
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/locks"
+	"lockbench/service/redis"
+	"lockbench/workloads"
 )
 
 // shardedFake is a cluster whose keys a and b have masters of their own.
 type shardedFake struct{ *fake }
 
-func (shardedFake) MasterOf(_ context.Context, key string) (string, error) {
+func (shardedFake) LeaderOf(_ context.Context, key string) (string, error) {
 	switch key {
 	case "a":
 		return "redis-3", nil
@@ -23,7 +24,7 @@ func (shardedFake) MasterOf(_ context.Context, key string) (string, error) {
 	return "", fmt.Errorf("no master of %q", key)
 }
 
-func (shardedFake) ReplicasOf(_ context.Context, master string) ([]string, error) {
+func (shardedFake) FollowersOf(_ context.Context, master string) ([]string, error) {
 	return map[string][]string{"redis-3": {"redis-5", "redis-6"}, "redis-1": {"redis-4"}}[master], nil
 }
 
@@ -40,22 +41,22 @@ func (c keyedCrew) Keys() []string { return c.keys }
 func TestRolesInACluster(t *testing.T) {
 	for _, test := range []struct {
 		role   string
-		moment *Moment
+		moment *workloads.Moment
 		keys   []string
 		want   string
 	}{
-		{"master", &Moment{Event: Acquired, Client: 2, Key: "b"}, []string{"a", "b"}, "redis-1"},
-		{"master", &Moment{Event: Waiting, Client: 1, Key: "b"}, []string{"a", "b"}, "redis-1"},
+		{"master", &workloads.Moment{Event: workloads.Acquired, Client: 2, Key: "b"}, []string{"a", "b"}, "redis-1"},
+		{"master", &workloads.Moment{Event: workloads.Waiting, Client: 1, Key: "b"}, []string{"a", "b"}, "redis-1"},
 		{"master", nil, []string{"a", "b"}, "redis-3"},
 		{"master", nil, nil, "a cluster has several masters, and no key says which one is meant"},
-		{"majority", &Moment{Event: Acquired, Client: 2, Key: "b"}, nil, "redis-1"},
+		{"majority", &workloads.Moment{Event: workloads.Acquired, Client: 2, Key: "b"}, nil, "redis-1"},
 		{"replicas", nil, []string{"a"}, "redis-5 redis-6"},
-		{"replicas", &Moment{Event: Acquired, Client: 2, Key: "b"}, []string{"a"}, "redis-4"},
-		{"a replica", &Moment{Event: Acquired, Client: 2, Key: "b"}, []string{"a"}, "redis-4"},
+		{"replicas", &workloads.Moment{Event: workloads.Acquired, Client: 2, Key: "b"}, []string{"a"}, "redis-4"},
+		{"a replica", &workloads.Moment{Event: workloads.Acquired, Client: 2, Key: "b"}, []string{"a"}, "redis-4"},
 		{"nodes", nil, nil, "redis-1 redis-2 redis-3 redis-4 redis-5 redis-6"},
-		{"master", &Moment{Event: Acquired, Key: "c"}, nil, `no master of "c"`},
+		{"master", &workloads.Moment{Event: workloads.Acquired, Key: "c"}, nil, `no master of "c"`},
 	} {
-		c := shardedFake{newFake(locks.Cluster, 0)}
+		c := shardedFake{newFake(redis.Cluster, 0)}
 		if err := roleAvailable(test.role, c); err != nil {
 			t.Errorf("%s is not available: %v", test.role, err)
 		}
@@ -70,7 +71,7 @@ func TestRolesInACluster(t *testing.T) {
 			t.Errorf("%s, moment %+v: %s, want %s", test.role, test.moment, got, test.want)
 		}
 	}
-	s := sceneOf(shardedFake{newFake(locks.Cluster, 0)})
+	s := sceneOf(shardedFake{newFake(redis.Cluster, 0)})
 	s.Crew = keyedCrew{s.Crew.(*fakeCrew), []string{"a"}}
 	link, err := parseLink("master -> replicas")
 	if err != nil {

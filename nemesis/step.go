@@ -1,6 +1,10 @@
 package nemesis
 
-import "time"
+import (
+	"time"
+
+	"lockbench/workloads"
+)
 
 // Step is one line of a scenario's faults, as the person wrote it. The tags are the keys
 // that every step may have.
@@ -9,8 +13,8 @@ type Step struct {
 	Target string // its value: a role ("master") or a link ("master -> replicas")
 	// At is when it starts, from the beginning of the episode; When is the event that
 	// starts it instead; neither: as soon as the step above is in effect.
-	At   *Range `yaml:"at"`
-	When Event  `yaml:"when"`
+	At   *Range          `yaml:"at"`
+	When workloads.Event `yaml:"when"`
 	// Request, if not 0, says that it starts not at the event itself but in the middle
 	// of the operation that begins with it: when so many of its requests have been done,
 	// and before the client has heard the answer to the last of them.
@@ -26,28 +30,20 @@ type Step struct {
 // Range is a duration drawn from the seed, both ends included. From == To is a fixed one.
 type Range struct{ From, To time.Duration }
 
-// Event is a moment in a client's life at which a fault may strike.
-type Event string
-
-// The events that scenarios can name.
+// The events that are none of a client's own, see [workloads.Event].
 const (
-	// Acquiring is just before it asks, whether it will be granted or not.
-	Acquiring Event = "acquiring"
-	Acquired  Event = "acquired" // the lock was just granted to it
-	Waiting   Event = "waiting"  // it was just refused, and will ask again
-	Checked   Event = "checked"  // it has just made sure that it holds
 	// Renewed is when a server is seen to keep a held lock for longer than it did. The
 	// client is at something else then, and is not held up.
-	Renewed   Event = "renewed"
-	Releasing Event = "releasing" // just before it gives the lock back
-	Released  Event = "released"  // its release was just answered
+	Renewed workloads.Event = "renewed"
 	// Idle is a moment of all clients: nobody holds a lock and nobody asks for one.
 	// They are kept from asking until the step is in effect.
-	Idle Event = "idle"
+	Idle workloads.Event = "idle"
 )
 
 // Events are all that a scenario may name, in the order of a tenure.
-var Events = []Event{Acquiring, Acquired, Waiting, Checked, Renewed, Releasing, Released, Idle}
+var Events = []workloads.Event{
+	workloads.Acquiring, workloads.Acquired, workloads.Waiting, workloads.Checked, Renewed, workloads.Releasing, workloads.Released, Idle,
+}
 
 func (r Range) String() string {
 	if r.From == r.To {

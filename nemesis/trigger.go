@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"lockbench/workloads"
 )
 
 // Triggers lets a step wait for a moment in any client's life and hold that
@@ -22,13 +24,13 @@ type Triggers struct {
 }
 
 type trigger struct {
-	event Event
+	event workloads.Event
 	hold  time.Duration
 	// within, if not nil, says that the moment comes in the middle of the operation. See
 	// [world.RequestHolder].
 	within func(client int) (reached <-chan struct{}, goOn func())
-	moment chan Moment   // takes one
-	struck chan struct{} // closed when the client may go on
+	moment chan workloads.Moment // takes one
+	struck chan struct{}         // closed when the client may go on
 }
 
 // tried is one client's operation.
@@ -41,7 +43,7 @@ type tried struct {
 // Reached is called by a client at every moment. It blocks the one client whose
 // moment a step has waited for until the fault has struck, and returns how long
 // that client is to hold its lock; 0 means as usual.
-func (t *Triggers) Reached(ctx context.Context, m Moment) time.Duration {
+func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duration {
 	if op := t.trying.Load(); op != nil && op.client == m.Client && t.trying.CompareAndSwap(op, nil) {
 		close(op.over)
 		t.rearm(op.armed) // here and not later: this moment may be the next one that will do
@@ -64,7 +66,7 @@ func (t *Triggers) Reached(ctx context.Context, m Moment) time.Duration {
 
 // try lets an operation go on until it has come so far as the step wants. One that ends
 // before, as a refusal takes fewer requests than a grant, leaves the step to the next.
-func (t *Triggers) try(armed *trigger, m Moment) {
+func (t *Triggers) try(armed *trigger, m workloads.Moment) {
 	op := &tried{armed, m.Client, make(chan struct{})}
 	t.trying.Store(op)
 	reached, goOn := armed.within(m.Client)
@@ -137,11 +139,13 @@ func (t *Triggers) still() (idle <-chan struct{}, open func()) {
 }
 
 // arm waits for the next moment of the kind.
-func (t *Triggers) arm(e Event, hold time.Duration) *trigger { return t.armWithin(e, hold, nil) }
+func (t *Triggers) arm(e workloads.Event, hold time.Duration) *trigger {
+	return t.armWithin(e, hold, nil)
+}
 
 // armWithin waits for the next moment in the middle of an operation.
-func (t *Triggers) armWithin(e Event, hold time.Duration, within func(int) (<-chan struct{}, func())) *trigger {
-	armed := &trigger{e, hold, within, make(chan Moment, 1), make(chan struct{})}
+func (t *Triggers) armWithin(e workloads.Event, hold time.Duration, within func(int) (<-chan struct{}, func())) *trigger {
+	armed := &trigger{e, hold, within, make(chan workloads.Moment, 1), make(chan struct{})}
 	t.armed.Store(armed)
 	return armed
 }

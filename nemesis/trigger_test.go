@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lockbench/workloads"
 )
 
 // Only the one client whose moment was waited for is held up, until the fault has
@@ -12,23 +14,23 @@ import (
 func TestTriggerHoldsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		armed := tr.arm(Checked, 5*time.Second)
+		armed := tr.arm(workloads.Checked, 5*time.Second)
 		type answer struct {
 			client int
 			hold   time.Duration
 		}
 		answers := make(chan answer, 5)
-		reach := func(e Event, client int) {
+		reach := func(e workloads.Event, client int) {
 			go func() {
-				answers <- answer{client, tr.Reached(t.Context(), Moment{Event: e, Client: client})}
+				answers <- answer{client, tr.Reached(t.Context(), workloads.Moment{Event: e, Client: client})}
 			}()
 			synctest.Wait()
 		}
-		reach(Acquired, 1) // another moment
+		reach(workloads.Acquired, 1) // another moment
 		if got := <-answers; got != (answer{1, 0}) {
 			t.Errorf("another moment: %v", got)
 		}
-		reach(Checked, 2)
+		reach(workloads.Checked, 2)
 		select {
 		case got := <-answers:
 			t.Fatalf("the client that was waited for goes on before the fault has struck: %v", got)
@@ -37,7 +39,7 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 				t.Errorf("caught client %d", m.Client)
 			}
 		}
-		reach(Checked, 3) // the same moment of the next one
+		reach(workloads.Checked, 3) // the same moment of the next one
 		if got := <-answers; got != (answer{3, 0}) {
 			t.Errorf("the next client: %v", got)
 		}
@@ -46,7 +48,7 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 			t.Errorf("the client that was waited for: %v", got)
 		}
 		tr.disarm(armed)
-		if hold := tr.Reached(t.Context(), Moment{Event: Checked, Client: 4}); hold != 0 {
+		if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Checked, Client: 4}); hold != 0 {
 			t.Errorf("nobody waits any more, and a client is asked to hold %s", hold)
 		}
 	})
@@ -54,11 +56,11 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 
 func TestTriggerDisarmed(t *testing.T) {
 	var tr Triggers
-	first := tr.arm(Acquired, time.Second)
-	second := tr.arm(Acquired, 2*time.Second)
+	first := tr.arm(workloads.Acquired, time.Second)
+	second := tr.arm(workloads.Acquired, 2*time.Second)
 	tr.disarm(first) // is not armed any more, and must not take the other away
 	close(second.struck)
-	if hold := tr.Reached(t.Context(), Moment{Event: Acquired}); hold != 2*time.Second {
+	if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired}); hold != 2*time.Second {
 		t.Errorf("held for %s, want 2s", hold)
 	}
 }
@@ -67,11 +69,11 @@ func TestTriggerDisarmed(t *testing.T) {
 func TestTriggerEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		tr.arm(Acquired, 0)
+		tr.arm(workloads.Acquired, 0)
 		_, open := tr.still()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		tr.Reached(ctx, Moment{Event: Acquired})
+		tr.Reached(ctx, workloads.Moment{Event: workloads.Acquired})
 		tr.Begin(ctx)
 		open()
 		if got := time.Since(start(ctx)); got != time.Second {
@@ -136,21 +138,21 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 		var tr Triggers
 		reached := map[int]chan struct{}{}
 		heard := map[int]int{}
-		armed := tr.armWithin(Acquiring, 0, func(client int) (<-chan struct{}, func()) {
+		armed := tr.armWithin(workloads.Acquiring, 0, func(client int) (<-chan struct{}, func()) {
 			reached[client] = make(chan struct{})
 			return reached[client], func() { heard[client]++ }
 		})
-		moment := func(e Event, client int) {
-			tr.Reached(t.Context(), Moment{Event: e, Client: client})
+		moment := func(e workloads.Event, client int) {
+			tr.Reached(t.Context(), workloads.Moment{Event: e, Client: client})
 			synctest.Wait()
 		}
-		moment(Acquiring, 1)
-		moment(Acquiring, 2) // one at a time
-		moment(Waiting, 1)   // refused, after fewer requests
-		moment(Acquiring, 1) // and again: it may be the same one
-		moment(Acquiring, 1)
-		moment(Acquired, 1)
-		moment(Acquiring, 3)
+		moment(workloads.Acquiring, 1)
+		moment(workloads.Acquiring, 2) // one at a time
+		moment(workloads.Waiting, 1)   // refused, after fewer requests
+		moment(workloads.Acquiring, 1) // and again: it may be the same one
+		moment(workloads.Acquiring, 1)
+		moment(workloads.Acquired, 1)
+		moment(workloads.Acquiring, 3)
 		if len(reached) != 2 || heard[1] != 3 || heard[3] != 0 {
 			t.Fatalf("held back for %v, let pass %v; want 1 three times and let go, and 3", reached, heard)
 		}
@@ -176,13 +178,13 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
 		gone := 0
-		armed := tr.armWithin(Releasing, 0, func(int) (<-chan struct{}, func()) { return make(chan struct{}), func() { gone++ } })
-		tr.Reached(t.Context(), Moment{Event: Releasing, Client: 1})
+		armed := tr.armWithin(workloads.Releasing, 0, func(int) (<-chan struct{}, func()) { return make(chan struct{}), func() { gone++ } })
+		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
 		tr.disarm(armed)
 		close(armed.struck)
 		synctest.Wait()
-		tr.Reached(t.Context(), Moment{Event: Released, Client: 1})
-		tr.Reached(t.Context(), Moment{Event: Releasing, Client: 1})
+		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Released, Client: 1})
+		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
 		if gone != 1 || tr.armed.Load() != nil {
 			t.Errorf("let go %d times, armed %v; want once, and nothing armed", gone, tr.armed.Load())
 		}

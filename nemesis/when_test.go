@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lockbench/workloads"
 )
 
 // For every event: the step starts with it, knows it, and holds its client up until
@@ -35,7 +37,7 @@ func TestEpisodeWhen(t *testing.T) {
 					}
 					clients.Go(func() {
 						time.Sleep(time.Duration(client+1) * time.Second)
-						hold := b.runner.Triggers.Reached(t.Context(), Moment{Event: other, Client: client})
+						hold := b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: other, Client: client})
 						if hold != 0 {
 							b.say("client %d goes on and holds for %s", client, hold)
 						}
@@ -49,7 +51,7 @@ func TestEpisodeWhen(t *testing.T) {
 				last := len(Events)
 				at := fmt.Sprintf("%ds ", last+1)
 				later := fmt.Sprintf("%d.001s ", last+1)
-				want := fmt.Sprintf("struck by %+v", Moment{Event: event, Client: last})
+				want := fmt.Sprintf("struck by %+v", workloads.Moment{Event: event, Client: last})
 				got := strings.Join(b.notes, "\n")
 				for _, line := range []string{at + "fault begins", at + want, later + "fault bites", later + fmt.Sprintf("client %d goes on and holds for 3s", last), later + "fault healed"} {
 					if !strings.Contains(got, line) {
@@ -94,7 +96,7 @@ func TestEpisodeWhenRenewedIsAnothersGrant(t *testing.T) {
 		c.keeps(key, 4*time.Second)
 		time.AfterFunc(3*time.Second, func() {
 			crew.mu.Lock()
-			crew.holders[0].Event = Releasing
+			crew.holders[0].Event = workloads.Releasing
 			crew.mu.Unlock()
 			c.keeps(key, 4*time.Second)
 		})
@@ -181,7 +183,7 @@ func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.runner.Triggers.Begin(t.Context()) // somebody is always at it
-		b.step("never", when(Checked))
+		b.step("never", when(workloads.Checked))
 		b.step("restless", when(Idle))
 		b.step("next", Planned{})
 		if err := b.episode(t.Context()); err != nil {
@@ -193,7 +195,7 @@ func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
 			"40s next begins", "40.001s next bites", "40.001s next heals", "40.002s next healed",
 		)
 		// Nobody is held up by what is not waited for any more.
-		b.runner.Triggers.Reached(t.Context(), Moment{Event: Checked})
+		b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: workloads.Checked})
 		b.runner.Triggers.Begin(t.Context())
 	})
 }

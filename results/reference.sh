@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The reference: one acceptance of all scenarios in all worlds, and what is worth keeping
-# of it put into results/reference. Histories are left out (they are gigabytes); each
-# run's command stands on the page, and repeats it.
+# of it put into results/reference: verdicts and figures, a page and a summary for each
+# world. Runs are left out (they are gigabytes); the page has the command that repeats them.
 #
 #   make reference                           everything, in every world that this machine has (many hours)
 #   make reference WORLDS=sim BUDGET=1h      so long, in these worlds; what is kept of the others stays

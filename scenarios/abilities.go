@@ -38,7 +38,7 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 		if !ok {
 			continue
 		}
-		w, t := s.For(u)
+		w, t := s.WorkFor(u), s.ServersFor(u, lock.Service).Topology
 		if why := unfit(lock, work, w, t); why != "" {
 			list = append(list, breach{
 				at:   []string{fmt.Sprintf("locks/%d", i), "locks"},
@@ -54,9 +54,9 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
 	p, on := workloads.Params{TTL: w.TTL, Wait: w.Wait}, t.SingleStore
 	switch l.Family {
-	case catalog.Majority:
+	case locks.Majority:
 		on = t.Majority
-	case catalog.Control:
+	case locks.Control:
 		p.TTL, on = 0, locks.None
 	}
 	if err := work.Refuses(p, l.Claims); err != nil {

@@ -6,6 +6,8 @@ import (
 	"lockbench/checker"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
+	"lockbench/service"
+	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 
@@ -16,11 +18,13 @@ type Catalogs struct {
 	Roles     []nemesis.Role
 	Workloads []workloads.Entry
 	Checkers  []checker.Checker
+	Services  []service.Service
 }
 
 // AllCatalogs are those of this program.
 func AllCatalogs() Catalogs {
-	return Catalogs{catalog.All(), nemesis.All(), nemesis.Roles, workloads.All(), checker.All()}
+	all := services.All()
+	return Catalogs{catalog.All(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.All(), all}
 }
 
 func (c Catalogs) lock(name string) (catalog.Lock, bool)   { return find(c.Locks, lockName, name) }
@@ -29,14 +33,16 @@ func (c Catalogs) workload(name string) (workloads.Entry, bool) {
 	return find(c.Workloads, workName, name)
 }
 
-func lockName(l catalog.Lock) string       { return l.Name }
-func optionName(o catalog.Option) string   { return o.Name }
-func faultName(f nemesis.Entry) string     { return f.Name }
-func roleName(r nemesis.Role) string       { return r.Name }
-func workName(w workloads.Entry) string    { return w.Name }
-func checkerName(c checker.Checker) string { return c.Name() }
-func useName(u LockUse) string             { return u.Name }
-func plain[T ~string](word T) string       { return string(word) }
+func lockName(l catalog.Lock) string         { return l.Name }
+func optionName(o catalog.Option) string     { return o.Name }
+func faultName(f nemesis.Entry) string       { return f.Name }
+func roleName(r nemesis.Role) string         { return r.Name }
+func workName(w workloads.Entry) string      { return w.Name }
+func serviceName(s service.Service) string   { return s.Name() }
+func topologyName(t service.Topology) string { return string(t.Name) }
+func checkerName(c checker.Checker) string   { return c.Name() }
+func useName(u LockUse) string               { return u.Name }
+func plain[T ~string](word T) string         { return string(word) }
 
 // find is the entry of a list that has the name.
 func find[E any](list []E, nameOf func(E) string, name string) (e E, ok bool) {

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockbench/nemesis"
+	"lockbench/workloads"
 )
 
 // entry is a key with its value.
@@ -188,7 +189,7 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		scalar(r, e, into, parseDuration)
 	case *nemesis.Range:
 		scalar(r, e, into, parseRange)
-	case *nemesis.Event:
+	case *workloads.Event:
 		scalar(r, e, into, oneOf(nemesis.Events, "events", "no event is named %q"))
 	case *Rate:
 		scalar(r, e, into, parseRate)
@@ -200,8 +201,6 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		}
 	case *[]string:
 		*into = r.shows(e)
-	case *Topology:
-		r.topology(into, e)
 	case *Workload:
 		r.workload(into, e)
 	case *[]LockUse:

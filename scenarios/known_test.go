@@ -9,19 +9,22 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
+	"lockbench/service"
+	"lockbench/service/redis"
 	"lockbench/workloads"
 )
 
 // known is a small world of names, like that of the catalogs. Its locks can do everything.
 func known() Catalogs {
-	lock := func(family catalog.Family, name string) catalog.Lock {
+	lock := func(family locks.Family, name string) catalog.Lock {
 		return catalog.Lock{
-			Name: name, Family: family, Claims: locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true},
-			Topologies: []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent},
+			Card:       locks.Card{Name: name, Family: family, Claims: locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true}},
+			Service:    redis.Name,
+			Topologies: []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster, locks.Independent},
 			New:        func(map[string]string) (locks.Opener, error) { return nil, nil },
 		}
 	}
-	redlock := lock(catalog.Majority, "redlock")
+	redlock := lock(locks.Majority, "redlock")
 	for _, name := range []string{"nodes", "drift", "validity", "node-timeout"} {
 		redlock.Options = append(redlock.Options, catalog.Option{Name: name})
 	}
@@ -32,7 +35,7 @@ func known() Catalogs {
 		return nil, nil
 	}
 	c := Catalogs{
-		Locks: []catalog.Lock{lock(catalog.Control, "no-lock"), lock(catalog.Control, "in-process"), lock(catalog.Control, "flock")},
+		Locks: []catalog.Lock{lock(locks.Control, "no-lock"), lock(locks.Control, "in-process"), lock(locks.Control, "flock")},
 		Faults: []nemesis.Entry{
 			{Name: "kill", Options: []string{"data", "early"}},
 			{Name: "pause"},
@@ -42,9 +45,10 @@ func known() Catalogs {
 		},
 		Workloads: []workloads.Entry{{Name: "counter"}, {Name: "queue"}},
 		Checkers:  checker.All(),
+		Services:  []service.Service{redis.Service{}},
 	}
 	for _, name := range []string{"setnx-expire", "set-del", "get-del", "getset-time", "set-nx", "set-nx-fenced"} {
-		c.Locks = append(c.Locks, lock(catalog.SingleStore, name))
+		c.Locks = append(c.Locks, lock(locks.SingleStore, name))
 	}
 	c.Locks = append(c.Locks, redlock)
 	for i := range c.Faults {

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"lockbench/locks/catalog"
+	"lockbench/locks"
 	"lockbench/nemesis"
 )
 
@@ -188,7 +188,7 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) b
 	before := len(r.errs)
 	lock, _ := r.known.lock(u.Use)
 	foreign := u.Command != "" // what it takes, only it knows
-	if list.has("nodes") && !foreign && lock.Family != catalog.Majority {
+	if list.has("nodes") && !foreign && lock.Family != locks.Majority {
 		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"lockbench/locks"
-	"lockbench/locks/catalog"
+	"lockbench/service"
 )
 
 // sizeMax bounds a scenario in bytes; a person writes a few thousand. It is not larger because
@@ -95,11 +96,15 @@ func (r *reader) scenario(s *Scenario, root ast.Node) {
 		return // what another version means is not for this one to judge
 	}
 	r.fields(top, s, func(e entry) {
-		if key := e.key.text; key != "lockbench" && key != "expect" {
-			known := slices.Concat([]string{"lockbench"}, keysOf(s), []string{"expect"})
-			r.unknown(e.key, known, "keys", "a scenario has no key %q", key)
+		switch key := e.key.text; {
+		case key == "lockbench", key == "expect", key == "servers", r.shortForms(s, e):
+		default:
+			r.unknown(e.key, r.topKeys(s), "keys", "a scenario has no key %q", key)
 		}
 	})
+	if top.has("servers") {
+		r.servers(s, top.of("servers"))
+	}
 	r.lasts(top.of("limit"), s.Limit)
 	r.needs(top, "locks", "name at least one, as `locks: [set-nx]`")
 	r.needs(top, "faults", "if nothing is to break, say `faults: none`")
@@ -111,6 +116,14 @@ func (r *reader) scenario(s *Scenario, root ast.Node) {
 	for _, b := range s.breaches(r.known) {
 		r.breach(b)
 	}
+}
+
+// topKeys are all keys of a scenario, in the order of the documentation.
+func (r *reader) topKeys(s *Scenario) []string {
+	keys := keysOf(s)
+	servers := slices.Concat([]string{"topology"}, names(r.known.Services, serviceName), []string{"servers"})
+	keys = slices.Insert(keys, slices.Index(keys, "locks")+1, servers...)
+	return slices.Concat([]string{"lockbench"}, keys, []string{"expect"})
 }
 
 func (r *reader) needs(top entries, key, hint string) {
@@ -150,19 +163,99 @@ func (r *reader) shows(e entry) []string {
 	return ids
 }
 
-var singleStores = []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster}
+// servers reads what is said of services: `{redis: {topology: sentinel, settings: {...}}}`.
+func (r *reader) servers(s *Scenario, e entry) {
+	list, _ := r.entries(e.value, e.path, "servers")
+	for _, e := range list {
+		of, ok := r.service(e.key)
+		if !ok {
+			continue
+		}
+		if _, twice := s.Servers[of.Name()]; twice {
+			r.fail(e.key.at, "say it once", "`servers` and a key of its own both tell how %s is set up", of.Name())
+		}
+		on := s.On(of.Name())
+		keys, _ := r.entries(e.value, e.path, e.key.text)
+		for _, e := range keys {
+			switch e.key.text {
+			case "topology":
+				r.topology(&on.Topology, e, of)
+			case "settings":
+				r.decode(e, reflect.ValueOf(&on.Settings).Elem())
+			default:
+				r.unknown(e.key, keysOf(&on), "keys", "servers have no key %q", e.key.text)
+			}
+		}
+		s.Servers[of.Name()] = on
+	}
+}
 
-// topology reads the servers of each family: `{single-store: sentinel, majority: {independent: 3}}`.
-func (r *reader) topology(t *Topology, e entry) {
+// service finds a service by its name.
+func (r *reader) service(w word) (service.Service, bool) {
+	s, ok := find(r.known.Services, serviceName, w.text)
+	if !ok {
+		r.unknown(w, names(r.known.Services, serviceName), "services", "no service is named %q", w.text)
+	}
+	return s, ok
+}
+
+// shortForms reads the keys that stand for those of `servers`: `topology:` is that of the
+// first service, and the name of a service its settings.
+func (r *reader) shortForms(s *Scenario, e entry) (known bool) {
+	first := r.known.Services[0]
+	if e.key.text == "topology" {
+		on := s.On(first.Name())
+		r.families(&on.Topology, e, first)
+		s.Servers[first.Name()] = on
+		return true
+	}
+	of, known := find(r.known.Services, serviceName, e.key.text)
+	if known {
+		on := s.On(of.Name())
+		r.decode(e, reflect.ValueOf(&on.Settings).Elem())
+		s.Servers[of.Name()] = on
+	}
+	return known
+}
+
+// topology reads the topology of a service: one word, or one for each family.
+func (r *reader) topology(t *Topology, e entry, of service.Service) {
+	if isMap(e.value) {
+		r.families(t, e, of)
+		return
+	}
+	w, ok := r.text(e)
+	if !ok {
+		return
+	}
+	found, known := service.Find(of, locks.Topology(w.text))
+	switch {
+	case !known:
+		r.unknown(w, names(of.Topologies(), topologyName), "topologies of "+of.Name(), "%s has no topology %q", of.Name(), w.text)
+	case found.Leads == service.EachLeads:
+		t.Majority = found.Name
+	default:
+		t.SingleStore = found.Name
+	}
+}
+
+// families reads the servers of each family: `{single-store: sentinel, majority: {independent: 3}}`.
+func (r *reader) families(t *Topology, e entry, of service.Service) {
 	families, _ := r.entries(e.value, e.path, "topology")
 	for _, e := range families {
-		switch catalog.Family(e.key.text) {
-		case catalog.SingleStore:
-			scalar(r, e, &t.SingleStore, oneOf(singleStores, "topologies of a single store", "a single store has no topology %q"))
-		case catalog.Majority:
+		switch locks.Family(e.key.text) {
+		case locks.SingleStore:
+			var stores []locks.Topology
+			for _, t := range of.Topologies() {
+				if t.Leads != service.EachLeads {
+					stores = append(stores, t.Name)
+				}
+			}
+			scalar(r, e, &t.SingleStore, oneOf(stores, "topologies of a single store", "a single store has no topology %q"))
+		case locks.Majority:
 			r.majority(t, e)
 		default:
-			r.unknown(e.key, []string{string(catalog.SingleStore), string(catalog.Majority)}, "families", "no family of locks is named %q", e.key.text)
+			r.unknown(e.key, []string{string(locks.SingleStore), string(locks.Majority)}, "families", "no family of locks is named %q", e.key.text)
 		}
 	}
 }

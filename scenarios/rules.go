@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockbench/locks/catalog"
+	"lockbench/locks"
 	"lockbench/nemesis"
 )
 
@@ -41,7 +41,7 @@ func (s *Scenario) numbers() []breach {
 		value int
 	}{
 		{"workload/clients", s.Workload.Clients}, {"workload/keys", s.Workload.Keys},
-		{"episodes", s.Episodes}, {"topology/majority/independent", s.Topology.Masters},
+		{"episodes", s.Episodes}, {"topology/majority/independent", s.mastersMin()},
 	} {
 		if n.value < 1 {
 			list = append(list, breach{at: []string{n.name}, text: fmt.Sprintf("%s: %d is too few: at least 1", n.name, n.value)})
@@ -60,6 +60,15 @@ func (s *Scenario) numbers() []breach {
 		}
 	}
 	return list
+}
+
+// mastersMin is the least number of independent masters of any service.
+func (s *Scenario) mastersMin() int {
+	least := DefaultMasters
+	for _, on := range s.Servers {
+		least = min(least, on.Topology.Masters)
+	}
+	return least
 }
 
 // leases: a client must let go within its lease, whatever a step asks of it. A
@@ -91,7 +100,7 @@ func (s *Scenario) leases() []breach {
 	check(s.Workload, "")
 	for i, u := range s.Locks {
 		if u.TTL != nil || u.Hold != nil {
-			w, _ := s.For(u)
+			w := s.WorkFor(u)
 			check(w, " of "+u.Name, fmt.Sprintf("locks/%d", i))
 		}
 	}
@@ -112,10 +121,10 @@ func (s *Scenario) restarts(known Catalogs) []breach {
 			continue
 		}
 		for j, u := range s.Locks {
-			if lock, _ := known.lock(u.Use); u.Command == "" && lock.Family != catalog.Majority {
+			if lock, _ := known.lock(u.Use); u.Command == "" && lock.Family != locks.Majority {
 				continue // the family of a Command is known only once it runs; it may be a majority lock
 			}
-			w, _ := s.For(u)
+			w := s.WorkFor(u)
 			if tooEarly := early(step.For, w.TTL); tooEarly != "" {
 				list = append(list, breach{
 					at: []string{fmt.Sprintf("faults/%d/for", i), fmt.Sprintf("faults/%d", i), fmt.Sprintf("locks/%d", j), "workload/ttl", "faults"},

@@ -6,6 +6,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/nemesis"
+	"lockbench/service"
 )
 
 // Version is the first line of every scenario this package reads.
@@ -13,28 +14,33 @@ const Version = "scenario/1"
 
 // Scenario is a file that was read and found to be right.
 type Scenario struct {
-	Name     string            // of the file, without folder and ending
-	About    string            `yaml:"about"` // the story, as the person wrote it
-	Shows    []string          `yaml:"shows"`
-	Locks    []LockUse         `yaml:"locks"` // in the order of the file
-	Topology Topology          `yaml:"topology"`
-	Redis    map[string]string `yaml:"redis"` // server settings, as in redis.conf
-	Workload Workload          `yaml:"workload"`
-	Episodes int               `yaml:"episodes"`
-	Quiet    time.Duration     `yaml:"quiet"`  // after each heal
-	Limit    time.Duration     `yaml:"limit"`  // of the whole run; it stops between episodes
-	Faults   []nemesis.Step    `yaml:"faults"` // of one episode, from top to bottom
-	NoFaults bool              // `faults: none`
+	Name     string             // of the file, without folder and ending
+	About    string             `yaml:"about"` // the story, as the person wrote it
+	Shows    []string           `yaml:"shows"`
+	Locks    []LockUse          `yaml:"locks"` // in the order of the file
+	Servers  map[string]Servers // by service; what it says nothing of has its default
+	Workload Workload           `yaml:"workload"`
+	Episodes int                `yaml:"episodes"`
+	Quiet    time.Duration      `yaml:"quiet"`  // after each heal
+	Limit    time.Duration      `yaml:"limit"`  // of the whole run; it stops between episodes
+	Faults   []nemesis.Step     `yaml:"faults"` // of one episode, from top to bottom
+	NoFaults bool               // `faults: none`
 	// Expect is by LockUse.Name; Expectation tells what holds for the others.
 	Expect map[string]Expectation
 	Source []byte // the text itself
 }
 
+// Servers is what a scenario says of one service.
+type Servers struct {
+	Topology Topology          `yaml:"topology"`
+	Settings map[string]string `yaml:"settings"` // in the service's own words
+}
+
 // Topology says which servers each family of locks gets.
 type Topology struct {
-	SingleStore locks.Topology // single, replicated, sentinel or cluster
-	Majority    locks.Topology // independent
-	Masters     int            // of independent
+	SingleStore locks.Topology // one with a leader
+	Majority    locks.Topology // one whose nodes lead each by itself
+	Masters     int            // of that
 }
 
 // Workload says what the clients do.
@@ -64,7 +70,7 @@ const (
 // defaults is a scenario that says nothing yet.
 func defaults() *Scenario {
 	return &Scenario{
-		Topology: Topology{SingleStore: locks.Single, Majority: locks.Independent, Masters: DefaultMasters},
+		Servers: map[string]Servers{},
 		Workload: Workload{
 			Name: DefaultWorkload, Clients: DefaultClients, Keys: DefaultKeys, TTL: DefaultTTL,
 			Hold: nemesis.Range{From: DefaultHoldMin, To: DefaultHoldMax},
@@ -73,10 +79,23 @@ func defaults() *Scenario {
 	}
 }
 
-// For is the workload and the topology of one lock: the scenario's, changed by
-// the options of the lock that say so (`set-nx/ttl=2s`, `redlock/nodes=3`).
-func (s *Scenario) For(u LockUse) (Workload, Topology) {
-	w, t := s.Workload, s.Topology
+// On is what the scenario says of a service.
+func (s *Scenario) On(service string) Servers {
+	on, ok := s.Servers[service]
+	if !ok {
+		on = defaultServers()
+	}
+	return on
+}
+
+func defaultServers() Servers {
+	return Servers{Topology: Topology{SingleStore: locks.Single, Majority: locks.Independent, Masters: DefaultMasters}}
+}
+
+// WorkFor is the workload of one lock: the scenario's, changed by the options of the lock
+// that say so (`set-nx/ttl=2s`).
+func (s *Scenario) WorkFor(u LockUse) Workload {
+	w := s.Workload
 	if u.TTL != nil {
 		w.TTL = *u.TTL
 	}
@@ -89,10 +108,26 @@ func (s *Scenario) For(u LockUse) (Workload, Topology) {
 	if u.Clients > 0 {
 		w.Clients = u.Clients
 	}
+	return w
+}
+
+// ServersFor is what one lock runs on if it is one of a service: what the scenario says of
+// that, changed by the lock's own options (`redlock/nodes=3`).
+func (s *Scenario) ServersFor(u LockUse, service string) Servers {
+	on := s.On(service)
 	if u.Nodes > 0 {
-		t.Masters = u.Nodes
+		on.Topology.Masters = u.Nodes
 	}
-	return w, t
+	return on
+}
+
+// Find is the topology of a family on a service.
+func (t Topology) Find(f locks.Family, s service.Service) (service.Topology, bool) {
+	if f == locks.Majority {
+		found, ok := service.Find(s, t.Majority)
+		return found.Sized(t.Masters), ok
+	}
+	return service.Find(s, t.SingleStore)
 }
 
 // Expectation is what the scenario expects of a lock, by its LockUse.Name. Of a lock with

@@ -11,6 +11,8 @@ import (
 
 	"lockbench/locks"
 	"lockbench/nemesis"
+	"lockbench/service/redis"
+	"lockbench/workloads"
 )
 
 func TestEmbeddedScenariosRead(t *testing.T) {
@@ -58,13 +60,15 @@ func TestFailoverAsWritten(t *testing.T) {
 		Name: "failover", About: got.About, Source: source, Shows: []string{"R-17", "D-4"},
 		Locks: []LockUse{use("no-lock"), use("in-process"), use("flock"), use("set-del"), use("set-nx"),
 			use("set-nx-fenced"), use("redlock")},
-		Topology: Topology{SingleStore: locks.Sentinel, Majority: locks.Independent, Masters: 5},
-		Redis:    map[string]string{"appendonly": "no"},
+		Servers: map[string]Servers{"redis": {
+			Topology: Topology{SingleStore: redis.Sentinel, Majority: locks.Independent, Masters: 5},
+			Settings: map[string]string{"appendonly": "no"},
+		}},
 		Workload: Workload{Name: "counter", Clients: 8, Keys: 4, TTL: 8 * time.Second, Hold: span(5*time.Millisecond, 50*time.Millisecond)},
 		Episodes: 3, Quiet: 2 * time.Second, Limit: time.Minute,
 		Faults: []nemesis.Step{
 			{Fault: "lag", Target: "master -> replicas", When: nemesis.Idle, Options: map[string]string{"by": "60s"}},
-			{Fault: "kill", Target: "master", When: nemesis.Acquired, Hold: ref(span(6*time.Second, 7*time.Second)),
+			{Fault: "kill", Target: "master", When: workloads.Acquired, Hold: ref(span(6*time.Second, 7*time.Second)),
 				For: ref(span(10*time.Second, 10*time.Second)), Options: map[string]string{"data": "lost"}},
 		},
 		Expect: map[string]Expectation{
@@ -103,17 +107,17 @@ func TestForAppliesALocksOwnOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, top := s.For(uses[0])
+	w, on := s.WorkFor(uses[0]), s.ServersFor(uses[0], "redis")
 	want := s.Workload
 	want.TTL, want.Hold, want.Clients, want.Wait = 2*time.Second, span(time.Millisecond, 2*time.Millisecond), 5, time.Second
 	if diff := cmp.Diff(want, w); diff != "" {
 		t.Errorf("workload (-want +got):\n%s", diff)
 	}
-	if top.Masters != 3 {
-		t.Errorf("%d masters, want 3", top.Masters)
+	if on.Topology.Masters != 3 {
+		t.Errorf("%d masters, want 3", on.Topology.Masters)
 	}
-	if s.Topology.Masters != DefaultMasters || s.Workload.TTL != DefaultTTL {
-		t.Error("For changed the scenario itself")
+	if s.On("redis").Topology.Masters != DefaultMasters || s.Workload.TTL != DefaultTTL {
+		t.Error("the scenario itself has changed")
 	}
 }
 
@@ -140,7 +144,7 @@ redis:
 	}
 	want := map[string]string{"appendonly": "no", "a": "yes", "b": "true", "c": "010", "d": "1_000", "e": "0x1F",
 		"f": "1.50", "g": "", "h": "3600 1", "i": "3600 1 300 100", "j": ".inf"}
-	if diff := cmp.Diff(want, s.Redis); diff != "" {
+	if diff := cmp.Diff(want, s.On("redis").Settings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

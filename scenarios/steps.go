@@ -1,13 +1,13 @@
 package scenarios
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"lockbench/nemesis"
+	"lockbench/workloads"
 )
 
 // is tells whether a value is one plain word.
@@ -112,10 +112,10 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 	if r.bad[list.of("when").path] {
 		return
 	}
-	if s.Hold != nil && s.When != nemesis.Acquired && s.When != nemesis.Checked {
+	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked {
 		r.fail(list.of("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` asks the client whose lock started the step to hold on, and no such client started this one")
 	}
-	if s.Request > 0 && s.When != nemesis.Acquiring && s.When != nemesis.Releasing {
+	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Releasing {
 		r.fail(list.of("request").key.at, "add `when: acquiring` or `when: releasing`", "`request` counts the requests of an operation, and no operation starts this step")
 	}
 }
@@ -171,16 +171,13 @@ func (r *reader) target(e entry, link bool) string {
 	return w.text
 }
 
-// nodeName is how one node or client is named instead of a role.
-var nodeName = regexp.MustCompile(`^(redis|sentinel|client)-[1-9][0-9]*$`)
-
 // role reads a role, with or without an article, or several: `the holder`,
 // `master and sentinel-1`.
 func (r *reader) role(w word) {
 	roles := names(r.known.Roles, roleName)
 	ends := nemesis.Ends(w.text)
 	for _, end := range ends {
-		if slices.Contains(roles, end) || nodeName.MatchString(end) {
+		if slices.Contains(roles, end) || nemesis.IsMember(end, r.known.Services) {
 			continue
 		}
 		written := end

@@ -39,15 +39,6 @@ type Recorder interface {
 	Record(e history.Event) (index int, at time.Duration)
 }
 
-// Moment is a point in a client's life at which a fault may be waiting.
-type Moment struct {
-	Event   string
-	Client  int
-	Session string
-	Key     string
-	Nodes   []string
-}
-
 // Hooks is how the run listens in.
 type Hooks interface {
 	// Begin is called before a client asks for a lock, and may block; End when it
@@ -77,26 +68,15 @@ type Client struct {
 	// Limit is how long one operation may take, beyond what the request itself
 	// allows to wait. A client past it is killed: it would answer too late to matter.
 	Limit time.Duration
-	// Paced, if not nil, is told of each thread that a client begins, before it does
-	// anything: in virtual time every thread needs instants of its own.
-	Paced func(thread int, c *Client)
+	// Thread tells the threads of one client apart, from 1; 0: it has only one. See
+	// [Client.Threads].
+	Thread int
 
 	process  history.Process
-	strides  int    // from a process that is retired to the next; 0: one
-	thread   string // between the client's number and the attempt's in a session's name
+	strides  int // from a process that is retired to the next; 0: one
 	attempts int
 	started  bool
 	life     *life
-}
-
-// Ask is one attempt to get a lock, as the user of a lock would put it.
-type Ask struct {
-	Keys []string // several: all of them together
-	Mode locks.Mode
-	// Owner is who asks: the same owner again means re-entry. [Client.Owner] is the
-	// calling thread. Empty: somebody who never asks again.
-	Owner     string
-	TTL, Wait time.Duration
 }
 
 // Tenure is one attempt and what came of it.
@@ -112,37 +92,34 @@ type Tenure struct {
 	released bool
 }
 
-// Acquire asks for one lock, alone, as nobody in particular. See [Client.AcquireAs].
-func (c *Client) Acquire(ctx context.Context, key string, ttl, wait time.Duration) (*Tenure, error) {
-	return c.AcquireAs(ctx, Ask{Keys: []string{key}, TTL: ttl, Wait: wait})
-}
-
-// AcquireAs tries once. The tenure is nil after a definite refusal; after an unknown
-// outcome it can only be released.
-func (c *Client) AcquireAs(ctx context.Context, a Ask) (*Tenure, error) {
+// Acquire tries once. The same owner again means re-entry, and [Client.Owner] is the
+// calling thread; who names none is somebody who never asks again. Whether the request
+// stands in a queue the run hears by itself, and Queued is not called. The tenure is nil
+// after a definite refusal; after an unknown outcome it can only be released.
+func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) {
 	c.start()
 	if c.Gone() {
 		return nil, guest.ErrGone
 	}
 	c.attempts++
-	t := &Tenure{c: c, Session: fmt.Sprintf("%d%s.%d", c.ID, c.thread, c.attempts), Key: a.Keys[0], form: formPlain}
-	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Mode: a.Mode, TTL: a.TTL, Wait: a.Wait}
+	t := &Tenure{c: c, Session: c.session(), Key: r.Keys[0], form: formPlain}
+	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Mode: r.Mode, TTL: r.TTL, Wait: r.Wait}
 	switch {
-	case len(a.Keys) > 1:
-		e.Extra = &history.Extra{Keys: a.Keys, Owner: a.Owner}
-	case a.Owner != "":
-		e.Key, e.Extra = t.Key, &history.Extra{Owner: a.Owner}
+	case len(r.Keys) > 1:
+		e.Extra = &history.Extra{Keys: r.Keys, Owner: r.Owner}
+	case r.Owner != "":
+		e.Key, e.Extra = t.Key, &history.Extra{Owner: r.Owner}
 	default:
 		e.Key = t.Key
 	}
 	c.record(e)
-	if a.Wait > 0 {
-		c.Hooks.Reached(ctx, Moment{Event: "asking", Client: c.ID, Session: t.Session, Key: t.Key})
+	if r.Wait > 0 {
+		c.Hooks.Reached(ctx, Moment{Event: Asking, Client: c.ID, Session: t.Session, Key: t.Key})
 	}
-	c.Hooks.Reached(ctx, Moment{Event: "acquiring", Client: c.ID, Session: t.Session, Key: t.Key})
-	octx, cancel := c.limited(ctx, a.Wait)
+	c.Hooks.Reached(ctx, Moment{Event: Acquiring, Client: c.ID, Session: t.Session, Key: t.Key})
+	octx, cancel := c.limited(ctx, r.Wait)
 	defer cancel()
-	grant, err := c.Conn.Acquire(octx, t.Session, locks.Request{Keys: a.Keys, Mode: a.Mode, Owner: a.Owner, TTL: a.TTL, Wait: a.Wait})
+	grant, err := c.Conn.Acquire(octx, t.Session, r)
 	e = history.Event{F: history.Acquire, Session: t.Session}
 	if err != nil {
 		c.fail(octx, e, err)
@@ -167,6 +144,14 @@ func (c *Client) AcquireAs(ctx context.Context, a Ask) (*Tenure, error) {
 	return t, nil
 }
 
+// session names the attempt.
+func (c *Client) session() string {
+	if c.Thread == 0 {
+		return fmt.Sprintf("%d.%d", c.ID, c.attempts)
+	}
+	return fmt.Sprintf("%d-%d.%d", c.ID, c.Thread, c.attempts)
+}
+
 // Check asks the client whether it runs and still believes that it holds.
 func (t *Tenure) Check(ctx context.Context) error {
 	return t.call(ctx, history.Check, func(ctx context.Context) error { return t.c.Conn.Check(ctx, t.Session) })
@@ -175,7 +160,7 @@ func (t *Tenure) Check(ctx context.Context) error {
 // Release gives the lock back, whatever is known of it.
 func (t *Tenure) Release(ctx context.Context) error {
 	if !t.c.Gone() {
-		t.Reached(ctx, "releasing")
+		t.Reached(ctx, Releasing)
 	}
 	err := t.call(ctx, history.Release, func(ctx context.Context) error { return t.c.Conn.Release(ctx, t.Session) })
 	t.released = err == nil || errors.Is(err, locks.ErrNotHeld)
@@ -214,7 +199,7 @@ func (t *Tenure) Write(ctx context.Context, value int64) error {
 }
 
 // Reached tells the run where this tenure stands.
-func (t *Tenure) Reached(ctx context.Context, event string) time.Duration {
+func (t *Tenure) Reached(ctx context.Context, event Event) time.Duration {
 	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Nodes: t.nodes})
 }
 

@@ -1,8 +1,6 @@
 package workloads
 
-import "context"
-
-// Fair is clients that queue for a lock. Each waits as long as it takes, within the
+// fair is clients that queue for a lock. Each waits as long as it takes, within the
 // scenario's patience, counts, and queues again.
 //
 // Who came first only the lock knows: a request may be held up on its way, and
@@ -12,22 +10,9 @@ import "context"
 //
 //	client 1  acquire ────── in the queue ───────────────── ok
 //	client 2                               acquire ── ok           overtaken
-type Fair struct{ Params }
-
-var _ Workload = Fair{}
-
-// Name is what scenarios call it.
-func (Fair) Name() string { return "fair" }
-
-// About is a line for people.
-func (Fair) About() string {
-	return "clients queue for a lock; who is known to be queued must be served before those who ask later"
-}
-
-// Run queues until ctx ends.
-func (w Fair) Run(ctx context.Context, c *Client) {
-	turns(ctx, c, func(ctx context.Context, c *Client) {
-		a := Ask{Keys: []string{w.anyKey(c)}, Owner: c.Owner(), TTL: w.TTL, Wait: w.Wait}
-		tryOnce(ctx, c, a, func(t *Tenure) { count(ctx, t, w.started(ctx, c, t)) })
-	})
+var fair = Entry{
+	Name:  "fair",
+	About: "clients queue for a lock; who is known to be queued must be served before those who ask later",
+	Needs: []Need{needsWaiting}, Wants: wantsWaiting,
+	New: func(p Params) Workload { return counting{Params: p} },
 }

@@ -75,7 +75,7 @@ func silence(ctx context.Context) error {
 type hooks struct {
 	mu    sync.Mutex
 	told  []string
-	hold  map[string]time.Duration // asked for at a moment
+	hold  map[Event]time.Duration // asked for at a moment
 	awake func()
 }
 

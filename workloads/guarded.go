@@ -14,18 +14,18 @@ var errStaleToken = errors.New("stale-token")
 // a newer token must not be overwritten by an older holder.
 type Guarded struct {
 	mu       sync.Mutex
-	counters map[resource]*counter
+	counters map[resource]*cell
 }
 
 type resource struct{ key, form string }
 
-type counter struct {
+type cell struct {
 	value   int64
 	highest uint64
 }
 
 // NewGuarded starts all counters at 0.
-func NewGuarded() *Guarded { return &Guarded{counters: make(map[resource]*counter)} }
+func NewGuarded() *Guarded { return &Guarded{counters: make(map[resource]*cell)} }
 
 // Touch applies one read or write. The record is made under the same lock, so the
 // history has the order in which things really happened to the counter.
@@ -35,7 +35,7 @@ func (g *Guarded) Touch(key, form string, token uint64, write *int64, record fun
 	at := resource{key, form}
 	c := g.counters[at]
 	if c == nil {
-		c = &counter{}
+		c = &cell{}
 		g.counters[at] = c
 	}
 	if form == formFenced {

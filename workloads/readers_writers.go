@@ -13,7 +13,7 @@ const (
 	writesPerNested = 2
 )
 
-// ReadersWriters reads a key's counter together with others, or counts alone.
+// readersWriters reads a key's counter together with others, or counts alone.
 //
 //	reader   acquire shared ── read v ── hold ── read v again ── release
 //	writer   acquire ── read v ── hold ── write v+1 ── release
@@ -22,21 +22,18 @@ const (
 // first: from there on it is a reader, and other readers may come in.
 //
 //	acquire ── acquire shared ── release ── read v+1 ── release shared
-type ReadersWriters struct{ Params }
-
-var _ Workload = ReadersWriters{}
-
-// Name is what scenarios call it.
-func (ReadersWriters) Name() string { return "readers-writers" }
-
-// About is a line for people.
-func (ReadersWriters) About() string {
-	return "readers look at a key's counter together, writers count alone; a writer may read as well"
+var readersWriters = Entry{
+	Name:  "readers-writers",
+	About: "readers look at a key's counter together, writers count alone; a writer may read as well",
+	Needs: []Need{needsSharing, needsReentry},
+	New:   func(p Params) Workload { return readingWriting{p} },
 }
 
+type readingWriting struct{ Params }
+
 // Run reads and writes until ctx ends.
-func (w ReadersWriters) Run(ctx context.Context, c *Client) {
-	turns(ctx, c, func(ctx context.Context, c *Client) {
+func (w readingWriting) Run(ctx context.Context, c *Client) {
+	turns(ctx, c, func() {
 		if c.Rand.IntN(turnsPerWrite) == 0 {
 			w.write(ctx, c)
 		} else {
@@ -45,33 +42,31 @@ func (w ReadersWriters) Run(ctx context.Context, c *Client) {
 	})
 }
 
-func (w ReadersWriters) ask(c *Client, m locks.Mode) Ask {
-	return Ask{Keys: []string{w.anyKey(c)}, Mode: m, Owner: c.Owner(), TTL: w.TTL, Wait: w.Wait}
-}
-
-func (w ReadersWriters) read(ctx context.Context, c *Client) {
-	tryOnce(ctx, c, w.ask(c, locks.Shared), func(t *Tenure) {
-		hold := w.started(ctx, c, t)
+func (w readingWriting) read(ctx context.Context, c *Client) {
+	shared := w.ask(c, w.anyKey(c))
+	shared.Mode = locks.Shared
+	tryOnce(ctx, c, shared, func(t *Tenure) {
+		hold := w.started(ctx, t)
 		if t.Check(ctx) != nil {
 			return
 		}
 		if _, err := t.Read(ctx); err != nil || !stay(ctx, t, hold) {
 			return
 		}
-		t.Reached(ctx, "checked")
+		t.Reached(ctx, Checked)
 		_, _ = t.Read(ctx)
 		_ = t.Check(ctx)
 	})
 }
 
-func (w ReadersWriters) write(ctx context.Context, c *Client) {
-	a := w.ask(c, locks.Exclusive)
-	shared := a
+func (w readingWriting) write(ctx context.Context, c *Client) {
+	alone := w.ask(c, w.anyKey(c))
+	shared := alone
 	shared.Mode, shared.Wait = locks.Shared, 0
 	nested := c.Rand.IntN(writesPerNested) == 0
 	downgrade := nested && c.Rand.IntN(2) == 0
-	tryOnce(ctx, c, a, func(t *Tenure) {
-		hold := w.started(ctx, c, t)
+	tryOnce(ctx, c, alone, func(t *Tenure) {
+		hold := w.started(ctx, t)
 		if !nested {
 			count(ctx, t, hold)
 			return

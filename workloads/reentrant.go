@@ -6,7 +6,7 @@ import "context"
 // threads apart.
 const threadsPerClient = 2
 
-// Reentrant is a function that takes a lock and calls another one that takes it as
+// reentrant is a function that takes a lock and calls another one that takes it as
 // well, as happens when code that locks is put together. The outer function counts on
 // the lock from beginning to end: nobody else counts in between, so the second write
 // need not read again.
@@ -18,30 +18,31 @@ const threadsPerClient = 2
 //
 // Each client has two threads, which are strangers to each other: a lock that knows
 // clients and not threads lets one into what the other holds.
-type Reentrant struct{ Params }
-
-var _ Workload = Reentrant{}
-
-// Name is what scenarios call it.
-func (Reentrant) Name() string { return "reentrant" }
-
-// About is a line for people.
-func (Reentrant) About() string {
-	return "each thread takes a lock that it holds already, gives it back, and counts on still holding it"
+var reentrant = Entry{
+	Name:  "reentrant",
+	About: "each thread takes a lock that it holds already, gives it back, and counts on still holding it",
+	Needs: []Need{needsReentry},
+	New:   func(p Params) Workload { return reentering{p} },
 }
+
+type reentering struct{ Params }
+
+var _ Threaded = reentering{}
+
+// Threads are strangers to each other.
+func (reentering) Threads() int { return threadsPerClient }
 
 // Run calls the function until ctx ends.
-func (w Reentrant) Run(ctx context.Context, c *Client) {
-	c.Threads(threadsPerClient, func(thread *Client) { turns(ctx, thread, w.turn) })
+func (w reentering) Run(ctx context.Context, c *Client) {
+	turns(ctx, c, func() { w.turn(ctx, c) })
 }
 
-func (w Reentrant) turn(ctx context.Context, c *Client) {
-	key := w.anyKey(c)
-	again := Ask{Keys: []string{key}, Owner: c.Owner(), TTL: w.TTL}
-	first := again
-	first.Wait = w.Wait
+func (w reentering) turn(ctx context.Context, c *Client) {
+	first := w.ask(c, w.anyKey(c))
+	again := first
+	again.Wait = 0
 	tryOnce(ctx, c, first, func(outer *Tenure) {
-		hold := w.started(ctx, c, outer)
+		hold := w.started(ctx, outer)
 		if outer.Check(ctx) != nil {
 			return
 		}
@@ -55,7 +56,7 @@ func (w Reentrant) turn(ctx context.Context, c *Client) {
 		if !stay(ctx, outer, hold) || counted == 0 {
 			return
 		}
-		outer.Reached(ctx, "checked")
+		outer.Reached(ctx, Checked)
 		within(ctx, outer, again, func(inner *Tenure) {
 			if inner.Check(ctx) == nil {
 				_ = inner.Write(ctx, counted+1)

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -29,28 +30,38 @@ func (c *Client) Owner() string {
 	return fmt.Sprintf("thread-%d", c.process)
 }
 
-// Threads runs n threads of one client side by side, and returns when all have
-// ended. Each has a process, a chance and sessions of its own.
-func (c *Client) Threads(n int, run func(thread *Client)) {
+// Threads are those of one client that are to run the workload side by side: the
+// client itself, or as many as a [Threaded] workload wants. Each of several has a
+// process, a chance and sessions of its own.
+func (c *Client) Threads(w Workload) []*Client {
+	several, ok := w.(Threaded)
+	if !ok {
+		return []*Client{c}
+	}
 	c.start()
-	var all sync.WaitGroup
-	panics := make(chan any, n)
-	for i := range n {
+	all := make([]*Client, several.Threads())
+	for i := range all {
 		t := *c
-		t.process, t.strides = history.Process(c.ID+i*processStride), n
-		t.thread = fmt.Sprintf("-%d", i+1)
-		// Drawn by everybody in turn, before anybody runs.
+		t.Thread = i + 1
+		t.process, t.strides = history.Process(c.ID+i*processStride), len(all)
 		t.Rand = rand.New(rand.NewPCG(c.Rand.Uint64(), uint64(i)))
-		if c.Paced != nil {
-			c.Paced(i+1, &t)
-		}
+		all[i] = &t
+	}
+	return all
+}
+
+// Live lets threads run the workload, and returns when all have ended.
+func Live(ctx context.Context, w Workload, threads []*Client) {
+	var all sync.WaitGroup
+	panics := make(chan any, len(threads))
+	for _, t := range threads {
 		all.Go(func() {
 			defer func() {
 				if p := recover(); p != nil {
 					panics <- p
 				}
 			}()
-			run(&t)
+			w.Run(ctx, t)
 		})
 	}
 	all.Wait()

@@ -31,16 +31,16 @@ func (a *asked) Acquire(ctx context.Context, session string, r locks.Request) (g
 }
 
 // What is asked for is what the history says and what the lock gets.
-func TestAcquireAs(t *testing.T) {
+func TestAcquire(t *testing.T) {
 	b := newBench(t, history.Header{})
 	a := &asked{conn: b.conn}
 	b.client.Conn = a
-	for _, ask := range []Ask{
+	for _, ask := range []locks.Request{
 		{Keys: []string{"a"}, TTL: time.Second},
 		{Keys: []string{"a"}, Mode: locks.Shared, Owner: b.client.Owner(), TTL: time.Second, Wait: time.Minute},
 		{Keys: []string{"b", "a"}, Owner: b.client.Owner()},
 	} {
-		tenure, err := b.client.AcquireAs(t.Context(), ask)
+		tenure, err := b.client.Acquire(t.Context(), ask)
 		if err != nil || tenure.Key != ask.Keys[0] {
 			t.Fatalf("%+v: %+v, %v", ask, tenure, err)
 		}
@@ -58,28 +58,37 @@ func TestAcquireAs(t *testing.T) {
 	}
 }
 
+// pair is a workload of two threads.
+type pair func(c *Client)
+
+func (pair) Threads() int                       { return 2 }
+func (p pair) Run(_ context.Context, c *Client) { p(c) }
+
 // Threads are processes and owners of their own. An unknown outcome makes one of them
 // a process and an owner never used before, and leaves the other alone.
 func TestThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, history.Header{})
-		var paced []int
-		b.client.Paced = func(thread int, _ *Client) { paced = append(paced, thread) }
 		b.conn.answers["acquire"] = the(2, errUnclear)
 		names := make(chan string, 9)
-		b.client.Threads(2, func(c *Client) {
+		w := pair(func(c *Client) {
 			if c.process != 3 {
 				time.Sleep(time.Second) // one after the other, so that the order is known
 			}
 			for range 2 {
 				owner := c.Owner()
-				tenure, err := c.AcquireAs(t.Context(), Ask{Keys: []string{"a"}, Owner: owner})
+				tenure, err := c.Acquire(t.Context(), locks.Request{Keys: []string{"a"}, Owner: owner})
 				if err == nil || errors.Is(err, errUnclear) {
 					_ = tenure.Release(t.Context())
 				}
 				names <- owner
 			}
 		})
+		threads := b.client.Threads(w)
+		if len(threads) != 2 || threads[0].Thread != 1 || threads[1].Thread != 2 {
+			t.Fatalf("%d threads", len(threads))
+		}
+		Live(t.Context(), w, threads)
 		close(names)
 		var owners []string
 		for n := range names {
@@ -87,9 +96,6 @@ func TestThreads(t *testing.T) {
 		}
 		if want := []string{"thread-3", "thread-3", "thread-1003", "thread-1003"}; !slices.Equal(owners, want) {
 			t.Errorf("owners %v, want %v", owners, want)
-		}
-		if !slices.Equal(paced, []int{1, 2}) {
-			t.Errorf("paced %v", paced)
 		}
 		b.want(`
 			3 invoke acquire 3-1.1 a
@@ -121,10 +127,16 @@ func TestThreadsEnd(t *testing.T) {
 				t.Errorf("recovered %v", p)
 			}
 		}()
-		b.client.Threads(2, func(*Client) { panic("broken") })
+		w := pair(func(*Client) { panic("broken") })
+		Live(t.Context(), w, b.client.Threads(w))
 	}()
 	b.conn.answers["acquire"] = always(guest.ErrGone)
-	b.client.Threads(1, func(c *Client) { _, _ = c.Acquire(t.Context(), "a", 0, 0) })
+	w := pair(func(c *Client) {
+		if c.Thread == 1 {
+			_, _ = c.Acquire(t.Context(), locks.Request{Keys: []string{"a"}})
+		}
+	})
+	Live(t.Context(), w, b.client.Threads(w))
 	if !b.client.Gone() {
 		t.Error("the client lives on without its process")
 	}
@@ -135,7 +147,7 @@ func TestThreadsEnd(t *testing.T) {
 func TestReentrantTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, history.Header{})
-		w := Reentrant{Params{Keys: []string{"a"}, TTL: 8 * time.Second, HoldMin: 20 * time.Millisecond, HoldMax: 20 * time.Millisecond}}
+		w := reentering{Params{Keys: []string{"a"}, TTL: 8 * time.Second, HoldMin: 20 * time.Millisecond, HoldMax: 20 * time.Millisecond}}
 		w.turn(t.Context(), b.client)
 		b.want(`
 			3 invoke acquire 3.1 a ttl=8s
@@ -182,7 +194,7 @@ func TestReentrantUnknown(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := newBench(t, history.Header{Model: history.Model{"mutex", "reentrant"}})
 					b.conn.answers[op] = the(n, errUnclear)
-					w := Reentrant{Params{Keys: []string{"a"}}}
+					w := reentering{Params{Keys: []string{"a"}}}
 					for range 2 {
 						w.turn(t.Context(), b.client)
 					}
@@ -248,12 +260,11 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Every entry is whole, and makes the workload that it names.
+// Every entry is whole, and makes a workload.
 func TestEntries(t *testing.T) {
 	for _, e := range All() {
-		w := e.New(Params{Keys: []string{"a"}})
-		if w.Name() != e.Name || w.About() != e.About || e.About == "" || len(e.About) > 120 {
-			t.Errorf("%s: %q, %q", e.Name, w.Name(), w.About())
+		if w := e.New(Params{Keys: []string{"a"}}); w == nil || e.Name == "" || e.About == "" || len(e.About) > 120 {
+			t.Errorf("%s: %q, %v", e.Name, e.About, w)
 		}
 	}
 }

@@ -3,8 +3,8 @@
 // A [Workload] reads like the code of somebody who uses a lock: acquire, work,
 // release, again. It works through a [Client], which talks to the real client
 // process, applies what was done to the [Guarded] thing, and records everything.
-// [Counter] is the one to read first; the others ask more of a lock: re-entry, a
-// shared mode, several names, waiting, renewal (see [Need]).
+// The counter is the one to read first (counting.go); the others ask more of a lock:
+// re-entry, a shared mode, several names, waiting, renewal (see [Need]).
 package workloads
 
 import (
@@ -14,12 +14,13 @@ import (
 
 // Workload is what one client does for as long as the run lasts.
 type Workload interface {
-	Name() string
-	About() string
 	// Run lives one client's life until ctx ends or the client is gone, and gives
 	// back what it holds before it returns.
 	Run(ctx context.Context, c *Client)
 }
+
+// Threaded is a workload whose clients have several threads, each of which runs it.
+type Threaded interface{ Threads() int }
 
 // Params are the settings of a scenario's workload.
 type Params struct {
@@ -42,21 +43,7 @@ type Entry struct {
 
 // All are the workloads that there are.
 func All() []Entry {
-	return []Entry{
-		{Name: "counter", About: Counter{}.About(), New: func(p Params) Workload { return Counter{p} }},
-		{Name: "reentrant", About: Reentrant{}.About(), Needs: []Need{needsReentry},
-			New: func(p Params) Workload { return Reentrant{p} }},
-		{Name: "readers-writers", About: ReadersWriters{}.About(), Needs: []Need{needsSharing, needsReentry},
-			New: func(p Params) Workload { return ReadersWriters{p} }},
-		{Name: "fair", About: Fair{}.About(), Needs: []Need{needsWaiting}, Wants: wantsWaiting,
-			New: func(p Params) Workload { return Fair{p} }},
-		{Name: "many-keys", About: ManyKeys{}.About(), Needs: []Need{needsSeveral}, Wants: wantsKeys,
-			New: func(p Params) Workload { return ManyKeys{p} }},
-		{Name: "watchdog", About: Watchdog{}.About(), Needs: []Need{needsRenewal}, Wants: wantsNoTTL,
-			New: func(p Params) Workload { return Watchdog{p} }},
-		{Name: "handoff", About: Handoff{}.About(), Needs: []Need{needsWaiting}, Wants: wantsWaiting,
-			New: func(p Params) Workload { return Handoff{p} }},
-	}
+	return []Entry{counter, reentrant, readersWriters, fair, manyKeys, watchdog, handoff}
 }
 
 // Find is the workload called name.

@@ -107,18 +107,27 @@ func (b *Book) certain(d *Hold) int {
 }
 
 // renewable is the time up to which the library of a session certainly could keep its
-// lease alive, as far as it was not released; or Never. A pause that was over before the
-// answer was read counts if the answer may have lain there unread.
+// lease alive, as far as it was not released; or Never.
 func (b *Book) renewable(d *Hold) time.Duration {
+	if fault, ok := b.unrenewed(d); ok {
+		return Later(fault.began, d.Lease.Length-d.Lease.period())
+	}
+	return Never
+}
+
+// unrenewed is the first stretch in which the lease of a session may not have been renewed
+// for too long. A pause that was over before the answer was read counts if the answer may
+// have lain there unread.
+func (b *Book) unrenewed(d *Hold) (standstill, bool) {
 	asked, granted := d.Session.Acquire.Invoke, b.time(d.Grant)
 	all := b.hindered(d.Session.Client, d.Lease)
 	first := sort.Search(len(all), func(i int) bool { return all[i].healed < 0 || all[i].healed > asked })
 	for _, p := range all[first:] {
 		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, d.Lease.period()) > granted {
-			return Later(p.began, d.Lease.Length-d.Lease.period()) // those that follow began later
+			return p, true // those that follow began later
 		}
 	}
-	return Never
+	return standstill{}, false
 }
 
 // Runs tells whether a session's lease certainly had not run out when an operation was

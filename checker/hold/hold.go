@@ -73,7 +73,6 @@ type Book struct {
 	stepped int // position from which times are not to be trusted
 	holds   []Hold
 	byGrant []*Hold
-	place   map[*history.Session]int
 	keys    []*Key
 	pauses  map[paused][]standstill
 	faults  map[paused][]standstill
@@ -93,11 +92,9 @@ func Of(h *history.History, strict bool) *Book {
 	b := &Book{
 		h: h, strict: strict, stepped: h.ClockStep(),
 		holds:  make([]Hold, len(h.Sessions)),
-		place:  make(map[*history.Session]int, len(h.Sessions)),
 		pauses: map[paused][]standstill{}, faults: map[paused][]standstill{},
 	}
 	for i, s := range h.Sessions {
-		b.place[s] = i
 		d := &b.holds[i]
 		d.Session, d.Grant, d.Sign = s, -1, -1
 		b.read(d)
@@ -117,24 +114,39 @@ func Of(h *history.History, strict bool) *Book {
 	return b
 }
 
-// index sorts the holds by key. One that has several keys stands under each.
+// index sorts the holds by key. One that has several keys stands under each. There may be
+// very many keys, so the lists of all of them are cut from one.
 func (b *Book) index() {
-	byName := map[string]*Key{}
+	type counts struct{ all, granted int }
+	count, sum := make([]counts, len(b.h.Keys)), 0
 	for i := range b.holds {
-		for _, name := range b.holds[i].Session.Keys {
-			k := byName[name]
-			if k == nil {
-				k = &Key{Name: name}
-				byName[name] = k
-				b.keys = append(b.keys, k)
+		d := &b.holds[i]
+		for _, at := range d.Session.KeyAt {
+			count[at].all++
+			if d.Granted() {
+				count[at].granted++
 			}
-			k.All = append(k.All, &b.holds[i])
+		}
+	}
+	for _, n := range count {
+		sum += n.all + n.granted
+	}
+	list, keys := make([]*Hold, sum), make([]Key, len(b.h.Keys))
+	b.keys = make([]*Key, len(keys))
+	for at, n := range count {
+		k := &keys[at]
+		k.Name, b.keys[at] = b.h.Keys[at], k
+		k.All, list = list[:0:n.all], list[n.all:]
+		k.Granted, list = list[:0:n.granted], list[n.granted:]
+	}
+	for i := range b.holds {
+		for _, at := range b.holds[i].Session.KeyAt {
+			keys[at].All = append(keys[at].All, &b.holds[i])
 		}
 	}
 	for _, d := range b.byGrant {
-		for _, name := range d.Session.Keys {
-			k := byName[name]
-			k.Granted = append(k.Granted, d)
+		for _, at := range d.Session.KeyAt {
+			keys[at].Granted = append(keys[at].Granted, d)
 		}
 	}
 }
@@ -150,7 +162,7 @@ func (b *Book) Strict() bool { return b.strict }
 func (b *Book) Stepped() int { return b.stepped }
 
 // Hold is that of a session.
-func (b *Book) Hold(s *history.Session) *Hold { return &b.holds[b.place[s]] }
+func (b *Book) Hold(s *history.Session) *Hold { return &b.holds[s.Place] }
 
 // All are the holds of all sessions, in the order of their acquires.
 func (b *Book) All() []Hold { return b.holds }

@@ -110,11 +110,26 @@ func (b *Book) renewed(d *Hold) Reach {
 
 // cutOff ends the reach of a lease that nobody could renew for too long, because of any
 // fault, and whose client showed nothing after that. Its library knew by its own clock that
-// the lease was over, and nobody asked. A client that goes on shows so.
+// the lease was over, and nobody asked. A client that goes on shows so. The last renewal may
+// have come right before the fault took effect, so that a sign up to a lease after that
+// shows no more than that the lease ran:
+//
+//	fault took effect              a lease less a period              a lease
+//	     ├──────────────────────────────────┼───────── sign ──────────────┤   over, if nothing follows
 func (b *Book) cutOff(d *Hold, r Reach) Reach {
-	at := b.renewable(d)
+	fault, ok := b.unrenewed(d)
+	if !ok {
+		return r
+	}
+	at := Later(fault.began, d.Lease.Length-d.Lease.period())
+	if d.Sign >= b.After(at) {
+		at = Later(fault.struck, d.Lease.Length)
+		if fault.woke <= at || b.time(d.Sign) > at {
+			return r
+		}
+	}
 	end := b.After(at)
-	if at == Never || end >= r.Work.To || d.Sign >= end {
+	if end >= r.Work.To {
 		return r
 	}
 	r.Paused = at
@@ -134,6 +149,7 @@ func (b *Book) cutOff(d *Hold, r Reach) Reach {
 type standstill struct {
 	begins, healed int // positions; healed is -1 if it never was
 	began, woke    time.Duration
+	struck         time.Duration // when it took effect; of several, the last one: a renewal may have come before
 }
 
 // paused identifies the standstills of a client for leases of a length.
@@ -160,7 +176,7 @@ func (b *Book) standstills(client int32, l Lease) []standstill {
 }
 
 func (b *Book) standstill(begins, healed int) standstill {
-	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end())}
+	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end()), struck: b.time(begins)}
 	if healed >= 0 {
 		s.woke = b.time(healed)
 	}
@@ -176,6 +192,7 @@ func (b *Book) join(all []standstill, next standstill, l Lease) []standstill {
 	if last.healed >= 0 && Later(last.woke, l.period()) <= next.began {
 		return append(all, next)
 	}
+	last.struck = max(last.struck, next.struck)
 	if last.healed >= 0 && (next.healed < 0 || next.healed > last.healed) {
 		last.healed, last.woke = next.healed, next.woke
 	}
@@ -202,7 +219,9 @@ func (b *Book) hindered(client int32, l Lease) []standstill {
 	var all []standstill
 	for _, f := range b.h.Faults() {
 		if Concerns(f, client) {
-			all = b.join(all, b.standstill(f.Begins, f.Healed), l)
+			s := b.standstill(f.Begins, f.Healed)
+			s.struck = b.time(max(f.Begins, f.Bites))
+			all = b.join(all, s, l)
 		}
 	}
 	all = tooLong(all, l)

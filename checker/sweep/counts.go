@@ -37,27 +37,6 @@ type counts struct {
 // writer is what one takes.
 const writer = 1 << 40
 
-// total is a sum of weights, of 128 bits.
-type total struct{ high, low uint64 }
-
-func (t total) more(weight uint64) total {
-	low, carry := bits.Add64(t.low, weight, 0)
-	return total{t.high + carry, low}
-}
-
-func (t total) less(weight uint64) total {
-	low, borrow := bits.Sub64(t.low, weight, 0)
-	return total{t.high - borrow, low}
-}
-
-// clamped is the total, or the greatest number there is.
-func (t total) clamped() int64 {
-	if t.high > 0 || t.low > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(t.low)
-}
-
 // fits tells whether a weight can be added to a sum, of which all that matters is whether
 // it leaves room: what is too large for an int64 is given as the largest one.
 func (c *Checker) fits(sum, load int64) bool {
@@ -130,7 +109,7 @@ func (c *Checker) sweep(m Model) {
 	}
 	k.later = append(k.later, nothing)
 	c.cores, c.ends = append(c.cores, nothing), append(c.ends, nothing)
-	var sum total
+	var sum Total
 	permits := uint64(k.permits)
 	cores, ends, weights, later := c.cores, c.ends, c.weights, k.later
 	longest := furthest{holder: None}
@@ -150,9 +129,11 @@ func (c *Checker) sweep(m Model) {
 		}
 		weight, mask := uint64(weights[uint32(next)]), -leaves
 		low, carry := bits.Add64(sum.low, weight^mask, leaves)
-		sum = total{sum.high + mask + carry, low}
+		sum = Total{sum.high + mask + carry, low}
 		if (sum.high > 0 || low > permits) && leaves == 0 {
-			c.tooMuch(m, sum.less(weight).clamped(), longest.of(c, n), uint32(next))
+			before := sum
+			before.Add(-int64(weight))
+			c.tooMuch(m, before.clamped(), longest.of(c, n), uint32(next))
 		}
 		gone += int(leaves)
 		n += 1 - int(leaves)

@@ -31,13 +31,9 @@ func (t *timeline) draw() {
 	slices.SortFunc(t.points, func(a, b point) int { return int(a.pos) - int(b.pos) })
 	n := len(t.points)
 	t.high, t.low = make([]int64, 2*n), make([]int64, 2*n)
-	var sum total
+	var sum Total
 	for i, p := range t.points {
-		if p.sum < 0 {
-			sum = sum.less(uint64(-p.sum))
-		} else {
-			sum = sum.more(uint64(p.sum))
-		}
+		sum.Add(p.sum)
 		t.high[n+i], t.low[n+i] = sum.clamped(), sum.clamped()
 	}
 	for i := n - 1; i > 0; i-- {

@@ -18,6 +18,9 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
+	"lockbench/service"
+	services "lockbench/service/catalog"
+	"lockbench/service/redis"
 )
 
 // conformSettings are how locks that have these options are opened, unless told
@@ -56,7 +59,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			return wants("a lock")(c, args)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return lockNames(), cobra.ShellCompDirectiveNoFileComp
+			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := notEmpty(c, "world", "redis-server"); err != nil {
@@ -152,16 +155,16 @@ func (s *conformed) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.entry = catalog.Lock{Name: hello.Name, Family: catalog.Family(hello.Family), Claims: hello.Claims, Model: hello.Model}
+	s.entry = catalog.Lock{Card: hello.Card()}
 	switch s.entry.Family {
-	case catalog.Control:
+	case locks.Control:
 		s.entry.Topologies = []locks.Topology{locks.None}
-	case catalog.Majority:
+	case locks.Majority:
 		s.entry.Topologies = []locks.Topology{locks.Independent}
 	default:
 		s.entry.Topologies = []locks.Topology{locks.Single, locks.Replicated}
 		if hello.SourceAddress {
-			s.entry.Topologies = append(s.entry.Topologies, locks.Sentinel)
+			s.entry.Topologies = append(s.entry.Topologies, redis.Sentinel)
 		}
 	}
 	return nil
@@ -207,7 +210,12 @@ func (e *noTopology) Error() string { return e.why.Error() }
 
 func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktest.Result, err error) {
 	entered := false
-	err = s.world.Run(ctx, world.Spec{Topology: t, Clients: 200}, func(ctx context.Context, c world.Cluster) error {
+	spec := world.Spec{Topology: service.None, Clients: 200}
+	if t != locks.None {
+		spec.Service = services.All()[0]
+		spec.Topology, _ = service.Find(spec.Service, t)
+	}
+	err = s.world.Run(ctx, spec, func(ctx context.Context, c world.Cluster) error {
 		entered = true
 		subject, err := s.subject(ctx, c, t)
 		if err != nil {
@@ -216,7 +224,7 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 		results = locktest.Run(ctx, subject)
 		return ctx.Err()
 	})
-	if err != nil && !entered && t == locks.Cluster && ctx.Err() == nil {
+	if !entered && errors.Is(err, world.ErrUnsupportedHere) {
 		return nil, &noTopology{err}
 	}
 	return results, err

@@ -15,7 +15,6 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/locks/catalog"
 	"lockbench/locks/goredis"
 	"lockbench/locks/locktest"
 )
@@ -26,8 +25,7 @@ const lookID = 1_000_000
 // subject is the lock as the suite sees it, on a running cluster.
 func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
-		Claims: s.entry.Claims, Model: s.entry.Model, Quiet: s.entry.Woken,
-		NoTTL: t == locks.None, Split: s.entry.Family == catalog.Majority,
+		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None,
 		Excused: maps.Clone(conformExcused[s.entry.Name]),
 	}
 	if subject.Excused == nil {
@@ -156,7 +154,7 @@ func openLook(ctx context.Context, c world.Cluster, opened *openedClients) (*loo
 	l := &look{opened: opened}
 	l.counter, _ = c.(world.RequestCounter)
 	if at.Store.Topology == locks.Independent {
-		for _, n := range at.Store.Nodes {
+		for _, n := range at.Store.Nodes() {
 			l.clients = append(l.clients, goredis.ConnectNode(at.Store, n))
 		}
 		return l, nil

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
-	"lockbench/internal/run"
+	"lockbench/internal/search"
+	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
@@ -57,14 +58,14 @@ wrong usage.`,
 	fl.IntVar(&parallel, "parallel", 0, "how many seeds at once (default: one a processor)")
 	fl.StringVar(&out, "out", "results", "where results folders are made")
 	_ = c.RegisterFlagCompletionFunc("lock", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return lockNames(), cobra.ShellCompDirectiveNoFileComp
+		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 	})
 	return c
 }
 
 // exploration reads the flags. All its errors are wrong usage.
-func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel int) (run.Exploration, error) {
-	var x run.Exploration
+func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel int) (search.Exploration, error) {
+	var x search.Exploration
 	if err := notEmpty(c, "lock", "seeds", "shard", "out"); err != nil {
 		return x, err
 	}
@@ -88,7 +89,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 	case c.Flags().Changed("parallel") && parallel < 1:
 		return x, usagef("--parallel wants a number of at least 1, not %d", parallel)
 	}
-	x = run.Exploration{Scenario: s, Lock: uses[0], Parallel: parallel, Command: simTrial()}
+	x = search.Exploration{Scenario: s, Lock: uses[0], Parallel: parallel, Command: simTrial()}
 	if len(x.Command) == 0 {
 		return x, errors.New("explore: nobody can say where this program's own file is, and it is needed to start runs")
 	}
@@ -96,9 +97,11 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 		return x, err
 	}
 	if shard != "" {
-		if x.Shard, x.Shards, err = shardOf(shard); err != nil {
+		part, err := shardOf(shard)
+		if err != nil {
 			return x, err
 		}
+		x.Shard, x.Shards = part.I, part.N
 	}
 	one := *s
 	one.Locks = uses
@@ -124,24 +127,13 @@ func seedRange(text string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// shardOf reads I/N.
-func shardOf(text string) (i, n int, err error) {
-	a, b, _ := strings.Cut(text, "/")
-	i, errI := strconv.Atoi(a)
-	n, errN := strconv.Atoi(b)
-	if errI != nil || errN != nil || i < 1 || n < 1 || i > n {
-		return 0, 0, usagef("--shard: %q is no part; write I/N with 1 <= I <= N, such as 3/8", text)
-	}
-	return i, n, nil
-}
-
 // explore searches, shrinks what it found, and says so.
-func explore(c *cobra.Command, x run.Exploration, out string, shrink bool) error {
+func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) error {
 	w := c.OutOrStdout()
 	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Scenario.Name, x.Lock.Name, x.From, x.To, ofShard(x.Shard, x.Shards))
 	last := time.Now()
 	total := x.Left()
-	x.Tell = func(e run.Explored) {
+	x.Tell = func(e search.Explored) {
 		if time.Since(last) >= time.Second {
 			last = time.Now()
 			_, _ = fmt.Fprintf(c.ErrOrStderr(), " %d of %d seeds · %.1f seeds/s · %d violated · %d failed\n",
@@ -164,7 +156,7 @@ func explore(c *cobra.Command, x run.Exploration, out string, shrink bool) error
 		if err := found.Write(dir); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(w, "counts     %s\n", filepath.Join(dir, run.ExploredFile))
+		_, _ = fmt.Fprintf(w, "counts     %s\n", filepath.Join(dir, search.ExploredFile))
 	}
 	if shrink && len(found.Found) > 0 {
 		if err := shrinkFirst(c, x, found.Found[0], out); err != nil {
@@ -176,7 +168,7 @@ func explore(c *cobra.Command, x run.Exploration, out string, shrink bool) error
 	return exitWith(code)
 }
 
-func shrinkFirst(c *cobra.Command, x run.Exploration, first run.FoundSeed, out string) error {
+func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed, out string) error {
 	w := c.OutOrStdout()
 	temp, err := os.MkdirTemp("", "lockbench-shrink-")
 	if err != nil {
@@ -209,7 +201,7 @@ func ofShard(shard, shards int) string {
 }
 
 // printExplored says what a search came to.
-func printExplored(w io.Writer, e *run.Explored) {
+func printExplored(w io.Writer, e *search.Explored) {
 	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %d different histories, a fault in effect in %d of them\n",
 		count(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), e.Distinct, e.Bitten)
 	_, _ = fmt.Fprintf(w, "found      %s%s, %d unknown, %d failed\n", count(e.Violated, "violation"), byClass(e), e.Unknown, len(e.Broken))
@@ -229,7 +221,7 @@ func printExplored(w io.Writer, e *run.Explored) {
 	}
 }
 
-func byClass(e *run.Explored) string {
+func byClass(e *search.Explored) string {
 	var parts []string
 	for _, class := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
 		if n := e.Classes[class]; n > 0 {
@@ -242,7 +234,7 @@ func byClass(e *run.Explored) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-func printExit(w io.Writer, e *run.Explored, code int) {
+func printExit(w io.Writer, e *search.Explored, code int) {
 	switch code {
 	case report.ExitExpected:
 		_, _ = fmt.Fprintf(w, "Exit 0: as expected of %s (%s).\n", e.Lock, e.Expected)

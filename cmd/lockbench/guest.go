@@ -24,10 +24,8 @@ take its place; docs/guest-protocol.md has the protocol.`,
 			if !ok {
 				return usageError{catalog.NotFound(args[0]).Error()}
 			}
-			hello := guest.Hello{
-				Name: lock.Name, Version: version, Family: string(lock.Family),
-				Claims: lock.Claims, Model: lock.Model, SourceAddress: true, AddrMap: true,
-			}
+			hello := guest.HelloOf(lock.Card)
+			hello.Version, hello.SourceAddress, hello.AddrMap = version, true, true
 			return guest.Main(c.Context(), hello, func(_ context.Context, r guest.Request) (locks.Opener, locks.Client, error) {
 				opener, err := lock.New(r.Options)
 				if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/world/docker"
+	services "lockbench/service/catalog"
 )
 
 func newImageCommand() *cobra.Command {
@@ -27,7 +28,7 @@ again only when one of the programs has changed.`,
 			if err := notEmpty(c, "redis-server", "redis-image"); err != nil {
 				return err
 			}
-			w := docker.New(docker.Options{Server: server, Image: image, Say: sayTo(c.ErrOrStderr())})
+			w := docker.New(docker.Options{Service: services.All()[0], Program: server, Image: image, Say: sayTo(c.ErrOrStderr())})
 			info, err := w.Image(c.Context())
 			if err != nil {
 				return fmt.Errorf("world docker: %w", err)

@@ -184,10 +184,4 @@ func nothing(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func didYouMean(word string, known []string) string {
-	hint := "known are " + strings.Join(known, ", ")
-	if near, ok := catalog.Nearest(word, known); ok {
-		return fmt.Sprintf("did you mean %q? %s", near, hint)
-	}
-	return hint
-}
+func didYouMean(word string, known []string) string { return catalog.DidYouMean(word, known) }

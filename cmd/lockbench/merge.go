@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/acceptance"
-	"lockbench/internal/matrix"
-	"lockbench/internal/run"
+	"lockbench/internal/campaign"
+	"lockbench/internal/report"
+	"lockbench/internal/search"
 	"lockbench/scenarios"
 )
 
@@ -33,24 +33,21 @@ part is missing.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if matrix.Is(args[0]) {
-				return mergeMatrix(c, args, out)
-			}
-			if acceptance.Is(args[0]) {
-				return mergeAcceptance(c, args, out)
+			if campaign.Is(args[0]) {
+				return mergeCampaigns(c, args, out)
 			}
 			if out != "" {
 				return usagef("merge: --out is for the parts of a matrix or an acceptance, and %s is none", args[0])
 			}
-			var parts []*run.Explored
+			var parts []*search.Explored
 			for _, dir := range args {
-				e, err := run.ReadExplored(dir)
+				e, err := search.ReadExplored(dir)
 				if err != nil {
 					return err
 				}
 				parts = append(parts, e)
 			}
-			sum, missing, err := run.Merge(parts)
+			sum, missing, err := search.Merge(parts)
 			if err != nil {
 				return err
 			}
@@ -74,4 +71,23 @@ part is missing.`,
 	}
 	c.Flags().StringVar(&out, "out", "", "of a matrix or an acceptance: the new folder to put it in")
 	return c
+}
+
+// mergeCampaigns puts the parts of a matrix or an acceptance together.
+func mergeCampaigns(c *cobra.Command, dirs []string, out string) error {
+	if out == "" {
+		return usagef("merge of a matrix or an acceptance wants --out DIR, the folder to put it in")
+	}
+	say := sayTo(c.OutOrStdout())
+	sum, missing, err := campaign.Merge(out, dirs, nil, say)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		say(fmt.Sprintf("missing    parts %v", missing))
+	}
+	if err := endCampaign(c, sum, nil); err != nil || len(missing) == 0 {
+		return err
+	}
+	return exitWith(report.ExitUnknown)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
-	"lockbench/internal/run"
+	"lockbench/internal/search"
 )
 
 func newReplayCommand() *cobra.Command {
@@ -19,7 +19,7 @@ history.jsonl of one lock in it, runs it once more in a process of its own, and
 compares the histories byte for byte.
 
 Exit codes: 0 the same, 1 not, 3 there is nothing to compare (another version, an
-edited history, no job), 64 wrong usage.`,
+edited history, no sim.json), 64 wrong usage.`,
 		Example: "  lockbench replay results/latest\n  lockbench replay results/latest/set-nx/sim.json",
 		Args:    wants("a results folder or a sim.json"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -28,7 +28,7 @@ edited history, no job), 64 wrong usage.`,
 				return errors.New("replay: nobody can say where this program's own file is, and it is needed to start runs")
 			}
 			out := c.OutOrStdout()
-			same, err := run.Replay(c.Context(), command, args[0], func(r run.Replayed) {
+			same, err := search.Replay(c.Context(), command, args[0], func(r search.Replayed) {
 				if r.Identical {
 					_, _ = fmt.Fprintf(out, "%s  seed %d  identical: %s  %s\n", r.Lock, r.Seed, count(r.Events, "event"), r.File)
 					return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/matrix"
+	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/run"
@@ -22,21 +22,19 @@ func newReportCommand() *cobra.Command {
 		Short: "Write the report of a run again, from its results folder alone",
 		Long: `report writes report.html, summary.md and junit.xml of a results folder again, from its
 result.json and its histories. Of a run that was killed before it could write a
-result, it judges the histories first. Of a matrix it puts the runs together again.`,
+result, it judges the histories first. Of a matrix or an acceptance it puts the runs together again.`,
 		Example: "  lockbench report results/latest\n  lockbench report results/latest --open",
 		Args:    wants("a results folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			again := rewrite
-			if matrix.Is(args[0]) {
-				again = rewriteMatrix
-			}
-			if err := again(args[0]); err != nil {
+			pages, err := rewrite(args[0])
+			if err != nil {
 				return err
 			}
-			path := filepath.Join(args[0], page.File)
-			_, _ = fmt.Fprintln(c.OutOrStdout(), path)
-			if open {
-				return openPage(path)
+			for _, path := range pages {
+				_, _ = fmt.Fprintln(c.OutOrStdout(), path)
+			}
+			if open && len(pages) > 0 {
+				return openPage(pages[0])
 			}
 			return nil
 		},
@@ -45,8 +43,23 @@ result, it judges the histories first. Of a matrix it puts the runs together aga
 	return c
 }
 
-// rewrite writes the reports of a run anew.
-func rewrite(dir string) error {
+// rewrite writes the reports of a run or a campaign anew, and tells its pages.
+func rewrite(dir string) (pages []string, err error) {
+	if campaign.Is(dir) {
+		c, err := campaign.Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Finish(nil); err != nil {
+			return nil, err
+		}
+		return c.Pages(), nil
+	}
+	return []string{filepath.Join(dir, page.File)}, rewriteRun(dir)
+}
+
+// rewriteRun writes the reports of a run anew.
+func rewriteRun(dir string) error {
 	b, err := report.Load(dir)
 	if err != nil {
 		return err
@@ -73,12 +86,6 @@ func rewrite(dir string) error {
 		return err
 	}
 	return page.WriteTo(dir)
-}
-
-// rewriteMatrix writes what is made from the runs of a matrix anew.
-func rewriteMatrix(dir string) error {
-	_, err := matrix.Finish(dir, expectsOf(nil, run.Expects), "")
-	return err
 }
 
 // openPage shows a file in the browser of whoever sits here.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/run"
@@ -98,7 +99,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 		return append(worldNames(), "auto"), cobra.ShellCompDirectiveNoFileComp
 	})
 	_ = c.RegisterFlagCompletionFunc("locks", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return lockNames(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 }
 
@@ -181,11 +182,12 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	}
 	printHead(head, &s, w, passed, f, o.Parallel)
 	printPlan(head, &s, plan, w, f.noFaults)
-	o.Head = c.ErrOrStderr()
-	o.Progress = report.NewProgress(head, report.IsTerminal(head), report.TerminalWidth(head))
-	out, err := run.Run(c.Context(), o)
+	out, err := run.Run(c.Context(), o, report.NewProgress(head, report.IsTerminal(head), report.TerminalWidth(head)))
 	if out == nil {
 		return err
+	}
+	if out.LinkError != nil {
+		_, _ = fmt.Fprintln(c.ErrOrStderr(), out.LinkError)
 	}
 	if f.json {
 		text, readErr := os.ReadFile(filepath.Join(out.Bundle.Dir, report.ResultFile))
@@ -211,41 +213,25 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 // again is the command that repeats the run: the same world and seed, and every
 // other flag that was given, so that none can be forgotten here.
 func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) string {
-	words := []string{"lockbench run", quote(scenario), "--world", w.Name(), "--seed", strconv.FormatUint(f.seed, 10)}
+	words := []string{"lockbench run", campaign.Quote(scenario), "--world", w.Name(), "--seed", strconv.FormatUint(f.seed, 10)}
 	c.Flags().Visit(func(given *pflag.Flag) {
 		name := "--" + given.Name
 		switch value := given.Value.(type) {
 		case pflag.SliceValue: // may be repeated
 			for _, v := range value.GetSlice() {
-				words = append(words, name, quote(v))
+				words = append(words, name, campaign.Quote(v))
 			}
 		default:
 			switch {
 			case given.Name == "world", given.Name == "seed", given.Name == "json": // said already, or no part of the run
 			case given.Value.Type() != "bool":
-				words = append(words, name, quote(value.String()))
+				words = append(words, name, campaign.Quote(value.String()))
 			case value.String() == "true":
 				words = append(words, name)
 			}
 		}
 	})
 	return strings.Join(words, " ")
-}
-
-// quote makes a word safe to paste into a shell.
-func quote(word string) string {
-	if word != "" && !strings.ContainsAny(word, " \t\n'\"$`\\*?[]{}()<>|&;~#!") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-func lockNames() []string {
-	var names []string
-	for _, l := range catalog.All() {
-		names = append(names, l.Name)
-	}
-	return names
 }
 
 func worldNames() []string {

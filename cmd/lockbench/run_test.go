@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/campaign"
 	"lockbench/internal/world/local"
 )
 
@@ -64,8 +65,8 @@ func TestQuoteIsSafeInAShell(t *testing.T) {
 		"5ms..50ms":    "5ms..50ms",
 		"a;rm -rf all": "'a;rm -rf all'",
 	} {
-		if got := quote(word); got != want {
-			t.Errorf("quote(%q): got %s, want %s", word, got, want)
+		if got := campaign.Quote(word); got != want {
+			t.Errorf("Quote(%q): got %s, want %s", word, got, want)
 		}
 	}
 }

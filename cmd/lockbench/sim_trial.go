@@ -5,20 +5,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/run"
+	"lockbench/internal/trial"
+	"lockbench/locks/catalog"
 )
 
-// newSimTrialCommand is hidden: run, explore and replay start it for each run in the
+// newSimTrialCommand is hidden: run, explore and replay start it for each trial in the
 // world sim, and nobody types it.
 func newSimTrialCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "sim-trial",
-		Short:   "Be one run in virtual time: reads its order on stdin, tells on stdout, writes a history",
-		Example: `  echo '{"job": ..., "history": "history.jsonl"}' | lockbench sim-trial`,
+		Short:   "Be one trial in virtual time: reads its input on stdin, tells on stdout, writes a history",
+		Example: `  echo '{"input": ..., "history": "history.jsonl"}' | lockbench sim-trial`,
 		Hidden:  true,
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return exitWith(run.ServeTrial(c.Context(), c.InOrStdin(), c.OutOrStdout()))
+			return exitWith(trial.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout(), catalog.Open))
 		},
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,9 +11,11 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
+	services "lockbench/service/catalog"
 )
 
 func newTryCommand() *cobra.Command {
@@ -44,8 +45,8 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 			return faultNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(tryTopologies, topology) {
-				return usagef("--topology: no topology is called %q; %s", topology, didYouMean(topology, tryTopologies))
+			if !slices.Contains(tryTopologies(), topology) {
+				return usagef("--topology: no topology is called %q; %s", topology, didYouMean(topology, tryTopologies()))
 			}
 			if err := notEmpty(c, "target", "world", "redis-server", "redis-image"); err != nil {
 				return err
@@ -58,7 +59,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 				if target != "" || len(set) > 0 {
 					return usagef("--all does each fault in its usual form: --target and --set go with one fault")
 				}
-				on := tryTopologies
+				on := tryTopologies()
 				if c.Flags().Changed("topology") {
 					on = []string{topology}
 				}
@@ -80,7 +81,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 			if err != nil {
 				return err
 			}
-			got, err := run.Try(c.Context(), w, locks.Topology(topology), step, 1)
+			got, err := trial.Try(c.Context(), w, locks.Topology(topology), step, 1)
 			if err != nil {
 				return err
 			}
@@ -102,7 +103,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 	}
 	fl := c.Flags()
 	fl.BoolVar(&all, "all", false, "every fault, on each topology or on the one of --topology")
-	fl.StringVar(&topology, "topology", string(locks.Single), strings.Join(tryTopologies, ", "))
+	fl.StringVar(&topology, "topology", string(locks.Single), strings.Join(tryTopologies(), ", "))
 	fl.StringVar(&worldName, "world", "auto", "where: auto or a world from lockbench list worlds")
 	fl.StringVar(&server, "redis-server", "", "the server to start (default: from PATH)")
 	fl.StringVar(&image, "redis-image", "", "in world docker: the image to start servers from")
@@ -152,24 +153,28 @@ func tryStep(entry nemesis.Entry, target string, set map[string]string) (nemesis
 	return step, nil
 }
 
-// ownName is how one node or client is named in place of a role.
-var ownName = regexp.MustCompile(`^(redis|sentinel|client)-[1-9][0-9]*$`)
-
 func knownRole(target string) bool {
 	return !slices.ContainsFunc(nemesis.Ends(target), func(end string) bool {
-		return !slices.Contains(roleNames(), end) && !ownName.MatchString(end)
+		return !slices.Contains(roleNames(), end) && !nemesis.IsMember(end, services.All())
 	})
 }
 
 func roleNames() []string {
 	var names []string
-	for _, r := range nemesis.Roles {
+	for _, r := range nemesis.RolesOf(services.All()) {
 		names = append(names, r.Name)
 	}
 	return names
 }
 
-var tryTopologies = []string{string(locks.Single), string(locks.Replicated), string(locks.Sentinel), string(locks.Cluster), string(locks.Independent)}
+// tryTopologies are those of the service that is tried, by name.
+func tryTopologies() []string {
+	var names []string
+	for _, t := range services.All()[0].Topologies() {
+		names = append(names, string(t.Name))
+	}
+	return names
+}
 
 func faultNames() []string {
 	var names []string

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockbench/internal/report"
-	"lockbench/internal/run"
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
@@ -31,7 +31,7 @@ func tryAll(ctx context.Context, out io.Writer, w world.World, topologies []stri
 		}
 		name, cells := "", make([]string, len(topologies))
 		for k, topology := range topologies {
-			got, err := run.Try(ctx, w, locks.Topology(topology), step, 1)
+			got, err := trial.Try(ctx, w, locks.Topology(topology), step, 1)
 			if err != nil {
 				return fmt.Errorf("try %s on %s: %w", entry.Name, topology, err)
 			}

@@ -2,10 +2,7 @@ package guest
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"net"
-	"strings"
 
 	"lockbench/locks"
 )
@@ -33,31 +30,4 @@ func Always(opener locks.Opener) OpenFunc {
 		c, err := NewClient(r)
 		return opener, c, err
 	}
-}
-
-// Store is the store that the addresses lead to. Its connections are bound to
-// LocalAddr, if there is one, and go by AddrMap: faults know a client by where its
-// connections come from, or by where they arrive.
-func (a StoreAddresses) Store() (locks.Store, error) {
-	s := locks.Store{
-		Topology: a.Topology, Nodes: a.Nodes, Sentinels: a.Sentinels, MasterName: a.MasterName, Dir: a.Dir,
-	}
-	if a.LocalAddr == "" && len(a.AddrMap) == 0 {
-		return s, nil
-	}
-	ip := net.ParseIP(a.LocalAddr)
-	if ip == nil && a.LocalAddr != "" {
-		return s, fmt.Errorf("local_addr %q is not an IP address", a.LocalAddr)
-	}
-	s.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		var d net.Dialer
-		if ip != nil && strings.HasPrefix(network, "tcp") {
-			d.LocalAddr = &net.TCPAddr{IP: ip}
-		}
-		if to, ok := a.AddrMap[addr]; ok {
-			addr = to
-		}
-		return d.DialContext(ctx, network, addr)
-	}
-	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 func TestInProcess(t *testing.T) {
@@ -137,12 +138,13 @@ func TestStoreDialsFromLocalAddr(t *testing.T) {
 	}
 	defer l.Close()
 	for _, local := range []string{home, "127.77.1.2"} {
-		a := StoreAddresses{Topology: locks.Single, Nodes: []locks.Node{{Name: "redis-1", Addr: l.Addr().String()}}, LocalAddr: local}
+		a := Addresses(redis.Store(redis.Single, locks.Node{Name: "redis-1", Addr: l.Addr().String()}))
+		a.LocalAddr = local
 		s, err := a.Store()
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.Dial(t.Context(), "tcp", s.Nodes[0].Addr)
+		c, err := s.Dial(t.Context(), "tcp", s.Nodes()[0].Addr)
 		if err != nil {
 			if local == home {
 				t.Error(err)

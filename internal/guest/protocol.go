@@ -9,7 +9,7 @@ type Hello struct {
 	Hello   string       `json:"hello"` // "lockbench-guest/1"
 	Name    string       `json:"name"`
 	Version string       `json:"version,omitempty"`
-	Family  string       `json:"family"` // "single-store", "majority" or "control"
+	Family  locks.Family `json:"family"` // "single-store", "majority" or "control"
 	Claims  locks.Claims `json:"claims,omitzero"`
 	// Model is what the lock is to be judged as: mutex (default), fenced, ...
 	Model []string `json:"model,omitempty"`
@@ -20,6 +20,21 @@ type Hello struct {
 	// request's addr_map names, the one that it gives: so it may follow discovery
 	// where servers name addresses that cannot be reached from here.
 	AddrMap bool `json:"addr_map,omitempty"`
+}
+
+// HelloOf is the hello of a lock. Its fields stand in the order of the protocol, and so
+// it has no card but is made from one.
+func HelloOf(c locks.Card) Hello {
+	return Hello{Name: c.Name, Family: c.Family, Claims: c.Claims, Model: c.JudgedAs()}
+}
+
+// Card says who the guest is. One that names no model is a mutex, whatever it claims.
+func (h Hello) Card() locks.Card {
+	c := locks.Card{Name: h.Name, Family: h.Family, Claims: h.Claims, Model: h.Model}
+	if len(c.Model) == 0 {
+		c.Model = []string{"mutex"}
+	}
+	return c
 }
 
 // ProtocolVersion is what Hello.Hello must say.
@@ -64,19 +79,6 @@ type Request struct {
 	Owner string   `json:"owner,omitempty"`
 	TTL   int64    `json:"ttl_ns,omitempty"` // renew too
 	Wait  int64    `json:"wait_ns,omitempty"`
-}
-
-// StoreAddresses is locks.Store as it goes to another process.
-type StoreAddresses struct {
-	Topology   locks.Topology `json:"topology"`
-	Nodes      []locks.Node   `json:"nodes,omitempty"`
-	Sentinels  []locks.Node   `json:"sentinels,omitempty"`
-	MasterName string         `json:"master_name,omitempty"`
-	LocalAddr  string         `json:"local_addr,omitempty"` // an IP to bind connections to
-	Dir        string         `json:"dir,omitempty"`
-	// AddrMap gives for the addresses by which servers name each other those by
-	// which this guest reaches them.
-	AddrMap map[string]string `json:"addr_map,omitempty"`
 }
 
 // Answer is one line from the guest: the answer to the request ID, or a notice.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // testLimit bounds what these tests wait for.
@@ -45,10 +46,8 @@ func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Pro
 	if h, err := conn.Hello(ctx); err != nil || h.Name != "redis-py" || h.Family != "single-store" || !h.Claims.Bounded {
 		t.Fatalf("Hello() = %+v, %v", h, err)
 	}
-	err := conn.Open(ctx, Request{Store: &StoreAddresses{
-		Topology: locks.Single, Nodes: []locks.Node{{Name: "redis-1", Addr: addr}},
-	}})
-	if err != nil {
+	store := Addresses(redis.Store(redis.Single, locks.Node{Name: "redis-1", Addr: addr}))
+	if err := conn.Open(ctx, Request{Store: &store}); err != nil {
 		t.Fatal(err)
 	}
 	return conn, cmd.Process

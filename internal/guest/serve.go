@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/turn"
 	"lockbench/locks"
 )
 
@@ -32,7 +33,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, hello Hello, open Open
 }
 
 func newServer(open OpenFunc, w, log io.Writer) *server {
-	return &server{open: open, w: w, log: log, sessions: newSessions(), writing: make(chan struct{}, 1)}
+	return &server{open: open, w: w, log: log, sessions: newSessions(), writing: turn.New()}
 }
 
 // server serves one client.
@@ -41,9 +42,7 @@ type server struct {
 	log      io.Writer // hears of panics
 	sessions *sessions
 
-	// writing is full while a line is written. No mutex: writing may take long (a
-	// client that is stopped), and virtual time stands still while anybody waits for one.
-	writing chan struct{}
+	writing turn.Turn // to write a line, which may take long: a client that is stopped
 	w       io.Writer
 
 	mu     sync.Mutex
@@ -269,8 +268,8 @@ func (s *server) write(v any) error {
 	if err != nil {
 		return err
 	}
-	s.writing <- struct{}{}
-	defer func() { <-s.writing }()
+	_ = s.writing.Take(context.Background()) // which does not end
+	defer s.writing.Give()
 	_, err = s.w.Write(append(line, '\n'))
 	return err
 }

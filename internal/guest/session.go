@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/turn"
 	"lockbench/locks"
 )
 
@@ -26,7 +27,7 @@ type session struct {
 	granted   bool          // set with lease
 	releasing chan struct{} // closed by the first release, which ends the watch
 	once      sync.Once
-	turn      chan struct{} // of one: releases and renewals go one after the other
+	turn      turn.Turn // releases and renewals go one after the other
 }
 
 // sessions is the registry.
@@ -48,7 +49,7 @@ func (t *sessions) begin(name string) *session {
 	if t.live[name] != nil || t.ended[name] {
 		return nil
 	}
-	s := &session{answered: make(chan struct{}), releasing: make(chan struct{}), turn: make(chan struct{}, 1)}
+	s := &session{answered: make(chan struct{}), releasing: make(chan struct{}), turn: turn.New()}
 	t.live[name] = s
 	return s
 }
@@ -202,12 +203,10 @@ func (s *server) renew(ctx context.Context, c call) Answer {
 	if !ok {
 		return outcome(OpRenew, fmt.Errorf("%w: leases of this lock cannot be renewed", locks.ErrUnsupported))
 	}
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return Answer{Unknown: ctx.Err().Error()}
+	if err := t.turn.Take(ctx); err != nil {
+		return Answer{Unknown: err.Error()}
 	}
+	defer t.turn.Give()
 	a := outcome(OpRenew, l.Renew(ctx, time.Duration(c.TTL)))
 	if a.OK {
 		a.Until = untilFrom(c.read, t.lease)
@@ -225,12 +224,10 @@ func (s *server) release(ctx context.Context, r Request) Answer {
 		case <-ctx.Done():
 			return Answer{Unknown: ctx.Err().Error()}
 		}
-		select {
-		case t.turn <- struct{}{}:
-			defer func() { <-t.turn }()
-		case <-ctx.Done():
-			return Answer{Unknown: ctx.Err().Error()}
+		if err := t.turn.Take(ctx); err != nil {
+			return Answer{Unknown: err.Error()}
 		}
+		defer t.turn.Give()
 		t, ended = s.sessions.find(r.Session) // it may have ended while we waited
 	}
 	switch {

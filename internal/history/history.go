@@ -39,6 +39,7 @@ type History struct {
 	Header   Header
 	Events   []Event
 	Sessions []*Session // in the order in which their acquires were invoked
+	Keys     []string   // of all sessions, in the order in which they were first asked for
 	Torn     bool       // the last line was cut off and is left out
 	Warnings []string   // what a person should know of how it was read
 	Lines    []int      // by position: where it stood in the file of another program; else nil
@@ -59,9 +60,11 @@ func (h *History) Line(pos int) int {
 // Session is one attempt to get a lock, and all that was done under it.
 type Session struct {
 	Name    string
+	Place   int     // in History.Sessions
 	Process Process // that acquired; later operations may stand under a fresh one
 	Client  int32
 	Keys    []string // at least one, none twice
+	KeyAt   []int    // the place of each in History.Keys
 	Mode    locks.Mode
 	Owner   string // the session's own name, if the acquire named no other
 	Permits int    // 1 or more
@@ -126,6 +129,8 @@ func Build(h Header, events []Event) (*History, error) {
 type pairing struct {
 	history *History
 	alive   map[int32][]*Session // by client: sessions whose client has not died since
+	keyAt   map[string]int       // the place of each key
+	askedBy []int                // by key: the place of the session that asked for it last
 }
 
 // add pairs the event at pos, which the validator placed.
@@ -144,7 +149,7 @@ func (p *pairing) add(pos int, at place) {
 		s := h.Sessions[at.session]
 		s.Lost = append(s.Lost, pos)
 	case e.Type == Invoke && e.F == Acquire:
-		s := newSession(e, pos)
+		s := p.session(e, pos)
 		h.Sessions = append(h.Sessions, s)
 		if p.alive == nil {
 			p.alive = make(map[int32][]*Session)
@@ -180,14 +185,14 @@ func (p *pairing) done() *History {
 // opsTypical is how many operations a tenure has: check, read, check, write, renew, release.
 const opsTypical = 6
 
-func newSession(e *Event, pos int) *Session {
+func (p *pairing) session(e *Event, pos int) *Session {
 	s := &Session{
-		Name: e.Session, Process: e.Process, Client: e.Client, Mode: e.Mode,
+		Name: e.Session, Place: len(p.history.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
 		Owner: e.Session, Permits: 1, DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
 	}
 	if e.Key != "" {
-		s.Keys = []string{e.Key}
+		p.ask(s, []string{e.Key})
 	}
 	if x := e.Extra; x != nil {
 		if x.Owner != "" {
@@ -196,29 +201,33 @@ func newSession(e *Event, pos int) *Session {
 		if x.Permits > 0 {
 			s.Permits = x.Permits
 		}
-		s.addKeys(x.Keys)
+		p.ask(s, x.Keys)
 	}
 	return s
 }
 
-// addKeys adds those that are not there yet. One acquire may name very many.
-func (s *Session) addKeys(names []string) {
-	if len(names) < 16 {
-		for _, key := range names {
-			if !slices.Contains(s.Keys, key) {
-				s.Keys = append(s.Keys, key)
-			}
-		}
+// ask adds the keys that a session has not asked for yet. They are numbered here, so that
+// nobody who judges the history need look them up. One acquire may name very many.
+func (p *pairing) ask(s *Session, names []string) {
+	if len(names) == 0 {
 		return
 	}
-	known := make(map[string]bool, len(names))
-	for _, key := range s.Keys {
-		known[key] = true
+	h := p.history
+	if p.keyAt == nil {
+		p.keyAt = make(map[string]int, len(names))
 	}
-	for _, key := range names {
-		if !known[key] {
-			known[key] = true
-			s.Keys = append(s.Keys, key)
+	s.Keys, s.KeyAt = slices.Grow(s.Keys, len(names)), slices.Grow(s.KeyAt, len(names))
+	h.Keys, p.askedBy = slices.Grow(h.Keys, len(names)), slices.Grow(p.askedBy, len(names))
+	for _, name := range names {
+		at, known := p.keyAt[name]
+		if !known {
+			at = len(h.Keys)
+			p.keyAt[name] = at
+			h.Keys, p.askedBy = append(h.Keys, name), append(p.askedBy, -1)
+		}
+		if p.askedBy[at] != s.Place {
+			p.askedBy[at] = s.Place
+			s.Keys, s.KeyAt = append(s.Keys, h.Keys[at]), append(s.KeyAt, at)
 		}
 	}
 }

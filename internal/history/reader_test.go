@@ -20,11 +20,11 @@ func TestReadsTwoHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*Session{{
-		Name: "0.1", Keys: []string{"a"}, Owner: "0.1", Permits: 1, DiedAt: -1,
+		Name: "0.1", Keys: []string{"a"}, KeyAt: []int{0}, Owner: "0.1", Permits: 1, DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 0, Return: 1, Outcome: Done},
 		Ops:     []Op{{F: Release, Invoke: 5, Return: 6, Outcome: Failed}},
 	}, {
-		Name: "1.1", Process: 1, Client: 1, Keys: []string{"a"}, Owner: "1.1", Permits: 1, DiedAt: -1,
+		Name: "1.1", Place: 1, Process: 1, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "1.1", Permits: 1, DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 3, Return: 4, Outcome: Done},
 	}}
 	if diff := cmp.Diff(want, h.Sessions); diff != "" {
@@ -58,14 +58,14 @@ func TestPairsWhatIsUnknown(t *testing.T) {
 		"{'process':3,'type':'ok','f':'read','resource':'plain','value':-4}",                               // 11
 	)
 	want := []*Session{{
-		Name: "s", Keys: []string{"a", "b"}, Mode: locks.Shared, Owner: "o", Permits: 2, DiedAt: -1,
+		Name: "s", Keys: []string{"a", "b"}, KeyAt: []int{0, 1}, Mode: locks.Shared, Owner: "o", Permits: 2, DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 0, Return: 1},
 		Ops:     []Op{{F: Release, Invoke: 2, Return: -1}},
 	}, {
-		Name: "u", Process: 1, Client: 1, Keys: []string{"a"}, Owner: "u", Permits: 1, Lost: []int{5, 6}, DiedAt: 7,
+		Name: "u", Place: 1, Process: 1, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "u", Permits: 1, Lost: []int{5, 6}, DiedAt: 7,
 		Acquire: Op{F: Acquire, Invoke: 3, Return: 4, Outcome: Done},
 	}, {
-		Name: "w", Process: 2, Client: 1, Keys: []string{"a"}, Owner: "w", Permits: 1, DiedAt: -1,
+		Name: "w", Place: 2, Process: 2, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "w", Permits: 1, DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 9, Return: -1},
 	}}
 	if diff := cmp.Diff(want, h.Sessions); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -221,14 +222,31 @@ func (s *scanner) unquote(content []byte) string {
 	return text
 }
 
+// strings reads a list of texts. Those of a long one mostly stand there for the first
+// time, and to look for each of them would take longer than all the rest.
 func (s *scanner) strings() []string {
 	s.take('[', "a list")
 	var list []string
 	for first := true; s.more(&first, ']'); {
-		list = append(list, s.string())
+		if len(list) < listShort {
+			list = append(list, s.string())
+			continue
+		}
+		if len(list) == listShort {
+			list = slices.Grow(list, bytes.Count(s.line[s.pos:], []byte{','})+1)
+		}
+		content, plain := s.quoted()
+		if !plain && s.err == nil {
+			list = append(list, s.unquote(content))
+			continue
+		}
+		list = append(list, string(content))
 	}
 	return list
 }
+
+// listShort is how many texts of a list are kept once.
+const listShort = 64
 
 // unsigned reads a whole number, and whether it had a minus. Other programs may
 // write 5e9 or 5.0 for one; a fraction is an error.

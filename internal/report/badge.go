@@ -14,12 +14,9 @@ const BadgeFile = "badge.json"
 // Badge writes the badge of one or several results: what came out in a few words.
 func Badge(w io.Writer, label string, results ...*Result) error {
 	expected, ran, worst := 0, 0, ExitExpected
-	weight := map[int]int{ExitExpected: 0, ExitUnknown: 1, ExitUnexpected: 2, ExitHarness: 3}
 	unknown := 0
 	for _, r := range results {
-		if code := r.ExitCode(); weight[code] > weight[worst] {
-			worst = code
-		}
+		worst = Worst(worst, r.ExitCode())
 		for i := range r.Locks {
 			l := &r.Locks[i]
 			if l.Unsupported != "" {

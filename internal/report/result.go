@@ -14,6 +14,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -187,6 +188,13 @@ const (
 	ExitUnknown    = 2
 	ExitHarness    = 3
 )
+
+// Worst is the exit code that weighs most: a failure of the harness more than an
+// unexpected verdict, and that more than one which could not be reached.
+func Worst(codes ...int) int {
+	weight := map[int]int{ExitExpected: 0, ExitUnknown: 1, ExitUnexpected: 2, ExitHarness: 3}
+	return slices.MaxFunc(codes, func(a, b int) int { return weight[a] - weight[b] })
+}
 
 // ExitCode is what a process that did this run should end with. Of several, a
 // failure of the harness weighs more than an unexpected verdict, and that more

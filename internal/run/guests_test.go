@@ -13,6 +13,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/guest"
+	"lockbench/internal/trial/trialtest"
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/scenarios"
@@ -64,16 +65,16 @@ func (h habitual) Acquire(ctx context.Context, r locks.Request) (locks.Lease, er
 // A guest that dies, hangs or babbles spoils nothing: its operations are unknown,
 // another one takes its place, the run goes on, and the log says what it was.
 func TestBadGuests(t *testing.T) {
-	w := localWorld(t)
+	w := trialtest.LocalWorld(t)
 	for habit, logged := range map[string]string{
 		"dies":    "",
 		"hangs":   "is killed: acquire took longer than",
 		"babbles": "DEBUG lock acquired",
 	} {
 		t.Run(habit, func(t *testing.T) {
-			command := fmt.Sprintf("%s=bad-guest exec %s %s", roleVariable, os.Args[0], habit)
+			command := fmt.Sprintf("%s=bad-guest exec %s %s", trialtest.RoleVariable, os.Args[0], habit)
 			out := runIt(t, t.Context(), Options{
-				Scenario: load(t, quietly), World: w, Seed: 1,
+				Scenario: trialtest.Load(t, trialtest.Quietly), World: w, Seed: 1,
 				Locks: []scenarios.LockUse{{Name: habit, Command: command}},
 			})
 			l := out.Result.Locks[0]
@@ -95,7 +96,7 @@ func TestBadGuests(t *testing.T) {
 // redis-py's own lock, as a guest in another language, overstays as every lease
 // lock does, and nothing worse.
 func TestPythonGuest(t *testing.T) {
-	w := localWorld(t)
+	w := trialtest.LocalWorld(t)
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import redis").Run(); err != nil {
 		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
@@ -108,7 +109,7 @@ func TestPythonGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := runIt(t, t.Context(), Options{
-		Scenario: load(t, "pause-client"), World: w, Seed: 1, Episodes: 1,
+		Scenario: trialtest.Load(t, "pause-client"), World: w, Seed: 1, Episodes: 1,
 		Locks: []scenarios.LockUse{{Name: "py", Command: python + " -u " + script}},
 	})
 	if l := out.Result.Locks[0]; l.Verdict != checker.Violated || l.Class != checker.Overstay {
@@ -119,12 +120,12 @@ func TestPythonGuest(t *testing.T) {
 // Behind sentinels a guest that does not bind its connections would be led past
 // the faults, so it is not tried at all, and nobody takes that for a verdict.
 func TestUnsupportedHere(t *testing.T) {
-	w := localWorld(t)
-	command := fmt.Sprintf("%s=bad-guest exec %s none", roleVariable, os.Args[0])
+	w := trialtest.LocalWorld(t)
+	command := fmt.Sprintf("%s=bad-guest exec %s none", trialtest.RoleVariable, os.Args[0])
 	out, err := Run(t.Context(), Options{
-		Scenario: load(t, "failover"), World: w, Seed: 1, Episodes: 1, Out: t.TempDir(),
+		Scenario: trialtest.Load(t, "failover"), World: w, Seed: 1, Episodes: 1, Out: t.TempDir(),
 		Locks: []scenarios.LockUse{{Name: "foreign", Command: strings.Replace(command, "bad-guest", "foreign-guest", 1)}},
-	})
+	}, Nobody{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,23 +60,6 @@ func entry(h *history.History, judged checker.Report) (l report.Lock, story []st
 	return l, story
 }
 
-// Recheck judges the histories of a bundle again.
-func Recheck(dir string, o checker.Options) ([]report.Lock, error) {
-	b, err := report.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	locks := make([]report.Lock, 0, len(b.Histories))
-	for _, lh := range b.Histories {
-		l, _, err := Judge(lh.Path, o)
-		if err != nil {
-			return nil, err
-		}
-		locks = append(locks, l)
-	}
-	return locks, nil
-}
-
 // Rejudge makes the result of a run that ended before it could write one, as far as
 // its histories tell it. What was expected they do not tell, so any verdict is.
 func Rejudge(b *report.Bundle) (*report.Result, error) {

@@ -11,24 +11,24 @@ import (
 	"time"
 
 	"lockbench/checker"
-	"lockbench/internal/world/local"
+	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
 
 // beHarness runs a scenario without end, until somebody kills it.
 func beHarness(out string) int {
-	w := local.New(local.Options{Self: []string{"/usr/bin/env", roleVariable + "=guest", os.Args[0]}})
+	w := trialtest.NewLocalWorld()
 	if err := w.Ready(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	text := strings.Replace(quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10m}", 1)
+	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10m}", 1)
 	s, err := scenarios.Read("test.yaml", []byte(text), scenarios.AllCatalogs())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	_, err = Run(context.Background(), Options{Scenario: s, World: w, Seed: 1, Out: out})
+	_, err = Run(context.Background(), Options{Scenario: s, World: w, Seed: 1, Out: out}, Nobody{})
 	fmt.Fprintln(os.Stderr, "nobody killed this:", err)
 	return 1
 }
@@ -36,10 +36,10 @@ func beHarness(out string) int {
 // kill -9 of the harness: nothing of the run lives on, and what was recorded can
 // be judged.
 func TestKilledHarness(t *testing.T) {
-	localWorld(t) // or skip
+	trialtest.LocalWorld(t) // or skip
 	out := t.TempDir()
 	harness := exec.Command(os.Args[0], out)
-	harness.Env = append(os.Environ(), roleVariable+"=harness")
+	harness.Env = append(os.Environ(), trialtest.RoleVariable+"=harness")
 	harness.Stderr = os.Stderr
 	if err := harness.Start(); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestKilledHarness(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d processes outlive the harness", alive, len(children))
 		}
-		pause(t.Context(), 10*time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 	files, _ := filepath.Glob(filepath.Join(out, "*", "*", "*", "history.jsonl"))
 	if len(files) != 1 {

@@ -5,34 +5,49 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/trial"
 	"lockbench/locks"
 )
 
-// lockJudge judges the history of one lock of a run: what there is of it after an
-// episode, and the whole at the end. Both are the same judging, [readJudged].
+// lockJudge observes the trial of one lock of a run, and judges its history: what there
+// is of it after an episode, and the whole at the end. Both are the same judging,
+// [readJudged], and the whole is always more than what was judged before: a quiet stretch
+// follows each episode.
 type lockJudge struct {
+	trial.Nobody
 	run      *runner
 	lock     string
 	topology locks.Topology
 	path     string
-	observer observer
 
-	violated bool  // and told: between episodes there is nothing more to learn
-	size     int64 // of what was judged last
+	violated   bool  // and told: between episodes there is nothing more to learn
+	size       int64 // of what was judged last
+	endedAfter int   // the episode after which it was enough; 0: it never was
 }
 
-// enough says after an episode whether the lock's run ends with it: under
+// Episode passes on how far the trial is.
+func (j *lockJudge) Episode(n int) { j.run.progress.episodeBegins(n) }
+
+// Granted counts a grant.
+func (j *lockJudge) Granted() { j.run.progress.grants.Add(1) }
+
+// Fault passes on what is done to the lock's servers and clients.
+func (j *lockJudge) Fault(text string) { j.run.progress.to.Fault(j.lock, text) }
+
+// Enough says after an episode whether the lock's run ends with it: under
 // --until-violation, when this lock or another one with servers has been seen to
 // break. A lock without servers ends nobody's run, since a control that breaks is
 // what every run begins with.
-func (j *lockJudge) enough(int) bool {
+func (j *lockJudge) Enough(episode int) bool {
 	if !j.stopped() && j.due() {
-		// What cannot be judged is told at the end.
-		if _, judged, err := readJudged(j.path, checker.Options{}); err == nil {
-			j.judged(judged)
-		}
+		_, _, _ = j.judge() // what cannot be judged is told at the end
 	}
-	return j.stopped()
+	if !j.stopped() {
+		return false
+	}
+	// Another lock may have ended the run: then only this number tells when.
+	j.endedAfter = episode
+	return true
 }
 
 // due says whether what has been recorded since the last time is worth judging
@@ -46,7 +61,7 @@ func (j *lockJudge) due() bool {
 		return false
 	}
 	grown := info.Size()-j.size >= j.size/4
-	if j.ends() || grown && j.run.options.Progress != nil {
+	if j.ends() || grown && j.run.progress.followed() {
 		j.size = info.Size()
 		return true
 	}
@@ -56,18 +71,20 @@ func (j *lockJudge) due() bool {
 // ends says whether a violation of this lock ends the run.
 func (j *lockJudge) ends() bool { return j.run.options.UntilViolation && j.topology != locks.None }
 
-// judged takes note of what the judge said: a violation is told once, and may end the
-// run of all locks.
-func (j *lockJudge) judged(r checker.Report) {
+// judge judges what there is. A violation is told once, and may end the run of all
+// locks.
+func (j *lockJudge) judge() (*history.History, checker.Report, error) {
+	h, r, err := readJudged(j.path, checker.Options{})
 	f, found := r.First()
-	if j.violated || !found || r.Verdict != checker.Violated {
-		return
+	if err != nil || j.violated || !found || r.Verdict != checker.Violated {
+		return h, r, err
 	}
 	j.violated = true
-	j.observer.violated(j.lock, f.Text)
+	j.run.progress.to.Violation(j.lock, f.Text)
 	if j.ends() {
 		j.run.once.Do(func() { close(j.run.stop) })
 	}
+	return h, r, nil
 }
 
 func (j *lockJudge) stopped() bool {
@@ -79,27 +96,29 @@ func (j *lockJudge) stopped() bool {
 	}
 }
 
-// whole judges the history when the run is over.
-func (j *lockJudge) whole() (*history.History, checker.Report, error) {
-	h, r, err := readJudged(j.path, checker.Options{})
-	if err == nil {
-		j.judged(r)
-	}
-	return h, r, err
-}
-
 // outside lets a trial whose clock is simulated in this process ask a question that is
 // answered outside of the simulation: the judge searches for a limited time, and
 // inside no time passes while somebody computes.
-func outside(enough func(episode int) bool) (ask func(episode int) bool, end func()) {
-	asked, answers := make(chan int), make(chan bool)
+type outside struct {
+	trial.Observer
+	asked   chan int
+	answers chan bool
+}
+
+func newOutside(observer trial.Observer) outside {
+	o := outside{observer, make(chan int), make(chan bool)}
 	go func() {
-		for episode := range asked {
-			answers <- enough(episode)
+		for episode := range o.asked {
+			o.answers <- observer.Enough(episode)
 		}
 	}()
-	return func(episode int) bool {
-		asked <- episode
-		return <-answers
-	}, func() { close(asked) }
+	return o
 }
+
+func (o outside) Enough(episode int) bool {
+	o.asked <- episode
+	return <-o.answers
+}
+
+// end says that nobody will ask any more.
+func (o outside) end() { close(o.asked) }

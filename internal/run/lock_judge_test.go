@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +12,14 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/trial"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/scenarios"
+	"lockbench/service/redis/simredis"
 )
 
 // violatedEvents is a history in which the second client is granted what the first one
@@ -29,16 +33,27 @@ const violatedEvents = `{"lockbench":"history/1","lock":"x","model":"mutex"}
 {"time":6,"process":1,"type":"ok","f":"check","session":"1.1"}
 `
 
-// judging is the judge of one lock's run, with what the person was told.
-func judging(t *testing.T, r *runner, topology locks.Topology, told *[]string) *lockJudge {
+// hearer hears of violations.
+type hearer struct {
+	Nobody
+	violations []string
+}
+
+func (h *hearer) Violation(_, text string) { h.violations = append(h.violations, text) }
+
+// runnerFor is a run that somebody hears of.
+func runnerFor(until bool, to Observer) *runner {
+	return &runner{options: Options{UntilViolation: until}, progress: &progress{to: to}, stop: make(chan struct{})}
+}
+
+// judging is the judge of one lock's run.
+func judging(t *testing.T, r *runner, topology locks.Topology) *lockJudge {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), report.HistoryFile)
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return &lockJudge{run: r, lock: "x", topology: topology, path: path, observer: observer{
-		violated: func(_, text string) { *told = append(*told, text) },
-	}}
+	return &lockJudge{run: r, lock: "x", topology: topology, path: path}
 }
 
 // TestViolationEndsTheRun: under --until-violation a violation of a lock with servers
@@ -50,10 +65,9 @@ func TestViolationEndsTheRun(t *testing.T) {
 		want     bool
 	}{{true, locks.Single, true}, {true, locks.None, false}, {false, locks.Single, false}} {
 		t.Run(fmt.Sprint(c.until, c.topology), func(t *testing.T) {
-			var told []string
-			progress := report.NewProgress(io.Discard, false, 0)
-			r := &runner{options: Options{UntilViolation: c.until, Progress: progress}, stop: make(chan struct{})}
-			j, other := judging(t, r, c.topology, &told), judging(t, r, locks.Single, &told)
+			var heard hearer
+			r := runnerFor(c.until, &heard)
+			j, other := judging(t, r, c.topology), judging(t, r, locks.Single)
 			lines := strings.SplitAfter(violatedEvents, "\n")
 			write := func(text string) {
 				t.Helper()
@@ -62,21 +76,21 @@ func TestViolationEndsTheRun(t *testing.T) {
 				}
 			}
 			write(strings.Join(lines[:3], "")) // of the first episode
-			if j.enough(1) || len(told) > 0 {
-				t.Fatalf("ended before there was a violation; told %q", told)
+			if j.Enough(1) || len(heard.violations) > 0 {
+				t.Fatalf("ended before there was a violation; told %q", heard.violations)
 			}
 			write(violatedEvents)
-			if got := j.enough(2); got != c.want {
+			if got := j.Enough(2); got != c.want {
 				t.Errorf("enough: %t; want %t", got, c.want)
 			}
-			if got := other.enough(1); got != c.want {
+			if got := other.Enough(1); got != c.want {
 				t.Errorf("enough for another lock: %t; want %t", got, c.want)
 			}
-			if _, _, err := j.whole(); err != nil {
+			if _, _, err := j.judge(); err != nil {
 				t.Fatal(err)
 			}
-			if len(told) != 1 {
-				t.Errorf("told %q; want one violation, told once", told)
+			if len(heard.violations) != 1 {
+				t.Errorf("told %q; want one violation, told once", heard.violations)
 			}
 		})
 	}
@@ -84,14 +98,13 @@ func TestViolationEndsTheRun(t *testing.T) {
 
 // TestViolationAtTheEnd: what the last episode shows is told, and ends the others.
 func TestViolationAtTheEnd(t *testing.T) {
-	var told []string
-	r := &runner{options: Options{UntilViolation: true}, stop: make(chan struct{})}
-	j := judging(t, r, locks.Single, &told)
+	var heard hearer
+	j := judging(t, runnerFor(true, &heard), locks.Single)
 	if err := os.WriteFile(j.path, []byte(violatedEvents), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := j.whole(); err != nil || len(told) != 1 || !j.stopped() {
-		t.Errorf("told %q, stopped %t, %v; want both", told, j.stopped(), err)
+	if _, _, err := j.judge(); err != nil || len(heard.violations) != 1 || !j.stopped() {
+		t.Errorf("told %q, stopped %t, %v; want both", heard.violations, j.stopped(), err)
 	}
 }
 
@@ -99,10 +112,7 @@ func TestViolationAtTheEnd(t *testing.T) {
 // when there is a quarter more of it.
 func TestJudgedAgainWhenGrown(t *testing.T) {
 	for _, until := range []bool{false, true} {
-		var told []string
-		progress := report.NewProgress(io.Discard, false, 0)
-		r := &runner{options: Options{UntilViolation: until, Progress: progress}, stop: make(chan struct{})}
-		j := judging(t, r, locks.Single, &told)
+		j := judging(t, runnerFor(until, new(hearer)), locks.Single)
 		var judged []int
 		for episode := range 21 {
 			if err := os.Truncate(j.path, int64(1000*episode)); err != nil {
@@ -128,41 +138,35 @@ func TestJudgedAgainWhenGrown(t *testing.T) {
 // TestOutside: whoever asks from within virtual time is answered outside of it, and no
 // time passes meanwhile.
 func TestOutside(t *testing.T) {
-	ask, end := outside(func(episode int) bool { return episode == 2 })
-	defer end()
+	o := newOutside(enoughAfterTwo{})
+	defer o.end()
 	synctest.Test(t, func(t *testing.T) {
-		if ask(1) || !ask(2) {
+		if o.Enough(1) || !o.Enough(2) {
 			t.Error("the answers are of other questions")
 		}
 	})
 }
 
+// enoughAfterTwo has enough after the second episode.
+type enoughAfterTwo struct{ trial.Nobody }
+
+func (enoughAfterTwo) Enough(episode int) bool { return episode == 2 }
+
 // untilViolation runs set-nx, which a failover breaks, and RedLock, which it does not,
 // one after the other, with as many episodes as take too long.
-func untilViolation(t *testing.T, w *sim.World) *Outcome {
+func untilViolation(t *testing.T, w world.World) *Outcome {
 	t.Helper()
 	use := []scenarios.LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}, {Name: "redlock", Use: "redlock"}}
 	return runIt(t, t.Context(), Options{
-		Scenario: load(t, breaking), World: w, Seed: 4, Locks: use, Parallel: 1, UntilViolation: true, NoLink: true,
+		Scenario: trialtest.Load(t, trialtest.Breaking), World: w, Seed: 4, Locks: use, Parallel: 1, UntilViolation: true, NoLink: true,
 	})
 }
-
-const breaking = `lockbench: scenario/1
-about: Every episode kills the master, and with it what it has not handed on.
-locks: [set-nx]
-topology: {single-store: replicated, majority: independent}
-workload: {counter: {clients: 3, keys: 1, ttl: 2s, hold: 50ms..100ms}}
-episodes: 6
-quiet: 500ms
-faults:
-  - {promote: a replica, when: acquired}
-`
 
 // TestUntilViolation: with --until-violation a run in virtual time ends after the
 // episode that shows a violation, whole: with its quiet stretch. A control that breaks
 // ends nothing, and whoever comes after the violation has one episode.
 func TestUntilViolation(t *testing.T) {
-	out := untilViolation(t, sim.New(sim.Options{Open: catalogOpener}))
+	out := untilViolation(t, sim.New(sim.Options{Model: simredis.Model{}, Open: catalog.Open}))
 	endsAfterEpisodes(t, out)
 }
 
@@ -208,14 +212,7 @@ func endsAfterEpisodes(t *testing.T, out *Outcome) {
 	}
 }
 
-// TestUntilViolationEnclosed: the same of trials in processes of their own, which replay
-// to the same histories although another lock's run had ended them.
+// TestUntilViolationEnclosed: the same of trials in processes of their own.
 func TestUntilViolationEnclosed(t *testing.T) {
-	out := untilViolation(t, simWorld(t))
-	endsAfterEpisodes(t, out)
-	replayed := 0
-	same, err := Replay(t.Context(), simTrial(t, 1), out.Bundle.Dir, func(Replayed) { replayed++ })
-	if err != nil || !same || replayed != 3 {
-		t.Errorf("%d replayed, same: %t, %v; want 3, all the same", replayed, same, err)
-	}
+	endsAfterEpisodes(t, untilViolation(t, trialtest.SimWorld(t)))
 }

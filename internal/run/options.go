@@ -1,12 +1,10 @@
 package run
 
 import (
-	"io"
 	"time"
 
-	"lockbench/internal/report"
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
-	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
@@ -37,15 +35,11 @@ type Options struct {
 	World world.World
 	// Opener is a lock of the caller's own, which runs in this process under the
 	// name that the one entry of Locks has. Nil: the locks are from the catalog.
-	Opener *Opener
+	Opener *trial.Opener
 	// Again is the command that repeats this run.
 	Again string
 	// Program is the version of the program, for the record.
 	Program string
-
-	Progress *report.Progress // nil: silent
-	// Head is told the plan before anything runs. Nil: nobody is.
-	Head io.Writer
 }
 
 // apply is the scenario with the options in force, so that everything after it
@@ -91,11 +85,4 @@ func (o Options) expectation(s *scenarios.Scenario, lock string) scenarios.Expec
 		return e
 	}
 	return s.Expectation(lock)
-}
-
-// Opener is a lock that is no entry of the catalog, in the caller's own process.
-type Opener struct {
-	Open     locks.Opener
-	Majority bool // wants several independent masters
-	Claims   locks.Claims
 }

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
 
-// planText is the plan as a file that a person can read: every step of every
+// PlanText is the plan as a file that a person can read: every step of every
 // episode with what the seed drew for it.
-func planText(seed uint64, plan nemesis.Plan, s *scenarios.Scenario) []byte {
+func PlanText(seed uint64, plan nemesis.Plan, s *scenarios.Scenario) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What seed %d draws for the scenario %s. The roles are resolved when a step strikes.\nseed: %d\n", seed, s.Name, seed)
 	if len(plan) == 0 {
@@ -36,12 +37,12 @@ func NotConcerned(s *scenarios.Scenario, plan nemesis.Plan, w world.World) []str
 			// Who it is, it says itself when it is started.
 			continue
 		}
-		sub, err := newSubject(s, use, nil)
+		sub, err := trial.NewSubject(s, use, nil)
 		if err != nil {
 			continue
 		}
 		var reasons []string
-		for _, p := range plan.Episode(1).For(w.Sketch(sub.spec)) {
+		for _, p := range plan.Episode(1).For(w.Sketch(sub.Spec)) {
 			if p.NA != "" {
 				reasons = append(reasons, fmt.Sprintf("%s n/a (%s)", p.Fault, p.NA))
 			}
@@ -49,7 +50,7 @@ func NotConcerned(s *scenarios.Scenario, plan nemesis.Plan, w world.World) []str
 		if len(reasons) == 0 {
 			continue
 		}
-		key := sub.servers() + strings.Join(reasons, ", ")
+		key := sub.Servers() + strings.Join(reasons, ", ")
 		if groups[key] == nil {
 			groups[key] = &group{reasons: reasons}
 			order = append(order, key)

@@ -8,16 +8,38 @@ import (
 	"lockbench/internal/report"
 )
 
-// tickEvery is how often the progress line is drawn again.
+// Observer hears how a run goes on, from several goroutines at once, such as
+// [*report.Progress].
+type Observer interface {
+	// Fault says what is done to the servers and clients of a lock.
+	Fault(lock, text string)
+	// Violation says, once for each lock, that it was seen to be violated.
+	Violation(lock, text string)
+	// Tick says how far the run is, a few times a second, until Done.
+	Tick(t report.Tick)
+	Done()
+}
+
+// Nobody observes nothing. What nobody observes is judged at its end only.
+type Nobody struct{}
+
+var _ Observer = Nobody{}
+
+func (Nobody) Fault(string, string)     {}
+func (Nobody) Violation(string, string) {}
+func (Nobody) Tick(report.Tick)         {}
+func (Nobody) Done()                    {}
+
+// tickEvery is how often an observer is told how far the run is.
 const tickEvery = 200 * time.Millisecond
 
 // settleGuess is what starting, electing and settling add to an episode, for the
 // guess of how long a run takes.
 const settleGuess = 3 * time.Second
 
-// progress passes on what trials tell to the person who waits.
+// progress counts what all trials of a run tell, and passes it on.
 type progress struct {
-	to       *report.Progress
+	to       Observer
 	started  time.Time
 	expected time.Duration
 	episodes int
@@ -28,15 +50,12 @@ type progress struct {
 }
 
 // newProgress ticks until end is called.
-func (r *runner) newProgress() *progress {
-	p := &progress{to: r.options.Progress, started: time.Now(), episodes: r.scenario.Episodes, stop: make(chan struct{})}
+func (r *runner) newProgress(to Observer) *progress {
+	p := &progress{to: to, started: time.Now(), episodes: r.scenario.Episodes, stop: make(chan struct{})}
 	p.expected = r.options.Duration
 	if p.expected == 0 {
 		one := r.plan.Longest() + r.scenario.Quiet + settleGuess
 		p.expected = min(r.scenario.Limit, time.Duration(r.scenario.Episodes)*one)
-	}
-	if p.to == nil {
-		return p
 	}
 	p.wg.Go(func() {
 		ticker := time.NewTicker(tickEvery)
@@ -60,50 +79,23 @@ func (p *progress) tick() {
 	})
 }
 
-// end takes the line away.
+// end ends the ticking.
 func (p *progress) end() {
-	if p.to == nil {
-		return
-	}
 	close(p.stop)
 	p.wg.Wait()
 	p.to.Done()
 }
 
-// observer is what a trial tells.
-func (p *progress) observer() observer {
-	if p.to == nil {
-		return silent()
-	}
-	return observer{
-		fault:    p.to.Fault,
-		violated: p.to.Violation,
-		episode: func(_ string, n int) {
-			// Locks side by side are not quite in step; the one furthest ahead counts.
-			for {
-				seen := p.episode.Load()
-				if int64(n) <= seen || p.episode.CompareAndSwap(seen, int64(n)) {
-					return
-				}
-			}
-		},
-		grant: func() { p.grants.Add(1) },
-	}
-}
+// followed says whether anybody observes the run.
+func (p *progress) followed() bool { return p.to != Observer(Nobody{}) }
 
-// observer hears what happens while a trial runs.
-type observer struct {
-	fault    func(lock, text string)
-	violated func(lock, text string)
-	episode  func(lock string, n int)
-	grant    func()
-	phase    func(phase string, at time.Time, text string)
-}
-
-// silent listens to nothing.
-func silent() observer {
-	return observer{
-		fault: func(string, string) {}, violated: func(string, string) {},
-		episode: func(string, int) {}, grant: func() {},
+// episodeBegins takes note of an episode of some lock. Locks side by side are not quite
+// in step; the one furthest ahead counts.
+func (p *progress) episodeBegins(n int) {
+	for {
+		seen := p.episode.Load()
+		if int64(n) <= seen || p.episode.CompareAndSwap(seen, int64(n)) {
+			return
+		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
+	"lockbench/internal/trial"
+	"lockbench/internal/trial/trialtest"
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/locks/setnx"
@@ -27,10 +29,10 @@ import (
 func TestScenarios(t *testing.T) {
 	for _, name := range []string{"steady", "failover", "partition-master", "pause-client", "crash-restart"} {
 		t.Run(name, func(t *testing.T) {
-			w := localWorld(t)
+			w := trialtest.LocalWorld(t)
 			// What needs a little luck in an episode (that an election is quick, that somebody holds just when the
 			// woken client deletes) has it in one of three.
-			out := runIt(t, t.Context(), Options{Scenario: load(t, name), World: w, Seed: 42, Episodes: max(1, map[string]int{"pause-client": 3, "failover": 3}[name])})
+			out := runIt(t, t.Context(), Options{Scenario: trialtest.Load(t, name), World: w, Seed: 42, Episodes: max(1, map[string]int{"pause-client": 3, "failover": 3}[name])})
 			for _, l := range out.Result.Locks {
 				if !l.AsExpected {
 					t.Errorf("%s: %s (%s), expected %s\n%s", l.Lock, l.Found(), l.Why, l.Expected, strings.Join(out.Stories[l.Lock], "\n"))
@@ -39,15 +41,12 @@ func TestScenarios(t *testing.T) {
 			if code := out.Result.ExitCode(); code != report.ExitExpected {
 				t.Errorf("exit code %d", code)
 			}
-			again, err := Recheck(out.Bundle.Dir, checker.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(again) != len(out.Result.Locks) {
-				t.Fatalf("%d histories for %d locks", len(again), len(out.Result.Locks))
-			}
-			for i, l := range out.Result.Locks {
-				if diff := cmp.Diff(essence(l), essence(again[i])); diff != "" {
+			for _, l := range out.Result.Locks {
+				again, _, err := Judge(filepath.Join(out.Bundle.Dir, l.Lock, report.HistoryFile), checker.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(essence(l), essence(again)); diff != "" {
 					t.Errorf("%s judged again (-run +check):\n%s", l.Lock, diff)
 				}
 			}
@@ -66,9 +65,9 @@ func essence(l report.Lock) map[string]any {
 
 // Faults that are left out have shown nothing, whatever did not go wrong.
 func TestNoFaultsIsUnknown(t *testing.T) {
-	w := localWorld(t)
+	w := trialtest.LocalWorld(t)
 	use := []scenarios.LockUse{{Name: "set-nx", Use: "set-nx"}, {Name: "flock", Use: "flock"}}
-	out := runIt(t, t.Context(), Options{Scenario: load(t, "crash-restart"), World: w, Locks: use, Seed: 1, Episodes: 1, NoFaults: true})
+	out := runIt(t, t.Context(), Options{Scenario: trialtest.Load(t, "crash-restart"), World: w, Locks: use, Seed: 1, Episodes: 1, NoFaults: true})
 	for _, l := range out.Result.Locks {
 		if l.Verdict != checker.Unknown || l.Why == "" {
 			t.Errorf("%s: %s, because %q; want unknown with a reason", l.Lock, l.Found(), l.Why)
@@ -78,15 +77,6 @@ func TestNoFaultsIsUnknown(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, report.ExitUnknown)
 	}
 }
-
-const quietly = `lockbench: scenario/1
-about: Nothing breaks.
-locks: [set-nx]
-workload: {counter: {clients: 4, keys: 2, ttl: 1s}}
-episodes: 1
-quiet: 1s
-faults: none
-`
 
 // sticky says that it has released and has not: nobody gets the lock again.
 type sticky struct{ locks.Locker }
@@ -105,7 +95,7 @@ func (kept) Release(context.Context) error { return nil }
 
 // A lock that nobody can get although all is well is violated, as no-progress.
 func TestNoProgress(t *testing.T) {
-	w := localWorld(t)
+	w := trialtest.LocalWorld(t)
 	table := control.NewTable()
 	var grants atomic.Int64
 	open := func(ctx context.Context, c locks.Client) (locks.Locker, error) {
@@ -113,10 +103,10 @@ func TestNoProgress(t *testing.T) {
 		return stickyAfter{l, &grants}, err
 	}
 	// It goes wrong while the holder of one key stands still, and stays so.
-	text := strings.Replace(quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 2s}", 1)
+	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 2s}", 1)
 	out := runIt(t, t.Context(), Options{
-		Scenario: load(t, text), World: w, Seed: 1,
-		Locks: []scenarios.LockUse{{Name: "sticky"}}, Opener: &Opener{Open: open},
+		Scenario: trialtest.Load(t, text), World: w, Seed: 1,
+		Locks: []scenarios.LockUse{{Name: "sticky"}}, Opener: &trial.Opener{Open: open},
 	})
 	l := out.Result.Locks[0]
 	live, _ := l.Check("liveness")
@@ -144,15 +134,15 @@ func (s stickyAfter) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 
 // Ctrl-C in the middle of an episode: healed, torn down, judged, written.
 func TestInterrupted(t *testing.T) {
-	w := localWorld(t)
+	w := trialtest.LocalWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	text := strings.Replace(quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10m}", 1)
-	s := load(t, text)
+	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10m}", 1)
+	s := trialtest.Load(t, text)
 	o := Options{Scenario: s, World: w, Seed: 1, Out: t.TempDir()}
 	done := make(chan *Outcome, 1)
 	go func() {
-		out, err := Run(ctx, o)
+		out, err := Run(ctx, o, Nobody{})
 		if err != nil {
 			t.Errorf("run: %v", err)
 		}
@@ -174,36 +164,12 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A disk that is full stops the run with an error that names the file.
-func TestFullDisk(t *testing.T) {
-	w := localWorld(t)
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skipf("no full device here: %v", err)
-	}
-	s := load(t, quietly)
-	sub, err := newSubject(s, scenarios.LockUse{Name: "in-process", Use: "in-process"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sub.spec.LogDir = t.TempDir()
-	trial := &trial{
-		scenario: s, subject: sub, world: w, history: full, observer: silent(),
-		enough: func(int) bool { return true }, started: time.Now(),
-	}
-	trial.log = func(line string) { t.Log(line) }
-	err = trial.run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "/dev/full") {
-		t.Errorf("error %v; want one that names the file", err)
-	}
-}
-
 // The façade's way: an opener of the caller's own, in this process.
 func TestOpener(t *testing.T) {
-	w := localWorld(t)
+	w := trialtest.LocalWorld(t)
 	out := runIt(t, t.Context(), Options{
-		Scenario: load(t, "pause-client"), World: w, Seed: 5, Episodes: 1,
-		Locks: []scenarios.LockUse{{Name: "mine"}}, Opener: &Opener{Open: setnx.New(), Claims: locks.Claims{Bounded: true}},
+		Scenario: trialtest.Load(t, "pause-client"), World: w, Seed: 5, Episodes: 1,
+		Locks: []scenarios.LockUse{{Name: "mine"}}, Opener: &trial.Opener{Card: locks.Card{Claims: locks.Claims{Bounded: true}}, Open: setnx.New()},
 	})
 	if l := out.Result.Locks[0]; l.Verdict != checker.Violated || l.Class != checker.Overstay {
 		t.Errorf("%s (%s); want violated overstay", l.Found(), l.Why)
@@ -221,7 +187,7 @@ func waitForText(t *testing.T, dir, want string) {
 				return
 			}
 		}
-		pause(t.Context(), 10*time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("no history below %s got %s", dir, want)
 }

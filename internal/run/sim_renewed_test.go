@@ -8,13 +8,14 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/trial/trialtest"
 )
 
 // A fault that waits for a renewal strikes while somebody holds the lock, has held it for
 // longer than a look at the servers takes, and has not begun to give it back: a key that was
 // released and granted anew is kept for longer too.
 func TestSimFaultAtARenewal(t *testing.T) {
-	out := runIt(t, t.Context(), Options{World: simWorld(t), Seed: 3, Scenario: load(t, `lockbench: scenario/1
+	out := runIt(t, t.Context(), Options{World: trialtest.SimWorld(t), Seed: 3, Scenario: trialtest.Load(t, `lockbench: scenario/1
 about: The server stands still at the moment in which a lease was renewed.
 locks: [no-lock, {use: redisson, as: redisson, watchdog: 1500ms}]
 topology: {single-store: single}

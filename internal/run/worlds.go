@@ -11,6 +11,8 @@ import (
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
+	services "lockbench/service/catalog"
+	"lockbench/service/redis/simredis"
 )
 
 // WorldOptions are what worlds need to know before they can say whether they are ready.
@@ -29,10 +31,11 @@ type WorldOptions struct {
 
 // Worlds are all that there are, in the order in which `auto` tries them.
 func Worlds(o WorldOptions) []world.World {
+	all := services.All()
 	return []world.World{
-		docker.New(docker.Options{Image: o.RedisImage, Server: o.RedisServer, Self: o.Self, Say: o.Say, NoFetch: o.NoFetch}),
-		local.New(local.Options{Server: o.RedisServer, Self: o.Self}),
-		sim.New(sim.Options{Open: catalogOpener, Enclosure: o.SimTrial}),
+		docker.New(docker.Options{Service: all[0], Image: o.RedisImage, Program: o.RedisServer, Self: o.Self, Say: o.Say, NoFetch: o.NoFetch}),
+		local.New(local.Options{Services: all, Programs: map[string]string{all[0].Name(): o.RedisServer}, Self: o.Self}),
+		sim.New(sim.Options{Model: simredis.Model{}, Open: catalog.Open, Enclosure: o.SimTrial}),
 	}
 }
 

@@ -1,10 +1,11 @@
 package stats
 
 import (
+	"testing"
+
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/history/historytest"
-	"testing"
 )
 
 // foreign is a history from elsewhere: no plan, no probes, no values, no lock's name.

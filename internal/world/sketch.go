@@ -3,10 +3,11 @@ package world
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net"
+	"net/netip"
 	"time"
 
-	"lockbench/locks"
+	"lockbench/service"
 )
 
 // errSketch is what a cluster answers that was never started.
@@ -15,45 +16,28 @@ var errSketch = errors.New("this cluster is a sketch and runs nothing")
 // Sketch is a cluster that has nodes and abilities and runs nothing. Plans ask it
 // what a fault could concern.
 type Sketch struct {
-	Form  locks.Topology
-	Names []Node
+	service.Group
 	// Clocks is why the clocks of the servers cannot be shifted; nil: they can.
 	// ClientClocks is that of the clients' clocks, and Bandwidth of narrow links.
 	Clocks, ClientClocks, Bandwidth error
 }
 
-// NewSketch is the usual cluster of a topology: redis-1 is the first master.
+// NewSketch is the cluster that a spec asks for.
 func NewSketch(s Spec) Sketch {
-	return Sketch{Form: s.Topology, Names: UsualNodes(s)}
+	if s.Service == nil {
+		return Sketch{Group: service.Nobody{}}
+	}
+	return Sketch{Group: s.Service.Open(s.Topology, nowhere{})}
 }
 
-// UsualNodes are the nodes of a topology by the names that every world gives them.
-func UsualNodes(s Spec) []Node {
-	data, watchmen := 0, 0
-	switch s.Topology {
-	case locks.Single:
-		data = 1
-	case locks.Replicated:
-		data = 3
-	case locks.Sentinel:
-		data, watchmen = 3, 3
-	case locks.Cluster:
-		data = 6 // three masters, and a replica for each
-	case locks.Independent:
-		data = s.Masters
-		if data == 0 {
-			data = 5
-		}
-	}
-	var nodes []Node
-	for i := range data {
-		nodes = append(nodes, Node{fmt.Sprintf("redis-%d", i+1), Data})
-	}
-	for i := range watchmen {
-		nodes = append(nodes, Node{fmt.Sprintf("sentinel-%d", i+1), Watchman})
-	}
-	return nodes
-}
+// nowhere is the host of servers that do not run.
+type nowhere struct{}
+
+func (nowhere) Addr(string) netip.AddrPort                     { return netip.AddrPort{} }
+func (nowhere) Dial(context.Context, string) (net.Conn, error) { return nil, errSketch }
+func (nowhere) Status(string) service.Status                   { return service.Status{Why: errSketch} }
+func (nowhere) Follow(string, netip.AddrPort) error            { return errSketch }
+func (nowhere) Lead(string) error                              { return errSketch }
 
 // The abilities of a sketch: all of them, and none works.
 var (
@@ -63,22 +47,15 @@ var (
 	_ LinkCutter    = Sketch{}
 	_ LinkShaper    = Sketch{}
 	_ ReplyDropper  = Sketch{}
-	_ Promoter      = Sketch{}
 	_ RequestHolder = Sketch{}
 	_ ConnResetter  = Sketch{}
-	_ Operator      = Sketch{}
 	_ ClockShifter  = Sketch{}
 	_ LinkThrottler = Sketch{}
-	_ Keeper        = Sketch{}
 
 	_ ClientClockShifter = Sketch{}
 )
 
-func (s Sketch) Nodes() []Node                                                    { return s.Names }
-func (s Sketch) Topology() locks.Topology                                         { return s.Form }
-func (s Sketch) Master(context.Context) (string, error)                           { return "", errSketch }
-func (s Sketch) Masters(context.Context) []string                                 { return nil }
-func (s Sketch) Healthy(context.Context) error                                    { return errSketch }
+func (s Sketch) Servers() service.Group                                           { return s.Group }
 func (s Sketch) Open(context.Context, ClientSpec) (Client, error)                 { return nil, errSketch }
 func (s Sketch) Kill(context.Context, string) error                               { return errSketch }
 func (s Sketch) Start(context.Context, string, bool) error                        { return errSketch }
@@ -92,15 +69,8 @@ func (s Sketch) DropReplies(context.Context, []Link) error                      
 func (s Sketch) KeepReplies(context.Context, []Link) error                        { return errSketch }
 func (s Sketch) HoldReply(string, int) (<-chan struct{}, func())                  { return nil, func() {} }
 func (s Sketch) Reset(context.Context, []Link) (int, error)                       { return 0, errSketch }
-func (s Sketch) Flush(context.Context, string) error                              { return errSketch }
-func (s Sketch) Evict(context.Context, string) error                              { return errSketch }
-func (s Sketch) Poison(context.Context, string, string) error                     { return errSketch }
-func (s Sketch) Cure(context.Context, string, string) error                       { return errSketch }
-func (s Sketch) Busy(context.Context, string, time.Duration) error                { return errSketch }
-func (s Sketch) DropSubscribers(context.Context, string) (int, error)             { return 0, errSketch }
 func (s Sketch) ClocksReady() error                                               { return s.Clocks }
 func (s Sketch) ShiftClock(context.Context, string, time.Duration, float64) error { return errSketch }
-func (s Sketch) ClockOffset(context.Context, string) (time.Duration, error)       { return 0, errSketch }
 func (s Sketch) BandwidthReady() error                                            { return s.Bandwidth }
 func (s Sketch) Throttle(context.Context, []Link, int64) error                    { return errSketch }
 func (s Sketch) Unthrottle(context.Context, []Link) error                         { return errSketch }
@@ -108,6 +78,3 @@ func (s Sketch) PingBulk(context.Context, string, string, int) error            
 func (s Sketch) ClientClocksReady() error                                         { return s.ClientClocks }
 func (s Sketch) ShiftClientClock(int, time.Duration, float64) error               { return errSketch }
 func (s Sketch) ClientClockOffset(int) (time.Duration, error)                     { return 0, errSketch }
-func (s Sketch) TTL(context.Context, string) (time.Duration, string, error)       { return 0, "", errSketch }
-func (s Sketch) Kept(context.Context) (map[string]time.Duration, error)           { return nil, errSketch }
-func (s Sketch) Promote(context.Context, string) (string, error)                  { return "", errSketch }

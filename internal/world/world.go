@@ -15,6 +15,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/locks"
+	"lockbench/service"
 )
 
 // World is a place in which a lock can be tried.
@@ -41,9 +42,9 @@ type Host interface {
 
 // Spec is the cluster that a run asks for.
 type Spec struct {
-	Topology locks.Topology
-	Masters  int               // of the topology independent; 0 means 5
-	Settings map[string]string // server settings, as in redis.conf
+	Service  service.Service // nil: the lock needs no server
+	Topology service.Topology
+	Settings map[string]string // of the servers, in the words of the service
 	Clients  int               // how many clients may be open at once
 	LogDir   string            // logs of servers and guests go here
 	Seed     uint64            // of the run, for worlds in which chance is simulated
@@ -52,37 +53,22 @@ type Spec struct {
 
 // Cluster is a running lock service.
 type Cluster interface {
-	// Nodes are all servers, sentinels included; empty for locks without servers.
-	Nodes() []Node
-	// Topology is what the nodes form.
-	Topology() locks.Topology
-	// Master names the node that is the master now, as the service itself sees it.
-	// Independent masters have none.
-	Master(ctx context.Context) (string, error)
-	// Masters names every node that takes itself for a master, asked directly.
-	// A node that does not answer is left out.
-	Masters(ctx context.Context) []string
-	// Healthy returns nil once every node answers, one master is agreed on and all
-	// replicas follow it; else what is missing. Asked directly, past all faults.
-	Healthy(ctx context.Context) error
+	// Nodes, Topology, Leader, Leaders and Healthy are those of the service's group.
+	service.Group
+	// Servers is that group itself, with all that the service can do: see [Ability].
+	Servers() service.Group
 	// Open starts a client.
 	Open(ctx context.Context, c ClientSpec) (Client, error)
 }
 
-// Node is one server of a cluster.
-type Node struct {
-	Name string // "redis-1", "sentinel-2"
-	Kind Kind
+// Ability finds something that a cluster can do: its world, or the service in it.
+func Ability[T any](c Cluster) (T, bool) {
+	if t, ok := c.(T); ok {
+		return t, true
+	}
+	t, ok := c.Servers().(T)
+	return t, ok
 }
-
-// Kind is what a node is for.
-type Kind string
-
-// The kinds of nodes.
-const (
-	Data     Kind = "data"
-	Watchman Kind = "sentinel"
-)
 
 // ClientSpec is a client to be opened.
 type ClientSpec struct {
@@ -188,25 +174,6 @@ type ConnResetter interface {
 	Reset(ctx context.Context, links []Link) (int, error)
 }
 
-// Operator is a cluster whose servers an operator can give orders to: directly, past
-// all faults. Each returns when it has seen that the order was carried out.
-type Operator interface {
-	// Flush makes a node forget everything.
-	Flush(ctx context.Context, node string) error
-	// Evict makes a node forget all keys that have an end, as one does that has run out
-	// of memory and may throw away those.
-	Evict(ctx context.Context, node string) error
-	// Poison puts a list in the place of a key; Cure takes that list away again.
-	Poison(ctx context.Context, node, key string) error
-	Cure(ctx context.Context, node, key string) error
-	// Busy keeps a node from serving anybody for a while, as a long script does. It
-	// returns when that has begun, and nothing ends it sooner.
-	Busy(ctx context.Context, node string, d time.Duration) error
-	// DropSubscribers ends the connections of all who listen for messages of a node, and
-	// says how many.
-	DropSubscribers(ctx context.Context, node string) (int, error)
-}
-
 // ClockShifter is a cluster whose servers' wall clocks can be shifted, each by itself,
 // if [Spec.Clocks] was asked for. The machine's own clock is never touched.
 type ClockShifter interface {
@@ -215,8 +182,6 @@ type ClockShifter interface {
 	// ShiftClock lets a node's clock be wrong by so much, and from now on gain drift
 	// seconds in every second. Zeros put it right.
 	ShiftClock(ctx context.Context, node string, by time.Duration, drift float64) error
-	// ClockOffset tells by how much it is wrong now.
-	ClockOffset(ctx context.Context, node string) (time.Duration, error)
 }
 
 // ErrClientClock is why no real world shifts the clock of a client. What is preloaded
@@ -228,63 +193,35 @@ var ErrClientClock = errors.New("a client's clock can be shifted in world sim al
 type ClientClockShifter interface {
 	// ClientClocksReady says why they cannot be.
 	ClientClocksReady() error
-	// ShiftClientClock and ClientClockOffset are those of [ClockShifter] for a client.
+	// ShiftClientClock is that of [ClockShifter] for a client, and ClientClockOffset tells
+	// by how much its clock is wrong now.
 	ShiftClientClock(client int, by time.Duration, drift float64) error
 	ClientClockOffset(client int) (time.Duration, error)
 }
 
-// Promoter is a cluster whose master can be changed by hand.
-type Promoter interface {
-	// Promote makes a replica the master (node empty: one that the service picks)
-	// and returns when it is.
-	Promote(ctx context.Context, node string) (string, error)
-}
-
-// Sentinels give a failover up, and tell nobody, when no replica is to their taste or they
-// hear too little of each other. So a [Promoter] orders it again, and at last gives up too:
-// a run must end in every world.
-const (
-	OrderEvery    = 5 * time.Second
-	FailoverLimit = 45 * time.Second
-)
-
-// Sharded is a cluster in which several masters share the keys.
-type Sharded interface {
-	// MasterOf names the master that has a key now.
-	MasterOf(ctx context.Context, key string) (string, error)
-	// ReplicasOf names the nodes that follow a master.
-	ReplicasOf(ctx context.Context, master string) ([]string, error)
-}
-
 // Prober asks a node for a sign of life on the path that one end uses.
 type Prober interface {
-	// Ping sends PING from one end to a node on the path that from's own connections
-	// take, and waits for the answer until ctx ends.
+	// Ping asks for a sign of life from one end to a node, on the path that from's own
+	// connections take, and waits for it until ctx ends.
 	Ping(ctx context.Context, from, to string) error
-	// ReplicationOffsets tells how much each data node has written or applied, asked
-	// directly; nodes that do not answer are left out.
-	ReplicationOffsets(ctx context.Context) map[string]int64
-	// Nudge makes the master write something to its replication stream that touches
-	// no key.
-	Nudge(ctx context.Context, master string) error
 }
 
 // RequestCounter is a cluster that counts what clients send, in the network and so
 // past anything a client library may do by itself.
 type RequestCounter interface {
 	// Requests tells how many commands a client has sent to all nodes, by name in
-	// upper case. Handshakes (HELLO, CLIENT, PING, ...) are counted too.
+	// upper case. Those that set up a connection are counted too.
 	Requests(client string) map[string]int
 }
 
 // RequestHolder is a cluster that can stop a client in the middle of an operation:
-// between SETNX and EXPIRE, or between GET and DEL.
+// between the request that takes a key and the one that gives it an end, say.
 type RequestHolder interface {
 	// HoldReply lets the next n requests of a client pass, whichever nodes they go to, and
 	// keeps the answer to the last of them back. Reached is closed when that answer is
 	// there: the server has done what it was asked, and the client does not know. goOn
 	// lets the answer pass, or gives up waiting for it; calling it twice is harmless.
-	// Greetings (HELLO, CLIENT, ...) and subscriptions do not count.
+	// What sets up a connection does not count ([service.Wire]).
 	HoldReply(client string, n int) (reached <-chan struct{}, goOn func())
 }
 
@@ -293,12 +230,15 @@ type RequestHolder interface {
 var Greetings = []string{"AUTH", "CLIENT", "CLUSTER", "COMMAND", "HELLO", "INFO", "PING", "PSUBSCRIBE", "PUNSUBSCRIBE",
 	"READONLY", "ROLE", "SCRIPT", "SELECT", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
 
-// Pacer is a cluster in virtual time. There whoever acts in one instant acts in any
-// order, and one seed would give two histories; so everybody has instants of their own.
+// Pacer is a cluster in virtual time, and all that the rest of lockbench knows of that.
+// There whoever acts in one instant acts in any order, and one seed would give two
+// histories; so everybody has instants of their own.
 type Pacer interface {
 	// Settle returns in the next instant that belongs to the actor alone: "client-3",
 	// "step-2", or any other name.
 	Settle(actor string)
+	// WriteEvery is how long events may wait before they are written.
+	WriteEvery() time.Duration
 }
 
 // Enclosing is a world that wants a process of its own for each lock's run.
@@ -307,19 +247,3 @@ type Enclosing interface {
 	// what to run; empty: it may run here.
 	Enclosure() []string
 }
-
-// Keeper is a cluster whose servers can be asked what they keep, directly and past all
-// faults.
-type Keeper interface {
-	// TTL tells how much longer the one server that keeps a key will do so, and which
-	// it is: Forever if it has no end, Gone if there is no such key.
-	TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error)
-	// Kept lists all keys of all masters, and for how much longer they are kept.
-	Kept(ctx context.Context) (map[string]time.Duration, error)
-}
-
-// What a Keeper says of keys that do not run out, and of keys that there are not.
-const (
-	Forever time.Duration = -1
-	Gone    time.Duration = -2
-)

@@ -9,25 +9,17 @@ import (
 	"lockbench/locks/control"
 	"lockbench/locks/naive"
 	"lockbench/locks/setnx"
-)
-
-// Family says on which kind of lock service a lock runs.
-type Family string
-
-// The families.
-const (
-	Control     Family = "control"      // needs no server
-	SingleStore Family = "single-store" // one master at a time
-	Majority    Family = "majority"     // several independent masters
+	"lockbench/service/redis"
 )
 
 // Lock is an entry of the catalog.
 type Lock struct {
-	Name       string
-	About      string // one line, for people who choose
-	Family     Family
-	Claims     locks.Claims
-	Model      []string // the words of a history's header: what it is to be judged as
+	locks.Card
+	About string // one line, for people who choose
+	// Group is the heading under which tables show the lock beside others of its kind,
+	// if it stands apart from the rest of its family.
+	Group      string
+	Service    string // the lock service that it is for; empty: it needs none
 	Topologies []locks.Topology
 	Options    []Option // the lock's own; those of every lock (ttl, hold, ...) are the run's
 	// InHarness says that all clients must be opened from one Opener, in the
@@ -39,109 +31,103 @@ type Lock struct {
 	New func(options map[string]string) (locks.Opener, error)
 }
 
+// Names are those of the locks, in the order of All.
+func Names() []string {
+	var names []string
+	for _, l := range All() {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
 // All returns the locks, controls first.
 func All() []Lock {
-	return append([]Lock{
+	all := append(someLocks(), redissonLocks()...)
+	for i := range all {
+		if all[i].Family != locks.Control {
+			all[i].Service = redis.Name
+		}
+	}
+	return all
+}
+
+func someLocks() []Lock {
+	return []Lock{
 		{
-			Name:       "no-lock",
+			Card: locks.Card{
+				Name: "no-lock", Family: locks.Control,
+				Claims: locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true}, Model: []string{"mutex"},
+			},
 			About:      "grants everything to everybody; a run that does not catch it proves nothing",
-			Family:     Control,
-			Claims:     locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true},
-			Model:      mutex,
 			Topologies: serverless,
 			New:        without("no-lock", func() locks.Opener { return control.OpenNoLock }),
 		},
 		{
-			Name:       "in-process",
+			Card:       locks.Card{Name: "in-process", Family: locks.Control, Claims: locks.Claims{Strict: true}},
 			About:      "a mutex in the memory of the harness; must always pass",
-			Family:     Control,
-			Claims:     locks.Claims{Strict: true},
-			Model:      mutex,
 			Topologies: serverless,
 			InHarness:  true,
 			New:        without("in-process", func() locks.Opener { return control.NewTable().Open }),
 		},
 		{
-			Name:       "flock",
+			Card:       locks.Card{Name: "flock", Family: locks.Control, Claims: locks.Claims{Strict: true}},
 			About:      "flock(2) on a file, held by the client's process; must always pass",
-			Family:     Control,
-			Claims:     locks.Claims{Strict: true},
-			Model:      mutex,
 			Topologies: serverless,
 			New:        without("flock", func() locks.Opener { return control.OpenFlock }),
 		},
 		{
-			Name:       "setnx-expire",
+			Card:       locks.Card{Name: "setnx-expire", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SETNX, then EXPIRE; a client that dies in between locks for ever",
-			Family:     SingleStore,
-			Claims:     locks.Claims{Bounded: true},
-			Model:      mutex,
 			Topologies: oneMaster,
 			New:        without("setnx-expire", naive.NewSetnxExpire),
 		},
 		{
-			Name:       "set-del",
+			Card:       locks.Card{Name: "set-del", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX EX, released by DEL whoever holds; a late holder deletes another's lock",
-			Family:     SingleStore,
-			Claims:     locks.Claims{Bounded: true},
-			Model:      mutex,
 			Topologies: oneMaster,
 			New:        without("set-del", naive.NewSetDel),
 		},
 		{
-			Name:       "get-del",
+			Card:       locks.Card{Name: "get-del", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX PX with a token, released by GET and then DEL; late in between, it deletes another's lock",
-			Family:     SingleStore,
-			Claims:     locks.Claims{Bounded: true},
-			Model:      mutex,
 			Topologies: oneMaster,
 			Options:    getDelOptions,
 			New:        newGetDel,
 		},
 		{
-			Name:       "getset-time",
+			Card:       locks.Card{Name: "getset-time", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SETNX and GETSET of the lease's end by the clients' clocks; breaks when they differ",
-			Family:     SingleStore,
-			Claims:     locks.Claims{Bounded: true},
-			Model:      mutex,
 			Topologies: oneMaster,
 			New:        without("getset-time", naive.NewGetsetTime),
 		},
 		{
-			Name:       "set-nx",
+			Card:       locks.Card{Name: "set-nx", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX PX with an owner's token, renewed and released by script; the base line",
-			Family:     SingleStore,
-			Claims:     locks.Claims{Bounded: true},
-			Model:      mutex,
 			Topologies: anyMaster,
 			New:        without("set-nx", setnx.New),
 		},
 		{
-			Name:       "set-nx-fenced",
+			Card: locks.Card{
+				Name: "set-nx-fenced", Family: locks.SingleStore,
+				Claims: locks.Claims{Bounded: true, Fenced: true},
+			},
 			About:      "set-nx whose grants are counted in the same script, so that stale writes can be refused",
-			Family:     SingleStore,
-			Claims:     locks.Claims{Bounded: true, Fenced: true},
-			Model:      []string{"mutex", "fenced"},
 			Topologies: anyMaster,
 			New:        without("set-nx-fenced", setnx.NewFenced),
 		},
 		{
-			Name:       "redlock",
+			Card:       locks.Card{Name: "redlock", Family: locks.Majority, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX PX on a majority of independent masters, believed for what is left of the ttl",
-			Family:     Majority,
-			Claims:     locks.Claims{Bounded: true},
-			Model:      mutex,
 			Topologies: []locks.Topology{locks.Independent},
 			Options:    redlockOptions,
 			New:        newRedlock,
 		},
-	}, redissonLocks()...)
+	}
 }
 
 var (
-	mutex      = []string{"mutex"}
 	serverless = []locks.Topology{locks.None}
-	oneMaster  = []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel}
+	oneMaster  = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel}
 )
 
 // Find returns the lock of a name.
@@ -152,6 +138,15 @@ func Find(name string) (Lock, bool) {
 		}
 	}
 	return Lock{}, false
+}
+
+// Open makes the opener of a lock by its name and options.
+func Open(name string, options map[string]string) (locks.Opener, error) {
+	l, ok := Find(name)
+	if !ok {
+		return nil, NotFound(name)
+	}
+	return l.New(options)
 }
 
 // NotFound is the error for a name that Find does not know: what is known, and

@@ -1,6 +1,9 @@
 package catalog
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Nearest is the known word that was probably meant, if one is near: few letters
 // differ, or the word is the beginning of one known word alone.
@@ -26,6 +29,15 @@ func Nearest(word string, known []string) (string, bool) {
 		}
 	}
 	return best, best != ""
+}
+
+// DidYouMean says which known words there are, and which of them was probably meant.
+func DidYouMean(word string, known []string) string {
+	hint := "known are " + strings.Join(known, ", ")
+	if near, ok := Nearest(word, known); ok {
+		return fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return hint
 }
 
 // distance is the number of letters to insert, remove, replace or swap with

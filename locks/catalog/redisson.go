@@ -7,6 +7,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/redisson"
+	"lockbench/service/redis"
 )
 
 // The locks of the Redisson family. Options that bring back what Redisson once did,
@@ -32,8 +33,7 @@ var (
 )
 
 var (
-	reentrant     = []string{"mutex", "reentrant"}
-	anyMaster     = []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster}
+	anyMaster     = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster}
 	redissonClaim = locks.Claims{Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true}
 )
 
@@ -44,91 +44,96 @@ func claims(change func(*locks.Claims)) locks.Claims {
 	return c
 }
 
+// redissonGroup is the heading of the family in tables.
+const redissonGroup = "Redisson's"
+
 // redissonLocks are the entries of the family.
 func redissonLocks() []Lock {
 	return []Lock{
 		{
-			Name:       "redisson",
+			Card: locks.Card{
+				Name: "redisson", Family: locks.SingleStore,
+				Claims: claims(func(c *locks.Claims) { c.Strict = true }),
+			},
 			About:      "Go port of Redisson 4.7's RLock: re-entrant, woken by messages, renewed by a watchdog",
-			Family:     SingleStore,
-			Claims:     claims(func(c *locks.Claims) { c.Strict = true }),
-			Model:      reentrant,
+			Group:      redissonGroup,
 			Topologies: anyMaster,
 			Options:    redissonOptions,
 			Woken:      true,
 			New:        newRedisson("redisson", redissonOptions, redisson.New),
 		},
 		{
-			Name:       "redisson-fair",
+			Card: locks.Card{
+				Name: "redisson-fair", Family: locks.SingleStore,
+				Claims: claims(func(c *locks.Claims) { c.Fair = true }),
+			},
 			About:      "Go port of Redisson 4.7's FairLock: RLock with a queue that stands on the clients' clocks",
-			Family:     SingleStore,
-			Claims:     claims(func(c *locks.Claims) { c.Fair = true }),
-			Model:      reentrant,
+			Group:      redissonGroup,
 			Topologies: anyMaster,
 			Options:    fairOptions,
 			Woken:      true,
 			New:        newRedisson("redisson-fair", fairOptions, redisson.NewFair),
 		},
 		{
-			Name:       "redisson-rw",
+			Card: locks.Card{
+				Name: "redisson-rw", Family: locks.SingleStore,
+				Claims: claims(func(c *locks.Claims) { c.Strict, c.Shared = true, true }),
+			},
 			About:      "Go port of Redisson 4.7's ReadWriteLock: many readers or one writer, re-entrant",
-			Family:     SingleStore,
-			Claims:     claims(func(c *locks.Claims) { c.Strict, c.Shared = true, true }),
-			Model:      []string{"rw", "reentrant"},
+			Group:      redissonGroup,
 			Topologies: anyMaster,
 			Options:    redissonOptions,
 			Woken:      true,
 			New:        newRedisson("redisson-rw", redissonOptions, redisson.NewReadWrite),
 		},
 		{
-			Name:       "redisson-fenced",
+			Card: locks.Card{
+				Name: "redisson-fenced", Family: locks.SingleStore,
+				Claims: claims(func(c *locks.Claims) { c.Strict, c.Fenced = true, true }),
+			},
 			About:      "Go port of Redisson 4.7's FencedLock: RLock whose grants are numbered",
-			Family:     SingleStore,
-			Claims:     claims(func(c *locks.Claims) { c.Strict, c.Fenced = true, true }),
-			Model:      []string{"mutex", "reentrant", "fenced"},
+			Group:      redissonGroup,
 			Topologies: anyMaster,
 			Options:    redissonOptions,
 			Woken:      true,
 			New:        newRedisson("redisson-fenced", redissonOptions, redisson.NewFenced),
 		},
 		{
-			Name:       "redisson-spin",
+			Card: locks.Card{
+				Name: "redisson-spin", Family: locks.SingleStore,
+				Claims: claims(func(c *locks.Claims) { c.Strict = true }),
+			},
 			About:      "Go port of Redisson 4.7's SpinLock: RLock that polls instead of listening",
-			Family:     SingleStore,
-			Claims:     claims(func(c *locks.Claims) { c.Strict = true }),
-			Model:      reentrant,
+			Group:      redissonGroup,
 			Topologies: anyMaster,
 			Options:    spinOptions,
 			New:        newRedisson("redisson-spin", spinOptions, redisson.NewSpin),
 		},
 		{
-			Name:       "redisson-wait",
+			Card:       locks.Card{Name: "redisson-wait", Family: locks.SingleStore, Claims: redissonClaim},
 			About:      "Go port of Redisson 4.7's RLock with WAIT: granted only if a replica has confirmed it",
-			Family:     SingleStore,
-			Claims:     redissonClaim,
-			Model:      reentrant,
+			Group:      redissonGroup,
 			Topologies: anyMaster,
 			Options:    waitOptions,
 			Woken:      true,
 			New:        newRedisson("redisson-wait", waitOptions, redisson.NewWait),
 		},
 		{
-			Name:       "redisson-multi",
+			Card: locks.Card{
+				Name: "redisson-multi", Family: locks.Majority,
+				Claims: claims(func(c *locks.Claims) { c.Several = true }),
+			},
 			About:      "Go port of Redisson 4.7's MultiLock: all of several names on all of several masters, taken in turn",
-			Family:     Majority,
-			Claims:     claims(func(c *locks.Claims) { c.Several = true }),
-			Model:      reentrant,
+			Group:      redissonGroup,
 			Topologies: append([]locks.Topology{locks.Independent}, anyMaster...),
 			Options:    multiOptions,
 			Woken:      true,
 			New:        newRedisson("redisson-multi", multiOptions, redisson.NewMulti),
 		},
 		{
-			Name:       "redisson-redlock",
+			Card:       locks.Card{Name: "redisson-redlock", Family: locks.Majority, Claims: redissonClaim},
 			About:      "Go port of Redisson 4.7's RedLock: a majority of masters, asked in turn, without a check of validity",
-			Family:     Majority,
-			Claims:     redissonClaim,
-			Model:      reentrant,
+			Group:      redissonGroup,
 			Topologies: []locks.Topology{locks.Independent},
 			Options:    multiOptions,
 			Woken:      true,

@@ -3,7 +3,6 @@ package goredis
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,12 +20,8 @@ const mapInterval = time.Second
 // It is told who has what by the nodes themselves, at the addresses that they
 // announce, and dials those through Store.Dial as well.
 func connectCluster(store locks.Store, o tuning) redis.UniversalClient {
-	addrs := make([]string, 0, len(store.Nodes))
-	for _, n := range store.Nodes {
-		addrs = append(addrs, n.Addr)
-	}
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:                  addrs,
+		Addrs:                  addresses(store.Nodes()),
 		Dialer:                 store.Dial,
 		Protocol:               2,
 		DisableIdentity:        true,
@@ -60,28 +55,3 @@ func Master(ctx context.Context, c redis.UniversalClient, key string) (*redis.Cl
 	}
 	return nil, fmt.Errorf("find the master of %q: a client of type %T has none", key, c)
 }
-
-// Slot is the slot of a key in a cluster: the CRC16 of what stands between the first
-// "{" and the next "}", or of the whole name if that is nothing.
-func Slot(key string) int {
-	if _, rest, ok := strings.Cut(key, "{"); ok {
-		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
-			key = tag
-		}
-	}
-	crc := uint16(0)
-	for i := range len(key) {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return int(crc) % Slots
-}
-
-// Slots is how many there are.
-const Slots = 16384

@@ -9,6 +9,7 @@ import (
 
 	"lockbench/locks/goredis"
 	"lockbench/locks/internal/redistest"
+	service "lockbench/service/redis"
 )
 
 // Why Do and Script exist. The cluster client, with all retries off that it has,
@@ -84,7 +85,7 @@ func TestSlot(t *testing.T) {
 	s := redistest.StartCluster(t, 1).Nodes[0]
 	for _, key := range []string{"", "a", "123456789", "{a}b", "x{a}", "a{b", "a{}b", "a}b", "{}", "}{a}"} {
 		want := s.Client.ClusterKeySlot(t.Context(), key).Val()
-		if got := goredis.Slot(key); int64(got) != want {
+		if got := service.Slot(key); int64(got) != want {
 			t.Errorf("Slot(%q) = %d, the server says %d", key, got, want)
 		}
 	}

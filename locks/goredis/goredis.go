@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"lockbench/locks"
+	service "lockbench/service/redis"
 )
 
 // ioTimeout bounds each dial, read and write. The library's own five seconds would
@@ -50,19 +51,18 @@ func ConnectPatient(store locks.Store, more time.Duration) (redis.UniversalClien
 	Silence()
 	o := tuning{read: ioTimeout + more}
 	switch store.Topology {
-	case locks.Single, locks.Replicated:
-		if len(store.Nodes) == 0 {
+	case service.Single, service.Replicated:
+		if len(store.Nodes()) == 0 {
 			return nil, fmt.Errorf("connect to redis: the %s store names no server", store.Topology)
 		}
-		return connectNode(store, store.Nodes[0], o), nil
-	case locks.Sentinel:
-		if len(store.Sentinels) == 0 || store.MasterName == "" {
-			return nil, fmt.Errorf("connect to redis: the sentinel store names %d sentinels and the master %q; both are needed",
-				len(store.Sentinels), store.MasterName)
+		return connectNode(store, store.Nodes()[0], o), nil
+	case service.Sentinel:
+		if n, master := len(store.Endpoints[service.Sentinels]), store.Params[service.MasterName]; n == 0 || master == "" {
+			return nil, fmt.Errorf("connect to redis: the sentinel store names %d sentinels and the master %q; both are needed", n, master)
 		}
 		return connectSentinel(store, o), nil
-	case locks.Cluster:
-		if len(store.Nodes) == 0 {
+	case service.Cluster:
+		if len(store.Nodes()) == 0 {
 			return nil, fmt.Errorf("connect to redis: the cluster store names no node to ask")
 		}
 		return connectCluster(store, o), nil
@@ -101,13 +101,9 @@ func connectNode(store locks.Store, node locks.Node, o tuning) *redis.Client {
 // dial. Dials to sentinels and to masters both go through Store.Dial, and failover
 // clients have no maintenance notifications to switch off.
 func connectSentinel(store locks.Store, o tuning) redis.UniversalClient {
-	addrs := make([]string, 0, len(store.Sentinels))
-	for _, s := range store.Sentinels {
-		addrs = append(addrs, s.Addr)
-	}
 	return redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName:            store.MasterName,
-		SentinelAddrs:         addrs,
+		MasterName:            store.Params[service.MasterName],
+		SentinelAddrs:         addresses(store.Endpoints[service.Sentinels]),
 		Dialer:                store.Dial,
 		Protocol:              2,
 		DisableIdentity:       true,
@@ -120,6 +116,15 @@ func connectSentinel(store locks.Store, o tuning) redis.UniversalClient {
 		ContextTimeoutEnabled: true,
 		PipelinePoolSize:      -1,
 	})
+}
+
+// addresses are those of the nodes.
+func addresses(nodes []locks.Node) []string {
+	addrs := make([]string, len(nodes))
+	for i, n := range nodes {
+		addrs[i] = n.Addr
+	}
+	return addrs
 }
 
 var silence sync.Once

@@ -15,6 +15,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 	"lockbench/locks/internal/redistest"
+	service "lockbench/service/redis"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -124,18 +125,15 @@ func TestSentinelDialsThroughTheStore(t *testing.T) {
 	sentinel := redistest.StartSentinel(t, "mymaster", master)
 	var mu sync.Mutex
 	var dialled []string
-	c := connect(t, locks.Store{
-		Topology:   locks.Sentinel,
-		Sentinels:  []locks.Node{sentinel.Node("sentinel-1")},
-		MasterName: "mymaster",
-		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			mu.Lock()
-			dialled = append(dialled, addr)
-			mu.Unlock()
-			var d net.Dialer
-			return d.DialContext(ctx, network, addr)
-		},
-	})
+	store := service.SentinelStore("mymaster", sentinel.Node("sentinel-1"))
+	store.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		mu.Lock()
+		dialled = append(dialled, addr)
+		mu.Unlock()
+		var d net.Dialer
+		return d.DialContext(ctx, network, addr)
+	}
+	c := connect(t, store)
 	if granted, err := goredis.Claim(t.Context(), c, "a", "mine", time.Minute); err != nil || !granted {
 		t.Fatalf("claim: %v, %v", granted, err)
 	}
@@ -152,18 +150,15 @@ func TestSentinelDialsThroughTheStore(t *testing.T) {
 }
 
 func TestConnectSaysWhatIsMissing(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.None} {
-		if c, err := goredis.Connect(locks.Store{Topology: topology}); err == nil {
+	for _, topology := range []locks.Topology{locks.Single, locks.Replicated, service.Sentinel, service.Cluster, locks.None} {
+		if c, err := goredis.Connect(service.Store(topology)); err == nil {
 			t.Errorf("connect to an empty %s store: got %v and no error", topology, c)
 		}
 	}
 }
 
 func ExampleScript() {
-	client, err := goredis.Connect(locks.Store{
-		Topology: locks.Single,
-		Nodes:    []locks.Node{{Name: "redis", Addr: "localhost:6379"}},
-	})
+	client, err := goredis.Connect(service.Store(service.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}))
 	if err != nil {
 		fmt.Println(err)
 		return

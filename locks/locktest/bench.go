@@ -283,5 +283,5 @@ func (b *bench) commands(ctx context.Context) (int, error) {
 }
 
 func (b *bench) is(word string) bool {
-	return slices.Contains(b.Model, word)
+	return slices.Contains(b.JudgedAs(), word)
 }

@@ -17,17 +17,19 @@ import (
 	"lockbench/locks/redisson"
 	"lockbench/locks/redlock"
 	"lockbench/locks/setnx"
+	"lockbench/service/redis"
 )
 
 // onMasters is a lock on independent masters of the test's own.
 func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Claims) locktest.Subject {
-	store := locks.Store{Topology: locks.Independent}
 	var all servers
+	var nodes []locks.Node
 	for i := range masters {
 		s := redistest.Start(t)
 		all = append(all, &server{s: s})
-		store.Nodes = append(store.Nodes, s.Node(fmt.Sprint("redis-", i+1)))
+		nodes = append(nodes, s.Node(fmt.Sprint("redis-", i+1)))
 	}
+	store := redis.Store(redis.Independent, nodes...)
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
 		store := store
 		store.Dial = change(store.Dial)
@@ -37,7 +39,7 @@ func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Clai
 		Open: func(ctx context.Context, id int) (locks.Locker, error) {
 			return through(ctx, id, func(d locktest.Dial) locktest.Dial { return d })
 		},
-		OpenThrough: through, Claims: claims, Server: all,
+		OpenThrough: through, Card: locks.Card{Claims: claims}, Server: all,
 	}
 }
 

@@ -4,7 +4,7 @@
 // explains the broken promise in words, so that a test and a command line can use
 // the same suite. Nothing in here knows of package testing:
 //
-//	for _, r := range locktest.Run(ctx, locktest.Subject{Open: open, Claims: claims}) {
+//	for _, r := range locktest.Run(ctx, locktest.Subject{Card: card, Open: open}) {
 //		fmt.Println(r.Rule.Name, r.Err)
 //	}
 //
@@ -46,13 +46,11 @@ type Subject struct {
 	// OpenThrough is Open with the client's way to open connections changed by through, so that
 	// the suite can reach into them. Nil: rules that need it are left out.
 	OpenThrough func(ctx context.Context, client int, through func(Dial) Dial) (locks.Locker, error)
-	Claims      locks.Claims
-	// Model is what the lock is to be judged as: mutex, reentrant, rw, fenced.
-	Model []string
+	// Card says what the lock claims and as what it is judged. A tie among the servers of
+	// a majority may refuse everybody.
+	locks.Card
 	// Quiet says that waiters are woken and do not poll.
 	Quiet bool
-	// Split says that a tie among servers can refuse everybody.
-	Split bool
 	// NoTTL says that the lock keeps no leases and is asked for none.
 	NoTTL bool
 	// Excused says why rules, by name, are not to be run.

@@ -71,7 +71,7 @@ func subjectOn(s *redistest.Server, opener locks.Opener, claims locks.Claims, mo
 			return through(ctx, id, func(d locktest.Dial) locktest.Dial { return d })
 		},
 		OpenThrough: through,
-		Claims:      claims, Model: model, Server: &server{s: s},
+		Card:        locks.Card{Claims: claims, Model: model}, Server: &server{s: s},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redisson"
+	service "lockbench/service/redis"
 )
 
 // sentBy counts the commands that clients sent, as MONITOR would show them: what a
@@ -91,11 +92,11 @@ var modes = map[string]func(*testing.T) locks.Store{
 	"replicated": func(t *testing.T) locks.Store {
 		master := redistest.Start(t)
 		redistest.Start(t).Follow(t, master)
-		return locks.Store{Topology: locks.Replicated, Nodes: []locks.Node{master.Node("redis-1")}}
+		return service.Store(service.Replicated, master.Node("redis-1"))
 	},
 	"sentinel": func(t *testing.T) locks.Store {
 		sentinel := redistest.StartSentinel(t, "mymaster", redistest.Start(t))
-		return locks.Store{Topology: locks.Sentinel, MasterName: "mymaster", Sentinels: []locks.Node{sentinel.Node("sentinel-1")}}
+		return service.SentinelStore("mymaster", sentinel.Node("sentinel-1"))
 	},
 	"cluster": func(t *testing.T) locks.Store { return redistest.StartCluster(t, 3).Store() },
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockbench/locks/goredis"
+	service "lockbench/service/redis"
 )
 
 const (
@@ -106,7 +107,7 @@ func bySlot[T any](c conn, items []T, key func(T) string) [][]T {
 	var groups [][]T
 	at := make(map[int]int)
 	for _, item := range items {
-		slot := goredis.Slot(key(item))
+		slot := service.Slot(key(item))
 		i, ok := at[slot]
 		if !ok {
 			i = len(groups)

@@ -51,10 +51,10 @@ func openMulti(name string, o Options, majority bool) locks.Opener {
 			m.stores = []store{{"", newLocker(name, o, c, client, plainKind)}}
 			return m, nil
 		}
-		if len(c.Store.Nodes) == 0 {
+		if len(c.Store.Nodes()) == 0 {
 			return nil, fmt.Errorf("%s: the store names no masters", name)
 		}
-		for _, n := range c.Store.Nodes {
+		for _, n := range c.Store.Nodes() {
 			m.stores = append(m.stores, store{n.Name, newLocker(name, o, c, goredis.ConnectNode(c.Store, n), plainKind)})
 		}
 		return m, nil

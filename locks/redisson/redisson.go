@@ -47,11 +47,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockbench/locks"
+	service "lockbench/service/redis"
 )
 
 // Options are what can be changed about the locks of this family. The zero value is
@@ -138,7 +140,7 @@ func (o Options) filled(t locks.Topology) Options {
 	}
 	if o.Publish == "" {
 		o.Publish = "publish"
-		if t == locks.Cluster {
+		if t == service.Cluster {
 			o.Publish = "spublish"
 		}
 	}
@@ -191,10 +193,10 @@ func drawer(rng *rand.Rand) func(n int64) int64 {
 	if rng == nil {
 		return rand.Int64N
 	}
-	turn := make(chan struct{}, 1)
+	var mu sync.Mutex
 	return func(n int64) int64 {
-		turn <- struct{}{}
-		defer func() { <-turn }()
+		mu.Lock()
+		defer mu.Unlock()
 		return rng.Int64N(n)
 	}
 }

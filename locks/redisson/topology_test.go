@@ -13,6 +13,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redisson"
+	service "lockbench/service/redis"
 )
 
 func openOn(t testing.TB, opener locks.Opener, store locks.Store, id int) (locks.Locker, *redistest.Wire) {
@@ -170,14 +171,14 @@ func TestCancelledWhileReplicasAreAsked(t *testing.T) {
 
 func independent(t *testing.T, n int) ([]*redistest.Server, locks.Store) {
 	t.Helper()
-	store := locks.Store{Topology: locks.Independent}
 	var all []*redistest.Server
+	var nodes []locks.Node
 	for i := range n {
 		s := redistest.Start(t)
 		all = append(all, s)
-		store.Nodes = append(store.Nodes, s.Node(fmt.Sprintf("redis-%d", i+1)))
+		nodes = append(nodes, s.Node(fmt.Sprintf("redis-%d", i+1)))
 	}
-	return all, store
+	return all, service.Store(service.Independent, nodes...)
 }
 
 func TestRedLockNeedsAMajority(t *testing.T) {

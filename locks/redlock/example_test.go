@@ -8,19 +8,17 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/redlock"
+	"lockbench/service/redis"
 )
 
 // The lock as an ordinary library, on three masters that know nothing of each other.
 func Example() {
 	ctx := context.Background()
-	locker, err := redlock.New(redlock.Options{})(ctx, locks.Client{Store: locks.Store{
-		Topology: locks.Independent,
-		Nodes: []locks.Node{
-			{Name: "one", Addr: "10.0.0.1:6379"},
-			{Name: "two", Addr: "10.0.0.2:6379"},
-			{Name: "three", Addr: "10.0.0.3:6379"},
-		},
-	}})
+	locker, err := redlock.New(redlock.Options{})(ctx, locks.Client{Store: redis.Store(redis.Independent,
+		locks.Node{Name: "one", Addr: "10.0.0.1:6379"},
+		locks.Node{Name: "two", Addr: "10.0.0.2:6379"},
+		locks.Node{Name: "three", Addr: "10.0.0.3:6379"},
+	)})
 	if err != nil {
 		fmt.Println(err)
 		return

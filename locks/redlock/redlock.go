@@ -58,12 +58,12 @@ func New(o Options) locks.Opener {
 		if c.Store.Topology != locks.Independent {
 			return nil, fmt.Errorf("redlock: %w: topology %q; it needs independent masters", locks.ErrUnsupported, c.Store.Topology)
 		}
-		n := len(c.Store.Nodes)
+		n := len(c.Store.Nodes())
 		if n == 0 || o.Nodes != 0 && o.Nodes != n {
 			return nil, fmt.Errorf("redlock: the store has %d masters, wanted %d", n, max(o.Nodes, 1))
 		}
 		l := &redLock{options: o, tokens: plain.NewTokens(c)}
-		for _, at := range c.Store.Nodes {
+		for _, at := range c.Store.Nodes() {
 			l.nodes = append(l.nodes, node{name: at.Name, client: goredis.ConnectNode(c.Store, at)})
 		}
 		return l, nil

@@ -14,6 +14,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redlock"
+	"lockbench/service/redis"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,10 +34,12 @@ func start(t *testing.T, n int) masters {
 func (m masters) open(t *testing.T, id int, o redlock.Options) (locks.Locker, *redistest.Wire) {
 	t.Helper()
 	wire := &redistest.Wire{}
-	store := locks.Store{Topology: locks.Independent, Dial: wire.Dial}
+	var nodes []locks.Node
 	for i, s := range m {
-		store.Nodes = append(store.Nodes, s.Node(fmt.Sprintf("redis-%d", i+1)))
+		nodes = append(nodes, s.Node(fmt.Sprintf("redis-%d", i+1)))
 	}
+	store := redis.Store(redis.Independent, nodes...)
+	store.Dial = wire.Dial
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = 5 * time.Second // a busy machine is not what is tested here
 	}
@@ -323,8 +326,7 @@ func TestExpiryFreesIt(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
-	nodes := []locks.Node{{Name: "redis-1", Addr: "127.0.0.1:1"}}
-	store := locks.Store{Topology: locks.Independent, Nodes: nodes}
+	store := redis.Store(redis.Independent, locks.Node{Name: "redis-1", Addr: "127.0.0.1:1"})
 	l, err := redlock.New(redlock.Options{})(t.Context(), locks.Client{Store: store})
 	if err != nil {
 		t.Fatal(err)

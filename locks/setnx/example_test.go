@@ -8,15 +8,15 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/setnx"
+	"lockbench/service/redis"
 )
 
 // The lock as an ordinary library.
 func Example() {
 	ctx := context.Background()
-	locker, err := setnx.New()(ctx, locks.Client{Store: locks.Store{
-		Topology: locks.Single,
-		Nodes:    []locks.Node{{Name: "redis", Addr: "localhost:6379"}},
-	}})
+	locker, err := setnx.New()(ctx, locks.Client{
+		Store: redis.Store(redis.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -47,10 +47,9 @@ func Example() {
 // token below the highest that it has seen.
 func ExampleNewFenced() {
 	ctx := context.Background()
-	locker, err := setnx.NewFenced()(ctx, locks.Client{Store: locks.Store{
-		Topology: locks.Single,
-		Nodes:    []locks.Node{{Name: "redis", Addr: "localhost:6379"}},
-	}})
+	locker, err := setnx.NewFenced()(ctx, locks.Client{
+		Store: redis.Store(redis.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

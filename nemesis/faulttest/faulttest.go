@@ -121,7 +121,7 @@ func twoAtOnce(ctx context.Context, s Subject, f nemesis.Fault) error {
 		one, _ := s.scene(6)
 		two, _ := s.scene(6) // the same chance: it strikes the same ones
 		first, err1 := f.Inject(ctx, both(one))
-		if nemesis.EndsByItself(s.Step.Fault) {
+		if kind, _ := nemesis.Find(s.Step.Fault); kind.Instant {
 			// A second promotion, say, needs servers that have got over the first.
 			err1 = errors.Join(err1, healed(ctx, first), well(ctx, s.Cluster))
 		}

@@ -11,9 +11,13 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/nemesis/faulttest"
+	"lockbench/service/redis"
+	"lockbench/service/redis/simredis"
+	"lockbench/workloads"
 )
 
 // crew is clients that do nothing but be there; the first of them holds.
@@ -31,8 +35,8 @@ func (c *crew) Clients() (ids []int) {
 	return ids
 }
 
-func (c *crew) Holders() []nemesis.Moment {
-	return []nemesis.Moment{{Event: nemesis.Acquired, Client: c.Clients()[0], Session: "s", Key: "k"}}
+func (c *crew) Holders() []workloads.Moment {
+	return []workloads.Moment{{Event: workloads.Acquired, Client: c.Clients()[0], Session: "s", Key: "k"}}
 }
 
 func (c *crew) Waiters() []int                           { return c.Clients()[1:] }
@@ -70,8 +74,8 @@ func (k *keeper) Close() error {
 func (k *keeper) keep(ctx context.Context, s locks.Store) {
 	defer close(k.done)
 	for ctx.Err() == nil {
-		if len(s.Nodes) > 0 {
-			if conn, err := s.Dial(ctx, "tcp", s.Nodes[0].Addr); err == nil {
+		if len(s.Nodes()) > 0 {
+			if conn, err := s.Dial(ctx, "tcp", s.Nodes()[0].Addr); err == nil {
 				stop := context.AfterFunc(ctx, func() { conn.Close() })
 				_, _ = io.Copy(io.Discard, conn) // until it breaks
 				stop()
@@ -109,7 +113,7 @@ func subjects() []nemesis.Step {
 // try holds one fault to the suite on one cluster, and says whether it could be tried.
 func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (na string, err error) {
 	t.Helper()
-	spec := world.Spec{Topology: form, Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock"}
+	spec := worldtest.Spec(form, world.Spec{Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock"})
 	err = w.Run(t.Context(), spec, func(ctx context.Context, c world.Cluster) error {
 		crew := &crew{clients: map[int]world.Client{}, killed: map[int]bool{}}
 		for id := range spec.Clients {
@@ -155,7 +159,7 @@ func TestInLocal(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	inAll(t, w, true, subjects(), locks.Single, locks.Independent, locks.Sentinel)
+	inAll(t, w, true, subjects(), locks.Single, locks.Independent, redis.Sentinel)
 }
 
 func TestInSim(t *testing.T) {
@@ -164,7 +168,7 @@ func TestInSim(t *testing.T) {
 		nemesis.Step{Fault: "clock", Target: "holder", Options: map[string]string{"by": "-60s"}},
 		nemesis.Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "50%"}},
 	)
-	inAll(t, sim.New(sim.Options{}), false, steps, locks.Single, locks.Independent, locks.Sentinel)
+	inAll(t, sim.New(sim.Options{Model: simredis.Model{}}), false, steps, locks.Single, locks.Independent, redis.Sentinel)
 }
 
 // A world that lies is caught: a fault that does nothing, and one that does not heal.
@@ -174,7 +178,7 @@ func TestTheSuiteCatches(t *testing.T) {
 		"does not heal": func(c world.Cluster) world.Cluster { return stubborn{c, c.(world.Prober), c.(world.LinkCutter)} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := sim.New(sim.Options{}).Run(t.Context(), world.Spec{Topology: locks.Single}, func(ctx context.Context, c world.Cluster) error {
+			err := sim.New(sim.Options{Model: simredis.Model{}}).Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c world.Cluster) error {
 				_, err := faulttest.Check(ctx, faulttest.Subject{
 					Step: nemesis.Step{Fault: "cut", Target: "client-0 -> master"}, Cluster: spoil(c), Crew: &crew{},
 				})

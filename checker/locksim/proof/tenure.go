@@ -191,9 +191,15 @@ func (t *tenure) last(p int) int {
 func (t *tenure) ends() {
 	x := t.x
 	returned, worked := end, end // the first answer to a release; the call of the first that was ok
+	released := end              // the call of the first release: what is asked for after it confirms nothing
+	for _, o := range t.ops {
+		if o.what == "release" {
+			released = min(released, o.call)
+		}
+	}
 	overruled := func(p int) bool {
 		return slices.ContainsFunc(t.ops, func(o op) bool {
-			return (o.what == "check" || o.what == "renew") && o.outcome == done && o.call > p
+			return (o.what == "check" || o.what == "renew") && o.outcome == done && o.call > p && o.call < released
 		})
 	}
 	for _, o := range t.ops {

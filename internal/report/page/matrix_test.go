@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"lockbench/checker"
-	"lockbench/internal/matrix"
+	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/stats"
@@ -18,8 +18,9 @@ import (
 // The page of a matrix has the same look and the same promises: it is tested here,
 // where there is a browser.
 func TestMatrixPageInABrowser(t *testing.T) {
-	dir, err := matrix.Create(t.TempDir(), matrix.Settings{World: "sim", Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC),
-		Again: "lockbench matrix --world sim --seed 7", Plan: []matrix.Part{{Scenario: "failover", Locks: []string{"set-nx", "redlock"}, Episodes: 3}, {Scenario: "never", Locks: []string{"redlock"}}}})
+	c, err := campaign.Create(t.TempDir(), campaign.Settings{Kind: campaign.MatrixKind, Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Again: "lockbench matrix --world sim --seed 7"},
+		[]campaign.World{{World: "sim", Rows: []campaign.Row{
+			{Part: campaign.Part{Scenario: "failover", Locks: []string{"set-nx", "redlock"}, Episodes: 3}}, {Part: campaign.Part{Scenario: "never", Locks: []string{"redlock"}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,31 +28,30 @@ func TestMatrixPageInABrowser(t *testing.T) {
 		return report.Lock{Lock: name, Topology: "sentinel", Verdict: v, Class: c, AsExpected: true,
 			Figures: stats.Figures{Episodes: 3, ViolatingEpisodes: broke, Rate: stats.RateOf(broke, 3)}}
 	}
-	run := func(_ context.Context, p matrix.Part, seed uint64, out string) error {
+	run := func(_ context.Context, p campaign.Run, out string) error {
 		if p.Scenario == "never" {
 			return context.DeadlineExceeded
 		}
-		b, err := report.Create(out, p.Scenario, time.Now(), seed)
+		b, err := report.Create(out, p.Scenario, time.Now(), p.Seed)
 		if err != nil {
 			return err
 		}
-		r := &report.Result{Schema: report.SchemaVersion, Scenario: p.Scenario, World: "sim", Seed: seed,
+		r := &report.Result{Schema: report.SchemaVersion, Scenario: p.Scenario, World: "sim", Seed: p.Seed,
 			Locks: []report.Lock{lock("set-nx", checker.Violated, checker.DoubleGrant, 3), lock("redlock", checker.Valid, checker.NoClass, 0)}}
 		if err := b.WriteReports(r, nil); err != nil {
 			return err
 		}
 		return page.WriteTo(b.Dir)
 	}
-	m, err := matrix.Run(t.Context(), dir, matrix.Work{Do: run, Expects: func(_ string, l *report.Lock) (string, bool, string) { return l.Expected, true, "" }})
-	if m == nil || err == nil {
-		t.Fatalf("got %v; one of the two rows fails", err)
+	if err := c.Run(t.Context(), campaign.Work{Places: map[string]campaign.Place{"sim": {Do: run}}}); err == nil {
+		t.Fatal("one of the two rows fails, and no error says so")
 	}
 	b := page.OpenBrowser(t)
-	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(filepath.Join(dir, matrix.PageFile))))
+	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(c.Pages()[0])))
 	if got := b.Text(t, "#outcome"); got != "undecided in part" {
 		t.Errorf("the outcome reads %q", got)
 	}
-	if got := b.Text(t, ".warning"); got != "Not run: never (1 lock): not run." {
+	if got := b.Text(t, ".warning"); got != "Not run: never (1 lock): not run: a run failed: never, seed 7: context deadline exceeded." {
 		t.Errorf("what was not run reads %q", got)
 	}
 	cells := page.JS[[]string](t, b, `[...document.querySelectorAll(".heat td")].map(e=>e.innerText.replace(/\s+/g," ").trim())`)

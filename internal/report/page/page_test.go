@@ -14,7 +14,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // events writes a history by hand; times are milliseconds.
@@ -118,7 +118,7 @@ func bundleOf(t testing.TB, all []history.Event, plan []history.PlanStep, names 
 		Again: "lockbench run failover --world sim --seed 7", Program: "lockbench dev", Machine: "linux/amd64"}
 	stories := report.Stories{}
 	for _, name := range names {
-		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(locks.Sentinel), World: "sim", Seed: 7, Plan: plan}, all)
+		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(redis.Sentinel), World: "sim", Seed: 7, Plan: plan}, all)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
 	"lockbench/internal/world/shim"
+	"lockbench/service"
 )
 
 const (
@@ -34,10 +34,10 @@ type clock struct {
 // machine's programs have as well. A server of another image that cannot load it goes by
 // the machine's clock, and the fault's probe says that it did not bite.
 func (c *cluster) buildClocks(ctx context.Context) error {
-	if !c.spec.Clocks || shim.Ready() != nil {
+	if !c.Spec.Clocks || shim.Ready() != nil {
 		return nil // ClocksReady says so
 	}
-	path, err := shim.Build(ctx, c.dir.Path)
+	path, err := shim.Build(ctx, c.Dir.Path)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *cluster) buildClocks(ctx context.Context) error {
 }
 
 // clocked tells whether a server was started with a clock that can be wrong.
-func (n *node) clocked() bool { return n.cluster.preload != nil && n.Kind == world.Data }
+func (n *node) clocked() bool { return n.cluster.preload != nil && n.Role == service.Data }
 
 // clockFiles are what such a server needs in its container.
 func (n *node) clockFiles() map[string]string {
@@ -77,7 +77,7 @@ func (c *cluster) ClocksReady() error {
 
 // ShiftClock lets a server's clock be wrong.
 func (c *cluster) ShiftClock(ctx context.Context, name string, by time.Duration, drift float64) error {
-	n, err := redisnode.Named(c.nodes, name)
+	n, err := c.node(name)
 	if err != nil {
 		return err
 	}

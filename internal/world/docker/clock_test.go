@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
 	"lockbench/internal/world/shim"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
 )
 
 // TestClock lets one server's clock be wrong, over a restart as well, and sees that
@@ -20,9 +22,9 @@ func TestClock(t *testing.T) {
 	if err := shim.Ready(); err != nil {
 		skip(t, err.Error())
 	}
-	run(t, world.Spec{Topology: locks.Independent, Masters: 2, Clients: 1, Clocks: true}, func(ctx context.Context, c *cluster) error {
+	run(t, world.Spec{Service: redis.Service{}, Topology: worldtest.Form(locks.Independent).Sized(2), Clients: 1, Clocks: true}, func(ctx context.Context, c *cluster) error {
 		wrong := func(name string) (time.Duration, error) {
-			off, err := c.ClockOffset(ctx, name)
+			off, err := worldtest.Can[service.Clock](c).ClockOffset(ctx, name)
 			return off.Round(30 * time.Second), err
 		}
 		expect := func(name string, want time.Duration) error {
@@ -34,11 +36,11 @@ func TestClock(t *testing.T) {
 		if err := expect("redis-1", 0); err != nil {
 			return err
 		}
-		n, err := redisnode.Named(c.nodes, "redis-1")
+		n, err := c.node("redis-1")
 		if err != nil {
 			return err
 		}
-		if _, err := n.Ask(ctx, "SET", "k", "held", "PX", "60000"); err != nil {
+		if _, err := worldtest.Ask(ctx, n.addr(), "SET", "k", "held", "PX", "60000"); err != nil {
 			return err
 		}
 		if err := c.ShiftClock(ctx, "redis-1", 10*time.Minute, 0); err != nil {
@@ -47,7 +49,7 @@ func TestClock(t *testing.T) {
 		if err := expect("redis-1", 10*time.Minute); err != nil {
 			return err
 		}
-		if left, err := n.Ask(ctx, "PTTL", "k"); err != nil || fmt.Sprint(left) != "-2" {
+		if left, err := worldtest.Ask(ctx, n.addr(), "PTTL", "k"); err != nil || fmt.Sprint(left) != "-2" {
 			return fmt.Errorf("a lease of a minute after ten: PTTL %v, %w; expected -2, it has ended", left, err)
 		}
 		if err := expect("redis-2", 0); err != nil {
@@ -66,8 +68,8 @@ func TestClock(t *testing.T) {
 		if err := c.ShiftClock(ctx, "redis-1", -10*time.Minute, 1000); err != nil {
 			return err
 		}
-		err = redisnode.Poll(ctx, func() error {
-			if off, err := c.ClockOffset(ctx, "redis-1"); err != nil || off < -9*time.Minute {
+		err = service.Poll(ctx, func() error {
+			if off, err := worldtest.Can[service.Clock](c).ClockOffset(ctx, "redis-1"); err != nil || off < -9*time.Minute {
 				return fmt.Errorf("off by %v, %w", off, err)
 			}
 			return nil

@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +17,8 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
-	"lockbench/internal/world/mesh"
-	"lockbench/internal/world/redisnode"
-	"lockbench/locks"
+	"lockbench/internal/world/real"
+	"lockbench/service"
 )
 
 // The abilities of a cluster of containers.
@@ -32,41 +29,30 @@ var (
 	_ world.LinkCutter     = (*cluster)(nil)
 	_ world.LinkShaper     = (*cluster)(nil)
 	_ world.ReplyDropper   = (*cluster)(nil)
-	_ world.Promoter       = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
 	_ world.RequestCounter = (*cluster)(nil)
 	_ world.RequestHolder  = (*cluster)(nil)
 	_ world.ConnResetter   = (*cluster)(nil)
-	_ world.Operator       = (*cluster)(nil)
 )
 
 // nodesMax is how many nodes the addresses of a cluster suffice for.
 const nodesMax = 200
-
-// serviceName is the name of what follows the master of the topology replicated;
-// clients know their only node by it.
-const serviceName = "master"
 
 // loopback is where clients are listened for.
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // cluster is one running lock service and its clients.
 type cluster struct {
-	redisnode.Group // what the servers say of themselves, and operators tell them
-	child.Clients   // who is open
-	mesh.Abilities  // what the mesh can do to links by itself
+	real.Cluster
 
-	spec    world.Spec
 	docker  *testcontainers.DockerProvider
 	api     client.APIClient
 	image   string
 	parent  string // the group of processes that containers are put under
 	owner   *owner
 	subnet  subnet
-	dir     *child.Dir // temporary: what file locks share
-	preload []byte     // the library that shifts clocks; nil: none is shifted
-	network *child.Log // what the mesh has to say
-	nodes   []*node    // in the order of Nodes
+	preload []byte // the library that shifts clocks; nil: none is shifted
+	nodes   []*node
 
 	say func(line string)
 	// joining is held while a container joins the network or leaves it. Daemons have lost
@@ -88,38 +74,19 @@ type cluster struct {
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
 	c := &cluster{
-		spec: s, say: w.options.Say, docker: w.state.provider, image: w.state.image.Name, parent: w.state.parent,
+		say: w.options.Say, docker: w.state.provider, image: w.state.image.Name, parent: w.state.parent,
 		links: newLinks(), probes: map[world.Link]*probe{}, entries: map[string]map[string]netip.AddrPort{},
 	}
-	c.Form = s.Topology
-	c.Clients.LogDir, c.Clients.Self, c.Clients.Net = s.LogDir, w.options.Self, c
+	c.Clients.Self, c.Clients.Net = w.options.Self, c
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
 		}
 	}()
-	switch s.Topology {
-	case locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent:
-	default:
-		return nil, fmt.Errorf("the docker world has no topology %q; it has none, single, replicated, sentinel, cluster and independent", s.Topology)
-	}
-	usual := world.UsualNodes(s)
-	if len(usual) > nodesMax {
-		return nil, fmt.Errorf("%d servers are too many: the addresses of a cluster suffice for %d", len(usual), nodesMax)
-	}
-	if c.dir, err = child.ClaimDir("lockbench-docker-"); err != nil {
+	if err := c.Claim(s, nodesMax, "lockbench-docker-"); err != nil {
 		return nil, err
 	}
-	if s.LogDir != "" {
-		if err := os.MkdirAll(s.LogDir, 0o755); err != nil {
-			return nil, fmt.Errorf("make the log directory: %w", err)
-		}
-	}
-	if c.network, err = child.OpenLog(s.LogDir, "network"); err != nil {
-		return nil, err
-	}
-	c.Mesh = mesh.New(mesh.Options{Log: c.network.Line})
-	if len(usual) == 0 {
+	if s.Service == nil {
 		return c, nil
 	}
 	c.api = c.docker.Client()
@@ -132,13 +99,13 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 	if c.subnet, err = createNetwork(ctx, c.api, c.owner); err != nil {
 		return nil, err
 	}
-	for k, n := range usual {
+	for k, n := range c.Nodes() {
 		node, err := c.newNode(n, k)
 		if err != nil {
 			return nil, err
 		}
 		c.nodes = append(c.nodes, node)
-		c.Servers = append(c.Servers, node)
+		c.Add(node)
 	}
 	return c, nil
 }
@@ -148,94 +115,74 @@ func (c *cluster) start(ctx context.Context) error {
 	if len(c.nodes) == 0 {
 		return nil
 	}
-	if err := redisnode.Each(c.nodes, func(n *node) error { return n.boot(ctx) }); err != nil {
+	if err := service.Each(c.nodes, func(n *node) error { return n.boot(ctx) }); err != nil {
 		return err
 	}
-	// The first master goes first: a replica that finds none tries again after a
-	// second, and would make the start that much longer.
-	if err := c.nodes[0].start(ctx, true); err != nil {
+	if err := c.Launch(ctx); err != nil {
 		return err
 	}
-	c.direct.Store(c.nodes[0].reachedDirectly(ctx))
-	err := redisnode.Each(c.nodes[1:], func(n *node) error {
-		return errors.Join(n.start(ctx, true), redisnode.Pace(ctx, n, redisnode.Hurried))
-	})
-	if err != nil {
-		return err
-	}
+	c.direct.Store(c.reachedDirectly(ctx, c.nodes[0]))
 	for _, n := range c.nodes {
 		if err := c.Mesh.AddTarget(n.Name, n.addr()); err != nil {
 			return err
 		}
 	}
-	if c.spec.Topology == locks.Replicated {
-		c.Lead = func(master string) error { return c.Mesh.Move(serviceName, master) }
-		c.Mesh.NameService(serviceName, c.Service())
+	if c.HasLeaderAddress() {
+		c.Mesh.NameService(real.LeaderName, c.First())
 	}
-	if c.Form == locks.Cluster {
-		if err := c.Assemble(ctx); err != nil {
-			return err
-		}
-	}
-	if err := c.AwaitHealthy(ctx); err != nil {
-		return err
-	}
-	return redisnode.Each(c.nodes, func(n *node) error { return redisnode.Pace(ctx, n, redisnode.Steady) })
+	return c.Form(ctx)
 }
 
 // reachedDirectly sees whether this machine gets to a container at its own address,
 // and that it is this one that answers there: on the other side of a tunnel somebody
 // else may have the same.
-func (n *node) reachedDirectly(ctx context.Context) bool {
-	published, err := redisnode.Ask(ctx, n.port.addr(), "INFO", "server")
+func (c *cluster) reachedDirectly(ctx context.Context, n *node) bool {
+	limited, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	published, err := c.Identity(limited, n.port.addr())
 	if err != nil {
 		return false
 	}
-	own, err := redisnode.Ask(ctx, n.announced, "INFO", "server")
-	return err == nil && runID(own) != "" && runID(own) == runID(published)
-}
-
-// runID is how a server tells itself from all others.
-func runID(info any) string {
-	_, after, _ := strings.Cut(fmt.Sprint(info), "run_id:")
-	id, _, _ := strings.Cut(after, "\r")
-	return id
+	own, err := c.Identity(limited, n.announced)
+	return err == nil && own != "" && own == published
 }
 
 // stop ends everything that is left of the cluster, in whatever state it is.
 func (c *cluster) stop() error {
 	ctx, cancel := contextWithLimit(context.Background(), stopLimit, "end the cluster")
 	defer cancel()
-	errs := []error{
-		c.Clients.End(ctx),
-		redisnode.Each(c.nodes, func(n *node) error { return n.end(ctx) }),
-	}
-	c.probing.Wait() // the shells are closed, so nobody waits for an answer
-	if c.subnet.id != "" {
-		err := removeNetwork(ctx, c.api, c.subnet.id)
-		if errors.Is(err, errMiscounted) {
-			// What was recorded is as good as ever.
-			c.say(fmt.Sprintf("%s: %v", c.subnet.name, err))
-			err = nil
-		}
-		errs = append(errs, err)
-	}
-	if c.Mesh != nil {
-		errs = append(errs, c.Mesh.Close())
-	}
-	if c.network != nil {
-		c.network.Close()
-	}
-	if c.dir != nil {
-		errs = append(errs, c.dir.Remove())
-	}
+	err := c.Stop(ctx, func() error { return c.stopNodes(ctx) })
 	if c.owner != nil {
 		c.owner.release()
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return fmt.Errorf("end the cluster of containers: %w", explain(err))
 	}
 	return nil
+}
+
+// stopNodes removes the containers, and their network.
+func (c *cluster) stopNodes(ctx context.Context) error {
+	err := service.Each(c.nodes, func(n *node) error { return n.end(ctx) })
+	c.probing.Wait() // the shells are closed, so nobody waits for an answer
+	if c.subnet.id == "" {
+		return err
+	}
+	removed := removeNetwork(ctx, c.api, c.subnet.id)
+	if errors.Is(removed, errMiscounted) {
+		// What was recorded is as good as ever.
+		c.say(fmt.Sprintf("%s: %v", c.subnet.name, removed))
+		removed = nil
+	}
+	return errors.Join(err, removed)
+}
+
+func (c *cluster) node(name string) (*node, error) {
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no node %q in this cluster", name)
+	}
+	return c.nodes[i], nil
 }
 
 // Enter makes a client known to the mesh.
@@ -269,39 +216,17 @@ func (c *cluster) entry(client, target string) (netip.AddrPort, error) {
 
 // Store gives a guest addresses of its own, so that faults on its links find it.
 func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	s := guest.StoreAddresses{Topology: c.spec.Topology, Dir: c.dir.Shared}
+	if c.Topology().Discovers && !hello.AddrMap {
+		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead clients to their containers' addresses, and this guest does not dial others in "+
+			"their place by the open request's addr_map, so faults on its links could not find it; "+
+			`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
+	}
+	s, err := c.Cluster.Store(func(target string) (netip.AddrPort, error) { return c.entry(name, target) })
 	if hello.SourceAddress {
 		// It is used to being told one; here it is known by where it connects to.
 		s.LocalAddr = loopback.String()
 	}
-	list := func(targets []string) ([]locks.Node, error) {
-		var out []locks.Node
-		for _, target := range targets {
-			at, err := c.entry(name, target)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, locks.Node{Name: target, Addr: at.String()})
-		}
-		return out, nil
-	}
-	discovered := c.spec.Topology == locks.Sentinel || c.spec.Topology == locks.Cluster
-	if discovered && !hello.AddrMap {
-		return s, fmt.Errorf("%w: servers lead clients to their containers' addresses, and this guest does not dial others in "+
-			"their place by the open request's addr_map, so faults on its links could not find it; "+
-			`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
-	}
-	var err error
-	switch c.spec.Topology {
-	case locks.Single, locks.Cluster, locks.Independent:
-		s.Nodes, err = list(names(redisnode.OfKind(c.nodes, world.Data)))
-	case locks.Replicated:
-		s.Nodes, err = list([]string{serviceName})
-	case locks.Sentinel:
-		s.MasterName = redisnode.MasterName
-		s.Sentinels, err = list(names(redisnode.OfKind(c.nodes, world.Watchman)))
-	}
-	if err != nil || !discovered {
+	if err != nil || !c.Topology().Discovers {
 		return s, err
 	}
 	s.AddrMap = map[string]string{}
@@ -313,14 +238,6 @@ func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 		s.AddrMap[n.announced.String()] = at.String()
 	}
 	return s, nil
-}
-
-func names(nodes []*node) []string {
-	var names []string
-	for _, n := range nodes {
-		names = append(names, n.Name)
-	}
-	return names
 }
 
 const (

@@ -21,18 +21,16 @@ import (
 	"lockbench/internal/world/child"
 )
 
-// serverPort is where all servers listen, sentinels too.
+// serverPort is the first port on which all servers listen.
 const serverPort = 6379
 
 // Paths in a container. The folder is a nameless volume, which lives and goes with
 // the container: what servers write and sync there must not wait for the layers of
 // an image, which some machines keep in a slow file system.
 const (
-	folder     = "/lb"
-	configFile = folder + "/redis.conf"
-	rulesFile  = folder + "/rules.nft"
-	dataDir    = folder + "/data"
-	knownFile  = folder + "/nodes.conf" // what a node of a cluster knows of the others
+	folder    = "/lb"
+	rulesFile = folder + "/rules.nft"
+	dataDir   = folder + "/data"
 )
 
 // machineScript is the first process of a container, which is to its server what a
@@ -82,9 +80,10 @@ func (n *node) create(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("create the container of %s: %w", n.Name, explain(err))
 	}
-	files := map[string]string{configFile: n.settings.Text(), rulesFile: c.rulesFor(n)}
+	files := map[string]string{rulesFile: c.rulesFor(n)}
+	maps.Copy(files, n.program.Files)
 	maps.Copy(files, n.clockFiles())
-	return n.put(ctx, files)
+	return n.Write(ctx, files)
 }
 
 // recreate does without what create has made.
@@ -101,8 +100,8 @@ func (n *node) remove(ctx context.Context) error {
 	return removeContainer(ctx, n.cluster.api, n.id())
 }
 
-// put writes files into the container, whether it runs or not.
-func (n *node) put(ctx context.Context, files map[string]string) error {
+// Write writes files into the container, whether it runs or not.
+func (n *node) Write(ctx context.Context, files map[string]string) error {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
 	var err error
@@ -201,9 +200,13 @@ func (n *node) why(ctx context.Context, err error) error {
 	case 70:
 		hint = ": nft does not work in it; the kernel needs nf_tables, and the daemon must grant NET_ADMIN"
 	case 126, 127:
-		hint = ": the image lacks a program; it needs sh, nft, redis-server, redis-cli, cat, mkdir, rm, sleep and timeout, for this machine's kind of processor"
+		var names []string
+		for _, p := range wanted(n.cluster.Spec.Service) {
+			names = append(names, p.Name)
+		}
+		hint = fmt.Sprintf(": the image lacks a program; it needs %s, for this machine's kind of processor", strings.Join(names, ", "))
 	}
-	return explain(fmt.Errorf("the container has ended (exit code %d)%s; %s", code, hint, n.lastWords(ctx)))
+	return explain(fmt.Errorf("the container has ended (exit code %d)%s; %s", code, hint, n.LastWords(ctx)))
 }
 
 func (n *node) closeShell() {
@@ -228,8 +231,8 @@ func (n *node) readLog(ctx context.Context) {
 	}
 }
 
-// lastWords are what the server wrote last, for an error message.
-func (n *node) lastWords(ctx context.Context) string {
+// LastWords are what the server wrote last, for an error message.
+func (n *node) LastWords(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	words := &child.Log{}

@@ -1,10 +1,10 @@
-// Package docker is the world of containers: redis-server and sentinels in
+// Package docker is the world of containers: the servers of a lock service in
 // containers of one machine's Docker daemon, started by testcontainers-go, and lock
 // clients as child processes of this program. It needs a daemon that this user may
 // talk to, and neither root nor an image registry.
 //
-//	client-1 ─ 127.0.0.1:a ─┐          ┌─ 127.0.0.1:14001 ─┐   redis-1  10.77.3.11
-//	client-1 ─ 127.0.0.1:b ─┼─  mesh  ─┼─ 127.0.0.1:14002 ─┼─▶ redis-2  10.77.3.12
+//	client-1 ─ 127.0.0.1:a ─┐          ┌─ 127.0.0.1:14001 ─┐   server-1 10.77.3.11
+//	client-1 ─ 127.0.0.1:b ─┼─  mesh  ─┼─ 127.0.0.1:14002 ─┼─▶ server-2 10.77.3.12
 //	client-2 ─ 127.0.0.1:c ─┘          └─ ...  published  ─┘      │ nft in each
 //	                                                           container, for links
 //	                                                           between servers
@@ -12,9 +12,10 @@
 // # Links of clients
 //
 // Each client has an address of its own for each server, at which package mesh
-// listens; so faults on its links concern it alone. Sentinels name servers by their
-// containers' addresses, which need not be reachable from here: a client gets a map
-// from those to its own, and one that cannot go by it is unsupported behind sentinels.
+// listens; so faults on its links concern it alone. Where servers name each other to clients,
+// they do so by their containers' addresses, which need not be reachable from here: a
+// client gets a map from those to its own, and one that cannot go by it is unsupported
+// there.
 //
 // # Links between servers
 //
@@ -40,15 +41,18 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
+	"lockbench/service"
 )
 
 // Options are how a docker world is set up; the zero value is a good one.
 type Options struct {
-	// Image is an image of the person's own, with sh, nft, redis-server and redis-cli.
+	// Service is the one that images have.
+	Service service.Service
+	// Image is an image of the person's own, with sh, nft and the programs of the service.
 	// Empty: one that is built from this machine's programs.
 	Image string
-	// Server is the redis-server that the built image has; empty: the one on PATH.
-	Server string
+	// Program is what the nodes of a built image run; empty: the one on PATH.
+	Program string
 	// Self is the command that serves the locks of lockbench itself; a lock's name
 	// is added to it. Empty: this very program, with the argument "guest".
 	Self []string

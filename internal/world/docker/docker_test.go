@@ -18,6 +18,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // guestEnv makes this test program serve as a guest instead.
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 
 // shared is one world for all tests, since each new one tries a container first.
 var shared = sync.OnceValues(func() (*World, error) {
-	w := New(Options{Self: []string{os.Args[0]}})
+	w := New(Options{Service: redis.Service{}, Self: []string{os.Args[0]}})
 	return w, w.Ready(context.Background())
 })
 

@@ -9,7 +9,9 @@ import (
 	"os"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // harnessEnv makes this test program a harness that tells the name of what it has
@@ -20,8 +22,8 @@ const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 func runDoomedHarness() {
 	follow := os.Getenv(harnessEnv) == "follow"
 	os.Unsetenv(harnessEnv)
-	w := New(Options{})
-	err := w.Run(context.Background(), world.Spec{Topology: locks.Replicated}, func(ctx context.Context, wc world.Cluster) error {
+	w := New(Options{Service: redis.Service{}})
+	err := w.Run(context.Background(), worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
 		fmt.Println(c.owner.name)
 		if follow {

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
-	"lockbench/locks"
+	"lockbench/service"
 )
 
 // holdMin is the delay from which on a link between servers is held instead of
@@ -25,13 +24,9 @@ const holdMin = 20 * time.Second
 
 // Start brings a killed node back.
 func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
-	n, err := redisnode.Named(c.nodes, name)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := contextWithLimit(ctx, startLimit, "start "+name)
 	defer cancel()
-	return n.start(ctx, keepData)
+	return c.Cluster.Start(ctx, name, keepData)
 }
 
 // Cut holds what travels on the links.
@@ -72,8 +67,8 @@ func (c *cluster) change(ctx context.Context, all []world.Link, f func(world.Lin
 // split tells links between servers from those with a client at one end.
 func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
 	for _, l := range all {
-		_, from := redisnode.Named(c.nodes, l.From)
-		_, to := redisnode.Named(c.nodes, l.To)
+		_, from := c.node(l.From)
+		_, to := c.node(l.To)
 		if from == nil && to == nil {
 			between = append(between, l)
 		} else {
@@ -132,17 +127,17 @@ func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
 		return nil
 	}
 	err := c.reached(ctx)
-	if err == nil && c.Form == locks.Cluster && !c.direct.Load() {
-		err = errors.New("this machine does not get to the containers' own addresses, where the bus of a cluster is")
+	if err == nil && c.Ports() > 1 && !c.direct.Load() {
+		err = errors.New("this machine does not get to the containers' own addresses, where the other ports of its servers are")
 	}
 	if err != nil {
 		return fmt.Errorf("%w; a delay of %v or more needs no such way", err, holdMin)
 	}
-	a, err := redisnode.Named(c.nodes, key[0])
+	a, err := c.node(key[0])
 	if err != nil {
 		return err
 	}
-	b, err := redisnode.Named(c.nodes, key[1])
+	b, err := c.node(key[1])
 	if err != nil {
 		return err
 	}
@@ -164,12 +159,13 @@ func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
 	return nil
 }
 
-// ports are those at which servers find each other: nodes of a cluster have a bus.
+// ports are those at which servers find each other.
 func (c *cluster) ports() []uint16 {
-	if c.Form == locks.Cluster {
-		return []uint16{serverPort, redisnode.BusPort(serverPort)}
+	ports := make([]uint16, c.Ports())
+	for i := range ports {
+		ports[i] = serverPort + uint16(i)
 	}
-	return []uint16{serverPort}
+	return ports
 }
 
 // at is where this machine reaches a port of a node. Only the server's is published.
@@ -186,6 +182,10 @@ func (c *cluster) reached(ctx context.Context) error {
 	if c.reachable {
 		return nil
 	}
+	shell, err := c.shell()
+	if err != nil {
+		return err
+	}
 	l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.subnet.gateway(), 0)))
 	if err != nil {
 		return fmt.Errorf("listen where containers could reach this machine: %w", err)
@@ -198,7 +198,7 @@ func (c *cluster) reached(ctx context.Context) error {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Write([]byte("+PONG\r\n"))
+			_, _ = conn.Write(shell.Pong())
 			// What it asks is read first, or its answer might be lost to a reset.
 			_, _ = conn.Read(make([]byte, 512))
 			conn.Close()
@@ -207,8 +207,9 @@ func (c *cluster) reached(ctx context.Context) error {
 	defer answering.Wait()
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	out, err := c.nodes[0].shellRun(ctx, fmt.Sprintf("timeout 5 redis-cli -h %s -p %d PING", c.subnet.gateway(), port))
-	if err != nil || out != "PONG" {
+	ping, pong := shell.Ping(netip.AddrPortFrom(c.subnet.gateway(), uint16(port)))
+	out, err := c.nodes[0].shellRun(ctx, "timeout 5 "+ping)
+	if err != nil || out != pong {
 		return fmt.Errorf("containers do not get through to this machine at %s, perhaps for its firewall (%q, %w)", c.subnet.gateway(), out, err)
 	}
 	c.reachable = true
@@ -219,11 +220,11 @@ func (c *cluster) reached(ctx context.Context) error {
 // a client's goes through its own address for the node, a server's begins in its
 // container.
 func (c *cluster) Ping(ctx context.Context, from, to string) error {
-	n, err := redisnode.Named(c.nodes, to)
+	n, err := c.node(to)
 	if err != nil {
 		return err
 	}
-	if source, err := redisnode.Named(c.nodes, from); err == nil {
+	if source, err := c.node(from); err == nil {
 		if err := c.probe(ctx, source, n); err != nil {
 			return fmt.Errorf("ping %s from %s: %w", to, from, err)
 		}
@@ -233,15 +234,9 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}
-	c.Pinged(from)
-	reply, err := redisnode.AskFrom(ctx, netip.Addr{}, at, "PING")
-	if err == nil && reply != "PONG" {
-		err = fmt.Errorf("it answered %v", reply)
-	}
-	if err != nil {
-		return fmt.Errorf("ping %s from %s: %w", to, from, err)
-	}
-	return nil
+	return c.Greet(ctx, from, to, 0, func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp4", at.String())
+	})
 }
 
 // probe is a PING from one container to another that is under way.
@@ -293,10 +288,23 @@ func (c *cluster) probe(ctx context.Context, from, to *node) error {
 // pingFromInside takes the path of the server's own connections, since it begins in
 // its container.
 func (n *node) pingFromInside(ctx context.Context, to *node) error {
-	out, err := n.shellRun(ctx, fmt.Sprintf("timeout %d redis-cli -h %s -p %d PING",
-		int(probeLimit.Seconds()), to.announced.Addr(), serverPort))
-	if err == nil && out != "PONG" {
+	shell, err := n.cluster.shell()
+	if err != nil {
+		return err
+	}
+	ping, pong := shell.Ping(netip.AddrPortFrom(to.announced.Addr(), serverPort))
+	out, err := n.shellRun(ctx, fmt.Sprintf("timeout %d %s", int(probeLimit.Seconds()), ping))
+	if err == nil && out != pong {
 		err = fmt.Errorf("it answered %q", out)
 	}
 	return err
+}
+
+// shell is how a shell in a container asks a node for a sign of life.
+func (c *cluster) shell() (service.Shell, error) {
+	s, ok := c.Spec.Service.(service.Shell)
+	if !ok {
+		return nil, fmt.Errorf("no program in a container asks %s for a sign of life", c.Spec.Service.Name())
+	}
+	return s, nil
 }

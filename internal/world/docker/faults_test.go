@@ -14,24 +14,25 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
 	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
 )
 
 // TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a
 // grant that the replicas have not heard of is granted again.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 		a, b := open(ctx, t, c, 1), open(ctx, t, c, 2)
-		old, err := c.Master(ctx)
+		old, err := c.Leader(ctx)
 		if err != nil {
 			return err
 		}
 		var lag []world.Link
-		for _, n := range names(redisnode.OfKind(c.nodes, world.Data)) {
-			if n != old {
-				lag = append(lag, world.Link{From: old, To: n})
+		for _, n := range c.Topology().Of("redis") {
+			if n.Name != old {
+				lag = append(lag, world.Link{From: old, To: n.Name})
 			}
 		}
 		if err := c.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
@@ -44,8 +45,8 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 		if err := c.Kill(ctx, old); err != nil {
 			return err
 		}
-		err = redisnode.Poll(ctx, func() error {
-			now, err := c.Master(ctx)
+		err = service.Poll(ctx, func() error {
+			now, err := c.Leader(ctx)
 			if err == nil && now == old {
 				err = errors.New("no promotion yet")
 			}
@@ -81,14 +82,14 @@ func TestPromote(t *testing.T) {
 	for _, try := range []struct {
 		topology locks.Topology
 		chosen   string
-	}{{locks.Replicated, "redis-3"}, {locks.Sentinel, ""}} {
+	}{{locks.Replicated, "redis-3"}, {redis.Sentinel, ""}} {
 		t.Run(string(try.topology), func(t *testing.T) {
-			run(t, world.Spec{Topology: try.topology, Clients: 1}, func(ctx context.Context, c *cluster) error {
+			run(t, worldtest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 				a := open(ctx, t, c, 1)
 				if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, a, "a") }); err != nil {
 					return err
 				}
-				now, err := c.Promote(ctx, try.chosen)
+				now, err := worldtest.Can[service.Promoter](c).Promote(ctx, try.chosen)
 				if err != nil {
 					return err
 				}
@@ -112,11 +113,11 @@ func TestPromote(t *testing.T) {
 
 // TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
 func TestPromoteAfterKill(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
-		if _, err := c.Promote(ctx, ""); err != nil {
+		if _, err := worldtest.Can[service.Promoter](c).Promote(ctx, ""); err != nil {
 			return err
 		}
 		if err := c.Start(ctx, "redis-1", false); err != nil {
@@ -128,9 +129,9 @@ func TestPromoteAfterKill(t *testing.T) {
 
 func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
-	run(t, world.Spec{Topology: locks.Single, Settings: settings}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *cluster) error {
 		n := c.nodes[0]
-		if _, err := n.Ask(ctx, "SET", "k", "v"); err != nil {
+		if _, err := worldtest.Ask(ctx, n.addr(), "SET", "k", "v"); err != nil {
 			return err
 		}
 		for _, keep := range []bool{true, false} {
@@ -146,7 +147,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 			if err := c.Start(ctx, n.Name, keep); err != nil {
 				return err
 			}
-			got, err := n.Ask(ctx, "GET", "k")
+			got, err := worldtest.Ask(ctx, n.addr(), "GET", "k")
 			if err != nil || (got != nil) != keep {
 				t.Errorf("kept %v: %v, %v", keep, got, err)
 			}
@@ -158,7 +159,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 // TestCutConcernsItsLinksAlone, of clients and of servers, one way and for good: a
 // node that starts again under a cut is as cut off as it was.
 func TestCutConcernsItsLinksAlone(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		ping := func(from, to string) error {
@@ -211,9 +212,9 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 // where the servers are still goes by its own addresses for them. Their own may be
 // within its reach, and a connection to those would be spared every fault.
 func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.Sentinel, locks.Cluster} {
+	for _, topology := range []locks.Topology{redis.Sentinel, redis.Cluster} {
 		t.Run(string(topology), func(t *testing.T) {
-			run(t, world.Spec{Topology: topology, Clients: 2}, func(ctx context.Context, c *cluster) error {
+			run(t, worldtest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: worldtest.Open})
 				if err != nil {
 					return err
@@ -229,8 +230,8 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 						return err
 					}
 					var cut []world.Link
-					for _, n := range names(redisnode.OfKind(c.nodes, world.Data)) {
-						cut = append(cut, world.Link{From: name, To: n})
+					for _, n := range c.Topology().Of("redis") {
+						cut = append(cut, world.Link{From: name, To: n.Name})
 					}
 					if err := c.Cut(ctx, cut); err != nil {
 						return err
@@ -253,9 +254,9 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 // TestCutHolds: what was sent over a cut link arrives after the join, on the
 // connection that was there before.
 func TestCutHolds(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		syncs := func() string {
-			info, err := c.nodes[0].Ask(ctx, "INFO", "stats")
+			info, err := worldtest.Ask(ctx, c.nodes[0].addr(), "INFO", "stats")
 			if err != nil {
 				t.Error(err)
 			}
@@ -268,12 +269,12 @@ func TestCutHolds(t *testing.T) {
 		if err := c.Cut(ctx, cut); err != nil {
 			return err
 		}
-		if _, err := c.nodes[0].Ask(ctx, "SET", "k", "v"); err != nil {
+		if _, err := worldtest.Ask(ctx, c.nodes[0].addr(), "SET", "k", "v"); err != nil {
 			return err
 		}
 		has := func(n *node) func(context.Context) error {
 			return func(ctx context.Context) error {
-				got, err := n.Ask(ctx, "GET", "k")
+				got, err := worldtest.Ask(ctx, n.addr(), "GET", "k")
 				if err == nil && got != "v" {
 					err = fmt.Errorf("%s has %v", n.Name, got)
 				}
@@ -302,7 +303,7 @@ func TestCutHolds(t *testing.T) {
 // TestLagBetweenServers is a lag too short to be held: it goes through the mesh, and
 // what is late does arrive while it lasts.
 func TestLagBetweenServers(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		const lag = 300 * time.Millisecond
 		links := []world.Link{{From: "redis-1", To: "redis-2"}}
 		if err := c.Shape(ctx, links, world.Delay{By: lag}); err != nil {
@@ -310,11 +311,11 @@ func TestLagBetweenServers(t *testing.T) {
 		}
 		slow := func(ctx context.Context) error {
 			began := time.Now()
-			if err := c.Nudge(ctx, "redis-1"); err != nil {
+			if err := worldtest.Can[service.Replicates](c).Nudge(ctx, "redis-1"); err != nil {
 				return err
 			}
-			want := c.ReplicationOffsets(ctx)["redis-1"]
-			for c.ReplicationOffsets(ctx)["redis-2"] < want {
+			want := worldtest.Can[service.Replicates](c).Offsets(ctx)["redis-1"]
+			for worldtest.Can[service.Replicates](c).Offsets(ctx)["redis-2"] < want {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -336,7 +337,7 @@ func TestLagBetweenServers(t *testing.T) {
 				inRow = -1
 			}
 		}
-		if at := c.ReplicationOffsets(ctx); at["redis-3"] < at["redis-1"] {
+		if at := worldtest.Can[service.Replicates](c).Offsets(ctx); at["redis-3"] < at["redis-1"] {
 			t.Logf("redis-3, which is not concerned, stands at %d of %d", at["redis-3"], at["redis-1"])
 		}
 		// A cut finds the connections that go through the mesh, too.
@@ -356,7 +357,7 @@ func TestLagBetweenServers(t *testing.T) {
 }
 
 func TestPauseNode(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Single, Clients: 1}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 		a := open(ctx, t, c, 1)
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err
@@ -379,7 +380,7 @@ func TestPauseNode(t *testing.T) {
 func TestForeignGuest(t *testing.T) {
 	foreign := world.ClientSpec{Command: "exec " + testProgram + " foreign"}
 	t.Run("has links of its own", func(t *testing.T) {
-		run(t, world.Spec{Topology: locks.Single, Clients: 2}, func(ctx context.Context, c *cluster) error {
+		run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 			var both []world.Client
 			for id := 1; id <= 2; id++ {
 				foreign.ID = id
@@ -402,7 +403,7 @@ func TestForeignGuest(t *testing.T) {
 		})
 	})
 	t.Run("is unsupported behind sentinels", func(t *testing.T) {
-		run(t, world.Spec{Topology: locks.Sentinel, Clients: 1}, func(ctx context.Context, c *cluster) error {
+		run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 			foreign.ID = 1
 			_, err := c.Open(ctx, foreign)
 			if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "addr_map") {
@@ -416,8 +417,8 @@ func TestForeignGuest(t *testing.T) {
 // TestPortTakenMeanwhile: between the choice of a port and its use somebody else
 // comes, and the container is made again for another one.
 func TestPortTakenMeanwhile(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Single}, func(ctx context.Context, c *cluster) error {
-		n, err := c.newNode(world.Node{Name: "redis-9", Kind: world.Data}, 8)
+	run(t, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+		n, err := c.newNode(service.Node{Name: "redis-9", Role: service.Data}, 8)
 		if err != nil {
 			return err
 		}
@@ -437,6 +438,12 @@ func TestPortTakenMeanwhile(t *testing.T) {
 		if n.port.addr() == chosen {
 			t.Errorf("%s is somebody else's", chosen)
 		}
-		return n.start(ctx, true)
+		if err := n.Launch(ctx, true); err != nil {
+			return err
+		}
+		return service.Poll(ctx, func() error {
+			_, err := worldtest.Ask(ctx, n.addr(), "PING")
+			return err
+		})
 	})
 }

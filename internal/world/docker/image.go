@@ -19,22 +19,26 @@ import (
 )
 
 const (
-	// repository is the name of the images that we make; their tags are made from
-	// what is in them, so that a tag never means something else.
-	repository = "lockbench-redis"
 	imageLabel = "lockbench.image"
-	// registryBase is what is built on where this machine has no redis-server.
-	registryBase = "redis:7-bookworm"
 	// pullLimit and buildLimit bound a registry and a package mirror. Both can hang.
 	pullLimit  = 3 * time.Minute
 	buildLimit = 5 * time.Minute
 )
 
+// repository is the name of the images that we make; their tags are made from what is in
+// them, so that a tag never means something else.
+func (w *World) repository() string { return "lockbench-" + w.options.Service.Name() }
+
+// registryBase is what is built on where this machine lacks the programs of the service.
+func (w *World) registryBase() string { return w.options.Service.Needs().Image }
+
 // dockerfile makes of an official image one that has nft as well.
-const dockerfile = `FROM ` + registryBase + `
+func dockerfile(base string) string {
+	return `FROM ` + base + `
 LABEL ` + imageLabel + `=registry
 RUN apt-get update && apt-get install -y --no-install-recommends nftables && rm -rf /var/lib/apt/lists/*
 `
+}
 
 // ensureImage finds the image to start servers from, and makes it if need be: the
 // person's own; else one of this machine's programs, which needs no registry; else
@@ -43,16 +47,16 @@ func (w *World) ensureImage(ctx context.Context, api client.APIClient) (ImageInf
 	if w.options.Image != "" {
 		return w.ownImage(ctx, api)
 	}
-	programs, missing := findPrograms(w.options.Server)
+	programs, missing := findPrograms(w.options.Service, w.options.Program)
 	if missing == nil {
 		return w.machineImage(ctx, api, programs)
 	}
-	if w.options.Server != "" {
+	if w.options.Program != "" {
 		return ImageInfo{}, missing
 	}
 	info, err := w.registryImage(ctx, api)
 	if err != nil {
-		return info, fmt.Errorf("there is no image to start servers from: %w; nor one from %s: %w", missing, registryBase, err)
+		return info, fmt.Errorf("there is no image to start servers from: %w; nor one from %s: %w", missing, w.registryBase(), err)
 	}
 	return info, nil
 }
@@ -62,17 +66,17 @@ func (w *World) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, 
 	found, err := api.ImageInspect(ctx, info.Name)
 	if errdefs.IsNotFound(err) {
 		if w.options.NoFetch {
-			return info, fmt.Errorf("the image %s of --redis-image is not here: docker pull %s", info.Name, info.Name)
+			return info, fmt.Errorf("the image %s of --%s-image is not here: docker pull %s", info.Name, w.options.Service.Name(), info.Name)
 		}
 		w.options.Say("fetching the image " + info.Name)
 		if err := pull(ctx, api, info.Name); err != nil {
-			return info, fmt.Errorf("the image %s of --redis-image is neither here nor to be had: %w", info.Name, err)
+			return info, fmt.Errorf("the image %s of --%s-image is neither here nor to be had: %w", info.Name, w.options.Service.Name(), err)
 		}
 		info.Built = true
 		found, err = api.ImageInspect(ctx, info.Name)
 	}
 	if err != nil {
-		return info, fmt.Errorf("look at the image %s of --redis-image: %w", info.Name, explain(err))
+		return info, fmt.Errorf("look at the image %s of --%s-image: %w", info.Name, w.options.Service.Name(), explain(err))
 	}
 	info.Bytes = found.Size
 	return info, nil
@@ -85,7 +89,7 @@ func (w *World) machineImage(ctx context.Context, api client.APIClient, programs
 	if err != nil {
 		return info, fmt.Errorf("make an image of this machine's programs: %w", err)
 	}
-	info.Name = repository + ":" + content.digest[:12]
+	info.Name = w.repository() + ":" + content.digest[:12]
 	found, err := api.ImageInspect(ctx, info.Name)
 	if err == nil {
 		info.Bytes = found.Size
@@ -111,7 +115,7 @@ func (w *World) machineImage(ctx context.Context, api client.APIClient, programs
 
 // registryImage is an official image with nft.
 func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
-	info := ImageInfo{Name: repository + ":registry-1", From: registryBase + " and nft"}
+	info := ImageInfo{Name: w.repository() + ":registry-1", From: w.registryBase() + " and nft"}
 	found, err := api.ImageInspect(ctx, info.Name)
 	if err == nil {
 		info.Bytes = found.Size
@@ -120,13 +124,13 @@ func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	if w.options.NoFetch {
 		return info, errors.New("it is not here yet, and `lockbench image` would fetch it")
 	}
-	w.options.Say("fetching " + registryBase + ", and adding nft to it; this is done once")
-	if err := pull(ctx, api, registryBase); err != nil {
+	w.options.Say("fetching " + w.registryBase() + ", and adding nft to it; this is done once")
+	if err := pull(ctx, api, w.registryBase()); err != nil {
 		return info, err
 	}
 	var context bytes.Buffer
 	t := tar.NewWriter(&context)
-	if err := errors.Join(addFile(t, "Dockerfile", []byte(dockerfile), 0o644), t.Close()); err != nil {
+	if err := errors.Join(addFile(t, "Dockerfile", []byte(dockerfile(w.registryBase())), 0o644), t.Close()); err != nil {
 		return info, err
 	}
 	limited, cancel := contextWithLimit(ctx, buildLimit, "build an image")

@@ -16,7 +16,9 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 func TestPackHasProgramsAndLibraries(t *testing.T) {
@@ -58,11 +60,11 @@ func TestFindProgramsSaysWhatIsMissing(t *testing.T) {
 	// Nothing is on this PATH; what is in /usr/sbin is found all the same, as it would
 	// be for somebody whose PATH has no such folder.
 	t.Setenv("PATH", t.TempDir())
-	_, err := findPrograms("")
+	_, err := findPrograms(redis.Service{}, "")
 	if err == nil || !strings.Contains(err.Error(), "apt-get install") || !strings.Contains(err.Error(), "redis-server") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := findPrograms("/no/such/server"); err == nil || !strings.Contains(err.Error(), "/no/such/server") {
+	if _, err := findPrograms(redis.Service{}, "/no/such/server"); err == nil || !strings.Contains(err.Error(), "/no/such/server") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -104,7 +106,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	err = New(Options{Image: name}).Ready(t.Context())
+	err = New(Options{Service: redis.Service{}, Image: name}).Ready(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "another kind of processor") {
 		t.Errorf("got %v", err)
 	}
@@ -113,7 +115,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 // TestImageThatIsNowhere: no registry has this one, whether one answers or not.
 func TestImageThatIsNowhere(t *testing.T) {
 	newWorld(t)
-	err := New(Options{Image: "127.0.0.1:9/lockbench-test/nowhere:1"}).Ready(t.Context())
+	err := New(Options{Service: redis.Service{}, Image: "127.0.0.1:9/lockbench-test/nowhere:1"}).Ready(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "--redis-image") {
 		t.Errorf("got %v", err)
 	}
@@ -123,13 +125,13 @@ func TestImageThatIsNowhere(t *testing.T) {
 func TestImageIsMadeOnce(t *testing.T) {
 	w := newWorld(t)
 	info, err := w.Image(t.Context())
-	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, repository+":") {
+	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, w.repository()+":") {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if lines := w.Report(t.Context()); len(lines) < 2 || !strings.Contains(lines[1], info.Name) {
 		t.Errorf("got %q", lines)
 	}
-	if w.About() == "" || w.Sketch(world.Spec{Topology: locks.Single}).Topology() != locks.Single {
+	if w.About() == "" || w.Sketch(worldtest.Spec(locks.Single, world.Spec{})).Topology().Name != locks.Single {
 		t.Error("a world that is ready says what it is")
 	}
 }

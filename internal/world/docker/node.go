@@ -6,20 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/testcontainers/testcontainers-go"
 
-	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/redisnode"
+	"lockbench/internal/world/real"
+	"lockbench/service"
 )
 
 // node is one server and the container that is its machine. Its data may be wiped;
-// its configuration stays, with all that sentinels have written into it.
+// its configuration stays, with all that the service has written into it.
 //
 // A kill ends the server's process and not its container. Docker takes half a second
 // to end a container and start it again, and several on a busy machine: no crash
@@ -27,10 +27,11 @@ import (
 // had. To those who talk to the server it is the same: the kernel ends its
 // connections, and refuses new ones.
 type node struct {
-	world.Node
+	service.Node
 	cluster   *cluster
 	announced netip.AddrPort // its container's own
-	settings  redisnode.Config
+	place     service.Place
+	program   service.Program
 	log       *child.Log
 
 	container testcontainers.Container // nil: not created
@@ -45,71 +46,55 @@ type node struct {
 	shell  *shell
 }
 
-var _ redisnode.Server = (*node)(nil)
+var _ real.Node = (*node)(nil)
 
-func (c *cluster) newNode(n world.Node, k int) (*node, error) {
-	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort)}
-	var master *netip.AddrPort // of a replica
-	if len(c.nodes) > 0 {
-		master = &c.nodes[0].announced
-	}
-	node.settings = redisnode.Config{
-		Kind: n.Kind, Form: c.spec.Topology, Port: serverPort, Dir: dataDir, Known: knownFile,
-		Announced: node.announced, Master: master, Own: c.spec.Settings,
-	}
+func (c *cluster) newNode(n service.Node, k int) (*node, error) {
+	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort), place: c.PlaceFor(n)}
+	node.place.Port, node.place.Announced = serverPort, node.announced
+	node.place.Config, node.place.Data = folder, dataDir
+	node.program = c.Spec.Service.Program(node.place)
 	var err error
-	node.log, err = child.OpenLog(c.spec.LogDir, n.Name)
+	node.log, err = child.OpenLog(c.Spec.LogDir, n.Name)
 	return node, err
 }
 
-// start starts the server and returns when it answers.
-func (n *node) start(ctx context.Context, keepData bool) error {
-	if err := n.launch(ctx, keepData); err != nil {
-		return fmt.Errorf("start %s: %w", n.Name, err)
-	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for look := 1; ; look++ {
-		err := redisnode.Ping(ctx, n)
-		if err == nil {
-			return redisnode.Pace(ctx, n, redisnode.Steady)
-		}
-		if look%20 == 0 && !n.there(ctx) {
-			n.setPID("")
-			return fmt.Errorf("start %s: it ended at once; %s", n.Name, n.lastWords(ctx))
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("start %s: it does not answer (%w): %w; %s", n.Name, err, context.Cause(ctx), n.lastWords(ctx))
-		}
-	}
-}
-
-// launch starts the server's process.
-func (n *node) launch(ctx context.Context, keepData bool) error {
+// Launch starts the server's process.
+func (n *node) Launch(ctx context.Context, keepData bool) error {
 	n.life.Lock()
 	defer n.life.Unlock()
-	if n.Running() {
+	if n.process() != "" {
 		return errors.New("it is running")
 	}
 	script := "mkdir -p " + dataDir + "\ncd " + dataDir + "\n"
 	if !keepData {
 		script = "rm -rf " + dataDir + "\n" + script
 	}
-	sentinel := ""
-	if n.Kind == world.Watchman {
-		sentinel = " --sentinel"
-	}
 	// It writes where the container's log comes from, and becomes a child of the
 	// container's first process when the shell's has said its number.
-	script += n.clockEnv() + "redis-server " + configFile + sentinel + " >>/proc/1/fd/1 2>&1 &\necho $!"
+	script += n.clockEnv() + n.cluster.Spec.Service.Needs().Program()
+	for _, arg := range n.program.Args {
+		script += " '" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	script += " >>/proc/1/fd/1 2>&1 &\necho $!"
 	pid, err := n.shellRun(ctx, script)
 	if err != nil {
 		return err
 	}
 	n.setPID(pid)
 	return nil
+}
+
+// looks is how many looks go by between those at the process itself, each of which is a
+// command in the container.
+const looks = 50
+
+// Gone says what the process wrote last, if it has ended.
+func (n *node) Gone(ctx context.Context, look int) error {
+	if look%looks != 0 || n.there(ctx) {
+		return nil
+	}
+	n.setPID("")
+	return errors.New(n.LastWords(ctx))
 }
 
 func (n *node) setPID(pid string) {
@@ -134,13 +119,13 @@ func (n *node) process() string {
 func (n *node) Kill(ctx context.Context) error {
 	n.life.Lock()
 	defer n.life.Unlock()
-	if !n.Running() {
+	if n.process() == "" {
 		return nil
 	}
 	if err := n.signal(ctx, "KILL"); err != nil {
 		return fmt.Errorf("kill %s: %w", n.Name, err)
 	}
-	err := redisnode.Poll(ctx, func() error {
+	err := service.Poll(ctx, func() error {
 		if n.there(ctx) {
 			return errors.New("it still runs")
 		}
@@ -156,7 +141,7 @@ func (n *node) Kill(ctx context.Context) error {
 // Pause stops the server's process and returns when it stands still. Its sockets
 // live on. The container's own pause would stop the shell in it as well.
 func (n *node) Pause(ctx context.Context) error {
-	if !n.Running() {
+	if n.process() == "" {
 		return fmt.Errorf("pause %s: it does not run", n.Name)
 	}
 	if err := n.signal(ctx, "STOP"); err != nil {
@@ -165,9 +150,9 @@ func (n *node) Pause(ctx context.Context) error {
 	n.mu.Lock()
 	n.paused = true
 	n.mu.Unlock()
-	err := redisnode.Poll(ctx, func() error {
+	err := service.Poll(ctx, func() error {
 		out, err := n.shellRun(ctx, "cat /proc/"+n.process()+"/stat")
-		// "7 (redis-server) T 1 ..."
+		// "7 (server) T 1 ..."
 		if err == nil && !strings.Contains(out, ") T ") {
 			err = errors.New("it still runs")
 		}
@@ -212,32 +197,25 @@ func (n *node) end(ctx context.Context) error {
 }
 
 // Is names the node.
-func (n *node) Is() world.Node { return n.Node }
+func (n *node) Is() service.Node { return n.Node }
 
 // Announced is where others find it.
 func (n *node) Announced() netip.AddrPort { return n.announced }
 
-// Running tells whether the server runs, stopped or not.
-func (n *node) Running() bool {
+// Place is where it runs.
+func (n *node) Place() service.Place { return n.place }
+
+// Status is how its process is.
+func (n *node) Status() service.Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.pid != ""
-}
-
-// Paused tells whether the server was stopped.
-func (n *node) Paused() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.paused
-}
-
-// Follow lets the server follow another one when it starts.
-func (n *node) Follow(master netip.AddrPort) error {
-	settings := n.settings
-	settings.Master = &master
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	return n.put(ctx, map[string]string{configFile: settings.Text()})
+	switch {
+	case n.pid == "":
+		return service.Status{Why: errors.New("it does not run")}
+	case n.paused:
+		return service.Status{Running: true, Paused: true, Why: errors.New("it is paused")}
+	}
+	return service.Status{Running: true}
 }
 
 // addr is where this machine reaches the server. Its container's own address, where
@@ -250,20 +228,7 @@ func (n *node) addr() netip.AddrPort {
 	return n.port.addr()
 }
 
-// Ask asks the server, past all faults.
-func (n *node) Ask(ctx context.Context, command ...string) (any, error) {
-	reply, err := redisnode.Ask(ctx, n.addr(), command...)
-	if err == nil {
-		return reply, nil
-	}
-	n.mu.Lock()
-	running, paused := n.pid != "", n.paused
-	n.mu.Unlock()
-	switch {
-	case !running:
-		err = errors.New("it does not run")
-	case paused:
-		err = errors.New("it is paused")
-	}
-	return nil, fmt.Errorf("%s: %w", n.Name, err)
+// Dial connects to the server, past all faults.
+func (n *node) Dial(ctx context.Context) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp4", n.addr().String())
 }

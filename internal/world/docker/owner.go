@@ -18,7 +18,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"lockbench/internal/world/redisnode"
+	"lockbench/service"
 )
 
 // The labels of all that we make. The machine is part of them because an owner can
@@ -143,7 +143,7 @@ func sweep(ctx context.Context, api client.APIClient) error {
 			return err
 		}
 		var removed atomic.Bool
-		err = redisnode.Each(slices.Collect(maps.Values(found.of)), func(b *belongings) error {
+		err = service.Each(slices.Collect(maps.Values(found.of)), func(b *belongings) error {
 			some, err := b.remove(ctx, api)
 			if some {
 				removed.Store(true)

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"lockbench/service"
 )
 
 // program is one that the image has, under names that our scripts call.
@@ -24,41 +26,42 @@ type program struct {
 	names []string // in /bin of the image
 }
 
-// wanted are the programs of the image, and the Debian packages that have them.
-var wanted = []struct {
-	name, pack string
-	as         []string
-}{
-	// One binary, which looks at the name that it is called by.
-	{"redis-server", "redis-server", []string{"redis-server", "redis-sentinel"}},
-	{"redis-cli", "redis-tools", []string{"redis-cli"}},
-	{"nft", "nftables", []string{"nft"}},
-	{"sh", "dash", []string{"sh"}},
-	{"cat", "coreutils", []string{"cat"}},
-	{"rm", "coreutils", []string{"rm"}},
-	{"mkdir", "coreutils", []string{"mkdir"}},
-	{"sleep", "coreutils", []string{"sleep"}},
-	{"timeout", "coreutils", []string{"timeout"}},
+// tools are the programs that every image has beside those of its service.
+var tools = []service.Executable{
+	{Name: "nft", Package: "nftables"},
+	{Name: "sh", Package: "dash"},
+	{Name: "cat", Package: "coreutils"},
+	{Name: "rm", Package: "coreutils"},
+	{Name: "mkdir", Package: "coreutils"},
+	{Name: "sleep", Package: "coreutils"},
+	{Name: "timeout", Package: "coreutils"},
 }
 
-// findPrograms looks for all of them, or says which are missing.
-func findPrograms(server string) ([]program, error) {
+// wanted are all programs of a service's image.
+func wanted(s service.Service) []service.Executable { return append(s.Needs().Programs, tools...) }
+
+// findPrograms looks for all of them, or says which are missing. Own is the person's own
+// in the place of the first.
+func findPrograms(s service.Service, own string) ([]program, error) {
 	var found []program
 	var packages []string
-	for _, want := range wanted {
-		name := want.name
-		if name == "redis-server" && server != "" {
-			name = server
+	for i, want := range wanted(s) {
+		name, as := want.Name, want.As
+		if len(as) == 0 {
+			as = []string{want.Name}
+		}
+		if i == 0 && own != "" {
+			name = own
 		}
 		path, err := lookPath(name)
-		if err != nil && name == server {
-			return nil, fmt.Errorf("there is no %s, which --redis-server names: %w", server, err)
+		if err != nil && name == own {
+			return nil, fmt.Errorf("there is no %s, which --%s-server names: %w", own, s.Name(), err)
 		}
 		if err != nil {
-			packages = append(packages, want.pack)
+			packages = append(packages, want.Package)
 			continue
 		}
-		found = append(found, program{path, want.as})
+		found = append(found, program{path, as})
 	}
 	if len(packages) > 0 {
 		return nil, fmt.Errorf("this machine lacks programs for the image: apt-get install %s", strings.Join(slices.Compact(packages), " "))

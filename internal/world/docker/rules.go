@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
+	"lockbench/service"
 )
 
 // relay is the way through the mesh between two servers, for as long as one of
 // their links is slow. Each server has a listener of its own to each port of the other.
 //
-//	redis-2 ─ to redis-1:6379 ─DNAT─▶ gateway:port ─ mesh, late ─▶ redis-1
+//	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ mesh, late ─▶ server-1
 type relay struct {
 	a, b     string
 	ways     []way
@@ -120,8 +120,8 @@ func table(name string, chains []chain) string {
 
 // apply brings the rules in the containers of the named nodes up to date.
 func (c *cluster) apply(ctx context.Context, names []string) error {
-	return redisnode.Each(names, func(name string) error {
-		n, err := redisnode.Named(c.nodes, name)
+	return service.Each(names, func(name string) error {
+		n, err := c.node(name)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // draft is a cluster of which nothing runs.
@@ -18,7 +19,7 @@ func draft() *cluster {
 	c := &cluster{links: newLinks(), subnet: subnet{prefix: netip.MustParsePrefix("10.9.8.0/24")}}
 	for k, name := range []string{"redis-1", "redis-2", "redis-3"} {
 		c.nodes = append(c.nodes, &node{
-			Node: world.Node{Name: name, Kind: world.Data}, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort),
+			Node: service.Node{Name: name, Role: service.Data}, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort),
 		})
 	}
 	return c

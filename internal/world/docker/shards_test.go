@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
 )
 
 // TestCluster: clients follow the nodes' own addresses through their map, a node that
 // is cut off from all others loses its place, and what they share is kept.
 func TestCluster(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Cluster, Clients: 1}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 		client := open(ctx, t, c, 1)
 		// One key of each master: a is redis-3's, b redis-1's, c redis-2's.
 		for i, key := range []string{"a", "b", "c"} {
@@ -31,13 +33,13 @@ func TestCluster(t *testing.T) {
 				return err
 			}
 			want := []string{"redis-3", "redis-1", "redis-2"}[i]
-			if got, err := c.MasterOf(ctx, key); got != want || err != nil {
+			if got, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, key); got != want || err != nil {
 				t.Errorf("master of %q is %q, %v; want %s", key, got, err, want)
 			}
 		}
 		// A delay that is not held goes through the mesh, the bus as well.
 		slow := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := errors.Join(c.Shape(ctx, slow, world.Delay{By: 100 * time.Millisecond}), c.AwaitHealthy(ctx), c.Unshape(ctx, slow)); err != nil {
+		if err := errors.Join(c.Shape(ctx, slow, world.Delay{By: 100 * time.Millisecond}), service.AwaitHealthy(ctx, c), c.Unshape(ctx, slow)); err != nil {
 			return err
 		}
 		var links []world.Link
@@ -49,8 +51,8 @@ func TestCluster(t *testing.T) {
 		if err := c.Cut(ctx, links); err != nil {
 			return err
 		}
-		err := redisnode.Poll(ctx, func() error {
-			master, err := c.MasterOf(ctx, "a")
+		err := service.Poll(ctx, func() error {
+			master, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, "a")
 			if err == nil && master != "redis-6" {
 				err = errors.New(master + " is still the master of a")
 			}

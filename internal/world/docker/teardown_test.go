@@ -20,7 +20,9 @@ import (
 	"go.uber.org/goleak"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // testProgram is this program, to be started again as a guest or as a harness.
@@ -45,7 +47,7 @@ func TestEnds(t *testing.T) {
 				}
 				nothingLeft(t, w, owner)
 			}()
-			err := w.Run(ctx, world.Spec{Topology: locks.Replicated, LogDir: t.TempDir()}, func(ctx context.Context, wc world.Cluster) error {
+			err := w.Run(ctx, worldtest.Spec(locks.Replicated, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
 				c := wc.(*cluster)
 				owner = c.owner.name
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
@@ -74,7 +76,7 @@ func TestSideBySide(t *testing.T) {
 			t.Parallel()
 			met := sync.OnceFunc(meet.Done)
 			defer met() // the other one must not wait for one that failed
-			run(t, world.Spec{Topology: locks.Single, Clients: 1}, func(ctx context.Context, c *cluster) error {
+			run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 				a := open(ctx, t, c, 1)
 				met()
 				meet.Wait() // both are up
@@ -88,7 +90,7 @@ func TestSideBySide(t *testing.T) {
 
 func TestServerThatDoesNotStart(t *testing.T) {
 	w := newWorld(t)
-	s := world.Spec{Topology: locks.Single, Settings: map[string]string{"no-such-setting": "1"}}
+	s := worldtest.Spec(locks.Single, world.Spec{Settings: map[string]string{"no-such-setting": "1"}})
 	err := w.Run(t.Context(), s, func(context.Context, world.Cluster) error {
 		t.Error("there is no cluster")
 		return nil
@@ -96,15 +98,12 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no-such-setting") {
 		t.Errorf("the error should quote the server: %v", err)
 	}
-	if err := w.Run(t.Context(), world.Spec{Topology: "ring"}, nil); err == nil || !strings.Contains(err.Error(), "ring") {
-		t.Errorf("there is no such topology: %v", err)
-	}
 }
 
 // TestKilledHarness: what a harness leaves that is killed goes when another starts
 // next, and what a living one owns stays.
 func TestKilledHarness(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Single}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		cmd := exec.Command(testProgram)
 		cmd.Env = append(os.Environ(), harnessEnv+"=1", guestEnv+"=")
 		cmd.Stderr = os.Stderr
@@ -122,7 +121,7 @@ func TestKilledHarness(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		owner = strings.TrimSpace(owner)
-		w := New(Options{})
+		w := New(Options{Service: redis.Service{}})
 		if w.state.provider, err = connect(); err != nil {
 			return err
 		}
@@ -240,7 +239,7 @@ func forward(t *testing.T, from, to string) (stop func()) {
 func TestNoDaemon(t *testing.T) {
 	newWorld(t)
 	t.Setenv("DOCKER_HOST", "unix:///no/such/socket")
-	if err := New(Options{}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
+	if err := New(Options{Service: redis.Service{}}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/locks"
 )
 
 var (
@@ -59,25 +58,26 @@ func (w *World) Ready(ctx context.Context) error {
 		return fmt.Errorf("try one container: %w", err)
 	}
 	w.state.tried = true
-	w.about = fmt.Sprintf("Docker %s, redis-server %s", w.state.daemon, version)
+	w.about = fmt.Sprintf("Docker %s, %s %s", w.state.daemon, w.options.Service.Needs().Program(), version)
 	return nil
 }
 
-// try starts one server as runs do, and asks it for its version.
+// try starts one server as runs do, and asks its program for its version.
 func (w *World) try(ctx context.Context) (version string, err error) {
-	err = w.run(ctx, world.Spec{Topology: locks.Single}, func(ctx context.Context, wc world.Cluster) error {
-		c := wc.(*cluster)
-		reply, err := c.nodes[0].Ask(ctx, "INFO", "server")
+	s := w.options.Service
+	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies()[0]}, func(ctx context.Context, wc world.Cluster) error {
+		needs := s.Needs()
+		out, err := wc.(*cluster).nodes[0].shellRun(ctx, needs.Program()+" "+strings.Join(needs.VersionArgs, " "))
 		if err != nil {
 			return err
 		}
-		for line := range strings.Lines(fmt.Sprint(reply)) {
-			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "redis_version:"); ok {
-				version = v
-			}
+		var enough bool
+		if version, enough, err = needs.Version(out); err != nil {
+			return fmt.Errorf("the %s of the image %s %w: name another one with --%s-image", needs.Program(), w.state.image.Name, err, s.Name())
 		}
-		if major, _, _ := strings.Cut(version, "."); len(major) == 1 && major < "7" {
-			return fmt.Errorf("the image %s has redis-server %s, but 7 or later is needed: name another one with --redis-image", w.state.image.Name, version)
+		if !enough {
+			return fmt.Errorf("the image %s has %s %s, but %s or later is needed: name another one with --%s-image",
+				w.state.image.Name, needs.Program(), version, needs.Least, s.Name())
 		}
 		return nil
 	})
@@ -120,7 +120,7 @@ func (w *World) prepare(ctx context.Context) error {
 // whatever body does.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
 	// Locks without servers run without a daemon.
-	if s.Topology != locks.None {
+	if s.Service != nil {
 		if err := w.Ready(ctx); err != nil {
 			return err
 		}
@@ -129,14 +129,14 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 }
 
 func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
-	if s.Topology != locks.None {
+	if s.Service != nil {
 		defer func() { err = blame(w.state.provider.Client(), err) }()
 	}
 	starting, cancel := contextWithLimit(ctx, startLimit, "start the cluster")
 	defer cancel()
 	c, err := w.newCluster(starting, s)
 	if err != nil {
-		return fmt.Errorf("set up a %s cluster of containers: %w", s.Topology, err)
+		return fmt.Errorf("set up a %s cluster of containers: %w", s.Topology.Name, err)
 	}
 	// Deferred, so that it also runs while a panic of body passes through.
 	defer func() { err = errors.Join(err, c.stop()) }()
@@ -144,7 +144,7 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 		if ctx.Err() != nil {
 			err = context.Cause(ctx) // each node says it at length
 		}
-		return fmt.Errorf("start a %s cluster of containers: %w", s.Topology, err)
+		return fmt.Errorf("start a %s cluster of containers: %w", s.Topology.Name, err)
 	}
 	return body(ctx, c)
 }

@@ -11,15 +11,13 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"lockbench/internal/world/redisnode"
 )
 
 // block is a piece of 127/8 that one cluster has for itself:
 //
 //	127.a.b.1 ...      nodes, their real addresses
 //	127.a.b.65 ...     the same nodes, as announced
-//	127.a.b.200        the service address of the topology replicated
+//	127.a.b.200        the address that follows the leader, where there is one
 //	127.a.(b+1).1 ...  clients, up to the end of 127.a.(b+3)
 type block struct {
 	a, b  byte
@@ -65,20 +63,21 @@ func (b *block) client(i int) (netip.Addr, error) {
 	return netip.AddrFrom4([4]byte{127, b.a, b.b + 1 + byte(i/254), byte(1 + i%254)}), nil
 }
 
-// freePort finds a port that is free on all addresses, and the one after it as well,
-// which the nodes of a cluster need. It stays below the range
-// from which the kernel takes the ports of outgoing connections. Somebody may take
-// it before we do, see [World.up].
-func freePort(addrs []netip.Addr) (uint16, error) {
+// freePorts finds so many ports in a row that are free on all addresses. It stays below
+// the range from which the kernel takes the ports of outgoing connections. Somebody may
+// take them before we do, see [World.up].
+func freePorts(addrs []netip.Addr, count int) (uint16, error) {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var errs error
 	for range 50 {
 		port := uint16(12000 + rng.IntN(20000))
-		err := errors.Join(portIsFree(addrs, port), portIsFree(addrs, redisnode.BusPort(port)))
-		if err == nil {
+		errs = nil
+		for i := range count {
+			errs = errors.Join(errs, portIsFree(addrs, port+uint16(i)))
+		}
+		if errs == nil {
 			return port, nil
 		}
-		errs = err
 	}
 	return 0, errors.Join(errors.New("find a port that is free on the cluster's addresses"), errs)
 }

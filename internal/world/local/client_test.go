@@ -14,9 +14,10 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/redisnode"
 	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service"
+	redisservice "lockbench/service/redis"
 )
 
 // clients are the ways in which a lock can run.
@@ -29,7 +30,7 @@ var clients = map[string]world.ClientSpec{
 func TestPauseAndKillClient(t *testing.T) {
 	for name, spec := range clients {
 		t.Run(name, func(t *testing.T) {
-			run(t, world.Spec{Topology: locks.Single, Clients: 2}, func(ctx context.Context, c *cluster) error {
+			run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 				spec.ID = 1
 				a, err := c.Open(ctx, spec)
 				if err != nil {
@@ -62,7 +63,7 @@ func TestPauseAndKillClient(t *testing.T) {
 					return err
 				}
 				<-a.Conn().Gone()
-				if holder, err := c.nodes[0].Ask(ctx, "GET", "k"); holder != "o" {
+				if holder, err := worldtest.Ask(ctx, c.nodes[0].real, "GET", "k"); holder != "o" {
 					t.Errorf("a killed client has released its lock: %v, %v", holder, err)
 				}
 				if _, err := c.Open(ctx, spec); err == nil {
@@ -77,7 +78,11 @@ func TestPauseAndKillClient(t *testing.T) {
 func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.Single, locks.Replicated, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
-			run(t, world.Spec{Topology: topology, Masters: 3, Clients: 2}, func(ctx context.Context, c *cluster) error {
+			spec := worldtest.Spec(topology, world.Spec{Clients: 2})
+			if topology == locks.Independent {
+				spec.Topology = spec.Topology.Sized(3)
+			}
+			run(t, spec, func(ctx context.Context, c *cluster) error {
 				var conns []world.Client
 				for id := 1; id <= 2; id++ {
 					spec := clients["foreign"]
@@ -106,7 +111,7 @@ func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 }
 
 func TestForeignGuestBehindSentinels(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Sentinel}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(redisservice.Sentinel, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		spec := clients["foreign"]
 		spec.ID = 1
 		_, err := c.Open(ctx, spec)
@@ -118,7 +123,7 @@ func TestForeignGuestBehindSentinels(t *testing.T) {
 }
 
 func TestGuestThatEndsAtOnce(t *testing.T) {
-	run(t, world.Spec{Topology: locks.None}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.None, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		_, err := c.Open(ctx, world.ClientSpec{ID: 1, Command: "echo no such module: redis >&2; exit 3"})
 		if err == nil || !strings.Contains(err.Error(), "no such module") {
 			t.Errorf("the error should quote the guest: %v", err)
@@ -138,11 +143,11 @@ func TestResendsAreCounted(t *testing.T) {
 		-1: {1, "unknown"},
 	} {
 		t.Run(fmt.Sprint("MaxRetries ", retries), func(t *testing.T) {
-			run(t, world.Spec{Topology: locks.Single}, func(ctx context.Context, c *cluster) error {
+			run(t, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
 				redis.SetLogger(worldtest.Silent{})
 				opener := func(_ context.Context, lc locks.Client) (locks.Locker, error) {
 					return worldtest.Plain{Client: redis.NewClient(&redis.Options{
-						Addr: lc.Store.Nodes[0].Addr, Dialer: lc.Store.Dial, MaxRetries: retries,
+						Addr: lc.Store.Nodes()[0].Addr, Dialer: lc.Store.Dial, MaxRetries: retries,
 					})}, nil
 				}
 				a, err := c.Open(ctx, world.ClientSpec{ID: 1, Opener: opener})
@@ -163,7 +168,7 @@ func TestResendsAreCounted(t *testing.T) {
 					_, err := a.Conn().Acquire(ctx, "1.1", lease60)
 					answer <- err
 				}()
-				err = redisnode.Poll(ctx, func() error {
+				err = service.Poll(ctx, func() error {
 					if c.Mesh.Lost(replies) == 0 {
 						return errors.New("no reply was lost")
 					}
@@ -187,7 +192,7 @@ func TestResendsAreCounted(t *testing.T) {
 				if got != want.answer || sets != want.sets {
 					t.Errorf("%d SETs and the answer %s (%v); want %d and %s", sets, got, err, want.sets, want.answer)
 				}
-				if holder, err := c.nodes[0].Ask(ctx, "GET", "k"); holder != "o" {
+				if holder, err := worldtest.Ask(ctx, c.nodes[0].real, "GET", "k"); holder != "o" {
 					t.Errorf("the client should hold it all the same: %v, %v", holder, err)
 				}
 				return nil

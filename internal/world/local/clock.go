@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
-	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
 	"lockbench/internal/world/shim"
+	"lockbench/service"
 )
 
 // clock is how wrong the clock of one server is: a file that the server has mapped.
@@ -25,16 +25,16 @@ type clock struct {
 
 // buildClocks builds what shifts clocks, if they are to be shifted and there is a compiler.
 func (c *cluster) buildClocks() (err error) {
-	if !c.spec.Clocks || shim.Ready() != nil {
+	if !c.Spec.Clocks || shim.Ready() != nil {
 		return nil // ClocksReady says so
 	}
-	c.preload, err = shim.Build(context.Background(), c.dir.Path)
+	c.preload, err = shim.Build(context.Background(), c.Dir.Path)
 	return err
 }
 
 // newClock gives a server a clock that can be wrong, and returns what tells it so.
 func (c *cluster) newClock(n *node) (env []string, err error) {
-	path := filepath.Join(c.dir.Path, n.Name, "clock")
+	path := filepath.Join(c.Dir.Path, n.Name, "clock")
 	if n.clock.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
 		return nil, fmt.Errorf("make the clock of %s: %w", n.Name, err)
 	}
@@ -82,18 +82,26 @@ func (c *cluster) ClocksReady() error {
 
 // ShiftClock lets a server's clock be wrong.
 func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
-	n, err := redisnode.Named(c.nodes, name)
+	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
 	if err := c.ClocksReady(); err != nil {
 		return err
 	}
-	if n.Kind != world.Data {
+	if n.Role != service.Data {
 		return fmt.Errorf("the clock of %s cannot be shifted: it is no data node", name)
 	}
 	if err := n.clock.set(by, drift); err != nil {
 		return fmt.Errorf("set the clock of %s: %w", name, err)
 	}
 	return nil
+}
+
+func (c *cluster) node(name string) (*node, error) {
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no node %q in this cluster", name)
+	}
+	return c.nodes[i], nil
 }

@@ -1,12 +1,12 @@
-// Package local is the world of child processes: redis-server and lock clients
-// run side by side on this machine, each on loopback addresses of its own, with a
-// source-aware network in between (package mesh). It needs Linux and a
-// redis-server, and neither root nor containers.
+// Package local is the world of child processes: the servers of a lock service and its
+// clients run side by side on this machine, each on loopback addresses of its own, with
+// a source-aware network in between (package mesh). It needs Linux and the programs of
+// the service, and neither root nor containers.
 //
-//	client-1 ─┐                       ┌─ redis-1
-//	client-2 ─┼─ announced addresses ─┼─ redis-2     real addresses
-//	          │      of the mesh      ├─ redis-3
-//	          └───────────────────────┴─ sentinel-1 ...
+//	client-1 ─┐                       ┌─ server-1
+//	client-2 ─┼─ announced addresses ─┼─ server-2    real addresses
+//	          │      of the mesh      ├─ server-3
+//	          └───────────────────────┴─ witness-1 ...
 //
 // Servers reach each other through the mesh too, so each directed link of the
 // cluster can be cut and slowed. The harness asks the servers on their real
@@ -20,12 +20,16 @@ package local
 import (
 	"net/netip"
 	"sync/atomic"
+
+	"lockbench/service"
 )
 
 // Options are how a local world is set up; the zero value is a good one.
 type Options struct {
-	// Server is the redis-server to run; empty: the one on PATH.
-	Server string
+	// Services are those whose programs must be there.
+	Services []service.Service
+	// Programs are the programs to run, by service; empty: those on PATH.
+	Programs map[string]string
 	// Self is the command that serves the locks of lockbench itself; a lock's name
 	// is added to it. Empty: this very program, with the argument "guest".
 	Self []string
@@ -35,9 +39,9 @@ type Options struct {
 type World struct {
 	options Options
 	about   atomic.Value // string
-	// port finds a port that is free on all addresses. Nil: freePort. Tests give one that
+	// port finds ports that are free on all addresses. Nil: freePorts. Tests give one that
 	// is not.
-	port func(addrs []netip.Addr) (uint16, error)
+	port func(addrs []netip.Addr, count int) (uint16, error)
 }
 
 // New makes the local world.
@@ -46,7 +50,7 @@ func New(o Options) *World { return &World{options: o} }
 // Name is what people call this world.
 func (w *World) Name() string { return "local" }
 
-// About is the server's version, once Ready has found it.
+// About is the servers' versions, once Ready has found them.
 func (w *World) About() string {
 	about, _ := w.about.Load().(string)
 	return about

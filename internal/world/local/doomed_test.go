@@ -9,7 +9,9 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/locks"
+	"lockbench/internal/world/worldtest"
+	"lockbench/service"
+	"lockbench/service/redis"
 )
 
 // harnessEnv makes this test program a harness that tells what it has started and
@@ -19,14 +21,14 @@ const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 func runDoomedHarness() {
 	os.Unsetenv(harnessEnv)
 	os.Setenv(guestEnv, "1")
-	w := New(Options{Self: []string{os.Args[0]}})
-	err := w.Run(context.Background(), world.Spec{Topology: locks.Sentinel}, func(ctx context.Context, wc world.Cluster) error {
+	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
+	err := w.Run(context.Background(), worldtest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
 		client, err := c.Open(ctx, world.ClientSpec{ID: 1, Lock: "plain"})
 		if err != nil {
 			return err
 		}
-		fmt.Println(c.dir.Path)
+		fmt.Println(c.Dir.Path)
 		fmt.Println(client.(*child.Client).Process().PID())
 		for _, n := range c.nodes {
 			fmt.Println(n.process.PID())

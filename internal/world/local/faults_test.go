@@ -11,8 +11,10 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/redisnode"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
 )
 
 var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
@@ -21,14 +23,14 @@ var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
 // grant that the replicas have not heard of is granted again. Twice in one cluster,
 // so that it must have come back whole in between.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 		for episode := range 2 {
-			old, err := c.Master(ctx)
+			old, err := c.Leader(ctx)
 			if err != nil {
 				return err
 			}
 			var lag []world.Link
-			for _, n := range redisnode.OfKind(c.nodes, world.Data) {
+			for _, n := range c.Topology().Of("redis") {
 				if n.Name != old {
 					lag = append(lag, world.Link{From: old, To: n.Name})
 				}
@@ -39,14 +41,14 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			if err := c.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
 				return err
 			}
-			before := c.ReplicationOffsets(ctx)
+			before := worldtest.Can[service.Replicates](c).Offsets(ctx)
 			if _, err := a.Conn().Acquire(ctx, "a", r); err != nil {
 				return err
 			}
-			if err := c.Nudge(ctx, old); err != nil {
+			if err := worldtest.Can[service.Replicates](c).Nudge(ctx, old); err != nil {
 				return err
 			}
-			after := c.ReplicationOffsets(ctx)
+			after := worldtest.Can[service.Replicates](c).Offsets(ctx)
 			for _, l := range lag {
 				if after[old] <= before[old] || after[l.To] >= after[old] {
 					t.Errorf("%s should lag: before %v, after %v", l.To, before, after)
@@ -57,9 +59,9 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			}
 			killed := time.Now()
 			var master string
-			err = redisnode.Poll(ctx, func() error {
+			err = service.Poll(ctx, func() error {
 				var err error
-				if master, err = c.Master(ctx); err == nil && master == old {
+				if master, err = c.Leader(ctx); err == nil && master == old {
 					err = errors.New("no promotion yet")
 				}
 				return err
@@ -70,7 +72,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			t.Logf("%s was promoted after %v", master, time.Since(killed).Round(time.Millisecond))
 			// Until the promoted one takes writes.
 			attempt := 0
-			err = redisnode.Poll(ctx, func() error {
+			err = service.Poll(ctx, func() error {
 				attempt++
 				_, err := b.Conn().Acquire(ctx, fmt.Sprint("b", attempt), r)
 				if errors.Is(err, locks.ErrTaken) {
@@ -92,12 +94,12 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			if err := c.Start(ctx, old, true); err != nil {
 				return err
 			}
-			if err := redisnode.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
+			if err := service.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
 				return err
 			}
 			t.Logf("healthy %v later", time.Since(healing).Round(time.Millisecond))
 			// Perhaps another one than just now: a heal may be followed by a second failover.
-			if masters := c.Masters(ctx); len(masters) != 1 {
+			if masters := c.Leaders(ctx); len(masters) != 1 {
 				t.Errorf("masters are %v", masters)
 			}
 		}
@@ -106,27 +108,27 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 }
 
 func TestPromote(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.Replicated, locks.Sentinel} {
+	for _, topology := range []locks.Topology{locks.Replicated, redis.Sentinel} {
 		for _, chosen := range []string{"", "redis-3"} {
 			t.Run(string(topology)+" "+chosen, func(t *testing.T) {
-				run(t, world.Spec{Topology: topology, Clients: 1}, func(ctx context.Context, c *cluster) error {
+				run(t, worldtest.Spec(topology, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 					a := open(ctx, t, c, 1)
 					if _, err := a.Conn().Acquire(ctx, "1", lease60); err != nil {
 						return err
 					}
-					now, err := c.Promote(ctx, chosen)
+					now, err := worldtest.Can[service.Promoter](c).Promote(ctx, chosen)
 					if err != nil {
 						return err
 					}
 					if now == "redis-1" || chosen != "" && now != chosen {
 						t.Errorf("%s was promoted", now)
 					}
-					if err := redisnode.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
+					if err := service.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
 						return err
 					}
 					// What was replicated is still there, so this says taken when it gets through.
 					attempt := 1
-					return redisnode.Poll(ctx, func() error {
+					return service.Poll(ctx, func() error {
 						attempt++
 						_, err := a.Conn().Acquire(ctx, fmt.Sprint(attempt), lease60)
 						if errors.Is(err, locks.ErrTaken) {
@@ -143,15 +145,15 @@ func TestPromote(t *testing.T) {
 // TestPromoteIsOrderedAgain: the sentinel that was told to fail over dies of it, and the
 // next one is told.
 func TestPromoteIsOrderedAgain(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Sentinel}, func(ctx context.Context, c *cluster) error {
-		first, err := redisnode.Named(c.nodes, "sentinel-1")
+	run(t, worldtest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *cluster) error {
+		first, err := c.node("sentinel-1")
 		if err != nil {
 			return err
 		}
-		if _, err := first.Ask(ctx, "SENTINEL", "SIMULATE-FAILURE", "crash-after-election"); err != nil {
+		if _, err := worldtest.Ask(ctx, first.real, "SENTINEL", "SIMULATE-FAILURE", "crash-after-election"); err != nil {
 			return err
 		}
-		now, err := c.Promote(ctx, "")
+		now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "")
 		if err == nil && now == "redis-1" {
 			t.Error("nobody was promoted")
 		}
@@ -161,25 +163,25 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 
 // TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
 func TestPromoteAfterKill(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Replicated}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
-		if _, err := c.Promote(ctx, ""); err != nil {
+		if _, err := worldtest.Can[service.Promoter](c).Promote(ctx, ""); err != nil {
 			return err
 		}
 		if err := c.Start(ctx, "redis-1", false); err != nil {
 			return err
 		}
-		return redisnode.Poll(ctx, func() error { return c.Healthy(ctx) })
+		return service.Poll(ctx, func() error { return c.Healthy(ctx) })
 	})
 }
 
 func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
-	run(t, world.Spec{Topology: locks.Single, Settings: settings}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *cluster) error {
 		n := c.nodes[0]
-		if _, err := n.Ask(ctx, "SET", "k", "v"); err != nil {
+		if _, err := worldtest.Ask(ctx, n.real, "SET", "k", "v"); err != nil {
 			return err
 		}
 		for _, keep := range []bool{true, false} {
@@ -189,7 +191,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 			if err := errors.Join(c.Kill(ctx, n.Name), c.Start(ctx, n.Name, keep)); err != nil {
 				return err
 			}
-			got, err := n.Ask(ctx, "GET", "k")
+			got, err := worldtest.Ask(ctx, n.real, "GET", "k")
 			if err != nil || (got != nil) != keep {
 				t.Errorf("kept %v: %v, %v", keep, got, err)
 			}
@@ -205,7 +207,7 @@ func short(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func TestCutConcernsOneClient(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Sentinel, Clients: 2}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		cut := []world.Link{{From: "redis-1", To: "client-1"}, {From: "sentinel-1", To: "redis-1"}}
@@ -241,7 +243,7 @@ func TestCutConcernsOneClient(t *testing.T) {
 }
 
 func TestPauseNode(t *testing.T) {
-	run(t, world.Spec{Topology: locks.Single, Clients: 1}, func(ctx context.Context, c *cluster) error {
+	run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 		a := open(ctx, t, c, 1)
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err

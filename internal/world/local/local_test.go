@@ -15,6 +15,8 @@ import (
 	"lockbench/internal/world/child"
 	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
 )
 
 // guestEnv makes this test program serve as a guest instead.
@@ -39,7 +41,7 @@ func TestMain(m *testing.M) {
 // newWorld is the local world, or the end of the test where there is none.
 func newWorld(t *testing.T) *World {
 	t.Helper()
-	w := New(Options{Self: []string{os.Args[0]}})
+	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
 	if err := w.Ready(t.Context()); err != nil {
 		// A skip is a failure where the caller has said so.
 		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
@@ -63,7 +65,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) 
 	var pids []int
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
-		dir = c.dir.Path
+		dir = c.Dir.Path
 		err := body(ctx, c)
 		for _, n := range c.nodes {
 			pids = append(pids, n.process.PID())
@@ -93,16 +95,16 @@ func open(ctx context.Context, t *testing.T, c *cluster, id int) world.Client {
 }
 
 func TestTopologies(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent} {
+	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
 			began := time.Now()
-			run(t, world.Spec{Topology: topology, Clients: 2}, func(ctx context.Context, c *cluster) error {
+			run(t, worldtest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 				t.Logf("started after %v", time.Since(began).Round(time.Millisecond))
 				if err := c.Healthy(ctx); err != nil {
 					return err
 				}
-				if topology != locks.None && topology != locks.Independent && topology != locks.Cluster {
-					master, err := c.Master(ctx)
+				if topology != locks.None && topology != locks.Independent && topology != redis.Cluster {
+					master, err := c.Leader(ctx)
 					if master != "redis-1" || err != nil {
 						t.Errorf("master is %q, %v", master, err)
 					}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 )
 
@@ -18,9 +19,9 @@ func TestPortTakenMeanwhile(t *testing.T) {
 	for _, taken := range []int{1, 2} { // after the service's address come the first node's real one and its announced one
 		w := newWorld(t)
 		tries := 0
-		w.port = func(addrs []netip.Addr) (uint16, error) {
+		w.port = func(addrs []netip.Addr, count int) (uint16, error) {
 			tries++
-			port, err := freePort(addrs)
+			port, err := freePorts(addrs, count)
 			if err == nil && tries == 1 {
 				l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(addrs[taken], port)))
 				if err != nil {
@@ -31,7 +32,7 @@ func TestPortTakenMeanwhile(t *testing.T) {
 			return port, err
 		}
 		ran := false
-		err := w.Run(t.Context(), world.Spec{Topology: locks.Single, Clients: 1, LogDir: t.TempDir()}, func(ctx context.Context, c world.Cluster) error {
+		err := w.Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{Clients: 1, LogDir: t.TempDir()}), func(ctx context.Context, c world.Cluster) error {
 			ran = true
 			return c.(*cluster).Healthy(ctx)
 		})

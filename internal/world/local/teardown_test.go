@@ -20,8 +20,10 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/redisnode"
+	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
 )
 
 func TestSideBySide(t *testing.T) {
@@ -30,7 +32,7 @@ func TestSideBySide(t *testing.T) {
 	for range 2 {
 		t.Run("cluster", func(t *testing.T) {
 			t.Parallel()
-			run(t, world.Spec{Topology: locks.Independent}, func(ctx context.Context, c *cluster) error {
+			run(t, worldtest.Spec(locks.Independent, world.Spec{}), func(ctx context.Context, c *cluster) error {
 				meet.Done()
 				meet.Wait() // both are up
 				a := open(ctx, t, c, 1)
@@ -46,7 +48,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	w := newWorld(t)
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	s := world.Spec{Topology: locks.Replicated, Settings: map[string]string{"no-such-setting": "1"}}
+	s := worldtest.Spec(locks.Replicated, world.Spec{Settings: map[string]string{"no-such-setting": "1"}})
 	err := w.Run(t.Context(), s, func(context.Context, world.Cluster) error {
 		t.Error("there is no cluster")
 		return nil
@@ -65,15 +67,12 @@ func TestDirectoryThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Run(t.Context(), world.Spec{Topology: locks.Single, LogDir: file}, nil); err == nil {
+	if err := w.Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{LogDir: file}), nil); err == nil {
 		t.Error("a file is no directory")
 	}
 	t.Setenv("TMPDIR", filepath.Join(file, "below"))
-	if err := w.Run(t.Context(), world.Spec{Topology: locks.Single}, nil); err == nil {
+	if err := w.Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{}), nil); err == nil {
 		t.Error("there is no such directory")
-	}
-	if err := w.Run(t.Context(), world.Spec{Topology: "ring"}, nil); err == nil || !strings.Contains(err.Error(), "ring") {
-		t.Errorf("there is no such topology: %v", err)
 	}
 }
 
@@ -101,7 +100,7 @@ func TestEnds(t *testing.T) {
 					}
 				}
 			}()
-			err := w.Run(ctx, world.Spec{Topology: locks.Sentinel, LogDir: t.TempDir()}, func(ctx context.Context, wc world.Cluster) error {
+			err := w.Run(ctx, worldtest.Spec(redis.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
 				c := wc.(*cluster)
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)
@@ -162,7 +161,7 @@ func TestKilledHarness(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	err = redisnode.Poll(ctx, func() error {
+	err = service.Poll(ctx, func() error {
 		for _, pid := range pids {
 			if child.Alive(pid) {
 				return errors.New("a child lives on")
@@ -177,7 +176,7 @@ func TestKilledHarness(t *testing.T) {
 
 func TestReadyExplains(t *testing.T) {
 	for _, server := range []string{"/no/such/server", "/bin/true"} {
-		err := New(Options{Server: server}).Ready(t.Context())
+		err := New(Options{Services: []service.Service{redis.Service{}}, Programs: map[string]string{"redis": server}}).Ready(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "--redis-server") {
 			t.Errorf("%s: %v", server, err)
 		}

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
+	"lockbench/service"
 )
 
 var _ world.World = (*World)(nil)
@@ -26,37 +26,41 @@ const startLimit = 30 * time.Second
 // portTries is how many ports a cluster tries.
 const portTries = 3
 
-// majorMin is the first Redis with the settings that we need: bind-source-addr
-// (who is talking to whom) and SENTINEL DEBUG.
-const majorMin = 7
-
-// install is what to do without a server.
-const install = "install one (on Debian or Ubuntu: apt-get install redis-server), or name it with --redis-server PATH"
-
-var versionPattern = regexp.MustCompile(`\bv=(\d+)\.(\d+\.\d+)`)
-
-// Ready looks for a redis-server of a version that will do.
+// Ready looks for the programs of the services.
 func (w *World) Ready(ctx context.Context) error {
-	server, err := w.server()
-	if err != nil {
-		return err
+	var about []string
+	for _, s := range w.options.Services {
+		version, err := w.version(ctx, s)
+		if err != nil {
+			return err
+		}
+		about = append(about, s.Needs().Program()+" "+version)
 	}
+	w.about.Store(strings.Join(about, ", "))
+	return nil
+}
+
+// version asks the program of a service for its version.
+func (w *World) version(ctx context.Context, s service.Service) (string, error) {
+	program, err := w.program(s)
+	if err != nil {
+		return "", err
+	}
+	needs := s.Needs()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, server, "--version").Output()
+	out, err := exec.CommandContext(ctx, program, needs.VersionArgs...).Output()
 	if err != nil {
-		return fmt.Errorf("run %s --version: %w; %s", server, err, install)
+		return "", fmt.Errorf("run %s %s: %w; %s", program, strings.Join(needs.VersionArgs, " "), err, needs.Install)
 	}
-	version := versionPattern.FindSubmatch(out)
-	if version == nil {
-		return fmt.Errorf("%s does not look like a redis-server: --version says %.80q; %s", server, out, install)
+	version, enough, err := needs.Version(string(out))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s %w; %s", program, err, needs.Install)
+	case !enough:
+		return "", fmt.Errorf("%s is version %s, but the local world needs %s or later; %s", program, version, needs.Least, needs.Install)
 	}
-	text := string(version[1]) + "." + string(version[2])
-	if major, _ := strconv.Atoi(string(version[1])); major < majorMin {
-		return fmt.Errorf("%s is version %s, but the local world needs %d or later; %s", server, text, majorMin, install)
-	}
-	w.about.Store("redis-server " + text)
-	return nil
+	return version, nil
 }
 
 // Sketch is the cluster that Run would start.
@@ -67,14 +71,16 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	return sketch
 }
 
-func (w *World) server() (string, error) {
-	name := w.options.Server
+// program is the path of what a service's nodes run.
+func (w *World) program(s service.Service) (string, error) {
+	needs := s.Needs()
+	name := w.options.Programs[s.Name()]
 	if name == "" {
-		name = "redis-server"
+		name = needs.Program()
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("no %s found: %s", name, install)
+		return "", fmt.Errorf("no %s found: %s", name, needs.Install)
 	}
 	return filepath.Abs(path)
 }
@@ -105,7 +111,7 @@ func (w *World) up(ctx context.Context, s world.Spec) (*cluster, error) {
 func (w *World) setUp(ctx context.Context, s world.Spec) (_ *cluster, err error) {
 	c, err := w.newCluster(s)
 	if err != nil {
-		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology, err)
+		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)
 	}
 	healthy := false
 	defer func() { // also while a panic passes through
@@ -116,7 +122,7 @@ func (w *World) setUp(ctx context.Context, s world.Spec) (_ *cluster, err error)
 	starting, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	if err := c.start(starting); err != nil {
-		return nil, fmt.Errorf("start a local %s cluster: %w", s.Topology, err)
+		return nil, fmt.Errorf("start a local %s cluster: %w", s.Topology.Name, err)
 	}
 	healthy = true
 	return c, nil

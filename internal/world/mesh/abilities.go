@@ -13,8 +13,8 @@ import (
 type Abilities struct {
 	Mesh *Mesh
 
-	mu    sync.Mutex
-	pings map[string]int // PINGs that lockbench sent in the name of a client
+	mu     sync.Mutex
+	greets map[string]int // signs of life that lockbench asked for in the name of a client
 }
 
 var (
@@ -50,25 +50,30 @@ func (a *Abilities) Freeze(name string) { a.Mesh.Freeze(name) }
 // Thaw ends Freeze.
 func (a *Abilities) Thaw(name string) { a.Mesh.Thaw(name) }
 
-// Pinged notes that lockbench is about to send a PING in the name of a client.
-func (a *Abilities) Pinged(client string) {
+// Greeted notes that lockbench is about to ask for a sign of life in the name of a client.
+func (a *Abilities) Greeted(client string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pings == nil {
-		a.pings = map[string]int{}
+	if a.greets == nil {
+		a.greets = map[string]int{}
 	}
-	a.pings[client]++
+	a.greets[client]++
 }
 
-// Requests counts what a client has sent. Lockbench's own PINGs in its name are left out.
+// Requests counts what a client has sent. What lockbench itself asked in its name is
+// left out.
 func (a *Abilities) Requests(client string) map[string]int {
 	counts := a.Mesh.Requests(client)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n := counts["PING"] - a.pings[client]; n > 0 {
-		counts["PING"] = n
+	if a.Mesh.options.Wire == nil {
+		return counts
+	}
+	sign := a.Mesh.options.Wire.Sign()
+	if n := counts[sign] - a.greets[client]; n > 0 {
+		counts[sign] = n
 	} else {
-		delete(counts, "PING")
+		delete(counts, sign)
 	}
 	return counts
 }

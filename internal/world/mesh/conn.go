@@ -3,6 +3,7 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -30,7 +31,7 @@ type conn struct {
 	service  string // through which the connection came, or empty
 	name     world.Link
 	up, down *flow
-	parser   *parser // counts requests; nil if nobody asks
+	requests io.Writer // reads what a client asks; nil if nobody wants to know
 
 	killed chan struct{}
 
@@ -41,7 +42,7 @@ type conn struct {
 
 // serve lives as long as the connection.
 func (c *conn) serve() {
-	c.up.begin(c, c.near, c.parser)
+	c.up.begin(c, c.near, c.requests)
 	connected := c.connect()
 	if connected {
 		c.down.begin(c, c.far, nil)

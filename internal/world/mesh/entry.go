@@ -92,16 +92,16 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn) {
 		up:      newFlow(m.link(world.Link{From: source, To: node})),
 		down:    newFlow(m.link(world.Link{From: node, To: source})),
 	}
-	if m.counted[source] {
+	if m.counted[source] && m.options.Wire != nil {
 		counter, ok := m.counters[c.name]
 		if !ok {
 			counter = newCounter()
 			m.counters[c.name] = counter
 		}
-		c.parser = &parser{emit: func(name []byte) {
+		c.requests = m.options.Wire.Requests(func(name []byte) {
 			counter.add(name)
 			m.asked(source, name, c.down)
-		}}
+		})
 	}
 	m.conns[c] = struct{}{}
 	m.wg.Go(c.serve)

@@ -17,8 +17,8 @@ type flow struct {
 func newFlow(l *link) *flow { return &flow{link: l, queue: newQueue()} }
 
 // begin starts to read the stream.
-func (f *flow) begin(c *conn, from *net.TCPConn, p *parser) {
-	f.link.carry(&source{from: from, queue: f.queue, parser: p, killed: c.killed}, f.queue)
+func (f *flow) begin(c *conn, from *net.TCPConn, requests io.Writer) {
+	f.link.carry(&source{from: from, queue: f.queue, requests: requests, killed: c.killed}, f.queue)
 }
 
 // pump is the gate: it writes what the queue holds whenever the link lets it,
@@ -82,10 +82,10 @@ func (f *flow) pump(c *conn, to *net.TCPConn) {
 
 // source is the reading end of a flow, as toxiproxy wants it.
 type source struct {
-	from   *net.TCPConn
-	queue  *queue
-	parser *parser
-	killed <-chan struct{}
+	from     *net.TCPConn
+	queue    *queue
+	requests io.Writer // hears of it; nil: nobody does
+	killed   <-chan struct{}
 }
 
 // Read gives what the socket gives. It stops reading while too much is under way,
@@ -97,8 +97,8 @@ func (s *source) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	if n > 0 {
 		s.queue.expect(n)
-		if s.parser != nil {
-			s.parser.feed(p[:n])
+		if s.requests != nil {
+			_, _ = s.requests.Write(p[:n])
 		}
 	}
 	if err != nil {

@@ -1,10 +1,7 @@
 package mesh
 
 import (
-	"slices"
 	"sync"
-
-	"lockbench/internal/world"
 )
 
 // hold keeps back the answer to a client's n-th request from now on.
@@ -43,7 +40,7 @@ func (m *Mesh) HoldReply(client string, n int) (reached <-chan struct{}, goOn fu
 
 // asked notes that a client has sent a request on a connection, before it is passed on.
 func (m *Mesh) asked(client string, command []byte, answers *flow) {
-	if m.holding.Load() == 0 || slices.Contains(world.Greetings, string(command)) {
+	if m.holding.Load() == 0 || m.options.Wire.Greeting(string(command)) {
 		return
 	}
 	m.holdsMu.Lock()

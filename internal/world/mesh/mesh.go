@@ -48,12 +48,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // Options are how a mesh behaves; the zero value is a good one.
 type Options struct {
 	// Log hears of strangers and of connections that could not be made.
 	Log func(line string)
+	// Wire reads what clients send; nil: their requests are not counted, and cannot be held.
+	Wire service.Wire
 	// DialLimit bounds each connection attempt to a node: 5 s if zero.
 	DialLimit time.Duration
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"lockbench/internal/world"
+	"lockbench/service/redis"
 )
 
 // patience bounds every wait of these tests; no test passes because of it.
@@ -39,7 +40,7 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	l := &lab{t: t, nodes: map[string]*server{}, base: [2]byte{byte(100 + os.Getpid()%100), byte(rand.IntN(255))}}
-	l.mesh = New(Options{DialLimit: patience, Log: func(line string) {
+	l.mesh = New(Options{DialLimit: patience, Wire: (redis.Service{}).Wire(), Log: func(line string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.log = append(l.log, line)

@@ -7,7 +7,6 @@ import (
 	globalrand "math/rand"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
@@ -29,7 +28,7 @@ type client struct {
 	ending  sync.Once
 	gone    chan struct{} // closed when its goroutines have ended
 	err     error         // how, once gone is closed
-	wrong   atomic.Pointer[wrong]
+	clock   Clock
 }
 
 var _ world.Client = (*client)(nil)
@@ -51,9 +50,7 @@ func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, e
 func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error) {
 	cl := &client{cluster: c, id: s.ID, name: world.ClientName(s.ID), dead: make(chan struct{}), gone: make(chan struct{})}
 	opener := s.Opener
-	if opener != nil {
-		c.foreign.Store(true)
-	}
+	c.Opened(s)
 	switch stands, process := needsProcesses[s.Lock]; {
 	case s.Command != "":
 		return nil, fmt.Errorf("%w: a guest is a process of its own, and its time cannot be simulated", world.ErrUnsupportedHere)
@@ -75,12 +72,12 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error)
 	c.clients[s.ID] = nil
 	c.mu.Unlock()
 	// One after the other: libraries draw from chance that all clients share while
-	// they set themselves up (go-redis shuffles its sentinels).
+	// they set themselves up, to shuffle their servers for one.
 	c.Settle(cl.name)
 	seedGlobal(int64(s.Seed))
-	store := c.store()
+	store := c.Store()
 	store.Dial = cl.dial
-	known := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store, Now: cl.now}
+	known := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store, Now: cl.clock.Now}
 	// The client outlives the call that opens it.
 	var life context.Context
 	life, cl.cancel = context.WithCancel(context.WithoutCancel(ctx))

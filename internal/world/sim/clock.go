@@ -3,10 +3,15 @@ package sim
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
-// wrong is by how much a node's clock is wrong.
+// Clock is the wall clock of a server or a client, which may be wrong. The zero value is
+// right.
+type Clock struct{ wrong atomic.Pointer[wrong] }
+
+// wrong is by how much it is wrong.
 type wrong struct {
 	by    time.Duration
 	drift float64   // what it gains in every second
@@ -20,54 +25,34 @@ func (w *wrong) at(now time.Time) time.Duration {
 	return w.by + time.Duration(w.drift*float64(now.Sub(w.since)))
 }
 
+// Now is the time by this clock.
+func (c *Clock) Now() time.Time {
+	now := time.Now()
+	return now.Add(c.wrong.Load().at(now))
+}
+
+// Offset is by how much it is wrong now.
+func (c *Clock) Offset() time.Duration { return c.wrong.Load().at(time.Now()) }
+
+// Touched tells whether it was ever shifted.
+func (c *Clock) Touched() bool { return c.wrong.Load() != nil }
+
+// Shift lets it be wrong from now on.
+func (c *Clock) Shift(by time.Duration, drift float64) {
+	c.wrong.Store(&wrong{by, drift, time.Now()})
+}
+
 // ClocksReady is always nil: they are simulated.
 func (c *cluster) ClocksReady() error { return nil }
 
-// ShiftClock lets a node's clock be wrong. Keys end by that clock: a jump ahead ends
-// them sooner, one back later, as on a server that notes the time at which a key ends.
-// What miniredis notes is the time that is left, so a jump back must be added to that.
+// ShiftClock lets a node's clock be wrong.
 func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
-	n.exec.Lock()
-	defer n.exec.Unlock()
-	now := time.Now()
-	m := n.redis.Load()
-	if m != nil {
-		n.setClock(m)
-	}
-	jump := by - n.wrong.Load().at(now)
-	n.wrong.Store(&wrong{by, drift, now})
-	if m == nil {
-		return nil
-	}
-	n.setClock(m)
-	if jump >= 0 {
-		return nil
-	}
-	for _, key := range m.DB(0).Keys() {
-		if ttl := m.DB(0).TTL(key); ttl > 0 {
-			m.DB(0).SetTTL(key, ttl-jump)
-		}
-	}
+	n.server.ShiftClock(by, drift)
 	return nil
-}
-
-// ClockOffset tells by how much a node's clock is wrong.
-func (c *cluster) ClockOffset(_ context.Context, name string) (time.Duration, error) {
-	n, err := c.node(name)
-	if err != nil {
-		return 0, err
-	}
-	return n.wrong.Load().at(time.Now()), nil
-}
-
-// now is the client's wall clock.
-func (cl *client) now() time.Time {
-	now := time.Now()
-	return now.Add(cl.wrong.Load().at(now))
 }
 
 // ClientClocksReady is always nil: they are simulated.
@@ -79,7 +64,7 @@ func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) erro
 	if err != nil {
 		return err
 	}
-	cl.wrong.Store(&wrong{by, drift, time.Now()})
+	cl.clock.Shift(by, drift)
 	return nil
 }
 
@@ -89,7 +74,7 @@ func (c *cluster) ClientClockOffset(id int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return time.Until(cl.now()), nil
+	return cl.clock.Offset(), nil
 }
 
 func (c *cluster) opened(id int) (*client, error) {

@@ -9,11 +9,10 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/locks"
+	"lockbench/service"
 )
 
 // The abilities of a simulated cluster.
@@ -25,74 +24,56 @@ var (
 	_ world.LinkShaper     = (*cluster)(nil)
 	_ world.LinkThrottler  = (*cluster)(nil)
 	_ world.ReplyDropper   = (*cluster)(nil)
-	_ world.Promoter       = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
-	_ world.Keeper         = (*cluster)(nil)
 	_ world.RequestCounter = (*cluster)(nil)
 	_ world.RequestHolder  = (*cluster)(nil)
 	_ world.ConnResetter   = (*cluster)(nil)
-	_ world.Operator       = (*cluster)(nil)
 	_ world.ClockShifter   = (*cluster)(nil)
 	_ world.Pacer          = (*cluster)(nil)
 
 	_ world.ClientClockShifter = (*cluster)(nil)
 )
 
-// masterName is what sentinels call the master that they watch.
-const masterName = "mymaster"
-
-// serviceName is the name of the address that follows the master of the topology
-// replicated; clients know their only node by it.
-const serviceName = "master"
-
-// serviceAddr is that address.
-const serviceAddr = "10.0.0.100:6379"
-
 // cluster is one running lock service and its clients.
 type cluster struct {
-	world    *World
-	spec     world.Spec
-	settings settings
-	net      *network
-	nodes    []*node
-	done     chan struct{} // closed when the cluster ends
-	loops    sync.WaitGroup
-	foreign  atomic.Bool // some client's lock is not one of the catalog
+	Service
+	world *World
+	spec  world.Spec
+	net   *network
+	nodes []*node
+	done  chan struct{} // closed when the cluster ends
+	loops sync.WaitGroup
 
-	// mu guards who is what: roles, replication, sentinels, clients. It is taken
-	// before the network's and never held across a wait or a call into a server.
+	// mu is taken before the network's, after any of a server's, and never held across
+	// a wait.
 	mu      sync.Mutex
-	service string // the node behind the service address of replicated
 	clients map[int]*client
+	addrs   map[string]int       // of nodes, by their index
 	ways    map[world.Link]*lane // what nodes tell each other
 	faulty  error                // what the simulation could not do, and was asked to
 	giveUp  func(error)          // ends the run
 }
 
 func (w *World) newCluster(s world.Spec) (*cluster, error) {
-	c := &cluster{
-		world: w, spec: s, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
-		done: make(chan struct{}), clients: map[int]*client{}, ways: map[world.Link]*lane{},
+	model := w.options.Model
+	if model == nil {
+		return nil, errors.New("this simulation was made without a lock service")
 	}
-	switch s.Topology {
-	case locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Independent:
-	default:
-		return nil, fmt.Errorf("%w: the simulation has no topology %q; it has none, single, replicated, sentinel and independent",
-			world.ErrUnsupportedHere, s.Topology)
+	c := &cluster{
+		world: w, spec: s, net: newNetwork(s.Seed, w.options.Latency, &w.moved, model),
+		done: make(chan struct{}), clients: map[int]*client{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
 	}
 	var err error
-	if c.settings, err = readSettings(s.Settings); err != nil {
+	if c.Service, err = model.New(&Host{c}, s); err != nil {
 		return nil, err
 	}
-	usual := world.UsualNodes(s)
-	if len(usual) > nodesMax {
-		return nil, fmt.Errorf("%d servers are too many: the simulation has room for %d", len(usual), nodesMax)
+	named, servers := c.Nodes(), c.Processes()
+	if len(named) > nodesMax {
+		return nil, fmt.Errorf("%d servers are too many: the simulation has room for %d", len(named), nodesMax)
 	}
-	for i, n := range usual {
-		c.nodes = append(c.nodes, c.newNode(n, i))
-	}
-	if s.Topology == locks.Replicated {
-		c.service = c.nodes[0].Name
+	for i, n := range named {
+		directory, _ := servers[i].(Directory)
+		c.nodes = append(c.nodes, &node{Node: n, cluster: c, index: i, server: servers[i], directory: directory})
 	}
 	return c, nil
 }
@@ -103,32 +84,23 @@ const nodesMax = 40
 // start starts all nodes: a cluster in virtual time is whole from the first instant.
 func (c *cluster) start() {
 	for _, n := range c.nodes {
-		n.boot(nil)
-	}
-	if c.replicates() {
-		for _, n := range c.of(world.Data)[1:] {
-			n.follow(c.nodes[0].Name)
-		}
+		n.boot(false)
 	}
 	for _, n := range c.nodes {
-		switch {
-		case n.Kind == world.Watchman:
-			c.every(n, sentinelTickMin, sentinelTickMax, n.sentinel.tick)
-		case c.replicates():
-			c.every(n, replicationTick, replicationTick, n.cron)
-		}
+		c.tick(n)
 	}
-	if c.spec.Topology != locks.None {
-		// As the real worlds do: nobody meets a cluster that is still forming.
-		for limit := 0; limit < 1000 && c.Healthy(context.Background()) != nil; limit++ {
-			time.Sleep(10 * time.Millisecond)
-		}
+	// As the real worlds do: nobody meets a cluster that is still forming.
+	for limit := 0; limit < 1000 && c.Healthy(context.Background()) != nil; limit++ {
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// every does something again and again, in a node's own instants and after a drawn
-// time, while the node runs.
-func (c *cluster) every(n *node, least, most time.Duration, do func()) {
+// tick lets a node do what it does by the clock, in instants of its own.
+func (c *cluster) tick(n *node) {
+	least, most := n.server.Ticks()
+	if most == 0 {
+		return
+	}
 	chance := c.chance("every/" + n.Name)
 	wait := func() time.Duration {
 		at := time.Now().Add(least + time.Duration(chance.Int64N(int64(most-least)+1)))
@@ -144,7 +116,7 @@ func (c *cluster) every(n *node, least, most time.Duration, do func()) {
 				return
 			}
 			if n.running() {
-				do()
+				n.server.Tick()
 			}
 			timer.Reset(wait())
 		}
@@ -180,31 +152,16 @@ func (c *cluster) stop() error {
 	return nil
 }
 
-// fault marks the run as one whose history proves nothing: something was asked for
-// that the simulated server does otherwise than a real one.
-func (c *cluster) fault(format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.faulty == nil {
-		c.faulty = fmt.Errorf(format, args...)
-		c.giveUp(c.faulty)
-	}
-}
-
-// Nodes are all servers.
-func (c *cluster) Nodes() []world.Node {
-	var nodes []world.Node
-	for _, n := range c.nodes {
-		nodes = append(nodes, n.Node)
-	}
-	return nodes
-}
-
-// Topology is what the nodes form.
-func (c *cluster) Topology() locks.Topology { return c.spec.Topology }
+// Servers is the service of the cluster, with all that it can do.
+func (c *cluster) Servers() service.Group { return c.Service }
 
 // Settle waits for the next instant that is the actor's own.
 func (c *cluster) Settle(actor string) { settle(classOf(actor)) }
+
+// WriteEvery is long: two milliseconds are nothing here, and writing so often would be
+// most of what a run costs. The odd rest is no actor's: the writer does not wake in an
+// instant in which somebody records, where what it sees would be a matter of luck.
+func (c *cluster) WriteEvery() time.Duration { return 250*time.Millisecond + 50_007*time.Nanosecond }
 
 func (c *cluster) node(name string) (*node, error) {
 	for _, n := range c.nodes {
@@ -215,71 +172,33 @@ func (c *cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("there is no node %q in this cluster", name)
 }
 
-// of lists the nodes of one kind.
-func (c *cluster) of(kind world.Kind) []*node {
-	var nodes []*node
-	for _, n := range c.nodes {
-		if n.Kind == kind {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
 // at finds the node behind an address.
 func (c *cluster) at(addr string) (*node, error) {
-	if addr == serviceAddr && c.spec.Topology == locks.Replicated {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.node(c.service)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, ok := c.addrs[addr]
+	if !ok {
+		return nil, fmt.Errorf("nobody has the address %s in this simulation", addr)
 	}
-	for _, n := range c.nodes {
-		if n.addr == addr {
-			return n, nil
-		}
-	}
-	return nil, fmt.Errorf("nobody has the address %s in this simulation", addr)
+	return c.nodes[i], nil
 }
 
-// replicates tells whether one of the data nodes is the master of the others.
-func (c *cluster) replicates() bool {
-	return c.spec.Topology == locks.Replicated || c.spec.Topology == locks.Sentinel
-}
-
-// store is what a client may know of the cluster.
-func (c *cluster) store() locks.Store {
-	s := locks.Store{Topology: c.spec.Topology}
-	list := func(nodes []*node) (out []locks.Node) {
-		for _, n := range nodes {
-			out = append(out, locks.Node{Name: n.Name, Addr: n.addr})
-		}
-		return out
-	}
-	switch c.spec.Topology {
-	case locks.Single, locks.Independent:
-		s.Nodes = list(c.nodes)
-	case locks.Replicated:
-		s.Nodes = []locks.Node{{Name: serviceName, Addr: serviceAddr}}
-	case locks.Sentinel:
-		s.MasterName = masterName
-		s.Sentinels = list(c.of(world.Watchman))
-	}
-	return s
-}
-
-// way is the lane on which one node tells another something. Needs c.mu.
+// way is the lane on which one node tells another something.
 func (c *cluster) way(from, to *node) *lane {
 	link := world.Link{From: from.Name, To: to.Name}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	l := c.ways[link]
 	if l == nil {
-		l = c.net.newLane(link, "way/"+link.String(), class(classWays+from.index*nodesMax+to.index), 1, func(p parcel) { to.hear(from, p.talk) })
+		l = c.net.newLane(link, "way/"+link.String(), class(classWays+from.index*nodesMax+to.index), 1, func(p parcel) {
+			if to.alive() {
+				to.server.Hear(from.index, p.talk)
+			}
+		})
 		c.ways[link] = l
 	}
 	return l
 }
-
-// tell sends something from one node to another. Needs c.mu.
-func (c *cluster) tell(from, to *node, talk any) { c.way(from, to).send(parcel{talk: talk}) }
 
 // chance is the chance of one decision, by its name.
 func (c *cluster) chance(what string) *rand.Rand {

@@ -17,15 +17,16 @@ const hangsUp = 1
 type pair struct {
 	net      *network
 	at       slot
+	server   *node
 	up, down *lane // to the node, to the client
 	near     *conn // the client's end
-	far      *conn // the node's end; nil at a sentinel, which has no stream to read
+	far      *conn // the node's end; nil at a directory, which has no stream to read
 }
 
 // slot is a place among the open connections of one client to one node.
 type slot struct {
 	client, node string
-	purpose      purpose
+	purpose      Purpose
 	n            int
 }
 
@@ -156,7 +157,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		}
 	}
 	what := hash(b)
-	if c == c.pair.far && c.pair.at.purpose != subscription {
+	if c == c.pair.far && c.pair.at.purpose != Subscription {
 		// Most answers are alike; what they answer is not. What a subscription hears, it
 		// hears unasked.
 		what = mix(what ^ c.heard)
@@ -256,6 +257,15 @@ func (p *pair) abandon() {
 	p.near.reset()
 	p.down.end()
 	p.up.send(parcel{fin: true, what: hangsUp})
+}
+
+// Send says something to the client in the name of a server that has no stream.
+func (p *pair) Send(data []byte) { p.down.send(parcel{data: data}) }
+
+// Reachable tells whether the client and the server could hear each other now.
+func (p *pair) Reachable() bool {
+	open, _ := p.net.open(p.at.client, p.at.node)
+	return open && p.server.running()
 }
 
 func (p *pair) forget() {

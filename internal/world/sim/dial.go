@@ -11,21 +11,9 @@ import (
 	"lockbench/internal/world"
 )
 
-// purpose is what a client dials for, as far as its stack tells. Dials of different
-// purposes are numbered apart: go-redis looks in the background whether a server is
-// back, and renews subscriptions, and where that falls on the same instant as a dial
-// for an operation, which of them comes first is a matter of luck.
-type purpose int
-
-const (
-	operation    purpose = iota // somebody waits for it
-	subscription                // go-redis holds its mutex meanwhile
-	lookout                     // is the server back?
-)
-
 // places are how many connections of one client to one node, for each purpose, can be
 // open before two of them share their classes.
-var places = [...]int{operation: 5, subscription: 2, lookout: 1}
+var places = [...]int{Operation: 5, Subscription: 2, Lookout: 1}
 
 // The classes of a client's connections to one node:
 //
@@ -46,20 +34,19 @@ const (
 
 // dial opens a connection of a client.
 //
-// Libraries hold mutexes while they set up a connection: go-redis's failover client
-// asks its sentinels so, and its subscriptions are renewed so, while other goroutines
-// of the same client queue at the mutex. In virtual time such a queue stops the clock
-// as long as the holder waits for the network. So nothing that a library may do under
-// a mutex waits here:
+// Libraries hold mutexes while they set up a connection: they ask a directory for the
+// way so, and renew subscriptions so, while other goroutines of the same client queue at
+// the mutex. In virtual time such a queue stops the clock as long as the holder waits for
+// the network. So nothing that a library may do under a mutex waits here:
 //
-//   - a node that can be reached accepts at once, and answers a greeting (HELLO) in
-//     the instant in which it comes;
-//   - so does a sentinel every question, and one that cannot be reached refuses at once,
+//   - a node that can be reached accepts at once, and answers a greeting in the instant
+//     in which it comes ([Server.AtOnce]);
+//   - so does a directory every question, and one that cannot be reached refuses at once,
 //     dials and questions alike;
 //   - a subscription's dial that finds nobody fails at once, where an ordinary one
 //     waits for its time-out.
 //
-// It costs a client a few round trips less than in life. And of several sentinels that
+// It costs a client a few round trips less than in life. And of several directories that
 // are asked in one instant, one answers: the first that can be reached, in an order
 // that each client has for itself. Else the answers would race.
 func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -71,19 +58,19 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if n.Kind == world.Watchman {
-		if cl.sentinel() != n {
-			// Without an address: go-redis puts the texts of all three together in the
-			// order in which its goroutines happened to run.
-			return nil, errNoSentinel
+	if n.directory != nil {
+		if cl.directory() != n {
+			// Without an address: a library may put the texts of all of them together in
+			// the order in which its goroutines happened to run.
+			return nil, errNoDirectory
 		}
-		return c.connect(slot{client: cl.name, node: n.Name, purpose: purposeOfDial()}, n, addr), nil
+		return c.connect(slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}, n, addr), nil
 	}
 	// A dial ends in an instant of its own. Several that hang at one cut link go on when
 	// it is joined, and which of them is connected first decides which connection its
 	// pool takes next; and a lookout that finds the server back lets its pool dial again,
 	// in the very instant, most likely, in which somebody asks the pool.
-	at := slot{client: cl.name, node: n.Name, purpose: purposeOfDial()}
+	at := slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}
 	own := c.attempt(at, n)
 	for {
 		select {
@@ -91,7 +78,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 			return fail(net.ErrClosed)
 		default:
 		}
-		if at.purpose != subscription {
+		if at.purpose != Subscription {
 			settle(own)
 			if n, err = c.at(addr); err != nil {
 				return fail(err)
@@ -110,7 +97,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 			return fail(syscall.ECONNREFUSED)
 		case stopped == nil && open:
 			return c.connect(at, n, addr), nil
-		case at.purpose == subscription:
+		case at.purpose == Subscription:
 			return fail(syscall.EHOSTUNREACH)
 		case stopped != nil:
 			change = nil // nothing concerns one that stands still
@@ -127,13 +114,18 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 }
 
-// sentinel is the one that answers this client now; nil if it reaches none.
-func (cl *client) sentinel() *node {
+// directory is the one that answers this client now; nil if it reaches none.
+func (cl *client) directory() *node {
 	c := cl.cluster
 	if c.net.stopped(cl.name) != nil {
 		return nil
 	}
-	all := c.of(world.Watchman)
+	var all []*node
+	for _, n := range c.nodes {
+		if n.directory != nil {
+			all = append(all, n)
+		}
+	}
 	for i := range all {
 		n := all[(i+cl.id)%len(all)]
 		if open, _ := c.net.open(cl.name, n.Name); open && n.running() {
@@ -144,26 +136,22 @@ func (cl *client) sentinel() *node {
 }
 
 // purposeOfDial reads the stack of its caller.
-func purposeOfDial() purpose {
+func (n *network) purposeOfDial() Purpose {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		switch {
-		case !strings.Contains(f.Function, "go-redis/"):
-		case strings.Contains(f.Function, "(*PubSub)"):
-			return subscription
-		case strings.Contains(f.Function, "(*ConnPool).tryDial"):
-			return lookout
+		if purpose, ok := n.wire.Purpose(f.Function); ok {
+			return purpose
 		}
 		if !more {
-			return operation
+			return Operation
 		}
 	}
 }
 
-// errNoSentinel is what a client hears of a sentinel that does not answer it.
-var errNoSentinel = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}
+// errNoDirectory is what a client hears of a directory that does not answer it.
+var errNoDirectory = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}
 
 // attempt numbers a dial and gives it a class.
 func (c *cluster) attempt(at slot, n *node) class {
@@ -172,7 +160,7 @@ func (c *cluster) attempt(at slot, n *node) class {
 	// Lookouts have the odd ones: they count apart, and must not meet the others.
 	c.net.attempts[at]++
 	number := 2 * c.net.attempts[at] % attemptsMax
-	if at.purpose == lookout {
+	if at.purpose == Lookout {
 		number++
 	}
 	return c.classesOf(at.client, n) + class(attemptsAt+number)
@@ -191,7 +179,7 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	c.net.inUse[at] = true
 	c.net.mu.Unlock()
 
-	p := &pair{net: c.net, at: at}
+	p := &pair{net: c.net, at: at, server: n}
 	first := c.classesOf(client, n)
 	late := first + deadlinesAt + class(2*at.n)
 	for _, before := range places[:at.purpose] {
@@ -201,15 +189,14 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	remote := tcpAddr(addr)
 	id := client + "/" + n.Name
 	p.near = newConn(p, client, late, local, remote)
-	var up func(parcel)
-	if n.Kind == world.Data {
+	streamer, reads := n.server.(Streamer)
+	up := func(m parcel) { p.asked(n, m) }
+	if reads {
 		p.far = newConn(p, n.Name, late+1, remote, local)
 		up = func(m parcel) {
 			c.net.arrives(client, p.near, m)
 			p.far.receive(m)
 		}
-	} else {
-		up = func(m parcel) { n.sentinel.hear(p, m) }
 	}
 	p.up = c.net.newLane(link, id+"/up", first, messageWidth, up)
 	p.down = c.net.newLane(world.Link{From: n.Name, To: client}, id+"/down", first+messageWidth, messageWidth, p.near.receive)
@@ -217,42 +204,39 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	c.net.mu.Lock()
 	c.net.pairs[p] = struct{}{}
 	c.net.mu.Unlock()
-	if p.far != nil {
-		p.far.out = p.down
-		p.near.answers = func(request []byte) ([]byte, bool) { return c.greet(client, request) }
-		n.serve(p.far)
-		return p.near
+	p.near.answers = func(written []byte) ([]byte, bool) {
+		requests := c.net.wire.Requests(written)
+		c.net.count(client, requests)
+		return n.server.AtOnce(p, requests)
 	}
-	p.near.answers = func(request []byte) ([]byte, bool) { return n.sentinel.atOnce(client, p, request) }
+	if reads {
+		p.far.out = p.down
+		streamer.Serve(p.far)
+	}
 	return p.near
 }
 
-// greet answers the greeting of a client that speaks the second version of the
-// protocol, and counts what it sends.
-func (c *cluster) greet(client string, request []byte) ([]byte, bool) {
-	commands := parseCommands(request)
-	c.count(client, commands)
-	if len(commands) == 1 && len(commands[0]) == 2 && strings.EqualFold(commands[0][0], "hello") && commands[0][1] == "2" {
-		return []byte(greeting), true
+// asked is the arrival of what a client says to a directory.
+func (p *pair) asked(n *node, m parcel) {
+	switch {
+	case m.fin:
+		n.directory.Left(p)
+	case n.alive():
+		n.directory.Asked(p, m.data)
 	}
-	return nil, false
 }
 
-// greeting is what a Redis answers to HELLO 2.
-const greeting = "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:1\r\n" +
-	"$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
-
 // count counts what a client sends.
-func (c *cluster) count(client string, commands [][]string) {
-	c.net.mu.Lock()
-	defer c.net.mu.Unlock()
-	counts := c.net.counts[client]
+func (n *network) count(client string, requests []Request) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	counts := n.counts[client]
 	if counts == nil {
 		counts = map[string]int{}
-		c.net.counts[client] = counts
+		n.counts[client] = counts
 	}
-	for _, command := range commands {
-		counts[strings.ToUpper(command[0])]++
+	for _, r := range requests {
+		counts[strings.ToUpper(r[0])]++
 	}
 }
 

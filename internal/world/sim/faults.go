@@ -2,12 +2,10 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/locks"
 )
 
 // Kill ends a node at once. What it had not sent yet is lost.
@@ -31,23 +29,7 @@ func (c *cluster) Start(_ context.Context, name string, keepData bool) error {
 	if n.alive() {
 		return fmt.Errorf("start %s: it is running", name)
 	}
-	data := n.kept
-	if !keepData {
-		data = nil
-	}
-	n.boot(data)
-	if n.Kind != world.Data {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.spec.Topology == locks.Replicated && n.Name != c.service {
-		n.following = c.service
-	}
-	if n.following != "" {
-		n.readonly.Store(true)
-		n.ask()
-	}
+	n.boot(keepData)
 	return nil
 }
 
@@ -67,15 +49,7 @@ func (c *cluster) ResumeNode(_ context.Context, name string) error {
 		return err
 	}
 	c.net.thaw(name)
-	if c.spec.Topology == locks.Replicated {
-		// If another was promoted meanwhile, this one has not heard of it.
-		c.mu.Lock()
-		service := c.service
-		c.mu.Unlock()
-		if service != name {
-			n.demote(service)
-		}
-	}
+	n.server.Resumed()
 	return nil
 }
 
@@ -178,30 +152,15 @@ func (c *cluster) Requests(client string) map[string]int {
 	return counts
 }
 
-// ReplicationOffsets tells how much each data node has written or applied.
-func (c *cluster) ReplicationOffsets(context.Context) map[string]int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	offsets := map[string]int64{}
-	for _, n := range c.of(world.Data) {
-		if n.running() {
-			offsets[n.Name] = n.offset
-		}
+// Reset ends the connections of clients on the links.
+func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {
+	ends := map[world.Link]bool{}
+	for _, l := range links {
+		ends[l], ends[world.Link{From: l.To, To: l.From}] = true, true
 	}
-	return offsets
-}
-
-// Nudge writes something to the master's stream that touches no key.
-func (c *cluster) Nudge(_ context.Context, master string) error {
-	n, err := c.node(master)
-	if err != nil {
-		return err
+	all := c.net.pairsWith(func(at slot) bool { return ends[world.Link{From: at.client, To: at.node}] })
+	for _, p := range all {
+		p.resetSoon()
 	}
-	if !n.running() {
-		return errors.New(master + " does not answer")
-	}
-	n.exec.Lock()
-	defer n.exec.Unlock()
-	n.replicate(nil, nil)
-	return nil
+	return len(all), nil
 }

@@ -1,11 +1,7 @@
 package sim
 
 import (
-	"slices"
-	"strings"
 	"sync"
-
-	"lockbench/internal/world"
 )
 
 // hold keeps back the answer to a client's n-th request from now on, and with it the
@@ -59,8 +55,8 @@ func (n *network) countDown(client string, p parcel) *hold {
 	if h == nil {
 		return nil
 	}
-	for _, command := range parseCommands(p.data) {
-		if slices.Contains(world.Greetings, strings.ToUpper(command[0])) {
+	for _, request := range n.wire.Requests(p.data) {
+		if n.wire.Greets(request) {
 			continue
 		}
 		if h.left--; h.left == 0 {

@@ -1,11 +1,15 @@
 // Package sim is the world in virtual time: the same locks, client libraries,
-// workloads and faults as in the real worlds, against an in-memory Redis, in one
+// workloads and faults as in the real worlds, against servers in memory, in one
 // process and without a single real wait.
 //
-//	clients (goroutines) ─ go-redis ─ conn ─┐                    ┌─ conn ─ miniredis   redis-1
-//	                                        ├─ lanes: latency, ──┤         │ state, acks
-//	                                        │  cuts, lags, loss  ├─ conn ─ miniredis   redis-2
-//	                                        └────────────────────┴─ sentinels (package's own)
+//	clients (goroutines) ─ library ─ conn ─┐                    ┌─ conn ─ server 0
+//	                                       ├─ lanes: latency, ──┤            │ ways
+//	                                       │  cuts, lags, loss  ├─ conn ─ server 1
+//	                                       └────────────────────┴──────── directory
+//
+// The servers are not its own: a [Model] of a lock service brings them. The world starts,
+// kills, pauses and cuts them, brings them what clients and other servers say, and gives
+// them instants of their own ([Server], [Host]).
 //
 // A run happens inside a bubble of testing/synctest: time stands still while any
 // goroutine can run, and jumps to the next timer when none can. So a lease of eight
@@ -29,8 +33,9 @@
 //
 // A goroutine that waits for a mutex does not count as waiting, so a library that
 // holds a mutex while it waits for the network, with a second goroutine at that
-// mutex, stops the clock for ever. go-redis's sentinel client does that in its
-// handshake; the network answers a handshake at once for that reason (see dial.go).
+// mutex, stops the clock for ever. Client libraries do that when they set up a
+// connection or ask for the way; the network answers such things at once for that
+// reason (see dial.go).
 package sim
 
 import (
@@ -45,6 +50,8 @@ import (
 
 // Options are what the simulation is given from outside.
 type Options struct {
+	// Model is the lock service.
+	Model Model
 	// Open makes the opener of a lock by its name and options: clients of locks that
 	// have no opener of their own are goroutines of this process too.
 	Open func(lock string, options map[string]string) (locks.Opener, error)
@@ -69,7 +76,6 @@ var DefaultLatency = Latency{Base: 300 * time.Microsecond, Spread: 600 * time.Mi
 type World struct {
 	options Options
 	moved   atomic.Int64
-	heard   func(name string, args []string) // for tests: what servers execute
 }
 
 var (
@@ -99,7 +105,7 @@ func (w *World) Name() string { return "sim" }
 func (w *World) Ready(context.Context) error { return nil }
 
 // About is what the screen shows beside the name.
-func (w *World) About() string { return "in-memory Redis in virtual time" }
+func (w *World) About() string { return w.options.Model.About() + " in virtual time" }
 
 // Sketch is the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }
@@ -111,31 +117,34 @@ func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }
 // A process should run one bubble only: what a library keeps for the whole process
 // (pools of timers, say) belongs to the bubble it was made in.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
-	return bubble(func() (err error) {
-		inside, cancel := context.WithCancelCause(context.Background())
-		defer cancel(nil)
-		c, err := w.newCluster(s)
-		if err != nil {
-			return fmt.Errorf("set up a simulated %s cluster: %w", s.Topology, err)
+	return bubble(func() error { return w.Inside(ctx, s, body) })
+}
+
+// Inside is Run for those who are in a bubble of testing/synctest already.
+func (w *World) Inside(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
+	inside, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	c, err := w.newCluster(s)
+	if err != nil {
+		return fmt.Errorf("set up a simulated %s cluster: %w", s.Topology.Name, err)
+	}
+	c.giveUp = cancel
+	defer func() {
+		if stopErr := c.stop(); err == nil {
+			err = stopErr
 		}
-		c.giveUp = cancel
-		defer func() {
-			if stopErr := c.stop(); err == nil {
-				err = stopErr
-			}
-			time.Sleep(linger)
-		}()
-		ended := make(chan struct{})
-		defer close(ended)
-		go relay(ctx, cancel, ended)
-		c.start()
-		return body(inside, c)
-	})
+		time.Sleep(linger)
+	}()
+	ended := make(chan struct{})
+	defer close(ended)
+	go relay(ctx, cancel, ended)
+	c.start()
+	return body(inside, c)
 }
 
 // linger is how long goroutines of libraries have for their end after the cluster's:
-// go-redis, for one, sleeps a second between looks whether a server is back. What is
-// left after that is a leak, and the bubble says so.
+// some sleep a second between looks whether a server is back. What is left after that
+// is a leak, and the bubble says so.
 const linger = time.Minute
 
 // relay passes on the end of the outer context by looking at it now and then.

@@ -1,5 +1,6 @@
-// Package worldtest is what the tests of the worlds with real servers have in common: a
-// lock that is just enough to see whether a client reaches them.
+// Package worldtest is what the tests of the worlds have in common: a lock that is just
+// enough to see whether a client reaches real servers, and a process of its own for a test
+// that spoils the one that it runs in.
 package worldtest
 
 import (
@@ -11,6 +12,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/locks"
+	service "lockbench/service/redis"
 )
 
 // Serve makes the test program a guest of the lock "plain". One that is called
@@ -29,32 +31,32 @@ type Plain struct{ Client redis.UniversalClient }
 func Open(_ context.Context, c locks.Client) (locks.Locker, error) {
 	redis.SetLogger(Silent{})
 	const limit = 300 * time.Millisecond
-	if c.Store.Topology == locks.Sentinel {
-		var sentinels []string
-		for _, s := range c.Store.Sentinels {
-			sentinels = append(sentinels, s.Addr)
-		}
+	s := c.Store
+	if s.Topology == service.Sentinel {
 		return Plain{redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: c.Store.MasterName, SentinelAddrs: sentinels, Dialer: c.Store.Dial, MaxRetries: -1,
-			DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+			MasterName: s.Params[service.MasterName], SentinelAddrs: addresses(s.Endpoints[service.Sentinels]),
+			Dialer: s.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
 		})}, nil
 	}
-	if len(c.Store.Nodes) == 0 {
+	if len(s.Nodes()) == 0 {
 		return Plain{}, nil
 	}
-	if c.Store.Topology == locks.Cluster {
-		var nodes []string
-		for _, n := range c.Store.Nodes {
-			nodes = append(nodes, n.Addr)
-		}
+	if s.Topology == service.Cluster {
 		return Plain{redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: nodes, Dialer: c.Store.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
+			Addrs: addresses(s.Nodes()), Dialer: s.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
 		})}, nil
 	}
 	return Plain{redis.NewClient(&redis.Options{
-		Addr: c.Store.Nodes[0].Addr, Dialer: c.Store.Dial, MaxRetries: -1,
+		Addr: s.Nodes()[0].Addr, Dialer: s.Dial, MaxRetries: -1,
 		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
 	})}, nil
+}
+
+func addresses(nodes []locks.Node) (addrs []string) {
+	for _, n := range nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	return addrs
 }
 
 // Silent hears nothing of what go-redis has to say.

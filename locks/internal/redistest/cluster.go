@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lockbench/locks"
+	service "lockbench/service/redis"
 )
 
 // Cluster is a running Redis cluster of masters alone, which ends with its test.
@@ -24,9 +25,8 @@ func StartCluster(t testing.TB, n int) *Cluster {
 				"--cluster-port", bus, "--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}, err
 		}))
 	}
-	const slots = 16384
 	for i, s := range c.Nodes {
-		if err := s.Client.ClusterAddSlotsRange(t.Context(), i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
+		if err := s.Client.ClusterAddSlotsRange(t.Context(), i*service.Slots/n, (i+1)*service.Slots/n-1).Err(); err != nil {
 			t.Fatalf("give node %d its slots: %v", i, err)
 		}
 		if i == 0 {
@@ -61,5 +61,5 @@ func freePort(host string) (string, error) {
 
 // Store is the cluster as a lock's client knows it: by one of its nodes.
 func (c *Cluster) Store() locks.Store {
-	return locks.Store{Topology: locks.Cluster, Nodes: []locks.Node{c.Nodes[0].Node("redis-1")}}
+	return service.Store(service.Cluster, c.Nodes[0].Node("redis-1"))
 }

@@ -18,6 +18,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/goredis"
+	service "lockbench/service/redis"
 )
 
 // limit bounds each wait for something that must happen.
@@ -125,7 +126,7 @@ func (s *Server) Kill() {
 
 // Store is the server as a store of the topology single.
 func (s *Server) Store() locks.Store {
-	return locks.Store{Topology: locks.Single, Nodes: []locks.Node{s.Node("redis-1")}}
+	return service.Store(service.Single, s.Node("redis-1"))
 }
 
 // Node is the server by a name.

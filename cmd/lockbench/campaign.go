@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockbench/internal/campaign"
+	"lockbench/internal/run"
+	"lockbench/internal/world"
+	"lockbench/scenarios"
+)
+
+// campaignFlags are what matrix and acceptance have in common.
+type campaignFlags struct {
+	scenarios, redisServer, redisImage string
+	out, resume                        string
+	seed                               uint64
+	parallel                           int
+	budget                             time.Duration
+}
+
+func (f *campaignFlags) add(c *cobra.Command, kind, budget string) {
+	fl := c.Flags()
+	fl.StringVar(&f.scenarios, "scenarios", "", "names or globs, or files that end in .yaml (default: all)")
+	fl.StringVar(&f.redisServer, "redis-server", "", "the server to start (default: from PATH)")
+	fl.StringVar(&f.redisImage, "redis-image", "", "in world docker: the image to start servers from")
+	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run side by side (default: what the machine carries)")
+	fl.DurationVar(&f.budget, "budget", 0, "how long it may take"+budget+"; no run is begun that is not expected to fit")
+	fl.StringVar(&f.out, "out", "results", "where the folder is made")
+	fl.StringVar(&f.resume, "resume", "", "go on with the "+kind+" in this folder, as it was begun")
+	_ = c.RegisterFlagCompletionFunc("scenarios", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return scenarios.Names(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// check refuses flags that make no sense; budget is an example of one, and wholes are
+// the flags that want a number of at least 1.
+func (f *campaignFlags) check(c *cobra.Command, budget string, wholes ...string) error {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if err := notEmpty(c, names...); err != nil {
+		return err
+	}
+	if c.Flags().Changed("budget") && f.budget <= 0 {
+		return usagef("--budget wants more than nothing, such as %s", budget)
+	}
+	for _, name := range wholes {
+		if n, _ := c.Flags().GetInt(name); c.Flags().Changed(name) && n < 1 {
+			return usagef("--%s wants a number of at least 1, not %d", name, n)
+		}
+	}
+	return nil
+}
+
+// open reads the campaign that is to go on; given flags that would change it are refused.
+func (f *campaignFlags) open(c *cobra.Command, article, kind string, given ...string) (*campaign.Campaign, error) {
+	for _, name := range given {
+		if c.Flags().Changed(name) {
+			return nil, usagef("--resume goes on with %s %s as it was begun, and --%s would change it; leave it out", article, kind, name)
+		}
+	}
+	b, err := campaign.Open(f.resume, kind)
+	if err != nil {
+		return nil, usageError{err.Error()}
+	}
+	return b, nil
+}
+
+// settings are what is asked for anew.
+func (f *campaignFlags) settings(kind string) campaign.Settings {
+	return campaign.Settings{
+		Kind: kind, Scenarios: f.scenarios, Seed: f.seed,
+		Started: time.Now().UTC().Truncate(time.Second), Program: strings.TrimSpace(versionLine()), Machine: run.Machine(),
+	}
+}
+
+// pick finds a world that is ready.
+func (f *campaignFlags) pick(c *cobra.Command, name string) (world.World, []*run.NotReady, error) {
+	return run.Pick(c.Context(), name, run.WorldOptions{
+		RedisServer: f.redisServer, RedisImage: f.redisImage, SimTrial: simTrial(), Say: sayTo(c.ErrOrStderr()),
+	})
+}
+
+// place is a world with what runs in it.
+func (f *campaignFlags) place(w world.World, chosen campaign.Choices) campaign.Place {
+	return campaign.Place{Do: chosen.Doing(w, f.parallel, strings.TrimSpace(versionLine()))}
+}
+
+// endCampaign tells where a campaign lies and what came out, which there may be also if
+// something failed.
+func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
+	say := sayTo(c.OutOrStdout())
+	if b.Each {
+		say(b.Counts())
+		say("Summary  " + filepath.Join(b.Dir, campaign.AcceptanceFile))
+	} else {
+		for _, line := range b.Remarks() {
+			say(line)
+		}
+		for _, page := range b.Pages() {
+			say("Report   " + page)
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	code := b.ExitCode()
+	if b.Each {
+		say(fmt.Sprintf("Exit %d: %s.", code, b.Outcome()))
+	}
+	return exitWith(code)
+}

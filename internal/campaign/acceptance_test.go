@@ -1,0 +1,295 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/stats"
+	"lockbench/locks"
+	"lockbench/scenarios"
+)
+
+const episodes = 4 // of a run
+
+// seen is what a run says of a lock that broke so often.
+func seen(name string, broke int) report.Lock {
+	l := report.Lock{Lock: name, Topology: locks.Single, Servers: "1 master",
+		Figures: stats.Figures{Episodes: episodes, ViolatingEpisodes: broke, Rate: stats.RateOf(broke, episodes), Acquires: stats.Acquires{OK: 10}, ActiveS: 2}}
+	if name == "no-lock" || name == "in-process" {
+		l.Topology, l.Servers = locks.None, "control"
+	}
+	for i := range broke {
+		l.ViolationAfterS = append(l.ViolationAfterS, float64(i+1))
+	}
+	if broke > 0 {
+		l.Verdict, l.Class = checker.Violated, checker.DoubleGrant
+	}
+	return l
+}
+
+// plan are scenarios in which no-lock breaks, bad may now and then, and everything else is valid.
+func plan(names ...string) Choices {
+	var all Choices
+	for _, name := range names {
+		all = append(all, Choice{
+			Part: Part{Scenario: name, Locks: []string{"no-lock", "in-process", "good", "bad"}, Episodes: episodes},
+			scenario: &scenarios.Scenario{Name: name, Expect: map[string]scenarios.Expectation{
+				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}},
+				"bad":     {Judgement: scenarios.Judgement{Verdict: scenarios.Any}, Rate: &scenarios.Rate{Low: 0.1, High: 0.6}}}},
+		})
+	}
+	return all
+}
+
+// stage is an acceptance with worlds that do as they are told: every lock does what is
+// expected of it, if no change says otherwise.
+type stage struct {
+	runs   []string // what was run
+	change func(world, scenario string, seed uint64, r *report.Result)
+	took   time.Duration // of one run
+	clock  time.Time
+	fails  string // a scenario that the harness cannot run
+	away   string // why world docker is missing
+}
+
+// place is a world in which each scenario is to be run so often.
+func place(world string, runs int, scenarios ...string) World {
+	return plan(scenarios...).In(world, "", func(string) int { return runs })
+}
+
+func (s *stage) do(_ context.Context, r Run, out string) error {
+	if r.Scenario == s.fails {
+		return errors.New("the disk is full")
+	}
+	s.runs = append(s.runs, fmt.Sprintf("%s %s/%d", r.World, r.Scenario, r.Seed))
+	s.clock = s.clock.Add(s.took)
+	b, err := report.Create(out, r.Scenario, time.Now(), r.Seed)
+	if err != nil {
+		return err
+	}
+	x := &report.Result{Schema: report.SchemaVersion, Scenario: r.Scenario, World: r.World, Seed: r.Seed, DurationS: 60, Program: "lockbench test", Started: s.clock,
+		Again: fmt.Sprintf("lockbench run %s --world %s --seed %d", r.Scenario, r.World, r.Seed),
+		Locks: []report.Lock{seen("no-lock", 4), seen("in-process", 0), seen("good", 0), seen("bad", 1)}}
+	if s.change != nil {
+		s.change(r.World, r.Scenario, r.Seed, x)
+	}
+	return b.WriteResult(x)
+}
+
+// begin is an acceptance of which nothing was run yet.
+func begin(t *testing.T, worlds ...World) *Campaign {
+	t.Helper()
+	c, err := Create(t.TempDir(), Settings{Kind: AcceptanceKind, Each: true, Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench acceptance --seed 7"}, worlds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// run goes on with what is on the disk.
+func (s *stage) run(t *testing.T, dir string, budget time.Duration) (*Campaign, error) {
+	t.Helper()
+	c, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, c.Run(t.Context(), Work{
+		Chosen: plan("failover", "steady", "flapping", "cluster"), Budget: budget, now: func() time.Time { return s.clock },
+		Places: map[string]Place{"sim": {Do: s.do}, "local": {Do: s.do}, "docker": {Do: s.do, Missing: s.away}},
+	})
+}
+
+// whole runs all of an acceptance.
+func (s *stage) whole(t *testing.T, worlds ...World) *Campaign {
+	t.Helper()
+	c, err := s.run(t, begin(t, worlds...).Dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func has(t *testing.T, dir string, wants ...string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, AcceptanceFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range wants {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the summary does not have %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestAcceptanceAsExpected(t *testing.T) {
+	var s stage
+	a := s.whole(t, place("sim", 3, "failover", "steady"), place("local", 2, "failover", "steady"))
+	if a.ExitCode() != report.ExitExpected || len(s.runs) != 10 {
+		t.Errorf("exit %d after %v", a.ExitCode(), s.runs)
+	}
+	wants := []string{"# lockbench acceptance: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| failover | ✓ 3 of 3 | ✓ 2 of 2 |",
+		"no-lock, world sim: violated in 6 of 6 runs", "in-process, world local: violated in 0 of 4 runs", "| failover | no-lock | sim | 12 of 12 | 2.5 s |"}
+	has(t, a.Dir, wants...)
+	// The same from what is on the disk, also where the results of the runs are gone.
+	for name := range folders(t, a.Dir) {
+		if err := os.Remove(filepath.Join(a.Dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := Read(a.Dir)
+	if err != nil || again.Finish(nil) != nil || again.ExitCode() != report.ExitExpected {
+		t.Errorf("read again: %v, exit %d", err, again.ExitCode())
+	}
+	has(t, a.Dir, wants...)
+}
+
+// One run of three that is not as expected is one too many, and is told with its command.
+func TestAcceptanceOneOddSeed(t *testing.T) {
+	s := stage{change: func(_, _ string, seed uint64, r *report.Result) {
+		if seed == 8 {
+			r.Locks[2] = seen("good", 1)
+		}
+	}}
+	a := s.whole(t, place("sim", 3, "failover"))
+	if a.ExitCode() != report.ExitUnexpected {
+		t.Errorf("exit %d", a.ExitCode())
+	}
+	has(t, a.Dir, "not as expected", "| failover | ✗ 2 of 3 |", "[seed 8](sim/failover/", "/summary.md)", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
+}
+
+// What may break now and then is judged over all seeds: three runs in which it broke in
+// every episode are each as expected, and together they are not.
+func TestAcceptanceRate(t *testing.T) {
+	s := stage{change: func(_, _ string, _ uint64, r *report.Result) { r.Locks[3] = seen("bad", episodes) }}
+	a := s.whole(t, place("sim", 3, "failover"))
+	if got := a.Worlds[0].Rows[0]; a.ExitCode() != report.ExitUnexpected || got.asExpected() != 3 || len(got.Rates) != 1 {
+		t.Errorf("exit %d, %+v", a.ExitCode(), got)
+	}
+	has(t, a.Dir, "| failover | ✗ 3 of 3, rate |", "all seeds together: bad: ")
+}
+
+func TestAcceptanceUndecidedAndFailed(t *testing.T) {
+	for _, c := range []struct {
+		change func(l *report.Lock)
+		code   int
+		want   string
+	}{
+		{func(l *report.Lock) { l.Verdict, l.Why = checker.Unknown, "too few grants" }, report.ExitUnknown, "found unknown: too few grants"},
+		{func(l *report.Lock) { l.Error = "no port is free" }, report.ExitHarness, "the harness failed: no port is free"},
+	} {
+		s := stage{change: func(_, _ string, seed uint64, r *report.Result) {
+			if seed == 7 {
+				c.change(&r.Locks[2])
+			}
+		}}
+		a := s.whole(t, place("sim", 2, "failover"))
+		if a.ExitCode() != c.code {
+			t.Errorf("%s: exit %d, want %d", c.want, a.ExitCode(), c.code)
+		}
+		has(t, a.Dir, c.want, "✗ 1 of 2")
+	}
+}
+
+// What was not run is said beside what was, and is never a pass.
+func TestAcceptanceNotAllRun(t *testing.T) {
+	s := stage{took: time.Minute, away: "no daemon answers"}
+	// What is the same of several scenarios is said once.
+	none, err := s.run(t, begin(t, place("sim", 1, "failover", "steady", "flapping")).Dir, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, none.Dir, "- steady, flapping, world sim: of each 1 of 1 run: ")
+	s.runs = nil
+	a, err := s.run(t, begin(t, place("sim", 2, "failover", "steady"), place("docker", 3, "failover", "steady"), place("local", 3, "failover", "steady")).Dir, 5*time.Minute)
+	// Of five minutes sim has a half, and local what is left.
+	if want := []string{"sim failover/7", "sim steady/7", "local failover/7", "local steady/7", "local failover/8"}; err != nil || !slices.Equal(s.runs, want) {
+		t.Errorf("ran %v, want %v, %v", s.runs, want, err)
+	}
+	if a.ExitCode() != report.ExitUnknown {
+		t.Errorf("exit %d", a.ExitCode())
+	}
+	has(t, a.Dir, "as expected as far as it ran, and not all was run", "| failover | … 1 of 1, 1 not run | … 0 of 3 run | … 2 of 2, 1 not run |",
+		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs: the budget of 3m0s was spent")
+
+	// It goes on where it stood.
+	s.runs, s.away = nil, ""
+	a, err = s.run(t, a.Dir, 0)
+	want := []string{"sim failover/8", "sim steady/8", "docker failover/7", "docker steady/7", "docker failover/8", "docker steady/8", "docker failover/9", "docker steady/9",
+		"local steady/8", "local failover/9", "local steady/9"}
+	if err != nil || !slices.Equal(s.runs, want) || a.ExitCode() != report.ExitExpected {
+		t.Errorf("then ran %v, want %v; exit %d, %v", s.runs, want, a.ExitCode(), err)
+	}
+
+	// Nothing at all is no pass either.
+	s.away = "no daemon answers"
+	if a := s.whole(t, place("docker", 3, "failover")); a.ExitCode() != report.ExitUnknown {
+		t.Errorf("with no world exit %d", a.ExitCode())
+	}
+}
+
+// What a world cannot do for any lock with servers is tried once, said, and no fault.
+func TestAcceptanceUnable(t *testing.T) {
+	s := stage{change: func(_, scenario string, _ uint64, r *report.Result) {
+		if scenario == "cluster" {
+			for i := range r.Locks[2:] {
+				r.Locks[2+i].Verdict, r.Locks[2+i].Unsupported = checker.Unknown, "there is no topology cluster"
+			}
+		}
+	}}
+	a := s.whole(t, place("sim", 3, "cluster", "failover"))
+	if want := []string{"sim cluster/7", "sim failover/7", "sim failover/8", "sim failover/9"}; !slices.Equal(s.runs, want) || a.ExitCode() != report.ExitExpected {
+		t.Errorf("ran %v, want %v; exit %d", s.runs, want, a.ExitCode())
+	}
+	has(t, a.Dir, "| cluster | – |", "cluster, world sim cannot: there is no topology cluster", "3 runs asked for, 3 run", "1 scenario beyond what its world can do")
+	// Alone it shows nothing.
+	if a := s.whole(t, place("sim", 3, "cluster")); a.ExitCode() != report.ExitUnknown {
+		t.Errorf("exit %d", a.ExitCode())
+	}
+}
+
+// A run that the harness could not do is told, and the rest is done.
+func TestAcceptanceSurvivesAFailure(t *testing.T) {
+	s := stage{fails: "failover"}
+	a, err := s.run(t, begin(t, place("sim", 2, "failover", "steady")).Dir, 0)
+	if err == nil || !strings.Contains(err.Error(), "world sim: failover, seed 7: the disk is full") || len(s.runs) != 2 {
+		t.Errorf("got %v, ran %v", err, s.runs)
+	}
+	if a.ExitCode() != report.ExitUnknown {
+		t.Errorf("what was not run is not told")
+	}
+	has(t, a.Dir, "| failover | … 0 of 2 run |", "failover, world sim: 2 of 2 runs: a run failed: failover, seed 7: the disk is full")
+}
+
+func TestRead(t *testing.T) {
+	dir := begin(t).Dir
+	if c, err := Open(dir, AcceptanceKind); err != nil || c.Seed != 7 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"campaign.json", `{"campaign":2}`, "schema 2"},
+		{"campaign.json", `{"campaign":1,"kind":"acceptance"}`, "was begun by lockbench acceptance"},
+		{"matrix.json", `{"matrix":1}`, "an earlier lockbench wrote it"},
+		{"other.json", ``, "name the folder of a matrix"},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, c.name), []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, MatrixKind); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v", c.name, c.text, err)
+		}
+		if Is(dir) != (c.name != "other.json") {
+			t.Errorf("%s: a campaign is %t", c.name, Is(dir))
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package campaign
+
+// This file says what changed between two runs, or two campaigns: in verdict, in rate,
+// in latency, and whether any of it is a change for the worse.
+//
+// A verdict is a fact: a lock that was seen to break breaks, however few episodes
+// there were. A rate is a sample, and counts as changed only if Fisher's exact test
+// says so. A latency is of one machine on one day; it counts as worse only if it at
+// least doubled on the same machine in the same world.
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/internal/stats"
+)
+
+// Significance is the p-value below which a rate is said to have changed.
+const Significance = 0.05
+
+// What makes a latency worse: at least so many times as long, and longer by so much,
+// because half a millisecond more is noise whatever the factor.
+const (
+	latencyFactor = 2
+	latencyMoreMS = 10
+)
+
+// Comparison is what changed.
+type Comparison struct {
+	Changes []Change
+	// OnlyA and OnlyB are scenario and lock of what one side alone has.
+	OnlyA, OnlyB []string
+	Same         int // cells without a change
+}
+
+// Change is a change of one lock in one scenario.
+type Change struct {
+	Scenario, Lock string
+	Kind           string // verdict, rate, latency
+	Was, Is        string
+	P              float64 // of a rate
+	Worse          bool
+	Note           string
+}
+
+// Results are those in the folder of a run or of a campaign.
+func Results(dir string) ([]*report.Result, error) {
+	if Is(dir) {
+		c, err := Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		var all []*report.Result
+		for _, w := range c.Worlds {
+			for _, r := range w.Rows {
+				if len(r.Runs) > 0 {
+					all = append(all, r.Result)
+				}
+			}
+		}
+		return all, nil
+	}
+	b, err := report.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	if b.Result == nil {
+		if b.Result, err = run.Rejudge(b); err != nil {
+			return nil, err
+		}
+	}
+	return []*report.Result{b.Result}, nil
+}
+
+// Compare compares two sides.
+func Compare(a, b []*report.Result) *Comparison {
+	c := &Comparison{}
+	type side struct {
+		r *report.Result
+		l *report.Lock
+	}
+	several := slices.ContainsFunc([][]*report.Result{a, b}, func(side []*report.Result) bool {
+		return slices.ContainsFunc(side, func(r *report.Result) bool { return r.World != side[0].World })
+	})
+	cells := func(all []*report.Result) (map[string]side, []string) {
+		found := map[string]side{}
+		var order []string
+		for _, r := range all {
+			for i := range r.Locks {
+				l := &r.Locks[i]
+				if l.Unsupported != "" {
+					continue
+				}
+				name := r.Scenario + " " + l.Lock
+				if several {
+					name = r.World + ": " + name
+				}
+				found[name] = side{r, l}
+				order = append(order, name)
+			}
+		}
+		return found, order
+	}
+	before, orderA := cells(a)
+	after, orderB := cells(b)
+	for _, name := range orderA {
+		if _, ok := after[name]; !ok {
+			c.OnlyA = append(c.OnlyA, name)
+		}
+	}
+	for _, name := range orderB {
+		was, ok := before[name]
+		if !ok {
+			c.OnlyB = append(c.OnlyB, name)
+			continue
+		}
+		is := after[name]
+		changes := compareCell(was.r, is.r, was.l, is.l)
+		if len(changes) == 0 {
+			c.Same++
+		}
+		c.Changes = append(c.Changes, changes...)
+	}
+	return c
+}
+
+// severity orders what can come out: a lock that broke worse is worse, and one that
+// could not be judged any more is worse than one that held.
+func severity(l *report.Lock) int {
+	switch {
+	case l.Error != "" || l.Verdict == checker.Unknown:
+		return 1
+	case l.Verdict == checker.Violated:
+		return 2 + int(l.Class)
+	}
+	return 0
+}
+
+func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
+	var changes []Change
+	add := func(c Change) {
+		c.Scenario, c.Lock = rb.Scenario, b.Lock
+		changes = append(changes, c)
+	}
+	word := func(l *report.Lock) string {
+		if l.Error != "" {
+			return "failed"
+		}
+		return l.Found()
+	}
+	if word(a) != word(b) {
+		c := Change{Kind: "verdict", Was: word(a), Is: word(b), Worse: severity(b) > severity(a)}
+		if c.Worse && b.AsExpected && b.Error == "" && b.Expected != "valid" && b.Expected != "" {
+			// Where chance decides, the scenario says so, and both are within it.
+			c.Worse, c.Note = false, "the scenario expects "+b.Expected
+		}
+		add(c)
+	}
+	if a.Error != "" || b.Error != "" {
+		return changes
+	}
+	if p := stats.Fisher(a.ViolatingEpisodes, a.Episodes, b.ViolatingEpisodes, b.Episodes); p < Significance {
+		more := b.Rate.Rate > a.Rate.Rate
+		add(Change{Kind: "rate", P: p, Worse: more, Was: ratio(a), Is: ratio(b)})
+	}
+	for _, q := range []struct {
+		name string
+		of   func(stats.Latency) float64
+	}{{"p50", func(l stats.Latency) float64 { return l.P50 }}, {"p99", func(l stats.Latency) float64 { return l.P99 }}} {
+		before, ok1 := a.LatencyMS["acquire"]
+		now, ok2 := b.LatencyMS["acquire"]
+		if !ok1 || !ok2 {
+			continue
+		}
+		was, is := q.of(before), q.of(now)
+		slower := is >= latencyFactor*was && is-was >= latencyMoreMS
+		faster := was >= latencyFactor*is && was-is >= latencyMoreMS
+		if !slower && !faster {
+			continue
+		}
+		c := Change{Kind: "latency " + q.name, Was: report.Millis(was), Is: report.Millis(is), Worse: slower}
+		if slower && (ra.World != rb.World || ra.Machine != rb.Machine) {
+			c.Worse, c.Note = false, "another world or machine"
+		}
+		add(c)
+	}
+	return changes
+}
+
+func ratio(l *report.Lock) string {
+	return fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes)
+}
+
+// Worse tells whether anything changed for the worse.
+func (c *Comparison) Worse() bool {
+	for _, x := range c.Changes {
+		if x.Worse {
+			return true
+		}
+	}
+	return false
+}
+
+// ExitCode is 1 for a change for the worse, and 2 if something of the first side was
+// not tried in the second: nobody knows whether it became worse.
+func (c *Comparison) ExitCode() int {
+	switch {
+	case c.Worse():
+		return report.ExitUnexpected
+	case len(c.OnlyA) > 0 || c.Same+len(c.Changes) == 0:
+		return report.ExitUnknown
+	}
+	return report.ExitExpected
+}
+
+// Write tells it to a person, what is worse first.
+func (c *Comparison) Write(w io.Writer) error {
+	var b strings.Builder
+	for _, worse := range []bool{true, false} {
+		for _, x := range c.Changes {
+			if x.Worse != worse {
+				continue
+			}
+			mark := "  "
+			if worse {
+				mark = "✗ "
+			}
+			fmt.Fprintf(&b, "%s%s, %s: %s was %s, is %s", mark, report.OneLine(x.Scenario), report.OneLine(x.Lock), x.Kind, x.Was, x.Is)
+			if x.Kind == "rate" {
+				fmt.Fprintf(&b, " (p = %.2g, Fisher's exact test)", x.P)
+			}
+			switch {
+			case x.Worse:
+				b.WriteString("  worse")
+			case x.Note != "":
+				b.WriteString("  (" + report.OneLine(x.Note) + ")")
+			}
+			b.WriteByte('\n')
+		}
+	}
+	list := func(names []string, said string) {
+		const most = 12
+		if len(names) > 0 {
+			more := ""
+			if len(names) > most {
+				more = fmt.Sprintf(" and %d more", len(names)-most)
+				names = names[:most]
+			}
+			fmt.Fprintf(&b, "%s: %s%s\n", said, report.OneLine(strings.Join(names, ", ")), more)
+		}
+	}
+	list(c.OnlyA, "Only in the first")
+	list(c.OnlyB, "Only in the second")
+	fmt.Fprintf(&b, "%s without a change. A verdict counts whatever the number of episodes; a rate if p < %.2g (Fisher's exact test); acquiring if it took %d times as long and %d ms more.\n",
+		report.Plural(c.Same, "cell"), Significance, latencyFactor, latencyMoreMS)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,586 @@
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/stats"
+	"lockbench/locks"
+	"lockbench/scenarios"
+	"lockbench/service/redis"
+)
+
+// dirVariable makes the test binary a campaign that is going to be killed: that in a folder.
+const dirVariable = "LOCKBENCH_TEST_CAMPAIGN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(dirVariable); dir != "" {
+		beKilled(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// choices are scenarios in which no-lock breaks, bad may, and everything else is valid.
+func choices(names ...string) Choices {
+	var all Choices
+	for _, name := range names {
+		all = append(all, Choice{
+			Part: Part{Scenario: name, About: "about " + name, Locks: []string{"no-lock", "good", "bad"}, Episodes: 3},
+			scenario: &scenarios.Scenario{Name: name, Expect: map[string]scenarios.Expectation{
+				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}}, "bad": {Judgement: scenarios.Judgement{Verdict: scenarios.Any}}}},
+		})
+	}
+	return all
+}
+
+var asked = Settings{Kind: MatrixKind, Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench matrix --world sim --seed 7"}
+
+// create begins a campaign in world sim.
+func create(t *testing.T, s Settings, all Choices) *Campaign {
+	t.Helper()
+	c, err := Create(t.TempDir(), s, []World{all.In("sim", "", nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// work does the runs of a campaign in world sim.
+func work(all Choices, do Do) Work {
+	return Work{Chosen: all, Places: map[string]Place{"sim": {Do: do}}}
+}
+
+// again is the campaign in a folder, run.
+func again(t *testing.T, dir string, w Work) *Campaign {
+	t.Helper()
+	c, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// lock is what a run says of a lock that broke so often.
+func lock(name string, broke, episodes int) report.Lock {
+	l := report.Lock{Lock: name, Topology: "single", Servers: "1 master", Expected: "valid", AsExpected: broke == 0,
+		Figures: stats.Figures{Episodes: episodes, ViolatingEpisodes: broke, Rate: stats.RateOf(broke, episodes), Acquires: stats.Acquires{OK: 10}, ActiveS: 2, Writes: 100, LostUpdates: broke},
+		Checks:  []checker.Result{{Name: "exclusion"}}}
+	for i := range broke {
+		l.ViolationAfterS = append(l.ViolationAfterS, float64(i+1))
+	}
+	if broke > 0 {
+		l.Verdict, l.Class = checker.Violated, checker.DoubleGrant
+		l.Checks[0] = checker.Result{Name: "exclusion", Verdict: checker.Violated, Violations: broke,
+			Findings: slices.Repeat([]checker.Finding{{Rule: "two-holders", Class: checker.DoubleGrant, Text: "two held"}}, broke)}
+	}
+	return l
+}
+
+// ran writes the folder of a run.
+func ran(out, scenario string, seed uint64, change func(x *report.Result)) error {
+	b, err := report.Create(out, scenario, time.Now(), seed)
+	if err != nil {
+		return err
+	}
+	r := &report.Result{Schema: report.SchemaVersion, Scenario: scenario, World: "sim", Seed: seed, DurationS: 60,
+		Again: fmt.Sprintf("lockbench run %s --world sim --seed %d", scenario, seed),
+		Locks: []report.Lock{lock("no-lock", 3, 3), lock("good", 0, 3), lock("bad", int(seed%2), 3)}}
+	if change != nil {
+		change(r)
+	}
+	return errors.Join(b.WriteResult(r), b.Write(PageFile, func(w io.Writer) error { return nil }))
+}
+
+// doer counts what is run.
+type doer struct{ runs []string }
+
+func (d *doer) do(_ context.Context, r Run, out string) error {
+	d.runs = append(d.runs, strings.TrimPrefix(r.ID(), "sim/"))
+	return ran(out, r.Scenario, r.Seed, nil)
+}
+
+func TestMatrixRuns(t *testing.T) {
+	all := choices("failover", "pause")
+	s := asked
+	s.Episodes = 7
+	c := create(t, s, all)
+	var d doer
+	if err := c.Run(t.Context(), work(all, d.do)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"failover/7", "pause/7", "failover/8", "pause/8", "failover/9", "pause/9"}; !slices.Equal(d.runs, want) {
+		t.Errorf("ran %v, want %v: 7 episodes are three runs of 3, round by round", d.runs, want)
+	}
+	if c.ExitCode() != report.ExitExpected {
+		t.Errorf("exit %d", c.ExitCode())
+	}
+	row := &c.Worlds[0].Rows[0]
+	bad := row.lock("bad")
+	if bad.Episodes != 9 || bad.ViolatingEpisodes != 2 || bad.Verdict != checker.Violated || bad.LostUpdates != 2 || bad.Writes != 300 || bad.GrantsPerSecond != 5 {
+		t.Errorf("the three runs together are %+v", bad.Figures)
+	}
+	if runs := row.runsOf("bad"); len(runs) != 3 || runs[0].Seed != 7 {
+		t.Errorf("the runs to look at are %v, want that of seed 7 first, which broke first", runs)
+	}
+	text := read(t, c.Dir, "sim", PageFile)
+	for _, want := range []string{"2/9", "0/9", "double grant", `href="failover/`, "#lock-bad", "lockbench run failover --world sim --seed 7"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	// Where one run was kept without its page and of the others nothing, links lead to the one.
+	kept := row.Runs[1].Dir
+	for _, ran := range row.Runs {
+		if err := os.Remove(filepath.Join(c.Dir, ran.Dir, PageFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, kept, report.SummaryFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Finish(all); err != nil {
+		t.Fatal(err)
+	}
+	text = read(t, c.Dir, "sim", PageFile)
+	if links := strings.Count(text, `href="failover/`); links != strings.Count(text, `href="`+strings.TrimPrefix(kept, "sim/")+"/"+report.SummaryFile+`"`) || links < 2 {
+		t.Errorf("%d links lead to runs of failover, and not all to the one that was kept", links)
+	}
+
+	// Where the results of the runs are gone, what was written stands.
+	for name := range folders(t, c.Dir) {
+		if err := os.Remove(filepath.Join(c.Dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := Read(c.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Finish(all); err != nil || again.Worlds[0].Rows[0].lock("bad").ViolatingEpisodes != 2 || again.ExitCode() != report.ExitExpected {
+		t.Errorf("read again it is another: %v", err)
+	}
+	if after := read(t, c.Dir, "sim", PageFile); after != text {
+		t.Error("written from its figures alone, the page is another")
+	}
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A run that is not expected to fit is not begun, and what was not run is said.
+func TestMatrixBudget(t *testing.T) {
+	all := choices("a", "b", "c")
+	c := create(t, asked, all)
+	clock := time.Unix(0, 0)
+	var d doer
+	took := 80 * time.Second
+	w := work(all, func(ctx context.Context, r Run, out string) error {
+		clock = clock.Add(took)
+		return d.do(ctx, r, out)
+	})
+	w.Budget, w.now = 150*time.Second, func() time.Time { return clock }
+	if err := c.Run(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a/7", "b/7"}; !slices.Equal(d.runs, want) {
+		t.Errorf("ran %v, want %v", d.runs, want)
+	}
+	if c.ExitCode() != report.ExitUnknown {
+		t.Errorf("exit %d", c.ExitCode())
+	}
+	if err := c.Finish(all); err != nil { // written again it does not forget why c was not run
+		t.Fatal(err)
+	}
+	for _, path := range []string{"sim/" + PageFile, "sim/" + report.SummaryFile, "sim/" + report.JUnitFile, File} {
+		if !strings.Contains(read(t, c.Dir, path), "the budget of 2m30s was spent") {
+			t.Errorf("%s does not say what was not run", path)
+		}
+	}
+	// What is left of a budget goes into more episodes.
+	d.runs, took, w.Budget = nil, 60*time.Second, 5*time.Minute
+	again(t, c.Dir, w)
+	if want := []string{"c/7", "a/8", "b/8", "c/8", "a/9"}; !slices.Equal(d.runs, want) {
+		t.Errorf("then ran %v, want %v", d.runs, want)
+	}
+}
+
+// beKilled runs a campaign of which the third run never ends, and says so in a file.
+func beKilled(dir string) {
+	c, err := Read(dir)
+	if err != nil {
+		os.Exit(1)
+	}
+	n := 0
+	_ = c.Run(context.Background(), work(choices("a", "b", "c", "d"), func(_ context.Context, r Run, out string) error {
+		if n++; n < 3 {
+			return ran(out, r.Scenario, r.Seed, nil)
+		}
+		if _, err := report.Create(out, r.Scenario, time.Now(), r.Seed); err != nil { // a run that began
+			os.Exit(1)
+		}
+		_ = os.WriteFile(filepath.Join(dir, "hangs"), nil, 0o644)
+		select {}
+	}))
+	os.Exit(1)
+}
+
+// After kill -9 what was whole is not done again, and what was not is.
+func TestGoesOnAfterKill(t *testing.T) {
+	all := choices("a", "b", "c", "d")
+	dir := create(t, asked, all).Dir
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), dirVariable+"="+dir)
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	t.Cleanup(func() { _ = child.Process.Kill() })
+	for hangs := false; !hangs; {
+		select {
+		case err := <-ended:
+			t.Fatalf("the campaign did not come to its third run: %v", err)
+		case <-time.After(5 * time.Millisecond): // asks again; the child says when
+			hangs = isFile(filepath.Join(dir, "hangs"))
+		}
+	}
+	if err := child.Process.Kill(); err != nil { // SIGKILL
+		t.Fatal(err)
+	}
+	<-ended
+	before := folders(t, dir)
+
+	var d doer
+	c := again(t, dir, work(all, d.do))
+	if want := []string{"c/7", "d/7"}; !slices.Equal(d.runs, want) {
+		t.Errorf("after the kill it ran %v, want %v", d.runs, want)
+	}
+	after := folders(t, dir)
+	for name, changed := range before {
+		if after[name] != changed {
+			t.Errorf("%s was written again", name)
+		}
+	}
+	for _, r := range c.Worlds[0].Rows {
+		if r.NotRun != "" || r.lock("good").Episodes != 3 {
+			t.Errorf("%s is %q with %d episodes", r.Scenario, r.NotRun, r.lock("good").Episodes)
+		}
+	}
+}
+
+// folders are the results of runs, with their times.
+func folders(t *testing.T, dir string) map[string]time.Time {
+	t.Helper()
+	all := map[string]time.Time{}
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", report.ResultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _ := filepath.Rel(dir, path)
+		all[filepath.ToSlash(name)] = info.ModTime()
+	}
+	return all
+}
+
+// What goes on after whole rounds begins with the next round, and does not take
+// nothing to do in the first one for nothing to do at all.
+func TestGoesOnAfterWholeRounds(t *testing.T) {
+	all := choices("a", "b")
+	s := asked
+	s.Episodes = 9 // three runs of 3
+	c := create(t, s, all)
+	ctx, stop := context.WithCancel(t.Context())
+	var d doer
+	if err := c.Run(ctx, work(all, func(ctx context.Context, r Run, out string) error {
+		if len(d.runs) == 3 {
+			stop()
+		}
+		return d.do(ctx, r, out)
+	})); err != nil {
+		t.Fatal(err)
+	}
+	d.runs = nil
+	c = again(t, c.Dir, work(all, d.do))
+	if want := []string{"a/9", "b/9"}; !slices.Equal(d.runs, want) || c.Worlds[0].Rows[0].NotRun != "" {
+		t.Errorf("ran %v, want %v", d.runs, want)
+	}
+}
+
+// A scenario of which so many runs are asked for gets them, whatever the others get;
+// where no lock with servers can take part, one run says so and no more are done.
+func TestRunsThatAreAskedFor(t *testing.T) {
+	all := choices("a", "b", "c")
+	often := map[string]int{"a": 1, "b": 3, "c": 2}
+	c, err := Create(t.TempDir(), asked, []World{all.In("sim", "", func(scenario string) int { return often[scenario] })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []string
+	err = c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
+		runs = append(runs, r.ID())
+		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
+			x.Locks[0].Servers = "control"
+			for i := range x.Locks {
+				if r.Scenario == "c" && !x.Locks[i].Control() {
+					x.Locks[i].Unsupported = "not here"
+				}
+			}
+		})
+	}))
+	if want := []string{"sim/a/7", "sim/b/7", "sim/c/7", "sim/b/8", "sim/b/9"}; err != nil || !slices.Equal(runs, want) {
+		t.Errorf("ran %v, want %v; %v", runs, want, err)
+	}
+}
+
+// A run that was stopped early is none, and is done again.
+func TestRepeatsInterruptedRuns(t *testing.T) {
+	all := choices("a")
+	c := create(t, asked, all)
+	if err := ran(filepath.Join(c.Dir, "sim"), "a", 7, func(r *report.Result) { r.Interrupted = true }); err != nil {
+		t.Fatal(err)
+	}
+	var d doer
+	if err := c.Run(t.Context(), work(all, d.do)); err != nil || !slices.Equal(d.runs, []string{"a/7"}) {
+		t.Errorf("ran %v, %v", d.runs, err)
+	}
+}
+
+// A run in which the harness failed says nothing of a lock: it is done again when the
+// campaign goes on, once, and only what came out then counts.
+func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
+	all := choices("a", "b")
+	often := map[string]int{"a": 3, "b": 1}
+	c, err := Create(t.TempDir(), asked, []World{all.In("sim", "", func(scenario string) int { return often[scenario] })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := true
+	var runs, said []string
+	w := work(all, func(_ context.Context, r Run, out string) error {
+		runs = append(runs, fmt.Sprintf("%s/%d", r.Scenario, r.Seed))
+		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
+			if broken && r.Scenario == "a" && r.Seed == 8 {
+				x.Locks[1].Error, x.Locks[1].Figures = "no server", stats.Figures{}
+			}
+		})
+	})
+	w.Say = func(line string) { said = append(said, line) }
+	for _, k := range []struct {
+		broken bool
+		want   []string
+		code   int
+	}{
+		{true, []string{"a/7", "b/7", "a/8", "a/9"}, report.ExitHarness},
+		{true, []string{"a/8"}, report.ExitHarness}, // fails again, and is not tried for ever
+		{false, []string{"a/8"}, report.ExitExpected},
+		{false, nil, report.ExitExpected},
+	} {
+		broken, runs, said = k.broken, nil, nil
+		c = again(t, c.Dir, w)
+		if !slices.Equal(runs, k.want) || c.ExitCode() != k.code {
+			t.Fatalf("ran %v with exit %d, want %v with %d", runs, c.ExitCode(), k.want, k.code)
+		}
+		if again := strings.Contains(strings.Join(said, "\n"), "the harness failed in sim/a/"); again != (len(k.want) == 1) {
+			t.Errorf("it said %q", said)
+		}
+		row := &c.Worlds[0].Rows[0]
+		if good := row.lock("good"); k.code == report.ExitExpected && (good.Episodes != 9 || len(row.Runs) != 3) {
+			t.Errorf("%d episodes in %d runs, want 9 in 3", good.Episodes, len(row.Runs))
+		}
+	}
+	if folders := folders(t, c.Dir); len(folders) != 6 {
+		t.Errorf("%d folders are left, want those that failed as well", len(folders))
+	}
+}
+
+// A failed run is told and not tried for ever, and the others are done.
+func TestSurvivesAFailure(t *testing.T) {
+	all := choices("a", "b")
+	s := asked
+	s.Episodes = 6
+	c := create(t, s, all)
+	tried := 0
+	var d doer
+	err := c.Run(t.Context(), work(all, func(ctx context.Context, r Run, out string) error {
+		if r.Scenario == "a" {
+			tried++
+			return errors.New("the disk is full")
+		}
+		return d.do(ctx, r, out)
+	}))
+	if err == nil || !strings.Contains(err.Error(), "world sim: a, seed 7: the disk is full") || tried != 2 || len(d.runs) != 2 {
+		t.Errorf("got %v after %d tries, others ran %v", err, tried, d.runs)
+	}
+	if row := c.Worlds[0].Rows[0]; !strings.Contains(row.NotRun, "a run failed: a, seed 7: the disk is full") || c.ExitCode() != report.ExitUnknown {
+		t.Errorf("the row that failed is told as %q, exit %d", row.NotRun, c.ExitCode())
+	}
+}
+
+func TestTogether(t *testing.T) {
+	broken := lock("x", 0, 3)
+	broken.Error = "no server"
+	one, two := lock("x", 0, 3), lock("x", 1, 3)
+	unknown := lock("x", 0, 3)
+	unknown.Verdict, unknown.Why = checker.Unknown, "too few grants"
+	for _, c := range []struct {
+		runs []*report.Lock
+		want string
+	}{
+		{[]*report.Lock{&one, &two}, "violated double-grant 1/6"},
+		{[]*report.Lock{&one, &unknown}, "unknown 0/6 too few grants"},
+		{[]*report.Lock{&two, &unknown}, "violated double-grant 1/6"},
+		{[]*report.Lock{&one, &broken}, "valid 0/3 1 of 2 runs: no server"},
+		{[]*report.Lock{&broken}, "unknown 0/0 no server"},
+		{nil, "unknown 0/0 not run"},
+	} {
+		l := together("x", c.runs)
+		got := strings.TrimSpace(fmt.Sprintf("%s %d/%d %s", l.Found(), l.ViolatingEpisodes, l.Episodes, l.Why+l.Error))
+		if got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// row is what came out of a scenario.
+func row(scenario string, locks ...report.Lock) Row {
+	return Row{Part: Part{Scenario: scenario}, Result: &report.Result{Scenario: scenario, Locks: locks}, Runs: []Ran{{Dir: "sim/" + scenario + "/1"}}}
+}
+
+// The summary stays below its limit, whatever the matrix, and says what is left out.
+func TestMatrixSummaryIsSmall(t *testing.T) {
+	m := &matrix{&World{}, &Campaign{Settings: Settings{Again: strings.Repeat("x", 10000)}}}
+	for i := range 200 {
+		r := row(fmt.Sprintf("scenario-%d", i))
+		for j := range 60 {
+			l := lock(fmt.Sprintf("lock|%d", j), j%2, 3)
+			l.Why = strings.Repeat("why ", 50)
+			r.Result.Locks = append(r.Result.Locks, l)
+		}
+		m.Rows = append(m.Rows, r)
+	}
+	var b bytes.Buffer
+	if err := m.summary(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() >= report.SummaryMax || !strings.Contains(b.String(), "This is not all") {
+		t.Errorf("%d bytes", b.Len())
+	}
+}
+
+// The summary says of each lock what it can be trusted with, and has a table for each
+// kind of lock, narrow enough to be read.
+func TestMatrixSummary(t *testing.T) {
+	broke := func(name string, topology locks.Topology, change func(l *report.Lock)) report.Lock {
+		l := lock(name, 3, 5)
+		l.Topology, l.AsExpected = topology, true
+		if change != nil {
+			change(&l)
+		}
+		return l
+	}
+	held := func(name string, topology locks.Topology) report.Lock {
+		l := lock(name, 0, 5)
+		l.Topology = topology
+		return l
+	}
+	control := broke("no-lock", locks.None, nil)
+	absent := held("redlock", locks.Independent)
+	absent.Unsupported = "no neighbours here"
+	never := row("later", report.Lock{Lock: "redlock"})
+	never.Runs, never.NotRun = nil, "no time"
+	m := &matrix{&World{Rows: []Row{
+		row("failover", control, broke("set-nx", redis.Sentinel, nil), broke("set-nx-fenced", redis.Sentinel, nil), held("redisson", redis.Sentinel), held("redlock", locks.Independent)),
+		row("kill_holder", control,
+			broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.NoClass }), broke("redisson", locks.Single, func(l *report.Lock) { l.AsExpected = false })),
+		row("pause", control, absent, broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.Overstay }),
+			broke("set-nx-fenced", locks.Single, func(l *report.Lock) {
+				l.Class, l.Claims.Fenced = checker.Overstay, true
+				l.Checks = append(l.Checks, checker.Result{Name: "resource", Verdict: checker.Valid})
+			})),
+		never,
+	}}, &Campaign{Settings: Settings{Groups: map[string]string{"redisson": "Redisson's"}}}}
+	var b bytes.Buffer
+	if err := m.summary(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(b.String(), "\u00a0", " ")
+	at := 0
+	for _, want := range []string{
+		"| **set-nx** | 0 of 3 | failover, kill\\_holder | pause |\n",
+		"| **set-nx-fenced** | 0 of 2 | failover | pause (fenced) |\n",
+		"| **redisson** | 1 of 2 | kill\\_holder |  |\n",
+		"| **redlock** | 1 of 1 |  |  |\n",
+		"\n| one master | set-nx | set-nx-fenced |\n| --- | --- | --- |\n| failover | ● 3/5 2.0 s | ● 3/5 2.0 s |\n| kill\\_holder | ■ 3/5 2.0 s |  |\n| pause | ◐ 3/5 2.0 s | ◐ 3/5 2.0 s fenced |\n\n",
+		"\n| one master, Redisson's | redisson |\n| --- | --- |\n| failover | ○ 0/5 |\n| kill\\_holder | ● 3/5 2.0 s **✗** |\n\n",
+		"\n| several masters | redlock |\n| --- | --- |\n| failover | ○ 0/5 |\n| pause | – |\n| later | … |\n\n",
+		"no-lock broke in 3 of 3.\n\n○ held",
+	} {
+		i := strings.Index(text[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is not there, or not in its place, in\n%s", want, text)
+		}
+		at += i
+	}
+	// No table is wider than a page.
+	wide := &matrix{&World{Rows: []Row{row("x")}}, &Campaign{}}
+	for i := range 20 {
+		wide.Rows[0].Result.Locks = append(wide.Rows[0].Result.Locks, held(fmt.Sprintf("set-nx/ttl=%ds", i), locks.Single))
+	}
+	b.Reset()
+	if err := wide.summary(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := strings.Count(line, "|"); n > columnsMax+2 {
+			t.Errorf("a line has %d cells: %s", n-1, line)
+		}
+	}
+	if n := strings.Count(b.String(), "ttl="); n != 2*20 {
+		t.Errorf("20 locks are named %d times, want each in a table and above them", n)
+	}
+}
+
+func TestMatrixBadge(t *testing.T) {
+	all := choices("a")
+	c := create(t, asked, all)
+	if err := ran(filepath.Join(c.Dir, "sim"), "a", 7, func(r *report.Result) { r.Locks[1] = lock("good", 3, 3) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Finish(all); err != nil || c.ExitCode() != report.ExitUnexpected {
+		t.Fatalf("exit %d, %v", c.ExitCode(), err)
+	}
+	var badge struct{ Label, Message, Color string }
+	if err := json.Unmarshal([]byte(read(t, c.Dir, "sim", report.BadgeFile)), &badge); err != nil || badge.Message != "2 of 3 as expected" || badge.Color != "red" {
+		t.Errorf("the badge is %+v, %v", badge, err)
+	}
+	if text := read(t, c.Dir, "sim", PageFile); !strings.Contains(text, "Not as expected") || !strings.Contains(text, "expected valid, found violated double-grant") {
+		t.Error("the page does not say what is not as expected")
+	}
+}

@@ -1,0 +1,154 @@
+package campaign
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lockbench/internal/report"
+	"lockbench/internal/shard"
+)
+
+// source is a world as one of the merged campaigns has it.
+type source struct {
+	*World
+	from *Campaign
+}
+
+// Merge puts campaigns of the same scenarios and seeds together in a new folder: shards
+// that were run on several machines, and worlds that were each run in a night of their
+// own. Of a world that ran in several, and whole in each, the one begun last is taken;
+// say tells which. One shard twice is refused, and those that are missing are named.
+// Rows of which no run is there stand as they were written.
+func Merge(out string, dirs []string, chosen Choices, say func(line string)) (sum *Campaign, missing []int, err error) {
+	if _, err := os.Stat(filepath.Join(out, File)); !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("merge into %s: there is a campaign already; give a new folder with --out DIR", out)
+	}
+	var first *Campaign
+	var all []source // in the order in which their worlds came
+	have := shard.Gather{}
+	for _, dir := range dirs {
+		c, err := Read(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if first == nil {
+			first, sum = c, &Campaign{Settings: c.Settings, Dir: out}
+		}
+		if what := first.differs(c); what != "" {
+			return nil, nil, fmt.Errorf("%s and %s are parts of different campaigns: they differ in %s", dirs[0], dir, what)
+		}
+		if c.Shard.N > 0 {
+			if err := have.Add(c.Shard); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", dir, err)
+			}
+		}
+		if c.Started.After(sum.Started) {
+			sum.Started, sum.Program, sum.Machine = c.Started, c.Program, c.Machine
+		}
+		for j := range c.Worlds {
+			now := source{&c.Worlds[j], c}
+			at := slices.IndexFunc(all, func(x source) bool { return x.World.World == now.World.World && x.from.Shard == c.Shard })
+			switch {
+			case at < 0:
+				all = append(all, now)
+			case !now.Started.Before(all[at].Started):
+				all[at] = now
+			}
+		}
+	}
+	missing = have.Missing(first.Shard.N)
+	var again []string
+	sum.Shard, sum.Groups = shard.Shard{}, map[string]string{}
+	place := map[string]int{} // of scenarios, in the whole
+	for _, s := range all {
+		if !slices.Contains(again, s.from.Again) {
+			again = append(again, s.from.Again)
+		}
+		maps.Copy(sum.Groups, s.from.Groups)
+		for k := range s.Rows {
+			place[s.Rows[k].Scenario] = s.from.Shard.Place(k)
+		}
+		if err := sum.take(s, say); err != nil {
+			return nil, nil, err
+		}
+	}
+	sum.Again = strings.Join(again, " && ")
+	shelf := newShelf(out)
+	for i := range sum.Worlds {
+		w := &sum.Worlds[i]
+		if first.Shard.N > 0 {
+			slices.SortStableFunc(w.Rows, func(a, b Row) int { return place[a.Scenario] - place[b.Scenario] })
+		}
+		if err := sum.collect(w, shelf, chosen, ""); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("merge into %s: %w", out, err)
+	}
+	return sum, missing, sum.write()
+}
+
+// take adds what a source has of its world, with its runs.
+func (c *Campaign) take(s source, say func(line string)) error {
+	i := slices.IndexFunc(c.Worlds, func(w World) bool { return w.World == s.World.World })
+	if i < 0 {
+		i = len(c.Worlds)
+		w := *s.World
+		w.Rows, w.Machine = nil, cmp.Or(w.Machine, s.from.Machine)
+		if s.from.Shard.N == 0 { // else the commands of all shards make the world
+			w.Again = cmp.Or(w.Again, s.from.Again)
+		}
+		c.Worlds = append(c.Worlds, w)
+	}
+	w := &c.Worlds[i]
+	if s.Started.IsZero() {
+		say(fmt.Sprintf("world %s: never ran in %s", w.World, s.from.Dir))
+	} else {
+		say(fmt.Sprintf("world %s: from %s, begun %s", w.World, s.from.Dir, stamp(s.Started)))
+	}
+	for _, row := range s.Rows {
+		if !row.whole() {
+			row.NotRun = cmp.Or(row.NotRun, "its part did not come that far")
+		}
+		w.Rows = append(w.Rows, row)
+		folder := filepath.Join(w.World, report.FolderName(row.Scenario))
+		from := filepath.Join(s.from.Dir, folder)
+		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+			continue // never ran, and the page says so
+		}
+		if err := os.CopyFS(filepath.Join(c.Dir, folder), os.DirFS(from)); err != nil {
+			return fmt.Errorf("merge %s into %s: %w", s.from.Dir, c.Dir, err)
+		}
+	}
+	return nil
+}
+
+// differs tells in what two campaigns are not parts of one.
+func (c *Campaign) differs(with *Campaign) string {
+	worlds := func(c *Campaign) string {
+		var names []string
+		for _, w := range c.Worlds {
+			names = append(names, w.World)
+		}
+		return strings.Join(names, ",")
+	}
+	switch {
+	case c.Kind != with.Kind:
+		return "kind: " + c.Kind + " and " + with.Kind
+	case c.Scenarios != with.Scenarios, c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
+		return "scenarios, locks, seeds or episodes"
+	case c.Shard.N != with.Shard.N:
+		return "the number of shards"
+	case c.Shard.N > 0 && worlds(c) != worlds(with):
+		return "their worlds"
+	}
+	return ""
+}

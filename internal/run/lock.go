@@ -1,0 +1,119 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/trial"
+	"lockbench/internal/world"
+	"lockbench/scenarios"
+)
+
+// lock runs one lock and judges it. A failure of the harness becomes that lock's
+// error; the others go on.
+func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock, story []string) {
+	l = report.Lock{Lock: use.Name, Options: use.Options}
+	fail := func(err error) (report.Lock, []string) {
+		if errors.Is(err, world.ErrUnsupportedHere) {
+			// Where it was met is of no use to the reader: it cannot be had here at all.
+			_, l.Unsupported, _ = strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
+			l.Verdict = checker.Unknown
+			return l, nil
+		}
+		l.Error = err.Error()
+		l.Verdict = checker.Unknown
+		return l, story
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			l, story = fail(fmt.Errorf("running %s panicked: %v", use.Name, p))
+		}
+	}()
+	sub, err := trial.NewSubject(r.scenario, use, r.options.Opener)
+	if err != nil {
+		return fail(err)
+	}
+	if err := trial.Introduce(ctx, r.options.World, sub, r.scenario); err != nil {
+		return fail(err)
+	}
+	l.Topology, l.Servers = sub.Spec.Topology.Name, sub.Servers()
+	file, err := r.bundle.CreateHistory(use.Name)
+	if err != nil {
+		return fail(err)
+	}
+	_, logs, err := r.bundle.LockDir(use.Name)
+	if err != nil {
+		return fail(errors.Join(err, file.Close()))
+	}
+	sub.Spec.LogDir = logs
+	began, started := time.Now(), r.started.UTC()
+	enclosing, enclosed := r.options.World.(world.Enclosing)
+	if enclosed {
+		// Its clock is not ours, and the same seed must give the same bytes.
+		began, started = trial.VirtualEpoch, time.Time{}
+	}
+	log, err := trial.CreateLog(filepath.Join(logs, "lockbench.log"), began)
+	if err != nil {
+		return fail(errors.Join(err, file.Close()))
+	}
+	defer log.Close()
+	judge := &lockJudge{run: r, lock: use.Name, topology: sub.Spec.Topology.Name, path: file.Name()}
+	t := &trial.Trial{
+		Scenario: r.scenario, Subject: sub, Plan: r.plan, Spared: r.options.NoFaults, Seed: r.options.Seed,
+		World: r.options.World, History: file, Log: log.Say, Observer: judge, Started: started,
+	}
+	switch {
+	case enclosed && len(enclosing.Enclosure()) > 0 && r.options.Opener == nil:
+		err = r.subprocess(ctx, enclosing.Enclosure(), use, logs, judge)
+	case enclosed:
+		outside := newOutside(judge)
+		t.Observer = outside
+		err = t.Run(ctx)
+		outside.end()
+	default:
+		err = t.Run(ctx)
+	}
+	err = errors.Join(err, file.Close())
+	// What was recorded is judged even if the harness failed afterwards, and the
+	// failure outweighs the verdict.
+	h, judged, judgeErr := judge.judge()
+	if judgeErr != nil {
+		// A run that failed before its history began has only one thing to say.
+		return fail(cmp.Or(err, judgeErr))
+	}
+	options, servers := l.Options, l.Servers
+	l, story = entry(h, judged)
+	draw(r.bundle, h, judged, &l, log.Say)
+	l.Options, l.Servers = options, servers
+	r.settle(&l)
+	if err != nil && ctx.Err() == nil {
+		return fail(err)
+	}
+	return l, story
+}
+
+// subprocess tries a lock in a process of its own, and keeps the input that does it again.
+func (r *runner) subprocess(ctx context.Context, command []string, use scenarios.LockUse, logs string, judge *lockJudge) (err error) {
+	in := trial.NewInput(r.scenario, use, r.options.Seed)
+	in.NoFaults = r.options.NoFaults
+	p := trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: judge.path, Logs: logs, Ask: true}}
+	if in.History, err = p.Run(ctx, judge); err != nil {
+		return err
+	}
+	in.EndsAfter = judge.endedAfter
+	return in.Write(filepath.Dir(judge.path))
+}
+
+// settle compares what was found with what is expected.
+func (r *runner) settle(l *report.Lock) {
+	want := r.options.expectation(r.scenario, l.Lock)
+	l.Expected = want.String()
+	l.AsExpected, l.Mismatch = want.Holds(observed(l))
+}

@@ -1,0 +1,299 @@
+// Package search looks for violations in the simulation: it varies a scenario by seeds
+// until one of them shows something ([Exploration.Run]), makes that small
+// ([Exploration.Shrink]) and does a trial again, byte for byte ([Replay]).
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"lockbench/internal/seed"
+	"lockbench/internal/trial"
+	"lockbench/internal/world"
+	"lockbench/internal/world/sim"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+// Exploration is a search through seeds in the simulation: each draws its own
+// variation of a scenario, and runs in a process of its own.
+type Exploration struct {
+	Scenario *scenarios.Scenario
+	Lock     scenarios.LockUse
+	From, To uint64 // both included
+	// Shard of Shards is the part of the seeds that this search takes: those that
+	// leave the remainder Shard-1. 0 shards: all of them.
+	Shard, Shards int
+	// All goes on after the first violation.
+	All bool
+	// Command runs one trial; see [trial.Subprocess].
+	Command  []string
+	Parallel int // how many processes; 0: one a processor
+	// Tell hears how far the search is, at most once for each seed.
+	Tell func(Explored)
+}
+
+// Explored is how far a search is, and in the end what it found. It is what a shard
+// keeps, and what merge adds up.
+type Explored struct {
+	Explore  int    `json:"explore"` // the schema, 1
+	Scenario string `json:"scenario"`
+	Lock     string `json:"lock"`
+	From     uint64 `json:"from"`
+	To       uint64 `json:"to"`
+	Shard    int    `json:"shard,omitempty"`
+	Shards   int    `json:"shards,omitempty"`
+	Expected string `json:"expected"`
+
+	Tried    int `json:"tried"`
+	Distinct int `json:"distinct"` // different histories
+	Bitten   int `json:"bitten"`   // runs in which a fault took effect
+	Violated int `json:"violated"`
+	Unknown  int `json:"unknown"`
+	// Classes counts violations by class.
+	Classes map[string]int `json:"classes,omitempty"`
+	// Broken are seeds whose run failed: never a pass.
+	Broken   []BrokenSeed `json:"broken,omitempty"`
+	Found    []FoundSeed  `json:"found,omitempty"` // the first foundMax
+	ElapsedS float64      `json:"elapsed_s"`
+}
+
+// BrokenSeed is a seed whose run the harness could not finish.
+type BrokenSeed struct {
+	Seed  uint64 `json:"seed"`
+	Error string `json:"error"`
+}
+
+// FoundSeed is a seed that showed a violation.
+type FoundSeed struct {
+	Seed  uint64 `json:"seed"`
+	Rule  string `json:"rule"`
+	Class string `json:"class"`
+	Text  string `json:"text"`
+	// Checks is what each checker said.
+	Checks map[string]judgement `json:"checks,omitempty"`
+
+	input   trial.Input
+	outcome *outcome
+}
+
+// foundMax bounds what is kept of a search that finds something at every seed.
+const foundMax = 1000
+
+// Left says how many seeds the search has.
+func (x Exploration) Left() int {
+	n := 0
+	for range x.seeds() {
+		n++
+	}
+	return n
+}
+
+// seeds are those of the shard, in order.
+func (x Exploration) seeds() func(yield func(uint64) bool) {
+	return func(yield func(uint64) bool) {
+		for s := x.From; ; s++ {
+			if x.Shards < 2 || s%uint64(x.Shards) == uint64(x.Shard-1) {
+				if !yield(s) {
+					return
+				}
+			}
+			if s == x.To {
+				return
+			}
+		}
+	}
+}
+
+// Run searches. It ends at the first violation, unless it is to find all; seeds under
+// way by then are finished, and of them the lowest counts, so that the same search
+// finds the same.
+func (x Exploration) Run(ctx context.Context) (*Explored, error) {
+	dir, err := os.MkdirTemp("", "lockbench-explore-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for histories: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	started := time.Now()
+	out := &Explored{
+		Explore: 1, Scenario: x.Scenario.Name, Lock: x.Lock.Name, From: x.From, To: x.To, Shard: x.Shard, Shards: x.Shards,
+		Expected: x.Scenario.Expectation(x.Lock.Name).String(), Classes: map[string]int{},
+	}
+	parallel := x.Parallel
+	if parallel <= 0 {
+		parallel = runtime.NumCPU()
+	}
+	sums := map[string]bool{}
+	var mu sync.Mutex
+	enough := false
+	var unsupported error
+	next := make(chan uint64)
+	var wg sync.WaitGroup
+	for range parallel {
+		wg.Go(func() {
+			for s := range next {
+				in := x.vary(s)
+				shown, err := x.try(ctx, in, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
+				mu.Lock()
+				if errors.Is(err, world.ErrUnsupportedHere) {
+					unsupported, enough = err, true
+				} else if ctx.Err() == nil {
+					out.add(s, in, shown, err, sums)
+					out.ElapsedS = time.Since(started).Seconds()
+					enough = enough || !x.All && out.Violated > 0
+					if x.Tell != nil {
+						x.Tell(*out)
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for s := range x.seeds() {
+		mu.Lock()
+		stop := enough || ctx.Err() != nil
+		mu.Unlock()
+		if stop {
+			break
+		}
+		next <- s
+	}
+	close(next)
+	wg.Wait()
+	slices.SortFunc(out.Found, func(a, b FoundSeed) int { return int(int64(a.Seed) - int64(b.Seed)) })
+	slices.SortFunc(out.Broken, func(a, b BrokenSeed) int { return int(int64(a.Seed) - int64(b.Seed)) })
+	out.ElapsedS = time.Since(started).Seconds()
+	return out, unsupported
+}
+
+// try does a trial and judges its history, which it takes away again.
+func (x Exploration) try(ctx context.Context, in trial.Input, history string) (out *outcome, err error) {
+	defer func() {
+		_ = os.Remove(history)
+		if p := recover(); p != nil {
+			// The failure of this seed alone, as if its process had died.
+			err = fmt.Errorf("judging seed %d panicked: %v", in.Seed, p)
+		}
+	}()
+	sum, err := again(ctx, x.Command, in, history, "")
+	if err != nil {
+		return nil, err
+	}
+	return judge(history, sum)
+}
+
+// again does the trial of an input in a process of its own. It returns the sum of the
+// history.
+func again(ctx context.Context, command []string, in trial.Input, history, logs string) (sum string, err error) {
+	return trial.Subprocess{
+		Command: command, Instructions: trial.Instructions{Input: in, History: history, Logs: logs},
+	}.Run(ctx, trial.Nobody{})
+}
+
+// add counts a seed.
+func (e *Explored) add(s uint64, in trial.Input, shown *outcome, err error, sums map[string]bool) {
+	e.Tried++
+	if err != nil {
+		e.Broken = append(e.Broken, BrokenSeed{s, err.Error()})
+		return
+	}
+	if !sums[shown.Sum] {
+		sums[shown.Sum] = true
+		e.Distinct++
+	}
+	if shown.Bites > 0 {
+		e.Bitten++
+	}
+	switch shown.Verdict {
+	case scenarios.Unknown:
+		e.Unknown++
+	case scenarios.Violated:
+		e.Violated++
+		e.Classes[shown.Class]++
+		if len(e.Found) < foundMax {
+			e.Found = append(e.Found, FoundSeed{s, shown.Finding.Rule, shown.Class, shown.Finding.Text, shown.Checks, in, shown})
+		}
+	}
+}
+
+// ExitCode is what the search says to whoever called it, in the terms of the
+// scenario's expectation: what was expected to break has broken, and what was not
+// has not.
+func (e *Explored) ExitCode(want scenarios.Expectation) int {
+	got := scenarios.Judgement{Verdict: scenarios.Valid}
+	switch {
+	case len(e.Broken) > 0:
+		return 3
+	case e.Violated > 0:
+		got = scenarios.Judgement{Verdict: scenarios.Violated, Class: e.worst()}
+	case e.Tried == 0 || e.Unknown == e.Tried:
+		return 2
+	}
+	o := scenarios.Observed{Judgement: got, Checks: map[string]scenarios.Judgement{}, Violating: e.Violated, Episodes: e.Tried, RateHigh: 1}
+	if len(e.Found) > 0 {
+		for name, j := range e.Found[0].Checks {
+			o.Checks[name] = scenarios.Judgement(j)
+		}
+	}
+	// A rate is of episodes as the scenario has them, and each seed has its own.
+	want.Rate = nil
+	if as, _ := want.Holds(o); as {
+		return 0
+	}
+	return 1
+}
+
+// worst is the worst class found, in the order in which verdicts are composed.
+func (e *Explored) worst() string {
+	for _, c := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
+		if e.Classes[c] > 0 {
+			return c
+		}
+	}
+	return ""
+}
+
+// vary draws a seed's own variation of the scenario: one episode, of whose steps most
+// are kept, with fewer clients and keys, other holds and another network. Everything
+// stays within what the scenario says.
+func (x Exploration) vary(s uint64) trial.Input {
+	in := trial.NewInput(x.Scenario, x.Lock, s)
+	rng := seed.Rand(s, "explore")
+	in.Episodes = 1
+	w := x.Scenario.WorkFor(x.Lock)
+	in.Lock.Clients, in.Lock.Hold, in.Lock.TTL, in.Lock.Wait = 0, nil, nil, nil
+	w.Clients = between(rng, min(2, w.Clients), w.Clients)
+	w.Keys = between(rng, 1, w.Keys)
+	from, to := draws(rng, w.Hold), draws(rng, w.Hold)
+	w.Hold = nemesis.Range{From: min(from, to), To: max(from, to)}
+	in.Workload = w
+	factor := []float64{0.3, 1, 1, 3}[rng.IntN(4)]
+	in.Latency = sim.Latency{
+		Base:   time.Duration(factor * float64(sim.DefaultLatency.Base)),
+		Spread: time.Duration(factor * float64(sim.DefaultLatency.Spread)),
+	}
+	var kept []nemesis.Step
+	for _, step := range in.Faults {
+		if rng.IntN(8) > 0 {
+			kept = append(kept, step)
+		}
+	}
+	if len(kept) > 0 {
+		in.Faults = kept
+	}
+	return in
+}
+
+func between(rng *rand.Rand, least, most int) int { return least + rng.IntN(most-least+1) }
+
+func draws(rng *rand.Rand, r nemesis.Range) time.Duration {
+	return r.From + time.Duration(rng.Int64N(int64(r.To-r.From)+1))
+}

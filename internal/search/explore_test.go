@@ -1,0 +1,183 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/trial"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+	"lockbench/scenarios"
+)
+
+func TestMain(m *testing.M) {
+	trialtest.Main(m, map[string]func() int{"broken-redlock": func() int {
+		return trial.Serve(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock)
+	}})
+}
+
+// A seed whose process dies is a failure with its seed, never a pass.
+func TestExploreCountsTheDead(t *testing.T) {
+	x := Exploration{
+		Scenario: trialtest.Load(t, "steady"), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 4, To: 5,
+		Command: []string{"/bin/sh", "-c", "echo gone >&2; exit 1"},
+	}
+	got, err := x.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Broken) != 2 || got.Broken[0].Seed != 4 || !strings.Contains(got.Broken[0].Error, "gone") {
+		t.Errorf("broken: %+v; want seeds 4 and 5 with what was said", got.Broken)
+	}
+	if code := got.ExitCode(x.Scenario.Expectation("set-nx")); code != report.ExitHarness {
+		t.Errorf("exit code %d, want %d", code, report.ExitHarness)
+	}
+}
+
+// The search finds what a failover does to set-nx, and makes it small; RedLock
+// outlives it.
+func TestExplore(t *testing.T) {
+	x := Exploration{
+		Scenario: trialtest.Load(t, "failover"), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 1, To: 20, Command: trialtest.SimTrial(t, 1),
+	}
+	got, err := x.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Violated == 0 || len(got.Broken) > 0 {
+		t.Fatalf("%d violated, %d broken of %d", got.Violated, len(got.Broken), got.Tried)
+	}
+	small, err := x.Shrink(t.Context(), got.Found[0], t.TempDir(), t.TempDir(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d calls, %d faults after %d runs\n%s", small.Calls, small.Faults, small.Runs, strings.Join(small.Story, "\n"))
+	if small.Calls > 12 || small.Faults > 2 || small.Same != 3 {
+		t.Errorf("%d calls, %d faults, %d of 3 the same; want at most 12 and 2, and all 3", small.Calls, small.Faults, small.Same)
+	}
+	for i := range 20 {
+		if same, err := Replay(t.Context(), trialtest.SimTrial(t, 1+i%2), small.Dir, func(Replayed) {}); !same || err != nil {
+			t.Errorf("replay %d of the smallest: %v, %v", i+1, same, err)
+		}
+	}
+	h, err := history.ReadFile(filepath.Join(small.Dir, "set-nx", report.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := checker.Judge(h, checker.Options{}); again.Class != checker.DoubleGrant {
+		t.Errorf("the smallest, judged again: %+v", again)
+	}
+}
+
+// A RedLock that takes two of five nodes for a majority is caught, and the real one
+// is not, over the same seeds.
+func TestExploreTellsRedlocksApart(t *testing.T) {
+	x := Exploration{
+		Scenario: trialtest.Load(t, "failover"), Lock: scenarios.LockUse{Name: "redlock", Use: "redlock"}, From: 1, To: 10, All: true,
+		Command: trialtest.SimTrial(t, 1),
+	}
+	right, err := x.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if right.Violated > 0 || len(right.Broken) > 0 || right.Tried != 10 {
+		t.Errorf("redlock: %+v; want nothing found in 10 seeds", right)
+	}
+	x.Command, x.All, x.To = []string{"/usr/bin/env", trialtest.RoleVariable + "=broken-redlock", os.Args[0]}, false, 1000
+	broken, err := x.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if broken.Classes["double-grant"] == 0 {
+		t.Errorf("two of five nodes: nothing found in %d seeds", broken.Tried)
+	}
+	t.Logf("two of five nodes: found after %d seeds: %+v", broken.Tried, broken.Found)
+}
+
+// openBrokenRedlock opens a RedLock whose majority is N/2.
+func openBrokenRedlock(string, map[string]string) (locks.Opener, error) {
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		l := &halfLock{id: c.ID, rng: c.Rand}
+		for _, n := range c.Store.Nodes() {
+			l.nodes = append(l.nodes, goredis.ConnectNode(c.Store, n))
+		}
+		return l, nil
+	}, nil
+}
+
+type halfLock struct {
+	id    int
+	rng   *rand.Rand
+	nodes []*redis.Client
+}
+
+type halfLease struct {
+	lock       *halfLock
+	key, token string
+}
+
+func (l *halfLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	lease := &halfLease{l, r.Keys[0], fmt.Sprintf("%d-%d", l.id, l.rng.Uint64())}
+	yes := 0
+	var failed error
+	for _, n := range l.nodes {
+		switch granted, err := goredis.Claim(ctx, n, lease.key, lease.token, r.TTL); {
+		case err != nil:
+			failed = err
+		case granted:
+			yes++
+		}
+	}
+	if yes >= len(l.nodes)/2 {
+		return lease, nil
+	}
+	if err := errors.Join(failed, lease.Release(ctx)); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		return lease, err
+	}
+	return nil, locks.ErrTaken
+}
+
+func (l *halfLease) Release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
+	defer cancel()
+	freed := 0
+	var failed error
+	for _, n := range l.lock.nodes {
+		switch mine, err := goredis.Disown(ctx, n, l.key, l.token); {
+		case err != nil:
+			failed = err
+		case mine:
+			freed++
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case freed == 0:
+		return locks.ErrNotHeld
+	}
+	return nil
+}
+
+func (l *halfLock) Close() error {
+	var errs []error
+	for _, n := range l.nodes {
+		errs = append(errs, n.Close())
+	}
+	return errors.Join(errs...)
+}

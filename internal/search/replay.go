@@ -1,0 +1,123 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockbench/internal/report"
+	"lockbench/internal/trial"
+)
+
+// Replayed is what came of doing a trial again.
+type Replayed struct {
+	Lock      string
+	File      string // the history that was there
+	Seed      uint64
+	Events    int
+	Identical bool
+	// Line is the first line that differs; Was and Is are its two texts.
+	Line    int
+	Was, Is string
+}
+
+// Replay does the trials of a results folder, or the one whose input is a file or lies
+// beside it, once more, and compares the histories byte for byte.
+func Replay(ctx context.Context, command []string, path string, tell func(Replayed)) (same bool, err error) {
+	files, err := inputFiles(path)
+	if err != nil {
+		return false, err
+	}
+	temp, err := os.MkdirTemp("", "lockbench-replay-")
+	if err != nil {
+		return false, fmt.Errorf("make a folder for histories: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	same = true
+	for _, file := range files {
+		r, err := replay(ctx, command, file, filepath.Join(temp, report.HistoryFile))
+		if err != nil {
+			return false, err
+		}
+		same = same && r.Identical
+		tell(r)
+	}
+	return same, nil
+}
+
+// inputFiles finds the inputs that a path means.
+func inputFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w; name the folder of a run in the world sim, such as results/latest, or a %s in it", err, trial.InputFile)
+	}
+	if !info.IsDir() {
+		if filepath.Base(path) == report.HistoryFile {
+			path = filepath.Join(filepath.Dir(path), trial.InputFile)
+		}
+		return []string{path}, nil
+	}
+	if _, err := os.Stat(filepath.Join(path, trial.InputFile)); err == nil {
+		return []string{filepath.Join(path, trial.InputFile)}, nil
+	}
+	b, err := report.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, h := range b.Histories {
+		file := filepath.Join(filepath.Dir(h.Path), trial.InputFile)
+		if _, err := os.Stat(file); err == nil {
+			files = append(files, file)
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("replay %s: no lock in it has a %s; only runs in the world sim can be replayed", path, trial.InputFile)
+	}
+	return files, nil
+}
+
+// replay does one trial again.
+func replay(ctx context.Context, command []string, file, temp string) (Replayed, error) {
+	in, err := trial.ReadInput(file)
+	if err != nil {
+		return Replayed{}, err
+	}
+	r := Replayed{Lock: in.Lock.Name, File: filepath.Join(filepath.Dir(file), report.HistoryFile), Seed: in.Seed}
+	was, err := os.ReadFile(r.File)
+	if err != nil {
+		return r, fmt.Errorf("read the history: %w", err)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(was)); sum != in.History {
+		return r, fmt.Errorf("replay %s: the history is not the one that this input gave: its SHA-256 is %.12s..., and %s says %.12s...; it was edited or cut after the run",
+			r.File, sum, file, in.History)
+	}
+	_ = os.Remove(temp)
+	if _, err := again(ctx, command, in, temp, ""); err != nil {
+		return r, err
+	}
+	is, err := os.ReadFile(temp)
+	if err != nil {
+		return r, fmt.Errorf("read the history: %w", err)
+	}
+	r.Events = max(0, bytes.Count(is, []byte("\n"))-1)
+	if r.Identical = bytes.Equal(was, is); r.Identical {
+		return r, nil
+	}
+	before, after := strings.Split(string(was), "\n"), strings.Split(string(is), "\n")
+	line := func(of []string, i int) string {
+		if i < len(of) {
+			return of[i]
+		}
+		return "(nothing more)"
+	}
+	for r.Was == r.Is {
+		r.Was, r.Is = line(before, r.Line), line(after, r.Line)
+		r.Line++
+	}
+	return r, nil
+}

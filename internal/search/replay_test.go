@@ -1,0 +1,87 @@
+package search
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/internal/trial"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/scenarios"
+)
+
+// runSim runs in the simulation, and fails the test if the harness does.
+func runSim(t *testing.T, o run.Options) *run.Outcome {
+	t.Helper()
+	o.World, o.Out, o.NoLink = trialtest.SimWorld(t), t.TempDir(), true
+	out, err := run.Run(t.Context(), o, run.Nobody{})
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	for _, l := range out.Result.Locks {
+		if l.Error != "" {
+			t.Errorf("%s: the harness failed: %s", l.Lock, l.Error)
+		}
+	}
+	return out
+}
+
+// TestReplayOfAnEndedRun: trials replay to the same histories although a violation, and of
+// another lock at that, had ended them.
+func TestReplayOfAnEndedRun(t *testing.T) {
+	use := []scenarios.LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}, {Name: "redlock", Use: "redlock"}}
+	out := runSim(t, run.Options{
+		Scenario: trialtest.Load(t, trialtest.Breaking), Seed: 4, Locks: use, Parallel: 1, UntilViolation: true,
+	})
+	replayed := 0
+	same, err := Replay(t.Context(), trialtest.SimTrial(t, 1), out.Bundle.Dir, func(Replayed) { replayed++ })
+	if err != nil || !same || replayed != 3 {
+		t.Errorf("%d replayed, same: %t, %v; want 3, all the same", replayed, same, err)
+	}
+}
+
+// What an input cannot be: each says where it is and what is wrong with it.
+func TestReplayRefuses(t *testing.T) {
+	use := []scenarios.LockUse{{Name: "set-nx", Use: "set-nx"}}
+	out := runSim(t, run.Options{Scenario: trialtest.Load(t, trialtest.Quietly), Locks: use, Seed: 3})
+	dir := filepath.Join(out.Bundle.Dir, "set-nx")
+	input, err := os.ReadFile(filepath.Join(dir, trial.InputFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	history, err := os.ReadFile(filepath.Join(dir, report.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		spoil func()
+		want  string
+	}{
+		"another version": {func() { write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1"`, `"sim/9"`, 1))) }, `of version "sim/9"`},
+		"ended within": {func() {
+			write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1",`, `"sim/1", "until_violation": true,`, 1)))
+		}, "in the middle of an episode"},
+		"no input":          {func() { write(trial.InputFile, []byte(`{"a":1}`)) }, "no job of the simulation"},
+		"no JSON":           {func() { write(trial.InputFile, []byte(`sim`)) }, "no job of the simulation"},
+		"an edited history": {func() { write(report.HistoryFile, []byte(strings.Replace(string(history), `"ok"`, `"fail"`, 1))) }, "edited or cut"},
+		"a cut history":     {func() { write(report.HistoryFile, history[:len(history)/2]) }, "edited or cut"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(trial.InputFile, input)
+			write(report.HistoryFile, history)
+			test.spoil()
+			_, err := Replay(t.Context(), trialtest.SimTrial(t, 1), out.Bundle.Dir, func(Replayed) {})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v; want an error that says %q", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package search
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"lockbench/internal/shard"
+)
+
+// ExploredFile is what a search leaves for merge.
+const ExploredFile = "explored.json"
+
+// Write keeps what a search found.
+func (e *Explored) Write(dir string) error {
+	text, err := json.MarshalIndent(e, "", " ")
+	if err != nil {
+		return fmt.Errorf("write what was explored: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("write what was explored: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ExploredFile), append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write what was explored: %w", err)
+	}
+	return nil
+}
+
+// ReadExplored reads what a search left.
+func ReadExplored(dir string) (*Explored, error) {
+	path := dir
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		path = filepath.Join(dir, ExploredFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read %s: there is none; `lockbench explore ... --shard I/N --out DIR` leaves one", path)
+		}
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	e := new(Explored)
+	if err := json.Unmarshal(text, e); err != nil || e.Explore != 1 {
+		return nil, fmt.Errorf("read %s: it is not what this lockbench's explore leaves (schema %d, wanted 1): %w", path, e.Explore, err)
+	}
+	return e, nil
+}
+
+// Merge adds up the shards of one search. It refuses parts of different searches,
+// and the same part twice; parts that are missing it names.
+func Merge(parts []*Explored) (sum *Explored, missing []int, err error) {
+	if len(parts) == 0 {
+		return nil, nil, errors.New("nothing to merge")
+	}
+	first := parts[0]
+	sum = &Explored{
+		Explore: 1, Scenario: first.Scenario, Lock: first.Lock, From: first.From, To: first.To, Shards: first.Shards,
+		Expected: first.Expected, Classes: map[string]int{},
+	}
+	have := shard.Gather{}
+	for _, p := range parts {
+		if p.Scenario != sum.Scenario || p.Lock != sum.Lock || p.From != sum.From || p.To != sum.To || p.Shards != sum.Shards {
+			return nil, nil, fmt.Errorf("these are parts of different searches: %s of %s over %d..%d in %d shards, and %s of %s over %d..%d in %d",
+				sum.Lock, sum.Scenario, sum.From, sum.To, sum.Shards, p.Lock, p.Scenario, p.From, p.To, p.Shards)
+		}
+		if err := have.Add(shard.Shard{I: p.Shard, N: p.Shards}); err != nil {
+			return nil, nil, err
+		}
+		sum.Tried += p.Tried
+		sum.Distinct += p.Distinct // two shards have no seed in common, and so hardly a history
+		sum.Bitten += p.Bitten
+		sum.Violated += p.Violated
+		sum.Unknown += p.Unknown
+		sum.ElapsedS = max(sum.ElapsedS, p.ElapsedS)
+		for class, n := range p.Classes {
+			sum.Classes[class] += n
+		}
+		sum.Broken = append(sum.Broken, p.Broken...)
+		sum.Found = append(sum.Found, p.Found...)
+	}
+	slices.SortFunc(sum.Found, func(a, b FoundSeed) int { return int(int64(a.Seed) - int64(b.Seed)) })
+	return sum, have.Missing(sum.Shards), nil
+}

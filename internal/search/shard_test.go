@@ -1,0 +1,75 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/internal/trial/trialtest"
+	"lockbench/scenarios"
+)
+
+// The parts of a range have each seed once, whatever their number.
+func TestShardsSplitTheSeeds(t *testing.T) {
+	for shards := 1; shards <= 9; shards++ {
+		var all []uint64
+		for i := 1; i <= shards; i++ {
+			x := Exploration{From: 3, To: 30, Shard: i, Shards: shards}
+			before := len(all)
+			for s := range x.seeds() {
+				all = append(all, s)
+			}
+			if x.Left() != len(all)-before {
+				t.Errorf("part %d of %d says that it has %d seeds and has %d", i, shards, x.Left(), len(all)-before)
+			}
+		}
+		slices.Sort(all)
+		for i, s := range all {
+			if len(all) != 28 || s != uint64(3+i) {
+				t.Fatalf("%d parts of 3..30 have the seeds %v", shards, all)
+			}
+		}
+	}
+}
+
+// Two parts that were really searched add up to the search in one piece.
+func TestMergeIsTheWhole(t *testing.T) {
+	search := func(shard, shards int) *Explored {
+		x := Exploration{
+			Scenario: trialtest.Load(t, trialtest.Quietly), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 1, To: 6, Shard: shard, Shards: shards, All: true,
+			Command: trialtest.SimTrial(t, 1),
+		}
+		e, err := x.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := e.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if e, err = ReadExplored(dir); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	whole, one, two := search(0, 0), search(1, 2), search(2, 2)
+	sum, missing, err := Merge([]*Explored{two, one})
+	if err != nil || len(missing) > 0 {
+		t.Fatalf("merge: %v, missing %v", err, missing)
+	}
+	if sum.Tried != 6 || whole.Tried != 6 || one.Tried != 3 || sum.Distinct != whole.Distinct || sum.Violated != whole.Violated ||
+		sum.Unknown != whole.Unknown || len(sum.Broken)+len(whole.Broken) > 0 {
+		t.Errorf("the parts add up to %+v; want %+v", sum, whole)
+	}
+	if _, missing, err := Merge([]*Explored{two}); err != nil || len(missing) != 1 || missing[0] != 1 {
+		t.Errorf("part 2 alone: missing %v, %v; want part 1 missing", missing, err)
+	}
+	if _, _, err := Merge([]*Explored{two, two}); err == nil || !strings.Contains(err.Error(), "there twice") {
+		t.Errorf("part 2 twice: %v", err)
+	}
+	other := *one
+	other.To = 7
+	if _, _, err := Merge([]*Explored{two, &other}); err == nil || !strings.Contains(err.Error(), "different searches") {
+		t.Errorf("parts of two searches: %v", err)
+	}
+}

@@ -1,0 +1,350 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+	"lockbench/internal/trial"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+// shrinkRunsMax bounds how many candidates are run for one violation.
+const shrinkRunsMax = 150
+
+// Shrunk is a violation made as small as it could be made.
+type Shrunk struct {
+	Runs   int // candidates that were run
+	Calls  int // of clients, in the smallest
+	Faults int
+	// Same is how many runs of the smallest gave the same history.
+	Same  int
+	Dir   string // the results folder
+	Story []string
+}
+
+// shrinker makes a trial smaller, as long as it breaks the same rule in the same way.
+type shrinker struct {
+	x    Exploration
+	dir  string // for histories
+	runs int
+	best trial.Input
+	seen *outcome // of best
+	rule string
+}
+
+// Shrink makes the run that found a violation small: fewer faults, fewer clients,
+// fewer operations, shorter times. Each candidate is run, and kept if the same rule
+// is broken with the same class. It writes the smallest into a results folder.
+func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp string, tell func(string)) (*Shrunk, error) {
+	s := &shrinker{x: x, dir: temp, best: found.input, seen: found.outcome, rule: found.Rule}
+	drawn, err := concrete(found.input)
+	if err != nil {
+		return nil, err
+	}
+	s.adopt(ctx, drawn)
+	for before := -1; before != s.size() && s.runs < shrinkRunsMax && ctx.Err() == nil; {
+		before = s.size()
+		s.dropFaults(ctx)
+		s.dropClients(ctx)
+		s.narrow(ctx)
+		s.shorten(ctx)
+		tell(fmt.Sprintf("%d calls, %d faults, %d clients after %d runs", s.seen.Calls, len(s.best.Faults), s.clients(), s.runs))
+	}
+	s.cut(ctx) // last: whatever is moved afterwards would be cut at the wrong place
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.finish(ctx, out)
+}
+
+// size orders candidates: what a person reads, weighed.
+func (s *shrinker) size() int { return s.seen.Calls + 20*len(s.best.Faults) + 5*s.clients() }
+
+func (s *shrinker) clients() int {
+	if n := len(s.reduction().Clients); n > 0 {
+		return n
+	}
+	return s.best.Workload.Clients
+}
+
+// adopt tries a candidate, and goes on from it if it shows the same.
+func (s *shrinker) adopt(ctx context.Context, in trial.Input) bool {
+	if s.runs >= shrinkRunsMax || ctx.Err() != nil {
+		return false
+	}
+	s.runs++
+	shown, err := s.x.try(ctx, in, filepath.Join(s.dir, fmt.Sprintf("shrink-%d.jsonl", s.runs)))
+	if err != nil || shown.Verdict != scenarios.Violated || shown.Class != s.seen.Class || shown.Finding.Rule != s.rule {
+		return false
+	}
+	s.best, s.seen = in, shown
+	return true
+}
+
+// fewer is adopt, and says whether the candidate has no more calls than the best had.
+func (s *shrinker) fewer(ctx context.Context, in trial.Input) bool {
+	calls := s.seen.Calls
+	return s.adopt(ctx, in) && s.seen.Calls <= calls
+}
+
+// concrete is the input with everything drawn that its plan draws, so that it needs
+// the generator no more and can be changed step by step.
+func concrete(in trial.Input) (trial.Input, error) {
+	plan, err := nemesis.Draw(in.Seed, in.Episodes, in.Faults)
+	if err != nil {
+		return in, err
+	}
+	var faults []nemesis.Step
+	for _, p := range plan.Episode(1) {
+		step := p.Step
+		for _, d := range []struct {
+			drawn *time.Duration
+			into  **nemesis.Range
+		}{{p.At, &step.At}, {p.Hold, &step.Hold}, {p.For, &step.For}} {
+			if d.drawn != nil {
+				*d.into = &nemesis.Range{From: *d.drawn, To: *d.drawn}
+			}
+		}
+		faults = append(faults, step)
+	}
+	in.Faults = faults
+	in.Reduction = &trial.Reduction{Warm: trial.WarmGrants}
+	return in, nil
+}
+
+// with is the best so far, changed.
+func (s *shrinker) with(change func(*trial.Input)) trial.Input {
+	in := s.best
+	in.Faults = slices.Clone(in.Faults)
+	in.Reduction = s.reduction().Clone()
+	change(&in)
+	return in
+}
+
+// reduction is that of the best so far. A whole trial leaves out nothing.
+func (s *shrinker) reduction() trial.Reduction {
+	if r := s.best.Reduction; r != nil {
+		return *r
+	}
+	return trial.Reduction{Warm: trial.WarmGrants}
+}
+
+// dropFaults leaves out halves of the plan, then single steps.
+func (s *shrinker) dropFaults(ctx context.Context) {
+	for size := len(s.best.Faults) / 2; size >= 1; size /= 2 {
+		for at := 0; at+size <= len(s.best.Faults) && len(s.best.Faults) > size; {
+			if !s.adopt(ctx, s.with(func(in *trial.Input) { in.Faults = slices.Delete(in.Faults, at, at+size) })) {
+				at += size
+			}
+		}
+	}
+}
+
+// dropClients leaves out those whom the finding is not about, at once and else one
+// by one, and then keys.
+func (s *shrinker) dropClients(ctx context.Context) {
+	all := make([]int, s.best.Workload.Clients)
+	for i := range all {
+		all[i] = i
+	}
+	if some := s.reduction().Clients; len(some) > 0 {
+		all = some
+	}
+	var concerned []int
+	for _, who := range s.seen.Involved {
+		concerned = append(concerned, who.Client)
+	}
+	slices.Sort(concerned)
+	concerned = slices.Compact(concerned)
+	if len(concerned) > 0 && len(concerned) < len(all) {
+		s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Clients = concerned }))
+	}
+	for size := max(1, s.clients()/2); size >= 1; size /= 2 {
+		for at := 0; at+size <= len(all) && s.clients() > size; {
+			left := slices.Delete(slices.Clone(all), at, at+size)
+			if s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Clients = left })) {
+				all = left
+			} else {
+				at += size
+			}
+		}
+	}
+	if s.best.Workload.Keys > 1 {
+		s.adopt(ctx, s.with(func(in *trial.Input) { in.Workload.Keys = 1 }))
+	}
+	if s.reduction().Warm > 0 {
+		s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Warm = 0 }))
+	}
+}
+
+// narrow lets each client that is left do only what the finding is about: begin when
+// it asked, and ask once.
+func (s *shrinker) narrow(ctx context.Context) {
+	for _, early := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, time.Second} {
+		if s.adopt(ctx, s.with(func(in *trial.Input) {
+			for _, who := range s.seen.Involved {
+				in.Reduction.Turns[who.Client] = 1
+				if from := who.Asked - early; from > 20*time.Millisecond {
+					in.Reduction.From[who.Client] = from
+				}
+			}
+		})) {
+			break
+		}
+	}
+	// One client at a time, where both at once lose the violation.
+	for _, who := range s.seen.Involved {
+		if _, done := s.reduction().Turns[who.Client]; !done {
+			s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Turns[who.Client] = 1 }))
+		}
+		if _, done := s.reduction().From[who.Client]; !done && who.Asked > 20*time.Millisecond {
+			s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.From[who.Client] = who.Asked - time.Millisecond }))
+		}
+	}
+	// Those that are left beside them may do less, too.
+	for _, id := range s.reduction().Clients {
+		if _, done := s.reduction().Turns[id]; !done {
+			for _, turns := range []int{0, 1, 5} {
+				if s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Turns[id] = turns })) {
+					break
+				}
+			}
+		}
+	}
+	s.meet(ctx)
+}
+
+// meet lets the one who is granted last begin just before the other one does something
+// that shows that it holds, so that nothing needs to happen in between.
+func (s *shrinker) meet(ctx context.Context) {
+	if len(s.seen.Involved) < 2 {
+		return
+	}
+	last := s.seen.Involved[0]
+	for _, who := range s.seen.Involved {
+		if who.At > last.At {
+			last = who
+		}
+	}
+	from, late := s.reduction().From[last.Client]
+	if !late {
+		return
+	}
+	for _, m := range s.seen.After {
+		if wait := m.At - last.At - 2*time.Millisecond; m.Client != last.Client && wait > 0 {
+			if s.fewer(ctx, s.with(func(in *trial.Input) { in.Reduction.From[last.Client] = from + wait })) {
+				return
+			}
+		}
+	}
+}
+
+// cut ends the history with the event that shows the violation, and the run soon after.
+func (s *shrinker) cut(ctx context.Context) {
+	for _, m := range s.seen.After {
+		if s.reduction().Events > 0 && m.Event+1 >= s.reduction().Events {
+			return
+		}
+		if s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Events, in.Reduction.Cut = m.Event+1, m.At+time.Millisecond })) {
+			return
+		}
+	}
+}
+
+// shorten halves the times of the plan and of the late beginnings, and rounds them.
+func (s *shrinker) shorten(ctx context.Context) {
+	for i := range s.best.Faults {
+		for _, pick := range []func(*nemesis.Step) **nemesis.Range{
+			func(f *nemesis.Step) **nemesis.Range { return &f.At },
+			func(f *nemesis.Step) **nemesis.Range { return &f.Hold },
+			func(f *nemesis.Step) **nemesis.Range { return &f.For },
+		} {
+			for _, smaller := range []func(time.Duration) time.Duration{
+				func(d time.Duration) time.Duration { return (d / 2).Round(time.Millisecond) },
+				func(d time.Duration) time.Duration { return (d * 4 / 5).Round(time.Millisecond) },
+				func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) },
+			} {
+				for {
+					r := *pick(&s.best.Faults[i])
+					if r == nil || r.From < 10*time.Millisecond || smaller(r.From) == r.From || smaller(r.From) <= 0 {
+						break
+					}
+					d := smaller(r.From)
+					if !s.fewer(ctx, s.with(func(in *trial.Input) { *pick(&in.Faults[i]) = &nemesis.Range{From: d, To: d} })) {
+						break
+					}
+				}
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.reduction().From)) {
+		for s.reduction().From[id] > 50*time.Millisecond {
+			d := (s.reduction().From[id] * 9 / 10).Round(time.Millisecond)
+			if !s.fewer(ctx, s.with(func(in *trial.Input) { in.Reduction.From[id] = d })) {
+				break
+			}
+		}
+	}
+}
+
+// finish runs the smallest three times, and puts it into a results folder with
+// everything that a run has.
+func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
+	result := &Shrunk{Runs: s.runs, Calls: s.seen.Calls, Faults: len(s.best.Faults)}
+	for i := range 3 {
+		again, err := s.x.try(ctx, s.best, filepath.Join(s.dir, fmt.Sprintf("same-%d.jsonl", i)))
+		if err != nil {
+			return nil, err
+		}
+		if again.Sum == s.seen.Sum {
+			result.Same++
+		}
+	}
+	started := time.Now()
+	bundle, err := report.Create(out, s.best.Scenario+"-explored", started, s.best.Seed)
+	if err != nil {
+		return nil, err
+	}
+	result.Dir = bundle.Dir
+	dir, logs, err := bundle.LockDir(s.best.Lock.Name)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, report.HistoryFile)
+	if s.best.History, err = again(ctx, s.x.Command, s.best, file, logs); err != nil {
+		return nil, err
+	}
+	if err := s.best.Write(dir); err != nil {
+		return nil, err
+	}
+	l, story, err := run.Judge(file, checker.Options{})
+	if err != nil {
+		return nil, err
+	}
+	result.Story = story
+	plan, err := nemesis.Draw(s.best.Seed, 1, s.best.Faults)
+	if err != nil {
+		return nil, err
+	}
+	sc := s.best.AsScenario()
+	r := &report.Result{
+		Schema: report.SchemaVersion, Scenario: sc.Name, About: s.x.Scenario.About, World: "sim", Seed: s.best.Seed,
+		Plan: trial.PlanSteps(plan), Started: started.UTC(), Again: "lockbench replay " + bundle.Dir,
+		AsExpected: true, Locks: []report.Lock{l},
+	}
+	if err := bundle.WriteScenario(s.x.Scenario.Source); err != nil {
+		return nil, err
+	}
+	if err := bundle.WritePlan(run.PlanText(s.best.Seed, plan, sc)); err != nil {
+		return nil, err
+	}
+	return result, bundle.WriteReports(r, report.Stories{l.Lock: story})
+}

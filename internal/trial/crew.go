@@ -1,0 +1,358 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/seed"
+	"lockbench/internal/world"
+	"lockbench/nemesis"
+	"lockbench/workloads"
+)
+
+// replaceMax bounds how many clients are replaced in one lock's run, so that a
+// guest that dies as soon as it starts ends the run and not the machine.
+const replaceMax = 100
+
+// crew is the clients of one lock's run: it opens them, lets each live the
+// workload's life, replaces those that die, and knows who holds and who waits.
+type crew struct {
+	cluster   world.Cluster
+	recorder  *history.Recorder
+	triggers  *nemesis.Triggers
+	guarded   *workloads.Guarded
+	subject   *Subject
+	seed      uint64
+	limit     time.Duration
+	log       func(string)
+	reduction Reduction
+	fail      func(error) // ends the lock's run with an error
+	granted   func(m workloads.Moment)
+
+	mu       sync.Mutex
+	wg       sync.WaitGroup
+	members  map[int]*member
+	holders  []workloads.Moment
+	waiters  map[int]bool
+	last     int // the highest client number given out
+	replaced int
+}
+
+// member is one client while it is open.
+type member struct {
+	id      int
+	client  world.Client
+	stopped chan struct{} // closed when it is resumed; nil while it runs
+	dead    bool
+	closing bool
+}
+
+var (
+	_ nemesis.Crew    = (*crew)(nil)
+	_ workloads.Hooks = (*crew)(nil)
+)
+
+// start opens n clients at once and lets them work until ctx ends.
+func (c *crew) start(ctx context.Context, n int) error {
+	c.members, c.waiters = make(map[int]*member), make(map[int]bool)
+	ids := c.reduction.clients(n)
+	opened := make([]*member, len(ids))
+	errs := make([]error, len(ids))
+	var wg sync.WaitGroup
+	for i, id := range ids {
+		wg.Go(func() { opened[i], errs[i] = c.open(ctx, id) })
+	}
+	wg.Wait()
+	c.last = n - 1
+	for _, err := range errs {
+		if errors.Is(err, world.ErrUnsupportedHere) {
+			return err // it is the same for all
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, m := range opened {
+		c.wg.Add(1)
+		go c.live(ctx, m)
+	}
+	return nil
+}
+
+func (c *crew) open(ctx context.Context, id int) (*member, error) {
+	spec := c.subject.client
+	spec.ID, spec.Seed = id, seed.Derive(c.seed, fmt.Sprintf("client/%d", id))
+	spec.Log = c.log
+	spec.Lost = func(session string) { c.lost(id, session) }
+	spec.Queued = func(session string) { c.queued(id, session) }
+	client, err := c.cluster.Open(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("open client %d: %w", id, err)
+	}
+	m := &member{id: id, client: client}
+	c.mu.Lock()
+	c.members[id] = m
+	c.mu.Unlock()
+	return m, nil
+}
+
+// lost records a library's notice that a lock is gone. One for a session that its
+// client does not hold says nothing, and must not spoil the history.
+func (c *crew) lost(id int, session string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.ContainsFunc(c.holders, func(h workloads.Moment) bool { return h.Session == session && h.Client == id }) {
+		c.log(fmt.Sprintf("client %d says that session %s is lost, which it does not hold", id, session))
+		return
+	}
+	c.recorder.Record(history.Event{Process: history.Process(id), Client: int32(id), Type: history.Info, F: history.Lost, Session: session})
+}
+
+// queued records that an acquire stands in the lock's queue, which only the lock can
+// know. It waits for nothing, since whoever calls has answers to read.
+func (c *crew) queued(id int, session string) {
+	c.wg.Go(func() {
+		paceOf(c.cluster).settle(fmt.Sprintf("%s/queued/%s", world.ClientName(id), session))
+		c.recorder.Record(history.Probed(history.Queued{Sessions: []string{session}}))
+	})
+}
+
+// live is one client's life, and after its death that of the one in its place.
+func (c *crew) live(ctx context.Context, m *member) {
+	defer c.wg.Done()
+	defer func() {
+		if p := recover(); p != nil {
+			c.fail(panicked("a workload", p))
+		}
+	}()
+	for {
+		work := &workloads.Client{
+			ID: m.id, Conn: m.client.Conn(), Rand: seed.Rand(c.seed, fmt.Sprintf("workload/%d", m.id)),
+			Recorder: c.recorder, Guarded: c.guarded, Hooks: c, Limit: c.limit,
+		}
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			<-m.client.Conn().Gone()
+			c.bury(m)
+		}()
+		threads := work.Threads(c.subject.workload)
+		for _, t := range threads {
+			paceOf(c.cluster).client(t)
+		}
+		through := c.reduction.live(ctx, m.id, c.subject.workload, threads)
+		c.dismiss(m)
+		<-watched
+		if through || ctx.Err() != nil {
+			return
+		}
+		var err error
+		if m, err = c.replace(ctx); err != nil {
+			if ctx.Err() == nil {
+				c.fail(err)
+			}
+			return
+		}
+	}
+}
+
+// dismiss closes a client and forgets it.
+func (c *crew) dismiss(m *member) {
+	c.mu.Lock()
+	m.closing = true
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
+	defer cancel()
+	if err := m.client.Close(ctx); err != nil {
+		c.log(fmt.Sprintf("close client %d: %v", m.id, err))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.members, m.id)
+	delete(c.waiters, m.id)
+	c.holders = slices.DeleteFunc(c.holders, func(h workloads.Moment) bool { return h.Client == m.id })
+}
+
+// bury records the end of a client that was not asked to end. Whoever kills one
+// does so beforehand, since afterwards the client is known to be dead already.
+func (c *crew) bury(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.dead || m.closing {
+		return
+	}
+	m.dead = true
+	c.recorder.Record(history.Event{Process: history.Process(m.id), Client: int32(m.id), Type: history.Info, F: history.Died})
+	c.holders = slices.DeleteFunc(c.holders, func(h workloads.Moment) bool { return h.Client == m.id })
+	delete(c.waiters, m.id)
+}
+
+func (c *crew) replace(ctx context.Context) (*member, error) {
+	c.mu.Lock()
+	c.replaced++
+	c.last++
+	id, replaced := c.last, c.replaced
+	c.mu.Unlock()
+	if replaced > replaceMax {
+		return nil, fmt.Errorf("%d clients have died in one run; what they said is in their logs in the results folder", replaced)
+	}
+	return c.open(ctx, id)
+}
+
+// stop waits until every client has given back what it held and is closed. The
+// context that start was given must have ended.
+func (c *crew) stop() { c.wg.Wait() }
+
+func (c *crew) get(id int) *member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[id]
+}
+
+// Clients are the numbers of the open clients.
+func (c *crew) Clients() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids := make([]int, 0, len(c.members))
+	for id, m := range c.members {
+		if !m.dead {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Holders are the tenures under way, the oldest first.
+func (c *crew) Holders() []workloads.Moment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.holders)
+}
+
+// Waiters are the clients whose last try was refused, or that wait in their try.
+func (c *crew) Waiters() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids := make([]int, 0, len(c.waiters))
+	for id := range c.waiters {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Keys are the names of the locks that clients ask for.
+func (c *crew) Keys() []string { return c.subject.keys }
+
+// Pause stops a client. It counts as stopped before it is, so that nothing is
+// begun with it on the way.
+func (c *crew) Pause(ctx context.Context, id int) error {
+	m := c.get(id)
+	if m == nil {
+		return fmt.Errorf("client %d is gone", id)
+	}
+	c.mu.Lock()
+	if m.stopped == nil {
+		m.stopped = make(chan struct{})
+	}
+	c.mu.Unlock()
+	return m.client.Pause(ctx)
+}
+
+// Resume lets a client go on; a client that is gone meanwhile needs nothing.
+func (c *crew) Resume(ctx context.Context, id int) error {
+	m := c.get(id)
+	if m == nil {
+		return nil
+	}
+	err := m.client.Resume(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.stopped != nil {
+		close(m.stopped)
+		m.stopped = nil
+	}
+	if m.dead {
+		return nil
+	}
+	return err
+}
+
+// Kill ends a client at once.
+func (c *crew) Kill(ctx context.Context, id int) error {
+	m := c.get(id)
+	if m == nil {
+		return fmt.Errorf("client %d is gone", id)
+	}
+	c.bury(m)
+	return m.client.Kill(ctx)
+}
+
+// Awake waits while a client stands still.
+func (c *crew) Awake(ctx context.Context, id int) {
+	m := c.get(id)
+	if m == nil {
+		return
+	}
+	c.mu.Lock()
+	stopped := m.stopped
+	c.mu.Unlock()
+	if stopped != nil {
+		<-stopped
+	}
+}
+
+// Begin and End frame what a client does between asking for a lock and having
+// given it back.
+func (c *crew) Begin(ctx context.Context) { c.triggers.Begin(ctx) }
+
+// End ends what Begin began.
+func (c *crew) End() { c.triggers.End() }
+
+// Reached keeps account of who holds and who waits, and lets a fault strike here.
+func (c *crew) Reached(ctx context.Context, m workloads.Moment) time.Duration {
+	c.mu.Lock()
+	switch m.Event {
+	case workloads.Acquired:
+		c.holders = append(c.holders, m)
+		delete(c.waiters, m.Client)
+		c.granted(m)
+	case workloads.Entered:
+		c.granted(m)
+	case workloads.Releasing:
+		for i := range c.holders {
+			if c.holders[i].Session == m.Session {
+				c.holders[i].Event = workloads.Releasing
+			}
+		}
+	case workloads.Released:
+		c.holders = slices.DeleteFunc(c.holders, func(h workloads.Moment) bool { return h.Session == m.Session })
+	case workloads.Waiting, workloads.Asking:
+		c.waiters[m.Client] = true
+	}
+	c.mu.Unlock()
+	return c.triggers.Reached(ctx, m)
+}
+
+// Overdue kills a client that has not answered for longer than the limit.
+func (c *crew) Overdue(id int, why error) {
+	c.log(fmt.Sprintf("client %d is killed: %v", id, why))
+	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
+	defer cancel()
+	if err := c.Kill(ctx, id); err != nil {
+		c.log(fmt.Sprintf("kill client %d: %v", id, err))
+	}
+}
+
+// Unfit ends the run: a lock that cannot do what the workload asks is no subject.
+func (c *crew) Unfit(err error) {
+	c.fail(fmt.Errorf("the lock cannot do what the workload asks: %w", err))
+}
+
+func panicked(where string, p any) error { return fmt.Errorf("%s panicked: %v", where, p) }

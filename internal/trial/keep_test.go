@@ -1,0 +1,84 @@
+package trial
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/world"
+	"lockbench/service"
+	"lockbench/workloads"
+)
+
+// keeping is a cluster with nothing but what it keeps.
+type keeping struct {
+	world.Cluster
+	asked chan string
+}
+
+func (keeping) Nodes() []service.Node {
+	return []service.Node{{Name: "redis-1", Role: service.Data}}
+}
+
+func (k keeping) TTL(_ context.Context, key string) (time.Duration, string, error) {
+	k.asked <- key
+	return 3 * time.Second, "redis-1", nil
+}
+
+func (keeping) Kept(context.Context) (map[string]time.Duration, error) {
+	return map[string]time.Duration{"a": service.Forever, "b": 2 * time.Second, "c": time.Hour}, nil
+}
+
+func (keeping) Requests(client string) map[string]int {
+	return map[string]int{"GET": 3, "SET": len(client)}
+}
+
+func TestProbeFollowsGrants(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	recorded := make(chan history.Event, 1)
+	k := probeServers(keeping{asked: make(chan string, 1)}, func(e history.Event) { recorded <- e })
+	done := make(chan struct{})
+	go func() { defer close(done); k.watch(ctx) }()
+	k.granted(workloads.Moment{Key: "a", Session: "1.7"})
+	e := <-recorded
+	cancel()
+	<-done
+	want := history.Kept{Node: "redis-1", Session: "1.7", TTL: 3 * time.Second}
+	if e.Key != "a" || !slices.Equal(e.Extra.Facts, []history.Fact{want}) {
+		t.Errorf("recorded %q %v; expected the key, the session and its ttl", e.Key, e.Extra.Facts)
+	}
+}
+
+func TestProbeTellsWhatIsLeft(t *testing.T) {
+	var recorded []history.Event
+	c := keeping{}
+	k := probeServers(c, func(e history.Event) { recorded = append(recorded, e) })
+	k.left(t.Context(), 5*time.Second)
+	k.commands(c, []int{4})
+	facts := append(recorded[0].Extra.Facts, recorded[1].Extra.Facts...)
+	left, ok := facts[0].(history.Left)
+	if !ok || !slices.Equal(left.Names, []string{"a", "c"}) {
+		t.Errorf("left %v; expected what outlives a lease of 5 s: a and c", left)
+	}
+	if !slices.Equal(left.Ending, []string{"c"}) {
+		t.Errorf("ending %v; expected c, which has an end", left.Ending)
+	}
+	if sent := facts[1]; sent != (history.Sent{Client: 4, Commands: 3 + len("client-4")}) {
+		t.Errorf("recorded %v; expected all that client 4 has sent", sent)
+	}
+}
+
+// mute is a cluster whose servers cannot be asked.
+type mute struct{ world.Cluster }
+
+func (mute) Servers() service.Group { return service.Nobody{} }
+
+func TestProbeOfNothing(t *testing.T) {
+	k := probeServers(mute{}, nil) // of a world that cannot be asked
+	k.granted(workloads.Moment{})
+	k.watch(t.Context())
+	k.left(t.Context(), time.Second)
+	k.commands(nil, []int{1})
+}

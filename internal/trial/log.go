@@ -1,0 +1,51 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// logMax bounds what one trial may say, so that a babbling guest does
+// not fill the disk.
+const logMax = 4 << 20
+
+// Log is what the harness noticed beside the history: stray lines of
+// guests, clients that had to be killed, faults that could not be healed.
+type Log struct {
+	mu      sync.Mutex
+	file    *os.File
+	written int
+	began   time.Time
+}
+
+// CreateLog makes a log whose lines tell the time since began.
+func CreateLog(path string, began time.Time) (*Log, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create the log of the harness: %w", err)
+	}
+	return &Log{file: f, began: began}, nil
+}
+
+// Say writes a line.
+func (l *Log) Say(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.written > logMax {
+		return
+	}
+	n, _ := fmt.Fprintf(l.file, "%9.3f s  %s\n", time.Since(l.began).Seconds(), line)
+	l.written += n
+	if l.written > logMax {
+		_, _ = fmt.Fprintln(l.file, "and more, left out here")
+	}
+}
+
+// Close ends the log.
+func (l *Log) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.file.Close()
+}

@@ -1,0 +1,110 @@
+package trial
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/history"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/workloads"
+)
+
+// pace gives the actors of a run in virtual time instants of their own. In real
+// time, where the clock does that, it does nothing.
+type pace struct{ pacer world.Pacer }
+
+func paceOf(c world.Cluster) pace {
+	p, _ := c.(world.Pacer)
+	return pace{p}
+}
+
+// settle returns in the next instant that is the actor's own.
+func (p pace) settle(actor string) {
+	if p.pacer != nil {
+		p.pacer.Settle(actor)
+	}
+}
+
+// writeEvery is how long events may wait before they are written; 0: as usual.
+func (p pace) writeEvery() time.Duration {
+	if p.pacer == nil {
+		return 0
+	}
+	return p.pacer.WriteEvery()
+}
+
+func (p pace) step(id int) { p.settle("step-" + strconv.Itoa(id)) }
+
+// client lets a client's thread go on, after every wait, in its own instants only. The
+// workload knows nothing of it: what it waits for passes through here.
+func (p pace) client(c *workloads.Client) {
+	if p.pacer == nil {
+		return
+	}
+	actor := world.ClientName(c.ID)
+	if c.Thread > 0 {
+		actor += "/" + strconv.Itoa(c.Thread)
+	}
+	all := paced{c.Conn, c.Recorder, c.Hooks, func() { p.settle(actor) }}
+	c.Conn, c.Recorder, c.Hooks = all, all, all
+}
+
+// paced is all that a client waits for.
+type paced struct {
+	workloads.Conn
+	workloads.Recorder
+	workloads.Hooks
+	own func()
+}
+
+func (p paced) Acquire(ctx context.Context, session string, r locks.Request) (guest.Grant, error) {
+	defer p.own()
+	return p.Conn.Acquire(ctx, session, r)
+}
+
+func (p paced) Check(ctx context.Context, session string) error {
+	defer p.own()
+	return p.Conn.Check(ctx, session)
+}
+
+func (p paced) Touch(ctx context.Context, session string) error {
+	defer p.own()
+	return p.Conn.Touch(ctx, session)
+}
+
+func (p paced) Renew(ctx context.Context, session string, ttl time.Duration) (*time.Duration, error) {
+	defer p.own()
+	return p.Conn.Renew(ctx, session, ttl)
+}
+
+func (p paced) Release(ctx context.Context, session string) error {
+	defer p.own()
+	return p.Conn.Release(ctx, session)
+}
+
+// Record records in the client's own instants. Where the guarded thing records, under
+// its mutex, the instant is the client's already, since a touch went before: nobody must
+// wait with a mutex held, or virtual time stands still.
+func (p paced) Record(e history.Event) (int, time.Duration) {
+	p.own()
+	return p.Recorder.Record(e)
+}
+
+func (p paced) Begin(ctx context.Context) {
+	p.own()
+	p.Hooks.Begin(ctx)
+	p.own()
+}
+
+func (p paced) Awake(ctx context.Context, client int) {
+	defer p.own()
+	p.Hooks.Awake(ctx, client)
+}
+
+func (p paced) Reached(ctx context.Context, m workloads.Moment) time.Duration {
+	defer p.own()
+	return p.Hooks.Reached(ctx, m)
+}

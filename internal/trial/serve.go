@@ -1,0 +1,238 @@
+package trial
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/sim"
+	"lockbench/locks"
+	"lockbench/nemesis"
+	"lockbench/service/redis/simredis"
+)
+
+// Serve is the process's side of a [Subprocess]: it reads its instructions, does the
+// trial and tells. open makes the opener of a lock by its name and options. It returns
+// the exit code.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) int {
+	var given Instructions
+	d := json.NewDecoder(in)
+	if err := d.Decode(&given); err != nil {
+		fmt.Fprintf(os.Stderr, "sim-trial reads its input on standard input, and runs for the commands run, explore and replay: %v\n", err)
+		return exitHarness
+	}
+	p := &parent{w: out, answers: make(chan bool), asks: given.Ask, endsAfter: given.Input.EndsAfter}
+	stop := make(chan struct{})
+	var beside sync.WaitGroup
+	w := sim.New(sim.Options{Model: simredis.Model{}, Open: open, Latency: given.Input.Latency})
+	beside.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
+	beside.Go(func() { watchStill(w, stop, p, given.Input) })
+	beside.Go(func() { watchMemory(stop, p, given.Input) })
+	go func() {
+		for {
+			var a answer
+			if d.Decode(&a) != nil {
+				os.Exit(exitHarness) // the end of our input is the end of the harness
+			}
+			p.answers <- a.Enough
+		}
+	}()
+	sum, err := given.do(ctx, w, p)
+	close(stop)
+	beside.Wait()
+	if err != nil {
+		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
+		return exitHarness
+	}
+	p.say(message{Done: true, Sum: sum})
+	return 0
+}
+
+// exitHarness is the exit code of every command whose harness failed.
+const exitHarness = 3
+
+// do does the trial in this process, writes its history and returns the sum of that.
+func (given Instructions) do(ctx context.Context, w world.World, observer Observer) (sum string, err error) {
+	s := given.Input.AsScenario()
+	plan, err := nemesis.Draw(given.Input.Seed, s.Episodes, s.Faults)
+	if err != nil {
+		return "", err
+	}
+	sub, err := NewSubject(s, given.Input.Lock, nil)
+	if err != nil {
+		return "", err
+	}
+	sub.Spec.LogDir = given.Logs
+	file, err := os.OpenFile(given.History, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return "", fmt.Errorf("create the history: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	t := &Trial{
+		Scenario: s, Subject: sub, Plan: plan, Spared: given.Input.NoFaults, Seed: given.Input.Seed, World: w,
+		Log: func(string) {}, Observer: observer,
+	}
+	if given.Logs != "" {
+		log, err := CreateLog(filepath.Join(given.Logs, "trial.log"), VirtualEpoch)
+		if err != nil {
+			return "", err
+		}
+		defer log.Close()
+		t.Log = log.Say
+	}
+	if r := given.Input.Reduction; r != nil {
+		t.Reduced, t.Reduction = true, *r
+	}
+	written := summed{file, sha256.New()}
+	t.History = written
+	err = t.Run(ctx)
+	return hex.EncodeToString(written.sum.Sum(nil)), err
+}
+
+// summed is a history whose sum is known when it is written.
+type summed struct {
+	*os.File
+	sum hash.Hash
+}
+
+func (s summed) Write(b []byte) (int, error) {
+	n, err := s.File.Write(b)
+	_, _ = s.sum.Write(b[:n]) // cannot fail
+	return n, err
+}
+
+// VirtualEpoch is when time begins in a bubble.
+var VirtualEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// parent is the process that started this one: it is told how the trial goes on, with
+// the grants in between counted, and asked whether that is enough.
+type parent struct {
+	Nobody
+	mu      sync.Mutex
+	w       io.Writer
+	grants  atomic.Int64
+	asking  atomic.Bool // an answer is waited for, and the simulated clock stands still
+	answers chan bool   // made outside of the simulation, or the clock would go on
+	// asks says whether it wants to be asked. endsAfter is the episode that is the last
+	// one in any case, 0 if none is.
+	asks      bool
+	endsAfter int
+}
+
+func (p *parent) say(m message) {
+	m.Grants = p.grants.Swap(0)
+	line, err := json.Marshal(m)
+	if err != nil {
+		return // texts and numbers: cannot be
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = p.w.Write(append(line, '\n')) // a harness that does not listen is gone, and so are we
+}
+
+func (p *parent) sayGrants() {
+	if p.grants.Load() > 0 {
+		p.say(message{})
+	}
+}
+
+func (p *parent) Episode(n int)     { p.say(message{Episode: n}) }
+func (p *parent) Fault(text string) { p.say(message{Fault: text}) }
+func (p *parent) Granted()          { p.grants.Add(1) }
+
+func (p *parent) Enough(episode int) bool {
+	if episode == p.endsAfter {
+		return true
+	}
+	if !p.asks {
+		return false
+	}
+	p.asking.Store(true)
+	defer p.asking.Store(false)
+	p.say(message{Ask: episode})
+	return <-p.answers
+}
+
+// fail says why the trial cannot go on, and ends the process.
+func (p *parent) fail(why string) {
+	p.say(message{Done: true, Error: why})
+	os.Exit(exitHarness)
+}
+
+// every looks again and again, until it is told to stop.
+func every(d time.Duration, stop <-chan struct{}, look func()) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			look()
+		}
+	}
+}
+
+// watchStill ends the process when the simulated clock has stopped: nothing inside
+// can tell. It counts looks and not time: a machine that gives this process no turn for
+// that long would not let the clock move either, and keeps looks from happening too.
+func watchStill(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
+	const looks = 60
+	moved, still := w.Moved(), 0
+	every(stillLimit/looks, stop, func() {
+		if now := w.Moved(); now != moved || p.asking.Load() {
+			moved, still = now, 0
+			return
+		}
+		if still++; still < looks {
+			return
+		}
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		fmt.Fprintf(os.Stderr, "%s\n", stacks)
+		p.fail(fmt.Sprintf(
+			"the simulated clock has stood still for %v in the run of %s with seed %d: a library waits with a mutex held, or computes for ever",
+			stillLimit, in.Lock.Name, in.Seed))
+	})
+}
+
+// watchMemory ends the process when it needs more than GOMEMLIMIT, which is where the
+// collector has given its best: a simulation that does not end would take the machine's
+// memory within minutes, for it has no need to wait for anything.
+func watchMemory(stop <-chan struct{}, p *parent, in Input) {
+	limit := debug.SetMemoryLimit(-1) // asks
+	if limit == math.MaxInt64 {
+		return
+	}
+	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	const looks = 5 // in a row: a single one may come before the collector has
+	over := 0
+	every(200*time.Millisecond, stop, func() {
+		metrics.Read(used)
+		if used[0].Value.Uint64()-used[1].Value.Uint64() <= uint64(limit) {
+			over = 0
+			return
+		}
+		if over++; over < looks {
+			return
+		}
+		p.fail(fmt.Sprintf(
+			"the simulated run of %s with seed %d needs more than %d MiB of memory: it does not end, most likely, or it is too long for one run. Ask for fewer episodes or less --duration, or allow it more: GOMEMLIMIT=%dMiB",
+			in.Lock.Name, in.Seed, limit>>20, limit>>19))
+	})
+}

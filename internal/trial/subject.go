@@ -1,0 +1,112 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+	"lockbench/service"
+	services "lockbench/service/catalog"
+	"lockbench/workloads"
+)
+
+// Subject is one lock of a run with everything settled that can be before it runs.
+type Subject struct {
+	locks.Card
+	use      scenarios.LockUse
+	service  string // the lock service that it is for
+	Spec     world.Spec
+	client   world.ClientSpec
+	workload workloads.Workload
+	keys     []string
+	clients  int
+	ttl      time.Duration
+}
+
+// NewSubject settles what a lock runs on and what its clients do. Of a guest of
+// somebody's own nothing is known until its hello, see [Introduce].
+func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Subject, error) {
+	w := s.WorkFor(use)
+	// What a lock of somebody's own does not say is for the first service.
+	sub := &Subject{use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
+	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command}
+	entry, known := catalog.Find(use.Use)
+	switch {
+	case own != nil:
+		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
+	case use.Command == "" && known:
+		sub.Card, sub.service = entry.Card, entry.Service
+		if entry.InHarness {
+			// One table for all clients of this run, and none shared with another run.
+			shared, err := entry.New(use.Options)
+			if err != nil {
+				return nil, fmt.Errorf("open %s: %w", use.Name, err)
+			}
+			sub.client.Opener = shared
+		}
+	}
+	if err := sub.place(s); err != nil {
+		return nil, err
+	}
+	work, ok := workloads.Find(w.Name)
+	if !ok {
+		return nil, fmt.Errorf("no workload is called %q", w.Name)
+	}
+	if sub.Family == locks.Control {
+		// What needs no server has no lease either: asking for one would only put
+		// deadlines into the history that nobody keeps.
+		sub.ttl = 0
+	}
+	p := w.Params()
+	p.TTL, sub.keys = sub.ttl, p.Keys
+	if own != nil || known {
+		// The claims of a guest come with its hello.
+		if err := work.Refuses(p, sub.Claims); err != nil {
+			return nil, fmt.Errorf("%s cannot take part: %w, which it does not claim to offer", use.Name, err)
+		}
+	}
+	sub.workload = work.New(p)
+	return sub, nil
+}
+
+// place chooses what the lock runs on, by its service and its family.
+func (s *Subject) place(of *scenarios.Scenario) error {
+	s.Spec = world.Spec{Topology: service.None, Clients: s.clients}
+	if s.Family == locks.Control {
+		return nil
+	}
+	on, ok := services.Find(s.service)
+	if !ok {
+		return fmt.Errorf("no lock service is called %q", s.service)
+	}
+	servers := of.ServersFor(s.use, s.service)
+	topology, ok := servers.Topology.Find(s.Family, on)
+	if !ok {
+		return fmt.Errorf("%s has no topology for a lock of the family %s", s.service, s.Family)
+	}
+	s.Spec.Service, s.Spec.Topology, s.Spec.Settings = on, topology, servers.Settings
+	return nil
+}
+
+// Servers is the topology in the few words of a table.
+func (s *Subject) Servers() string { return s.Spec.Topology.InTable() }
+
+// PlanSteps is the plan as a history's header has it.
+func PlanSteps(plan nemesis.Plan) []history.PlanStep {
+	steps := make([]history.PlanStep, len(plan))
+	for i, p := range plan {
+		steps[i] = history.PlanStep{ID: p.ID, Fault: p.Step.Fault, Episode: p.Episode, NA: p.NA, Text: p.String()}
+	}
+	return steps
+}
+
+// Opener is a lock that is no entry of the catalog, in the caller's own process.
+type Opener struct {
+	locks.Card
+	Open locks.Opener
+}

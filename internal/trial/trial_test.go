@@ -1,0 +1,36 @@
+package trial
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/trial/trialtest"
+	"lockbench/scenarios"
+)
+
+func TestMain(m *testing.M) { trialtest.Main(m, nil) }
+
+// A disk that is full stops the run with an error that names the file.
+func TestFullDisk(t *testing.T) {
+	w := trialtest.LocalWorld(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("no full device here: %v", err)
+	}
+	s := trialtest.Load(t, trialtest.Quietly)
+	sub, err := NewSubject(s, scenarios.LockUse{Name: "in-process", Use: "in-process"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub.Spec.LogDir = t.TempDir()
+	trial := &Trial{
+		Scenario: s, Subject: sub, World: w, History: full, Log: func(line string) { t.Log(line) },
+		Observer: Nobody{}, Started: time.Now(),
+	}
+	err = trial.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "/dev/full") {
+		t.Errorf("error %v; want one that names the file", err)
+	}
+}

@@ -1,0 +1,172 @@
+// Package trialtest is what the tests of trials, of runs and of searches share: the worlds,
+// the program itself for what needs a process of its own, and scenarios.
+package trialtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/internal/world/local"
+	"lockbench/internal/world/sim"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/scenarios"
+	"lockbench/service/redis/simredis"
+)
+
+// RoleVariable makes a test binary something else than the tests: a guest ("guest"), or
+// what its package has roles for.
+const RoleVariable = "LOCKBENCH_TEST_ROLE"
+
+// Quietly is a scenario in which nothing breaks.
+const Quietly = `lockbench: scenario/1
+about: Nothing breaks.
+locks: [set-nx]
+workload: {counter: {clients: 4, keys: 2, ttl: 1s}}
+episodes: 1
+quiet: 1s
+faults: none
+`
+
+// Breaking is a scenario that breaks a lock on a single store, and no RedLock.
+const Breaking = `lockbench: scenario/1
+about: Every episode kills the master, and with it what it has not handed on.
+locks: [set-nx]
+topology: {single-store: replicated, majority: independent}
+workload: {counter: {clients: 3, keys: 1, ttl: 2s, hold: 50ms..100ms}}
+episodes: 6
+quiet: 500ms
+faults:
+  - {promote: a replica, when: acquired}
+`
+
+// Main is a package's TestMain: it plays the role that the environment asks for, or runs
+// the tests, and sees that they leave no goroutine and no program behind.
+func Main(m *testing.M, roles map[string]func() int) {
+	role := os.Getenv(RoleVariable)
+	if role == "guest" {
+		os.Exit(beGuest(os.Args[1]))
+	}
+	if play, ok := roles[role]; ok {
+		os.Exit(play())
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		removeProgram()
+		os.Exit(code)
+	}))
+}
+
+// beGuest is `lockbench guest NAME`, without the program around it.
+func beGuest(name string) int {
+	lock, ok := catalog.Find(name)
+	if !ok {
+		fmt.Fprintln(os.Stderr, catalog.NotFound(name))
+		return 1
+	}
+	hello := guest.HelloOf(lock.Card)
+	hello.SourceAddress = true
+	err := guest.Main(context.Background(), hello, func(_ context.Context, r guest.Request) (locks.Opener, locks.Client, error) {
+		opener, err := lock.New(r.Options)
+		if err != nil {
+			return nil, locks.Client{}, err
+		}
+		client, err := guest.NewClient(r)
+		return opener, client, err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// NewLocalWorld is the local world with this binary as its guests.
+func NewLocalWorld() world.World {
+	return local.New(local.Options{Self: []string{"/usr/bin/env", RoleVariable + "=guest", os.Args[0]}})
+}
+
+// LocalWorld is the local world with this binary as its guests. Without a
+// redis-server the test is skipped, unless the world is required.
+func LocalWorld(t testing.TB) world.World {
+	t.Helper()
+	w := NewLocalWorld()
+	if err := w.Ready(t.Context()); err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+			t.Fatalf("the local world is required: %v", err)
+		}
+		t.Skipf("no local world: %v", err)
+	}
+	return w
+}
+
+// Load reads an embedded scenario, or a text.
+func Load(t testing.TB, nameOrText string) *scenarios.Scenario {
+	t.Helper()
+	s, err := scenarios.Load(nameOrText, scenarios.AllCatalogs())
+	if strings.Contains(nameOrText, "\n") {
+		s, err = scenarios.Read("test.yaml", []byte(nameOrText), scenarios.AllCatalogs())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// program builds lockbench once, as people build it: a test binary, with the race
+// detector in it most likely, takes ten times as long.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "lockbench-test-")
+	if err != nil {
+		return "", err
+	}
+	programDir.Store(dir)
+	path := filepath.Join(dir, "lockbench")
+	out, err := exec.Command("go", "build", "-o", path, "lockbench/cmd/lockbench").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build lockbench: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// programDir is where it was built, if it was.
+var programDir atomic.Value
+
+// removeProgram takes it away again.
+func removeProgram() {
+	if dir, ok := programDir.Load().(string); ok {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// Program is the path of lockbench.
+func Program(t testing.TB) string {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// SimTrial is the command of the process of a simulated trial.
+func SimTrial(t testing.TB, procs int) []string {
+	t.Helper()
+	return []string{"/usr/bin/env", "GOMAXPROCS=" + strconv.Itoa(procs), Program(t), "sim-trial"}
+}
+
+// SimWorld is the simulated world with lockbench itself as its processes.
+func SimWorld(t testing.TB) *sim.World {
+	return sim.New(sim.Options{Model: simredis.Model{}, Open: catalog.Open, Enclosure: SimTrial(t, 2)})
+}

@@ -1,0 +1,44 @@
+package trial
+
+import (
+	"testing"
+	"time"
+)
+
+// TestClocksReadAround: a sleep between the reads of two clocks is no step of either,
+// and a step is one.
+func TestClocksReadAround(t *testing.T) {
+	type look struct{ wall, monotonic time.Duration }
+	const ms, us = time.Millisecond, time.Microsecond
+	for name, try := range map[string]struct {
+		looks []look
+		want  time.Duration
+	}{
+		"quiet":                     {[]look{{0, 0}, {1 * us, 1 * us}}, 0},
+		"asleep between the clocks": {[]look{{0, 0}, {1 * us, 2 * ms}, {2*ms + 1*us, 2*ms + 1*us}}, 0},
+		"asleep between two looks":  {[]look{{0, 0}, {2 * ms, 2 * ms}, {2*ms + 1*us, 2*ms + 1*us}}, 0},
+		"asleep in the first look":  {[]look{{0, 3 * ms}, {3*ms + 1*us, 3*ms + 1*us}}, 0},
+		"a step":                    {[]look{{5 * ms, 0}, {5*ms + 1*us, 1 * us}}, 5 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := clocks(func() (time.Duration, time.Duration) {
+				l := try.looks[0]
+				if len(try.looks) > 1 {
+					try.looks = try.looks[1:]
+				}
+				return l.wall, l.monotonic
+			})
+			if got, ok := read.offset(); got != try.want || !ok {
+				t.Errorf("got %v, %v; want %v", got, ok, try.want)
+			}
+		})
+	}
+	var now time.Duration
+	restless := clocks(func() (time.Duration, time.Duration) { now += ms; return now, now })
+	if got, ok := restless.offset(); ok {
+		t.Errorf("clocks that could not be read together are %v apart", got)
+	}
+	if got, ok := machineClocks().offset(); ok && (got > ms || got < -ms) {
+		t.Errorf("this machine's clocks moved by %v within moments", got)
+	}
+}

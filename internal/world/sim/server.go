@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"net"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// This file is the seam between the network and the servers in it: what a lock service
+// brings to be simulated ([Model], [Service], [Server]). What it finds there is [Host].
+
+// Model is a lock service that can be simulated.
+type Model interface {
+	// About is the few words that the screen shows of it.
+	About() string
+	// New makes the servers of a cluster, none of them started. An error that wraps
+	// [world.ErrUnsupportedHere] says that the model has no such cluster.
+	New(h *Host, s world.Spec) (Service, error)
+	Wire
+}
+
+// Wire is what the network must know of a service's protocol and its client libraries.
+type Wire interface {
+	// Requests reads what a client has written at once. What cannot be read is left out.
+	Requests(written []byte) []Request
+	// Greets tells whether a request is one by which libraries set up a connection, and
+	// no part of what a lock asks for.
+	Greets(r Request) bool
+	// Purpose is what a connection is dialled for if a function of this name stands on
+	// the stack of the dial; false: the name does not say.
+	Purpose(function string) (Purpose, bool)
+}
+
+// Request is one request of a client: its name, and the words that come with it.
+type Request []string
+
+// Purpose is what a client dials for, as far as its stack tells. Dials of different
+// purposes are numbered apart: a library looks in the background whether a server is
+// back, and renews subscriptions, and where that falls on the same instant as a dial
+// for an operation, which of them comes first is a matter of luck.
+type Purpose int
+
+// The purposes of dials.
+const (
+	Operation    Purpose = iota // somebody waits for it
+	Subscription                // the library holds a mutex meanwhile
+	Lookout                     // is the server back?
+)
+
+// Service is the lock service of one cluster, of which everybody may ask how it is.
+type Service interface {
+	service.Group
+	// Processes are the servers of Nodes, in the same order. Each has a [Streamer] or a
+	// [Directory] in it.
+	Processes() []Server
+	// Store is what a client may know of the service. How to dial it is added to that.
+	Store() locks.Store
+	// Opened hears of each client before it is opened.
+	Opened(s world.ClientSpec)
+}
+
+// Server is one server. Its methods are called in instants that are its own, and return
+// without having waited for anything but a mutex.
+type Server interface {
+	// Start starts its process, with what it has kept or without. End ends it; all its
+	// connections have been hung up before.
+	Start(keepData bool)
+	End()
+	// Resumed is the end of a pause.
+	Resumed()
+	// Ticks is how long it is between two calls of Tick, drawn anew for each: at least,
+	// and at most. Zeros: there are none.
+	Ticks() (least, most time.Duration)
+	// Tick is what it does by the clock, as long as it runs.
+	Tick()
+	// Hear is what another server, by its number, has told it.
+	Hear(from int, what any)
+	// AtOnce answers what a client must not wait for (see dial.go), in the instant in
+	// which it asks. done says that this was such a thing; a reply that is nil then says
+	// that the server cannot be reached.
+	AtOnce(l Line, asked []Request) (reply []byte, done bool)
+	// ShiftClock lets its own clock be wrong, as [world.ClockShifter] says.
+	ShiftClock(by time.Duration, drift float64)
+}
+
+// Streamer is a server that reads the connections of its clients by itself.
+type Streamer interface {
+	// Serve takes a connection and returns at once.
+	Serve(c net.Conn)
+}
+
+// Directory is a server that clients ask for the way to others. Libraries do so under
+// a mutex, so it can be dialled at once or not at all; and as they ask several at a time
+// and take the first answer, each client has one that answers.
+type Directory interface {
+	// Asked is what a client has written. Left is its hanging up.
+	Asked(l Line, written []byte)
+	Left(l Line)
+}
+
+// Line is a client's connection as its server sees it.
+type Line interface {
+	// Send says something to the client.
+	Send(data []byte)
+	// Reachable tells whether the two could hear each other now.
+	Reachable() bool
+}

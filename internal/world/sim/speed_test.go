@@ -1,0 +1,125 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/sim"
+	"lockbench/internal/world/worldtest"
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+	"lockbench/service/redis/simredis"
+)
+
+// What the simulation was to reach.
+const (
+	simCommandsGoal = 50_000 // Redis commands a second through unmodified go-redis
+	simRatioGoal    = 15     // virtual seconds a real second, with 5 clients that never wait
+)
+
+// BenchmarkSim measures how fast the simulation is: clients send commands through
+// go-redis to one simulated Redis, one after the other and without a pause. Clients that
+// sleep or wait make the virtual seconds of a real one more. A process should run one
+// simulation only, so `make bench-sim` gives each number of clients one of its own.
+func BenchmarkSim(b *testing.B) {
+	for _, clients := range []int{5, 30, 100} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			var s simSpeed
+			for b.Loop() {
+				var err error
+				if s, err = measureSim(b.Context(), clients, 100_000/clients); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(s.perSecond(), "commands/s")
+			b.ReportMetric(s.ratio(), "virtual-s/s")
+			goals := fmt.Sprintf("goal %d commands/s %s", simCommandsGoal, mark(s.perSecond() >= simCommandsGoal))
+			if clients == 5 {
+				goals += fmt.Sprintf(", %d virtual seconds a second %s", simRatioGoal, mark(s.ratio() >= simRatioGoal))
+			}
+			b.Log(goals)
+		})
+	}
+}
+
+func mark(reached bool) string {
+	if reached {
+		return "✓"
+	}
+	return "✗"
+}
+
+// simSpeed is how fast the simulation was.
+type simSpeed struct {
+	commands      int
+	real, virtual time.Duration
+}
+
+// perSecond is the commands of one real second.
+func (s simSpeed) perSecond() float64 { return float64(s.commands) / s.real.Seconds() }
+
+// ratio is the virtual seconds of one real second.
+func (s simSpeed) ratio() float64 { return s.virtual.Seconds() / s.real.Seconds() }
+
+// measureSim lets clients send so many commands each, one after the other, half of
+// them SET NX and half of them DEL.
+func measureSim(ctx context.Context, clients, each int) (simSpeed, error) {
+	out := simSpeed{commands: clients * each}
+	handles := make(chan locks.Store, clients)
+	w := sim.New(sim.Options{Model: simredis.Model{}, Open: func(string, map[string]string) (locks.Opener, error) {
+		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+			handles <- c.Store
+			return idle{}, nil
+		}, nil
+	}})
+	began := time.Now()
+	err := w.Run(ctx, worldtest.Spec(locks.Single, world.Spec{Clients: clients, Seed: 1}), func(ctx context.Context, c world.Cluster) error {
+		errs := make([]error, clients)
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range clients {
+			if _, err := c.Open(ctx, world.ClientSpec{ID: i, Lock: "idle", Seed: uint64(i)}); err != nil {
+				return err
+			}
+			store := <-handles
+			wg.Go(func() { errs[i] = saturate(ctx, store, fmt.Sprintf("k%d", i), each) })
+		}
+		wg.Wait()
+		out.virtual = time.Since(start)
+		return errors.Join(errs...)
+	})
+	out.real = time.Since(began)
+	if err != nil {
+		return out, fmt.Errorf("measure the simulation: %w", err)
+	}
+	return out, nil
+}
+
+func saturate(ctx context.Context, store locks.Store, key string, n int) error {
+	client := goredis.ConnectNode(store, store.Nodes()[0])
+	defer func() { _ = client.Close() }()
+	token := strings.Repeat("x", 32)
+	for range n / 2 {
+		if granted, err := goredis.Claim(ctx, client, key, token, time.Minute); err != nil || !granted {
+			return fmt.Errorf("claim %s: %v: %w", key, granted, err)
+		}
+		if err := client.Del(ctx, key).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idle is a lock that is opened for its connections only.
+type idle struct{}
+
+func (idle) Acquire(context.Context, locks.Request) (locks.Lease, error) {
+	return nil, locks.ErrUnsupported
+}
+func (idle) Close() error { return nil }

@@ -1,0 +1,56 @@
+package worldtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
+)
+
+// Spec is a spec with Redis in a topology, by its name.
+func Spec(t locks.Topology, s world.Spec) world.Spec {
+	s.Topology = Form(t)
+	if t != locks.None {
+		s.Service = redis.Service{}
+	}
+	return s
+}
+
+// Form is a topology of Redis, by its name.
+func Form(t locks.Topology) service.Topology {
+	if t == locks.None {
+		return service.None
+	}
+	found, ok := service.Find(redis.Service{}, t)
+	if !ok {
+		panic(fmt.Sprintf("Redis has no topology %q", t))
+	}
+	return found
+}
+
+// Can is something that a cluster can do.
+func Can[T any](c world.Cluster) T {
+	t, ok := world.Ability[T](c)
+	if !ok {
+		panic(fmt.Sprintf("%T cannot do what is asked", c))
+	}
+	return t
+}
+
+// Ask sends a command to a server at an address.
+func Ask(ctx context.Context, at netip.AddrPort, command ...any) (any, error) {
+	c := goredis.NewClient(&goredis.Options{Addr: at.String(), Protocol: 2, DisableIdentity: true, MaxRetries: -1})
+	defer c.Close()
+	reply, err := c.Do(ctx, command...).Result()
+	if errors.Is(err, goredis.Nil) {
+		return nil, nil
+	}
+	return reply, err
+}

@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// What a service may be able to do beside serving. All of it is done directly, past all
+// faults, and returns when it was seen to be done.
+
+// Promoter can have its leader changed.
+type Promoter interface {
+	// Promote makes a follower the leader (node empty: one that the service picks)
+	// and returns when it is.
+	Promote(ctx context.Context, node string) (string, error)
+}
+
+// Sharded is a service in which several leaders share the keys.
+type Sharded interface {
+	// LeaderOf names the leader that has a key now.
+	LeaderOf(ctx context.Context, key string) (string, error)
+	// FollowersOf names the nodes that follow a leader.
+	FollowersOf(ctx context.Context, leader string) ([]string, error)
+}
+
+// Replicates is a service whose followers may be behind.
+type Replicates interface {
+	// Offsets tells how much each data node has written or applied; nodes that do not
+	// answer are left out.
+	Offsets(ctx context.Context) map[string]int64
+	// Nudge makes the leader write something to its followers that touches no key.
+	Nudge(ctx context.Context, leader string) error
+}
+
+// Keeper can be asked what it keeps.
+type Keeper interface {
+	// TTL tells how much longer the one server that keeps a key will do so, and which
+	// it is: Forever if it has no end, Gone if there is no such key.
+	TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error)
+	// Kept lists all keys of all leaders, and for how much longer they are kept.
+	Kept(ctx context.Context) (map[string]time.Duration, error)
+}
+
+// What a Keeper says of keys that do not run out, and of keys that there are not.
+const (
+	Forever time.Duration = -1
+	Gone    time.Duration = -2
+)
+
+// Flusher makes a node forget everything.
+type Flusher interface {
+	Flush(ctx context.Context, node string) error
+}
+
+// Evicter makes a node forget all keys that have an end, as one does that has run out of
+// memory and may throw away those.
+type Evicter interface {
+	Evict(ctx context.Context, node string) error
+}
+
+// Poisoner puts something else in the place of a key; Cure takes it away again.
+type Poisoner interface {
+	Poison(ctx context.Context, node, key string) error
+	Cure(ctx context.Context, node, key string) error
+}
+
+// Busier keeps a node busy for so long, in which it answers nobody. It returns when that
+// has begun.
+type Busier interface {
+	Busy(ctx context.Context, node string, d time.Duration) error
+}
+
+// SubscriberDropper ends the connections of those who listen for messages at a node, and
+// says how many.
+type SubscriberDropper interface {
+	DropSubscribers(ctx context.Context, node string) (int, error)
+}
+
+// Clock tells by how much the clock of a node is wrong.
+type Clock interface {
+	ClockOffset(ctx context.Context, node string) (time.Duration, error)
+}
+
+// Identifier tells a node from all others, asked on a connection to its first port.
+type Identifier interface {
+	Identity(ctx context.Context, c net.Conn) (string, error)
+}

@@ -1,0 +1,57 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Each calls f for all items side by side, and joins the errors.
+func Each[T any](items []T, f func(T) error) error {
+	errs := make([]error, len(items))
+	var wg sync.WaitGroup
+	for i, item := range items {
+		wg.Go(func() { errs[i] = f(item) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Poll repeats what does not depend on one of our own processes alone, until it
+// succeeds or ctx ends.
+func Poll(ctx context.Context, try func() error) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		}
+	}
+}
+
+// AwaitHealthy returns once a group is healthy.
+func AwaitHealthy(ctx context.Context, g Group) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		// On patience of its own, bounded by that of each question: what is missing is
+		// worth more than the news that the time is over.
+		err := g.Healthy(context.WithoutCancel(ctx))
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}

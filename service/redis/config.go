@@ -1,0 +1,145 @@
+package redis
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"lockbench/service"
+)
+
+// config is what a server is started with for the first time.
+type config struct{ service.Place }
+
+// setting is one line of a redis.conf.
+type setting struct{ name, value string }
+
+// text is the configuration file.
+func (c config) text() string {
+	var base []setting
+	if c.Bind.IsValid() {
+		base = append(base, setting{"bind", c.Bind.String()})
+	} else {
+		base = append(base, setting{"bind", "*"})
+	}
+	base = append(base,
+		setting{"port", fmt.Sprint(c.Port)},
+		setting{"dir", c.Data},
+		setting{"protected-mode", "no"},
+		setting{"daemonize", "no"},
+	)
+	switch {
+	case c.Node.Role == service.Witness:
+		return lines(append(base, c.watching()...))
+	case !c.Topology.Follows():
+		return lines(with(append(base, alone...), c.Settings))
+	case c.Topology.Name == Cluster:
+		settings := append(append(base, alone...), c.replicating()...)
+		return lines(with(append(settings, c.sharing()...), c.Settings))
+	}
+	settings := append(append(base, alone...), c.replicating()...)
+	if c.Leader != nil {
+		settings = append(settings, following(*c.Leader))
+	}
+	return lines(with(settings, c.Settings))
+}
+
+// alone is a server that keeps nothing on disk unless it is told to.
+var alone = []setting{
+	{"save", `""`},
+	{"appendonly", "no"},
+	{"enable-debug-command", "yes"},
+}
+
+// replicating is a server that may be master and replica in turn. It announces
+// itself where others find it, and dials from its own address so that the network
+// knows it.
+func (c config) replicating() []setting {
+	return append(c.source(),
+		setting{"replica-announce-ip", c.Announced.Addr().String()},
+		setting{"replica-announce-port", fmt.Sprint(c.Announced.Port())},
+		setting{"repl-diskless-sync-delay", "0"},
+		setting{"repl-ping-replica-period", "1"},
+	)
+}
+
+// source binds what the server dials to its address, if it has one of several.
+func (c config) source() []setting {
+	if !c.Bind.IsValid() {
+		return nil
+	}
+	return []setting{{"bind-source-addr", c.Bind.String()}}
+}
+
+// busPort is the port on which the nodes of a cluster talk to each other, beside the
+// one on which they serve clients. Redis's own choice, 10000 above, may lie among the
+// ports that the kernel gives to outgoing connections.
+func busPort(port uint16) uint16 { return port + 1 }
+
+// sharing is a node of a cluster. It tells the others, and clients, to find it where
+// it announces itself.
+//
+// The others take it for dead after a second; shorter, and a busy machine looks like
+// a dead one. A replica stands for election however long it has not heard from its
+// master: Redis's own limit depends on how long a fault has lasted, and a cluster
+// that has no master any more would show nothing.
+func (c config) sharing() []setting {
+	return []setting{
+		{"cluster-enabled", "yes"},
+		// Like a configuration, and unlike data, it is not lost with the contents of the disk.
+		{"cluster-config-file", path.Join(c.Config, "nodes.conf")},
+		{"cluster-node-timeout", "1000"},
+		{"cluster-replica-validity-factor", "0"},
+		{"cluster-port", fmt.Sprint(busPort(c.Port))},
+		{"cluster-announce-ip", c.Announced.Addr().String()},
+		{"cluster-announce-port", fmt.Sprint(c.Announced.Port())},
+		{"cluster-announce-bus-port", fmt.Sprint(busPort(c.Announced.Port()))},
+	}
+}
+
+func following(master netip.AddrPort) setting {
+	return setting{"replicaof", fmt.Sprintf("%s %d", master.Addr(), master.Port())}
+}
+
+// watching is a sentinel, which dials from its own address as well.
+//
+// The times are short, but not so short that a busy machine looks like a dead
+// master; a sentinel's own election times are left alone, because shortened ones
+// split the votes again and again.
+func (c config) watching() []setting {
+	return append(c.source(),
+		setting{"sentinel", fmt.Sprintf("announce-ip %s", c.Announced.Addr())},
+		setting{"sentinel", fmt.Sprintf("announce-port %d", c.Announced.Port())},
+		setting{"sentinel", fmt.Sprintf("monitor %s %s %d 2", masterName, c.Leader.Addr(), c.Leader.Port())},
+		setting{"sentinel", fmt.Sprintf("down-after-milliseconds %s 500", masterName)},
+		setting{"sentinel", fmt.Sprintf("failover-timeout %s 2000", masterName)},
+		setting{"sentinel", fmt.Sprintf("parallel-syncs %s 2", masterName)},
+	)
+}
+
+// with puts the person's own settings in the place of ours, or behind them.
+func with(settings []setting, own map[string]string) []setting {
+	settings = slices.DeleteFunc(settings, func(s setting) bool {
+		_, ok := own[s.name]
+		return ok
+	})
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		value := own[name]
+		if value == "" {
+			value = `""`
+		}
+		settings = append(settings, setting{name, value})
+	}
+	return settings
+}
+
+func lines(settings []setting) string {
+	var b strings.Builder
+	for _, s := range settings {
+		fmt.Fprintf(&b, "%s %s\n", s.name, s.value)
+	}
+	return b.String()
+}

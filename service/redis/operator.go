@@ -1,0 +1,180 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockbench/service"
+)
+
+// marker is a key of ours by which it is seen that keys are gone.
+const marker = "lockbench:marker"
+
+// busyShown is how long a server that refuses to be busy has for saying so.
+const busyShown = 200 * time.Millisecond
+
+// Flush makes a server forget everything.
+func (g *servers) Flush(ctx context.Context, node string) error {
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	return forget(ctx, s, "flush", func() error { return order(ctx, s, "FLUSHALL", "SYNC") })
+}
+
+// Evict lets a server run out of memory for a moment, with leave to throw away keys
+// that have an end. For that moment it refuses writes.
+func (g *servers) Evict(ctx context.Context, node string) error {
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	return forget(ctx, s, "evict", func() error {
+		err := errors.Join(
+			order(ctx, s, "CONFIG", "SET", "maxmemory-policy", "volatile-random"),
+			order(ctx, s, "CONFIG", "SET", "maxmemory", "1"))
+		if err == nil {
+			err = service.Poll(ctx, func() error { return gone(ctx, s) })
+		}
+		// However that went, it shall not stay so.
+		after := context.WithoutCancel(ctx)
+		return errors.Join(err,
+			order(after, s, "CONFIG", "SET", "maxmemory", "0"),
+			order(after, s, "CONFIG", "SET", "maxmemory-policy", "noeviction"))
+	})
+}
+
+// forget sets the marker, does something, and sees that the marker is gone.
+func forget(ctx context.Context, s *server, what string, do func() error) error {
+	err := order(ctx, s, "SET", marker, "1", "PX", "600000")
+	if err == nil {
+		err = do()
+	}
+	if err == nil {
+		err = gone(ctx, s)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, s.Name, err)
+	}
+	return nil
+}
+
+func gone(ctx context.Context, s *server) error {
+	reply, err := s.Ask(ctx, "EXISTS", marker)
+	if err == nil && reply != int64(0) {
+		err = fmt.Errorf("a key that should be gone is there still (%v)", reply)
+	}
+	return err
+}
+
+// Poison puts a list in the place of a key.
+func (g *servers) Poison(ctx context.Context, node, key string) error {
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	// At once: between the two somebody might take the lock.
+	const script = "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'poison')"
+	if err := order(ctx, s, "EVAL", script, "1", key); err != nil {
+		return fmt.Errorf("put a list in the place of %s at %s: %w", key, node, err)
+	}
+	return nil
+}
+
+// Cure takes the list away.
+func (g *servers) Cure(ctx context.Context, node, key string) error {
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	const script = "if redis.call('type', KEYS[1]).ok == 'list' then return redis.call('del', KEYS[1]) end return 0"
+	if err := order(ctx, s, "EVAL", script, "1", key); err != nil {
+		return fmt.Errorf("take the list %s away from %s: %w", key, node, err)
+	}
+	return nil
+}
+
+// Busy lets a server sleep.
+func (g *servers) Busy(ctx context.Context, node string, d time.Duration) error {
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	refused := make(chan error, 1)
+	go func() {
+		// The answer comes when it is over, which nobody waits for.
+		err := order(context.WithoutCancel(ctx), s, "DEBUG", "SLEEP", strconv.FormatFloat(d.Seconds(), 'f', 3, 64))
+		var said serverError
+		if errors.As(err, &said) {
+			refused <- err
+		}
+	}()
+	select {
+	case err := <-refused:
+		return fmt.Errorf("keep %s busy: %w", node, err)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(min(busyShown, d/2)):
+		return nil
+	}
+}
+
+// DropSubscribers ends the connections of those who listen for messages.
+func (g *servers) DropSubscribers(ctx context.Context, node string) (int, error) {
+	s, err := g.server(node)
+	if err != nil {
+		return 0, err
+	}
+	reply, err := s.Ask(ctx, "CLIENT", "KILL", "TYPE", "pubsub")
+	if err != nil {
+		return 0, fmt.Errorf("end the subscriptions at %s: %w", node, err)
+	}
+	n, _ := reply.(int64)
+	return int(n), nil
+}
+
+// order is a question whose answer is of no interest.
+func order(ctx context.Context, s *server, command ...string) error {
+	_, err := s.Ask(ctx, command...)
+	return err
+}
+
+// ClockOffset tells by how much a server's clock is wrong.
+func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
+	s, err := g.server(node)
+	if err != nil {
+		return 0, err
+	}
+	before := time.Now()
+	reply, err := s.Ask(ctx, "TIME")
+	if err != nil {
+		return 0, err
+	}
+	middle := before.Add(time.Since(before) / 2)
+	said := texts(reply)
+	if len(said) != 2 {
+		return 0, fmt.Errorf("%s: TIME was answered with %v", node, reply)
+	}
+	seconds, err1 := strconv.ParseInt(said[0], 10, 64)
+	micros, err2 := strconv.ParseInt(said[1], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, fmt.Errorf("%s: TIME was answered with %v: %w", node, reply, err)
+	}
+	return time.Unix(seconds, micros*1000).Sub(middle), nil
+}
+
+// Identity is the id that a server has drawn when it started.
+func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
+	info, err := askOn(ctx, c, "INFO", "server")
+	if err != nil {
+		return "", err
+	}
+	_, after, _ := strings.Cut(fmt.Sprint(info), "run_id:")
+	id, _, _ := strings.Cut(after, "\r")
+	return id, nil
+}

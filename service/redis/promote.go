@@ -1,0 +1,275 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// Sentinels give a failover up, and tell nobody, when no replica is to their taste or they
+// hear too little of each other. So it is ordered again, and at last given up too: a run
+// must end.
+const (
+	OrderEvery    = 5 * time.Second
+	FailoverLimit = 45 * time.Second
+)
+
+// Promote makes a replica the master.
+func (g *servers) Promote(ctx context.Context, name string) (string, error) {
+	var promote func(context.Context, *server) (string, error)
+	switch g.topology.Name {
+	case locks.Replicated:
+		promote = g.promoteByHand
+	case Sentinel:
+		promote = g.failOver
+	case Cluster:
+		promote = g.failOverShard
+	default:
+		return "", fmt.Errorf("promote a replica: the topology %s has none", g.topology.Name)
+	}
+	var chosen *server
+	if name != "" {
+		var err error
+		if chosen, err = g.server(name); err != nil {
+			return "", err
+		}
+		if master, err := g.Leader(ctx); err == nil && master == name {
+			return "", fmt.Errorf("promote %s: it is the master already", name)
+		}
+	}
+	now, err := promote(ctx, chosen)
+	if err != nil {
+		return "", fmt.Errorf("promote a replica: %w", err)
+	}
+	return now, nil
+}
+
+// promoteByHand does what an operator would: one replica becomes the master, the
+// address of the service moves to it, and the others are told to follow it. An old
+// master that is dead is told by its configuration, a stopped one when it goes on.
+func (g *servers) promoteByHand(ctx context.Context, chosen *server) (string, error) {
+	if chosen == nil {
+		old, err := g.Leader(ctx)
+		if err != nil {
+			return "", err
+		}
+		if chosen, err = g.furthest(ctx, old); err != nil {
+			return "", err
+		}
+	}
+	if _, err := chosen.Ask(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
+		return "", err
+	}
+	if _, err := chosen.Ask(ctx, "CONFIG", "REWRITE"); err != nil {
+		return "", err
+	}
+	g.mu.Lock()
+	g.lead = chosen.Name
+	g.mu.Unlock()
+	if err := g.host.Lead(chosen.Name); err != nil {
+		return "", err
+	}
+	return chosen.Name, service.Each(g.of(service.Data), func(n *server) error {
+		switch {
+		case n == chosen:
+			return nil
+		case !g.host.Status(n.Name).Running:
+			return g.host.Follow(n.Name, chosen.announced())
+		case g.host.Status(n.Name).Paused:
+			return nil
+		}
+		return g.rejoin(ctx, n)
+	})
+}
+
+// rejoin makes a node follow the master that clients are led to.
+func (g *servers) rejoin(ctx context.Context, n *server) error {
+	service := g.Lead()
+	if n.Name == service {
+		return nil
+	}
+	master, err := g.server(service)
+	if err != nil {
+		return err
+	}
+	if _, err := n.Ask(ctx, "REPLICAOF", master.announced().Addr().String(), fmt.Sprint(master.announced().Port())); err != nil {
+		return err
+	}
+	_, err = n.Ask(ctx, "CONFIG", "REWRITE")
+	return err
+}
+
+// furthest is the replica that has applied most.
+func (g *servers) furthest(ctx context.Context, master string) (*server, error) {
+	offsets := g.Offsets(ctx)
+	var best *server
+	for _, n := range g.of(service.Data) {
+		at, ok := offsets[n.Name]
+		if ok && n.Name != master && (best == nil || at > offsets[best.Name]) {
+			best = n
+		}
+	}
+	if best == nil {
+		return nil, errors.New("no replica answers")
+	}
+	return best, nil
+}
+
+// failOver asks the sentinels for it, the master's health notwithstanding.
+func (g *servers) failOver(ctx context.Context, chosen *server) (string, error) {
+	old, err := g.Leader(ctx)
+	if err != nil {
+		return "", err
+	}
+	if chosen != nil {
+		restore, err := g.prefer(ctx, chosen)
+		if err != nil {
+			return "", err
+		}
+		defer restore()
+	}
+	ctx, cancel := context.WithTimeout(ctx, FailoverLimit)
+	defer cancel()
+	now := old
+	for now == old {
+		if err := g.order(ctx); err != nil {
+			return "", err
+		}
+		if now, err = g.successor(ctx, old); err != nil {
+			return "", err
+		}
+	}
+	if chosen != nil && now != chosen.Name {
+		return "", fmt.Errorf("the sentinels made %s the master, not %s", now, chosen.Name)
+	}
+	return now, nil
+}
+
+// successor waits until another node is the master than the old one, for as long as an
+// order may take. It returns the old one if none is, and an error if there is no more time.
+func (g *servers) successor(ctx context.Context, old string) (string, error) {
+	now := old
+	waiting, cancel := context.WithTimeout(ctx, OrderEvery)
+	defer cancel()
+	err := service.Poll(waiting, func() error {
+		name, err := g.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		if name == old {
+			return fmt.Errorf("%s is still the master", old)
+		}
+		now = name
+		return nil
+	})
+	if ctx.Err() != nil {
+		return "", err
+	}
+	return now, nil
+}
+
+// order tells the first sentinel that can to fail over.
+func (g *servers) order(ctx context.Context) error {
+	var errs []error
+	for _, s := range g.of(service.Witness) {
+		_, err := s.Ask(ctx, "SENTINEL", "FAILOVER", masterName)
+		// INPROG: this one is at it already, and a second failover would follow the
+		// first if another were asked as well.
+		if err == nil || strings.Contains(err.Error(), "INPROG") {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// prefer makes sentinels choose a replica: they take the lowest number above 0.
+// It waits until all that run have seen it, and returns how to undo it.
+func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), err error) {
+	const name, low, usual = "replica-priority", "1", "100"
+	if _, err := chosen.Ask(ctx, "CONFIG", "SET", name, low); err != nil {
+		return nil, err
+	}
+	restore = func() {
+		// The caller may have lost patience; the cluster must not stay biased for that.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_, _ = chosen.Ask(ctx, "CONFIG", "SET", name, usual)
+	}
+	err = service.Each(g.of(service.Witness), func(s *server) error {
+		if !g.host.Status(s.Name).Running {
+			return nil
+		}
+		return service.Poll(ctx, func() error {
+			reply, err := s.Ask(ctx, "SENTINEL", "REPLICAS", masterName)
+			if err != nil {
+				return err
+			}
+			list, _ := reply.([]any)
+			for _, item := range list {
+				r := pairs(item)
+				if r["ip"] == chosen.announced().Addr().String() && r["slave-priority"] == low {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s has not seen that %s is preferred", s.Name, chosen.Name)
+		})
+	})
+	if err != nil {
+		restore()
+		return nil, err
+	}
+	return restore, nil
+}
+
+// Offsets tells how much each data node has written or applied.
+func (g *servers) Offsets(ctx context.Context) map[string]int64 {
+	var mu sync.Mutex
+	offsets := map[string]int64{}
+	_ = service.Each(g.of(service.Data), func(n *server) error {
+		reply, err := n.Ask(ctx, "INFO", "replication")
+		if err != nil {
+			return err // it is left out
+		}
+		info := map[string]string{}
+		for line := range strings.Lines(fmt.Sprint(reply)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			info[name] = value
+		}
+		field := "master_repl_offset"
+		if info["role"] == "slave" {
+			field = "slave_repl_offset"
+		}
+		at, err := strconv.ParseInt(info[field], 10, 64)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		offsets[n.Name] = at
+		return nil
+	})
+	return offsets
+}
+
+// Nudge writes to the master's replication stream: a published message goes to the
+// replicas like a write, and touches no key. In a cluster messages take the bus
+// instead; there one has to wait for the master's own ping, which comes each second.
+func (g *servers) Nudge(ctx context.Context, master string) error {
+	if g.is(Cluster) {
+		return nil
+	}
+	n, err := g.server(master)
+	if err != nil {
+		return err
+	}
+	_, err = n.Ask(ctx, "PUBLISH", "lockbench:nudge", "")
+	return err
+}

@@ -1,0 +1,102 @@
+// Package redis is Redis as a lock service: its topologies, what its servers and
+// sentinels are started with, what they say of themselves, how another is made the
+// master, what an operator can order them, and how requests look on the wire.
+//
+// Servers are asked past all faults, each question on a connection of its own: they die
+// and come back here, so a connection that is kept would tell more of the past than of
+// the server.
+package redis
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"strconv"
+
+	"lockbench/service"
+)
+
+// Service is Redis.
+type Service struct{}
+
+var (
+	_ service.Service = Service{}
+	_ service.Shell   = Service{}
+)
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+// majorMin is the first Redis with the settings that we need: bind-source-addr
+// (who is talking to whom) and SENTINEL DEBUG.
+const majorMin = 7
+
+var versionPattern = regexp.MustCompile(`\bv=(\d+)\.(\d+\.\d+)`)
+
+// Needs is a redis-server of a version that will do.
+func (Service) Needs() service.Needs {
+	return service.Needs{
+		Programs: []service.Executable{
+			// One binary, which looks at the name that it is called by.
+			{Name: "redis-server", Package: "redis-server", As: []string{"redis-server", "redis-sentinel"}},
+			{Name: "redis-cli", Package: "redis-tools"},
+		},
+		Install:     "install one (on Debian or Ubuntu: apt-get install redis-server), or name it with --redis-server PATH",
+		VersionArgs: []string{"--version"},
+		Version:     version,
+		Least:       strconv.Itoa(majorMin),
+		Image:       "redis:7-bookworm",
+	}
+}
+
+func version(output string) (text string, enough bool, err error) {
+	v := versionPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like a redis-server: --version says %.80q", output)
+	}
+	major, err := strconv.Atoi(v[1])
+	return v[1] + "." + v[2], err == nil && major >= majorMin, nil
+}
+
+// Ports are that for clients and, in a cluster, the bus.
+func (Service) Ports(t service.Topology) int {
+	if t.Name == Cluster {
+		return 2
+	}
+	return 1
+}
+
+// Program is a redis-server, or one that is a sentinel.
+func (Service) Program(at service.Place) service.Program {
+	file := path.Join(at.Config, "redis.conf")
+	p := service.Program{Args: []string{file}, Files: map[string]string{file: config{at}.text()}}
+	if at.Node.Role == service.Witness {
+		p.Args = append(p.Args, "--sentinel")
+	}
+	return p
+}
+
+// Ping is a question that a shell can ask, and its answer.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	return fmt.Sprintf("redis-cli -h %s -p %d PING", at.Addr(), at.Port()), "PONG"
+}
+
+// Pong is that answer as a server sends it.
+func (Service) Pong() []byte { return []byte("+PONG\r\n") }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	g := &servers{topology: t, host: h}
+	for _, n := range t.Nodes() {
+		g.servers = append(g.servers, &server{Node: n, group: g})
+	}
+	g.ask = g.askHost
+	return g
+}
+
+// Wire reads RESP.
+func (Service) Wire() service.Wire { return wire{} }

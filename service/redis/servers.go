@@ -1,0 +1,206 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// servers are the running servers of one cluster.
+type servers struct {
+	topology service.Topology
+	host     service.Host
+	servers  []*server
+	ask      func(ctx context.Context, node string, command ...string) (any, error)
+
+	mu   sync.Mutex
+	lead string // the node that clients of a replicated group are led to
+}
+
+// All that they can do beside serving.
+var (
+	_ service.Servers           = (*servers)(nil)
+	_ service.Promoter          = (*servers)(nil)
+	_ service.Sharded           = (*servers)(nil)
+	_ service.Replicates        = (*servers)(nil)
+	_ service.Keeper            = (*servers)(nil)
+	_ service.Flusher           = (*servers)(nil)
+	_ service.Evicter           = (*servers)(nil)
+	_ service.Poisoner          = (*servers)(nil)
+	_ service.Busier            = (*servers)(nil)
+	_ service.SubscriberDropper = (*servers)(nil)
+	_ service.Clock             = (*servers)(nil)
+	_ service.Identifier        = (*servers)(nil)
+)
+
+// server is one of them.
+type server struct {
+	service.Node
+	group *servers
+}
+
+// announced is where others find it.
+func (s *server) announced() netip.AddrPort { return s.group.host.Addr(s.Name) }
+
+// Ask asks the server directly, past all faults.
+func (s *server) Ask(ctx context.Context, command ...string) (any, error) {
+	return s.group.ask(ctx, s.Name, command...)
+}
+
+// Nodes are all servers.
+func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
+
+// Topology is what the servers form.
+func (g *servers) Topology() service.Topology { return g.topology }
+
+func (g *servers) is(t locks.Topology) bool { return g.topology.Name == t }
+
+// Params are what clients of sentinels ask for.
+func (g *servers) Params() map[string]string {
+	if g.is(Sentinel) {
+		return map[string]string{MasterName: masterName}
+	}
+	return nil
+}
+
+// Lead names the node that the clients of a replicated group are led to.
+func (g *servers) Lead() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lead == "" && len(g.servers) > 0 {
+		return g.servers[0].Name
+	}
+	return g.lead
+}
+
+func (g *servers) server(name string) (*server, error) {
+	i := slices.IndexFunc(g.servers, func(s *server) bool { return s.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no node %q in this cluster", name)
+	}
+	return g.servers[i], nil
+}
+
+// of lists the servers of one role.
+func (g *servers) of(role service.Role) []*server {
+	var some []*server
+	for _, s := range g.servers {
+		if s.Role == role {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// announcedAt finds the server that announces an address.
+func (g *servers) announcedAt(ip string) (*server, bool) {
+	for _, s := range g.servers {
+		if s.announced().Addr().String() == ip {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// Answers asks a server for a sign of life, past all faults.
+func (g *servers) Answers(ctx context.Context, node string) error {
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	reply, err := s.Ask(ctx, "PING")
+	if err == nil && reply != "PONG" {
+		err = fmt.Errorf("%s answers PING by %v", node, reply)
+	}
+	return err
+}
+
+// Form makes one cluster of servers that were just started.
+func (g *servers) Form(ctx context.Context) error {
+	if err := service.Each(g.servers, func(s *server) error { return s.pace(ctx, hurried) }); err != nil {
+		return err
+	}
+	if g.is(Cluster) {
+		if err := g.assemble(ctx); err != nil {
+			return err
+		}
+	}
+	if err := service.AwaitHealthy(ctx, g); err != nil {
+		return err
+	}
+	return service.Each(g.servers, func(s *server) error { return s.pace(ctx, steady) })
+}
+
+// Started sets what a server forgets when it ends.
+func (g *servers) Started(ctx context.Context, node string) error {
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	return s.pace(ctx, steady)
+}
+
+// Resumed tells a server that was stopped who is master now: if another was promoted
+// meanwhile, it has not heard of it where no sentinel tells it.
+func (g *servers) Resumed(ctx context.Context, node string) error {
+	if !g.is(locks.Replicated) {
+		return nil
+	}
+	s, err := g.server(node)
+	if err != nil {
+		return err
+	}
+	return g.rejoin(ctx, s)
+}
+
+// The times at which sentinels tell each other, and the world, what they think.
+const (
+	hurried = "100" // ms: while a cluster forms
+	steady  = "500" // ms: while it is tested
+)
+
+// paceRetry is how long pace waits before it asks a sentinel again.
+const paceRetry = 50 * time.Millisecond
+
+// pace makes a sentinel look and tell more often than it would by default, or a run
+// would mostly wait: ten seconds between looks at the servers' roles, two between
+// tellings, one before it connects again to what has cut it off (longer than it
+// takes to believe a server dead, so one that was only reconfigured would pass for
+// dead). What decides an election stays.
+//
+// Telling has a lower bound: a sentinel that sees a second master tells it to step
+// down after four tellings without news of a failover, and the sentinel that leads
+// the failover looks at the promoted server once a second, whatever it is told.
+// With 100 ms all its promotions beside a living master would be undone.
+//
+// So has looking: of a replica whose master is down a sentinel asks once a second,
+// whatever it is told, and will not promote it by an answer older than five of its
+// pings. With a ping every 100 ms the only replica left was refused every second
+// time ("no good slave"), and the next try is four seconds away.
+func (s *server) pace(ctx context.Context, publish string) error {
+	if s.Role != service.Witness {
+		return nil
+	}
+	for {
+		_, err := s.Ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "300", "publish-period", publish,
+			// A sentinel that was not scheduled for two seconds mistrusts its clock and does
+			// nothing for this long; the default is half a minute, and a busy machine is no
+			// broken clock.
+			"tilt-period", "1000")
+		if err == nil {
+			return nil
+		}
+		// The same busy machine may keep it from answering in time; asking again does no harm.
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("set the pace: %w", err)
+		case <-time.After(paceRetry):
+		}
+	}
+}

@@ -1,0 +1,314 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"lockbench/service"
+)
+
+// A cluster is three masters that share the slots among them, and a replica for each:
+//
+//	redis-1  0 .. 5460        redis-4 follows it
+//	redis-2  5461 .. 10921    redis-5
+//	redis-3  10922 .. 16383   redis-6
+//
+// Who has what is agreed on by the nodes themselves, over a second port, the bus. A
+// replica whose master a majority of masters takes for dead is voted in by them.
+
+// assemble makes one cluster of nodes that know nothing of each other yet.
+func (g *servers) assemble(ctx context.Context) error {
+	nodes := g.of(service.Data)
+	masters := nodes[:len(nodes)/2]
+	for i, n := range masters {
+		// Epochs of their own before they meet, or the masters would have to find out
+		// first who gives way to whom.
+		if err := told(ctx, n, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
+			return fmt.Errorf("assemble the cluster: %w", err)
+		}
+		from, to := Slots*i/len(masters), Slots*(i+1)/len(masters)-1
+		if err := told(ctx, n, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)); err != nil {
+			return fmt.Errorf("assemble the cluster: %w", err)
+		}
+	}
+	// Everybody meets everybody: left to gossip alone, it takes several rounds.
+	for i, n := range nodes {
+		for _, other := range nodes[i+1:] {
+			at := other.announced()
+			if err := told(ctx, n, "CLUSTER", "MEET", at.Addr().String(), fmt.Sprint(at.Port()), fmt.Sprint(busPort(at.Port()))); err != nil {
+				return fmt.Errorf("assemble the cluster: %w", err)
+			}
+		}
+	}
+	err := service.Each(nodes[len(masters):], func(n *server) error {
+		master := masters[slices.Index(nodes, n)-len(masters)]
+		// It must have heard of its master, and of the slots that this one has.
+		return service.Poll(ctx, func() error {
+			id, err := master.Ask(ctx, "CLUSTER", "MYID")
+			if err != nil {
+				return err
+			}
+			_, err = n.Ask(ctx, "CLUSTER", "REPLICATE", fmt.Sprint(id))
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("assemble the cluster: %w", err)
+	}
+	return nil
+}
+
+// told tells a node something until it has been understood. On a busy machine an
+// answer can come too late; then the node says that it was told already.
+func told(ctx context.Context, n *server, command ...string) error {
+	unheard := false
+	return service.Poll(ctx, func() error {
+		_, err := n.Ask(ctx, command...)
+		var said serverError
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &said):
+			unheard = true
+		case unheard && strings.Contains(string(said), "already"):
+			return nil
+		}
+		return err
+	})
+}
+
+// member is a node of a cluster as one of them sees it.
+type member struct {
+	name   string // ours; empty: none of our nodes
+	id     string
+	flags  []string
+	master string // the id of the one it follows; empty: none
+	linked bool
+	slots  []string // "0-5460"
+}
+
+func (m member) is(flag string) bool { return slices.Contains(m.flags, flag) }
+
+// has tells whether the member has a slot.
+func (m member) has(slot int) bool {
+	return slices.ContainsFunc(m.slots, func(s string) bool {
+		from, to, ranged := strings.Cut(s, "-")
+		if !ranged {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from) // a slot on its way elsewhere stands in brackets
+		last, err2 := strconv.Atoi(to)
+		return err1 == nil && err2 == nil && first <= slot && slot <= last
+	})
+}
+
+// members asks one node how it sees the cluster. A line of the answer is
+//
+//	id ip:port@bus[,name] flags master ping pong epoch link slots...
+func (g *servers) members(ctx context.Context, n *server) ([]member, error) {
+	reply, err := n.Ask(ctx, "CLUSTER", "NODES")
+	if err != nil {
+		return nil, err
+	}
+	var all []member
+	for line := range strings.Lines(fmt.Sprint(reply)) {
+		words := strings.Fields(line)
+		if len(words) < 8 {
+			return nil, fmt.Errorf("%s answers CLUSTER NODES by %q", n.Name, line)
+		}
+		m := member{id: words[0], flags: strings.Split(words[2], ","), linked: words[7] == "connected", slots: words[8:]}
+		if words[3] != "-" {
+			m.master = words[3]
+		}
+		at, _, _ := strings.Cut(words[1], "@")
+		if i := strings.LastIndex(at, ":"); i >= 0 {
+			if s, ok := g.announcedAt(at[:i]); ok {
+				m.name = s.Name
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// agreed tells what a cluster lacks: every node must see all others well, and all
+// must see the same.
+func (g *servers) agreed(ctx context.Context) error {
+	nodes := g.of(service.Data)
+	var mu sync.Mutex
+	views := map[string]string{} // by node: who has which slots, and who follows whom
+	err := service.Each(nodes, func(n *server) error {
+		info, err := n.Ask(ctx, "CLUSTER", "INFO")
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(fmt.Sprint(info), "cluster_state:ok") {
+			return fmt.Errorf("%s says that the cluster is not well", n.Name)
+		}
+		members, err := g.members(ctx, n)
+		if err != nil {
+			return err
+		}
+		view, err := seen(n.Name, members, len(nodes))
+		mu.Lock()
+		defer mu.Unlock()
+		views[n.Name] = view
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes[1:] {
+		if first := nodes[0].Name; views[n.Name] != views[first] {
+			return fmt.Errorf("%s and %s do not agree on who has what", first, n.Name)
+		}
+	}
+	return service.Each(nodes, func(n *server) error { return g.inSync(ctx, n) })
+}
+
+// seen puts what one node sees into words, or says what is amiss with it.
+func seen(by string, members []member, count int) (string, error) {
+	if len(members) != count {
+		return "", fmt.Errorf("%s sees %d nodes, not %d", by, len(members), count)
+	}
+	names := map[string]string{}
+	for _, m := range members {
+		names[m.id] = m.name
+	}
+	var view []string
+	followed := map[string]bool{}
+	for _, m := range members {
+		for _, bad := range []string{"fail", "fail?", "handshake", "noaddr"} {
+			if m.is(bad) {
+				return "", fmt.Errorf("%s sees %s as %s", by, m.name, strings.Join(m.flags, ","))
+			}
+		}
+		if !m.linked {
+			return "", fmt.Errorf("%s is not connected to %s", by, m.name)
+		}
+		if m.master != "" {
+			followed[m.master] = true
+		}
+		view = append(view, fmt.Sprintf("%s %s %v", m.name, names[m.master], m.slots))
+	}
+	for _, m := range members {
+		switch {
+		case m.is("master") && len(m.slots) > 0 && !followed[m.id]:
+			return "", fmt.Errorf("%s sees nobody follow %s", by, m.name)
+		case m.is("master") && len(m.slots) == 0:
+			return "", fmt.Errorf("%s sees %s as a master without slots", by, m.name)
+		}
+	}
+	slices.Sort(view)
+	return strings.Join(view, "; "), nil
+}
+
+// inSync checks that a replica is connected to its master, and that a master has one.
+func (g *servers) inSync(ctx context.Context, n *server) error {
+	r, err := roleOf(ctx, n)
+	switch {
+	case err != nil:
+		return err
+	case r.master && r.replicas == 0:
+		return fmt.Errorf("%s, a master, has no replica in sync", n.Name)
+	case !r.master && r.state != "connected":
+		return fmt.Errorf("%s is not in sync with its master: %s", n.Name, r.state)
+	}
+	return nil
+}
+
+// LeaderOf names the master that has a key now, as most of the nodes that answer say.
+func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
+	if !g.is(Cluster) {
+		return g.Leader(ctx)
+	}
+	slot := Slot(key)
+	name, err := g.most(ctx, func(members []member) []string {
+		for _, m := range members {
+			if m.has(slot) {
+				return []string{m.name}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("find the master of %q (slot %d): %w", key, slot, err)
+	}
+	return name[0], nil
+}
+
+// FollowersOf names the nodes that follow a master, as most of those that answer say.
+func (g *servers) FollowersOf(ctx context.Context, master string) ([]string, error) {
+	names, err := g.most(ctx, func(members []member) []string {
+		i := slices.IndexFunc(members, func(m member) bool { return m.name == master })
+		if i < 0 {
+			return nil
+		}
+		var names []string
+		for _, m := range members {
+			if m.master == members[i].id {
+				names = append(names, m.name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the replicas of %s: %w", master, err)
+	}
+	return names, nil
+}
+
+// most is what more than half of the nodes that answer say.
+func (g *servers) most(ctx context.Context, of func([]member) []string) ([]string, error) {
+	var mu sync.Mutex
+	votes, answers := map[string]int{}, 0
+	_ = service.Each(g.of(service.Data), func(n *server) error {
+		members, err := g.members(ctx, n)
+		if err != nil {
+			return err // it is left out
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		answers++
+		if names := of(members); len(names) > 0 {
+			votes[strings.Join(names, " ")]++
+		}
+		return nil
+	})
+	for names, n := range votes {
+		if 2*n > answers {
+			return strings.Fields(names), nil
+		}
+	}
+	if answers == 0 {
+		return nil, errors.New("no node answers")
+	}
+	return nil, fmt.Errorf("no majority of the %d nodes that answer names one: they say %v", answers, votes)
+}
+
+// failOverShard makes a replica the master of its slots without waiting for what the
+// present one has not sent yet.
+func (g *servers) failOverShard(ctx context.Context, chosen *server) (string, error) {
+	if chosen == nil {
+		return "", errors.New("a cluster has several masters: name the replica that is to take over")
+	}
+	if _, err := chosen.Ask(ctx, "CLUSTER", "FAILOVER", "FORCE"); err != nil {
+		return "", err
+	}
+	return chosen.Name, service.Poll(ctx, func() error {
+		members, err := g.members(ctx, chosen)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(members, func(m member) bool { return m.is("myself") && m.is("master") && len(m.slots) > 0 }) {
+			return fmt.Errorf("%s was not voted in yet", chosen.Name)
+		}
+		return nil
+	})
+}

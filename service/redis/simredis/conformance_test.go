@@ -1,0 +1,280 @@
+package simredis
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/worldtest"
+	"lockbench/locks"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/conformance.txt with what a real redis-server answers")
+
+const conformanceFile = "testdata/conformance.txt"
+
+// The simulated server answers as a real one does, in everything that locks use:
+// every command of the file goes to both, and both must say what the file says.
+func TestConformance(t *testing.T) {
+	const file = conformanceFile
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("real", func(t *testing.T) {
+		addr := realServer(t)
+		got := converse(t, string(text), func() (net.Conn, error) { return net.Dial("tcp", addr) })
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			text = []byte(got)
+		}
+		if diff := cmp.Diff(string(text), got); diff != "" {
+			t.Errorf("a real server answers otherwise than the file says (-file +server):\n%s", diff)
+		}
+	})
+	t.Run("simulated", func(t *testing.T) {
+		var got string
+		err := run(t, Model{}, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *trial) error {
+			k := talk(t, c, 1)
+			got = converse(t, string(text), func() (net.Conn, error) { return k.dial(ctx, "tcp", c.servers.data[0].addr) })
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(string(text), got); diff != "" {
+			t.Errorf("the simulated server answers otherwise than a real one (-real +simulated):\n%s", diff)
+		}
+	})
+}
+
+// Every command and every script of the file is covered, and every covered command
+// that can write is in the file: what nobody compares proves nothing.
+func TestConformanceIsWhole(t *testing.T) {
+	text, err := os.ReadFile(conformanceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]bool{}
+	var list strings.Builder
+	for _, file := range scriptFiles(t) {
+		script, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := strings.TrimPrefix(filepath.ToSlash(file), "../../../locks/")
+		if !strings.Contains(string(text), "EVAL @"+short) || !strings.Contains(string(text), "EVALSHA #"+short) {
+			t.Errorf("%s is not tried, by its text and by its digest", short)
+		}
+		fmt.Fprintf(&list, "%s %s\n", digest(string(script)), short)
+	}
+	if *update {
+		if err := os.WriteFile("scripts.txt", []byte(list.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if list.String() != comparedText {
+		t.Errorf("scripts.txt is not the list of scripts; go test ./service/redis/simredis -run Conformance -args -update writes it")
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, command, ok := prompt(line); ok {
+			tried[strings.ToUpper(strings.Fields(command)[0])] = true
+		}
+	}
+	for name := range covered {
+		// HELLO is answered by the network, with a greeting that names no connection.
+		if !tried[name] && name != "HELLO" {
+			t.Errorf("%s is let through and never compared with a real server", name)
+		}
+	}
+	for name := range tried {
+		if _, ok := covered[name]; !ok {
+			t.Errorf("%s is compared and not let through", name)
+		}
+	}
+}
+
+// converse sends the commands of a script, and writes it anew with the answers:
+//
+//	1> SET a x NX      a command on connection 1, and below it what came back
+//	2<                 what came on connection 2 without being asked for
+//	sleep 30ms
+func converse(t *testing.T, script string, dial func() (net.Conn, error)) string {
+	conns := map[string]net.Conn{}
+	readers := map[string]*bufio.Reader{}
+	defer func() {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}()
+	var out strings.Builder
+	for line := range strings.Lines(script) {
+		line = strings.TrimRight(line, "\n")
+		at, command, asks := prompt(line)
+		pushed := strings.HasSuffix(line, "<") && !asks
+		switch {
+		case strings.HasPrefix(line, "  "):
+			continue // an answer of last time
+		case strings.HasPrefix(line, "sleep "):
+			d, err := time.ParseDuration(strings.TrimPrefix(line, "sleep "))
+			if err != nil {
+				t.Error(err)
+			}
+			time.Sleep(d)
+		}
+		out.WriteString(line + "\n")
+		if pushed {
+			at = strings.TrimSuffix(line, "<")
+		}
+		if !asks && !pushed {
+			continue
+		}
+		if conns[at] == nil {
+			c, err := dial()
+			if err != nil {
+				t.Error(err)
+				return out.String()
+			}
+			conns[at], readers[at] = c, bufio.NewReader(c)
+		}
+		_ = conns[at].SetDeadline(time.Now().Add(5 * time.Second))
+		if asks {
+			if _, err := conns[at].Write([]byte(bulks(words(t, command)...))); err != nil {
+				fmt.Fprintf(&out, "  write: %v\n", err)
+				continue
+			}
+		}
+		answer, err := reply(readers[at])
+		if err != nil {
+			answer = "read: " + err.Error()
+		}
+		if strings.HasPrefix(command, "INFO ") {
+			answer = strings.Join(regexp.MustCompile(`role:\w+|connected_slaves:\d+`).FindAllString(answer, -1), " ")
+		}
+		for l := range strings.Lines(answer) {
+			out.WriteString("  " + strings.TrimRight(l, "\n") + "\n")
+		}
+	}
+	return out.String()
+}
+
+func prompt(line string) (at, command string, ok bool) {
+	at, command, ok = strings.Cut(strings.TrimRight(line, "\n"), "> ")
+	if _, err := strconv.Atoi(at); err != nil {
+		return "", "", false
+	}
+	return at, command, ok
+}
+
+// words splits a command. 'a b' is one word, @file the text of a script, #file its digest.
+func words(t *testing.T, command string) []string {
+	var out []string
+	for len(command) > 0 {
+		command = strings.TrimLeft(command, " ")
+		if command == "" {
+			break
+		}
+		var word string
+		if command[0] == '\'' {
+			word, command, _ = strings.Cut(command[1:], "'")
+		} else {
+			word, command, _ = strings.Cut(command, " ")
+		}
+		if kind := word[:min(1, len(word))]; (kind == "@" || kind == "#") && strings.HasSuffix(word, ".lua") {
+			text, err := os.ReadFile(filepath.Join("../../../locks", word[1:]))
+			if err != nil {
+				t.Error(err)
+			}
+			if word = string(text); kind == "#" {
+				word = digest(word)
+			}
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// reply reads one answer as a person reads it.
+func reply(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	line = strings.TrimRight(line, "\r\n")
+	switch line[0] {
+	case '$':
+		n, _ := strconv.Atoi(line[1:])
+		if n < 0 {
+			return "nil", nil
+		}
+		b := make([]byte, n+2)
+		_, err := io.ReadFull(r, b)
+		return strconv.Quote(string(b[:n])), err
+	case '*':
+		n, _ := strconv.Atoi(line[1:])
+		if n < 0 {
+			return "nil list", nil
+		}
+		var all []string
+		for range n {
+			one, err := reply(r)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, one)
+		}
+		return "[" + strings.Join(all, ", ") + "]", nil
+	}
+	return line, nil
+}
+
+// realServer starts a redis-server for the test, or skips it.
+func realServer(t *testing.T) string {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+			t.Fatal("a redis-server is required (LOCKBENCH_REQUIRE), and there is none")
+		}
+		t.Skip("no redis-server here: the simulated server is compared with what the file says alone")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for range 2000 {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+			return addr
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the redis-server does not answer")
+	return ""
+}

@@ -1,0 +1,96 @@
+package simredis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"lockbench/internal/world/sim"
+)
+
+// Flush makes a node forget everything.
+func (c *cluster) Flush(_ context.Context, node string) error {
+	return c.order(node, func(m *miniredis.Miniredis) []string {
+		keys := m.DB(0).Keys()
+		m.DB(0).FlushDB()
+		return keys
+	})
+}
+
+// Evict makes a node forget all keys that have an end.
+func (c *cluster) Evict(_ context.Context, node string) error {
+	return c.order(node, func(m *miniredis.Miniredis) (gone []string) {
+		for _, key := range m.DB(0).Keys() {
+			if m.DB(0).TTL(key) > 0 {
+				m.DB(0).Del(key)
+				gone = append(gone, key)
+			}
+		}
+		return gone
+	})
+}
+
+// Poison puts a list in the place of a key.
+func (c *cluster) Poison(_ context.Context, node, key string) error {
+	return c.order(node, func(m *miniredis.Miniredis) []string {
+		m.DB(0).Del(key)
+		_, _ = m.DB(0).Push(key, "poison") // nothing is in its way
+		return []string{key}
+	})
+}
+
+// Cure takes it away.
+func (c *cluster) Cure(_ context.Context, node, key string) error {
+	return c.order(node, func(m *miniredis.Miniredis) []string {
+		if m.DB(0).Type(key) == "list" {
+			m.DB(0).Del(key)
+		}
+		return []string{key}
+	})
+}
+
+// order changes a node's data past the network; what it changed goes to the replicas.
+func (c *cluster) order(name string, change func(*miniredis.Miniredis) (changed []string)) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if !n.running() {
+		return fmt.Errorf("%s does not answer", name)
+	}
+	n.exec.Lock()
+	defer n.exec.Unlock()
+	m := n.redis.Load()
+	if m == nil {
+		return fmt.Errorf("%s keeps no data", name)
+	}
+	n.setClock(m)
+	if changed := change(m); len(changed) > 0 {
+		n.replicate(dump(m, changed, n.clock.Now()), nil)
+	}
+	return nil
+}
+
+// Busy lets a server stand still for a while: it does nothing, and its connections live.
+func (c *cluster) Busy(_ context.Context, name string, d time.Duration) error {
+	s, err := c.seat(name)
+	if err != nil {
+		return err
+	}
+	if !s.running() {
+		return fmt.Errorf("%s does not answer", name)
+	}
+	c.host.Stall(s.index, d)
+	return nil
+}
+
+// DropSubscribers ends the connections of those who listen for messages.
+func (c *cluster) DropSubscribers(_ context.Context, name string) (int, error) {
+	s, err := c.seat(name)
+	if err != nil {
+		return 0, err
+	}
+	return c.host.HangUp(s.index, sim.Subscription), nil
+}

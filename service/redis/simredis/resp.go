@@ -1,0 +1,60 @@
+package simredis
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"lockbench/internal/world/sim"
+)
+
+// parseCommands reads what a client wrote: whole commands, as client libraries
+// write them. What cannot be read is left out.
+func parseCommands(b []byte) []sim.Request {
+	var commands []sim.Request
+	for len(b) > 0 {
+		command, rest := parseCommand(b)
+		if command == nil {
+			return commands
+		}
+		commands = append(commands, command)
+		b = rest
+	}
+	return commands
+}
+
+func parseCommand(b []byte) (command sim.Request, rest []byte) {
+	n, b, ok := parseHead(b, '*')
+	if !ok || n < 1 {
+		return nil, nil
+	}
+	for range n {
+		var size int
+		if size, b, ok = parseHead(b, '$'); !ok || size < 0 || len(b) < size+2 {
+			return nil, nil
+		}
+		command = append(command, string(b[:size]))
+		b = b[size+2:]
+	}
+	return command, b
+}
+
+func parseHead(b []byte, kind byte) (n int, rest []byte, ok bool) {
+	end := bytes.Index(b, []byte("\r\n"))
+	if end < 1 || b[0] != kind {
+		return 0, nil, false
+	}
+	n, err := strconv.Atoi(string(b[1:end]))
+	return n, b[end+2:], err == nil
+}
+
+// bulks is a list of texts as a server sends it.
+func bulks(items ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(items))
+	for _, item := range items {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(item), item)
+	}
+	return b.String()
+}

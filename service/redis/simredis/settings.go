@@ -1,0 +1,50 @@
+package simredis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"lockbench/internal/world"
+)
+
+// settings are what a scenario may set of a redis.conf and the simulation heeds.
+type settings struct {
+	keeps       bool // appendonly: a killed server comes back with its data
+	minReplicas int
+	maxLag      time.Duration
+}
+
+// readSettings refuses what the simulation does not model: a setting that is quietly
+// passed over would make the run another one than was asked for.
+func readSettings(given map[string]string) (settings, error) {
+	s := settings{maxLag: 10 * time.Second}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		value := given[name]
+		var err error
+		switch name {
+		case "appendonly":
+			s.keeps = value == "yes"
+		case "appendfsync":
+			// Without a disk there is nothing between written and flushed: always.
+		case "save":
+			if value != "" && value != `""` {
+				err = fmt.Errorf("snapshots to disk are not modelled")
+			}
+		case "min-replicas-to-write":
+			s.minReplicas, err = strconv.Atoi(value)
+		case "min-replicas-max-lag":
+			var seconds int
+			seconds, err = strconv.Atoi(value)
+			s.maxLag = time.Duration(seconds) * time.Second
+		default:
+			err = fmt.Errorf("the simulated server does not know it")
+		}
+		if err != nil {
+			return s, fmt.Errorf("%w: the server setting %s %s: %w", world.ErrUnsupportedHere, name, value, err)
+		}
+	}
+	return s, nil
+}

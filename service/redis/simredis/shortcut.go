@@ -1,0 +1,113 @@
+package simredis
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// miniredis makes a new Lua machine for every call of a script, which costs more than
+// everything else that a command costs here. Nearly every lock is released by one and
+// the same script, whoever wrote it:
+//
+//	if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0
+//
+// and renewed by its sister with pexpire. Those two, known by their text and by nothing
+// else, are done without Lua, in the cases in which nothing can go wrong; in all others
+// Lua runs them. TestShortcut holds both ways to the same answers and the same data.
+type shortcut int
+
+const (
+	noShortcut shortcut = iota
+	deleteIfMine
+	expireIfMine
+)
+
+var (
+	luaComment = regexp.MustCompile(`(?m)--.*$`)
+	ifMine     = regexp.MustCompile(`^if redis\.call\(['"]get['"], ?KEYS\[1\]\) == ARGV\[1\] then ` +
+		`return redis\.call\(['"](del|pexpire)['"], ?KEYS\[1\](, ?ARGV\[2\])?\) (?:end return 0|else return 0 end)$`)
+)
+
+// shortcutOf recognises a script.
+func shortcutOf(script string) shortcut {
+	found := ifMine.FindStringSubmatch(strings.Join(strings.Fields(luaComment.ReplaceAllString(script, "")), " "))
+	switch {
+	case found == nil:
+		return noShortcut
+	case found[1] == "del" && found[2] == "":
+		return deleteIfMine
+	case found[1] == "pexpire" && found[2] != "":
+		return expireIfMine
+	}
+	return noShortcut
+}
+
+// learn remembers what a script is that a client sends as a text, for as long as
+// the server itself remembers it. Needs exec.
+func (n *node) learn(name string, args []string) {
+	var text string
+	switch {
+	case name == "EVAL" && len(args) > 0:
+		text = args[0]
+	case name == "SCRIPT" && len(args) == 2:
+		text = args[1]
+	default:
+		return
+	}
+	sha := digest(text)
+	if _, known := n.scripts[sha]; !known {
+		n.scripts[sha] = shortcutOf(text)
+	}
+}
+
+// short runs a script that is known, if it can be run without Lua. Needs exec.
+func (n *node) short(m *miniredis.Miniredis, p *server.Peer, args []string) (done bool) {
+	if len(args) < 4 || args[1] != "1" || n.readonly.Load() {
+		return false
+	}
+	what, key, token := n.scripts[args[0]], args[2], args[3]
+	var ttl time.Duration
+	switch what {
+	case noShortcut:
+		return false
+	case expireIfMine:
+		if len(args) < 5 {
+			return false
+		}
+		millis, err := strconv.ParseInt(args[4], 10, 64)
+		if err != nil || millis < 1 || millis > int64(24*365*time.Hour/time.Millisecond) {
+			return false
+		}
+		ttl = time.Duration(millis) * time.Millisecond
+	}
+	db := m.DB(0)
+	switch db.Type(key) {
+	case "":
+		p.WriteInt(0)
+		return true
+	case "string":
+	default:
+		return false
+	}
+	value, err := db.Get(key)
+	if err != nil {
+		return false
+	}
+	if value != token {
+		p.WriteInt(0)
+		return true
+	}
+	if what == deleteIfMine {
+		db.Del(key)
+	} else {
+		db.SetTTL(key, ttl)
+	}
+	n.dirty = append(n.dirty, key)
+	p.WriteInt(1)
+	return true
+}

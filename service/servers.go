@@ -1,0 +1,90 @@
+package service
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+)
+
+// Group is the nodes of a running cluster, as faults and checks see them.
+type Group interface {
+	// Nodes are all servers, witnesses included; empty for locks without servers.
+	Nodes() []Node
+	// Topology is what the nodes form.
+	Topology() Topology
+	// Leader names the node that leads now, as the service itself sees it. There is none
+	// where each node leads by itself.
+	Leader(ctx context.Context) (string, error)
+	// Leaders names every node that takes itself for a leader, asked directly.
+	// A node that does not answer is left out.
+	Leaders(ctx context.Context) []string
+	// Healthy returns nil once every node answers, one leader is agreed on and all
+	// others follow it; else what is missing. Asked directly, past all faults.
+	Healthy(ctx context.Context) error
+}
+
+// Servers is a Group of processes that a world runs.
+type Servers interface {
+	Group
+	// Answers is nil if a node answers, asked directly.
+	Answers(ctx context.Context, node string) error
+	// Greet asks for a sign of life on a connection that somebody made to a node's first
+	// port, with so many bytes there and back.
+	Greet(ctx context.Context, c net.Conn, load int) error
+	// Form joins nodes of which each was just started for the first time, and returns when
+	// they are healthy.
+	Form(ctx context.Context) error
+	// Started is told of a node that was started again and answers, Resumed of one that
+	// was paused and goes on.
+	Started(ctx context.Context, node string) error
+	Resumed(ctx context.Context, node string) error
+	// Lead names the node to which the address that follows the leader leads, in
+	// topologies that have one.
+	Lead() string
+	// Params are what clients must know beside addresses.
+	Params() map[string]string
+}
+
+// Host is a world to the servers that it runs, past all faults.
+type Host interface {
+	// Addr is where others find the first port of a node.
+	Addr(node string) netip.AddrPort
+	// Dial connects to the first port of a node.
+	Dial(ctx context.Context, node string) (net.Conn, error)
+	// Status is how a node's process is.
+	Status(node string) Status
+	// Follow writes the files of a node that does not run anew: so that it follows a
+	// leader when it is started.
+	Follow(node string, leader netip.AddrPort) error
+	// Lead makes the address that follows the leader lead to a node.
+	Lead(node string) error
+}
+
+// Status is how a node's process is.
+type Status struct {
+	Running bool  // it is there, stopped or not
+	Paused  bool  // it is stopped
+	Why     error // why it will not answer; nil: it should
+}
+
+// Wire reads what clients send to a service.
+type Wire interface {
+	// Requests returns a writer that takes what one client sends on one connection, in
+	// whatever pieces it comes, and tells the name of each request when its last byte is
+	// there. The name is valid during the call only.
+	Requests(tell func(name []byte)) io.Writer
+	// Greeting says whether a request is one by which client libraries set up a
+	// connection, and so no part of what a lock asks for.
+	Greeting(name string) bool
+	// Sign is the name of the request by which [Servers.Greet] asks for a sign of life.
+	Sign() string
+}
+
+// Shell is a service whose nodes a shell in a container can ask for a sign of life.
+type Shell interface {
+	// Ping is the command, and what it writes if the node at an address is well.
+	Ping(at netip.AddrPort) (command, answer string)
+	// Pong is what a node sends as an answer.
+	Pong() []byte
+}

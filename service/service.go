@@ -1,0 +1,79 @@
+// Package service says what a lock service is: the software that keeps locks, how its
+// nodes are joined, what one of them needs to run, and how the running ones are asked.
+//
+// A service starts nothing. A world starts its programs and lends it a [Host], and gets
+// the [Servers] that they are; faults find what else a service can do by the abilities
+// of this package ([Promoter], [Keeper], [Flusher], ...), which Servers implement or not.
+//
+//	world ── Program(place) ──▶ service      what to start
+//	world ◀── Host ────────── Servers        Dial, Status, Lead, Write
+//	fault ── Promote(node) ──▶ Servers       what only this service can do
+//
+// Adding one: docs/add-a-service.md.
+package service
+
+import (
+	"net/netip"
+)
+
+// Service is the software that keeps locks.
+type Service interface {
+	// Name is what people, plans and guests call it: "redis".
+	Name() string
+	// Topologies are all ways in which its nodes can be joined.
+	Topologies() []Topology
+	// Needs is what a machine must have to run it.
+	Needs() Needs
+	// Ports is how many ports in a row a node listens on. Clients are served on the first.
+	Ports(t Topology) int
+	// Program is how a node is run in a place.
+	Program(at Place) Program
+	// Open is the servers that a host runs.
+	Open(t Topology, h Host) Servers
+	// Wire reads what clients send to the service.
+	Wire() Wire
+}
+
+// Needs is what a machine must have to run a service.
+type Needs struct {
+	// Programs are what a container must have; the first is what nodes run.
+	Programs []Executable
+	Install  string // what to do without them
+	// VersionArgs make the first one say its version. Version reads what it says: the
+	// version, and whether that will do, or how the output is none of the program's. Least
+	// is the first that will do.
+	VersionArgs []string
+	Version     func(output string) (version string, enough bool, err error)
+	Least       string
+	Image       string // a public image that has it
+}
+
+// Executable is a program of a machine.
+type Executable struct {
+	Name    string   // as it is looked for in PATH
+	Package string   // of Debian, which has it
+	As      []string // the names that scripts call it by; empty: Name
+}
+
+// Program is the name of what nodes run.
+func (n Needs) Program() string { return n.Programs[0].Name }
+
+// Place is where one node runs, as its program needs to know it.
+type Place struct {
+	Node      Node
+	Topology  Topology
+	Bind      netip.Addr     // where it listens, and whence it dials; invalid: everywhere
+	Port      uint16         // the first on which it listens
+	Announced netip.AddrPort // where others find that port
+	Config    string         // the folder of its files, which survive a loss of data
+	Data      string         // the folder of its data
+	// Leader is where the node finds the one that it shall follow; nil: it leads.
+	Leader   *netip.AddrPort
+	Settings map[string]string // the person's own
+}
+
+// Program is how a node is run.
+type Program struct {
+	Args  []string
+	Files map[string]string // by path: what must be written before it is started
+}

@@ -1,0 +1,42 @@
+package service_test
+
+import (
+	"testing"
+
+	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
+)
+
+// What faults and tables read from a topology.
+func TestTopology(t *testing.T) {
+	for _, want := range []struct {
+		name    locks.Topology
+		nodes   int
+		first   string
+		table   string
+		follows bool
+	}{
+		{redis.Single, 1, "redis-1", "1 master", false},
+		{redis.Replicated, 3, "redis-1", "replicated 1+2", true},
+		{redis.Sentinel, 6, "redis-1", "sentinel 1+2", true},
+		{redis.Cluster, 6, "redis-1", "cluster 3+3", true},
+		{redis.Independent, 5, "redis-1", "5 masters", false},
+	} {
+		got, ok := service.Find(redis.Service{}, want.name)
+		if !ok || len(got.Nodes()) != want.nodes || got.Nodes()[0].Name != want.first || got.InTable() != want.table || got.Follows() != want.follows {
+			t.Errorf("%s: %v, nodes %v, %q, follows %v; want %+v", want.name, ok, got.Nodes(), got.InTable(), got.Follows(), want)
+		}
+	}
+	if _, ok := service.Find(redis.Service{}, "ring"); ok {
+		t.Error("there is no ring")
+	}
+}
+
+// A sized topology is another one: that of the service stays as it is.
+func TestSized(t *testing.T) {
+	usual, _ := service.Find(redis.Service{}, redis.Independent)
+	if three := usual.Sized(3); three.InTable() != "3 masters" || usual.InTable() != "5 masters" {
+		t.Errorf("%q beside %q", three.InTable(), usual.InTable())
+	}
+}
