@@ -100,7 +100,8 @@ func (a *answers) calls(k *hold.Key) []call {
 }
 
 // acquire is a session's. A grant that was answered after its own lease was one at some
-// time before, and is over.
+// time before, and is over. One whose client stood still until its lease had run out may be
+// as old, and exclusion holds it against nobody.
 func (a *answers) acquire(d *hold.Hold, id uint32) call {
 	s := d.Session
 	c := place(s.Acquire)
@@ -108,7 +109,7 @@ func (a *answers) acquire(d *hold.Hold, id uint32) call {
 	if s.Mode == locks.Shared {
 		c.kind = sweep.AcquireShared
 	}
-	if a.MayBeLate(d) {
+	if a.MayBeLate(d) || d.Granted() && d.Most.Work.Empty() {
 		c.out, c.ret = sweep.Unknown, sweep.Never
 	}
 	if a.strict(s) {

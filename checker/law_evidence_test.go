@@ -78,6 +78,9 @@ func as(x, before Finding) bool {
 		// Of what a session was answered wrongly, once is told: the first time, under one key.
 		return x.Rule == before.Rule && x.Sessions[0] == before.Sessions[0]
 	}
+	if x.Rule == "stale-write" && before.Rule == "lost-update" {
+		x.Rule = before.Rule // who is gone had read: without that nobody knows that it was a counter
+	}
 	if x.Rule != before.Rule || x.Class > before.Class || x.Key != before.Key {
 		// Of two sessions that meet under several keys one is told of; of two partners
 		// one may be a reader.

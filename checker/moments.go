@@ -29,14 +29,21 @@ func (l *ledger) moments(k *hold.Key) []moment {
 		case d.Granted():
 			all = append(all, moment{d.Grant, d.Grant, d})
 		case acquire.Outcome == history.Maybe:
-			for _, op := range d.Session.Ops {
-				if op.F == history.Release && op.Outcome == history.Done {
-					all = append(all, moment{op.Invoke, op.Return, d})
-					break
-				}
+			if op, ok := firstReleased(d.Session); ok {
+				all = append(all, moment{op.Invoke, op.Return, d})
 			}
 		}
 	}
 	slices.SortFunc(all, func(x, y moment) int { return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to)) })
 	return all
+}
+
+// firstReleased is the release of a session that was the first to be answered with ok.
+func firstReleased(s *history.Session) (first history.Op, ok bool) {
+	for _, op := range s.Ops {
+		if op.F == history.Release && op.Outcome == history.Done && (!ok || op.Return < first.Return) {
+			first, ok = op, true
+		}
+	}
+	return first, ok
 }

@@ -16,7 +16,11 @@ import (
 // tell. Where the session may have ended later than that, it was the grant that was
 // wrong; the answers do not fit in either case.
 func (a *answers) proven(k *hold.Key) {
-	if a.h.Header.Model.Has(history.Semaphore) || len(k.All) == 1 {
+	switch {
+	case len(k.All) == 1:
+		return
+	case a.h.Header.Model.Has(history.Semaphore):
+		a.provenPermits(k)
 		return
 	}
 	moments := a.moments(k)

@@ -93,7 +93,7 @@ func (b *Book) renewed(d *Hold) Reach {
 		if lapse < 0 || p.begins > next.From { // else this pause began inside the one before
 			lapse = p.begins
 		}
-		r.Beliefs = Extend(r.Beliefs, next.and(d.Claim.upTo(next.From, p.begins)))
+		r.Beliefs = Extend(r.Beliefs, next.and(Span{To: p.begins}))
 		if told >= next.From {
 			next.From, next.since = told, at
 		}

@@ -1,0 +1,83 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"lockbench/checker/hold"
+	"lockbench/internal/history"
+)
+
+// provenPermits is [answers.proven] for a semaphore, whose permits are summed at each
+// grant. A session whose release or renewal worked has had its own up to that call. Of
+// three permits,
+//
+//	client 1  acquire 2 ok   release ...no answer          release ok
+//	client 2                               acquire 2 ok
+//
+// If the second release worked, four were held. It is told of those who count by their
+// proof alone; whoever could still believe is for exclusion to tell.
+func (a *answers) provenPermits(k *hold.Key) {
+	type proof struct{ from, to int } // where its client first lost reason to believe, and the call that worked
+	proofs := map[*hold.Hold]proof{}
+	var byFrom []*hold.Hold
+	for _, d := range k.Granted {
+		from := d.Grant + 1
+		if beliefs := d.Least.Beliefs; len(beliefs) > 0 {
+			from = max(from, beliefs[0].To)
+		}
+		// What its owner was told may have been meant for another session.
+		if from < d.Ends.Proven && d.Session.Owner == d.Session.Name {
+			proofs[d] = proof{from, d.Ends.Proven}
+			byFrom = append(byFrom, d)
+		}
+	}
+	slices.SortStableFunc(byFrom, func(x, y *hold.Hold) int { return cmp.Compare(proofs[x].from, proofs[y].from) })
+	if len(byFrom) == 0 {
+		return
+	}
+	var held permitSum
+	for _, t := range k.Granted {
+		held.add(t.Grant, hold.Span{From: t.Grant, To: max(a.surelyTo(t), proofs[t].to)}, t.Session.Permits)
+		if !held.more(a.h.Header.Permits) {
+			continue
+		}
+		for len(byFrom) > 0 && proofs[byFrom[0]].from <= t.Grant {
+			d := byFrom[0]
+			byFrom = byFrom[1:]
+			if t.Grant < proofs[d].to {
+				a.tooManyProven(k, d, t, held)
+			}
+		}
+	}
+}
+
+// surelyTo is the position up to which a session that was granted held for certain, as far
+// as nothing proves that it held for longer. It lies before its grant if the answer may have
+// come too late.
+func (a *answers) surelyTo(d *hold.Hold) int {
+	if a.MayBeLate(d) {
+		return 0
+	}
+	to := d.Ends.Lapse
+	for _, op := range d.Session.Ops {
+		if op.F == history.Release || op.F == history.Renew && op.Outcome != history.Done {
+			to = min(to, op.Invoke)
+		}
+	}
+	return to
+}
+
+// tooManyProven tells of a release or a renewal that worked, and of a grant before it after
+// which there were too many permits.
+func (a *answers) tooManyProven(k *hold.Key, d, t *hold.Hold, held permitSum) {
+	for _, op := range d.Session.Ops {
+		if op.Outcome == history.Done && (op.F == history.Release || op.F == history.Renew) && op.Invoke > t.Grant {
+			a.found("released-without-holding", d, k.Name, op.Return,
+				fmt.Sprintf("%s was told at %s that it has %s %q, %s%s permits of %d were held when client %d was granted it at %s", who(d.Session), a.at(op.Return), done(op), k.Name,
+					a.whyOver(d, moment{from: t.Grant}), held.held, a.h.Header.Permits, t.Session.Client, a.at(t.Grant)), t, op.Invoke, op.Return)
+			return
+		}
+	}
+}
