@@ -37,8 +37,11 @@ chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPIS
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(EPISODES),--episodes $(EPISODES)) $(if $(DURATION),--duration $(DURATION)) $(FLAGS)
 
-# World docker is tested after all the rest: a daemon that makes containers keeps the
-# disks so busy that the sentinels of other tests stand still, and are taken for dead.
+# Whole scenarios on real servers are tested after the rest, with the machine to
+# themselves: sentinels that get no processor do not vote in time, and nothing fails over.
+# World docker comes last: a daemon that makes containers keeps the disks so busy that the
+# sentinels of other tests stand still, and are taken for dead.
+SCENARIO_TESTS := ./internal/run
 DOCKER := ./internal/world/docker
 
 test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local,docker,browser makes a skip for want of these a failure)
@@ -48,10 +51,21 @@ test: ## every test that this machine can run, and what was skipped (LOCKBENCH_R
 			go test $(RACE) -timeout 40m -v "$$@" 2>&1 | tee -a build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
 			ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
 		}; \
-		tests $$(grep -v '$(DOCKER:.%=%)$$' <<<"$$all"); \
+		tests $$(grep -v -e '$(DOCKER:.%=%)$$' -e '$(SCENARIO_TESTS:.%=%)$$' <<<"$$all"); \
+		tests $(SCENARIO_TESTS); \
 		LOCKBENCH_DOCKER=1 tests $(DOCKER); \
 		grep -A2 -E '^ *--- SKIP' build/test.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
-		if [ $$status -ne 0 ]; then echo "the whole output is in build/test.log"; fi; exit $$status
+		if [ $$status -ne 0 ]; then awk "$$FAILED" build/test.log; echo "the whole output is in build/test.log"; fi; exit $$status
+
+# What each failed test printed: with -v go test says the name of the test before its lines.
+define FAILED
+/^=== (RUN|CONT|NAME)/ { test = $$3; next }
+/^=== PAUSE/ { next }
+/^ *--- FAIL: / { print "----", $$3; printf "%s", lines[$$3]; next }
+/^ *--- / || /^(ok|PASS|FAIL)/ { next }
+length(lines[test]) < 20000 { lines[test] = lines[test] $$0 "\n" }
+endef
+export FAILED
 
 long: ## the tests that take long or are not steady on every machine, which `make test` says it skipped (half an hour)
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
