@@ -14,6 +14,9 @@ type moment struct {
 	hold     *hold.Hold
 }
 
+// unused tells whether it is a grant that exclusion holds against nobody.
+func (m moment) unused() bool { return m.hold.Granted() && m.hold.Most.Work.Empty() }
+
 // moments are those of a key, in order. A session held where it was granted; if the answer
 // came after its own lease, at some time since it asked. One whose acquire is of unknown
 // outcome, but whose release was ok, held at some instant of that release:

@@ -13,8 +13,9 @@ import (
 // proven finds releases and renewals that are said to have worked although somebody else
 // certainly held in between: after the session's lease had run out, its first release had
 // been called, or its loss was told. What was granted before that is for exclusion to
-// tell. Where the session may have ended later than that, it was the grant that was
-// wrong; the answers do not fit in either case.
+// tell, but for a grant that ran out unused, of which exclusion says nothing. Where the
+// session may have ended later than that, it was the grant that was wrong; the answers do
+// not fit in either case.
 func (a *answers) proven(k *hold.Key) {
 	switch {
 	case len(k.All) == 1:
@@ -25,28 +26,36 @@ func (a *answers) proven(k *hold.Key) {
 	}
 	moments := a.moments(k)
 	jump := jumpsOf(moments)
+	unused := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return !m.unused() })
+	jumpUnused := jumpsOf(unused)
 	for _, d := range k.Granted {
 		if d.Ends.Proven < 0 {
 			continue
 		}
-		// Where its client first lost reason to believe.
-		from := d.Grant + 1
-		if beliefs := d.Least.Beliefs; len(beliefs) > 0 {
-			from = max(from, beliefs[0].To)
-		}
-		next, _ := slices.BinarySearchFunc(moments, from, func(m moment, pos int) int { return cmp.Compare(m.from, pos) })
-		if next == len(moments) || moments[next].from >= d.Ends.Proven {
-			continue
-		}
+		next, nextUnused := firstFrom(moments, lostBelief(d)), firstFrom(unused, d.Grant+1)
 		for _, op := range d.Session.Ops {
-			if op.Outcome != history.Done || op.F != history.Release && op.F != history.Renew || op.Invoke <= from {
+			if op.Outcome != history.Done || op.F != history.Release && op.F != history.Renew {
 				continue
 			}
-			if a.contradicts(k, d, op, moments, jump, next) {
+			if a.contradicts(k, d, op, moments, jump, next) || a.contradicts(k, d, op, unused, jumpUnused, nextUnused) {
 				break
 			}
 		}
 	}
+}
+
+// lostBelief is where the client of a session first lost reason to believe.
+func lostBelief(d *hold.Hold) int {
+	if beliefs := d.Least.Beliefs; len(beliefs) > 0 {
+		return max(d.Grant+1, beliefs[0].To)
+	}
+	return d.Grant + 1
+}
+
+// firstFrom is the place of the first moment that begins at a position or later.
+func firstFrom(moments []moment, pos int) int {
+	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.from, pos) })
+	return at
 }
 
 // jumps lead from each moment to the next one of another owner, and to the next one that

@@ -23,32 +23,34 @@ func (a *answers) provenPermits(k *hold.Key) {
 	proofs := map[*hold.Hold]proof{}
 	var byFrom []*hold.Hold
 	for _, d := range k.Granted {
-		from := d.Grant + 1
-		if beliefs := d.Least.Beliefs; len(beliefs) > 0 {
-			from = max(from, beliefs[0].To)
-		}
 		// What its owner was told may have been meant for another session.
-		if from < d.Ends.Proven && d.Session.Owner == d.Session.Name {
-			proofs[d] = proof{from, d.Ends.Proven}
+		if d.Ends.Proven > d.Grant && d.Session.Owner == d.Session.Name {
+			proofs[d] = proof{lostBelief(d), d.Ends.Proven}
 			byFrom = append(byFrom, d)
 		}
 	}
-	slices.SortStableFunc(byFrom, func(x, y *hold.Hold) int { return cmp.Compare(proofs[x].from, proofs[y].from) })
 	if len(byFrom) == 0 {
 		return
 	}
+	slices.SortStableFunc(byFrom, func(x, y *hold.Hold) int { return cmp.Compare(proofs[x].from, proofs[y].from) })
 	var held permitSum
+	var granted []*hold.Hold // of the proven, since the last grant that ran out unused
 	for _, t := range k.Granted {
 		held.add(t.Grant, hold.Span{From: t.Grant, To: max(a.surelyTo(t), proofs[t].to)}, t.Session.Permits)
-		if !held.more(a.h.Header.Permits) {
-			continue
-		}
-		for len(byFrom) > 0 && proofs[byFrom[0]].from <= t.Grant {
-			d := byFrom[0]
-			byFrom = byFrom[1:]
-			if t.Grant < proofs[d].to {
-				a.tooManyProven(k, d, t, held)
+		if held.more(a.h.Header.Permits) {
+			for len(byFrom) > 0 && proofs[byFrom[0]].from <= t.Grant {
+				a.tooManyProven(k, byFrom[0], t, held)
+				byFrom = byFrom[1:]
 			}
+			if t.Most.Work.Empty() { // then exclusion says nothing, whatever the others believe
+				for _, d := range granted {
+					a.tooManyProven(k, d, t, held)
+				}
+				granted = granted[:0]
+			}
+		}
+		if proofs[t].to > 0 {
+			granted = append(granted, t)
 		}
 	}
 }
@@ -69,8 +71,8 @@ func (a *answers) surelyTo(d *hold.Hold) int {
 	return to
 }
 
-// tooManyProven tells of a release or a renewal that worked, and of a grant before it after
-// which there were too many permits.
+// tooManyProven tells of a release or a renewal that worked, if it was called after a grant
+// with which there were too many permits.
 func (a *answers) tooManyProven(k *hold.Key, d, t *hold.Hold, held permitSum) {
 	for _, op := range d.Session.Ops {
 		if op.Outcome == history.Done && (op.F == history.Release || op.F == history.Renew) && op.Invoke > t.Grant {
