@@ -14,6 +14,15 @@ type moment struct {
 	hold     *hold.Hold
 }
 
+// told is where its client was told of the grant, from where on exclusion looks at it; or
+// where the moment begins, if it never was.
+func (m moment) told() int {
+	if m.hold.Granted() {
+		return m.hold.Grant
+	}
+	return m.from
+}
+
 // unused tells whether it is a grant that exclusion holds against nobody.
 func (m moment) unused() bool { return m.hold.Granted() && m.hold.Most.Work.Empty() }
 

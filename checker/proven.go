@@ -25,14 +25,14 @@ func (a *answers) proven(k *hold.Key) {
 		return
 	}
 	moments := a.moments(k)
-	jump := jumpsOf(moments)
+	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.told(), y.told()) })
 	unused := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return !m.unused() })
-	jumpUnused := jumpsOf(unused)
+	jump, jumpUnused := jumpsOf(moments), jumpsOf(unused)
 	for _, d := range k.Granted {
 		if d.Ends.Proven < 0 {
 			continue
 		}
-		next, nextUnused := firstFrom(moments, lostBelief(d)), firstFrom(unused, d.Grant+1)
+		next, nextUnused := firstTold(moments, lostBelief(d)), firstTold(unused, d.Grant+1)
 		for _, op := range d.Session.Ops {
 			if op.Outcome != history.Done || op.F != history.Release && op.F != history.Renew {
 				continue
@@ -52,9 +52,9 @@ func lostBelief(d *hold.Hold) int {
 	return d.Grant + 1
 }
 
-// firstFrom is the place of the first moment that begins at a position or later.
-func firstFrom(moments []moment, pos int) int {
-	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.from, pos) })
+// firstTold is the place of the first moment whose client heard of it at a position or later.
+func firstTold(moments []moment, pos int) int {
+	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.told(), pos) })
 	return at
 }
 
@@ -83,7 +83,7 @@ func jumpsOf(moments []moment) jumps {
 // contradicts tells whether somebody held in one of the moments from a place on, before an
 // operation that proves that a session held until then, and tells of it.
 func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments []moment, jump jumps, i int) bool {
-	for i < len(moments) && moments[i].from < op.Invoke {
+	for i < len(moments) && moments[i].told() < op.Invoke {
 		m, s := moments[i], d.Session
 		t := m.hold.Session
 		switch {
@@ -91,7 +91,7 @@ func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments 
 			i = jump.other[i]
 		case t.Mode == locks.Shared && s.Mode == locks.Shared:
 			i = jump.alone[i]
-		case m.to >= op.Invoke || a.owned().cameSince(d, op, m):
+		case m.from <= d.Grant || m.to >= op.Invoke || a.owned().cameSince(d, op, m):
 			i++
 		default:
 			a.found("released-without-holding", d, k.Name, op.Return,
