@@ -1,6 +1,8 @@
 package simredis
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -88,7 +90,7 @@ func coveredOptions(name string, args []string) bool {
 	case "SELECT":
 		return len(args) == 1 && args[0] == "0"
 	case "CLIENT":
-		return len(args) > 0 && (strings.EqualFold(args[0], "setname") || strings.EqualFold(args[0], "getname") || strings.EqualFold(args[0], "setinfo"))
+		return len(args) > 0 && !slices.Contains(clientLacks, strings.ToUpper(args[0]))
 	case "SCRIPT":
 		return len(args) > 0 && (strings.EqualFold(args[0], "load") || strings.EqualFold(args[0], "exists"))
 	case "EVAL", "EVALSHA":
@@ -100,6 +102,14 @@ func coveredOptions(name string, args []string) bool {
 	}
 	return true
 }
+
+// clientLacks are the subcommands of CLIENT that a real server has and the simulation has
+// not. What neither has, libraries ask for in the hope of a newer server, and go on.
+var clientLacks = []string{"CACHING", "GETREDIR", "HELP", "ID", "INFO", "KILL", "LIST", "NO-EVICT", "PAUSE", "REPLY", "TRACKING", "TRACKINGINFO", "UNBLOCK", "UNPAUSE"}
+
+// clientHas are those that both have. SETINFO is newer than the rest: a client that is told
+// that it is unknown says nothing of its library, and one that is not does no harm.
+var clientHas = []string{"GETNAME", "SETINFO", "SETNAME"}
 
 // refusedBefore is what a real server says to some commands before it looks at any
 // data, where miniredis says something else.
@@ -126,6 +136,8 @@ func refusedBefore(name string, args []string) (text string, refused bool) {
 			}
 		}
 		return "ERR syntax error", nx && xx
+	case name == "CLIENT" && len(args) > 0 && !slices.Contains(clientHas, strings.ToUpper(args[0])):
+		return fmt.Sprintf("ERR unknown subcommand '%s'. Try CLIENT HELP.", args[0]), true
 	case (name == "SETEX" || name == "PSETEX") && len(args) == 3:
 		return expires(args[1])
 	}
