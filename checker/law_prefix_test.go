@@ -140,7 +140,8 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		if f.Rule == "refused-though-free" || len(f.Sessions) == 1 {
 			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || tooMuch(h, after)
 		}
-		return endsEarlier(last, beside) || tells(after, Exclusion{}.Name(), f.Sessions[0])
+		// Of the other one exclusion may tell beside somebody who held for longer.
+		return endsEarlier(last, beside) || tells(after, Exclusion{}.Name(), f.Sessions[0]) || tells(after, Exclusion{}.Name(), f.Sessions[1])
 	case "lost-update", "stale-write":
 		// Who does not write what it has read and one more keeps no counter.
 		return last.F == history.Write && !counting(h, f.Key)
@@ -149,10 +150,11 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "handed-over-early":
 		// A library that tells of a loss may have let go by itself before it told. And what
 		// is given back after all has not been kept for the dead one. Where a check was under
-		// way that is answered ok, exclusion tells of the two.
+		// way that is answered ok, exclusion tells of the two. Of a semaphore all who hold
+		// permits count: one of them may have lost his before.
 		of := func(s *history.Session) bool { return s.Name == last.Session }
 		return slices.ContainsFunc(named, of) && (last.F == history.Lost || last.F == history.Release || last.Type == history.Fail) ||
-			tells(after, Exclusion{}.Name(), f.Sessions[1])
+			tells(after, Exclusion{}.Name(), f.Sessions[1]) || h.Header.Model.Has(history.Semaphore) && endsEarlier(last, beside)
 	case "no-progress", "lost-wake-up":
 		// Who renews has held all along, and so has who was told that it lost the lock while a
 		// write was under way that worked.

@@ -81,7 +81,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 	miss := func(format string, args ...any) { misses = append(misses, fmt.Sprintf(format, args...)) }
 
 	if !e.Judgement.matches(o.Judgement) {
-		miss("%s, expected %s", o.Judgement, e.Judgement)
+		miss("expected %s, found %s", e.Judgement, o.Judgement)
 	}
 	for _, name := range keys(e.Checks) {
 		want := e.Checks[name]

@@ -42,19 +42,19 @@ func TestExpectationHolds(t *testing.T) {
 		why          string // empty: it holds
 	}{
 		{"valid", "valid", overall(Valid, ""), ""},
-		{"valid, violated", "valid", overall(Violated, "overstay"), "violated overstay, expected valid"},
-		{"valid, unknown", "valid", overall(Unknown, ""), "unknown, expected valid"},
+		{"valid, violated", "valid", overall(Violated, "overstay"), "expected valid, found violated overstay"},
+		{"valid, unknown", "valid", overall(Unknown, ""), "expected valid, found unknown"},
 		{"unknown", "unknown", overall(Unknown, ""), ""},
 		{"any, violated", "any", overall(Violated, "double-grant"), ""},
 		{"any, unknown", "any", overall(Unknown, ""), ""},
 		{"violated of any class", "violated", overall(Violated, "stale-write"), ""},
 		{"violated, no class", "violated", overall(Violated, ""), ""},
-		{"violated, valid", "violated", overall(Valid, ""), "valid, expected violated"},
+		{"violated, valid", "violated", overall(Valid, ""), "expected violated, found valid"},
 		{"double-grant", "violated double-grant", overall(Violated, "double-grant"), ""},
 		// Overstay means: and nothing worse.
-		{"overstay, double-grant", "violated overstay", overall(Violated, "double-grant"), "violated double-grant, expected violated overstay"},
-		{"overstay, undetermined", "violated overstay", overall(Violated, "undetermined"), "violated undetermined, expected violated overstay"},
-		{"double-grant, overstay", "violated double-grant", overall(Violated, "overstay"), "violated overstay, expected violated double-grant"},
+		{"overstay, double-grant", "violated overstay", overall(Violated, "double-grant"), "expected violated overstay, found violated double-grant"},
+		{"overstay, undetermined", "violated overstay", overall(Violated, "undetermined"), "expected violated overstay, found violated undetermined"},
+		{"double-grant, overstay", "violated double-grant", overall(Violated, "overstay"), "expected violated double-grant, found violated overstay"},
 
 		{"checks hold", "{exclusion: violated overstay, resource: valid}",
 			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Valid, "", "fencing", Valid, "")), ""},
@@ -86,10 +86,10 @@ func TestExpectationHolds(t *testing.T) {
 		{"limit broken", "{limits: {outage: 5s}}", figures("outage", 5001*time.Millisecond), "outage 5.001s, expected at most 5s"},
 		{"limit not measured", "{limits: {p99: 5ms}}", figures("outage", 0), "p99 was not measured, expected at most 5ms"},
 		{"limits alone ask for valid", "{limits: {outage: 5s}}",
-			Observed{Judgement: Judgement{Violated, ""}, Figures: map[string]time.Duration{"outage": 0}}, "violated, expected valid"},
+			Observed{Judgement: Judgement{Violated, ""}, Figures: map[string]time.Duration{"outage": 0}}, "expected valid, found violated"},
 		{"two misses", "{verdict: valid, limits: {outage: 5s}}",
 			Observed{Judgement: Judgement{Violated, ""}, Figures: map[string]time.Duration{"outage": time.Minute}},
-			"violated, expected valid; outage 1m0s, expected at most 5s"},
+			"expected valid, found violated; outage 1m0s, expected at most 5s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ok, why := expectation(t, test.expect).Holds(test.got)

@@ -25,6 +25,10 @@ type LockUse struct {
 	Hold    *nemesis.Range `yaml:"hold"`
 	Clients int            `yaml:"clients"`
 	Nodes   int            `yaml:"nodes"` // masters, for a majority lock
+
+	// Named says that somebody asked for this very lock: a run in which it took no part
+	// has not done what was asked.
+	Named bool `json:"-"`
 }
 
 // ParseLocks reads the value of --locks: names with options, separated by commas,
@@ -39,6 +43,7 @@ func ParseLocks(arg string, known Catalogs, own ...LockUse) ([]LockUse, error) {
 		if !ok {
 			u, ok = r.lockWord(w, "locks")
 		}
+		u.Named = true
 		r.use(u, ok, w.at)
 	}
 	if err := asError(r.errs); err != nil {

@@ -113,6 +113,7 @@ func (r *reader) scenario(s *Scenario, root ast.Node) {
 	if top.has("expect") {
 		s.Expect = r.expectations(top.of("expect"))
 	}
+	s.expectBroken(r.known.Locks)
 	for _, b := range s.breaches(r.known) {
 		r.breach(b)
 	}

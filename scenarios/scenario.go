@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/service"
 )
@@ -128,6 +129,20 @@ func (t Topology) Find(f locks.Family, s service.Service) (service.Topology, boo
 		return found.Sized(t.Masters), ok
 	}
 	return service.Find(s, t.SingleStore)
+}
+
+// expectBroken expects that locks which are broken by design are violated, where the
+// scenario says nothing else of them.
+func (s *Scenario) expectBroken(all []catalog.Lock) {
+	for _, l := range all {
+		if _, said := s.Expect[l.Name]; said || !l.Broken {
+			continue
+		}
+		if s.Expect == nil {
+			s.Expect = map[string]Expectation{}
+		}
+		s.Expect[l.Name] = Expectation{Judgement: Judgement{Verdict: Violated}}
+	}
 }
 
 // Expectation is what the scenario expects of a lock, by its LockUse.Name. Of a lock with

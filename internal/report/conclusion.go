@@ -86,7 +86,7 @@ func controlTrouble(r *Result) string {
 // exitLine tells the exit code in words, with what would change it.
 func exitLine(r *Result) string {
 	code := r.ExitCode()
-	var named []string
+	var named, untested []string
 	violated := false
 	for i := range r.Locks {
 		l := &r.Locks[i]
@@ -103,6 +103,9 @@ func exitLine(r *Result) string {
 		if belongs {
 			named = append(named, l.Lock)
 		}
+		if l.untested() {
+			untested = append(untested, l.Lock)
+		}
 	}
 	names := strings.Join(named, ", ")
 	switch code {
@@ -111,8 +114,13 @@ func exitLine(r *Result) string {
 	case ExitUnexpected:
 		return "Exit 1: not as expected: " + names + "."
 	case ExitUnknown:
-		if names == "" {
+		switch missing := strings.Join(untested, ", "); {
+		case names == "" && missing == "":
 			return "Exit 2: no lock could take part here."
+		case names == "":
+			return "Exit 2: not tested: " + missing + "."
+		case missing != "":
+			return "Exit 2: undecided: " + names + "; not tested: " + missing + "."
 		}
 		return "Exit 2: undecided: " + names + "."
 	}

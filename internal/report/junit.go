@@ -52,7 +52,8 @@ type junitMessage struct {
 // whether locks broke but whether they did as expected, so a violation that the
 // scenario expects passes, and says so in its output. An unexpected verdict fails.
 // A verdict that could not be reached is an error, for nothing was tested, and so
-// is a failure of the harness; a lock that cannot run here is skipped.
+// is a failure of the harness; a lock that cannot run here is skipped, unless somebody
+// asked for it by name.
 func JUnit(w io.Writer, r *Result, stories Stories) error {
 	return junit(w, []*Result{r}, stories)
 }
@@ -112,6 +113,8 @@ func junitOf(r *Result, l *Lock, story []string) junitCase {
 	switch {
 	case l.Error != "":
 		c.Error = &junitMessage{Message: "the harness failed: " + oneLine(l.Error), Type: "harness"}
+	case l.untested():
+		c.Error = &junitMessage{Message: "not tested: " + oneLine(l.Unsupported), Type: "unsupported"}
 	case l.Unsupported != "":
 		c.Skipped = &junitMessage{Message: "unsupported here: " + oneLine(l.Unsupported)}
 	case l.AsExpected:

@@ -80,6 +80,8 @@ type Lock struct {
 	// Unsupported says why this lock could not take part here. Nothing was tried, so
 	// the verdict of such a lock is unknown and its figures are empty.
 	Unsupported string `json:"unsupported,omitempty"`
+	// Named says that somebody asked for this very lock.
+	Named bool `json:"named,omitempty"`
 	// Error is a failure of the harness while it ran this lock: no verdict stands on
 	// what it left behind.
 	Error string `json:"error,omitempty"`
@@ -198,13 +200,16 @@ func Worst(codes ...int) int {
 
 // ExitCode is what a process that did this run should end with. Of several, a
 // failure of the harness weighs more than an unexpected verdict, and that more
-// than one which could not be reached.
+// than one which could not be reached. A lock that somebody asked for and that took
+// no part is such a one: nothing was tested.
 func (r *Result) ExitCode() int {
 	var unexpected, unknown bool
 	for i := range r.Locks {
 		switch l := &r.Locks[i]; {
 		case l.Error != "":
 			return ExitHarness
+		case l.untested():
+			unknown = true
 		case l.Unsupported != "" || l.AsExpected:
 		case l.Verdict == checker.Unknown:
 			unknown = true
@@ -224,6 +229,9 @@ func (r *Result) ExitCode() int {
 	}
 	return ExitExpected
 }
+
+// untested tells whether somebody asked for the lock and it took no part.
+func (l *Lock) untested() bool { return l.Named && l.Unsupported != "" }
 
 func (r *Result) ranAny() bool {
 	for i := range r.Locks {

@@ -146,12 +146,5 @@ func (l *Lock) remark() string {
 
 // unexpected says what was expected and what was found in its place.
 func (l *Lock) unexpected() string {
-	if l.Mismatch != "" && l.Expected == l.Found() {
-		return oneLine(l.Mismatch) // the verdict is as expected, some figure is not
-	}
-	text := fmt.Sprintf("expected %s, found %s", first(l.Expected, "valid"), l.Found())
-	if l.Mismatch != "" {
-		text += "; " + oneLine(l.Mismatch)
-	}
-	return text
+	return oneLine(first(l.Mismatch, fmt.Sprintf("expected %s, found %s", first(l.Expected, "valid"), l.Found())))
 }

@@ -19,7 +19,7 @@ import (
 // lock runs one lock and judges it. A failure of the harness becomes that lock's
 // error; the others go on.
 func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock, story []string) {
-	l = report.Lock{Lock: use.Name, Options: use.Options}
+	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named}
 	fail := func(err error) (report.Lock, []string) {
 		if errors.Is(err, world.ErrUnsupportedHere) {
 			// Where it was met is of no use to the reader: it cannot be had here at all.
@@ -88,10 +88,10 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 		// A run that failed before its history began has only one thing to say.
 		return fail(cmp.Or(err, judgeErr))
 	}
-	options, servers := l.Options, l.Servers
+	options, servers, named := l.Options, l.Servers, l.Named
 	l, story = entry(h, judged)
 	draw(r.bundle, h, judged, &l, log.Say)
-	l.Options, l.Servers = options, servers
+	l.Options, l.Servers, l.Named = options, servers, named
 	r.settle(&l)
 	if err != nil && ctx.Err() == nil {
 		return fail(err)
@@ -113,7 +113,7 @@ func (r *runner) subprocess(ctx context.Context, command []string, use scenarios
 
 // settle compares what was found with what is expected.
 func (r *runner) settle(l *report.Lock) {
-	want := r.options.expectation(r.scenario, l.Lock)
+	want := r.options.expectation(r.scenario, l)
 	l.Expected = want.String()
 	l.AsExpected, l.Mismatch = want.Holds(observed(l))
 }
