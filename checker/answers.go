@@ -45,9 +45,10 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 			a.nowhere(k, k.All[f.First])
 		case sweep.RefusedThoughFree:
 			a.refused(k, k.All[f.First])
+		case sweep.TwoHolders, sweep.ReaderAndWriter, sweep.TooManyPermits:
+			a.together(k, k.All[f.First], k.All[f.Second])
 		}
-		// Who held together is for exclusion to tell, and what a session was told by
-		// itself has been told.
+		// What a session was told by itself has been told.
 	}
 	if r.Verdict == sweep.Undecided && model.Shape == sweep.Semaphore {
 		return a.searched(k, r.Why)
@@ -100,8 +101,7 @@ func (a *answers) calls(k *hold.Key) []call {
 }
 
 // acquire is a session's. A grant that was answered after its own lease was one at some
-// time before, and is over. One whose client stood still until its lease had run out may be
-// as old, and exclusion holds it against nobody.
+// time before, and is over.
 func (a *answers) acquire(d *hold.Hold, id uint32) call {
 	s := d.Session
 	c := place(s.Acquire)
@@ -109,7 +109,7 @@ func (a *answers) acquire(d *hold.Hold, id uint32) call {
 	if s.Mode == locks.Shared {
 		c.kind = sweep.AcquireShared
 	}
-	if a.MayBeLate(d) || d.Granted() && d.Most.Work.Empty() {
+	if a.MayBeLate(d) {
 		c.out, c.ret = sweep.Unknown, sweep.Never
 	}
 	if a.strict(s) {
@@ -185,6 +185,25 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 			return
 		}
 	}
+}
+
+// together: two held at once, or with the later one more than there are permits. That is for
+// exclusion to tell, but of a grant that ran out before its client did anything, for it does
+// no harm. It was wrong all the same, and without it nothing that was answered on this key
+// can be put in order.
+//
+//	client 1  acquire ok ───────────────────────────────────────────────
+//	client 2     paused ──── acquire ok, lease 1 s ─────────────────────── told here
+func (a *answers) together(k *hold.Key, earlier, later *hold.Hold) {
+	if !unused(earlier) && !unused(later) {
+		return
+	}
+	but := fmt.Sprintf("client %d certainly held it then", earlier.Session.Client)
+	if a.h.Header.Model.Has(history.Semaphore) {
+		but = "with that more permits were held than there are"
+	}
+	a.found("granted-though-held", later, k.Name, later.Session.Acquire.Return,
+		fmt.Sprintf("%s was granted %q at %s, but %s", who(later.Session), k.Name, a.at(later.Session.Acquire.Return), but), earlier)
 }
 
 // refused: a try was refused for being taken, and nobody can have held.

@@ -96,7 +96,7 @@ func persists(f Finding, after Result) bool {
 			return x.Rule == f.Rule && x.Key == f.Key
 		case "not-linearizable":
 			return true
-		case "overtaken":
+		case "overtaken", "granted-though-held":
 			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0]
 		case "released-twice":
 			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0] // of three, the first two by their calls
@@ -132,6 +132,9 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "too-many-permits":
 		// It names one of those who held before; each of them held permits.
 		return endsEarlier(last, beside) || milder(h, last, beside)
+	case "granted-though-held":
+		// Its client may turn out to have used it, and then exclusion tells.
+		return endsEarlier(last, beside) || milder(h, last, beside) || tells(after, Exclusion{}.Name(), f.Sessions[0])
 	case "evicted":
 		// A check that was under way tells that its client knew.
 		return endsEarlier(last, named)

@@ -23,8 +23,9 @@ func (m moment) told() int {
 	return m.from
 }
 
-// unused tells whether it is a grant that exclusion holds against nobody.
-func (m moment) unused() bool { return m.hold.Granted() && m.hold.Most.Work.Empty() }
+// unused tells whether a session was granted, and ran out before its client did anything.
+// Exclusion holds that against nobody.
+func unused(d *hold.Hold) bool { return d.Granted() && d.Most.Work.Empty() }
 
 // moments are those of a key, in order. A session held where it was granted; if the answer
 // came after its own lease, at some time since it asked. One whose acquire is of unknown

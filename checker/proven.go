@@ -26,7 +26,7 @@ func (a *answers) proven(k *hold.Key) {
 	}
 	moments := a.moments(k)
 	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.told(), y.told()) })
-	unused := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return !m.unused() })
+	unused := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return !unused(m.hold) })
 	jump, jumpUnused := jumpsOf(moments), jumpsOf(unused)
 	for _, d := range k.Granted {
 		if d.Ends.Proven < 0 {

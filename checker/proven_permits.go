@@ -42,7 +42,7 @@ func (a *answers) provenPermits(k *hold.Key) {
 				a.tooManyProven(k, byFrom[0], t, held)
 				byFrom = byFrom[1:]
 			}
-			if t.Most.Work.Empty() { // then exclusion says nothing, whatever the others believe
+			if unused(t) { // then exclusion says nothing, whatever the others believe
 				for _, d := range granted {
 					a.tooManyProven(k, d, t, held)
 				}
