@@ -48,6 +48,9 @@ func (c Harness) Check(h *history.History, _ Options) Result {
 
 // shortfalls says in words what was promised and not done.
 func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string {
+	if why := unreached(h); why != "" {
+		return []string{why}
+	}
 	f := faults(h)
 	var why []string
 	short := func(have, want int, of string) {
@@ -66,8 +69,7 @@ func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string
 		}
 	}
 	if len(f.steps) == 0 { // nothing struck: the whole run counts as before, and as after
-		short(before, bounds.GrantsBefore, "grants in the whole run")
-		short(before, bounds.GrantsAfter, "grants in the whole run")
+		short(before, max(bounds.GrantsBefore, bounds.GrantsAfter), "grants in the whole run")
 	} else {
 		short(before, bounds.GrantsBefore, "grants before the first fault")
 		short(during, bounds.Attempts, "attempts while faults were in force")
@@ -81,6 +83,27 @@ func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string
 	}
 	short(bites, bounds.Bites, "faults that took effect")
 	return append(why, c.undone(h, f)...)
+}
+
+// unreached says, of a run in which every acquire had an unknown outcome, what the clients
+// were told. A lock that cannot reach its servers looks like that.
+func unreached(h *history.History) string {
+	said, most := map[string]int{}, ""
+	for _, s := range h.Sessions {
+		if s.Acquire.Outcome != history.Maybe {
+			return ""
+		}
+		if e := h.At(s.Acquire.Return); e != nil {
+			text := strings.ReplaceAll(e.Error, " of session "+s.Name, "")
+			if said[text]++; said[text] > said[most] {
+				most = text
+			}
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	return fmt.Sprintf("all %d acquires ended unknown, %d of them with: %s", len(h.Sessions), said[most], most)
 }
 
 // undone says which steps of the plan failed, did not take effect, or did not heal.

@@ -52,6 +52,8 @@ type Hooks interface {
 	Awake(ctx context.Context, client int)
 	// Overdue is called when an operation has run past its limit: the client is killed.
 	Overdue(client int, why error)
+	// Unknown is called when nobody knows whether an acquire was granted.
+	Unknown()
 	// Unfit is called when the lock says that it cannot do what the workload asks
 	// at all: there is nothing to find out here.
 	Unfit(err error)
@@ -271,6 +273,9 @@ func (c *Client) fail(octx context.Context, e history.Event, err error) {
 	e.TTL = 0
 	c.record(e)
 	if e.Type == history.Info {
+		if e.F == history.Acquire {
+			c.Hooks.Unknown()
+		}
 		c.process += history.Process(max(c.strides, 1) * processStride)
 		if octx.Err() != nil {
 			// Killed: whatever it does from now on, nobody will have done it.

@@ -33,6 +33,7 @@ type crew struct {
 	reduction Reduction
 	fail      func(error) // ends the lock's run with an error
 	granted   func(m workloads.Moment)
+	unknown   func() // of an acquire
 
 	mu       sync.Mutex
 	wg       sync.WaitGroup
@@ -349,6 +350,9 @@ func (c *crew) Overdue(id int, why error) {
 		c.log(fmt.Sprintf("kill client %d: %v", id, err))
 	}
 }
+
+// Unknown counts the acquires of which nobody knows whether they were granted.
+func (c *crew) Unknown() { c.unknown() }
 
 // Unfit ends the run: a lock that cannot do what the workload asks is no subject.
 func (c *crew) Unfit(err error) {

@@ -32,6 +32,8 @@ const (
 	grantsAfter  = 10
 	// WarmGrants is how many grants go before the first episode.
 	WarmGrants = 2 * grantsBefore
+	// hopelessAfter is how many acquires of unknown outcome, and no other, end a run.
+	hopelessAfter = 20
 	// warmLimit, eventLimit and healthLimit bound waiting for the first grants, for
 	// a step's event, and for the servers after a heal. Machines under load are slow.
 	warmLimit   = 20 * time.Second
@@ -64,6 +66,7 @@ type Trial struct {
 	pace     pace
 	recorder *history.Recorder
 	grants   atomic.Int64
+	unknown  atomic.Int64 // acquires of unknown outcome
 	promoted atomic.Bool // a promotion by hand is under way
 	keyed    keyTimes
 	servers  serverProbe
@@ -150,6 +153,7 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 			t.servers.granted(m)
 			t.Observer.Granted()
 		},
+		unknown: func() { t.unknown.Add(1) },
 	}
 }
 
@@ -167,7 +171,9 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		watchRoles(background, c, t.promoted.Load, record, func(m string) { t.Observer.Fault(m + " is master now") })
 	})
 	t.pace.settle("trial")
-	t.warm(ctx)
+	if t.warm(ctx); t.hopeless() {
+		return nil
+	}
 	runner := &nemesis.Runner{Cluster: c, Crew: crew, Triggers: crew.triggers, EventLimit: eventLimit, Note: t.note}
 	start := time.Now()
 	for n := 1; n <= t.Scenario.Episodes; n++ {
@@ -211,12 +217,16 @@ func (t *Trial) warm(ctx context.Context) {
 	if t.Reduced {
 		want = t.Reduction.Warm
 	}
-	for t.grants.Load() < int64(want) && time.Now().Before(deadline) {
+	for t.grants.Load() < int64(want) && time.Now().Before(deadline) && !t.hopeless() {
 		if !pause(ctx, 10*time.Millisecond) {
 			return
 		}
 	}
 }
+
+// hopeless tells whether not one of the first acquires was answered. Whoever cannot reach
+// the servers in fair weather need not be kept waiting until everything is broken.
+func (t *Trial) hopeless() bool { return t.grants.Load() == 0 && t.unknown.Load() >= hopelessAfter }
 
 // healthy waits until the servers answer and agree, after everything was healed.
 func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
