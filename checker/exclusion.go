@@ -20,7 +20,7 @@ import (
 // one with whom the class is worst, of several one whose work goes on longest.
 type Exclusion struct{}
 
-var _ Checker = Exclusion{}
+var _ Witness = Exclusion{}
 
 // Name returns "exclusion".
 func (Exclusion) Name() string { return "exclusion" }
@@ -29,6 +29,8 @@ func (Exclusion) Name() string { return "exclusion" }
 func (Exclusion) About() string {
 	return "nobody is granted a lock while somebody else works under it"
 }
+
+func (Exclusion) witness() {}
 
 // Check is a pure function of the history.
 func (c Exclusion) Check(h *history.History, o Options) Result {

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockbench/internal/history"
@@ -29,6 +30,22 @@ func All() []Checker {
 		Rate{},
 		Linearizable{}, // last: it may be shown what the others found
 	}
+}
+
+// Witness is a checker that asks what exclusion asks, from what else the history tells.
+// What it finds is no further broken promise.
+type Witness interface {
+	Checker
+	witness()
+}
+
+// Beside tells whether a checker of a name, if it finds something, has found a broken
+// promise beside exclusion.
+func Beside(name string) bool {
+	return slices.ContainsFunc(All(), func(c Checker) bool {
+		_, witness := c.(Witness)
+		return c.Name() == name && !witness
+	})
 }
 
 // Judge runs all checkers over a history. It is a pure function, so a history that

@@ -49,6 +49,8 @@ func (Linearizable) About() string {
 	return "is there an order of operations that explains every answer? Asked of porcupine, for small histories and around findings"
 }
 
+func (Linearizable) witness() {}
+
 // Check judges the history, or says in the Note why it is not for it to judge.
 func (c Linearizable) Check(h *history.History, o Options) Result {
 	r := Result{Name: c.Name()}

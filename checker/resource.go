@@ -28,7 +28,7 @@ import (
 // client's answer and the ok that it records.
 type Resource struct{}
 
-var _ Checker = Resource{}
+var _ Witness = Resource{}
 
 // Name returns "resource".
 func (Resource) Name() string { return "resource" }
@@ -37,6 +37,8 @@ func (Resource) Name() string { return "resource" }
 func (Resource) About() string {
 	return "no update of the guarded counters is lost, and no stale write reaches them"
 }
+
+func (Resource) witness() {}
 
 // Check is a pure function of the history.
 func (c Resource) Check(h *history.History, o Options) Result {

@@ -120,6 +120,9 @@ func junitOf(r *Result, l *Lock, story []string) junitCase {
 	case l.AsExpected:
 		c.SystemOut = fmt.Sprintf("%s, as expected; %d of %s violated\n%s", l.Found(), l.ViolatingEpisodes,
 			plural(l.Episodes, "episode"), strings.TrimPrefix(told, "\n"))
+		if also := l.also(); also != "" {
+			c.SystemOut += also + "\n"
+		}
 	case l.Verdict == checker.Unknown:
 		c.Error = &junitMessage{Message: "undecided: " + first(oneLine(l.Why), "no reason given"), Type: l.Verdict.String(),
 			Text: "expected " + first(l.Expected, "valid") + "\n"}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockbench/checker"
@@ -135,13 +136,47 @@ func (l *Lock) remark() string {
 	if l.Why != "" {
 		parts = append(parts, oneLine(l.Why))
 	}
-	if len(parts) == 0 {
+	if l.AsExpected && len(parts) == 0 {
+		if also := l.also(); also != "" {
+			return l.Lock + ": " + also
+		}
 		return ""
+	}
+	if also := l.also(); also != "" {
+		parts = append(parts, also)
 	}
 	if l.AsExpected { // unknown, and that is what the scenario says
 		return l.Lock + ": " + l.Verdict.String() + ": " + strings.Join(parts, "; ")
 	}
 	return l.Lock + ": " + strings.Join(parts, "; ")
+}
+
+// also says which promises were broken beside the one that the verdict tells of. Of a
+// control nobody expects any.
+func (l *Lock) also() string {
+	told, ok := l.FirstFinding()
+	if !ok || l.Control() {
+		return ""
+	}
+	var parts []string
+	for _, c := range l.Checks {
+		if c.Violations == 0 || !checker.Beside(c.Name) || len(c.Findings) > 0 && slices.ContainsFunc(c.Findings, func(f checker.Finding) bool {
+			return f.Rule == told.Rule && f.Event == told.Event
+		}) {
+			continue
+		}
+		var rules []string
+		for _, f := range c.Findings {
+			if !slices.Contains(rules, f.Rule) {
+				rules = append(rules, f.Rule)
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s (%s)", c.Name, plural(c.Violations, "finding"), strings.Join(rules, ", ")))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "also " + strings.Join(parts, "; ")
 }
 
 // unexpected says what was expected and what was found in its place.
