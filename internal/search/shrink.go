@@ -33,6 +33,7 @@ type Shrunk struct {
 // shrinker makes a trial smaller, as long as it breaks the same rule in the same way.
 type shrinker struct {
 	x    Exploration
+	try  func(ctx context.Context, in trial.Input, history string) (*outcome, error)
 	dir  string // for histories
 	runs int
 	best trial.Input
@@ -44,7 +45,7 @@ type shrinker struct {
 // fewer operations, shorter times. Each candidate is run, and kept if the same rule
 // is broken with the same class. It writes the smallest into a results folder.
 func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp string, tell func(string)) (*Shrunk, error) {
-	s := &shrinker{x: x, dir: temp, best: found.input, seen: found.outcome, rule: found.Rule}
+	s := &shrinker{x: x, try: x.try, dir: temp, best: found.input, seen: found.outcome, rule: found.Rule}
 	drawn, err := concrete(found.input)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (s *shrinker) adopt(ctx context.Context, in trial.Input) bool {
 		return false
 	}
 	s.runs++
-	shown, err := s.x.try(ctx, in, filepath.Join(s.dir, fmt.Sprintf("shrink-%d.jsonl", s.runs)))
+	shown, err := s.try(ctx, in, filepath.Join(s.dir, fmt.Sprintf("shrink-%d.jsonl", s.runs)))
 	if err != nil || shown.Verdict != scenarios.Violated || shown.Class != s.seen.Class || shown.Finding.Rule != s.rule {
 		return false
 	}
@@ -164,8 +165,9 @@ func (s *shrinker) dropClients(ctx context.Context) {
 	}
 	slices.Sort(concerned)
 	concerned = slices.Compact(concerned)
-	if len(concerned) > 0 && len(concerned) < len(all) {
-		s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Clients = concerned }))
+	if len(concerned) > 0 && len(concerned) < len(all) &&
+		s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Clients = concerned })) {
+		all = concerned
 	}
 	for size := max(1, s.clients()/2); size >= 1; size /= 2 {
 		for at := 0; at+size <= len(all) && s.clients() > size; {
@@ -300,7 +302,7 @@ func (s *shrinker) shorten(ctx context.Context) {
 func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 	result := &Shrunk{Runs: s.runs, Calls: s.seen.Calls, Faults: len(s.best.Faults)}
 	for i := range 3 {
-		again, err := s.x.try(ctx, s.best, filepath.Join(s.dir, fmt.Sprintf("same-%d.jsonl", i)))
+		again, err := s.try(ctx, s.best, filepath.Join(s.dir, fmt.Sprintf("same-%d.jsonl", i)))
 		if err != nil {
 			return nil, err
 		}
