@@ -218,8 +218,8 @@ func rename(e *history.Event, prefix string, clients, processes, steps func(int)
 		x.Step = steps(x.Step)
 		x.Targets = slices.Clone(x.Targets)
 		for i, target := range x.Targets {
-			if n, ok := history.ClientNumber(target); ok {
-				x.Targets[i] = fmt.Sprintf("client-%d", clients(int(n)))
+			if p := history.ParseParty(target); p.IsClient() {
+				x.Targets[i] = history.ClientParty(clients(p.Number)).String()
 			}
 		}
 	}

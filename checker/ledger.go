@@ -70,7 +70,7 @@ func durable(h *history.History) int {
 			break
 		}
 		x := h.Events[pos].Extra
-		if x != nil && slices.ContainsFunc(x.Targets, func(t string) bool { _, ok := history.ClientNumber(t); return !ok }) {
+		if x != nil && slices.ContainsFunc(x.Targets, func(t string) bool { return !history.ParseParty(t).IsClient() }) {
 			return pos
 		}
 	}

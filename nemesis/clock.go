@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -135,10 +136,10 @@ func (f Clock) clocks(s Scene) clocks {
 		of, _ := world.Ability[world.ClientClockShifter](s.Cluster)
 		return clocks{
 			func(_ context.Context, name string, by time.Duration, drift float64) error {
-				return of.ShiftClientClock(clientNumber(name), by, drift)
+				return of.ShiftClientClock(history.ParseParty(name).Number, by, drift)
 			},
 			func(_ context.Context, name string) (time.Duration, error) {
-				return of.ClientClockOffset(clientNumber(name))
+				return of.ClientClockOffset(history.ParseParty(name).Number)
 			},
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
@@ -257,11 +258,11 @@ func (f *fake) ClocksReady() error       { return nil }
 func (f *fake) ClientClocksReady() error { return nil }
 
 func (f *fake) ShiftClientClock(client int, by time.Duration, drift float64) error {
-	return f.ShiftClock(context.Background(), world.ClientName(client), by, drift)
+	return f.ShiftClock(context.Background(), history.ClientParty(client).String(), by, drift)
 }
 
 func (f *fake) ClientClockOffset(client int) (time.Duration, error) {
-	return f.ClockOffset(context.Background(), world.ClientName(client))
+	return f.ClockOffset(context.Background(), history.ClientParty(client).String())
 }
 
 func (f *fake) ShiftClock(_ context.Context, node string, by time.Duration, _ float64) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -80,7 +81,7 @@ func (f Isolate) Inject(ctx context.Context, s Scene) (Undo, error) {
 		outside = append(outside, n.Name)
 	}
 	for _, id := range s.Crew.Clients() {
-		outside = append(outside, world.ClientName(id))
+		outside = append(outside, history.ClientParty(id).String())
 	}
 	outside = slices.DeleteFunc(outside, func(n string) bool { return slices.Contains(inside, n) })
 
@@ -93,7 +94,7 @@ func (f Isolate) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	// Clients do not talk to each other, so there is nothing to cut or to probe there.
 	links = slices.DeleteFunc(links, func(l world.Link) bool {
-		return strings.HasPrefix(l.From, "client-") && strings.HasPrefix(l.To, "client-")
+		return history.ParseParty(l.From).IsClient() && history.ParseParty(l.To).IsClient()
 	})
 	if len(links) == 0 {
 		return nil, errors.New("nobody is left on the other side")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -56,7 +57,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	if ofClients(f.Target) {
 		s.Begin(targets, strings.Join(targets, ", ")+" is killed")
-		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, clientNumber(name)) })
+		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
 	}
 	s.Begin(targets, withRole(targets, f.Target)+" gone")
 	killer, _ := world.Ability[world.NodeKiller](s.Cluster)
@@ -96,12 +97,4 @@ func withRole(names []string, role string) string {
 		return list
 	}
 	return list + " (" + canonical(role) + ")"
-}
-
-// clientNumber is the number in a client's name.
-func clientNumber(name string) int {
-	var id int
-	// A name that is not a client's cannot get here: resolve made it.
-	_, _ = fmt.Sscanf(name, "client-%d", &id)
-	return id
 }

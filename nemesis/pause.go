@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -41,11 +42,11 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if ofClients(f.Target) {
 		undo := func(ctx context.Context) error {
 			return grip.free(ctx, func(last []string) error {
-				return each(last, func(name string) error { return s.Crew.Resume(ctx, clientNumber(name)) })
+				return each(last, func(name string) error { return s.Crew.Resume(ctx, history.ParseParty(name).Number) })
 			})
 		}
 		return undo, grip.strike(ctx, func() error {
-			return each(targets, func(name string) error { return s.Crew.Pause(ctx, clientNumber(name)) })
+			return each(targets, func(name string) error { return s.Crew.Pause(ctx, history.ParseParty(name).Number) })
 		})
 	}
 	pauser, _ := world.Ability[world.NodePauser](s.Cluster)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -76,9 +76,9 @@ func (s Scene) disturbed(p path) bool {
 func (s Scene) towards(nodes []string) []path {
 	var from string
 	if s.Moment != nil {
-		from = world.ClientName(s.Moment.Client)
+		from = history.ClientParty(s.Moment.Client).String()
 	} else if ids := s.Crew.Clients(); len(ids) > 0 {
-		from = world.ClientName(ids[0])
+		from = history.ClientParty(ids[0]).String()
 	} else {
 		return nil
 	}
@@ -96,7 +96,7 @@ func over(links []world.Link) []path {
 	var paths []path
 	for _, l := range links {
 		p := path{l.From, l.To}
-		if strings.HasPrefix(l.To, "client-") {
+		if history.ParseParty(l.To).IsClient() {
 			p = path{l.To, l.From}
 		}
 		if !slices.Contains(paths, p) {

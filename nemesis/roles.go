@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 	"lockbench/workloads"
@@ -49,15 +49,15 @@ func RolesOf(services []service.Service) []Role {
 	return all
 }
 
-// memberName is how one node or client is named instead of a role.
-var memberName = regexp.MustCompile(`^([a-z]+)-[1-9][0-9]*$`)
-
 // IsMember says whether a word names one client, or one node of a service.
 func IsMember(word string, services []service.Service) bool {
-	m := memberName.FindStringSubmatch(word)
-	return m != nil && (m[1] == "client" || slices.ContainsFunc(services, func(s service.Service) bool {
-		return slices.ContainsFunc(s.Topologies(), func(t service.Topology) bool { return len(t.Of(m[1])) > 0 })
-	}))
+	p := history.ParseParty(word)
+	if p.Number < 1 || p.String() != word {
+		return false // nobody has the number 0 or 01 there
+	}
+	return p.IsClient() || slices.ContainsFunc(services, func(s service.Service) bool {
+		return slices.ContainsFunc(s.Topologies(), func(t service.Topology) bool { return len(t.Of(p.Kind)) > 0 })
+	})
 }
 
 // clientRoles are the roles that name clients and not servers.
@@ -75,7 +75,7 @@ func Ends(target string) []string {
 // ofClients says whether a target names clients, and nobody else.
 func ofClients(target string) bool {
 	return !slices.ContainsFunc(Ends(target), func(end string) bool {
-		return !slices.Contains(clientRoles, end) && !strings.HasPrefix(end, "client-")
+		return !slices.Contains(clientRoles, end) && !history.ParseParty(end).IsClient()
 	})
 }
 
@@ -179,7 +179,7 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 		}
 		names := make([]string, len(ids))
 		for i, id := range ids {
-			names[i] = world.ClientName(id)
+			names[i] = history.ClientParty(id).String()
 		}
 		return names, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/workloads"
 )
@@ -171,7 +172,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *workloads.Moment, goO
 	if p.Step.Request > 0 {
 		holder, _ := world.Ability[world.RequestHolder](r.Cluster) // else the step is n/a
 		within = func(client int) (<-chan struct{}, func()) {
-			return holder.HoldReply(world.ClientName(client), p.Step.Request)
+			return holder.HoldReply(history.ClientParty(client).String(), p.Step.Request)
 		}
 	}
 	armed := r.Triggers.armWithin(p.Step.When, hold, within)

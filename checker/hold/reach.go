@@ -232,7 +232,7 @@ func (b *Book) hindered(client int32, l Lease) []standstill {
 // Concerns tells whether a fault strikes anything but other clients.
 func Concerns(f history.Fault, client int32) bool {
 	for _, name := range f.Targets {
-		if n, ok := history.ClientNumber(name); !ok || n == client {
+		if n, ok := history.ParseParty(name).Client(); !ok || n == client {
 			return true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
@@ -132,7 +133,7 @@ func (o *openedClients) names() []string {
 	defer o.mu.Unlock()
 	var names []string
 	for _, id := range o.ids {
-		names = append(names, world.ClientName(id))
+		names = append(names, history.ClientParty(id).String())
 	}
 	return names
 }

@@ -1,10 +1,6 @@
 package history
 
-import (
-	"slices"
-	"strconv"
-	"strings"
-)
+import "slices"
 
 // Fault is a fault as it happened, by positions in the history; -1 where that was
 // not seen.
@@ -26,7 +22,7 @@ func (f *Fault) Began() bool { return f.Bites >= 0 || f.Heals >= 0 || f.Fails !=
 // Strikes tells whether a client is among the targets.
 func (f *Fault) Strikes(client int32) bool {
 	return slices.ContainsFunc(f.Targets, func(name string) bool {
-		number, ok := ClientNumber(name)
+		number, ok := ParseParty(name).Client()
 		return ok && number == client
 	})
 }
@@ -120,7 +116,7 @@ func pauses(h *History) map[int32][]Pause {
 			}
 		}
 		for _, name := range x.Targets {
-			client, ok := ClientNumber(name)
+			client, ok := ParseParty(name).Client()
 			if !ok {
 				continue
 			}
@@ -153,14 +149,4 @@ func together(each []Pause) []Pause {
 		}
 	}
 	return all
-}
-
-// ClientNumber reads the names that plans and faults give to clients: client-3.
-func ClientNumber(name string) (int32, bool) {
-	digits, ok := strings.CutPrefix(name, "client-")
-	n, err := strconv.ParseUint(digits, 10, 31)
-	if !ok || err != nil {
-		return 0, false
-	}
-	return int32(n), true
 }

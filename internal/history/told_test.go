@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -196,19 +195,6 @@ func TestPauses(t *testing.T) {
 					t.Errorf("%s, %s: client %d was paused %v; expected %v", c.name, how, client, got, c.want[client])
 				}
 			}
-		}
-	}
-}
-
-func TestClientNumber(t *testing.T) {
-	for name, want := range map[string]string{
-		"client-3": "3 true", "client-0": "0 true", "client-2147483647": "2147483647 true",
-		"client-": "0 false", "client": "0 false", "client-3x": "0 false", "redis-3": "0 false", "3": "0 false", "client--3": "0 false",
-		"client-+3": "0 false", "client-2147483648": "0 false", "": "0 false",
-	} {
-		n, ok := ClientNumber(name)
-		if got := fmt.Sprint(n, ok); got != want {
-			t.Errorf("%q is client %s; expected %s", name, got, want)
 		}
 	}
 }

@@ -214,7 +214,7 @@ func (s *story) faults() []history.Fault {
 // concerns tells whether a fault struck a server, or one of the clients of this story.
 func (s *story) concerns(f history.Fault) bool {
 	for _, target := range f.Targets {
-		if _, client := history.ClientNumber(target); !client || s.a == nil || f.Strikes(s.a.session.Client) || s.b != nil && f.Strikes(s.b.session.Client) {
+		if !history.ParseParty(target).IsClient() || s.a == nil || f.Strikes(s.a.session.Client) || s.b != nil && f.Strikes(s.b.session.Client) {
 			return true
 		}
 	}

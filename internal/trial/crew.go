@@ -118,7 +118,7 @@ func (c *crew) lost(id int, session string) {
 // know. It waits for nothing, since whoever calls has answers to read.
 func (c *crew) queued(id int, session string) {
 	c.wg.Go(func() {
-		paceOf(c.cluster).settle(fmt.Sprintf("%s/queued/%s", world.ClientName(id), session))
+		paceOf(c.cluster).settle(fmt.Sprintf("%s/queued/%s", history.ClientParty(id), session))
 		c.recorder.Record(history.Probed(history.Queued{Sessions: []string{session}}))
 	})
 }

@@ -128,7 +128,7 @@ func (k *keeperProbe) commands(c world.Cluster, clients []int) {
 	k.pace.settle("commands")
 	for _, id := range clients {
 		n := 0
-		for _, count := range counter.Requests(world.ClientName(id)) {
+		for _, count := range counter.Requests(history.ClientParty(id).String()) {
 			n += count
 		}
 		k.record(history.Probed(history.Sent{Client: int32(id), Commands: n}))

@@ -44,7 +44,7 @@ func (p pace) client(c *workloads.Client) {
 	if p.pacer == nil {
 		return
 	}
-	actor := world.ClientName(c.ID)
+	actor := history.ClientParty(c.ID).String()
 	if c.Thread > 0 {
 		actor += "/" + strconv.Itoa(c.Thread)
 	}

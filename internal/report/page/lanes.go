@@ -306,7 +306,7 @@ func (d *drawer) nodeLanes(t *timeline, struckOnly bool) []lane {
 			continue
 		}
 		for _, target := range f.Targets {
-			if _, client := history.ClientNumber(target); !client {
+			if !history.ParseParty(target).IsClient() {
 				bars[target] = append(bars[target], b)
 			}
 		}

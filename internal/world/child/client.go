@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -26,7 +27,7 @@ type Client struct {
 var _ opened = (*Client)(nil)
 
 func startClient(s world.ClientSpec, own []string, logDir string) (*Client, error) {
-	ch := &Client{name: world.ClientName(s.ID)}
+	ch := &Client{name: history.ClientParty(s.ID).String()}
 	command := []string{"sh", "-c", s.Command}
 	if s.Command == "" {
 		var err error

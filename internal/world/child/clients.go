@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -50,7 +51,7 @@ const stopLimit = 20 * time.Second
 func (c *Clients) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	client, err := c.open(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", world.ClientName(s.ID), err)
+		return nil, fmt.Errorf("open %s: %w", history.ClientParty(s.ID), err)
 	}
 	return client, nil
 }
@@ -86,7 +87,7 @@ func (c *Clients) enter(id int) error {
 	if c.clients == nil {
 		c.clients = map[int]opened{}
 	}
-	if err := c.Net.Enter(world.ClientName(id), len(c.clients)); err != nil {
+	if err := c.Net.Enter(history.ClientParty(id).String(), len(c.clients)); err != nil {
 		return err
 	}
 	c.clients[id] = nobody{}

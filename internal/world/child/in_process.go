@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
 )
@@ -34,7 +35,7 @@ type inProcess struct {
 var _ opened = (*inProcess)(nil)
 
 func (c *Clients) openInProcess(ctx context.Context, s world.ClientSpec) (*inProcess, error) {
-	p := &inProcess{net: c.Net, name: world.ClientName(s.ID), conns: map[net.Conn]struct{}{}}
+	p := &inProcess{net: c.Net, name: history.ClientParty(s.ID).String(), conns: map[net.Conn]struct{}{}}
 	hello := guest.Hello{Name: s.Lock, SourceAddress: true, AddrMap: true}
 	addresses, err := c.Net.Store(p.name, hello)
 	if err != nil {

@@ -1,9 +1,9 @@
 package sim
 
 import (
-	"strconv"
-	"strings"
 	"time"
+
+	"lockbench/internal/history"
 )
 
 // grain is how far apart the instants of one actor lie. It divides a millisecond,
@@ -46,18 +46,11 @@ const (
 
 // classOf is the class of an actor by its name: "client-3", "step-2", "roles".
 func classOf(actor string) class {
-	for _, k := range []struct {
-		prefix      string
-		first, size int
-	}{
-		{"client-", classClients, classSteps - classClients},
-		{"step-", classSteps, classOthers - classSteps},
-	} {
-		if rest, ok := strings.CutPrefix(actor, k.prefix); ok {
-			if n, err := strconv.Atoi(rest); err == nil && n >= 0 {
-				return class(k.first + n%k.size)
-			}
-		}
+	switch p := history.ParseParty(actor); {
+	case p.IsClient():
+		return class(classClients + p.Number%(classSteps-classClients))
+	case p.Kind == "step" && p.Number >= 0:
+		return class(classSteps + p.Number%(classOthers-classSteps))
 	}
 	return class(classOthers + hash(actor)%(classWays-classOthers))
 }

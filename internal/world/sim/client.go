@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
 )
@@ -42,13 +43,13 @@ var needsProcesses = map[string]string{"flock": "in-process"}
 func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	cl, err := c.open(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", world.ClientName(s.ID), err)
+		return nil, fmt.Errorf("open %s: %w", history.ClientParty(s.ID), err)
 	}
 	return cl, nil
 }
 
 func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error) {
-	cl := &client{cluster: c, id: s.ID, name: world.ClientName(s.ID), dead: make(chan struct{}), gone: make(chan struct{})}
+	cl := &client{cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), dead: make(chan struct{}), gone: make(chan struct{})}
 	opener := s.Opener
 	c.Opened(s)
 	switch stands, process := needsProcesses[s.Lock]; {
