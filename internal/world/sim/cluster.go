@@ -60,8 +60,12 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 		return nil, errors.New("this simulation was made without a lock service")
 	}
 	c := &cluster{
-		world: w, spec: s, net: newNetwork(s.Seed, w.options.Latency, &w.moved, model),
+		world: w, spec: s, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
 		done: make(chan struct{}), clients: map[int]*client{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
+	}
+	c.net.purpose = model.Purpose
+	if s.Service != nil { // else nobody is there to talk to
+		c.net.wire = s.Service.Wire()
 	}
 	var err error
 	if c.Service, err = model.New(&Host{c}, s); err != nil {

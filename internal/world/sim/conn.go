@@ -21,6 +21,10 @@ type pair struct {
 	up, down *lane // to the node, to the client
 	near     *conn // the client's end
 	far      *conn // the node's end; nil at a directory, which has no stream to read
+
+	hears io.Writer // reads what arrives there; guarded by network.mu, as reached is
+	// reached is what keeps back the answer to what has arrived last.
+	reached *hold
 }
 
 // slot is a place among the open connections of one client to one node.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"strings"
 	"syscall"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -141,7 +141,7 @@ func (n *network) purposeOfDial() Purpose {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if purpose, ok := n.wire.Purpose(f.Function); ok {
+		if purpose, ok := n.purpose(f.Function); ok {
 			return purpose
 		}
 		if !more {
@@ -193,8 +193,9 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	up := func(m parcel) { p.asked(n, m) }
 	if reads {
 		p.far = newConn(p, n.Name, late+1, remote, local)
+		p.hears = c.net.wire.Requests(p.heard)
 		up = func(m parcel) {
-			c.net.arrives(client, p.near, m)
+			p.arrives(m)
 			p.far.receive(m)
 		}
 	}
@@ -204,10 +205,10 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	c.net.mu.Lock()
 	c.net.pairs[p] = struct{}{}
 	c.net.mu.Unlock()
+	says := c.net.wire.Requests(func(name []byte) { c.net.count(client, string(name)) })
 	p.near.answers = func(written []byte) ([]byte, bool) {
-		requests := c.net.wire.Requests(written)
-		c.net.count(client, requests)
-		return n.server.AtOnce(p, requests)
+		_, _ = says.Write(written) // it reads, and nothing can fail
+		return n.server.AtOnce(p, written)
 	}
 	if reads {
 		p.far.out = p.down
@@ -227,7 +228,7 @@ func (p *pair) asked(n *node, m parcel) {
 }
 
 // count counts what a client sends.
-func (n *network) count(client string, requests []Request) {
+func (n *network) count(client, request string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	counts := n.counts[client]
@@ -235,16 +236,12 @@ func (n *network) count(client string, requests []Request) {
 		counts = map[string]int{}
 		n.counts[client] = counts
 	}
-	for _, r := range requests {
-		counts[strings.ToUpper(r[0])]++
-	}
+	counts[request]++
 }
 
 // classesOf is the first of the classes of a client's connections to a node.
 func (c *cluster) classesOf(client string, n *node) class {
-	var id int
-	// A client's name has its number; nothing else dials.
-	_, _ = fmt.Sscanf(client, "client-%d", &id)
+	id, _ := history.ParseParty(client).Client() // nobody else dials
 	room := (classEnd - classConnections) / classesEach
-	return class(classConnections + classesEach*((id*len(c.nodes)+n.index)%room))
+	return class(classConnections + classesEach*((int(id)*len(c.nodes)+n.index)%room))
 }

@@ -37,34 +37,31 @@ func (c *cluster) HoldReply(client string, n int) (reached <-chan struct{}, goOn
 // arrives is the arrival of what a client has asked at a node. Requests are counted here
 // and not where they are sent: a client that asks five nodes at once does so in one
 // instant, in any order, and each of the five arrives in an instant of its own.
-func (n *network) arrives(client string, near *conn, p parcel) {
-	h := n.countDown(client, p)
-	if h == nil {
+func (p *pair) arrives(m parcel) {
+	p.net.mu.Lock()
+	p.reached = nil
+	_, _ = p.hears.Write(m.data) // it reads, and nothing can fail
+	reached := p.reached
+	p.net.mu.Unlock()
+	if reached == nil {
 		return
 	}
-	near.mu.Lock()
-	defer near.mu.Unlock()
-	near.hold = h
+	p.near.mu.Lock()
+	defer p.near.mu.Unlock()
+	p.near.hold = reached
 }
 
-// countDown is what is to keep back the answer to what a client has asked, if anything.
-func (n *network) countDown(client string, p parcel) *hold {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// heard counts a request down that has arrived. Needs network.mu.
+func (p *pair) heard(request []byte) {
+	n, client := p.net, p.at.client
 	h := n.holds[client]
-	if h == nil {
-		return nil
+	if h == nil || n.wire.Greeting(string(request)) {
+		return
 	}
-	for _, request := range n.wire.Requests(p.data) {
-		if n.wire.Greets(request) {
-			continue
-		}
-		if h.left--; h.left == 0 {
-			delete(n.holds, client)
-			return h
-		}
+	if h.left--; h.left == 0 {
+		delete(n.holds, client)
+		p.reached = h
 	}
-	return nil
 }
 
 // keep keeps what was delivered at a connection, which is locked, as long as it is held.

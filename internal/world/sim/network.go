@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // network is everything between the ends: who can hear whom, and how late.
 type network struct {
-	wire    Wire
+	wire    service.Wire
+	purpose func(function string) (Purpose, bool) // as [Model.Purpose]
 	seed    uint64
 	latency Latency
 	moved   *atomic.Int64 // messages delivered
@@ -44,9 +46,9 @@ type linkState struct {
 	free  time.Time // when a narrow link is through with what was sent before
 }
 
-func newNetwork(seed uint64, l Latency, moved *atomic.Int64, wire Wire) *network {
+func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
 	return &network{
-		wire: wire, seed: seed, latency: l, moved: moved,
+		seed: seed, latency: l, moved: moved,
 		links: map[world.Link]linkState{}, frozen: map[string]chan struct{}{},
 		lanes: map[world.Link]map[*lane]struct{}{}, dials: map[slot]int{}, attempts: map[slot]int{}, taken: map[int64]bool{}, said: map[uint64]uint32{}, inUse: map[slot]bool{},
 		pairs: map[*pair]struct{}{}, probes: map[world.Link]int{},

@@ -19,23 +19,10 @@ type Model interface {
 	// New makes the servers of a cluster, none of them started. An error that wraps
 	// [world.ErrUnsupportedHere] says that the model has no such cluster.
 	New(h *Host, s world.Spec) (Service, error)
-	Wire
-}
-
-// Wire is what the network must know of a service's protocol and its client libraries.
-type Wire interface {
-	// Requests reads what a client has written at once. What cannot be read is left out.
-	Requests(written []byte) []Request
-	// Greets tells whether a request is one by which libraries set up a connection, and
-	// no part of what a lock asks for.
-	Greets(r Request) bool
 	// Purpose is what a connection is dialled for if a function of this name stands on
 	// the stack of the dial; false: the name does not say.
 	Purpose(function string) (Purpose, bool)
 }
-
-// Request is one request of a client: its name, and the words that come with it.
-type Request []string
 
 // Purpose is what a client dials for, as far as its stack tells. Dials of different
 // purposes are numbered apart: a library looks in the background whether a server is
@@ -79,9 +66,9 @@ type Server interface {
 	// Hear is what another server, by its number, has told it.
 	Hear(from int, what any)
 	// AtOnce answers what a client must not wait for (see dial.go), in the instant in
-	// which it asks. done says that this was such a thing; a reply that is nil then says
+	// which it writes that. done says that this was such a thing; a reply that is nil then says
 	// that the server cannot be reached.
-	AtOnce(l Line, asked []Request) (reply []byte, done bool)
+	AtOnce(l Line, written []byte) (reply []byte, done bool)
 	// ShiftClock lets its own clock be wrong, as [world.ClockShifter] says.
 	ShiftClock(by time.Duration, drift float64)
 }

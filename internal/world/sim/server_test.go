@@ -19,7 +19,7 @@ import (
 )
 
 // slate is a lock service of nothing but a network: the server board-1 writes down what
-// clients and its twin board-2 say, a line each, and repeats it; the server desk-1 is a
+// clients and its twin board-2 say, a line each as Redis reads them too, and repeats it; the server desk-1 is a
 // directory that knows the address of board-1.
 type slate struct {
 	host    *Host
@@ -46,13 +46,6 @@ func (s *slate) New(h *Host, _ world.Spec) (Service, error) {
 	return s, nil
 }
 
-func (s *slate) Requests(written []byte) (all []Request) {
-	for line := range strings.Lines(string(written)) {
-		all = append(all, strings.Fields(line))
-	}
-	return all
-}
-func (s *slate) Greets(r Request) bool          { return r[0] == "hello" }
 func (s *slate) Purpose(string) (Purpose, bool) { return Operation, false }
 
 func (s *slate) Nodes() []service.Node                  { return s.named }
@@ -105,8 +98,8 @@ func (b *board) Tick()                                  { b.as(func() { b.ticks 
 func (b *board) Hear(_ int, what any)                   { b.write(what.(string)) }
 func (b *board) ShiftClock(by time.Duration, _ float64) { b.as(func() { b.off = by }) }
 
-func (b *board) AtOnce(_ Line, asked []Request) ([]byte, bool) {
-	return []byte("welcome\n"), len(asked) == 1 && asked[0][0] == "hello"
+func (b *board) AtOnce(_ Line, written []byte) ([]byte, bool) {
+	return []byte("welcome\n"), string(written) == "hello\n"
 }
 
 func (b *board) Serve(c net.Conn) {
@@ -128,9 +121,9 @@ func (d *desk) Left(Line) { d.as(func() { d.left++ }) }
 
 func (d *desk) Asked(l Line, written []byte) { l.Send([]byte("later " + string(written))) }
 
-func (d *desk) AtOnce(l Line, asked []Request) ([]byte, bool) {
+func (d *desk) AtOnce(l Line, written []byte) ([]byte, bool) {
 	switch {
-	case asked[0][0] != "where":
+	case string(written) != "where\n":
 		return nil, false
 	case !l.Reachable():
 		return nil, true

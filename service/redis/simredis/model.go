@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"lockbench/internal/world/sim"
-	"lockbench/service/redis"
 )
 
 // Model is Redis.
@@ -29,14 +28,6 @@ var _ sim.Model = Model{}
 
 // About is the few words that the screen shows.
 func (Model) About() string { return "in-memory Redis" }
-
-// Requests reads commands.
-func (Model) Requests(written []byte) []sim.Request { return parseCommands(written) }
-
-// Greets tells whether a command is one that sets up a connection.
-func (Model) Greets(r sim.Request) bool {
-	return redis.Service{}.Wire().Greeting(strings.ToUpper(r[0]))
-}
 
 // Purpose knows go-redis, which renews subscriptions, and looks in the background whether
 // a server is back.
@@ -57,7 +48,8 @@ const greeting = "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7
 
 // AtOnce answers the greeting of a client that speaks the second version of the protocol:
 // go-redis waits for it under a mutex.
-func (n *node) AtOnce(_ sim.Line, asked []sim.Request) (reply []byte, done bool) {
+func (n *node) AtOnce(_ sim.Line, written []byte) (reply []byte, done bool) {
+	asked := parseCommands(written)
 	if len(asked) == 1 && len(asked[0]) == 2 && strings.EqualFold(asked[0][0], "hello") && asked[0][1] == "2" {
 		return []byte(greeting), true
 	}

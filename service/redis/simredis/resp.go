@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"lockbench/internal/world/sim"
 )
 
 // parseCommands reads what a client wrote: whole commands, as client libraries
 // write them. What cannot be read is left out.
-func parseCommands(b []byte) []sim.Request {
-	var commands []sim.Request
+func parseCommands(b []byte) [][]string {
+	var commands [][]string
 	for len(b) > 0 {
 		command, rest := parseCommand(b)
 		if command == nil {
@@ -24,7 +22,7 @@ func parseCommands(b []byte) []sim.Request {
 	return commands
 }
 
-func parseCommand(b []byte) (command sim.Request, rest []byte) {
+func parseCommand(b []byte) (command []string, rest []byte) {
 	n, b, ok := parseHead(b, '*')
 	if !ok || n < 1 {
 		return nil, nil

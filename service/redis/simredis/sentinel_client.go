@@ -26,7 +26,7 @@ func (s *sentinel) Left(l sim.Line) {
 }
 
 // reply answers one command. Needs cluster.mu.
-func (s *sentinel) reply(l sim.Line, command sim.Request) string {
+func (s *sentinel) reply(l sim.Line, command []string) string {
 	words := make([]string, 2)
 	for i := range min(2, len(command)) {
 		words[i] = strings.ToUpper(command[i])
@@ -65,7 +65,8 @@ func (s *sentinel) reply(l sim.Line, command sim.Request) string {
 
 // AtOnce answers a client's greeting and its questions, as long as the sentinel can be
 // reached: go-redis waits for the answers under a mutex.
-func (s *sentinel) AtOnce(l sim.Line, asked []sim.Request) (reply []byte, done bool) {
+func (s *sentinel) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
+	asked := parseCommands(written)
 	if len(asked) != 1 || !strings.EqualFold(asked[0][0], "sentinel") && !strings.EqualFold(asked[0][0], "hello") {
 		return nil, false
 	}
