@@ -23,17 +23,6 @@ import (
 	"lockbench/service/redis"
 )
 
-// conformSettings are how locks that have these options are opened, unless told
-// otherwise: a renewal short enough to watch, and long enough for a busy machine not
-// to miss it; and patience with servers that a thousand ask at once.
-var conformSettings = map[string]string{"watchdog": "3s", "node-timeout": "2s"}
-
-// conformExcused are rules that a lock breaks because what it is a port of does.
-var conformExcused = map[string]map[string]string{
-	"redisson-fair": {"release-after-expiry": "R-37: today's fair lock answers that a release of an expired lock went well"},
-	"redisson-rw":   {"wait-shared": "R-23: a writer's release wakes those who sleep, and not who is about to; that one sleeps for a whole lease"},
-}
-
 func newConformCommand() *cobra.Command {
 	var worldName, server string
 	var topologies []string
@@ -94,12 +83,12 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 	return c
 }
 
-// conformOptions are the given ones, on top of conformSettings.
+// conformOptions are the given ones, on top of what the suite wants.
 func conformOptions(entry catalog.Lock, set map[string]string) (map[string]string, error) {
 	options := make(map[string]string)
 	for _, o := range entry.Options {
-		if value, ok := conformSettings[o.Name]; ok {
-			options[o.Name] = value
+		if o.Conform != "" {
+			options[o.Name] = o.Conform
 		}
 	}
 	for name, value := range set {

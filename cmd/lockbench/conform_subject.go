@@ -27,7 +27,7 @@ const lookID = 1_000_000
 func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
 		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None,
-		Excused: maps.Clone(conformExcused[s.entry.Name]),
+		Excused: maps.Clone(s.entry.Excused),
 	}
 	if subject.Excused == nil {
 		subject.Excused = make(map[string]string)

@@ -5,6 +5,8 @@
 package catalog
 
 import (
+	"fmt"
+
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/locks/naive"
@@ -30,6 +32,11 @@ type Lock struct {
 	Broken bool
 	// Woken says that waiters are told of a release and send nothing until then.
 	Woken bool
+	// StandIn is set if each client needs a process of its own: the lock that stands for
+	// this one where all are goroutines of one.
+	StandIn string
+	// Excused are rules of the conformance suite that the lock breaks on purpose, and why.
+	Excused map[string]string
 	// New makes the lock for one run. Options that are not given have their default.
 	New func(options map[string]string) (locks.Opener, error)
 }
@@ -77,6 +84,7 @@ func someLocks() []Lock {
 			Card:       locks.Card{Name: "flock", Family: locks.Control, Claims: locks.Claims{Strict: true}},
 			About:      "flock(2) on a file, held by the client's process; must always pass",
 			Topologies: serverless,
+			StandIn:    "in-process",
 			New:        without("flock", func() locks.Opener { return control.OpenFlock }),
 		},
 		{
@@ -144,14 +152,27 @@ func Find(name string) (Lock, bool) {
 	return Lock{}, false
 }
 
-// Open makes the opener of a lock by its name and options.
+// Open makes the opener of a lock by its name and options, for clients that are goroutines
+// of one process. An error that is [locks.ErrUnsupported] says that the lock has none.
 func Open(name string, options map[string]string) (locks.Opener, error) {
 	l, ok := Find(name)
 	if !ok {
 		return nil, NotFound(name)
 	}
+	if l.StandIn != "" {
+		return nil, needsProcesses{name, l.StandIn}
+	}
 	return l.New(options)
 }
+
+// needsProcesses is why a lock means nothing among goroutines.
+type needsProcesses struct{ lock, standIn string }
+
+func (e needsProcesses) Error() string {
+	return fmt.Sprintf("%s needs processes, and here clients are goroutines; %s stands for it", e.lock, e.standIn)
+}
+
+func (needsProcesses) Is(target error) bool { return target == locks.ErrUnsupported }
 
 // NotFound is the error for a name that Find does not know: what is known, and
 // which of it was probably meant.

@@ -1,6 +1,8 @@
 package catalog_test
 
 import (
+	"cmp"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/catalog"
+	"lockbench/locks/locktest"
 )
 
 func TestEntriesAreComplete(t *testing.T) {
@@ -32,18 +35,40 @@ func TestEntriesAreComplete(t *testing.T) {
 		if opener, err := l.New(nil); err != nil || opener == nil {
 			t.Errorf("%s: New without options: %v", l.Name, err)
 		}
-		defaults := map[string]string{}
+		if _, ok := catalog.Find(l.StandIn); l.StandIn != "" && !ok {
+			t.Errorf("%s: %q stands for it, and is no lock", l.Name, l.StandIn)
+		}
+		for rule := range l.Excused {
+			if !slices.ContainsFunc(locktest.Rules(), func(r locktest.Rule) bool { return r.Name == rule }) {
+				t.Errorf("%s is excused from %q, and there is no such rule", l.Name, rule)
+			}
+		}
+		defaults, conform := map[string]string{}, map[string]string{}
 		for _, o := range l.Options {
 			if o.About == "" || o.Default == "" {
 				t.Errorf("%s: option %s lacks its line or its default", l.Name, o.Name)
 			}
 			defaults[o.Name] = o.Default
+			conform[o.Name] = cmp.Or(o.Conform, o.Default)
 		}
 		if _, err := l.New(defaults); err != nil {
 			t.Errorf("%s: its own defaults are refused: %v", l.Name, err)
 		}
+		if _, err := l.New(conform); err != nil {
+			t.Errorf("%s: what it is put through the suite with is refused: %v", l.Name, err)
+		}
 		if found, ok := catalog.Find(l.Name); !ok || found.Name != l.Name {
 			t.Errorf("%s is not found", l.Name)
+		}
+	}
+}
+
+// A lock whose clients must be processes is refused where they share one.
+func TestOpenAmongGoroutines(t *testing.T) {
+	for _, l := range catalog.All() {
+		_, err := catalog.Open(l.Name, nil)
+		if refused := errors.Is(err, locks.ErrUnsupported); refused != (l.StandIn != "") {
+			t.Errorf("%s: %v", l.Name, err)
 		}
 	}
 }

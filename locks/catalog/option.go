@@ -14,6 +14,10 @@ type Option struct {
 	Name    string
 	About   string
 	Default string
+	// Conform is what the conformance suite opens the lock with, if not the default: a
+	// renewal short enough to watch, and long enough for a busy machine not to miss it; or
+	// patience with servers that a thousand ask at once.
+	Conform string
 }
 
 // without makes the New of a lock that has no options.

@@ -12,7 +12,7 @@ var redlockOptions = []Option{
 	{Name: "nodes", About: "how many independent masters there are", Default: "5"},
 	{Name: "drift", About: "share of the ttl allowed for clocks that part, 2ms on top; off: none at all", Default: "0.01"},
 	{Name: "validity", About: "refuse a majority that took longer than the lease; off: believe it, and for the whole ttl", Default: "on"},
-	{Name: "node-timeout", About: "limit for one node's answer; auto: a twentieth of the ttl, 5ms to 100ms", Default: "auto"},
+	{Name: "node-timeout", About: "limit for one node's answer; auto: a twentieth of the ttl, 5ms to 100ms", Default: "auto", Conform: "2s"},
 }
 
 // newRedlock reads the options of redlock. Without nodes the lock takes as many as

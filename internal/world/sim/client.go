@@ -36,9 +36,6 @@ var _ world.Client = (*client)(nil)
 
 var errKilled = errors.New("it was killed")
 
-// needsProcesses are locks that mean nothing among goroutines, and what stands for them.
-var needsProcesses = map[string]string{"flock": "in-process"}
-
 // Open starts a client.
 func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	cl, err := c.open(ctx, s)
@@ -52,16 +49,18 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error)
 	cl := &client{cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), dead: make(chan struct{}), gone: make(chan struct{})}
 	opener := s.Opener
 	c.Opened(s)
-	switch stands, process := needsProcesses[s.Lock]; {
+	switch {
 	case s.Command != "":
 		return nil, fmt.Errorf("%w: a guest is a process of its own, and its time cannot be simulated", world.ErrUnsupportedHere)
-	case opener == nil && process:
-		return nil, fmt.Errorf("%w: %s needs processes, and here clients are goroutines; %s stands for it", world.ErrUnsupportedHere, s.Lock, stands)
 	case opener == nil && c.world.options.Open == nil:
 		return nil, fmt.Errorf("%w: this simulation was made without a list of locks", world.ErrUnsupportedHere)
 	case opener == nil:
 		var err error
-		if opener, err = c.world.options.Open(s.Lock, s.Options); err != nil {
+		opener, err = c.world.options.Open(s.Lock, s.Options)
+		if errors.Is(err, locks.ErrUnsupported) {
+			return nil, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -53,7 +53,8 @@ type Options struct {
 	// Model is the lock service.
 	Model Model
 	// Open makes the opener of a lock by its name and options: clients of locks that
-	// have no opener of their own are goroutines of this process too.
+	// have no opener of their own are goroutines of this process too. [locks.ErrUnsupported]
+	// says that a lock cannot be had so.
 	Open func(lock string, options map[string]string) (locks.Opener, error)
 	// Enclosure is the command that runs one trial in a process of its own. Empty:
 	// trials run in this process, one after the other.
