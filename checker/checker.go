@@ -135,3 +135,11 @@ type Checker interface {
 	// Check is a pure function of the history.
 	Check(h *history.History, o Options) Result
 }
+
+// Later is a checker that goes by what others have said. It checks when those that wait
+// for nobody are done.
+type Later interface {
+	Checker
+	// After is the checker that knows what they said.
+	After(others Report) Checker
+}

@@ -19,7 +19,7 @@ type Harness struct {
 	starved bool
 }
 
-var _ Checker = Harness{}
+var _ Later = Harness{}
 
 // Name returns "harness".
 func (Harness) Name() string { return "harness" }
@@ -27,6 +27,14 @@ func (Harness) Name() string { return "harness" }
 // About says what is judged, in one line.
 func (Harness) About() string {
 	return "the run did what it promised: enough grants, and every fault took effect and healed"
+}
+
+// After asks liveness. That nobody was granted anything after the heal is doubtful as long
+// as nobody can say why. Once liveness has shown that the lock refused, it is explained.
+func (c Harness) After(others Report) Checker {
+	liveness, _ := others.Check(Liveness{}.Name())
+	c.starved = liveness.Verdict == Violated
+	return c
 }
 
 // Check is a pure function of the history.

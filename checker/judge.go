@@ -28,7 +28,7 @@ func All() []Checker {
 		Fairness{},
 		Lease{},
 		Rate{},
-		Linearizable{}, // last: it may be shown what the others found
+		Linearizable{},
 	}
 }
 
@@ -57,27 +57,18 @@ func Judge(h *history.History, o Options) Report {
 func judge(h *history.History, o Options, checkers []Checker) Report {
 	o.ledger = read(h, o)
 	results := make([]Result, len(checkers))
-	harness, starved := -1, false
-	var broken *Finding // the promise of exclusion, for the first time
+	var first []Result
 	for i, c := range checkers {
-		if l, ok := c.(Linearizable); ok {
-			l.around = broken
-			c = l
-		}
-		results[i] = check(c, h, o)
-		switch c.(type) {
-		case Exclusion:
-			broken = firstDoubleGrant(results[i])
-		case Harness:
-			harness = i
-		case Liveness:
-			starved = results[i].Verdict == Violated
+		if _, waits := c.(Later); !waits {
+			results[i] = check(c, h, o)
+			first = append(first, results[i])
 		}
 	}
-	// That nobody was granted anything after the heal is doubtful as long as nobody
-	// can say why. Once liveness has shown that the lock refused, it is explained.
-	if starved && harness >= 0 {
-		results[harness] = check(Harness{starved: true}, h, o)
+	said := compose(first)
+	for i, c := range checkers {
+		if c, waits := c.(Later); waits {
+			results[i] = check(c.After(said), h, o)
+		}
 	}
 	return compose(results)
 }

@@ -51,6 +51,13 @@ func (Linearizable) About() string {
 
 func (Linearizable) witness() {}
 
+// After asks exclusion for the first time that its promise was broken.
+func (c Linearizable) After(others Report) Checker {
+	exclusion, _ := others.Check(Exclusion{}.Name())
+	c.around = firstDoubleGrant(exclusion)
+	return c
+}
+
 // Check judges the history, or says in the Note why it is not for it to judge.
 func (c Linearizable) Check(h *history.History, o Options) Result {
 	r := Result{Name: c.Name()}
