@@ -71,21 +71,18 @@ func rewriteRun(dir string) error {
 		if err := b.WriteResult(b.Result); err != nil {
 			return err
 		}
-	}
-	stories := report.Stories{}
-	for _, h := range b.Histories {
-		for i := range b.Result.Locks {
-			if l := &b.Result.Locks[i]; l.Lock == h.Lock {
-				if story := run.StoryOf(h.Path, l); story != nil {
-					stories[l.Lock] = story
-				}
-			}
+		if b, err = report.Load(dir); err != nil { // its histories are in the order of the result now
+			return err
 		}
 	}
-	if err := b.WriteSummaries(b.Result, stories); err != nil {
+	p, err := page.Read(b)
+	if err != nil {
 		return err
 	}
-	return page.WriteTo(dir)
+	if err := b.WriteSummaries(b.Result, p.Stories()); err != nil {
+		return err
+	}
+	return p.Save()
 }
 
 // openPage shows a file in the browser of whoever sits here.

@@ -85,19 +85,6 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 	return r, nil
 }
 
-// StoryOf tells the story of a lock that was judged before, or nil if there is none.
-func StoryOf(path string, l *report.Lock) []string {
-	f, ok := l.FirstFinding()
-	if !ok || l.Verdict != checker.Violated {
-		return nil
-	}
-	h, err := history.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	return report.Story(h, f)
-}
-
 // observed is what was found, in the terms of an expectation.
 func observed(l *report.Lock) scenarios.Observed {
 	o := scenarios.Observed{

@@ -55,12 +55,18 @@ const barsAll = 6000
 // barsMost is how many one lock has at most: more nobody can tell apart.
 const barsMost = 1500
 
-// Write writes the page of a loaded bundle, which has a result.
-func Write(w io.Writer, b *report.Bundle) error {
+// Page is a page whose histories have been read.
+type Page struct {
+	bundle *report.Bundle
+	locks  []lockView
+}
+
+// Read reads the histories of a loaded bundle, which has a result.
+func Read(b *report.Bundle) (*Page, error) {
 	if b.Result == nil {
-		return fmt.Errorf("write the report of %s: it has no %s", b.Dir, report.ResultFile)
+		return nil, fmt.Errorf("write the report of %s: it has no %s", b.Dir, report.ResultFile)
 	}
-	v := newView(b)
+	p := &Page{bundle: b}
 	paths := map[string]string{}
 	for _, h := range b.Histories {
 		paths[h.Lock] = h.Path
@@ -83,12 +89,41 @@ func Write(w io.Writer, b *report.Bundle) error {
 				h = nil
 			}
 		}
-		v.Locks = append(v.Locks, newLockView(b, l, h, trouble, min(barsAll/max(drawn, 1), barsMost)))
+		p.locks = append(p.locks, newLockView(b, l, h, trouble, min(barsAll/max(drawn, 1), barsMost)))
 	}
+	return p, nil
+}
+
+// Stories are those of the violations that the page tells.
+func (p *Page) Stories() report.Stories {
+	stories := report.Stories{}
+	for _, l := range p.locks {
+		if l.Story != "" {
+			stories[l.Name] = strings.Split(l.Story, "\n")
+		}
+	}
+	return stories
+}
+
+// Save puts the page into its bundle's folder.
+func (p *Page) Save() error { return p.bundle.Write(File, p.write) }
+
+func (p *Page) write(w io.Writer) error {
+	v := newView(p.bundle)
+	v.Locks = p.locks
 	if err := pages.Execute(w, v); err != nil {
-		return fmt.Errorf("write the report of %s: %w", b.Dir, err)
+		return fmt.Errorf("write the report of %s: %w", p.bundle.Dir, err)
 	}
 	return nil
+}
+
+// Write writes the page of a loaded bundle, which has a result.
+func Write(w io.Writer, b *report.Bundle) error {
+	p, err := Read(b)
+	if err != nil {
+		return err
+	}
+	return p.write(w)
 }
 
 // WriteTo puts the page into its bundle's folder, from what lies there.
@@ -97,7 +132,11 @@ func WriteTo(dir string) error {
 	if err != nil {
 		return err
 	}
-	return b.Write(File, func(w io.Writer) error { return Write(w, b) })
+	p, err := Read(b)
+	if err != nil {
+		return err
+	}
+	return p.Save()
 }
 
 // link is a way to a file of the bundle.
