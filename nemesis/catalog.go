@@ -17,6 +17,8 @@ type Entry struct {
 	New         func(Step) (Fault, error)
 	// Instant says that there is nothing to heal, or nothing that could be.
 	Instant bool
+	// Promotes says that a leader who is new while it acts was ordered.
+	Promotes bool
 	// Try is what `lockbench try` does where it is told nothing else.
 	Try Step
 	// Draw are the steps that `faults: random` draws. A step that cannot concern a lock's
@@ -132,7 +134,7 @@ func All() []Entry {
 			Draw:    []Step{{Target: "master"}},
 		},
 		{
-			Name: "promote", About: "make a replica the master by hand", New: newPromote,
+			Name: "promote", About: "make a replica the master by hand", New: newPromote, Promotes: true,
 			Instant: true,
 			Try:     Step{Target: "a replica"},
 			Draw:    []Step{{Target: "a replica"}},

@@ -272,7 +272,7 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 // note writes the phases of the plan's steps into the history.
 func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, text string) {
 	t.pace.step(p.ID)
-	if p.Step.Fault == "promote" {
+	if kind, _ := nemesis.Find(p.Step.Fault); kind.Promotes {
 		t.promoted.Store(phase == nemesis.Begins || phase == nemesis.Bites)
 	}
 	t.recorder.Record(history.Event{
