@@ -250,7 +250,7 @@ func figures(r *report.Result) *report.Result {
 			a.HDR = ""
 			l.LatencyMS = map[string]stats.Latency{"acquire": a}
 		}
-		fence, judged := l.Check("resource")
+		fence, judged := l.Check(checker.Resource{}.Name())
 		l.Checks = nil
 		if judged && l.Claims.Fenced {
 			l.Checks = []checker.Result{{Name: fence.Name, Verdict: fence.Verdict}}

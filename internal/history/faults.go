@@ -19,6 +19,9 @@ type Fault struct {
 // Began is false of a fault of which the history says only that it could not be done.
 func (f *Fault) Began() bool { return f.Bites >= 0 || f.Heals >= 0 || f.Fails != f.Begins }
 
+// Pauses says whether it stops processes and lets them go on.
+func (f *Fault) Pauses() bool { return f.Name == faultPause }
+
 // Strikes tells whether a client is among the targets.
 func (f *Fault) Strikes(client int32) bool {
 	return slices.ContainsFunc(f.Targets, func(name string) bool {

@@ -65,7 +65,7 @@ func conclusion(r *Result) string {
 // fencedOff says whether a lock with fencing tokens overstayed and its guarded
 // resource came to no harm. A lock without tokens may have been lucky.
 func (l *Lock) fencedOff() bool {
-	resource, judged := l.Check("resource")
+	resource, judged := l.Check(checker.Resource{}.Name())
 	return l.Claims.Fenced && judged && resource.Verdict == checker.Valid
 }
 

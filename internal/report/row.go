@@ -59,7 +59,7 @@ func (s *story) faultRows() []row {
 			continue
 		}
 		weight := cause
-		if s.a != nil && s.b != nil && f.Name == "pause" && !f.Strikes(s.a.session.Client) && !f.Strikes(s.b.session.Client) {
+		if s.a != nil && s.b != nil && f.Pauses() && !f.Strikes(s.a.session.Client) && !f.Strikes(s.b.session.Client) {
 			weight = helpful
 		}
 		at, suffix := f.Bites, ""
@@ -69,7 +69,7 @@ func (s *story) faultRows() []row {
 		rows = append(rows, row{at: at, who: "fault", what: oneLine(f.Name + ": " + s.struck(at) + suffix), weight: weight})
 		if f.Healed >= 0 {
 			w := helpful
-			if f.Name == "pause" {
+			if f.Pauses() {
 				w = cause // its end is what the overstay begins with
 			}
 			rows = append(rows, row{at: f.Healed, who: "fault", what: oneLine(f.Name + " over: " + strings.Join(f.Targets, ", ")), weight: w})

@@ -226,7 +226,7 @@ func (s *story) pauseOf(t *tenure) (history.Fault, bool) {
 	all := s.faults()
 	for i := len(all) - 1; i >= 0; i-- {
 		f := all[i]
-		if f.Name == "pause" && f.Strikes(t.session.Client) && (f.Healed < 0 || f.Healed > t.session.Acquire.Invoke) {
+		if f.Pauses() && f.Strikes(t.session.Client) && (f.Healed < 0 || f.Healed > t.session.Acquire.Invoke) {
 			return f, true
 		}
 	}
