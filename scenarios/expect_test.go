@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // expectation reads what would stand behind `set-nx:`.
@@ -175,17 +173,5 @@ func TestParseExpect(t *testing.T) {
 		if lock != want.lock || e.String() != want.text || got != want.err {
 			t.Errorf("ParseExpect(%q) = %q, %q, error\n%s\nwant\n%s", arg, lock, e, got, want.err)
 		}
-	}
-}
-
-func TestParseRange(t *testing.T) {
-	got, err := ParseRange("--hold", "5ms..1s")
-	if err != nil || got != span(5*time.Millisecond, time.Second) {
-		t.Errorf("%v, %v", got, err)
-	}
-	_, err = ParseRange("--hold", "5..50ms")
-	want := `--hold: in the range "5..50ms", "5" is no duration: it has no unit; 5s are seconds, 5ms milliseconds`
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Error(diff)
 	}
 }

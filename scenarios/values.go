@@ -102,13 +102,3 @@ func share(text string) (float64, bool) {
 	n, err := strconv.ParseFloat(number, 64)
 	return n / 100, err == nil && isPercent && !math.IsNaN(n) && n >= 0 && n <= 100
 }
-
-// ParseRange reads a duration or a range of them, as `5ms..50ms`, from a flag.
-func ParseRange(flag, text string) (nemesis.Range, error) {
-	r, err := parseRange(text)
-	if err != nil {
-		err.File = flag
-		return nemesis.Range{}, err
-	}
-	return r, nil
-}

@@ -141,9 +141,6 @@ func (p *Process) await(ctx context.Context, what string, done func() bool) erro
 // PID is its number, and that of its group.
 func (p *Process) PID() int { return p.pid }
 
-// Exited is closed when it has ended, and State tells how from then on.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
 // State is how it ended, in the system's words.
 func (p *Process) State() string { return p.state }
 

@@ -1,10 +1,6 @@
 package mesh
 
-import (
-	"sync"
-
-	"lockbench/internal/world"
-)
+import "sync"
 
 // Requests tells how many commands a client has sent to all nodes, by name in
 // upper case. They are counted in the network, past anything that a client
@@ -17,17 +13,6 @@ func (m *Mesh) Requests(client string) map[string]int {
 		if at.From == client {
 			c.addTo(total)
 		}
-	}
-	return total
-}
-
-// RequestsTo is Requests for one node.
-func (m *Mesh) RequestsTo(client, node string) map[string]int {
-	total := map[string]int{}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c, ok := m.counters[world.Link{From: client, To: node}]; ok {
-		c.addTo(total)
 	}
 	return total
 }
