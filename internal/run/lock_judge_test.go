@@ -19,7 +19,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	"lockbench/service/redis/simredis"
+	services "lockbench/service/catalog"
 )
 
 // violatedEvents is a history in which the second client is granted what the first one
@@ -166,7 +166,7 @@ func untilViolation(t *testing.T, w world.World) *Outcome {
 // episode that shows a violation, whole: with its quiet stretch. A control that breaks
 // ends nothing, and whoever comes after the violation has one episode.
 func TestUntilViolation(t *testing.T) {
-	out := untilViolation(t, sim.New(sim.Options{Model: simredis.Model{}, Open: catalog.Open}))
+	out := untilViolation(t, sim.New(sim.Options{Models: services.Models(), Open: catalog.Open}))
 	endsAfterEpisodes(t, out)
 }
 

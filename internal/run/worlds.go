@@ -12,7 +12,6 @@ import (
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 	services "lockbench/service/catalog"
-	"lockbench/service/redis/simredis"
 )
 
 // WorldOptions are what worlds need to know before they can say whether they are ready.
@@ -35,7 +34,7 @@ func Worlds(o WorldOptions) []world.World {
 	return []world.World{
 		docker.New(docker.Options{Service: all[0], Image: o.RedisImage, Program: o.RedisServer, Self: o.Self, Say: o.Say, NoFetch: o.NoFetch}),
 		local.New(local.Options{Services: all, Programs: map[string]string{all[0].Name(): o.RedisServer}, Self: o.Self}),
-		sim.New(sim.Options{Model: simredis.Model{}, Open: catalog.Open, Enclosure: o.SimTrial}),
+		sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: o.SimTrial}),
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	"lockbench/service/redis/simredis"
+	services "lockbench/service/catalog"
 )
 
 // BenchmarkSimFailover is what one lock's run of the scenario failover costs in the
@@ -18,7 +18,7 @@ func BenchmarkSimFailover(b *testing.B) {
 		b.Run(lock, func(b *testing.B) {
 			s := trialtest.Load(b, "failover")
 			for b.Loop() {
-				w := sim.New(sim.Options{Model: simredis.Model{}, Open: catalog.Open})
+				w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open})
 				given := Instructions{Input: NewInput(s, scenarios.LockUse{Name: lock, Use: lock}, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
 				if _, err := given.do(b.Context(), w, Nobody{}); err != nil {
 					b.Fatal(err)

@@ -23,7 +23,7 @@ import (
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/service/redis/simredis"
+	services "lockbench/service/catalog"
 )
 
 // Serve is the process's side of a [Subprocess]: it reads its instructions, does the
@@ -39,7 +39,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 	p := &parent{w: out, answers: make(chan bool), asks: given.Ask, endsAfter: given.Input.EndsAfter}
 	stop := make(chan struct{})
 	var beside sync.WaitGroup
-	w := sim.New(sim.Options{Model: simredis.Model{}, Open: open, Latency: given.Input.Latency})
+	w := sim.New(sim.Options{Models: services.Models(), Open: open, Latency: given.Input.Latency})
 	beside.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
 	beside.Go(func() { watchStill(w, stop, p, given.Input) })
 	beside.Go(func() { watchMemory(stop, p, given.Input) })

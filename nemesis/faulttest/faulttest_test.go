@@ -11,12 +11,12 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/nemesis/faulttest"
+	services "lockbench/service/catalog"
 	"lockbench/service/redis"
-	"lockbench/service/redis/simredis"
+	"lockbench/service/redis/redistest"
 	"lockbench/workloads"
 )
 
@@ -113,7 +113,7 @@ func subjects() []nemesis.Step {
 // try holds one fault to the suite on one cluster, and says whether it could be tried.
 func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (na string, err error) {
 	t.Helper()
-	spec := worldtest.Spec(form, world.Spec{Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock"})
+	spec := redistest.Spec(form, world.Spec{Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock"})
 	err = w.Run(t.Context(), spec, func(ctx context.Context, c world.Cluster) error {
 		crew := &crew{clients: map[int]world.Client{}, killed: map[int]bool{}}
 		for id := range spec.Clients {
@@ -168,7 +168,7 @@ func TestInSim(t *testing.T) {
 		nemesis.Step{Fault: "clock", Target: "holder", Options: map[string]string{"by": "-60s"}},
 		nemesis.Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "50%"}},
 	)
-	inAll(t, sim.New(sim.Options{Model: simredis.Model{}}), false, steps, locks.Single, locks.Independent, redis.Sentinel)
+	inAll(t, sim.New(sim.Options{Models: services.Models()}), false, steps, locks.Single, locks.Independent, redis.Sentinel)
 }
 
 // A world that lies is caught: a fault that does nothing, and one that does not heal.
@@ -178,7 +178,7 @@ func TestTheSuiteCatches(t *testing.T) {
 		"does not heal": func(c world.Cluster) world.Cluster { return stubborn{c, c.(world.Prober), c.(world.LinkCutter)} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := sim.New(sim.Options{Model: simredis.Model{}}).Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c world.Cluster) error {
+			err := sim.New(sim.Options{Models: services.Models()}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c world.Cluster) error {
 				_, err := faulttest.Check(ctx, faulttest.Subject{
 					Step: nemesis.Step{Fault: "cut", Target: "client-0 -> master"}, Cluster: spoil(c), Crew: &crew{},
 				})

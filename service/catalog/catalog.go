@@ -1,18 +1,46 @@
 // Package catalog is the list of the lock services that lockbench can start.
 //
-// To add one, write its package under service and add it to [All].
+// To add one, write its package under service and add it to the entries.
 package catalog
 
 import (
 	"slices"
 
+	"lockbench/internal/world/sim"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/simredis"
 )
 
-// All are the services. The first is meant where a scenario names none.
+// entry is a service, and its model in virtual time. Nil: there is none.
+type entry struct {
+	service.Service
+	model sim.Model
+}
+
+// entries are all services. The first is meant where a scenario names none.
+var entries = []entry{
+	{redis.Service{}, simredis.Model{}},
+}
+
+// All are the services, in the order of the entries.
 func All() []service.Service {
-	return []service.Service{redis.Service{}}
+	var all []service.Service
+	for _, e := range entries {
+		all = append(all, e.Service)
+	}
+	return all
+}
+
+// Models are those that the simulation has, by the names of the services.
+func Models() sim.Models {
+	models := sim.Models{}
+	for _, e := range entries {
+		if e.model != nil {
+			models[e.Name()] = e.model
+		}
+	}
+	return models
 }
 
 // Find returns the service of a name.

@@ -23,7 +23,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	"lockbench/service/redis/simredis"
+	services "lockbench/service/catalog"
 )
 
 // RoleVariable makes a test binary something else than the tests: a guest ("guest"), or
@@ -168,5 +168,5 @@ func SimTrial(t testing.TB, procs int) []string {
 
 // SimWorld is the simulated world with lockbench itself as its processes.
 func SimWorld(t testing.TB) *sim.World {
-	return sim.New(sim.Options{Model: simredis.Model{}, Open: catalog.Open, Enclosure: SimTrial(t, 2)})
+	return sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: SimTrial(t, 2)})
 }

@@ -14,6 +14,7 @@ import (
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // TestClock lets one server's clock be wrong, over a restart as well, and sees that
@@ -22,7 +23,7 @@ func TestClock(t *testing.T) {
 	if err := shim.Ready(); err != nil {
 		skip(t, err.Error())
 	}
-	run(t, world.Spec{Service: redis.Service{}, Topology: worldtest.Form(locks.Independent).Sized(2), Clients: 1, Clocks: true}, func(ctx context.Context, c *cluster) error {
+	run(t, world.Spec{Service: redis.Service{}, Topology: redistest.Form(locks.Independent).Sized(2), Clients: 1, Clocks: true}, func(ctx context.Context, c *cluster) error {
 		wrong := func(name string) (time.Duration, error) {
 			off, err := worldtest.Can[service.Clock](c).ClockOffset(ctx, name)
 			return off.Round(30 * time.Second), err
@@ -40,7 +41,7 @@ func TestClock(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := worldtest.Ask(ctx, n.addr(), "SET", "k", "held", "PX", "60000"); err != nil {
+		if _, err := redistest.Ask(ctx, n.addr(), "SET", "k", "held", "PX", "60000"); err != nil {
 			return err
 		}
 		if err := c.ShiftClock(ctx, "redis-1", 10*time.Minute, 0); err != nil {
@@ -49,7 +50,7 @@ func TestClock(t *testing.T) {
 		if err := expect("redis-1", 10*time.Minute); err != nil {
 			return err
 		}
-		if left, err := worldtest.Ask(ctx, n.addr(), "PTTL", "k"); err != nil || fmt.Sprint(left) != "-2" {
+		if left, err := redistest.Ask(ctx, n.addr(), "PTTL", "k"); err != nil || fmt.Sprint(left) != "-2" {
 			return fmt.Errorf("a lease of a minute after ten: PTTL %v, %w; expected -2, it has ended", left, err)
 		}
 		if err := expect("redis-2", 0); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // guestEnv makes this test program serve as a guest instead.
@@ -27,7 +27,7 @@ const guestEnv = "LOCKBENCH_TEST_GUEST"
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(guestEnv) != "":
-		if err := worldtest.Serve(); err != nil {
+		if err := redistest.Serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

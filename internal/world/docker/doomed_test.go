@@ -9,9 +9,9 @@ import (
 	"os"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // harnessEnv makes this test program a harness that tells the name of what it has
@@ -23,7 +23,7 @@ func runDoomedHarness() {
 	follow := os.Getenv(harnessEnv) == "follow"
 	os.Unsetenv(harnessEnv)
 	w := New(Options{Service: redis.Service{}})
-	err := w.Run(context.Background(), worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
+	err := w.Run(context.Background(), redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
 		fmt.Println(c.owner.name)
 		if follow {

@@ -18,12 +18,13 @@ import (
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a
 // grant that the replicas have not heard of is granted again.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 		a, b := open(ctx, t, c, 1), open(ctx, t, c, 2)
 		old, err := c.Leader(ctx)
 		if err != nil {
@@ -84,7 +85,7 @@ func TestPromote(t *testing.T) {
 		chosen   string
 	}{{locks.Replicated, "redis-3"}, {redis.Sentinel, ""}} {
 		t.Run(string(try.topology), func(t *testing.T) {
-			run(t, worldtest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 				a := open(ctx, t, c, 1)
 				if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, a, "a") }); err != nil {
 					return err
@@ -113,7 +114,7 @@ func TestPromote(t *testing.T) {
 
 // TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
 func TestPromoteAfterKill(t *testing.T) {
-	run(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
@@ -129,9 +130,9 @@ func TestPromoteAfterKill(t *testing.T) {
 
 func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
-	run(t, worldtest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *cluster) error {
 		n := c.nodes[0]
-		if _, err := worldtest.Ask(ctx, n.addr(), "SET", "k", "v"); err != nil {
+		if _, err := redistest.Ask(ctx, n.addr(), "SET", "k", "v"); err != nil {
 			return err
 		}
 		for _, keep := range []bool{true, false} {
@@ -147,7 +148,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 			if err := c.Start(ctx, n.Name, keep); err != nil {
 				return err
 			}
-			got, err := worldtest.Ask(ctx, n.addr(), "GET", "k")
+			got, err := redistest.Ask(ctx, n.addr(), "GET", "k")
 			if err != nil || (got != nil) != keep {
 				t.Errorf("kept %v: %v, %v", keep, got, err)
 			}
@@ -159,7 +160,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 // TestCutConcernsItsLinksAlone, of clients and of servers, one way and for good: a
 // node that starts again under a cut is as cut off as it was.
 func TestCutConcernsItsLinksAlone(t *testing.T) {
-	run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		ping := func(from, to string) error {
@@ -214,8 +215,8 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 	for _, topology := range []locks.Topology{redis.Sentinel, redis.Cluster} {
 		t.Run(string(topology), func(t *testing.T) {
-			run(t, worldtest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
-				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: worldtest.Open})
+			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: redistest.Open})
 				if err != nil {
 					return err
 				}
@@ -254,9 +255,9 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 // TestCutHolds: what was sent over a cut link arrives after the join, on the
 // connection that was there before.
 func TestCutHolds(t *testing.T) {
-	run(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		syncs := func() string {
-			info, err := worldtest.Ask(ctx, c.nodes[0].addr(), "INFO", "stats")
+			info, err := redistest.Ask(ctx, c.nodes[0].addr(), "INFO", "stats")
 			if err != nil {
 				t.Error(err)
 			}
@@ -269,12 +270,12 @@ func TestCutHolds(t *testing.T) {
 		if err := c.Cut(ctx, cut); err != nil {
 			return err
 		}
-		if _, err := worldtest.Ask(ctx, c.nodes[0].addr(), "SET", "k", "v"); err != nil {
+		if _, err := redistest.Ask(ctx, c.nodes[0].addr(), "SET", "k", "v"); err != nil {
 			return err
 		}
 		has := func(n *node) func(context.Context) error {
 			return func(ctx context.Context) error {
-				got, err := worldtest.Ask(ctx, n.addr(), "GET", "k")
+				got, err := redistest.Ask(ctx, n.addr(), "GET", "k")
 				if err == nil && got != "v" {
 					err = fmt.Errorf("%s has %v", n.Name, got)
 				}
@@ -303,7 +304,7 @@ func TestCutHolds(t *testing.T) {
 // TestLagBetweenServers is a lag too short to be held: it goes through the mesh, and
 // what is late does arrive while it lasts.
 func TestLagBetweenServers(t *testing.T) {
-	run(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		const lag = 300 * time.Millisecond
 		links := []world.Link{{From: "redis-1", To: "redis-2"}}
 		if err := c.Shape(ctx, links, world.Delay{By: lag}); err != nil {
@@ -357,7 +358,7 @@ func TestLagBetweenServers(t *testing.T) {
 }
 
 func TestPauseNode(t *testing.T) {
-	run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 		a := open(ctx, t, c, 1)
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err
@@ -380,7 +381,7 @@ func TestPauseNode(t *testing.T) {
 func TestForeignGuest(t *testing.T) {
 	foreign := world.ClientSpec{Command: "exec " + testProgram + " foreign"}
 	t.Run("has links of its own", func(t *testing.T) {
-		run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+		run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 			var both []world.Client
 			for id := 1; id <= 2; id++ {
 				foreign.ID = id
@@ -403,7 +404,7 @@ func TestForeignGuest(t *testing.T) {
 		})
 	})
 	t.Run("is unsupported behind sentinels", func(t *testing.T) {
-		run(t, worldtest.Spec(redis.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+		run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 			foreign.ID = 1
 			_, err := c.Open(ctx, foreign)
 			if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "addr_map") {
@@ -417,7 +418,7 @@ func TestForeignGuest(t *testing.T) {
 // TestPortTakenMeanwhile: between the choice of a port and its use somebody else
 // comes, and the container is made again for another one.
 func TestPortTakenMeanwhile(t *testing.T) {
-	run(t, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		n, err := c.newNode(service.Node{Name: "redis-9", Role: service.Data}, 8)
 		if err != nil {
 			return err
@@ -442,7 +443,7 @@ func TestPortTakenMeanwhile(t *testing.T) {
 			return err
 		}
 		return service.Poll(ctx, func() error {
-			_, err := worldtest.Ask(ctx, n.addr(), "PING")
+			_, err := redistest.Ask(ctx, n.addr(), "PING")
 			return err
 		})
 	})

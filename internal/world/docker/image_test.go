@@ -16,9 +16,9 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 func TestPackHasProgramsAndLibraries(t *testing.T) {
@@ -131,7 +131,7 @@ func TestImageIsMadeOnce(t *testing.T) {
 	if lines := w.Report(t.Context()); len(lines) < 2 || !strings.Contains(lines[1], info.Name) {
 		t.Errorf("got %q", lines)
 	}
-	if w.About() == "" || w.Sketch(worldtest.Spec(locks.Single, world.Spec{})).Topology().Name != locks.Single {
+	if w.About() == "" || w.Sketch(redistest.Spec(locks.Single, world.Spec{})).Topology().Name != locks.Single {
 		t.Error("a world that is ready says what it is")
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // refusal is what a daemon answers instead of doing what it was asked.
@@ -185,7 +185,7 @@ func TestMiscountedNetwork(t *testing.T) {
 	if err := w.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err := w.Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c world.Cluster) error {
+	err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c world.Cluster) error {
 		owner = c.(*cluster).owner.name
 		return nil
 	})
@@ -222,7 +222,7 @@ func TestInterruptedWhileMaking(t *testing.T) {
 			interrupted := errors.New("interrupted")
 			made := &interruptedMaking{APIClient: w.state.provider.Client(), what: what, interrupt: func() { cancel(interrupted) }}
 			w.state.provider.SetClient(made)
-			err := w.Run(ctx, worldtest.Spec(locks.Replicated, world.Spec{}), func(context.Context, world.Cluster) error {
+			err := w.Run(ctx, redistest.Spec(locks.Replicated, world.Spec{}), func(context.Context, world.Cluster) error {
 				t.Error("there is no cluster")
 				return nil
 			})

@@ -20,9 +20,9 @@ import (
 	"go.uber.org/goleak"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // testProgram is this program, to be started again as a guest or as a harness.
@@ -47,7 +47,7 @@ func TestEnds(t *testing.T) {
 				}
 				nothingLeft(t, w, owner)
 			}()
-			err := w.Run(ctx, worldtest.Spec(locks.Replicated, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
+			err := w.Run(ctx, redistest.Spec(locks.Replicated, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
 				c := wc.(*cluster)
 				owner = c.owner.name
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
@@ -76,7 +76,7 @@ func TestSideBySide(t *testing.T) {
 			t.Parallel()
 			met := sync.OnceFunc(meet.Done)
 			defer met() // the other one must not wait for one that failed
-			run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 				a := open(ctx, t, c, 1)
 				met()
 				meet.Wait() // both are up
@@ -90,7 +90,7 @@ func TestSideBySide(t *testing.T) {
 
 func TestServerThatDoesNotStart(t *testing.T) {
 	w := newWorld(t)
-	s := worldtest.Spec(locks.Single, world.Spec{Settings: map[string]string{"no-such-setting": "1"}})
+	s := redistest.Spec(locks.Single, world.Spec{Settings: map[string]string{"no-such-setting": "1"}})
 	err := w.Run(t.Context(), s, func(context.Context, world.Cluster) error {
 		t.Error("there is no cluster")
 		return nil
@@ -103,7 +103,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 // TestKilledHarness: what a harness leaves that is killed goes when another starts
 // next, and what a living one owns stays.
 func TestKilledHarness(t *testing.T) {
-	run(t, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		cmd := exec.Command(testProgram)
 		cmd.Env = append(os.Environ(), harnessEnv+"=1", guestEnv+"=")
 		cmd.Stderr = os.Stderr

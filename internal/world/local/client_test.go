@@ -14,23 +14,23 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	redisservice "lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // clients are the ways in which a lock can run.
 var clients = map[string]world.ClientSpec{
 	"own":        {Lock: "plain"},
 	"foreign":    {Command: "echo to stderr >&2; " + os.Args[0] + " foreign; exit 0"},
-	"in process": {Opener: worldtest.Open},
+	"in process": {Opener: redistest.Open},
 }
 
 func TestPauseAndKillClient(t *testing.T) {
 	for name, spec := range clients {
 		t.Run(name, func(t *testing.T) {
-			run(t, worldtest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 				spec.ID = 1
 				a, err := c.Open(ctx, spec)
 				if err != nil {
@@ -63,7 +63,7 @@ func TestPauseAndKillClient(t *testing.T) {
 					return err
 				}
 				<-a.Conn().Gone()
-				if holder, err := worldtest.Ask(ctx, c.nodes[0].real, "GET", "k"); holder != "o" {
+				if holder, err := redistest.Ask(ctx, c.nodes[0].real, "GET", "k"); holder != "o" {
 					t.Errorf("a killed client has released its lock: %v, %v", holder, err)
 				}
 				if _, err := c.Open(ctx, spec); err == nil {
@@ -78,7 +78,7 @@ func TestPauseAndKillClient(t *testing.T) {
 func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.Single, locks.Replicated, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
-			spec := worldtest.Spec(topology, world.Spec{Clients: 2})
+			spec := redistest.Spec(topology, world.Spec{Clients: 2})
 			if topology == locks.Independent {
 				spec.Topology = spec.Topology.Sized(3)
 			}
@@ -111,7 +111,7 @@ func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 }
 
 func TestForeignGuestBehindSentinels(t *testing.T) {
-	run(t, worldtest.Spec(redisservice.Sentinel, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redisservice.Sentinel, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		spec := clients["foreign"]
 		spec.ID = 1
 		_, err := c.Open(ctx, spec)
@@ -123,7 +123,7 @@ func TestForeignGuestBehindSentinels(t *testing.T) {
 }
 
 func TestGuestThatEndsAtOnce(t *testing.T) {
-	run(t, worldtest.Spec(locks.None, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.None, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		_, err := c.Open(ctx, world.ClientSpec{ID: 1, Command: "echo no such module: redis >&2; exit 3"})
 		if err == nil || !strings.Contains(err.Error(), "no such module") {
 			t.Errorf("the error should quote the guest: %v", err)
@@ -143,10 +143,10 @@ func TestResendsAreCounted(t *testing.T) {
 		-1: {1, "unknown"},
 	} {
 		t.Run(fmt.Sprint("MaxRetries ", retries), func(t *testing.T) {
-			run(t, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
-				redis.SetLogger(worldtest.Silent{})
+			run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+				redis.SetLogger(redistest.Silent{})
 				opener := func(_ context.Context, lc locks.Client) (locks.Locker, error) {
-					return worldtest.Plain{Client: redis.NewClient(&redis.Options{
+					return redistest.Plain{Client: redis.NewClient(&redis.Options{
 						Addr: lc.Store.Nodes()[0].Addr, Dialer: lc.Store.Dial, MaxRetries: retries,
 					})}, nil
 				}
@@ -192,7 +192,7 @@ func TestResendsAreCounted(t *testing.T) {
 				if got != want.answer || sets != want.sets {
 					t.Errorf("%d SETs and the answer %s (%v); want %d and %s", sets, got, err, want.sets, want.answer)
 				}
-				if holder, err := worldtest.Ask(ctx, c.nodes[0].real, "GET", "k"); holder != "o" {
+				if holder, err := redistest.Ask(ctx, c.nodes[0].real, "GET", "k"); holder != "o" {
 					t.Errorf("the client should hold it all the same: %v, %v", holder, err)
 				}
 				return nil

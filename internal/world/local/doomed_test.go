@@ -9,9 +9,9 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/worldtest"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // harnessEnv makes this test program a harness that tells what it has started and
@@ -22,7 +22,7 @@ func runDoomedHarness() {
 	os.Unsetenv(harnessEnv)
 	os.Setenv(guestEnv, "1")
 	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
-	err := w.Run(context.Background(), worldtest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
+	err := w.Run(context.Background(), redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
 		client, err := c.Open(ctx, world.ClientSpec{ID: 1, Lock: "plain"})
 		if err != nil {

@@ -13,10 +13,10 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // guestEnv makes this test program serve as a guest instead.
@@ -25,7 +25,7 @@ const guestEnv = "LOCKBENCH_TEST_GUEST"
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(guestEnv) != "":
-		if err := worldtest.Serve(); err != nil {
+		if err := redistest.Serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -98,7 +98,7 @@ func TestTopologies(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
 			began := time.Now()
-			run(t, worldtest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
 				t.Logf("started after %v", time.Since(began).Round(time.Millisecond))
 				if err := c.Healthy(ctx); err != nil {
 					return err

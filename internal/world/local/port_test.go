@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service/redis/redistest"
 )
 
 // A port that somebody takes after it was found free costs a second start and not the run,
@@ -32,7 +32,7 @@ func TestPortTakenMeanwhile(t *testing.T) {
 			return port, err
 		}
 		ran := false
-		err := w.Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{Clients: 1, LogDir: t.TempDir()}), func(ctx context.Context, c world.Cluster) error {
+		err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{Clients: 1, LogDir: t.TempDir()}), func(ctx context.Context, c world.Cluster) error {
 			ran = true
 			return c.(*cluster).Healthy(ctx)
 		})

@@ -14,12 +14,13 @@ import (
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // What a cluster is for: a master dies, its replica is voted in, the slots are served
 // again; the old one comes back empty and follows.
 func TestClusterFailsOver(t *testing.T) {
-	run(t, worldtest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
 		client := open(ctx, t, c, 1)
 		take := func(session, key string) error {
 			_, err := client.Conn().Acquire(ctx, session, locks.Request{Keys: []string{key}, Owner: "x"})
@@ -79,7 +80,7 @@ func TestClusterFailsOver(t *testing.T) {
 // A replica takes over by hand, although its master lives; the bus is a link like any
 // other, so a node that is cut off from all others loses its place.
 func TestClusterPromotesAndIsCut(t *testing.T) {
-	run(t, worldtest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *cluster) error {
 		if now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
 			return errors.Join(err, errors.New("promoted "+now))
 		}

@@ -20,10 +20,10 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 func TestSideBySide(t *testing.T) {
@@ -32,7 +32,7 @@ func TestSideBySide(t *testing.T) {
 	for range 2 {
 		t.Run("cluster", func(t *testing.T) {
 			t.Parallel()
-			run(t, worldtest.Spec(locks.Independent, world.Spec{}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(locks.Independent, world.Spec{}), func(ctx context.Context, c *cluster) error {
 				meet.Done()
 				meet.Wait() // both are up
 				a := open(ctx, t, c, 1)
@@ -48,7 +48,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	w := newWorld(t)
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	s := worldtest.Spec(locks.Replicated, world.Spec{Settings: map[string]string{"no-such-setting": "1"}})
+	s := redistest.Spec(locks.Replicated, world.Spec{Settings: map[string]string{"no-such-setting": "1"}})
 	err := w.Run(t.Context(), s, func(context.Context, world.Cluster) error {
 		t.Error("there is no cluster")
 		return nil
@@ -67,11 +67,11 @@ func TestDirectoryThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{LogDir: file}), nil); err == nil {
+	if err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{LogDir: file}), nil); err == nil {
 		t.Error("a file is no directory")
 	}
 	t.Setenv("TMPDIR", filepath.Join(file, "below"))
-	if err := w.Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{}), nil); err == nil {
+	if err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), nil); err == nil {
 		t.Error("there is no such directory")
 	}
 }
@@ -100,7 +100,7 @@ func TestEnds(t *testing.T) {
 					}
 				}
 			}()
-			err := w.Run(ctx, worldtest.Spec(redis.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
+			err := w.Run(ctx, redistest.Spec(redis.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
 				c := wc.(*cluster)
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)

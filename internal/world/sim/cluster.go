@@ -55,9 +55,9 @@ type cluster struct {
 }
 
 func (w *World) newCluster(s world.Spec) (*cluster, error) {
-	model := w.options.Model
-	if model == nil {
-		return nil, errors.New("this simulation was made without a lock service")
+	model, err := w.options.Models.of(s)
+	if err != nil {
+		return nil, err
 	}
 	c := &cluster{
 		world: w, spec: s, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
@@ -67,7 +67,6 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 	if s.Service != nil { // else nobody is there to talk to
 		c.net.wire = s.Service.Wire()
 	}
-	var err error
 	if c.Service, err = model.New(&Host{c}, s); err != nil {
 		return nil, err
 	}

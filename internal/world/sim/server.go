@@ -1,7 +1,11 @@
 package sim
 
 import (
+	"fmt"
+	"maps"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"lockbench/internal/world"
@@ -23,6 +27,40 @@ type Model interface {
 	// the stack of the dial; false: the name does not say.
 	Purpose(function string) (Purpose, bool)
 }
+
+// Models are models by the names of their services.
+type Models map[string]Model
+
+// of is the model for a cluster.
+func (m Models) of(s world.Spec) (Model, error) {
+	if s.Service == nil {
+		return nobody{}, nil
+	}
+	model, ok := m[s.Service.Name()]
+	if !ok {
+		return nil, fmt.Errorf("%w: the simulation has no model of %s", world.ErrUnsupportedHere, s.Service.Name())
+	}
+	return model, nil
+}
+
+// list says something of all models, in the order of their names.
+func (m Models) list(say func(Model) string) string {
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		said = append(said, say(m[name]))
+	}
+	return strings.Join(said, ", ")
+}
+
+// nobody is the service of locks that need none.
+type nobody struct{ service.Nobody }
+
+func (nobody) About() string                          { return "" }
+func (nobody) New(*Host, world.Spec) (Service, error) { return nobody{}, nil }
+func (nobody) Purpose(string) (Purpose, bool)         { return Operation, false }
+func (nobody) Processes() []Server                    { return nil }
+func (nobody) Store() locks.Store                     { return locks.Store{Topology: locks.None} }
+func (nobody) Opened(world.ClientSpec)                {}
 
 // Purpose is what a client dials for, as far as its stack tells. Dials of different
 // purposes are numbered apart: a library looks in the background whether a server is

@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
+	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 // slate is a lock service of nothing but a network: the server board-1 writes down what
@@ -180,7 +181,7 @@ func hear(c net.Conn) string {
 // The network treats servers that it does not know as it treats all.
 func TestServers(t *testing.T) {
 	s := &slate{}
-	err := New(Options{Model: s}).Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{Seed: 1}), func(ctx context.Context, w world.Cluster) error {
+	err := New(Options{Models: Models{redis.Name: s}}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{Seed: 1}), func(ctx context.Context, w world.Cluster) error {
 		c := w.(*cluster)
 		one, two, k := s.servers[0].(*board), s.servers[1].(*board), call(t, c, 1)
 		wants := func(what, got, want string) {
@@ -290,7 +291,7 @@ func TestServers(t *testing.T) {
 // A directory is asked and answers at once, or not at all.
 func TestDirectory(t *testing.T) {
 	s := &slate{}
-	err := New(Options{Model: s}).Run(t.Context(), worldtest.Spec(locks.Single, world.Spec{Seed: 1}), func(ctx context.Context, w world.Cluster) error {
+	err := New(Options{Models: Models{redis.Name: s}}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{Seed: 1}), func(ctx context.Context, w world.Cluster) error {
 		c := w.(*cluster)
 		k := call(t, c, 1)
 		conn, desk := k.to(s.addr[2]), s.desk
@@ -326,8 +327,8 @@ func TestDirectory(t *testing.T) {
 // What a server cannot do ends the run with an error, and so does a world without one.
 func TestFaultIsLoud(t *testing.T) {
 	s := &slate{}
-	spec := worldtest.Spec(locks.Single, world.Spec{Seed: 1})
-	err := New(Options{Model: s}).Run(t.Context(), spec, func(ctx context.Context, _ world.Cluster) error {
+	spec := redistest.Spec(locks.Single, world.Spec{Seed: 1})
+	err := New(Options{Models: Models{redis.Name: s}}).Run(t.Context(), spec, func(ctx context.Context, _ world.Cluster) error {
 		s.host.Fault("board-%d was asked for a poem", 1)
 		<-ctx.Done()
 		return nil

@@ -50,8 +50,8 @@ import (
 
 // Options are what the simulation is given from outside.
 type Options struct {
-	// Model is the lock service.
-	Model Model
+	// Models are the lock services that can be simulated.
+	Models Models
 	// Open makes the opener of a lock by its name and options: clients of locks that
 	// have no opener of their own are goroutines of this process too. [locks.ErrUnsupported]
 	// says that a lock cannot be had so.
@@ -106,7 +106,7 @@ func (w *World) Name() string { return "sim" }
 func (w *World) Ready(context.Context) error { return nil }
 
 // About is what the screen shows beside the name.
-func (w *World) About() string { return w.options.Model.About() + " in virtual time" }
+func (w *World) About() string { return w.options.Models.list(Model.About) + " in virtual time" }
 
 // Sketch is the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }

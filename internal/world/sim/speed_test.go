@@ -11,10 +11,10 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
-	"lockbench/service/redis/simredis"
+	services "lockbench/service/catalog"
+	"lockbench/service/redis/redistest"
 )
 
 // What the simulation was to reach.
@@ -72,14 +72,14 @@ func (s simSpeed) ratio() float64 { return s.virtual.Seconds() / s.real.Seconds(
 func measureSim(ctx context.Context, clients, each int) (simSpeed, error) {
 	out := simSpeed{commands: clients * each}
 	handles := make(chan locks.Store, clients)
-	w := sim.New(sim.Options{Model: simredis.Model{}, Open: func(string, map[string]string) (locks.Opener, error) {
+	w := sim.New(sim.Options{Models: services.Models(), Open: func(string, map[string]string) (locks.Opener, error) {
 		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 			handles <- c.Store
 			return idle{}, nil
 		}, nil
 	}})
 	began := time.Now()
-	err := w.Run(ctx, worldtest.Spec(locks.Single, world.Spec{Clients: clients, Seed: 1}), func(ctx context.Context, c world.Cluster) error {
+	err := w.Run(ctx, redistest.Spec(locks.Single, world.Spec{Clients: clients, Seed: 1}), func(ctx context.Context, c world.Cluster) error {
 		errs := make([]error, clients)
 		start := time.Now()
 		var wg sync.WaitGroup

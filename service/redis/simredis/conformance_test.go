@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service/redis/redistest"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/conformance.txt with what a real redis-server answers")
@@ -50,7 +50,7 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("simulated", func(t *testing.T) {
 		var got string
-		err := run(t, Model{}, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *trial) error {
+		err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *trial) error {
 			k := talk(t, c, 1)
 			got = converse(t, string(text), func() (net.Conn, error) { return k.dial(ctx, "tcp", c.servers.data[0].addr) })
 			return nil

@@ -17,6 +17,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
+	"lockbench/service/redis/redistest"
 )
 
 // What the locks of the catalog really send, in everything that the conformance suite
@@ -97,7 +98,7 @@ func listen(t *testing.T, entry catalog.Lock, options map[string]string, heard m
 		defer mu.Unlock()
 		heard[shape(name, args)] = entry.Name
 	}}
-	return inside(t, model, worldtest.Spec(topology, world.Spec{}), func(ctx context.Context, c *trial) error {
+	return inside(t, model, redistest.Spec(topology, world.Spec{}), func(ctx context.Context, c *trial) error {
 		locktest.Run(ctx, locktest.Subject{
 			Card:    entry.Card,
 			Excused: map[string]string{"in-turn": "a hundred that poll say nothing that others do not say, and take half of the time"},
@@ -164,7 +165,7 @@ func scriptFiles(t *testing.T) []string {
 // A script that was never compared is refused and ends the run with an error, also
 // before the run's own end.
 func TestUnknownScriptIsLoud(t *testing.T) {
-	err := run(t, Model{}, worldtest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *trial) error {
+	err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *trial) error {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		c.servers.foreign.Store(false)
 		if _, err := w.Write([]byte(bulks("EVAL", "return 1", "0"))); err != nil {

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 func TestKeeper(t *testing.T) {
-	in(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		master := talk(t, c, 1).to(c.servers.data[0].addr)
 		for _, command := range []string{"SET ends 1 PX 5000", "SET stays 1", "SET short 1 PX 100"} {
 			if got := master.say(command); got != "+OK" {
@@ -42,7 +42,7 @@ func TestKeeper(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	in(t, world.Spec{Service: redis.Service{}, Topology: worldtest.Form(locks.Independent).Sized(3)}, func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, world.Spec{Service: redis.Service{}, Topology: redistest.Form(locks.Independent).Sized(3)}, func(t *testing.T, ctx context.Context, c *trial) {
 		for i, command := range []string{"SET a 1 PX 5000", "SET a 1 PX 9000", "SET b 1"} {
 			talk(t, c, 1).to(c.servers.data[i].addr).say(command)
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
+	"lockbench/service/redis/redistest"
 )
 
 // The two scripts that are done without Lua give the answers and leave the data that
@@ -28,7 +28,7 @@ func TestShortcut(t *testing.T) {
 		}
 		scripts = append(scripts, string(text))
 	}
-	in(t, worldtest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		n, k := c.servers.data[0], talk(t, c, 1)
 		w := k.to(n.addr)
 		rng := rand.New(rand.NewPCG(1, 1))

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
 )
 
 func TestLinks(t *testing.T) {
-	in(t, worldtest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		n, a, b := c.servers.data[0], talk(t, c, 1), talk(t, c, 2)
 		wa, wb := a.to(n.addr), b.to(n.addr)
 		wa.wants("SET k 1 NX", "+OK")
@@ -102,7 +102,7 @@ func TestLinks(t *testing.T) {
 func TestKillAndPause(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		settings := map[string]string{"appendonly": map[bool]string{true: "yes", false: "no"}[keeps]}
-		in(t, worldtest.Spec(locks.Single, world.Spec{Settings: settings}),
+		in(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}),
 			func(t *testing.T, ctx context.Context, c *trial) {
 				n, a := c.servers.data[0], talk(t, c, 1)
 				w := a.to(n.addr)
@@ -151,7 +151,7 @@ func deadline(t *testing.T, ctx context.Context) context.Context {
 // What a replica has not heard of dies with its master: the one thing that a
 // failover is about.
 func TestReplication(t *testing.T) {
-	in(t, worldtest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		a := talk(t, c, 1)
 		master, replica := c.servers.data[0], c.servers.data[1]
 		w, err := a.open(ctx, c.servers.address)
@@ -200,7 +200,7 @@ func TestReplication(t *testing.T) {
 }
 
 func TestMinReplicas(t *testing.T) {
-	spec := worldtest.Spec(locks.Replicated, world.Spec{Settings: map[string]string{"min-replicas-to-write": "1", "min-replicas-max-lag": "2"}})
+	spec := redistest.Spec(locks.Replicated, world.Spec{Settings: map[string]string{"min-replicas-to-write": "1", "min-replicas-max-lag": "2"}})
 	in(t, spec, func(t *testing.T, ctx context.Context, c *trial) {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		w.wants("SET k 1", "+OK")
@@ -208,7 +208,7 @@ func TestMinReplicas(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		w.wants("SET k 2", "NOREPLICAS")
 	})
-	err := run(t, Model{}, worldtest.Spec(locks.Single, world.Spec{Settings: map[string]string{"maxmemory": "1mb"}}), nil)
+	err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{Settings: map[string]string{"maxmemory": "1mb"}}), nil)
 	if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "maxmemory") {
 		t.Errorf("a setting that is not modelled: %v", err)
 	}
@@ -218,7 +218,7 @@ func TestMinReplicas(t *testing.T) {
 func TestSentinels(t *testing.T) {
 	took := map[bool]int{}
 	for seed := uint64(1); seed <= 20; seed++ {
-		in(t, worldtest.Spec(redis.Sentinel, world.Spec{Seed: seed}), func(t *testing.T, ctx context.Context, c *trial) {
+		in(t, redistest.Spec(redis.Sentinel, world.Spec{Seed: seed}), func(t *testing.T, ctx context.Context, c *trial) {
 			k := talk(t, c, 3) // whom the first sentinel answers
 			w := k.to(c.servers.sentinels[0].addr)
 			w.wants("SENTINEL get-master-addr-by-name mymaster", "10.0.0.1")
@@ -257,7 +257,7 @@ func TestSentinels(t *testing.T) {
 // A master that is cut off goes on granting to those on its side, and what it granted
 // is thrown away when it comes back.
 func TestIsolatedMaster(t *testing.T) {
-	in(t, worldtest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		inside, outside := talk(t, c, 1), talk(t, c, 2)
 		w := inside.to(c.servers.data[0].addr)
 		var links []world.Link
@@ -285,7 +285,7 @@ func TestIsolatedMaster(t *testing.T) {
 }
 
 func TestPromoteBySentinels(t *testing.T) {
-	in(t, worldtest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		now, err := c.servers.Promote(ctx, "redis-3")
 		if err != nil || now != "redis-3" {
 			t.Errorf("promote redis-3: %q, %v", now, err)
@@ -300,7 +300,7 @@ func TestPromoteBySentinels(t *testing.T) {
 // A failover that the sentinels give up, for they hear no replica, is ordered again; and
 // once nobody waits for it any more it has failed, or the run would never end.
 func TestPromoteIsOrderedAgain(t *testing.T) {
-	in(t, worldtest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		ctx, cancel := context.WithTimeout(ctx, 4*redis.FailoverLimit) // what waits for ever fails here
 		defer cancel()
 		var links []world.Link
@@ -338,7 +338,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 
 // What is not covered is refused, and spoils the run: its history proves nothing.
 func TestUncoveredIsLoud(t *testing.T) {
-	err := run(t, Model{}, worldtest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c *trial) error {
+	err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c *trial) error {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		w.wants("OBJECT ENCODING k", "-ERR the simulation does not cover")
 		w.wants("SET k v EX 1 FANCY", "-ERR the simulation does not cover")
@@ -348,7 +348,7 @@ func TestUncoveredIsLoud(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "OBJECT ENCODING") {
 		t.Errorf("the run ended with %v; want an error that names the command", err)
 	}
-	err = run(t, Model{}, worldtest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c *trial) error {
+	err = run(t, Model{}, redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c *trial) error {
 		talk(t, c, 1).to(c.servers.data[0].addr).wants("EVAL return(redis.call('object','encoding','k')) 0", "ERR")
 		return nil
 	})
@@ -359,7 +359,7 @@ func TestUncoveredIsLoud(t *testing.T) {
 
 // The answer to a client's second request is kept back, after the server has done it.
 func TestHoldReply(t *testing.T) {
-	in(t, worldtest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		w.wants("PING", "+PONG")
 		reached, goOn := c.HoldReply("client-1", 2)

@@ -11,6 +11,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
+	"lockbench/service/redis"
 )
 
 // trial is a cluster in the simulation, and the servers in it.
@@ -61,7 +62,7 @@ func runIn(in func(*sim.World, context.Context, world.Spec, func(context.Context
 		s.Seed = 1
 	}
 	var servers *cluster
-	w := sim.New(sim.Options{Model: shown{m, &servers}})
+	w := sim.New(sim.Options{Models: sim.Models{redis.Name: shown{m, &servers}}})
 	return in(w, ctx, s, func(ctx context.Context, c world.Cluster) error {
 		return body(ctx, &trial{network: c.(network), servers: servers, talkers: map[int]*talker{}})
 	})

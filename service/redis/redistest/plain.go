@@ -1,7 +1,7 @@
-// Package worldtest is what the tests of the worlds have in common: a lock that is just
-// enough to see whether a client reaches real servers, and a process of its own for a test
-// that spoils the one that it runs in.
-package worldtest
+// Package redistest is what the tests of worlds and faults take of Redis: clusters of its
+// topologies, a question to one server, and a lock that is just enough to see whether a
+// client reaches the servers.
+package redistest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package worldtest
+package redistest
 
 import (
 	"context"
@@ -33,15 +33,6 @@ func Form(t locks.Topology) service.Topology {
 		panic(fmt.Sprintf("Redis has no topology %q", t))
 	}
 	return found
-}
-
-// Can is something that a cluster can do.
-func Can[T any](c world.Cluster) T {
-	t, ok := world.Ability[T](c)
-	if !ok {
-		panic(fmt.Sprintf("%T cannot do what is asked", c))
-	}
-	return t
 }
 
 // Ask sends a command to a server at an address.
