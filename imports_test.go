@@ -154,6 +154,8 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/world/sim", "lockbench/service/redis/simredis"},
 		{"lockbench/internal/world/local", "lockbench/service/redis"},
+		{"lockbench/internal/world/worldtest", "lockbench/service/redis"},
+		{"lockbench/internal/world/sim", "lockbench/service/catalog"},
 		{"lockbench/nemesis", "lockbench/service/redis"},
 		{"lockbench/service/redis", "lockbench/internal/world"},
 		{"lockbench/internal/world/local", "github.com/testcontainers/testcontainers-go"},

@@ -22,6 +22,9 @@ type Topology struct {
 	Entry string
 	// Discovers says that clients are led from there to other nodes.
 	Discovers bool
+	// Caveat is what the settings of its nodes do to the figures of a run, in a sentence;
+	// empty: nothing.
+	Caveat string
 	// FirstAlone says that the first node must answer before the others are started.
 	FirstAlone bool
 }

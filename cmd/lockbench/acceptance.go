@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/campaign"
+	"lockbench/internal/run"
 )
 
 // steady is the scenario in which nothing breaks, which is run more often than others.
@@ -126,7 +127,7 @@ func (f *acceptanceFlags) names() ([]string, error) {
 // asked is how often each scenario is to be run in a world.
 func (f *acceptanceFlags) asked(world string) func(scenario string) int {
 	seeds, often := seedsReal, steadyReal
-	if world == "sim" {
+	if w, ok := run.Find(world); ok && w.Describe().Virtual {
 		seeds, often = seedsSim, steadySim
 	}
 	return func(scenario string) int {

@@ -116,7 +116,7 @@ func list(kind string) []listed {
 		}
 	case "worlds":
 		for _, w := range run.Worlds(run.WorldOptions{}) {
-			out = append(out, listed{Name: w.Name(), About: run.WorldAbout(w.Name())})
+			out = append(out, listed{Name: w.Name(), About: w.Describe().What})
 		}
 	}
 	return out

@@ -40,8 +40,14 @@ type Result struct {
 	Scenario   string `json:"scenario"`
 	About      string `json:"about,omitempty"` // what the scenario says of itself
 	World      string `json:"world"`
-	WorldAbout string `json:"world_about,omitempty"` // "redis-server 7.0.15"
-	Seed       uint64 `json:"seed"`
+	WorldAbout string `json:"world_about,omitempty"` // what it has found: "redis-server 7.0.15"
+	// WorldCaveat is what cannot be seen in that world, ServersCaveat what the settings of
+	// the servers do to the figures. Both are sentences for reports.
+	WorldCaveat   string `json:"world_caveat,omitempty"`
+	ServersCaveat string `json:"servers_caveat,omitempty"`
+	// Virtual says that the world's time is virtual: Again gives the same history.
+	Virtual bool   `json:"virtual_time,omitempty"`
+	Seed    uint64 `json:"seed"`
 	// Plan is what was meant to happen, all episodes; what a step could not mean for
 	// one lock stands in that lock's own Plan.
 	Plan      []history.PlanStep `json:"plan"`
@@ -64,7 +70,7 @@ type Lock struct {
 	Lock     string            `json:"lock"` // the name with its options: redlock/nodes=3
 	Options  map[string]string `json:"options"`
 	Topology locks.Topology    `json:"topology"`
-	// Servers is the topology in the few words of a table: "control", "sentinel 1+2".
+	// Servers is the topology in the few words of a table: "control", "replicated 1+2".
 	Servers string       `json:"servers,omitempty"`
 	Claims  locks.Claims `json:"claims,omitzero"`
 

@@ -192,7 +192,7 @@ func (s Screen) next(b *bytes.Buffer) {
 	}
 	if s.Result.Again != "" {
 		beside := "same faults; real time is never identical"
-		if s.Result.World == "sim" {
+		if s.Result.Virtual {
 			beside = "the same history to the letter; lockbench replay compares"
 		}
 		pointers = append(pointers, pointer{"Again", s.Result.Again, beside})

@@ -82,6 +82,9 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 			r.DurationS = max(r.DurationS, h.Events[n-1].Time.Seconds())
 		}
 	}
+	if w, ok := Find(r.World); ok {
+		NoteWorld(r, w)
+	}
 	return r, nil
 }
 

@@ -72,9 +72,10 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 	}
 	out := &Outcome{Bundle: bundle, Stories: report.Stories{}, Result: &report.Result{
 		Schema: report.SchemaVersion, Scenario: s.Name, About: s.About,
-		World: o.World.Name(), WorldAbout: o.World.About(), Seed: o.Seed, Plan: trial.PlanSteps(plan),
+		WorldAbout: o.World.About(), Seed: o.Seed, Plan: trial.PlanSteps(plan),
 		Started: started.UTC(), Again: o.Again, Program: o.Program, Machine: Machine(), Locks: make([]report.Lock, len(s.Locks)),
 	}}
+	NoteWorld(out.Result, o.World)
 	if o.NoFaults {
 		out.Result.Plan = trial.PlanSteps(plan.Spared("--no-faults"))
 	}

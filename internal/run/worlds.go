@@ -3,8 +3,10 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"lockbench/internal/report"
 	"lockbench/internal/world"
 	"lockbench/internal/world/docker"
 	"lockbench/internal/world/local"
@@ -80,15 +82,28 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
 }
 
-// WorldAbout is a line for people on what a world is.
-func WorldAbout(name string) string {
-	switch name {
-	case "docker":
-		return "redis-server in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)"
-	case "local":
-		return "redis-server processes of this machine on 127/8 addresses, behind a network of their own (Linux)"
-	case "sim":
-		return "the same locks on an in-memory Redis in virtual time: any machine, and a seed gives the same history again, to the letter"
+// Find is the world of a name. It may not be ready.
+func Find(name string) (world.World, bool) {
+	all := Worlds(WorldOptions{})
+	i := slices.IndexFunc(all, func(w world.World) bool { return w.Name() == name })
+	if i < 0 {
+		return nil, false
 	}
-	return ""
+	return all[i], true
+}
+
+// NoteWorld puts into a result what its reports must know of its world and its servers,
+// so that they can be written again without any.
+func NoteWorld(r *report.Result, w world.World) {
+	d := w.Describe()
+	r.World, r.WorldCaveat, r.Virtual = w.Name(), d.Caveat, d.Virtual
+	var caveats []string
+	for _, s := range services.All() {
+		for _, t := range s.Topologies() {
+			if t.Caveat != "" {
+				caveats = append(caveats, t.Caveat)
+			}
+		}
+	}
+	r.ServersCaveat = strings.Join(caveats, " ")
 }

@@ -12,8 +12,10 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/trial"
+	"lockbench/internal/world/sim"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
+	services "lockbench/service/catalog"
 )
 
 // shrinkRunsMax bounds how many candidates are run for one violation.
@@ -338,10 +340,11 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 	}
 	sc := s.best.AsScenario()
 	r := &report.Result{
-		Schema: report.SchemaVersion, Scenario: sc.Name, About: s.x.Scenario.About, World: "sim", Seed: s.best.Seed,
+		Schema: report.SchemaVersion, Scenario: sc.Name, About: s.x.Scenario.About, Seed: s.best.Seed,
 		Plan: trial.PlanSteps(plan), Started: started.UTC(), Again: "lockbench replay " + bundle.Dir,
 		AsExpected: true, Locks: []report.Lock{l},
 	}
+	run.NoteWorld(r, sim.New(sim.Options{Models: services.Models()}))
 	if err := bundle.WriteScenario(s.x.Scenario.Source); err != nil {
 		return nil, err
 	}

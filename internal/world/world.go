@@ -21,6 +21,8 @@ import (
 // World is a place in which a lock can be tried.
 type World interface {
 	Name() string
+	// Describe says what the world is, whether it is ready or not.
+	Describe() Description
 	// Ready says why the world cannot be used on this machine, and what would help.
 	Ready(ctx context.Context) error
 	// About is the few words that the screen shows beside the name, such as the
@@ -32,6 +34,15 @@ type World interface {
 	// Run starts a cluster, calls body with it, and tears everything down, also
 	// when body fails, panics or is cancelled. A virtual-time world encloses body.
 	Run(ctx context.Context, s Spec, body func(context.Context, Cluster) error) error
+}
+
+// Description is what people must know of a world.
+type Description struct {
+	What   string // what runs there and what that needs, on one line, for a list of worlds
+	Caveat string // what cannot be seen there, in a sentence or two, for reports
+	// Virtual says that time is virtual: a run takes none of the real one, and the same
+	// input gives the same history to the letter.
+	Virtual bool
 }
 
 // Host is a world that can start a guest of somebody's own by itself, to ask it who
@@ -224,11 +235,6 @@ type RequestHolder interface {
 	// What sets up a connection does not count ([service.Wire]).
 	HoldReply(client string, n int) (reached <-chan struct{}, goOn func())
 }
-
-// Greetings are the commands by which client libraries set up a connection. They are no
-// part of what a lock asks for.
-var Greetings = []string{"AUTH", "CLIENT", "CLUSTER", "COMMAND", "HELLO", "INFO", "PING", "PSUBSCRIBE", "PUNSUBSCRIBE",
-	"READONLY", "ROLE", "SCRIPT", "SELECT", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
 
 // Pacer is a cluster in virtual time, and all that the rest of lockbench knows of that.
 // There whoever acts in one instant acts in any order, and one seed would give two

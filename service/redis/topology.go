@@ -61,6 +61,7 @@ var topologies = []service.Topology{
 	{
 		Name: Sentinel, Short: "sentinel 1+2", Leads: service.OneLeader, Picks: true,
 		Entry: Sentinels, Discovers: true, FirstAlone: true,
+		Caveat: "Failovers are quick here: sentinels take half a second of silence for death.",
 		Parts: []service.Part{
 			{Name: Name, Role: service.Data, Count: 3},
 			{Name: Sentinels, Role: service.Witness, Count: 3},

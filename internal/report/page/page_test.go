@@ -115,7 +115,8 @@ func bundleOf(t testing.TB, all []history.Event, plan []history.PlanStep, names 
 		t.Fatal(err)
 	}
 	r := &report.Result{Schema: report.SchemaVersion, Scenario: "failover", World: "sim", Seed: 7, AsExpected: true, DurationS: 12.3,
-		Again: "lockbench run failover --world sim --seed 7", Program: "lockbench dev", Machine: "linux/amd64"}
+		Again: "lockbench run failover --world sim --seed 7", Program: "lockbench dev", Machine: "linux/amd64",
+		WorldCaveat: "World sim is weak evidence.", ServersCaveat: "Failovers are quick here.", Virtual: true}
 	stories := report.Stories{}
 	for _, name := range names {
 		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(redis.Sentinel), World: "sim", Seed: 7, Plan: plan}, all)
@@ -185,6 +186,16 @@ func TestPageOrder(t *testing.T) {
 			t.Fatalf("%s is not there, or not in its place", part)
 		}
 		at += i
+	}
+}
+
+// What a reader must beware of stands in result.json, and the page knows no world by name.
+func TestPageTellsTheCaveats(t *testing.T) {
+	text := pageOf(t, failoverBundle(t))
+	for _, want := range []string{"<li>World sim is weak evidence.</li>", "nobody got a lock. Failovers are quick here.</li>", "The same history to the letter"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func newView(b *report.Bundle) *view {
 		Files:    files(b.Dir, report.ScenarioFile, report.PlanFile, report.ResultFile, report.SummaryFile, report.JUnitFile),
 	}
 	v.AgainNote = "The same plan and the same chances; real time is never identical."
-	if r.World == "sim" {
+	if r.Virtual {
 		v.AgainNote = "The same history to the letter; lockbench replay compares."
 	}
 	episodes := 0

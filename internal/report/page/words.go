@@ -2,20 +2,12 @@ package page
 
 import (
 	"fmt"
+	"strings"
 
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
 )
-
-// limits are what a world cannot show, in a sentence or two.
-var limits = map[string]string{
-	"sim": "World sim runs unmodified locks against a model of Redis and of its replication, in virtual time. What only a real kernel, disk, " +
-		"network or scheduler does, it does not; latencies are those of the model. That nothing was found here is weak evidence.",
-	"local": "World local runs real servers on one machine behind a relay. A connection over a cut link is accepted and then hangs, delays are those " +
-		"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
-	"docker": "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
-}
 
 // notShown says what a reader must not take from the page.
 func notShown(r *report.Result) []string {
@@ -32,8 +24,8 @@ func notShown(r *report.Result) []string {
 			report.Plural(fewest, "episode"), report.Percent(high)))
 	}
 	said = append(said, "Only the faults of this one plan were tried, at the moments that this seed drew.")
-	if text, ok := limits[r.World]; ok {
-		said = append(said, text)
+	if r.WorldCaveat != "" {
+		said = append(said, r.WorldCaveat)
 	}
 	for i := range r.Locks {
 		l := &r.Locks[i]
@@ -46,8 +38,8 @@ func notShown(r *report.Result) []string {
 			}
 		}
 	}
-	said = append(said, "outage is the longest time in which somebody tried and nobody got a lock. Failovers are quick here: sentinels take half a second of silence for death.")
-	return said
+	outage := "outage is the longest time in which somebody tried and nobody got a lock. " + r.ServersCaveat
+	return append(said, strings.TrimSpace(outage))
 }
 
 // provenance says where the page's figures come from.

@@ -82,6 +82,14 @@ func New(o Options) *World {
 // Name is what people call this world.
 func (w *World) Name() string { return "docker" }
 
+// Describe says what this world is.
+func (w *World) Describe() world.Description {
+	return world.Description{
+		What:   w.options.Service.Needs().Program() + " in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)",
+		Caveat: "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
+	}
+}
+
 // About is the daemon's and the server's version, once Ready has found them.
 func (w *World) About() string {
 	w.mu.Lock()

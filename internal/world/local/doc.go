@@ -19,8 +19,10 @@ package local
 
 import (
 	"net/netip"
+	"strings"
 	"sync/atomic"
 
+	"lockbench/internal/world"
 	"lockbench/service"
 )
 
@@ -49,6 +51,19 @@ func New(o Options) *World { return &World{options: o} }
 
 // Name is what people call this world.
 func (w *World) Name() string { return "local" }
+
+// Describe says what this world is.
+func (w *World) Describe() world.Description {
+	var programs []string
+	for _, s := range w.options.Services {
+		programs = append(programs, s.Needs().Program())
+	}
+	return world.Description{
+		What: strings.Join(programs, " and ") + " processes of this machine on 127/8 addresses, behind a network of their own (Linux)",
+		Caveat: "World local runs real servers on one machine behind a relay. A connection over a cut link is accepted and then hangs, delays are those " +
+			"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
+	}
+}
 
 // About is the servers' versions, once Ready has found them.
 func (w *World) About() string {

@@ -18,8 +18,10 @@ import (
 
 // Model is a lock service that can be simulated.
 type Model interface {
-	// About is the few words that the screen shows of it.
+	// About is the few words that the screen shows of it: "in-memory Redis". Covers is what
+	// it is a model of: "Redis and of its replication".
 	About() string
+	Covers() string
 	// New makes the servers of a cluster, none of them started. An error that wraps
 	// [world.ErrUnsupportedHere] says that the model has no such cluster.
 	New(h *Host, s world.Spec) (Service, error)
@@ -56,6 +58,7 @@ func (m Models) list(say func(Model) string) string {
 type nobody struct{ service.Nobody }
 
 func (nobody) About() string                          { return "" }
+func (nobody) Covers() string                         { return "" }
 func (nobody) New(*Host, world.Spec) (Service, error) { return nobody{}, nil }
 func (nobody) Purpose(string) (Purpose, bool)         { return Operation, false }
 func (nobody) Processes() []Server                    { return nil }

@@ -31,7 +31,8 @@ type slate struct {
 	opened  int
 }
 
-func (s *slate) About() string { return "slates" }
+func (s *slate) About() string  { return "slates" }
+func (s *slate) Covers() string { return "slates" }
 
 func (s *slate) New(h *Host, _ world.Spec) (Service, error) {
 	s.host = h

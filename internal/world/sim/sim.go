@@ -105,6 +105,18 @@ func (w *World) Name() string { return "sim" }
 // Ready is always nil: it needs nothing.
 func (w *World) Ready(context.Context) error { return nil }
 
+// Describe says what this world is.
+func (w *World) Describe() world.Description {
+	return world.Description{
+		What: "the same locks on an " + w.options.Models.list(Model.About) +
+			" in virtual time: any machine, and a seed gives the same history again, to the letter",
+		Caveat: "World sim runs unmodified locks against a model of " + w.options.Models.list(Model.Covers) +
+			", in virtual time. What only a real kernel, disk, network or scheduler does, it does not; " +
+			"latencies are those of the model. That nothing was found here is weak evidence.",
+		Virtual: true,
+	}
+}
+
 // About is what the screen shows beside the name.
 func (w *World) About() string { return w.options.Models.list(Model.About) + " in virtual time" }
 

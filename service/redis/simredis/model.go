@@ -29,6 +29,9 @@ var _ sim.Model = Model{}
 // About is the few words that the screen shows.
 func (Model) About() string { return "in-memory Redis" }
 
+// Covers is what reports say that it is a model of.
+func (Model) Covers() string { return "Redis and of its replication" }
+
 // Purpose knows go-redis, which renews subscriptions, and looks in the background whether
 // a server is back.
 func (Model) Purpose(function string) (sim.Purpose, bool) {
