@@ -10,7 +10,7 @@ import (
 )
 
 // Promote makes a replica the master by hand, as an operator does who does not
-// wait: SENTINEL FAILOVER where there are sentinels, REPLICAOF NO ONE elsewhere.
+// wait. What the operator orders is the service's to know.
 type Promote struct{ Target string }
 
 var _ Fault = Promote{}

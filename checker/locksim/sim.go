@@ -99,12 +99,12 @@ func (x *sim) strike(step int, f Fault) {
 	case Pause:
 		name, target = "pause", fmt.Sprintf("client-%d", f.Client)
 	case Cut:
-		name, target = "partition", "redis-1"
+		name, target = "partition", "node-1"
 		if f.Client > 0 {
 			target = fmt.Sprintf("client-%d", f.Client)
 		}
 	case Crash:
-		name, target = "kill", "redis-1"
+		name, target = "kill", "node-1"
 		x.clock.at(f.From+f.Lag, x.server.crash)
 	case Death:
 		x.kill(f)

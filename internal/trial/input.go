@@ -31,16 +31,13 @@ type Input struct {
 	Lock     scenarios.LockUse            `json:"lock"`
 	Seed     uint64                       `json:"seed"`
 	Servers  map[string]scenarios.Servers `json:"servers,omitempty"`
-	// Topology and Redis are of earlier programs, which knew no other service.
-	Topology *scenarios.Topology `json:"topology,omitempty"`
-	Redis    map[string]string   `json:"redis,omitempty"`
-	Workload scenarios.Workload  `json:"workload"`
-	Latency  sim.Latency         `json:"latency_ns"`
-	Episodes int                 `json:"episodes"`
-	Quiet    time.Duration       `json:"quiet_ns"`
-	Limit    time.Duration       `json:"limit_ns"`
-	Faults   []nemesis.Step      `json:"faults"`
-	NoFaults bool                `json:"no_faults,omitempty"`
+	Workload scenarios.Workload           `json:"workload"`
+	Latency  sim.Latency                  `json:"latency_ns"`
+	Episodes int                          `json:"episodes"`
+	Quiet    time.Duration                `json:"quiet_ns"`
+	Limit    time.Duration                `json:"limit_ns"`
+	Faults   []nemesis.Step               `json:"faults"`
+	NoFaults bool                         `json:"no_faults,omitempty"`
 	// EndsAfter is the episode with which the trial ended because of --until-violation,
 	// for what this lock had shown or another one. 0: it ended by itself.
 	EndsAfter int `json:"ends_after,omitempty"`
@@ -64,12 +61,8 @@ func NewInput(s *scenarios.Scenario, use scenarios.LockUse, seed uint64) Input {
 
 // AsScenario is the scenario that the input was taken from, as far as it is in it.
 func (in Input) AsScenario() *scenarios.Scenario {
-	servers := in.Servers
-	if in.Topology != nil {
-		servers = map[string]scenarios.Servers{services.All()[0].Name(): {Topology: *in.Topology, Settings: in.Redis}}
-	}
 	return &scenarios.Scenario{
-		Name: in.Scenario, Locks: []scenarios.LockUse{in.Lock}, Servers: servers, Workload: in.Workload,
+		Name: in.Scenario, Locks: []scenarios.LockUse{in.Lock}, Servers: in.Servers, Workload: in.Workload,
 		Episodes: in.Episodes, Quiet: in.Quiet, Limit: in.Limit, Faults: in.Faults, NoFaults: len(in.Faults) == 0,
 	}
 }
@@ -106,7 +99,26 @@ func ReadInput(file string) (Input, error) {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return in, fmt.Errorf("read %s: it is no job of the simulation (%w); %s", file, err, wantsInput)
 	}
+	if err := in.readEarlier(text); err != nil {
+		return in, fmt.Errorf("read %s: it is no job of the simulation (%w); %s", file, err, wantsInput)
+	}
 	return in, in.check(file)
+}
+
+// readEarlier reads the servers of an earlier program, which knew one service: its
+// topology stood at the top, and its settings beside that under its name.
+func (in *Input) readEarlier(text []byte) error {
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(text, &top); err != nil || top["topology"] == nil {
+		return err
+	}
+	name, servers := services.All()[0].Name(), scenarios.Servers{}
+	err := json.Unmarshal(top["topology"], &servers.Topology)
+	if settings := top[name]; err == nil && settings != nil {
+		err = json.Unmarshal(settings, &servers.Settings)
+	}
+	in.Servers = map[string]scenarios.Servers{name: servers}
+	return err
 }
 
 // Write puts the input into the folder of its history.

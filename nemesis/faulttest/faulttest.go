@@ -23,7 +23,7 @@ import (
 )
 
 // healthLimit bounds how long servers may take to be well again. It is a limit and no
-// wait: sentinels on a busy machine are slow.
+// wait: elections on a busy machine are slow.
 const healthLimit = 60 * time.Second
 
 // Subject is a fault and the cluster that it is tried on.

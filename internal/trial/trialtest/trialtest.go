@@ -97,8 +97,8 @@ func NewLocalWorld() world.World {
 	return local.New(local.Options{Self: []string{"/usr/bin/env", RoleVariable + "=guest", os.Args[0]}})
 }
 
-// LocalWorld is the local world with this binary as its guests. Without a
-// redis-server the test is skipped, unless the world is required.
+// LocalWorld is the local world with this binary as its guests. Without its
+// programs the test is skipped, unless the world is required.
 func LocalWorld(t testing.TB) world.World {
 	t.Helper()
 	w := NewLocalWorld()

@@ -67,7 +67,7 @@ var remedies = []struct {
 	{[]string{"no space left on device"},
 		"the disk on which Docker keeps its data is full: make room (docker system df says what takes it, docker system prune removes what is not used)"},
 	{[]string{"exec format error", "does not match the specified platform", "does not match the detected host platform"},
-		"the image is for another kind of processor than this machine's: name another one with --redis-image, or leave it to lockbench to build one"},
+		"the image is for another kind of processor than this machine's: name another one with --image NAME=IMAGE, or leave it to lockbench to build one"},
 	{[]string{"port is already allocated", "address already in use"},
 		"somebody has taken a port on 127.0.0.1 that was free a moment ago: try again"},
 	{[]string{"Pool overlaps", "could not find an available"},

@@ -106,7 +106,7 @@ func TestExplain(t *testing.T) {
 		"failed to connect to the docker API at unix:///x":                      "DOCKER_HOST",
 		"write /x: no space left on device":                                     "docker system df",
 		"Bind for 127.0.0.1:1 failed: port is already allocated":                "try again",
-		"exec format error": "--redis-image",
+		"exec format error": "--image",
 	} {
 		cause := errors.New(said)
 		if got := explain(cause); !strings.Contains(got.Error(), want) || !errors.Is(got, cause) {

@@ -19,7 +19,7 @@ import (
 
 var _ world.World = (*World)(nil)
 
-// startLimit bounds the start of a cluster. The slowest, sentinel, takes a second
+// startLimit bounds the start of a cluster. The slowest topology takes a second
 // or two; the rest is for a machine that is busy with other things.
 const startLimit = 30 * time.Second
 

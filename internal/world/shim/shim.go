@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package shim lets the wall clock of one redis-server be wrong, and of nothing else: a
+// Package shim lets the wall clock of one server be wrong, and of nothing else: a
 // library of a few lines is preloaded into the server and adds what a small file says,
 // which the server has mapped. It is built when it is wanted, which takes a C compiler
 // a tenth of a second. The machine's own clock is not touched, and needs no leave to be.

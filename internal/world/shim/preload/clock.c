@@ -1,4 +1,4 @@
-/* Preloaded into a redis-server, this lets its wall clock be wrong by what a file says
+/* Preloaded into a server, this lets its wall clock be wrong by what a file says
    that the harness writes: four 64 bit numbers, changed while the first one is odd.
    All other clocks, and those of all other programs, are left alone. */
 #define _GNU_SOURCE
