@@ -53,7 +53,7 @@ Exit codes: 0 all that was asked for was run and is as expected, 1 something is 
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	f.add(c, campaign.AcceptanceKind, ", shared by the worlds")
+	f.addCampaign(c, campaign.AcceptanceKind, ", shared by the worlds")
 	fl := c.Flags()
 	fl.StringVar(&f.worlds, "worlds", "sim,local,docker", "where, in this order")
 	fl.IntVar(&f.seeds, "seeds", 0, fmt.Sprintf("how many runs of each scenario (default: %d in sim, %d in the others)", seedsSim, seedsReal))

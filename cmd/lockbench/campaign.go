@@ -17,18 +17,17 @@ import (
 
 // campaignFlags are what matrix and acceptance have in common.
 type campaignFlags struct {
-	scenarios, redisServer, redisImage string
-	out, resume                        string
-	seed                               uint64
-	parallel                           int
-	budget                             time.Duration
+	worldFlags
+	scenarios, out, resume string
+	seed                   uint64
+	parallel               int
+	budget                 time.Duration
 }
 
-func (f *campaignFlags) add(c *cobra.Command, kind, budget string) {
+func (f *campaignFlags) addCampaign(c *cobra.Command, kind, budget string) {
 	fl := c.Flags()
 	fl.StringVar(&f.scenarios, "scenarios", "", "names or globs, or files that end in .yaml (default: all)")
-	fl.StringVar(&f.redisServer, "redis-server", "", "the server to start (default: from PATH)")
-	fl.StringVar(&f.redisImage, "redis-image", "", "in world docker: the image to start servers from")
+	f.add(c, serverToStart, imageToStart)
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run side by side (default: what the machine carries)")
 	fl.DurationVar(&f.budget, "budget", 0, "how long it may take"+budget+"; no run is begun that is not expected to fit")
 	fl.StringVar(&f.out, "out", "results", "where the folder is made")
@@ -81,9 +80,9 @@ func (f *campaignFlags) settings(kind string) campaign.Settings {
 
 // pick finds a world that is ready.
 func (f *campaignFlags) pick(c *cobra.Command, name string) (world.World, []*run.NotReady, error) {
-	return run.Pick(c.Context(), name, run.WorldOptions{
-		RedisServer: f.redisServer, RedisImage: f.redisImage, SimTrial: simTrial(), Say: sayTo(c.ErrOrStderr()),
-	})
+	o := f.options(c)
+	o.SimTrial = simTrial()
+	return run.Pick(c.Context(), name, o)
 }
 
 // place is a world with what runs in it.

@@ -24,7 +24,7 @@ import (
 )
 
 func newConformCommand() *cobra.Command {
-	var worldName, server string
+	var f worldFlags
 	var topologies []string
 	var set map[string]string
 	c := &cobra.Command{
@@ -51,7 +51,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := notEmpty(c, "world", "redis-server"); err != nil {
+			if err := f.notEmpty(c); err != nil {
 				return err
 			}
 			s := conformed{out: c.OutOrStdout(), options: set}
@@ -61,7 +61,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 				return err // before a world is picked: wrong usage starts nothing
 			}
 			var err error
-			if s.world, _, err = run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server}); err != nil {
+			if s.world, _, err = run.Pick(c.Context(), f.world, f.options(c)); err != nil {
 				return err
 			}
 			if s.command != "" {
@@ -76,8 +76,8 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&worldName, "world", "local", "where: auto or a world from lockbench list worlds")
-	fl.StringVar(&server, "redis-server", "", "the server to start (default: from PATH)")
+	f.addWorld(c, "local")
+	f.add(c, serverToStart, imageToStart)
 	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
 	fl.StringToStringVar(&set, "set", nil, "options of the lock, such as form=F2")
 	return c

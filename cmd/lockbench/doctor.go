@@ -14,11 +14,11 @@ import (
 )
 
 func newDoctorCommand() *cobra.Command {
-	var server, image string
+	var f worldFlags
 	c := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Say what this machine can run, and what to install for the rest",
-		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server",
+		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
 			out := c.OutOrStdout()
@@ -30,7 +30,9 @@ func newDoctorCommand() *cobra.Command {
 				_ = os.Remove(dir)
 			}
 			ready := 0
-			for _, w := range run.Worlds(run.WorldOptions{RedisServer: server, RedisImage: image, NoFetch: true, Say: sayTo(c.ErrOrStderr())}) {
+			o := f.options(c)
+			o.NoFetch = true
+			for _, w := range run.Worlds(o) {
 				if err := w.Ready(c.Context()); err != nil {
 					_, _ = fmt.Fprintf(out, "%-9s not ready: %v\n", w.Name(), err)
 				} else {
@@ -52,7 +54,6 @@ func newDoctorCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&image, "redis-image", "", "in world docker: the image to look at")
-	c.Flags().StringVar(&server, "redis-server", "", "the server to look at (default: from PATH)")
+	f.add(c, "the server to look at (default: from PATH)", "in world docker: the image to look at")
 	return c
 }

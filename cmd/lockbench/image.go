@@ -6,12 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/world/docker"
-	services "lockbench/service/catalog"
+	"lockbench/internal/run"
 )
 
 func newImageCommand() *cobra.Command {
-	var server, image string
+	var f worldFlags
 	c := &cobra.Command{
 		Use:   "image",
 		Short: "Make the image that world docker starts servers from, or say that it is there",
@@ -25,11 +24,10 @@ again only when one of the programs has changed.`,
 		Example: "  lockbench image\n  lockbench image --redis-server /opt/valkey/bin/valkey-server",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := notEmpty(c, "redis-server", "redis-image"); err != nil {
+			if err := f.notEmpty(c); err != nil {
 				return err
 			}
-			w := docker.New(docker.Options{Service: services.All()[0], Program: server, Image: image, Say: sayTo(c.ErrOrStderr())})
-			info, err := w.Image(c.Context())
+			info, err := run.NewDocker(f.options(c)).Image(c.Context())
 			if err != nil {
 				return fmt.Errorf("world docker: %w", err)
 			}
@@ -41,8 +39,7 @@ again only when one of the programs has changed.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&server, "redis-server", "", "the server to put into it (default: from PATH)")
-	c.Flags().StringVar(&image, "redis-image", "", "look at this image instead, and fetch it if it is not here")
+	f.add(c, "the server to put into it (default: from PATH)", "look at this image instead, and fetch it if it is not here")
 	return c
 }
 

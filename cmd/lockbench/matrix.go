@@ -15,8 +15,8 @@ import (
 // matrixFlags are the flags of matrix.
 type matrixFlags struct {
 	campaignFlags
-	locks, world, shard string
-	episodes            int
+	locks, shard string
+	episodes     int
 }
 
 func newMatrixCommand() *cobra.Command {
@@ -41,10 +41,10 @@ failed in some run, 64 wrong usage.`,
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	f.add(c, campaign.MatrixKind, "")
+	f.addCampaign(c, campaign.MatrixKind, "")
 	fl := c.Flags()
 	fl.StringVar(&f.locks, "locks", "", "names or globs of the scenarios' own locks, or locks with options or commands: set-nx,redlock*,mine=cmd:./guest (default: all)")
-	fl.StringVar(&f.world, "world", "auto", "where: auto or a world from lockbench list worlds")
+	f.addWorld(c, "auto")
 	fl.IntVar(&f.episodes, "episodes", 0, "at least so many episodes of each cell (default: one run of each scenario)")
 	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first runs; those after it count up (default: drawn, and printed)")
 	fl.StringVar(&f.shard, "shard", "", "I/N: only the I-th of N parts of the scenarios, for lockbench merge")

@@ -27,7 +27,7 @@ of each episode, and which steps cannot concern which lock. What a role means
 		Args:              wants("a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
-			o, err := f.options(c, args[0])
+			o, err := f.runOptions(c, args[0])
 			if err != nil {
 				return err
 			}

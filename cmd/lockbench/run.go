@@ -24,23 +24,21 @@ import (
 
 // runFlags are the flags of run, and the part of them that plan shares.
 type runFlags struct {
-	locks       string
-	world       string
-	redisServer string
-	redisImage  string
-	seed        uint64
-	episodes    int
-	duration    time.Duration
-	clients     int
-	keys        int
-	ttl, wait   durationFlag
-	hold        rangeFlag
-	parallel    int
-	noFaults    bool
-	expect      []string
-	until       bool
-	out         string
-	json        bool
+	worldFlags
+	locks     string
+	seed      uint64
+	episodes  int
+	duration  time.Duration
+	clients   int
+	keys      int
+	ttl, wait durationFlag
+	hold      rangeFlag
+	parallel  int
+	noFaults  bool
+	expect    []string
+	until     bool
+	out       string
+	json      bool
 }
 
 func newRunCommand() *cobra.Command {
@@ -84,9 +82,9 @@ func (f *runFlags) addRunFlags(c *cobra.Command) {
 func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND (default: the scenario's)")
-	fl.StringVar(&f.world, "world", "auto", "where: auto or a world from lockbench list worlds")
-	fl.StringVar(&f.redisServer, "redis-server", "", "the server to start, for other versions and for Valkey (default: from PATH)")
-	fl.StringVar(&f.redisImage, "redis-image", "", "in world docker: the image to start servers from (default: made from this machine's redis-server)")
+	f.addWorld(c, "auto")
+	f.add(c, "the server to start, for other versions and for Valkey (default: from PATH)",
+		imageToStart+" (default: made from this machine's redis-server)")
 	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
 	fl.IntVar(&f.clients, "clients", 0, "how many clients fight for each lock")
@@ -95,17 +93,14 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl.Var(&f.wait, "wait", "how long an acquire may wait")
 	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
 	fl.BoolVar(&f.noFaults, "no-faults", false, "leave the faults out: shows what the locks do undisturbed, and proves nothing")
-	_ = c.RegisterFlagCompletionFunc("world", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return append(worldNames(), "auto"), cobra.ShellCompDirectiveNoFileComp
-	})
 	_ = c.RegisterFlagCompletionFunc("locks", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 }
 
-// options are the run's options, but for the world.
-func (f *runFlags) options(c *cobra.Command, scenario string) (run.Options, error) {
-	if err := notEmpty(c, "locks", "world", "redis-server", "redis-image", "out"); err != nil {
+// runOptions are the run's options, but for the world.
+func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
+	if err := f.notEmpty(c, "locks", "out"); err != nil {
 		return run.Options{}, err
 	}
 	known := scenarios.AllCatalogs()
@@ -161,7 +156,7 @@ func (f *runFlags) expectations(o run.Options) (map[string]scenarios.Expectation
 }
 
 func doRun(c *cobra.Command, scenario string, f *runFlags) error {
-	o, err := f.options(c, scenario)
+	o, err := f.runOptions(c, scenario)
 	if err != nil {
 		return err
 	}
@@ -169,9 +164,9 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	w, passed, err := run.Pick(c.Context(), f.world, run.WorldOptions{
-		RedisServer: f.redisServer, RedisImage: f.redisImage, SimTrial: simTrial(), Say: sayTo(c.ErrOrStderr()),
-	})
+	in := f.options(c)
+	in.SimTrial = simTrial()
+	w, passed, err := run.Pick(c.Context(), f.world, in)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,8 @@ import (
 )
 
 func newTryCommand() *cobra.Command {
-	var topology, worldName, server, image, target string
+	var f worldFlags
+	var topology, target string
 	var all bool
 	var set map[string]string
 	c := &cobra.Command{
@@ -48,11 +49,11 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 			if !slices.Contains(tryTopologies(), topology) {
 				return usagef("--topology: no topology is called %q; %s", topology, didYouMean(topology, tryTopologies()))
 			}
-			if err := notEmpty(c, "target", "world", "redis-server", "redis-image"); err != nil {
+			if err := f.notEmpty(c, "target"); err != nil {
 				return err
 			}
 			pick := func() (world.World, error) {
-				w, _, err := run.Pick(c.Context(), worldName, run.WorldOptions{RedisServer: server, RedisImage: image, Say: sayTo(c.ErrOrStderr())})
+				w, _, err := run.Pick(c.Context(), f.world, f.options(c))
 				return w, err
 			}
 			if all {
@@ -104,9 +105,8 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 	fl := c.Flags()
 	fl.BoolVar(&all, "all", false, "every fault, on each topology or on the one of --topology")
 	fl.StringVar(&topology, "topology", string(locks.Single), strings.Join(tryTopologies(), ", "))
-	fl.StringVar(&worldName, "world", "auto", "where: auto or a world from lockbench list worlds")
-	fl.StringVar(&server, "redis-server", "", "the server to start (default: from PATH)")
-	fl.StringVar(&image, "redis-image", "", "in world docker: the image to start servers from")
+	f.addWorld(c, "auto")
+	f.add(c, serverToStart, imageToStart)
 	fl.StringVar(&target, "target", "", "the role or link to strike (default: the fault's usual one)")
 	fl.StringToStringVar(&set, "set", nil, "keys of the fault, such as by=2s")
 	return c

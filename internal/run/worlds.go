@@ -18,9 +18,10 @@ import (
 
 // WorldOptions are what worlds need to know before they can say whether they are ready.
 type WorldOptions struct {
-	RedisServer string // --redis-server PATH; empty: from PATH
-	RedisImage  string // --redis-image NAME; empty: one made from this machine's programs
-	NoFetch     bool   // look only: nothing is fetched from a registry
+	// Programs are what nodes run and Images what docker starts them from, by the names of
+	// services. One that is not there is found on PATH, or made of what is found there.
+	Programs, Images map[string]string
+	NoFetch          bool // look only: nothing is fetched from a registry
 	// Say hears of what takes long before anything runs. Nil: nobody does.
 	Say func(line string)
 	// Self is the command that serves Go guests; empty: this program.
@@ -34,10 +35,18 @@ type WorldOptions struct {
 func Worlds(o WorldOptions) []world.World {
 	all := services.All()
 	return []world.World{
-		docker.New(docker.Options{Service: all[0], Image: o.RedisImage, Program: o.RedisServer, Self: o.Self, Say: o.Say, NoFetch: o.NoFetch}),
-		local.New(local.Options{Services: all, Programs: map[string]string{all[0].Name(): o.RedisServer}, Self: o.Self}),
+		NewDocker(o),
+		local.New(local.Options{Services: all, Programs: o.Programs, Self: o.Self}),
 		sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: o.SimTrial}),
 	}
+}
+
+// NewDocker is the world of containers, whose images have the first service.
+func NewDocker(o WorldOptions) *docker.World {
+	s := services.All()[0]
+	return docker.New(docker.Options{
+		Service: s, Image: o.Images[s.Name()], Program: o.Programs[s.Name()], Self: o.Self, Say: o.Say, NoFetch: o.NoFetch,
+	})
 }
 
 // NotReady is a world that cannot be used on this machine, and why.

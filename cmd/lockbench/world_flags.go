@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockbench/internal/run"
+	services "lockbench/service/catalog"
+)
+
+// worldFlags are the flags of every command that starts a world, or looks at some.
+type worldFlags struct {
+	world            string
+	programs, images byService
+}
+
+// What the short forms of the flags are for, where servers are started.
+const (
+	serverToStart = "the server to start (default: from PATH)"
+	imageToStart  = "in world docker: the image to start servers from"
+)
+
+// add adds the flags for what runs the nodes of services. Each service has short forms of
+// its own, and server and image say what those are for.
+func (f *worldFlags) add(c *cobra.Command, server, image string) {
+	f.programs, f.images = byService{}, byService{}
+	fl := c.Flags()
+	first := services.All()[0].Name()
+	fl.Var(&serviceFlag{f.programs, "PATH"}, "server",
+		fmt.Sprintf("the program of a service, by the service's name; may be repeated; --%s-server PATH is short for --server %s=PATH", first, first))
+	fl.Var(&serviceFlag{f.images, "IMAGE"}, "image",
+		fmt.Sprintf("the image of a service, in world docker; may be repeated; --%s-image IMAGE is short for --image %s=IMAGE", first, first))
+	for _, s := range services.All() {
+		fl.Var(&shortFlag{f.programs, s.Name()}, s.Name()+"-server", server)
+		fl.Var(&shortFlag{f.images, s.Name()}, s.Name()+"-image", image)
+	}
+}
+
+// addWorld adds --world.
+func (f *worldFlags) addWorld(c *cobra.Command, usual string) {
+	c.Flags().StringVar(&f.world, "world", usual, "where: auto or a world from lockbench list worlds")
+	_ = c.RegisterFlagCompletionFunc("world", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return append(worldNames(), "auto"), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// notEmpty is [notEmpty] for these flags and others.
+func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
+	for _, s := range services.All() {
+		others = append(others, s.Name()+"-server", s.Name()+"-image")
+	}
+	return notEmpty(c, append([]string{"world"}, others...)...)
+}
+
+// options are what worlds are told.
+func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
+	return run.WorldOptions{Programs: f.programs, Images: f.images, Say: sayTo(c.ErrOrStderr())}
+}
+
+// byService are texts by the names of services.
+type byService map[string]string
+
+// serviceFlag is NAME=TEXT for any service, and may be repeated.
+type serviceFlag struct {
+	of   byService
+	what string // the text is
+}
+
+var (
+	_ pflag.Value      = (*serviceFlag)(nil)
+	_ pflag.SliceValue = (*serviceFlag)(nil)
+	_ pflag.Value      = (*shortFlag)(nil)
+)
+
+func (f *serviceFlag) Type() string { return "NAME=" + f.what }
+
+func (f *serviceFlag) String() string { return strings.Join(f.GetSlice(), ",") }
+
+func (f *serviceFlag) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || value == "" {
+		return usagef("%q is no %s", text, f.Type())
+	}
+	if _, ok := services.Find(name); !ok {
+		return usagef("no lock service is called %q; %s", name, didYouMean(name, serviceNames()))
+	}
+	f.of[name] = value
+	return nil
+}
+
+// GetSlice are the values of the flag, one for each service.
+func (f *serviceFlag) GetSlice() []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(f.of)) {
+		all = append(all, name+"="+f.of[name])
+	}
+	return all
+}
+
+// Append adds a value.
+func (f *serviceFlag) Append(text string) error { return f.Set(text) }
+
+// Replace sets all values anew.
+func (f *serviceFlag) Replace(all []string) error {
+	clear(f.of)
+	for _, text := range all {
+		if err := f.Set(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortFlag is TEXT for one service.
+type shortFlag struct {
+	of      byService
+	service string
+}
+
+func (f *shortFlag) Type() string { return "string" }
+
+func (f *shortFlag) String() string { return f.of[f.service] }
+
+func (f *shortFlag) Set(text string) error {
+	f.of[f.service] = text
+	return nil
+}
+
+func serviceNames() []string {
+	var names []string
+	for _, s := range services.All() {
+		names = append(names, s.Name())
+	}
+	return names
+}
