@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,8 +51,8 @@ func newRunCommand() *cobra.Command {
 clients fight for locks, breaks things on the plan that the seed draws, heals, and
 judges the record. Everything lands in a results folder.
 
-Exit codes: 0 every lock as expected, 1 one was not, 2 one is unknown or none took
-part, 3 the harness failed, 64 wrong usage.`,
+Exit codes: 0 every lock as expected, 1 one was not, 2 one is unknown, or was
+named and took no part, 3 the harness failed, 64 wrong usage.`,
 		Example: `  lockbench run failover
   lockbench run pause-client --locks set-nx,redlock/nodes=3 --seed 7 --episodes 10
   lockbench run ./mine.yaml --locks 'set-nx,py=cmd:python3 examples/python-guest/guest.py'
@@ -166,6 +167,9 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	}
 	in := f.options(c)
 	in.SimTrial = simTrial()
+	if i := slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
+		in.Guest = s.Locks[i].Name
+	}
 	w, passed, err := run.Pick(c.Context(), f.world, in)
 	if err != nil {
 		return err

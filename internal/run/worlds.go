@@ -24,6 +24,9 @@ type WorldOptions struct {
 	NoFetch          bool // look only: nothing is fetched from a registry
 	// Say hears of what takes long before anything runs. Nil: nobody does.
 	Say func(line string)
+	// Guest is a lock that is a guest of somebody's own: `auto` takes no world that cannot
+	// run it. Empty: there is none.
+	Guest string
 	// Self is the command that serves Go guests; empty: this program.
 	Self []string
 	// SimTrial is the command that runs one trial of the world sim in a process of
@@ -60,7 +63,7 @@ func (e *NotReady) Error() string { return fmt.Sprintf("world %s: %v", e.World, 
 func (e *NotReady) Unwrap() error { return e.Err }
 
 // Pick returns the world called name, if it is ready, or for "auto" the first that
-// is, and then also why those before it are not.
+// is and can run what was asked for, and then also why those before it are not.
 func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, passed []*NotReady, err error) {
 	var names []string
 	for _, w := range Worlds(o) {
@@ -69,6 +72,9 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 			continue
 		}
 		err := w.Ready(ctx)
+		if _, hosts := w.(world.Host); err == nil && o.Guest != "" && !hosts && name != w.Name() {
+			err = fmt.Errorf("it cannot run guests, as %s is one", o.Guest)
+		}
 		if err == nil {
 			return w, passed, nil
 		}

@@ -19,7 +19,7 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 	}
 	host, ok := w.(world.Host)
 	if !ok {
-		return fmt.Errorf("%w: this world cannot start guests", world.ErrUnsupportedHere)
+		return fmt.Errorf("%w: %s cannot run guests; use --world local or docker", world.ErrUnsupportedHere, w.Name())
 	}
 	hello, err := host.Meet(ctx, sub.client)
 	if err != nil {

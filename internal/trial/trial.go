@@ -67,7 +67,7 @@ type Trial struct {
 	recorder *history.Recorder
 	grants   atomic.Int64
 	unknown  atomic.Int64 // acquires of unknown outcome
-	promoted atomic.Bool // a promotion by hand is under way
+	promoted atomic.Bool  // a promotion by hand is under way
 	keyed    keyTimes
 	servers  serverProbe
 	calm     bool // the last quiet stretch has passed
