@@ -102,7 +102,7 @@ func (h *hooks) Awake(_ context.Context, client int) {
 	}
 }
 
-func (h *hooks) Unknown() {}
+func (h *hooks) Unknown()                      {}
 func (h *hooks) Overdue(client int, why error) { h.say("overdue %d: %v", client, why) }
 func (h *hooks) Unfit(err error)               { h.say("unfit: %v", err) }
 
