@@ -45,9 +45,20 @@ func program(args []string) (code int) {
 	}()
 	// The first signal asks to stop in good order, a second one is not heard any
 	// more and ends the process, which takes all children with it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(asked)
+	go func() {
+		select {
+		case <-asked:
+			signal.Stop(asked)
+			fmt.Fprintln(os.Stderr, "lockbench: stopping: healing, and judging what is there; once more ends it at once, and leaves servers to the next start")
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 
 	root := newRoot()
 	root.SetArgs(args)

@@ -115,6 +115,8 @@ func exitLine(r *Result) string {
 		return "Exit 1: not as expected: " + names + "."
 	case ExitUnknown:
 		switch missing := strings.Join(untested, ", "); {
+		case names == "" && missing == "" && r.Interrupted:
+			return "Exit 2: stopped early."
 		case names == "" && missing == "":
 			return "Exit 2: no lock could take part here."
 		case names == "":

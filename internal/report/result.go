@@ -207,7 +207,7 @@ func Worst(codes ...int) int {
 // ExitCode is what a process that did this run should end with. Of several, a
 // failure of the harness weighs more than an unexpected verdict, and that more
 // than one which could not be reached. A lock that somebody asked for and that took
-// no part is such a one: nothing was tested.
+// no part is such a one: nothing was tested. So is a run that was stopped early.
 func (r *Result) ExitCode() int {
 	var unexpected, unknown bool
 	for i := range r.Locks {
@@ -226,7 +226,7 @@ func (r *Result) ExitCode() int {
 	switch {
 	case unexpected:
 		return ExitUnexpected
-	case unknown:
+	case unknown, r.Interrupted:
 		return ExitUnknown
 	case !r.ranAny():
 		// A run in which no lock took part shows nothing, and must not look like one

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"time"
 
 	"lockbench/checker"
@@ -65,6 +66,10 @@ func entry(h *history.History, judged checker.Report) (l report.Lock, story []st
 func Rejudge(b *report.Bundle) (*report.Result, error) {
 	r := &report.Result{Schema: report.SchemaVersion, Interrupted: true, AsExpected: true}
 	for _, lh := range b.Histories {
+		if info, err := os.Stat(lh.Path); err == nil && info.Size() == 0 {
+			r.Locks = append(r.Locks, report.Lock{Lock: lh.Lock, Options: map[string]string{}, Unsupported: stoppedEarly, Verdict: checker.Unknown})
+			continue
+		}
 		h, err := history.ReadFile(lh.Path)
 		if err != nil {
 			return nil, err

@@ -16,6 +16,9 @@ import (
 	"lockbench/scenarios"
 )
 
+// stoppedEarly says of a lock why there is no history of it.
+const stoppedEarly = "stopped before it began"
+
 // lock runs one lock and judges it. A failure of the harness becomes that lock's
 // error; the others go on.
 func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock, story []string) {
@@ -27,13 +30,18 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 			l.Verdict = checker.Unknown
 			return l, nil
 		}
-		l.Error = err.Error()
 		l.Verdict = checker.Unknown
+		if ctx.Err() != nil && story == nil { // it failed because of that
+			l.Why = stoppedEarly
+			r.settle(&l)
+			return l, nil
+		}
+		l.Error = err.Error()
 		return l, story
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			l, story = fail(fmt.Errorf("running %s panicked: %v", use.Name, p))
+			l.Verdict, l.Error = checker.Unknown, fmt.Sprintf("running %s panicked: %v", use.Name, p)
 		}
 	}()
 	sub, err := trial.NewSubject(r.scenario, use, r.options.Opener)

@@ -155,6 +155,9 @@ func TestInterrupted(t *testing.T) {
 	if !out.Result.Interrupted || out.Result.Locks[0].Error != "" {
 		t.Errorf("interrupted %v, error %q", out.Result.Interrupted, out.Result.Locks[0].Error)
 	}
+	if code := out.Result.ExitCode(); code != report.ExitUnknown {
+		t.Errorf("exit code %d, want %d: not all that was asked for was done", code, report.ExitUnknown)
+	}
 	text = readHistory(t, out, "set-nx")
 	if !strings.Contains(text, `"phase":"healed"`) {
 		t.Error("the pause was not healed")
