@@ -94,6 +94,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Lock == nil {
 		return nil, fmt.Errorf("lockbench.Run: Options.Lock is nil; give it the function that opens a client of your lock")
 	}
+	if o.Episodes < 0 {
+		return nil, fmt.Errorf("lockbench.Run: Options.Episodes is %d; give a number of at least 1, or 0 for as many as the scenario says", o.Episodes)
+	}
 	s, err := scenarios.Load(o.Scenario, scenarios.AllCatalogs())
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
-	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
@@ -61,7 +60,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 				return err // before a world is picked: wrong usage starts nothing
 			}
 			var err error
-			if s.world, _, err = run.Pick(c.Context(), f.world, f.options(c)); err != nil {
+			if s.world, _, err = f.pick(c.Context(), f.options(c)); err != nil {
 				return err
 			}
 			if s.command != "" {

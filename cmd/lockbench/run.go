@@ -117,6 +117,9 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 			return run.Options{}, usagef("--%s wants a number of at least 1, not %d", number.name, number.value)
 		}
 	}
+	if c.Flags().Changed("duration") && c.Flags().Changed("episodes") {
+		return run.Options{}, usagef("--duration and --episodes: give one of them; both say when the run is over")
+	}
 	if c.Flags().Changed("duration") && f.duration <= 0 {
 		return run.Options{}, usagef("--duration wants more than nothing, not %s", f.duration)
 	}
@@ -170,7 +173,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if i := slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
 		in.Guest = s.Locks[i].Name
 	}
-	w, passed, err := run.Pick(c.Context(), f.world, in)
+	w, passed, err := f.pick(c.Context(), in)
 	if err != nil {
 		return err
 	}

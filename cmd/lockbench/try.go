@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
-	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
@@ -53,7 +52,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 				return err
 			}
 			pick := func() (world.World, error) {
-				w, _, err := run.Pick(c.Context(), f.world, f.options(c))
+				w, _, err := f.pick(c.Context(), f.options(c))
 				return w, err
 			}
 			if all {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"lockbench/internal/run"
+	"lockbench/internal/world"
 	services "lockbench/service/catalog"
 )
 
@@ -60,6 +62,17 @@ func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
 // options are what worlds are told.
 func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
 	return run.WorldOptions{Programs: f.programs, Images: f.images, Say: sayTo(c.ErrOrStderr())}
+}
+
+// pick is the world, if it can make use of the programs and images that were given.
+func (f *worldFlags) pick(ctx context.Context, o run.WorldOptions) (world.World, []*run.NotReady, error) {
+	if w, ok := run.Find(f.world); ok {
+		asked := run.WorldOptions{Programs: o.Programs, Images: o.Images}
+		if err := asked.Unfit(w); err != nil {
+			return nil, nil, usagef("--world %s: %v; leave out --server and --image, or name another world", f.world, err)
+		}
+	}
+	return run.Pick(ctx, f.world, o)
 }
 
 // byService are texts by the names of services.

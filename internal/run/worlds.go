@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +26,8 @@ type WorldOptions struct {
 	NoFetch          bool // look only: nothing is fetched from a registry
 	// Say hears of what takes long before anything runs. Nil: nobody does.
 	Say func(line string)
-	// Guest is a lock that is a guest of somebody's own: `auto` takes no world that cannot
-	// run it. Empty: there is none.
+	// Guest is a lock that is a guest of somebody's own. Empty: there is none. `auto` takes
+	// no world that cannot run it, or has no use for the programs or images above.
 	Guest string
 	// Self is the command that serves Go guests; empty: this program.
 	Self []string
@@ -72,8 +74,8 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 			continue
 		}
 		err := w.Ready(ctx)
-		if _, hosts := w.(world.Host); err == nil && o.Guest != "" && !hosts && name != w.Name() {
-			err = fmt.Errorf("it cannot run guests, as %s is one", o.Guest)
+		if name != w.Name() {
+			err = cmp.Or(err, o.Unfit(w))
 		}
 		if err == nil {
 			return w, passed, nil
@@ -95,6 +97,20 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 		reasons[i] = p.Error()
 	}
 	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
+}
+
+// Unfit says why a world cannot honour what was asked for.
+func (o WorldOptions) Unfit(w world.World) error {
+	_, hosts := w.(world.Host)
+	switch d := w.Describe(); {
+	case o.Guest != "" && !hosts:
+		return fmt.Errorf("it cannot run guests, as %s is one", o.Guest)
+	case len(o.Images) > 0 && !d.Images:
+		return errors.New("it runs no images")
+	case len(o.Programs) > 0 && !d.Programs:
+		return errors.New("it runs no programs of servers")
+	}
+	return nil
 }
 
 // Find is the world of a name. It may not be ready.

@@ -43,6 +43,8 @@ type Description struct {
 	// Virtual says that time is virtual: a run takes none of the real one, and the same
 	// input gives the same history to the letter.
 	Virtual bool
+	// Programs and Images say whether it runs programs of servers, and images of them.
+	Programs, Images bool
 }
 
 // Host is a world that can start a guest of somebody's own by itself, to ask it who

@@ -85,8 +85,9 @@ func (w *World) Name() string { return "docker" }
 // Describe says what this world is.
 func (w *World) Describe() world.Description {
 	return world.Description{
-		What:   w.options.Service.Needs().Program() + " in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)",
-		Caveat: "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
+		What:     w.options.Service.Needs().Program() + " in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)",
+		Caveat:   "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
+		Programs: true, Images: true,
 	}
 }
 

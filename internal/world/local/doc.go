@@ -62,6 +62,7 @@ func (w *World) Describe() world.Description {
 		What: strings.Join(programs, " and ") + " processes of this machine on 127/8 addresses, behind a network of their own (Linux)",
 		Caveat: "World local runs real servers on one machine behind a relay. A connection over a cut link is accepted and then hangs, delays are those " +
 			"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
+		Programs: true,
 	}
 }
 
