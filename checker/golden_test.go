@@ -93,12 +93,15 @@ func TestGoldenVerdicts(t *testing.T) {
 	}
 }
 
-// told writes a report as golden files have it.
+// told writes a report as golden files have it: what the checker of its folder says, and
+// what others say but valid, so that another checker changes no file.
 func told(r Report, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "judged: %s\n", words(r.Verdict, r.Class))
 	for _, c := range r.Checks {
-		fmt.Fprintf(&b, "%s: %s\n", c.Name, words(c.Verdict, c.Worst()))
+		if c.Name == name || c.Verdict != Valid {
+			fmt.Fprintf(&b, "%s: %s\n", c.Name, words(c.Verdict, c.Worst()))
+		}
 		if c.Name != name {
 			continue
 		}
