@@ -54,7 +54,7 @@ func Names() []string {
 func All() []Lock {
 	all := append(someLocks(), redissonLocks()...)
 	for i := range all {
-		if all[i].Family != locks.Control {
+		if all[i].Service == "" && all[i].Family != locks.Control {
 			all[i].Service = redis.Name
 		}
 	}
