@@ -162,6 +162,9 @@ func (l *ledger) earlyPermits() []Finding {
 			n := t.Session.Permits
 			span := t.Least.Work
 			works.add(t.Grant, span, n)
+			if span.Empty() && !l.MayBeLate(t) { // it held where it was granted, used or not
+				span = hold.Span{From: t.Grant, To: t.Grant + 1}
+			}
 			if a, ok := until[t]; ok {
 				span.From, span.To = t.Grant, max(span.To, min(l.After(a.until-hold.Slack), l.Stepped(), a.asked))
 			}
