@@ -7,7 +7,7 @@
 #   make reference WORLDS=sim BUDGET=1h      so long, in these worlds; what is kept of the others stays
 #   make reference RESUME=yes BUDGET=1h      goes on with the last one, in build/reference
 #
-# KEEP=DIR puts it all elsewhere and leaves the README alone.
+# KEEP=DIR puts it all elsewhere and leaves docs/locks.md alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,5 +29,5 @@ code=0
 build/lockbench acceptance "${args[@]}" || code=$?
 if [ $code -gt 3 ]; then exit $code; fi
 bash results/keep.sh "$(ls -d "$work"/acceptance/*/ | tail -n 1)" "${KEEP:-results/reference}"
-if [ -z "${KEEP:-}" ]; then bash results/readme.sh; fi
+if [ -z "${KEEP:-}" ]; then bash results/verdicts.sh; fi
 exit $code

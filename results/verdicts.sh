@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Puts a line for each lock and world of the reference into the README, between its two
-# marks. Scenario by scenario it stands where the lines lead to.
+# Puts a row for each lock and world of the reference into docs/locks.md, between its two
+# marks. Each world's table links to its verdicts by scenario.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+page=docs/locks.md
 table=$(mktemp)
 trap 'rm -f "$table"' EXIT
 for summary in results/reference/*/summary.md; do
 	world=$(basename "$(dirname "$summary")")
-	printf '\n**World %s**, [scenario by scenario](%s): %s\n\n' "$world" "$summary" "$(sed -n 5p "$summary")"
+	printf '\n**World %s**, [scenario by scenario](../%s): %s\n\n' "$world" "$summary" "$(sed -n 5p "$summary")"
 	sed '1,/^## Verdicts/d' "$summary" | sed 1d | sed '/^$/,$d' # the first table below the heading
 done >"$table"
 awk -v table="$table" '
 	/<!-- reference -->/ { print; while ((getline line < table) > 0) print line; print ""; skip = 1; next }
 	/<!-- end of reference -->/ { skip = 0 }
 	!skip { print }
-	' README.md >README.md.new
-mv README.md.new README.md
+	' "$page" >"$page.new"
+mv "$page.new" "$page"
