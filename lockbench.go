@@ -1,10 +1,10 @@
 // Package lockbench puts a distributed lock to the test: it starts a real lock
-// service, lets clients fight for locks, breaks things on a plan that one seed
-// decides, and judges the record.
+// service, lets clients compete for locks, injects faults from a plan generated
+// from a seed, and judges the record.
 //
 // [Run] does that for a lock of one's own, inside one's own go test:
 //
-//	res, err := lockbench.Run(t.Context(), lockbench.Options{Scenario: "failover", Lock: mylock.Open, Seed: 7})
+//	res, err := lockbench.Run(t.Context(), lockbench.Options{Scenario: "crash-restart", Lock: mylock.Open, Seed: 7})
 //	if err != nil {
 //		t.Fatal(err) // the harness failed
 //	}

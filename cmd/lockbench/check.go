@@ -26,7 +26,7 @@ func newCheckCommand() *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
 		Use:   "check FILE|DIR|-...",
-		Short: "Judge histories again: the right half of lockbench, alone",
+		Short: "Re-check recorded histories; starts no server",
 		Long: `check reads histories and judges them. A directory is a run's results folder, all
 of whose histories are judged, the folder of one lock in it, or a test's folder in
 Jepsen's store. Nothing but the history decides, so a history from anywhere gets the

@@ -28,7 +28,7 @@ func newConformCommand() *cobra.Command {
 	var set map[string]string
 	c := &cobra.Command{
 		Use:   "conform LOCK | conform -- COMMAND",
-		Short: "Put a lock through the conformance suite: nothing breaks, and every promise is asked for",
+		Short: "Test a lock's API guarantees, without faults",
 		Long: `conform starts a lock service of each topology that the lock runs on, and asks for
 each promise that a lock can make: exclusion, waiting, re-entry, leases, renewal,
 tokens, and what happens on bad use. A rule that the lock does not claim is left out.

@@ -13,7 +13,7 @@ func newImageCommand() *cobra.Command {
 	var f worldFlags
 	c := &cobra.Command{
 		Use:   "image",
-		Short: "Make the image that world docker starts servers from, or say that it is there",
+		Short: "Build the Docker image for --world docker",
 		Long: `image makes what world docker needs: an image of this machine's own redis-server,
 redis-cli and nft, with the libraries that they load and nothing else. It is made in
 memory and handed to the daemon, and no registry is asked. On a machine without these

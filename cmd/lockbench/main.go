@@ -1,6 +1,6 @@
 // Command lockbench tests whether a distributed lock holds: it starts a real lock
-// service, lets clients fight for locks on it, breaks things on a plan drawn from
-// one seed, and proves from the record whether two clients held one lock at once.
+// service, lets clients compete for locks on it, injects faults from a plan generated
+// from a seed, and proves from the record whether two clients held one lock at once.
 //
 //	lockbench run failover
 //	lockbench check results/latest
@@ -85,9 +85,9 @@ func newRoot() *cobra.Command {
 		Use:   "lockbench",
 		Short: "Tests whether a distributed lock holds when servers, networks, clocks and clients fail",
 		Long: `lockbench tests whether a distributed lock holds, not how fast it is. It starts a
-real lock service, lets clients fight for locks, breaks things on a plan that one
-seed decides, records everything, and proves from the record whether two clients
-held one lock at once.
+real lock service, lets clients compete for locks, injects faults from a plan
+generated from a seed, records everything, and proves from the record whether two
+clients held one lock at once.
 
 Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 3 the harness failed, 64 wrong usage.`,

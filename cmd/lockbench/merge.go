@@ -15,7 +15,7 @@ func newMergeCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "merge DIR...",
-		Short: "Put the parts of a search, a matrix or an acceptance together that was split over machines",
+		Short: "Combine the shards of explore, matrix or acceptance",
 		Long: `merge reads what ` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder and adds
 it up; or it puts what ` + "`lockbench matrix --shard I/N`" + ` left in each folder together in a
 new one, --out DIR. Parts of different searches or matrices, or one part twice, are

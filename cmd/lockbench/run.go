@@ -48,8 +48,8 @@ func newRunCommand() *cobra.Command {
 		Use:   "run SCENARIO|FILE.yaml",
 		Short: "Break locks as a scenario says, and judge what happened",
 		Long: `run starts the servers that a scenario asks for, one cluster for each lock, lets
-clients fight for locks, breaks things on the plan that the seed draws, heals, and
-judges the record. Everything lands in a results folder.
+clients compete for locks, injects faults from a plan generated from the seed, heals,
+and judges the record. Everything is written to a results folder.
 
 Exit codes: 0 every lock as expected, 1 one was not, 2 one is unknown, or was
 named and took no part, 3 the harness failed, 64 wrong usage.`,
@@ -71,7 +71,7 @@ named and took no part, 3 the harness failed, 64 wrong usage.`,
 // addRunFlags adds the flags of a run that a plan has no use for.
 func (f *runFlags) addRunFlags(c *cobra.Command) {
 	fl := c.Flags()
-	fl.DurationVar(&f.duration, "duration", 0, "let episodes follow each other for so long, however many")
+	fl.DurationVar(&f.duration, "duration", 0, "run episodes for this long (instead of --episodes)")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run side by side (default: what the machine carries)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "[LOCK=]VERDICT [CLASS]: expect this instead of what the scenario says; may be repeated")
 	fl.BoolVar(&f.until, "until-violation", false, "end the run when a lock with servers is seen to be violated, judged after each episode; every lock ends with the episode that it is in")
@@ -88,8 +88,8 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 		imageToStart+" (default: made from this machine's redis-server)")
 	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
-	fl.IntVar(&f.clients, "clients", 0, "how many clients fight for each lock")
-	fl.IntVar(&f.keys, "keys", 0, "how many keys they fight for")
+	fl.IntVar(&f.clients, "clients", 0, "how many clients compete for each lock")
+	fl.IntVar(&f.keys, "keys", 0, "how many keys they compete for")
 	fl.Var(&f.ttl, "ttl", "the lease that is asked for")
 	fl.Var(&f.wait, "wait", "how long an acquire may wait")
 	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")

@@ -24,7 +24,7 @@ func newTryCommand() *cobra.Command {
 	var set map[string]string
 	c := &cobra.Command{
 		Use:   "try FAULT",
-		Short: "Do one fault alone: see it bite and heal, and how long each took",
+		Short: "Inject one fault; report when it took effect and when it healed",
 		Long: `try starts a small cluster with a few clients at work, does one fault, sees by a
 probe on the path of those concerned that it bites, undoes it, and sees that it is
 gone.
