@@ -172,7 +172,7 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "not-linearizable":
 		c, _ := after.Check(Linearizable{}.Name())
 		e, _ := after.Check(Exclusion{}.Name())
-		return c.Note != "" || c.Verdict == Unknown || firstDoubleGrant(e) != nil || endsEarlier(last, beside)
+		return c.Note != "" || c.Verdict == Unknown || firstDoubleGrant(e) != nil || endsEarlier(last, beside) || contradicted(h, after, f.Key)
 	}
 	return false
 }
