@@ -22,9 +22,13 @@ func (a *answers) provenPermits(k *hold.Key) {
 	type proof struct{ from, to int } // where its client first lost reason to believe, and the call that worked
 	proofs := map[*hold.Hold]proof{}
 	var byFrom []*hold.Hold
+	sessions := map[string]int{} // by owner
+	for _, d := range k.All {
+		sessions[d.Session.Owner]++
+	}
 	for _, d := range k.Granted {
-		// What its owner was told may have been meant for another session.
-		if d.Ends.Proven > d.Grant && d.Session.Owner == d.Session.Name {
+		// What an owner of several was told may have been meant for another one.
+		if d.Ends.Proven > d.Grant && sessions[d.Session.Owner] == 1 {
 			proofs[d] = proof{lostBelief(d), d.Ends.Proven}
 			byFrom = append(byFrom, d)
 		}
