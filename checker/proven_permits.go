@@ -22,9 +22,11 @@ func (a *answers) provenPermits(k *hold.Key) {
 	type proof struct{ from, to int } // where its client first lost reason to believe, and the call that worked
 	proofs := map[*hold.Hold]proof{}
 	var byFrom []*hold.Hold
-	sessions := map[string]int{} // by owner
+	sessions := map[string]int{} // by owner, of those that may hold
 	for _, d := range k.All {
-		sessions[d.Session.Owner]++
+		if d.Session.Acquire.Outcome != history.Failed {
+			sessions[d.Session.Owner]++
+		}
 	}
 	for _, d := range k.Granted {
 		// What an owner of several was told may have been meant for another one.
