@@ -96,7 +96,8 @@ func persists(f Finding, after Result) bool {
 			return x.Rule == f.Rule && x.Key == f.Key
 		case "not-linearizable":
 			return true
-		case "overtaken", "granted-though-held":
+		case "overtaken", "granted-though-held", "evicted":
+			// Once of each session: a check that is answered ok may show that an earlier one counts.
 			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0]
 		case "released-twice":
 			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0] // of three, the first two by their calls
