@@ -134,8 +134,8 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		// It names one of those who held before; each of them held permits.
 		return endsEarlier(last, beside) || milder(h, last, beside)
 	case "granted-though-held":
-		// Its client may turn out to have used it, and then exclusion tells.
-		return endsEarlier(last, beside) || milder(h, last, beside) || tells(after, Exclusion{}.Name(), f.Sessions[0])
+		// Its client may turn out to have used it, and then another check tells.
+		return endsEarlier(last, beside) || milder(h, last, beside) || contradicted(h, after, f.Key)
 	case "evicted":
 		// A check that was under way tells that its client knew.
 		return endsEarlier(last, named)
