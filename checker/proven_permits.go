@@ -19,6 +19,9 @@ import (
 // If the second release worked, four were held. It is told of those who count by their
 // proof alone; whoever could still believe is for exclusion to tell.
 func (a *answers) provenPermits(k *hold.Key) {
+	if a.h.Header.Permits < 1 {
+		return // nobody says how many there are
+	}
 	type proof struct{ from, to int } // where its client first lost reason to believe, and the call that worked
 	proofs := map[*hold.Hold]proof{}
 	var byFrom []*hold.Hold

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/stats"
@@ -134,19 +133,10 @@ var words = map[string]string{"valid": "held", "double-grant": "double grant", "
 
 // look is the look of a lock in a row.
 func look(r *Row, l *report.Lock) string {
-	switch {
-	case len(r.Runs) == 0:
+	if len(r.Runs) == 0 {
 		return "notrun"
-	case l.Error != "":
-		return "failed"
-	case l.Unsupported != "":
-		return "none"
-	case l.Verdict == checker.Violated && l.Class == checker.NoClass:
-		return "broken"
-	case l.Verdict == checker.Violated:
-		return l.Class.String()
 	}
-	return l.Verdict.String()
+	return l.Look()
 }
 
 // locks are all of the matrix by their groups, controls first, else in the order in

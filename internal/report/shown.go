@@ -59,3 +59,18 @@ func Plural(n int, noun string) string { return plural(n, noun) }
 
 // MarkdownText makes a text of any origin fit for a cell of a Markdown table.
 func MarkdownText(s string) string { return cutText(s) }
+
+// Look is what pages colour a lock by: what was found, not whether it was expected.
+func (l *Lock) Look() string {
+	switch {
+	case l.Error != "":
+		return "failed"
+	case l.Unsupported != "":
+		return "none"
+	case l.Verdict == checker.Violated && l.Class == checker.NoClass:
+		return "broken"
+	case l.Verdict == checker.Violated:
+		return l.Class.String()
+	}
+	return l.Verdict.String()
+}

@@ -17,7 +17,7 @@ func TestFullDisk(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skipf("no full device here: %v", err)
+		t.Fatal(err) // wherever world local runs there is one
 	}
 	s := trialtest.Load(t, trialtest.Quietly)
 	sub, err := NewSubject(s, scenarios.LockUse{Name: "in-process", Use: "in-process"}, nil)

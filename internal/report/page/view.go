@@ -103,7 +103,7 @@ func newView(b *report.Bundle) *view {
 	}
 	for i := range r.Locks {
 		l := &r.Locks[i]
-		row := tableRow{Href: "#" + Anchor(l.Lock), Key: key(l)}
+		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Look()}
 		for j, text := range l.Row() {
 			row.Cells = append(row.Cells, cell{text, report.RightAligned(j)})
 		}
@@ -124,21 +124,6 @@ func newView(b *report.Bundle) *view {
 // Anchor is the address of a lock on the page.
 func Anchor(lock string) string {
 	return "lock-" + strings.ReplaceAll(report.FolderName(lock), "%", "_")
-}
-
-// key is the look of a verdict: by what was found, not by whether it was expected.
-func key(l *report.Lock) string {
-	switch {
-	case l.Error != "":
-		return "failed"
-	case l.Unsupported != "":
-		return "none"
-	case l.Verdict == checker.Violated && l.Class == checker.NoClass:
-		return "broken"
-	case l.Verdict == checker.Violated:
-		return l.Class.String()
-	}
-	return l.Verdict.String()
 }
 
 // lockView is one lock's part of the page.
@@ -174,7 +159,7 @@ type group struct {
 
 func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble string, barsMax int) lockView {
 	v := lockView{
-		ID: Anchor(l.Lock), Name: l.Lock, Key: key(l), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
+		ID: Anchor(l.Lock), Name: l.Lock, Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Checks: checksOf(l), Findings: findings(l),
 	}
