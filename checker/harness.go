@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockbench/internal/history"
@@ -89,7 +90,11 @@ func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string
 	for at, phases := range f.steps {
 		bites += count(at.episode != anyEpisode && phases.bites)
 	}
-	short(bites, bounds.Bites, "faults that took effect")
+	if bounds.Bites > 0 && len(h.Header.Plan) > 0 && !slices.ContainsFunc(h.Header.Plan, func(s history.PlanStep) bool { return s.NA == "" }) {
+		why = append(why, "no fault of this scenario concerns it")
+	} else {
+		short(bites, bounds.Bites, "faults that took effect")
+	}
 	return append(why, c.undone(h, f)...)
 }
 

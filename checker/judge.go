@@ -39,12 +39,25 @@ type Witness interface {
 	witness()
 }
 
-// Beside tells whether a checker of a name, if it finds something, has found a broken
-// promise beside exclusion.
-func Beside(name string) bool {
+// Apart are the rules of a checker's findings that tell of another broken promise than a
+// violation of the class does. Findings with a class, and those of witnesses, tell of
+// exclusion. And whoever is granted a lock that is held evicts the holder: where a double
+// grant is told, "evicted" says it again from the other side.
+func (r Result) Apart(told Class) []string {
+	var rules []string
+	for _, f := range r.Findings {
+		same := f.Class != NoClass || told == DoubleGrant && f.Rule == ruleEvicted
+		if !same && !slices.Contains(rules, f.Rule) && !isWitness(r.Name) {
+			rules = append(rules, f.Rule)
+		}
+	}
+	return rules
+}
+
+func isWitness(name string) bool {
 	return slices.ContainsFunc(All(), func(c Checker) bool {
-		_, witness := c.(Witness)
-		return c.Name() == name && !witness
+		_, is := c.(Witness)
+		return is && c.Name() == name
 	})
 }
 

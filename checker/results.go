@@ -33,6 +33,9 @@ type Results struct{}
 
 var _ Checker = Results{}
 
+// ruleEvicted is that of a holder who was told "not held" within its lease.
+const ruleEvicted = "evicted"
+
 // Name returns "results".
 func (Results) Name() string { return "results" }
 
@@ -140,7 +143,7 @@ func (a *answers) session(d *hold.Hold) {
 	}
 	if held >= 0 {
 		no, yes := s.Ops[refused], s.Ops[held]
-		a.found("evicted", d, key, yes.Return,
+		a.found(ruleEvicted, d, key, yes.Return,
 			fmt.Sprintf("%s was told at %s that it does not hold %q, but at %s that it has %s it, so it had held", who(s),
 				a.at(no.Return), key, a.at(yes.Return), done(yes)), nil, no.Return, yes.Return)
 	}
@@ -148,7 +151,7 @@ func (a *answers) session(d *hold.Hold) {
 
 // evicted tells of a session that was told that it does not hold, while its lease ran.
 func (a *answers) evicted(d *hold.Hold, op history.Op) {
-	a.found("evicted", d, d.Session.Keys[0], op.Return,
+	a.found(ruleEvicted, d, d.Session.Keys[0], op.Return,
 		fmt.Sprintf("%s was told at %s that it does not hold %q, %s", who(d.Session), a.at(op.Return), d.Session.Keys[0], a.until(d, op)), nil, op.Invoke, op.Return)
 }
 

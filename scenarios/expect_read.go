@@ -122,18 +122,50 @@ func (r *reader) judgement(w word) (j Judgement) {
 // ParseExpect reads the value of --expect: `VERDICT [class]` for every lock, for
 // which the lock returned is empty, or `LOCK=VERDICT [class]` for one of those that run.
 func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err error) {
-	r, w := argument("--expect", arg, Catalogs{})
-	// A name may hold an equals sign itself, as in set-nx/ttl=2s=valid; a verdict cannot.
-	if i := strings.LastIndexByte(w.text, '='); i >= 0 {
-		name := w.part(0, i).trimmed()
-		lock, w = name.text, w.part(i+1, len(w.text))
-		if locks := names(running, useName); !slices.Contains(locks, lock) {
-			r.unknown(name, locks, "locks here", "no lock named %q runs", lock)
-		}
+	r, w := argument("--expect", arg, AllCatalogs())
+	name, value := cutExpect(w)
+	if lock = name.text; lock != "" {
+		r.runs(name, names(running, useName))
 	}
-	e = Expectation{Judgement: r.judgement(w)}
+	e = r.expected(value)
 	if err := asError(r.errs); err != nil {
 		return "", Expectation{}, err
 	}
 	return lock, e, nil
+}
+
+// cutExpect cuts `NAME=VALUE` in two; a value alone has no name.
+func cutExpect(w word) (name, value word) {
+	// A name may hold an equals sign itself, as in set-nx/ttl=2s=valid; a verdict cannot.
+	i := strings.Index(w.text, "={")
+	if i < 0 {
+		i = strings.LastIndexByte(w.text, '=')
+	}
+	if i < 0 || strings.HasPrefix(w.trimmed().text, "{") {
+		return word{}, w
+	}
+	return w.part(0, i).trimmed(), w.part(i+1, len(w.text))
+}
+
+// runs refuses the name of a lock that does not run.
+func (r *reader) runs(name word, running []string) {
+	if !slices.Contains(running, name.text) {
+		r.unknown(name, running, "locks here", "no lock named %q runs", name.text)
+	}
+}
+
+// expected reads an expectation from an argument: as a scenario has it, a verdict or a
+// map of more between braces.
+func (r *reader) expected(w word) Expectation {
+	if text := w.trimmed().text; strings.HasPrefix(text, "{") {
+		inner := newReader(r.file, r.known, text)
+		root, ok := inner.parse([]byte(text))
+		var e Expectation
+		if ok {
+			e = inner.expectation(entry{value: root})
+		}
+		r.errs = append(r.errs, inner.errs...)
+		return e
+	}
+	return Expectation{Judgement: r.judgement(w)}
 }

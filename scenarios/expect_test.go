@@ -33,6 +33,7 @@ func TestExpectationHolds(t *testing.T) {
 		return Observed{Judgement: Judgement{Valid, ""}, Figures: map[string]time.Duration{name: d}}
 	}
 	withChecks := func(o Observed, c map[string]Judgement) Observed { o.Checks = c; return o }
+	apart := func(o Observed, names ...string) Observed { o.Apart = names; return o }
 
 	for _, test := range []struct {
 		name, expect string
@@ -69,7 +70,18 @@ func TestExpectationHolds(t *testing.T) {
 		{"unknown was expected", "{harness: unknown}",
 			withChecks(overall(Unknown, ""), checks("harness", Unknown, "")), ""},
 		{"verdict and check", "{verdict: violated overstay, resource: valid}",
-			withChecks(overall(Violated, "overstay"), checks("resource", Valid, "", "fencing", Violated, "")), ""},
+			withChecks(overall(Violated, "overstay"), checks("resource", Valid, "", "exclusion", Violated, "overstay", "linearizable", Violated, "")), ""},
+		{"a class covers that class alone", "violated overstay",
+			apart(withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "results", Violated, "")), "results"),
+			"results: violated, and nothing is expected of it"},
+		{"what the class says from another side", "violated double-grant",
+			withChecks(overall(Violated, "double-grant"), checks("exclusion", Violated, "double-grant", "results", Violated, "")), ""},
+		{"a class, and a promise beside it", "{verdict: violated overstay, results: any}",
+			apart(withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "results", Violated, "")), "results"), ""},
+		{"a milder class belongs to it", "violated overstay",
+			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Violated, "stale-write")), ""},
+		{"no class covers all", "violated",
+			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "results", Violated, "")), ""},
 
 		// The interval of 3 of 3 is 44 %..100 %, of 0 of 3 0 %..56 %.
 		{"rate inside", "{verdict: violated double-grant, rate: 60%..100%}", rate(3, 3, 0.438, 1), ""},

@@ -25,15 +25,11 @@ const sizeMax = 16 << 10
 
 // Read reads a scenario. The name is that of its file; errors show it.
 func Read(name string, data []byte, known Catalogs) (*Scenario, error) {
-	text := bytes.TrimPrefix(data, []byte("\ufeff"))
 	r := newReader(name, known)
 	r.yaml = true
-	for line := range strings.SplitSeq(string(text), "\n") {
-		r.lines = append(r.lines, strings.TrimSuffix(line, "\r"))
-	}
 	s := defaults()
 	s.Name, s.Source = nameOf(name), bytes.Clone(data)
-	if root, ok := r.parse(text); ok {
+	if root, ok := r.document(data); ok {
 		r.scenario(s, root)
 	}
 	if len(r.errs) > 0 {
@@ -42,10 +38,19 @@ func Read(name string, data []byte, known Catalogs) (*Scenario, error) {
 	return s, nil
 }
 
+// document makes a file a tree of one map.
+func (r *reader) document(data []byte) (root ast.Node, ok bool) {
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	for line := range strings.SplitSeq(string(text), "\n") {
+		r.lines = append(r.lines, strings.TrimSuffix(line, "\r"))
+	}
+	return r.parse(text)
+}
+
 // parse makes the text a tree of one map.
 func (r *reader) parse(text []byte) (root ast.Node, ok bool) {
 	if len(text) > sizeMax {
-		r.fail(place{}, "", "this is more than the %d bytes that a scenario can have", sizeMax)
+		r.fail(place{}, "", "this is more than the %d bytes that a %s can have", sizeMax, r.kind.name)
 		return nil, false
 	}
 	for i, line := range r.lines {
@@ -69,12 +74,12 @@ func (r *reader) parse(text []byte) (root ast.Node, ok bool) {
 	docs := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
 	switch len(docs) {
 	case 0:
-		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the scenario is empty")
+		r.fail(place{}, "begin with `lockbench: "+r.kind.version+"`", "the %s is empty", r.kind.name)
 		return nil, false
 	case 1:
 		return docs[0].Body, true
 	}
-	r.fail(r.place(docs[1].Body), "", "a file holds one scenario; here a second begins")
+	r.fail(r.place(docs[1].Body), "", "a file holds one %s; here a second begins", r.kind.name)
 	return nil, false
 }
 
@@ -137,12 +142,12 @@ func (r *reader) needs(top entries, key, hint string) {
 // version tells whether the file is for this version of lockbench.
 func (r *reader) version(top entries) bool {
 	if !top.has("lockbench") {
-		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the file does not say that it is a scenario")
+		r.fail(place{}, "begin with `lockbench: "+r.kind.version+"`", "the file does not say that it is a %s", r.kind.name)
 		return false
 	}
 	w, ok := r.text(top.of("lockbench"))
-	if ok && w.text != Version {
-		r.fail(w.at, "this lockbench reads "+Version, "%q is no version known here", w.text)
+	if ok && w.text != r.kind.version {
+		r.fail(w.at, "this lockbench reads "+r.kind.version, "%q is no version known here", w.text)
 		return false
 	}
 	return ok

@@ -11,6 +11,7 @@ import (
 type reader struct {
 	file  string
 	lines []string
+	kind  kind // what the text is
 	yaml  bool // the text has lines; an argument has none
 	known Catalogs
 	errs  []*Error
@@ -22,8 +23,16 @@ type reader struct {
 	bad   map[string]bool
 }
 
+// kind is what a text is, and its first line.
+type kind struct{ name, version string }
+
+var (
+	scenarioKind = kind{"scenario", Version}
+	askedKind    = kind{"list of expectations", AskedVersion}
+)
+
 func newReader(file string, known Catalogs, lines ...string) *reader {
-	return &reader{file: file, lines: lines, known: known, where: map[string]place{}, bad: map[string]bool{}}
+	return &reader{file: file, kind: scenarioKind, lines: lines, known: known, where: map[string]place{}, bad: map[string]bool{}}
 }
 
 // fail notes that something is wrong.

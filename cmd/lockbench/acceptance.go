@@ -78,7 +78,7 @@ func (f *acceptanceFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := campaign.Choose(a.Scenarios, a.Locks, a.Shard)
+	chosen, err := campaign.Choose(a.Settings)
 	if err != nil {
 		return err
 	}
@@ -146,5 +146,5 @@ func (f *acceptanceFlags) again(c *cobra.Command) string {
 			words = append(words, "--"+name, campaign.Quote(flag.Value.String()))
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(append(words, f.words()...), " ")
 }

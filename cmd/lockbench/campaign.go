@@ -18,6 +18,7 @@ import (
 // campaignFlags are what matrix and acceptance have in common.
 type campaignFlags struct {
 	worldFlags
+	askedFlags
 	scenarios, out, resume string
 	seed                   uint64
 	parallel               int
@@ -28,6 +29,7 @@ func (f *campaignFlags) addCampaign(c *cobra.Command, kind, budget string) {
 	fl := c.Flags()
 	fl.StringVar(&f.scenarios, "scenarios", "", "names or globs, or files that end in .yaml (default: all)")
 	f.add(c, serverToStart, imageToStart)
+	f.addAsked(c)
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run side by side (default: what the machine carries)")
 	fl.DurationVar(&f.budget, "budget", 0, "how long it may take"+budget+"; no run is begun that is not expected to fit")
 	fl.StringVar(&f.out, "out", "results", "where the folder is made")
@@ -53,12 +55,12 @@ func (f *campaignFlags) check(c *cobra.Command, budget string, wholes ...string)
 			return usagef("--%s wants a number of at least 1, not %d", name, n)
 		}
 	}
-	return nil
+	return f.ReadFile()
 }
 
 // open reads the campaign that is to go on; given flags that would change it are refused.
 func (f *campaignFlags) open(c *cobra.Command, article, kind string, given ...string) (*campaign.Campaign, error) {
-	for _, name := range given {
+	for _, name := range append(given, "expect", "like", "expectations") {
 		if c.Flags().Changed(name) {
 			return nil, usagef("--resume goes on with %s %s as it was begun, and --%s would change it; leave it out", article, kind, name)
 		}
@@ -73,7 +75,7 @@ func (f *campaignFlags) open(c *cobra.Command, article, kind string, given ...st
 // settings are what is asked for anew.
 func (f *campaignFlags) settings(kind string) campaign.Settings {
 	return campaign.Settings{
-		Kind: kind, Scenarios: f.scenarios, Seed: f.seed,
+		Kind: kind, Scenarios: f.scenarios, Seed: f.seed, Asked: f.Asked,
 		Started: time.Now().UTC().Truncate(time.Second), Program: strings.TrimSpace(versionLine()), Machine: run.Machine(),
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockbench/internal/campaign"
 	"lockbench/nemesis"
+	"lockbench/scenarios"
 )
 
 // rangeFlag is a duration or a range of them: 50ms, 5ms..50ms.
@@ -136,4 +138,29 @@ func notEmpty(c *cobra.Command, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// askedFlags say what is expected of locks in place of what the scenarios say.
+type askedFlags struct{ scenarios.Asked }
+
+func (f *askedFlags) addAsked(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringArrayVar(&f.Expect, "expect", nil, "[[SCENARIO/]LOCK=]VERDICT [CLASS], or {...} as in a scenario: expect this instead of what the scenario says; may be repeated")
+	fl.StringArrayVar(&f.Like, "like", nil, "LOCK=OTHER: expect of a lock what each scenario expects of the other, as in mine=set-nx; may be repeated")
+	fl.StringVar(&f.File, "expectations", "", "a file of such expectations")
+}
+
+// words are the flags as they were given.
+func (f *askedFlags) words() []string {
+	var words []string
+	for _, arg := range f.Like {
+		words = append(words, "--like", campaign.Quote(arg))
+	}
+	for _, arg := range f.Expect {
+		words = append(words, "--expect", campaign.Quote(arg))
+	}
+	if f.File != "" {
+		words = append(words, "--expectations", campaign.Quote(f.File))
+	}
+	return words
 }

@@ -59,7 +59,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := campaign.Choose(m.Scenarios, m.Locks, m.Shard)
+	chosen, err := campaign.Choose(m.Settings)
 	if err != nil {
 		return err
 	}
@@ -126,6 +126,7 @@ func (f *matrixFlags) again(world string) string {
 			words = append(words, flag[0], campaign.Quote(flag[1]))
 		}
 	}
+	words = append(words, f.words()...)
 	if f.episodes > 0 {
 		words = append(words, "--episodes", strconv.Itoa(f.episodes))
 	}

@@ -26,6 +26,7 @@ import (
 // runFlags are the flags of run, and the part of them that plan shares.
 type runFlags struct {
 	worldFlags
+	askedFlags
 	locks     string
 	seed      uint64
 	episodes  int
@@ -36,7 +37,6 @@ type runFlags struct {
 	hold      rangeFlag
 	parallel  int
 	noFaults  bool
-	expect    []string
 	until     bool
 	out       string
 	json      bool
@@ -73,7 +73,7 @@ func (f *runFlags) addRunFlags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.DurationVar(&f.duration, "duration", 0, "run episodes for this long (instead of --episodes)")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run side by side (default: what the machine carries)")
-	fl.StringArrayVar(&f.expect, "expect", nil, "[LOCK=]VERDICT [CLASS]: expect this instead of what the scenario says; may be repeated")
+	f.addAsked(c)
 	fl.BoolVar(&f.until, "until-violation", false, "end the run when a lock with servers is seen to be violated, judged after each episode; every lock ends with the episode that it is in")
 	fl.StringVar(&f.out, "out", "results", "where results folders are made")
 	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
@@ -101,7 +101,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 
 // runOptions are the run's options, but for the world.
 func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
-	if err := f.notEmpty(c, "locks", "out"); err != nil {
+	if err := f.notEmpty(c, "locks", "out", "expectations"); err != nil {
 		return run.Options{}, err
 	}
 	known := scenarios.AllCatalogs()
@@ -136,27 +136,22 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 			return o, err
 		}
 	}
-	if o.Expect, err = f.expectations(o); err != nil {
+	if err := f.ReadFile(); err != nil {
 		return o, err
 	}
-	return o, nil
-}
-
-// expectations reads --expect, by the lock's name; "" stands for all.
-func (f *runFlags) expectations(o run.Options) (map[string]scenarios.Expectation, error) {
-	running := o.Locks
-	if len(running) == 0 {
-		running = o.Scenario.Locks
+	uses := o.Locks
+	if len(uses) == 0 {
+		uses = s.Locks
 	}
-	expect := make(map[string]scenarios.Expectation)
-	for _, text := range f.expect {
-		lock, e, err := scenarios.ParseExpect(text, running)
-		if err != nil {
-			return nil, err
-		}
-		expect[lock] = e
+	if err := f.Check([]*scenarios.Scenario{s}, uses, known); err != nil {
+		return o, err
 	}
-	return expect, nil
+	asked := f.Asked
+	if f.noFaults { // what the scenario expects is what its faults do
+		asked.Expect = append([]string{scenarios.Valid}, asked.Expect...)
+	}
+	o.Scenario, err = asked.Apply(s, uses, known)
+	return o, err
 }
 
 func doRun(c *cobra.Command, scenario string, f *runFlags) error {

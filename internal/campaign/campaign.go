@@ -33,6 +33,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/shard"
 	"lockbench/internal/stats"
+	"lockbench/scenarios"
 )
 
 // File is what a campaign is told by its folder.
@@ -56,6 +57,8 @@ type Settings struct {
 	Seed      uint64 `json:"seed"` // of the first runs; those after it count up
 	// Episodes is how many each cell has at least; 0: as each scenario says.
 	Episodes int `json:"episodes,omitempty"`
+	// Asked is what is expected in place of what the scenarios say.
+	scenarios.Asked
 	// Each says that each run must be as its scenario expects. Otherwise all runs of a
 	// scenario together must.
 	Each    bool        `json:"each,omitempty"`

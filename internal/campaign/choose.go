@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"lockbench/internal/run"
-	"lockbench/internal/shard"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -21,6 +20,7 @@ type Choice struct {
 	scenario *scenarios.Scenario
 	use      []scenarios.LockUse
 	all      bool // all of the scenario's own locks, and no others
+	asked    scenarios.Asked
 }
 
 // Choices are all of a campaign, in the order in which they are run.
@@ -34,34 +34,31 @@ func (all Choices) of(scenario string) (Choice, bool) {
 	return all[i], true
 }
 
-// Choose finds the scenarios and locks that names, globs and files stand for, and takes
-// of them what belongs to the shard.
-func Choose(scenarioWords, lockWords string, of shard.Shard) (Choices, error) {
+// Choose finds the scenarios and locks that names, globs and files stand for, with what
+// was asked to be expected of them, and takes of these what belongs to the shard.
+func Choose(o Settings) (Choices, error) {
 	known := scenarios.AllCatalogs()
-	names, err := chooseScenarios(scenarioWords)
+	names, err := chooseScenarios(o.Scenarios)
 	if err != nil {
 		return nil, err
 	}
-	choice, err := newLockChoice(lockWords, known)
+	choice, err := newLockChoice(o.Locks, known)
 	if err != nil {
 		return nil, err
 	}
-	var all, mine Choices
+	var all Choices
 	for _, name := range names {
 		s, err := scenarios.Load(name, known)
 		if err != nil {
 			return nil, err
 		}
-		c := Choice{arg: name, scenario: s, use: choice.of(s), all: lockWords == ""}
+		c := Choice{arg: name, scenario: s, use: choice.of(s), all: o.Locks == ""}
 		if len(c.use) == 0 {
 			continue
 		}
 		c.Part = Part{Scenario: s.Name, About: s.About, Episodes: s.Episodes}
 		for _, u := range c.use {
 			c.Locks = append(c.Locks, u.Name)
-		}
-		if of.Has(len(all)) {
-			mine = append(mine, c)
 		}
 		all = append(all, c)
 	}
@@ -71,10 +68,63 @@ func Choose(scenarioWords, lockWords string, of shard.Shard) (Choices, error) {
 		}
 		return nil, wrong("--locks", fmt.Sprintf("no chosen scenario runs %q", unused[0]), catalog.DidYouMean(unused[0], catalog.Names()))
 	}
+	if err := all.expecting(o.Asked, known); err != nil {
+		return nil, err
+	}
+	var mine Choices
+	for i, c := range all {
+		if o.Shard.Has(i) {
+			mine = append(mine, c)
+		}
+	}
 	if len(mine) == 0 {
 		return nil, wrong("", "nothing is left to run", "choose other --scenarios or --locks")
 	}
 	return mine, nil
+}
+
+// expecting makes the scenarios expect what was asked. What a flag names must be among them.
+func (all Choices) expecting(asked scenarios.Asked, known scenarios.Catalogs) error {
+	var run []*scenarios.Scenario
+	var uses []scenarios.LockUse
+	for _, c := range all {
+		run, uses = append(run, c.scenario), append(uses, c.use...)
+	}
+	if err := asked.Check(run, uses, known); err != nil {
+		return err
+	}
+	return all.apply(asked, known)
+}
+
+func (all Choices) apply(asked scenarios.Asked, known scenarios.Catalogs) (err error) {
+	for i := range all {
+		c := &all[i]
+		if c.scenario, err = asked.Apply(c.scenario, c.use, known); err != nil {
+			return err
+		}
+		c.asked = asked
+	}
+	return nil
+}
+
+// chosen are the scenarios of a campaign that was run, as far as they are known here: a
+// file of somebody's own may be gone.
+func (c *Campaign) chosen() (all Choices, err error) {
+	known := scenarios.AllCatalogs()
+	for _, w := range c.Worlds {
+		for _, r := range w.Rows {
+			s, err := scenarios.Load(r.Scenario, known)
+			if _, there := all.of(r.Scenario); there || err != nil {
+				continue
+			}
+			x := Choice{Part: r.Part, scenario: s}
+			for _, name := range r.Locks {
+				x.use = append(x.use, scenarios.LockUse{Name: name})
+			}
+			all = append(all, x)
+		}
+	}
+	return all, all.apply(c.Asked, known)
 }
 
 // wrong is a mistake on the command line.
@@ -125,6 +175,9 @@ func (all Choices) Doing(w world.World, parallel int, program string) Do {
 				words = append(words, lockWord(u))
 			}
 			again += " --locks " + Quote(strings.Join(words, ","))
+		}
+		for _, word := range c.asked.Flags(c.scenario, c.use) {
+			again += " " + Quote(word)
 		}
 		_, err := run.Run(ctx, run.Options{
 			Scenario: c.scenario, Locks: c.use, Seed: r.Seed, World: w, Out: into, NoLink: true, Again: again, Parallel: parallel, Program: program,

@@ -164,7 +164,9 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 	if a.Error != "" || b.Error != "" {
 		return changes
 	}
-	if p := stats.Fisher(a.ViolatingEpisodes, a.Episodes, b.ViolatingEpisodes, b.Episodes); p < Significance {
+	brokeA, ofA := a.Counted()
+	brokeB, ofB := b.Counted()
+	if p := stats.Fisher(brokeA, ofA, brokeB, ofB); p < Significance {
 		more := b.Rate.Rate > a.Rate.Rate
 		add(Change{Kind: "rate", P: p, Worse: more, Was: ratio(a), Is: ratio(b)})
 	}
@@ -193,7 +195,8 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 }
 
 func ratio(l *report.Lock) string {
-	return fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes)
+	broke, of := l.Counted()
+	return fmt.Sprintf("%d of %d", broke, of)
 }
 
 // Worse tells whether anything changed for the worse.

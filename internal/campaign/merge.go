@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -80,6 +81,11 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 		}
 	}
 	sum.Again = strings.Join(again, " && ")
+	if chosen == nil {
+		if chosen, err = sum.chosen(); err != nil {
+			return nil, nil, err
+		}
+	}
 	shelf := newShelf(out)
 	for i := range sum.Worlds {
 		w := &sum.Worlds[i]
@@ -143,6 +149,8 @@ func (c *Campaign) differs(with *Campaign) string {
 	switch {
 	case c.Kind != with.Kind:
 		return "kind: " + c.Kind + " and " + with.Kind
+	case !reflect.DeepEqual(c.Asked, with.Asked):
+		return "what is expected"
 	case c.Scenarios != with.Scenarios, c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
 		return "scenarios, locks, seeds or episodes"
 	case c.Shard.N != with.Shard.N:

@@ -18,7 +18,7 @@ import (
 )
 
 // shelf holds the whole runs of a campaign. Each is read once, for a result does not
-// change any more, and of its findings one of each class is kept: the rest stands in
+// change any more, and of its findings one of each kind is kept: the rest stands in
 // the run, and hundreds of runs are a lot of findings.
 type shelf struct {
 	dir  string
@@ -39,7 +39,7 @@ func (s *shelf) result(folder string) (*report.Result, error) {
 	for i := range r.Locks {
 		for j := range r.Locks[i].Checks {
 			c := &r.Locks[i].Checks[j]
-			c.Findings = oneOfEachClass(nil, c.Findings)
+			c.Findings = oneOfEachKind(nil, c.Findings)
 		}
 	}
 	s.read[folder] = r
@@ -110,8 +110,14 @@ func unable(r *report.Result) string {
 	return why
 }
 
-// Finish puts the runs that are there together and writes what came out.
-func (c *Campaign) Finish(chosen Choices) error {
+// Finish puts the runs that are there together and writes what came out. Without choices
+// they are judged by the scenarios that are known by their names.
+func (c *Campaign) Finish(chosen Choices) (err error) {
+	if chosen == nil {
+		if chosen, err = c.chosen(); err != nil {
+			return err
+		}
+	}
 	shelf := newShelf(c.Dir)
 	for i := range c.Worlds {
 		if err := c.collect(&c.Worlds[i], shelf, chosen, ""); err != nil {
@@ -232,7 +238,7 @@ func together(name string, runs []*report.Lock) report.Lock {
 	return l
 }
 
-// checksOf is what each checker says of all runs, with one finding of each class: the
+// checksOf is what each checker says of all runs, with one finding of each kind: the
 // rest stands in the runs.
 func checksOf(runs []*report.Lock) []checker.Result {
 	var all []checker.Result
@@ -250,16 +256,16 @@ func checksOf(runs []*report.Lock) []checker.Result {
 			if sum.Why == "" {
 				sum.Why = c.Why
 			}
-			sum.Findings = oneOfEachClass(sum.Findings, c.Findings)
+			sum.Findings = oneOfEachKind(sum.Findings, c.Findings)
 		}
 	}
 	return all
 }
 
-// oneOfEachClass adds the findings of classes that are not there yet.
-func oneOfEachClass(kept, more []checker.Finding) []checker.Finding {
+// oneOfEachKind adds the findings of classes and rules that are not there yet.
+func oneOfEachKind(kept, more []checker.Finding) []checker.Finding {
 	for _, f := range more {
-		if !slices.ContainsFunc(kept, func(x checker.Finding) bool { return x.Class == f.Class }) {
+		if !slices.ContainsFunc(kept, func(x checker.Finding) bool { return x.Class == f.Class && x.Rule == f.Rule }) {
 			kept = append(kept, f)
 		}
 	}

@@ -2,9 +2,11 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockbench/checker"
+	"lockbench/internal/history"
 	"lockbench/internal/stats"
 )
 
@@ -46,7 +48,9 @@ func conclusion(r *Result) string {
 	// better lease lock, and there is none.
 	say(overstayed, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
 	say(fenced, "Overstayed, but its fence kept the resource whole: ", ".")
-	if len(clean) > 0 && fewest > 0 {
+	if r.undisturbed() {
+		say(clean, "Valid, undisturbed: ", "; the faults were left out, and nothing is known of what they do.")
+	} else if len(clean) > 0 && fewest > 0 {
 		_, high := stats.Wilson(0, fewest)
 		more := 30
 		if fewest >= more {
@@ -62,6 +66,11 @@ func conclusion(r *Result) string {
 	return strings.Join(said, " ")
 }
 
+// undisturbed tells whether the faults of the plan were left out.
+func (r *Result) undisturbed() bool {
+	return len(r.Plan) > 0 && !slices.ContainsFunc(r.Plan, func(s history.PlanStep) bool { return s.NA == "" })
+}
+
 // fencedOff says whether a lock with fencing tokens overstayed and its guarded
 // resource came to no harm. A lock without tokens may have been lucky.
 func (l *Lock) fencedOff() bool {
@@ -69,7 +78,34 @@ func (l *Lock) fencedOff() bool {
 	return l.Claims.Fenced && judged && resource.Verdict == checker.Valid
 }
 
-// controlTrouble says that the run cannot be trusted, or nothing.
+// trouble says in what the run cannot be trusted, or nothing.
+func trouble(r *Result) string {
+	return strings.TrimSpace(controlTrouble(r) + " " + unordered(r))
+}
+
+// unordered says that servers elected others without a reason in the plan.
+func unordered(r *Result) string {
+	var u stats.Unordered
+	broken := 0
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		u.Promotions += l.Unordered.Promotions
+		u.Episodes += l.Unordered.Episodes
+		if u.ViolatingEpisodes += l.Unordered.ViolatingEpisodes; !l.Control() {
+			broken += l.ViolatingEpisodes
+		}
+	}
+	if u.Promotions == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s that no fault ordered: this machine was too busy; ", plural(u.Promotions, "promotion"))
+	if u.ViolatingEpisodes == 0 {
+		return text + "no episode with one enters a rate."
+	}
+	return text + fmt.Sprintf("%d of %d violating episodes had one, and enter no rate.", u.ViolatingEpisodes, broken)
+}
+
+// controlTrouble says that the controls did not do what they must, or nothing.
 func controlTrouble(r *Result) string {
 	var wrong []string
 	for i := range r.Locks {

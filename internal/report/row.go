@@ -101,6 +101,15 @@ func (s *story) roleRows() []row {
 			begin = min(begin, f.Begins)
 		}
 	}
+	// What nobody ordered is a cause as well, and the only one where there is no fault.
+	alone := map[int]bool{}
+	episode, _ := s.h.EpisodeAt(s.ends)
+	for _, takeover := range s.h.Unordered() {
+		alone[takeover.At] = true
+		if n, _ := s.h.EpisodeAt(takeover.At); n == episode {
+			begin = min(begin, takeover.At-1)
+		}
+	}
 	master := ""
 	for pos, seen := range history.FactsOf[history.Promoted](s.h) {
 		if pos > s.ends {
@@ -113,11 +122,19 @@ func (s *story) roleRows() []row {
 		if pos > begin && now == "" {
 			rows = append(rows, row{at: pos, who: "seen", what: "no master", weight: detail})
 		} else if pos > begin {
-			rows = append(rows, row{at: pos, who: "seen", what: oneLine(now) + " is master now", weight: cause})
+			rows = append(rows, row{at: pos, who: "seen", what: oneLine(now) + " is master now" + byItself(alone[pos]), weight: cause})
 		}
 		master = now
 	}
 	return rows
+}
+
+// byItself says of a promotion that no fault ordered it.
+func byItself(alone bool) string {
+	if alone {
+		return ", by itself"
+	}
+	return ""
 }
 
 // holderRows are the grants of both and what they did once both held.

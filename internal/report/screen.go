@@ -148,7 +148,7 @@ func (s Screen) remarks(b *bytes.Buffer) {
 			s.paragraph(b, noPaint, markPaint(l.mark()).on(l.mark(), s.Color)+" ", remark)
 		}
 	}
-	if trouble := controlTrouble(s.Result); trouble != "" {
+	if trouble := trouble(s.Result); trouble != "" {
 		s.paragraph(b, red, "", trouble)
 	}
 }

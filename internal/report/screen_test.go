@@ -114,3 +114,17 @@ func TestFirstViolation(t *testing.T) {
 		t.Error("found a violation in nothing")
 	}
 }
+
+// Who reads of a double grant must hear that the servers themselves had changed sides.
+func TestUnorderedPromotionsAreTold(t *testing.T) {
+	r := &Result{Locks: []Lock{{Lock: "set-nx", Servers: "sentinel 1+2", AsExpected: true, Verdict: checker.Violated, Class: checker.DoubleGrant,
+		Figures: stats.Figures{Episodes: 9, ViolatingEpisodes: 9, Unordered: stats.Unordered{Promotions: 4, Episodes: 3, ViolatingEpisodes: 2}}}}}
+	want := "4 promotions that no fault ordered: this machine was too busy; 2 of 9 violating episodes had one, and enter no rate."
+	if got := r.Trouble(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	r.Locks[0].Unordered = stats.Unordered{Promotions: 1, Episodes: 1}
+	if got, want := r.Trouble(), "1 promotion that no fault ordered: this machine was too busy; no episode with one enters a rate."; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

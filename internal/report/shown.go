@@ -42,8 +42,8 @@ func (l *Lock) FencedOff() bool { return l.Class == checker.Overstay && l.fenced
 // Conclusion says what may be taken from the table, and what not.
 func (r *Result) Conclusion() string { return conclusion(r) }
 
-// ControlTrouble says that the run cannot be trusted, or nothing.
-func (r *Result) ControlTrouble() string { return controlTrouble(r) }
+// Trouble says in what the run cannot be trusted, or nothing.
+func (r *Result) Trouble() string { return trouble(r) }
 
 // ExitLine tells the exit code in words.
 func (r *Result) ExitLine() string { return exitLine(r) }

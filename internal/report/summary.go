@@ -37,7 +37,7 @@ func summaryHead(r *Result) string {
 	if r.Interrupted {
 		b.WriteString("**The run was stopped early: judged is what was recorded by then.**\n\n")
 	}
-	if trouble := controlTrouble(r); trouble != "" {
+	if trouble := trouble(r); trouble != "" {
 		fmt.Fprintf(&b, "**%s**\n\n", cutText(trouble))
 	}
 	return b.String()

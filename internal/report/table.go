@@ -160,16 +160,11 @@ func (l *Lock) also() string {
 	}
 	var parts []string
 	for _, c := range l.Checks {
-		if c.Violations == 0 || !checker.Beside(c.Name) || len(c.Findings) > 0 && slices.ContainsFunc(c.Findings, func(f checker.Finding) bool {
+		rules := c.Apart(l.Class)
+		if len(rules) == 0 || slices.ContainsFunc(c.Findings, func(f checker.Finding) bool {
 			return f.Rule == told.Rule && f.Event == told.Event
 		}) {
 			continue
-		}
-		var rules []string
-		for _, f := range c.Findings {
-			if !slices.Contains(rules, f.Rule) {
-				rules = append(rules, f.Rule)
-			}
 		}
 		parts = append(parts, fmt.Sprintf("%s: %s (%s)", c.Name, plural(c.Violations, "finding"), strings.Join(rules, ", ")))
 	}

@@ -98,11 +98,15 @@ func observed(l *report.Lock) scenarios.Observed {
 	o := scenarios.Observed{
 		Judgement: scenarios.Judgement{Verdict: l.Verdict.String(), Class: l.Class.String()},
 		Checks:    make(map[string]scenarios.Judgement),
-		Violating: l.ViolatingEpisodes, Episodes: l.Episodes, RateHigh: 1,
-		Figures: map[string]time.Duration{"outage": time.Duration(l.OutageS * float64(time.Second))},
+		RateHigh:  1,
+		Figures:   map[string]time.Duration{"outage": time.Duration(l.OutageS * float64(time.Second))},
 	}
+	o.Violating, o.Episodes = l.Counted()
 	for _, c := range l.Checks {
 		o.Checks[c.Name] = scenarios.Judgement{Verdict: c.Verdict.String(), Class: c.Worst().String()}
+		if len(c.Apart(l.Class)) > 0 {
+			o.Apart = append(o.Apart, c.Name)
+		}
 	}
 	if l.Rate != nil {
 		o.RateLow, o.RateHigh = l.Rate.Low, l.Rate.High

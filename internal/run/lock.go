@@ -121,7 +121,5 @@ func (r *runner) subprocess(ctx context.Context, command []string, use scenarios
 
 // settle compares what was found with what is expected.
 func (r *runner) settle(l *report.Lock) {
-	want := r.options.expectation(r.scenario, l)
-	l.Expected = want.String()
-	l.AsExpected, l.Mismatch = want.Holds(observed(l))
+	l.Expected, l.AsExpected, l.Mismatch = Expects(r.scenario, l)
 }

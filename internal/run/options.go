@@ -3,7 +3,6 @@ package run
 import (
 	"time"
 
-	"lockbench/internal/report"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/nemesis"
@@ -18,16 +17,14 @@ type Options struct {
 	Seed     uint64
 	Episodes int
 	// Duration lets episodes follow each other until it is over, however many.
-	Duration time.Duration
-	Clients  int
-	Keys     int
-	TTL      *time.Duration
-	Wait     *time.Duration
-	Hold     *nemesis.Range
-	Parallel int // how many locks at once; 0: as many as the machine carries
-	NoFaults bool
-	// Expect overrides what the scenario expects, by the lock's name; "" is all.
-	Expect         map[string]scenarios.Expectation
+	Duration       time.Duration
+	Clients        int
+	Keys           int
+	TTL            *time.Duration
+	Wait           *time.Duration
+	Hold           *nemesis.Range
+	Parallel       int // how many locks at once; 0: as many as the machine carries
+	NoFaults       bool
 	UntilViolation bool
 	Out            string // where results go; empty: "results"
 	NoLink         bool   // leave the link to the newest run as it is
@@ -75,17 +72,4 @@ func (o Options) apply() scenarios.Scenario {
 		s.Workload.Hold = *o.Hold
 	}
 	return s
-}
-
-// expectation is what is expected of a lock, the command line before the scenario. What
-// the command line says of all locks it does not say of controls: they show that the
-// harness sees, and the scenario knows how.
-func (o Options) expectation(s *scenarios.Scenario, l *report.Lock) scenarios.Expectation {
-	if e, ok := o.Expect[l.Lock]; ok {
-		return e
-	}
-	if e, ok := o.Expect[""]; ok && !l.Control() {
-		return e
-	}
-	return s.Expectation(l.Lock)
 }

@@ -6,6 +6,7 @@ import (
 
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
+	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
@@ -42,13 +43,17 @@ func NotConcerned(s *scenarios.Scenario, plan nemesis.Plan, w world.World) []str
 			continue
 		}
 		var reasons []string
-		for _, p := range plan.Episode(1).For(w.Sketch(sub.Spec)) {
+		steps := plan.Episode(1).For(w.Sketch(sub.Spec))
+		for _, p := range steps {
 			if p.NA != "" {
 				reasons = append(reasons, fmt.Sprintf("%s n/a (%s)", p.Fault, p.NA))
 			}
 		}
 		if len(reasons) == 0 {
 			continue
+		}
+		if !steps.Concerns() && sub.Spec.Topology.Name != locks.None {
+			reasons = append(reasons, "so no fault of this scenario concerns it")
 		}
 		key := sub.Servers() + strings.Join(reasons, ", ")
 		if groups[key] == nil {

@@ -45,3 +45,22 @@ func episodeBegan(h *history.History, number int) time.Duration {
 	}
 	return 0
 }
+
+// unordered counts what no fault brought about; broken has the episodes that broke.
+func unordered(h *history.History, broken map[int]int) Unordered {
+	var u Unordered
+	seen := map[int]bool{}
+	for _, takeover := range h.Unordered() {
+		u.Promotions++
+		n, _ := h.EpisodeAt(takeover.At)
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		u.Episodes++
+		if _, is := broken[n]; is {
+			u.ViolatingEpisodes++
+		}
+	}
+	return u
+}

@@ -21,7 +21,9 @@ import (
 type Figures struct {
 	Episodes          int `json:"episodes"` // that began
 	ViolatingEpisodes int `json:"violating_episodes"`
-	// Rate is absent if there was no episode.
+	// Unordered is what no fault brought about.
+	Unordered Unordered `json:"unordered,omitzero"`
+	// Rate is that of the episodes that count; it is absent if there was none.
 	Rate *Rate `json:"rate,omitempty"`
 	// FirstViolationS is absent if nothing was violated. It counts from the beginning of
 	// the run, which is that of the history.
@@ -46,6 +48,20 @@ type Figures struct {
 	AcquireMS map[string]Latency `json:"acquire_ms,omitempty"`
 	// OverlapMS is how long two certainly held at once, of each pair that did.
 	OverlapMS *Latency `json:"overlap_ms,omitempty"`
+}
+
+// Unordered counts promotions that no fault of the plan explains, the episodes that had
+// one, and those of them in which the lock broke. These say nothing of what a fault does
+// to a lock, and enter no rate.
+type Unordered struct {
+	Promotions        int `json:"promotions"`
+	Episodes          int `json:"episodes"`
+	ViolatingEpisodes int `json:"violating_episodes"`
+}
+
+// Counted are the episodes that enter a rate.
+func (f *Figures) Counted() (violating, episodes int) {
+	return f.ViolatingEpisodes - f.Unordered.ViolatingEpisodes, f.Episodes - f.Unordered.Episodes
 }
 
 // Rate is how often a lock broke, with what that number is worth.
@@ -112,7 +128,8 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 	if f.Writes > 0 {
 		f.LostPerThousand = 1000 * float64(f.LostUpdates) / float64(f.Writes)
 	}
-	f.Rate = RateOf(f.ViolatingEpisodes, f.Episodes)
+	f.Unordered = unordered(h, first)
+	f.Rate = RateOf(f.Counted())
 	return f
 }
 

@@ -173,3 +173,25 @@ func TestOverlaps(t *testing.T) {
 		t.Errorf("got %+v, want one overlap of 249 ms", got.OverlapMS)
 	}
 }
+
+// An episode with a promotion that no fault explains counts, and enters no rate.
+func TestUnorderedEnterNoRate(t *testing.T) {
+	s := historytest.New(t, "set-nx")
+	s.Probe(0, history.Episode{Number: 1})
+	s.Granted(10, 1, "1.1", "a")
+	s.Probe(500, history.Promoted{Node: "redis-2"})
+	at := s.Granted(1000, 2, "2.1", "a")
+	s.Probe(2000, history.Episode{Number: 2})
+	s.Nemesis(2010, 1, "kill", history.Begins, "", "redis-2")
+	s.Probe(2500, history.Promoted{Node: "redis-3"})
+	s.Granted(3000, 3, "3.1", "b")
+	got := Measure(s.History(), []checker.Result{{Name: "exclusion", Verdict: checker.Violated, Findings: []checker.Finding{{Event: at}}}})
+	want := Unordered{Promotions: 1, Episodes: 1, ViolatingEpisodes: 1}
+	if got.Unordered != want || got.Episodes != 2 || got.ViolatingEpisodes != 1 || got.Rate.Rate != 0 {
+		t.Errorf("%+v, %d of %d episodes, rate %v; want %+v, 1 of 2, rate 0", got.Unordered, got.ViolatingEpisodes, got.Episodes, got.Rate.Rate, want)
+	}
+	sum := Merge([]Figures{got, got})
+	if broke, of := sum.Counted(); broke != 0 || of != 2 || sum.Unordered.Promotions != 2 {
+		t.Errorf("of two runs together %d of %d count, %+v", broke, of, sum.Unordered)
+	}
+}

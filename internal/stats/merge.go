@@ -9,6 +9,9 @@ func Merge(all []Figures) Figures {
 	for _, f := range all {
 		sum.Episodes += f.Episodes
 		sum.ViolatingEpisodes += f.ViolatingEpisodes
+		sum.Unordered.Promotions += f.Unordered.Promotions
+		sum.Unordered.Episodes += f.Unordered.Episodes
+		sum.Unordered.ViolatingEpisodes += f.Unordered.ViolatingEpisodes
 		if f.FirstViolationS != nil && (sum.FirstViolationS == nil || *f.FirstViolationS < *sum.FirstViolationS) {
 			first := *f.FirstViolationS
 			sum.FirstViolationS = &first
@@ -31,7 +34,7 @@ func Merge(all []Figures) Figures {
 			overlaps = append(overlaps, *f.OverlapMS)
 		}
 	}
-	sum.Rate = RateOf(sum.ViolatingEpisodes, sum.Episodes)
+	sum.Rate = RateOf(sum.Counted())
 	if sum.ActiveS > 0 {
 		sum.GrantsPerSecond = float64(sum.Acquires.OK) / sum.ActiveS
 	}

@@ -20,6 +20,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 	"lockbench/workloads"
@@ -82,13 +83,11 @@ func (t *Trial) Run(ctx context.Context) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		plan := t.Plan.For(c)
-		header := t.header(plan)
 		if t.Spared {
 			plan = plan.Spared("--no-faults")
-			header.Plan = PlanSteps(plan)
 		}
 		t.pace = paceOf(c)
-		t.recorder, err = history.New(t.Reduction.writer(t.History), header, history.RecorderOptions{DelayMax: t.pace.writeEvery()})
+		t.recorder, err = history.New(t.Reduction.writer(t.History), t.header(plan), history.RecorderOptions{DelayMax: t.pace.writeEvery()})
 		if err != nil {
 			return fmt.Errorf("begin the history: %w", err)
 		}
@@ -127,9 +126,10 @@ func (t *Trial) Run(ctx context.Context) error {
 // header is everything that the judging half needs to know of this trial.
 func (t *Trial) header(plan nemesis.Plan) history.Header {
 	bounds := &history.Bounds{GrantsBefore: grantsBefore, GrantsAfter: grantsAfter, Episodes: t.Scenario.Episodes}
-	// A lock that no step can concern (a control under faults of servers) is judged
-	// all the same. One that was spared its faults has shown nothing.
-	if plan.Concerns() || t.Spared && len(plan) > 0 {
+	// A control is judged also where no step can concern it: it has no servers. Of a lock
+	// under test nothing was shown then, unless somebody asked for that.
+	control := t.Subject.Spec.Topology.Name == locks.None
+	if plan.Concerns() || len(plan) > 0 && !t.Spared && !control {
 		bounds.Bites = 1
 	}
 	if t.Reduced {

@@ -7,6 +7,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 const (
@@ -25,6 +26,17 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 		return
 	}
 	masters := c.Leaders(ctx)
+	// On a busy machine the servers may have elected another one before anybody looked.
+	if t := c.Topology(); t.Leads == service.OneLeader {
+		nodes := t.Nodes()
+		first := slices.IndexFunc(nodes, func(n service.Node) bool { return n.Role == service.Data })
+		for _, m := range masters {
+			if m != nodes[first].Name {
+				record(history.Promoted{Node: m, Ordered: ordered()})
+				seen(m)
+			}
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():

@@ -73,7 +73,7 @@ func newView(b *report.Bundle) *view {
 	outcome := outcomes[r.ExitCode()]
 	v := &view{
 		Parts: Shared(), Title: r.Scenario, Outcome: outcome[0], OutcomeKey: outcome[1],
-		Lead: r.Conclusion(), Trouble: r.ControlTrouble(), Stopped: r.Interrupted, Exit: r.ExitLine(), Handoffs: r.Handoffs(),
+		Lead: r.Conclusion(), Trouble: r.Trouble(), Stopped: r.Interrupted, Exit: r.ExitLine(), Handoffs: r.Handoffs(),
 		Again: r.Again, About: strings.Join(strings.Fields(r.About), " "),
 		Scenario: textOf(b.Dir, report.ScenarioFile),
 		Files:    files(b.Dir, report.ScenarioFile, report.PlanFile, report.ResultFile, report.SummaryFile, report.JUnitFile),

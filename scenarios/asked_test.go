@@ -1,0 +1,123 @@
+package scenarios
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func askedScenario(name string) *Scenario {
+	s := defaults()
+	s.Name = name
+	s.Locks = []LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}}
+	s.Expect = map[string]Expectation{"no-lock": {Judgement: Judgement{Verdict: Violated}}, "set-nx": {Judgement: Judgement{Violated, "overstay"}}}
+	return s
+}
+
+// What names more holds before what names less, and of two that name as much the later.
+func TestAskedApply(t *testing.T) {
+	uses := []LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "mine", Command: "./mine"}, {Name: "set-nx/ttl=2s", Use: "set-nx"}}
+	for name, test := range map[string]struct {
+		asked Asked
+		want  map[string]string // in pause-client
+	}{
+		"nothing": {Asked{}, map[string]string{"no-lock": "violated", "mine": "valid", "set-nx/ttl=2s": "violated overstay"}},
+		"all but controls": {Asked{Expect: []string{"unknown"}},
+			map[string]string{"no-lock": "violated", "mine": "unknown", "set-nx/ttl=2s": "unknown"}},
+		"a control by its name":      {Asked{Expect: []string{"no-lock=any"}}, map[string]string{"no-lock": "any"}},
+		"like":                       {Asked{Like: []string{"mine=set-nx"}}, map[string]string{"mine": "violated overstay"}},
+		"like before all":            {Asked{Like: []string{"mine=set-nx"}, Expect: []string{"valid"}}, map[string]string{"mine": "violated overstay"}},
+		"a lock before like":         {Asked{Like: []string{"mine=set-nx"}, Expect: []string{"mine=unknown"}}, map[string]string{"mine": "unknown"}},
+		"like, with equals signs":    {Asked{Like: []string{"set-nx/ttl=2s=redlock/nodes=3"}}, map[string]string{"set-nx/ttl=2s": "any"}},
+		"like one that is not there": {Asked{Like: []string{"mine=redlock"}}, map[string]string{"mine": "any"}},
+		"the scenario before the lock": {Asked{Expect: []string{"pause-client/mine=violated", "mine=unknown"}},
+			map[string]string{"mine": "violated"}},
+		"another scenario":       {Asked{Expect: []string{"steady/mine=violated"}}, map[string]string{"mine": "valid"}},
+		"the later of two":       {Asked{Expect: []string{"mine=violated", "mine=any"}}, map[string]string{"mine": "any"}},
+		"a name with a slash":    {Asked{Expect: []string{"set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
+		"both slashes":           {Asked{Expect: []string{"pause-client/set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
+		"more than a verdict":    {Asked{Expect: []string{"mine={verdict: violated overstay, results: any}"}}, map[string]string{"mine": "violated overstay, results any"}},
+		"more of all":            {Asked{Expect: []string{"{verdict: valid, limits: {outage: 5s}}"}}, map[string]string{"mine": "valid, outage at most 5s"}},
+		"a file":                 {Asked{File: "x", Text: "lockbench: expectations/1\nlike: {mine: set-nx}\nexpect:\n  steady/mine: valid\n  other: valid\n"}, map[string]string{"mine": "violated overstay"}},
+		"a flag before the file": {Asked{File: "x", Text: "lockbench: expectations/1\nexpect: {mine: any}\n", Expect: []string{"mine=unknown"}}, map[string]string{"mine": "unknown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := askedScenario("pause-client")
+			got, err := test.asked.Apply(s, uses, AllCatalogs())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for lock, want := range test.want {
+				if e := got.Expectation(lock).String(); e != want {
+					t.Errorf("of %s it expects %q, want %q", lock, e, want)
+				}
+			}
+			if s.Expectation("mine").String() != "valid" {
+				t.Error("the scenario itself was changed")
+			}
+		})
+	}
+}
+
+func TestAskedCheck(t *testing.T) {
+	run := []*Scenario{askedScenario("pause-client")}
+	uses := []LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "mine", Command: "./mine"}}
+	for name, test := range map[string]struct {
+		asked Asked
+		want  string // the first line of the error
+	}{
+		"right":              {Asked{Expect: []string{"pause-client/mine=any", "mine=valid"}, Like: []string{"mine=redlock/nodes=3"}}, ""},
+		"lock":               {Asked{Expect: []string{"mien=valid"}}, `--expect:1: no lock named "mien" runs; did you mean "mine"?`},
+		"lock of a scenario": {Asked{Expect: []string{"pause-client/mien=valid"}}, `--expect:14: no lock named "mien" runs; did you mean "mine"?`},
+		"scenario":           {Asked{Expect: []string{"pause-cleint/mine=valid"}}, `--expect:1: no scenario is named "pause-cleint"; did you mean "pause-client"?`},
+		"not run":            {Asked{Expect: []string{"steady/mine=valid"}}, `--expect:1: scenario steady is not run`},
+		"verdict":            {Asked{Expect: []string{"mine=vaild"}}, `--expect:6: no verdict is named "vaild"; did you mean "valid"?`},
+		"checker":            {Asked{Expect: []string{"mine={result: any}"}}, `--expect:2: no checker is named "result"; did you mean "results"?`},
+		"like alone":         {Asked{Like: []string{"mine"}}, `--like:1: "mine" names one lock; as in mine=set-nx`},
+		"like whom":          {Asked{Like: []string{"mine=set-nk"}}, `--like:6: no lock is named "set-nk"; did you mean "set-nx"?`},
+		"whose like":         {Asked{Like: []string{"mien=set-nx"}}, `--like:1: no lock named "mien" runs; did you mean "mine"?`},
+		"empty file":         {Asked{File: "x"}, "x: the list of expectations is empty; begin with `lockbench: expectations/1`"},
+		"a scenario":         {Asked{File: "x", Text: "lockbench: scenario/1\n"}, `x:1:12: "scenario/1" is no version known here; this lockbench reads expectations/1`},
+		"key":                {Asked{File: "x", Text: "lockbench: expectations/1\nexpects: {}\n"}, `x:2:1: a list of expectations has no key "expects"; did you mean "expect"?`},
+		"verdict in a file":  {Asked{File: "x", Text: "lockbench: expectations/1\nexpect:\n  mine: vaild\n"}, `x:3:9: no verdict is named "vaild"; did you mean "valid"?`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := test.asked.Check(run, uses, AllCatalogs())
+			got := ""
+			if err != nil {
+				got = strings.SplitN(err.Error(), "\n", 2)[0]
+			}
+			if got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if err != nil && !IsUsage(err) {
+				t.Errorf("%T is no wrong usage", err)
+			}
+		})
+	}
+}
+
+// What to type for one run of a campaign leaves out what is about others.
+func TestAskedFlags(t *testing.T) {
+	a := Asked{Like: []string{"mine=set-nx", "other=redlock"}, Expect: []string{"valid", "steady/mine=any", "pause-client/mine=violated", "other=any"}, File: "e.yaml"}
+	got := a.Flags(askedScenario("pause-client"), []LockUse{{Name: "mine"}})
+	want := []string{"--like", "mine=set-nx", "--expect", "valid", "--expect", "pause-client/mine=violated", "--expectations", "e.yaml"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAskedFile(t *testing.T) {
+	a := Asked{File: filepath.Join(t.TempDir(), "none.yaml")}
+	if err := a.ReadFile(); !IsUsage(err) {
+		t.Errorf("a file that is not there: %v, want wrong usage", err)
+	}
+	if err := os.WriteFile(a.File, []byte("lockbench: expectations/1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.ReadFile(); err != nil || a.Text == "" {
+		t.Errorf("read %q, %v", a.Text, err)
+	}
+}
