@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/world"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -29,27 +31,38 @@ func newDoctorCommand() *cobra.Command {
 				_, _ = fmt.Fprintf(out, "disk      servers keep their data under %s\n", os.TempDir())
 				_ = os.Remove(dir)
 			}
-			ready := 0
+			say := func(word, text string) { _, _ = fmt.Fprintf(out, "%-9s %s\n", word, folded(text, 10)) }
+			var takes []string // what auto would try
+			ready := false
 			o := f.options(c)
 			o.NoFetch = true
 			for _, w := range run.Worlds(o) {
-				if err := w.Ready(c.Context()); err != nil {
-					_, _ = fmt.Fprintf(out, "%-9s not ready: %v\n", w.Name(), err)
-				} else {
-					ready++
-					_, _ = fmt.Fprintf(out, "%-9s ready, %s\n", w.Name(), w.About())
+				err := w.Ready(c.Context())
+				toFetch := (*world.ToFetch)(nil)
+				switch {
+				case errors.As(err, &toFetch) && !f.offline:
+					say(w.Name(), "will fetch "+toFetch.What+" once, as this machine lacks what it would be made of")
+				case err != nil:
+					say(w.Name(), fmt.Sprintf("not ready: %v", err))
+				default:
+					say(w.Name(), "ready, "+w.About())
 				}
+				if !ready && (err == nil || toFetch != nil && !f.offline) {
+					takes = append(takes, w.Name())
+				}
+				ready = ready || err == nil
 				if r, ok := w.(interface {
 					Report(context.Context) []string
 				}); ok {
 					for _, line := range r.Report(c.Context()) {
-						_, _ = fmt.Fprintf(out, "%-9s %s\n", "", line)
+						say("", line)
 					}
 				}
 			}
-			if ready == 0 {
+			if len(takes) == 0 {
 				return exitError{report.ExitHarness, errors.New("no world is ready on this machine; the lines above say what to install")}
 			}
+			say("auto", "takes "+strings.Join(takes, ", or if that fails "))
 			_, _ = fmt.Fprintln(out, "next      lockbench run failover")
 			return nil
 		},

@@ -27,7 +27,9 @@ again only when one of the programs has changed.`,
 			if err := f.notEmpty(c); err != nil {
 				return err
 			}
-			info, err := run.NewDocker(f.options(c)).Image(c.Context())
+			o := f.options(c)
+			o.Again = true
+			info, err := run.NewDocker(o).Image(c.Context())
 			if err != nil {
 				return fmt.Errorf("world docker: %w", err)
 			}

@@ -83,7 +83,7 @@ func printHead(w io.Writer, s *scenarios.Scenario, in world.World, passed []*run
 	_, _ = fmt.Fprintf(w, "%s   seed %d · %s · %s%s · world %s, %s\n", s.Name, f.seed,
 		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About())
 	for _, p := range passed {
-		_, _ = fmt.Fprintf(w, "%s(not %s: %v; `lockbench doctor` says more)\n", indent, p.World, p.Err)
+		_, _ = fmt.Fprintln(w, indent+folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent)))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 type worldFlags struct {
 	world            string
 	programs, images byService
+	offline          bool
 }
 
 // What the short forms of the flags are for, where servers are started.
@@ -37,6 +38,7 @@ func (f *worldFlags) add(c *cobra.Command, server, image string) {
 		fmt.Sprintf("the program of a service, by the service's name; may be repeated; --%s-server PATH is short for --server %s=PATH", first, first))
 	fl.Var(&serviceFlag{f.images, "IMAGE"}, "image",
 		fmt.Sprintf("the image of a service, in world docker; may be repeated; --%s-image IMAGE is short for --image %s=IMAGE", first, first))
+	fl.BoolVar(&f.offline, "offline", false, "fetch nothing from a registry")
 	for _, s := range services.All() {
 		fl.Var(&shortFlag{f.programs, s.Name()}, s.Name()+"-server", server)
 		fl.Var(&shortFlag{f.images, s.Name()}, s.Name()+"-image", image)
@@ -61,7 +63,7 @@ func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
 
 // options are what worlds are told.
 func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
-	return run.WorldOptions{Programs: f.programs, Images: f.images, Say: sayTo(c.ErrOrStderr())}
+	return run.WorldOptions{Programs: f.programs, Images: f.images, NoFetch: f.offline, Say: sayTo(c.ErrOrStderr())}
 }
 
 // pick is the world, if it can make use of the programs and images that were given.

@@ -23,7 +23,8 @@ type WorldOptions struct {
 	// Programs are what nodes run and Images what docker starts them from, by the names of
 	// services. One that is not there is found on PATH, or made of what is found there.
 	Programs, Images map[string]string
-	NoFetch          bool // look only: nothing is fetched from a registry
+	NoFetch          bool // nothing is fetched from a registry
+	Again            bool // but what could not be fetched a while ago is tried again
 	// Say hears of what takes long before anything runs. Nil: nobody does.
 	Say func(line string)
 	// Guest is a lock that is a guest of somebody's own. Empty: there is none. `auto` takes
@@ -50,7 +51,7 @@ func Worlds(o WorldOptions) []world.World {
 func NewDocker(o WorldOptions) *docker.World {
 	s := services.All()[0]
 	return docker.New(docker.Options{
-		Service: s, Image: o.Images[s.Name()], Program: o.Programs[s.Name()], Self: o.Self, Say: o.Say, NoFetch: o.NoFetch,
+		Service: s, Image: o.Images[s.Name()], Program: o.Programs[s.Name()], Self: o.Self, Say: o.Say, NoFetch: o.NoFetch, Again: o.Again,
 	})
 }
 

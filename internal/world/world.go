@@ -47,6 +47,13 @@ type Description struct {
 	Programs, Images bool
 }
 
+// ToFetch is why a world that may fetch nothing is not ready: it would be with this.
+type ToFetch struct{ What string }
+
+func (e *ToFetch) Error() string {
+	return "it would have to fetch " + e.What + " from its registry first; `lockbench image` does"
+}
+
 // Host is a world that can start a guest of somebody's own by itself, to ask it who
 // it is before anything is started for it.
 type Host interface {

@@ -58,6 +58,8 @@ type Options struct {
 	Self []string
 	// NoFetch leaves registries alone, for who only wants to know.
 	NoFetch bool
+	// Again fetches also what could not be fetched within the last hour.
+	Again bool
 	// Say hears of what takes long. Nil: nobody does.
 	Say func(line string)
 }

@@ -16,12 +16,14 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
+
+	"lockbench/internal/world"
 )
 
 const (
 	imageLabel = "lockbench.image"
 	// pullLimit and buildLimit bound a registry and a package mirror. Both can hang.
-	pullLimit  = 3 * time.Minute
+	pullLimit  = time.Minute
 	buildLimit = 5 * time.Minute
 )
 
@@ -54,8 +56,13 @@ func (w *World) ensureImage(ctx context.Context, api client.APIClient) (ImageInf
 	if w.options.Program != "" {
 		return ImageInfo{}, missing
 	}
+	if info, ok := w.earlierImage(ctx, api); ok {
+		return info, nil
+	}
 	info, err := w.registryImage(ctx, api)
-	if err != nil {
+	if toFetch := (*world.ToFetch)(nil); errors.As(err, &toFetch) {
+		return info, err
+	} else if err != nil {
 		return info, fmt.Errorf("there is no image to start servers from: %w; nor one from %s: %w", missing, w.registryBase(), err)
 	}
 	return info, nil
@@ -113,19 +120,39 @@ func (w *World) machineImage(ctx context.Context, api client.APIClient, programs
 	return info, nil
 }
 
+// earlierImage is the newest of the images that were made here before, for a machine that
+// has lost the programs since.
+func (w *World) earlierImage(ctx context.Context, api client.APIClient) (info ImageInfo, ok bool) {
+	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
+	if err != nil {
+		return info, false
+	}
+	newest := int64(0)
+	for _, image := range found.Items {
+		for _, tag := range image.RepoTags {
+			if strings.HasPrefix(tag, w.repository()+":") && image.Created >= newest {
+				newest, ok = image.Created, true
+				info = ImageInfo{Name: tag, From: "what was installed when it was made", Bytes: image.Size}
+			}
+		}
+	}
+	return info, ok
+}
+
 // registryImage is an official image with nft.
 func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	info := ImageInfo{Name: w.repository() + ":registry-1", From: w.registryBase() + " and nft"}
-	found, err := api.ImageInspect(ctx, info.Name)
-	if err == nil {
-		info.Bytes = found.Size
-		return info, nil
+	if !w.options.Again {
+		if err := refused(w.registryBase(), time.Now()); err != nil {
+			return info, err
+		}
 	}
 	if w.options.NoFetch {
-		return info, errors.New("it is not here yet, and `lockbench image` would fetch it")
+		return info, &world.ToFetch{What: w.registryBase()}
 	}
 	w.options.Say("fetching " + w.registryBase() + ", and adding nft to it; this is done once")
-	if err := pull(ctx, api, w.registryBase()); err != nil {
+	err := pull(ctx, api, w.registryBase())
+	if remember(w.registryBase(), err); err != nil {
 		return info, err
 	}
 	var context bytes.Buffer

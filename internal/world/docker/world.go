@@ -182,7 +182,7 @@ func (w *World) Report(ctx context.Context) []string {
 		}
 		lines = append(lines, fmt.Sprintf("image %s, %d MB, from %s, %s", s.image.Name, s.image.Bytes>>20, s.image.From, how))
 	}
-	if older := olderImages(ctx, s.provider.Client(), s.image.Name); len(older) > 0 {
+	if older := olderImages(ctx, s.provider.Client(), s.image.Name); s.image.Bytes > 0 && len(older) > 0 {
 		lines = append(lines, "images of earlier programs, which nothing needs: docker rmi "+strings.Join(older, " "))
 	}
 	found, err := findLeftovers(ctx, s.provider.Client())
