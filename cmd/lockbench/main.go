@@ -28,9 +28,6 @@ import (
 // exitUsage is the exit code of wrong usage.
 const exitUsage = 64
 
-// version is set by the linker for releases.
-var version = "dev"
-
 func main() { os.Exit(program(os.Args[1:])) }
 
 // program is all of it: it turns every way to end into an exit code.
@@ -120,6 +117,7 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 		newExploreCommand(),
 		newReplayCommand(),
 		newMergeCommand(),
+		newCleanCommand(),
 		newVersionCommand(),
 		newCompletionCommand(),
 	)

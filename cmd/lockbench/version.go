@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// version is that of the source. What was built between two of them has its commit beside it.
+const version = "0.9.0"
+
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
