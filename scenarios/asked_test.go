@@ -121,3 +121,24 @@ func TestAskedFile(t *testing.T) {
 		t.Errorf("read %q, %v", a.Text, err)
 	}
 }
+
+// The file that people copy says what it is meant to say.
+func TestExampleOfExpectations(t *testing.T) {
+	a := Asked{File: filepath.Join("..", "examples", "ci", "lockbench.yaml")}
+	if err := a.ReadFile(); err != nil {
+		t.Fatal(err)
+	}
+	mine := []LockUse{{Name: "mine", Command: "./myguest"}}
+	for name, want := range map[string]string{"steady": "valid, p99 at most 250ms", "pause-client": "violated overstay", "kill-holder": "valid"} {
+		s, err := Load(name, AllCatalogs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = a.Apply(s, mine, AllCatalogs()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Expectation("mine").String(); got != want {
+			t.Errorf("in %s it expects %q, want %q", name, got, want)
+		}
+	}
+}

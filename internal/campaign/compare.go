@@ -32,7 +32,8 @@ const (
 
 // Comparison is what changed.
 type Comparison struct {
-	Changes []Change
+	Before, After string // what was compared, in a line each
+	Changes       []Change
 	// OnlyA and OnlyB are scenario and lock of what one side alone has.
 	OnlyA, OnlyB []string
 	Same         int // cells without a change
@@ -77,9 +78,31 @@ func Results(dir string) ([]*report.Result, error) {
 	return []*report.Result{b.Result}, nil
 }
 
+// origin says in which world, with which seed and lockbench, and when results came about.
+func origin(all []*report.Result) string {
+	var words [4]gathered
+	for _, r := range all {
+		for i, word := range []string{
+			"world " + r.World, fmt.Sprintf("seed %d", r.Seed), report.OneLine(r.Program), stamp(r.Started),
+		} {
+			if i == 2 && r.Program == "" || i == 3 && r.Started.IsZero() {
+				continue
+			}
+			words[i].add(word, r.Scenario)
+		}
+	}
+	parts := []string{report.Plural(len(all), "scenario")}
+	for _, w := range words {
+		if len(w.order) > 0 {
+			parts = append(parts, strings.Join(w.order, ", "))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
 // Compare compares two sides.
 func Compare(a, b []*report.Result) *Comparison {
-	c := &Comparison{}
+	c := &Comparison{Before: origin(a), After: origin(b)}
 	type side struct {
 		r *report.Result
 		l *report.Lock
@@ -224,6 +247,7 @@ func (c *Comparison) ExitCode() int {
 // Write tells it to a person, what is worse first.
 func (c *Comparison) Write(w io.Writer) error {
 	var b strings.Builder
+	fmt.Fprintf(&b, "before  %s\nafter   %s\n", c.Before, c.After)
 	for _, worse := range []bool{true, false} {
 		for _, x := range c.Changes {
 			if x.Worse != worse {
@@ -259,6 +283,17 @@ func (c *Comparison) Write(w io.Writer) error {
 	}
 	list(c.OnlyA, "Only in the first")
 	list(c.OnlyB, "Only in the second")
+	worse := 0
+	for _, x := range c.Changes {
+		if x.Worse {
+			worse++
+		}
+	}
+	if worse == 0 {
+		b.WriteString("Nothing became worse. ")
+	} else {
+		fmt.Fprintf(&b, "%s for the worse. ", report.Plural(worse, "change"))
+	}
 	fmt.Fprintf(&b, "%s without a change. A verdict counts whatever the number of episodes; a rate if p < %.2g (Fisher's exact test); acquiring if it took %d times as long and %d ms more.\n",
 		report.Plural(c.Same, "cell"), Significance, latencyFactor, latencyMoreMS)
 	_, err := io.WriteString(w, b.String())
