@@ -49,9 +49,17 @@ func (f Lag) String() string { return "lag " + f.link.String() + " by " + f.late
 // lateness is by how much, in words.
 func (f Lag) lateness() string {
 	if f.Jitter == 0 {
-		return f.By.String()
+		return inSeconds(f.By)
 	}
-	return fmt.Sprintf("%s give or take %s", f.By, f.Jitter)
+	return fmt.Sprintf("%s give or take %s", inSeconds(f.By), f.Jitter)
+}
+
+// inSeconds is a time as scenarios are written: 60s, and not 1m0s.
+func inSeconds(d time.Duration) string {
+	if d >= time.Minute && d%time.Second == 0 {
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	return d.String()
 }
 
 // Available asks for both ends and for the power to slow links down.

@@ -36,7 +36,16 @@ type LockUse struct {
 // commas between quotes belong to it. A name by which a scenario calls one of its own
 // locks, handed in as own, is that lock with what the scenario gave it.
 func ParseLocks(arg string, known Catalogs, own ...LockUse) ([]LockUse, error) {
-	r, whole := argument("--locks", arg, known)
+	return parseLocks("--locks", arg, known, own)
+}
+
+// ParseLock reads the value of --lock in the same way.
+func ParseLock(arg string, known Catalogs, own ...LockUse) ([]LockUse, error) {
+	return parseLocks("--lock", arg, known, own)
+}
+
+func parseLocks(flag, arg string, known Catalogs, own []LockUse) ([]LockUse, error) {
+	r, whole := argument(flag, arg, known)
 	for _, w := range splitLocks(whole) {
 		w = w.trimmed()
 		u, ok := find(own, useName, w.text)

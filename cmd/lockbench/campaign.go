@@ -55,6 +55,9 @@ func (f *campaignFlags) check(c *cobra.Command, budget string, wholes ...string)
 			return usagef("--%s wants a number of at least 1, not %d", name, n)
 		}
 	}
+	if err := f.programsExist(); err != nil {
+		return err
+	}
 	return f.ReadFile()
 }
 

@@ -31,7 +31,7 @@ func newDoctorCommand() *cobra.Command {
 				_, _ = fmt.Fprintf(out, "disk      servers keep their data under %s\n", os.TempDir())
 				_ = os.Remove(dir)
 			}
-			say := func(word, text string) { _, _ = fmt.Fprintf(out, "%-9s %s\n", word, folded(text, 10)) }
+			say := func(word, text string) { _, _ = fmt.Fprintf(out, "%-9s %s\n", word, text) }
 			var takes []string // what auto would try
 			ready := false
 			o := f.options(c)

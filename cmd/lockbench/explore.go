@@ -77,7 +77,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 	if err != nil {
 		return x, err
 	}
-	uses, err := scenarios.ParseLocks(lock, known, s.Locks...)
+	uses, err := scenarios.ParseLock(lock, known, s.Locks...)
 	if err != nil {
 		return x, err
 	}
@@ -202,12 +202,12 @@ func ofShard(shard, shards int) string {
 
 // printExplored says what a search came to.
 func printExplored(w io.Writer, e *search.Explored) {
-	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %d different histories, a fault in effect in %d of them\n",
-		count(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), e.Distinct, e.Bitten)
+	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %s, a fault in effect in %d of them\n",
+		count(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), distinct(e.Distinct), e.Bitten)
 	_, _ = fmt.Fprintf(w, "found      %s%s, %d unknown, %d failed\n", count(e.Violated, "violation"), byClass(e), e.Unknown, len(e.Broken))
 	for i, f := range e.Found {
 		if i == 3 {
-			_, _ = fmt.Fprintf(w, "           and %d more seeds\n", len(e.Found)-i)
+			_, _ = fmt.Fprintf(w, "           and %s\n", count(len(e.Found)-i, "more seed"))
 			break
 		}
 		_, _ = fmt.Fprintf(w, "           seed %d: %s (%s)\n", f.Seed, f.Text, f.Class)
@@ -219,6 +219,14 @@ func printExplored(w io.Writer, e *search.Explored) {
 		}
 		_, _ = fmt.Fprintf(w, "           seed %d failed: %.300s\n", b.Seed, b.Error)
 	}
+}
+
+// distinct counts histories that are not the same.
+func distinct(n int) string {
+	if n == 1 {
+		return "1 history"
+	}
+	return fmt.Sprintf("%d different histories", n)
 }
 
 func byClass(e *search.Explored) string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -58,7 +60,24 @@ func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
 	for _, s := range services.All() {
 		others = append(others, s.Name()+"-server", s.Name()+"-image")
 	}
-	return notEmpty(c, append([]string{"world"}, others...)...)
+	if err := notEmpty(c, append([]string{"world"}, others...)...); err != nil {
+		return err
+	}
+	return f.programsExist()
+}
+
+// programsExist refuses programs that nobody could start.
+func (f *worldFlags) programsExist() error {
+	for _, name := range slices.Sorted(maps.Keys(f.programs)) {
+		path := f.programs[name]
+		if _, err := exec.LookPath(path); err == nil {
+			continue
+		} else if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return usagef("--%s-server: %s is no program: it may not be executed", name, path)
+		}
+		return usagef("--%s-server: there is no program %s; leave the flag out to take the one on PATH", name, path)
+	}
+	return nil
 }
 
 // options are what worlds are told.

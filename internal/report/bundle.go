@@ -196,6 +196,9 @@ func (b *Bundle) writeBytes(name string, text []byte) error {
 // of the result's locks, then by name.
 func Load(dir string) (*Bundle, error) {
 	b := &Bundle{Dir: dir}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; name the folder of a run, such as results/latest", dir)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, advise("read results folder", dir, err)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"lockbench/checker"
@@ -59,7 +60,9 @@ func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp stri
 		s.dropClients(ctx)
 		s.narrow(ctx)
 		s.shorten(ctx)
-		tell(fmt.Sprintf("%d calls, %d faults, %d clients after %d runs", s.seen.Calls, len(s.best.Faults), s.clients(), s.runs))
+		tell(strings.Join([]string{
+			report.Plural(s.seen.Calls, "call"), report.Plural(len(s.best.Faults), "fault"), report.Plural(s.clients(), "client") + " after " + report.Plural(s.runs, "run"),
+		}, ", "))
 	}
 	s.cut(ctx) // last: whatever is moved afterwards would be cut at the wrong place
 	if err := ctx.Err(); err != nil {

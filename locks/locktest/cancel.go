@@ -84,7 +84,7 @@ var cancelRules = []Rule{
 			}
 			// Whatever was told, the client may ask once more, and knows then.
 			if again := lease.Release(ctx); err == nil && !errors.Is(again, locks.ErrNotHeld) {
-				return met, fmt.Errorf("a release that went well%s, and the second one is told %v, want %q", text, again, locks.ErrNotHeld)
+				return met, fmt.Errorf("a release that went well%s, and the second one is told %s, want %q", text, told(again), locks.ErrNotHeld)
 			}
 			requests = after - before
 			return met, c.free(ctx, b.ask(long, 0), 0, fmt.Sprintf("it was released%s, and once more", text))
@@ -292,7 +292,7 @@ func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when mome
 			return met, err
 		}
 	}
-	return met, c.free(ctx, what.ask, grace, fmt.Sprintf("%s, and the context ended with %s (the client was told %v)", what.what, phase, a.err))
+	return met, c.free(ctx, what.ask, grace, fmt.Sprintf("%s, and the context ended with %s (the client was told %s)", what.what, phase, told(a.err)))
 }
 
 // cutOff waits until the call has ended, and ends its context if its request does not come.

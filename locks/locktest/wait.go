@@ -272,8 +272,16 @@ func (b *bench) waitingIn(ctx, of context.Context, x, y locks.Locker) (locks.Lea
 	}
 	select {
 	case a := <-waiter:
-		return nil, nil, fmt.Errorf("the lock is held, and a waiter with time left is told %v", a.err)
+		return nil, nil, fmt.Errorf("the lock is held, and a waiter with time left is told %s", told(a.err))
 	default:
 	}
 	return lease, waiter, nil
+}
+
+// told is an answer in words.
+func told(err error) string {
+	if err == nil {
+		return "that it worked"
+	}
+	return err.Error()
 }

@@ -65,7 +65,7 @@ func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {
 	switch s.Topology.Name {
 	case locks.None, locks.Single, locks.Replicated, redis.Sentinel, locks.Independent:
 	default:
-		return nil, fmt.Errorf("%w: the simulation has no topology %q; it has none, single, replicated, sentinel and independent",
+		return nil, fmt.Errorf("%w: the simulation has no topology %q; those it has are single, replicated, sentinel, independent, and none for controls",
 			world.ErrUnsupportedHere, s.Topology.Name)
 	}
 	c := &cluster{host: h, form: s.Topology, topology: s.Topology.Name, heard: m.heard}
