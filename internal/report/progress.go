@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,7 +12,7 @@ import (
 // Progress tells a person how a run goes: on a terminal in one line that is
 // written over again and again,
 //
-//	0:31 of ~0:46  episode 2 of 3 · set-nx: redis-1 killed · 21,904 grants · 4 violated
+//	0:31 of ~0:46  locks 2 of 7 done · set-nx episode 2 of 3 · set-nx: redis-1 killed · 21,904 grants
 //
 // elsewhere (a log, a build server) in one plain line for each fault and for the
 // first violation of a lock. It has no goroutine and no clock of
@@ -34,9 +35,14 @@ type Progress struct {
 type Tick struct {
 	Elapsed  time.Duration
 	Expected time.Duration // of the whole run; 0 if nobody can tell
-	Episode  int           // from 1; 0 before the first
-	Episodes int
-	Grants   int // of all locks so far
+	Locks    int
+	Done     int    // locks that have been judged
+	Lock     string // of those under way the one that is least far; empty if none is
+	Starting bool   // it was not granted yet
+	Episode  int    // of it, from 1; 0 before the first
+	Episodes int    // 0 if nobody can tell
+	Grants   int    // of all locks so far
+	Violated int    // locks that broke and were not expected to
 }
 
 // NewProgress makes a Progress that writes to w. terminal and columns say what w
@@ -107,27 +113,46 @@ func (p *Progress) draw() {
 		clock += " of ~" + Clock(t.Expected)
 	}
 	var parts []string
-	if t.Episode > 0 {
-		parts = append(parts, fmt.Sprintf("episode %d of %d", t.Episode, t.Episodes))
+	if t.Locks > 1 {
+		parts = append(parts, fmt.Sprintf("locks %d of %d done", t.Done, t.Locks))
 	}
-	const faultAt = 1 // after the episode
-	parts = append(parts, Count(t.Grants)+" grants")
-	if n := len(p.violated); n > 0 {
-		parts = append(parts, Count(n)+" violated")
+	if where := t.where(); where != "" {
+		parts = append(parts, where)
+	}
+	faultAt := len(parts)
+	if t.Grants > 0 {
+		parts = append(parts, Count(t.Grants)+" grants")
+	}
+	if t.Violated > 0 {
+		parts = append(parts, Count(t.Violated)+" violated "+markUnexpected)
 	}
 	line := " " + clock + "  " + strings.Join(parts, " · ")
 	// The fault gets what room is left: the figures are what one looks for. The last
 	// column stays free, since writing there makes some terminals begin a new line.
 	if room := p.columns - 1 - width(line) - width(" · "); p.latest != "" && room >= 10 {
-		at := min(faultAt, len(parts))
-		if t.Episode == 0 {
-			at = 0
-		}
-		parts = append(parts[:at:at], append([]string{clip(p.latest, room)}, parts[at:]...)...)
+		parts = slices.Insert(parts, faultAt, clip(p.latest, room))
 		line = " " + clock + "  " + strings.Join(parts, " · ")
 	}
 	p.write("\r\x1b[K" + clip(line, p.columns-1))
 	p.drawn = true
+}
+
+// where is how far the lock is that is least far.
+func (t Tick) where() string {
+	var at string
+	switch {
+	case t.Starting:
+		at = "starting servers"
+	case t.Episode > 0 && t.Episodes > 0:
+		at = fmt.Sprintf("episode %d of %d", t.Episode, t.Episodes)
+	case t.Episode > 0:
+		at = fmt.Sprintf("episode %d", t.Episode)
+	}
+	if at == "" || t.Lock == "" {
+		return at
+	}
+	const nameMax = 20
+	return clipMiddle(oneLine(t.Lock), nameMax) + " " + at
 }
 
 // write is best effort: a terminal that went away is no reason to end a run.

@@ -5,6 +5,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/report"
 	"lockbench/internal/trial"
 	"lockbench/locks"
 )
@@ -26,10 +27,10 @@ type lockJudge struct {
 }
 
 // Episode passes on how far the trial is.
-func (j *lockJudge) Episode(n int) { j.run.progress.episodeBegins(n) }
+func (j *lockJudge) Episode(n int) { j.run.progress.episodeBegins(j.lock, n) }
 
 // Granted counts a grant.
-func (j *lockJudge) Granted() { j.run.progress.grants.Add(1) }
+func (j *lockJudge) Granted() { j.run.progress.grant(j.lock) }
 
 // Fault passes on what is done to the lock's servers and clients.
 func (j *lockJudge) Fault(text string) { j.run.progress.to.Fault(j.lock, text) }
@@ -81,10 +82,19 @@ func (j *lockJudge) judge() (*history.History, checker.Report, error) {
 	}
 	j.violated = true
 	j.run.progress.to.Violation(j.lock, f.Text)
+	j.run.progress.violated(j.lock, j.expected(h, r))
 	if j.ends() {
 		j.run.once.Do(func() { close(j.run.stop) })
 	}
 	return h, r, nil
+}
+
+// expected says whether what was judged is what was expected, but for the rate, which is
+// of the whole run.
+func (j *lockJudge) expected(h *history.History, r checker.Report) bool {
+	l := report.NewLock(h, r)
+	_, holds, _ := ExpectsVerdict(j.run.scenario, &l)
+	return holds
 }
 
 func (j *lockJudge) stopped() bool {

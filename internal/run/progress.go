@@ -1,11 +1,14 @@
 package run
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"lockbench/checker"
 	"lockbench/internal/report"
+	"lockbench/internal/world"
 )
 
 // Observer hears how a run goes on, from several goroutines at once, such as
@@ -33,35 +36,43 @@ func (Nobody) Done()                    {}
 // tickEvery is how often an observer is told how far the run is.
 const tickEvery = 200 * time.Millisecond
 
-// settleGuess is what starting, electing and settling add to an episode, for the
-// guess of how long a run takes.
+// settleGuess is what starting takes, and what electing and settling add to an episode,
+// as long as none was seen.
 const settleGuess = 3 * time.Second
 
-// progress counts what all trials of a run tell, and passes it on.
+// progress gathers what all trials of a run tell, and passes it on.
 type progress struct {
 	to       Observer
 	started  time.Time
-	expected time.Duration
-	episodes int
+	forecast forecast
+	episodes int // of each lock; 0: as many as there is time for
 	grants   atomic.Int64
-	episode  atomic.Int64
 	stop     chan struct{}
 	wg       sync.WaitGroup
+
+	mu      sync.Mutex
+	courses []course // one for each lock, in the order of the scenario
 }
 
-// newProgress ticks until end is called.
-func (r *runner) newProgress(to Observer) *progress {
-	p := &progress{to: to, started: time.Now(), episodes: r.scenario.Episodes, stop: make(chan struct{})}
-	p.expected = r.options.Duration
-	if p.expected == 0 {
-		one := r.plan.Longest() + r.scenario.Quiet + settleGuess
-		p.expected = min(r.scenario.Limit, time.Duration(r.scenario.Episodes)*one)
+// newProgress ticks until end is called. So many locks run side by side.
+func (r *runner) newProgress(to Observer, parallel int) *progress {
+	s := r.scenario
+	p := &progress{to: to, started: time.Now(), episodes: s.Episodes, stop: make(chan struct{})}
+	p.forecast = forecast{episodes: s.Episodes, limit: s.Limit, slots: parallel}
+	if r.options.Duration > 0 {
+		p.episodes = 0
+	}
+	if _, virtual := r.options.World.(world.Enclosing); !virtual {
+		p.forecast.start, p.forecast.episode = settleGuess, r.plan.Longest()+s.Quiet+settleGuess
+	}
+	for _, use := range s.Locks {
+		p.courses = append(p.courses, course{lock: use.Name})
 	}
 	p.wg.Go(func() {
 		ticker := time.NewTicker(tickEvery)
 		defer ticker.Stop()
 		for {
-			p.tick()
+			p.to.Tick(p.tick())
 			select {
 			case <-p.stop:
 				return
@@ -72,11 +83,36 @@ func (r *runner) newProgress(to Observer) *progress {
 	return p
 }
 
-func (p *progress) tick() {
-	p.to.Tick(report.Tick{
-		Elapsed: time.Since(p.started), Expected: p.expected,
-		Episode: int(p.episode.Load()), Episodes: p.episodes, Grants: int(p.grants.Load()),
-	})
+// tick is where the run stands. Of the locks that are under way it names the one that is
+// least far: that is the one to wait for.
+func (p *progress) tick() report.Tick {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Since(p.started)
+	t := report.Tick{
+		Elapsed: now, Expected: p.forecast.end(now, p.courses), Locks: len(p.courses),
+		Episodes: p.episodes, Grants: int(p.grants.Load()),
+	}
+	var least *course
+	for i := range p.courses {
+		c := &p.courses[i]
+		if c.odd {
+			t.Violated++
+		}
+		switch {
+		case c.state == over:
+			t.Done++
+		case c.state == underWay && (least == nil || c.episode < least.episode):
+			least = c
+		}
+	}
+	if least != nil {
+		t.Lock, t.Episode, t.Starting = least.lock, least.episode, !least.granted && least.episode == 0
+		if least.granted {
+			t.Episode = max(1, least.episode) // it only warms up before
+		}
+	}
+	return t
 }
 
 // end ends the ticking.
@@ -89,13 +125,45 @@ func (p *progress) end() {
 // followed says whether anybody observes the run.
 func (p *progress) followed() bool { return p.to != Observer(Nobody{}) }
 
-// episodeBegins takes note of an episode of some lock. Locks side by side are not quite
-// in step; the one furthest ahead counts.
-func (p *progress) episodeBegins(n int) {
-	for {
-		seen := p.episode.Load()
-		if int64(n) <= seen || p.episode.CompareAndSwap(seen, int64(n)) {
-			return
-		}
+// of changes what is known of a lock.
+func (p *progress) of(lock string, change func(c *course, now time.Duration)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.IndexFunc(p.courses, func(c course) bool { return c.lock == lock }); i >= 0 {
+		change(&p.courses[i], time.Since(p.started))
 	}
+}
+
+// lockBegins takes note that a lock's servers are started.
+func (p *progress) lockBegins(lock string) {
+	p.of(lock, func(c *course, now time.Duration) { c.state, c.began = underWay, now })
+}
+
+// episodeBegins takes note of an episode of a lock.
+func (p *progress) episodeBegins(lock string, n int) {
+	p.of(lock, func(c *course, now time.Duration) {
+		if c.episode == 0 {
+			c.first = now
+		}
+		c.episode, c.latest = n, now
+	})
+}
+
+// grant counts a grant.
+func (p *progress) grant(lock string) {
+	p.grants.Add(1)
+	p.of(lock, func(c *course, _ time.Duration) { c.granted = true })
+}
+
+// violated takes note of a violation, if that was not expected.
+func (p *progress) violated(lock string, expected bool) {
+	p.of(lock, func(c *course, _ time.Duration) { c.odd = !expected })
+}
+
+// lockEnds takes note of a lock that was judged as a whole.
+func (p *progress) lockEnds(l *report.Lock) {
+	p.of(l.Lock, func(c *course, now time.Duration) {
+		c.state, c.ended = over, now
+		c.odd = l.Verdict == checker.Violated && !l.AsExpected
+	})
 }

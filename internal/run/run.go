@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 	if parallel <= 0 {
 		parallel = carries(o.World)
 	}
-	r.progress = r.newProgress(observer)
+	r.progress = r.newProgress(observer, parallel)
 	stories := make([][]string, len(s.Locks))
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
@@ -91,7 +91,9 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
+			r.progress.lockBegins(use.Name)
 			out.Result.Locks[i], stories[i] = r.lock(ctx, use)
+			r.progress.lockEnds(&out.Result.Locks[i])
 		})
 	}
 	wg.Wait()
