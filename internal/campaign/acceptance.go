@@ -68,30 +68,49 @@ func (a *Campaign) acceptance(w io.Writer) error {
 }
 
 func (a *Campaign) table(b *strings.Builder) {
-	var names []string
 	fmt.Fprint(b, "| scenario |")
 	for _, w := range a.Worlds {
 		fmt.Fprintf(b, " [%s](%s/%s) |", w.World, w.World, PageFile)
+	}
+	fmt.Fprintf(b, "\n| --- |%s\n", strings.Repeat(" --- |", len(a.Worlds)))
+	for _, row := range a.rows()[1:] {
+		fmt.Fprintf(b, "| %s |", report.MarkdownText(row[0]))
+		for _, cell := range row[1:] {
+			fmt.Fprintf(b, " %s |", cell)
+		}
+		fmt.Fprint(b, "\n")
+	}
+	fmt.Fprint(b, "\n"+acceptanceKey+"\n\n")
+}
+
+// acceptanceKey ends the table.
+const acceptanceKey = "Runs as expected, of those that were run. ✓ all that was asked for · ✗ not as expected · … not all was run · – the world cannot"
+
+// rows are those of the table: the scenarios with what came out in each world.
+func (a *Campaign) rows() [][]string {
+	head := []string{"scenario"}
+	var names []string
+	for _, w := range a.Worlds {
+		head = append(head, w.World)
 		for _, s := range w.Rows {
 			if !slices.Contains(names, s.Scenario) {
 				names = append(names, s.Scenario)
 			}
 		}
 	}
-	fmt.Fprintf(b, "\n| --- |%s\n", strings.Repeat(" --- |", len(a.Worlds)))
+	all := [][]string{head}
 	for _, name := range names {
-		fmt.Fprintf(b, "| %s |", report.MarkdownText(name))
+		row := []string{name}
 		for _, w := range a.Worlds {
-			i := slices.IndexFunc(w.Rows, func(s Row) bool { return s.Scenario == name })
-			if i < 0 {
-				fmt.Fprint(b, "  |")
-				continue
+			cell := ""
+			if i := slices.IndexFunc(w.Rows, func(s Row) bool { return s.Scenario == name }); i >= 0 {
+				cell = w.Rows[i].cell()
 			}
-			fmt.Fprintf(b, " %s |", w.Rows[i].cell())
+			row = append(row, cell)
 		}
-		fmt.Fprint(b, "\n")
+		all = append(all, row)
 	}
-	fmt.Fprint(b, "\nRuns as expected, of those that were run. ✓ all that was asked for · ✗ not as expected · … not all was run · – the world cannot\n\n")
+	return all
 }
 
 // cell is a scenario in one world, in a few words.

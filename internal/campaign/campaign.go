@@ -308,8 +308,12 @@ func (c *Campaign) Remarks() []string {
 // Resume is the command that goes on with this campaign.
 func (c *Campaign) Resume() string { return "lockbench " + c.Kind + " --resume " + Quote(c.Dir) }
 
-// Quote is a word as a shell takes it for one.
+// Quote is a word as a shell takes it for one. Signs that cannot be seen are written as
+// bash and zsh read them, so that the word can be shown and copied.
 func Quote(word string) string {
+	if report.Printable(word) != word {
+		return "$'" + report.Printable(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(word)) + "'"
+	}
 	if word != "" && !strings.ContainsAny(word, " \t\n'\"$`\\*?[]{}()<>|&;~#!") {
 		return word
 	}

@@ -67,19 +67,10 @@ func (m *matrix) summary(w io.Writer) error {
 	}
 	add("## Verdicts\n\n")
 	m.overview(add)
-	columns := m.locks()
-	for len(columns) > 0 {
-		of := columns[0].group
-		n := slices.IndexFunc(columns, func(c column) bool { return c.group != of })
-		if n < 0 {
-			n = len(columns)
+	for _, of := range m.columnGroups() {
+		for part := range slices.Chunk(of, columnsMax) {
+			m.table(add, of[0].group.name, part)
 		}
-		if of != controls {
-			for part := range slices.Chunk(columns[:n], columnsMax) {
-				m.table(add, of.name, part)
-			}
-		}
-		columns = columns[n:]
 	}
 	if text := m.controls(); text != "" {
 		add(text + "\n\n")
@@ -131,33 +122,71 @@ func names(all []string) string {
 	return strings.Join(safe, ", ")
 }
 
-// table is the heat map of some locks, with the scenarios that run any of them.
-func (m *matrix) table(add func(string), title string, of []column) {
-	head, rule := "| "+title+" |", "| --- |"
-	for _, c := range of {
-		head += " " + report.MarkdownText(c.Name) + " |"
-		rule += " --- |"
-	}
-	add(head + "\n" + rule + "\n")
-	for i := range m.Rows {
-		r := &m.Rows[i]
-		line, any := "| "+report.MarkdownText(r.Scenario)+" |", false
-		for _, c := range of {
-			text := ""
-			if l := r.lock(c.Name); l != nil {
-				text, any = m.cellOf(r, l).short(), true
-			}
-			line += " " + text + " |"
+// columnGroups are the locks that stand side by side, without the controls.
+func (m *matrix) columnGroups() [][]column {
+	var all [][]column
+	columns := m.locks()
+	for len(columns) > 0 {
+		of := columns[0].group
+		n := slices.IndexFunc(columns, func(c column) bool { return c.group != of })
+		if n < 0 {
+			n = len(columns)
 		}
-		if any {
-			add(line + "\n")
+		if of != controls {
+			all = append(all, columns[:n])
+		}
+		columns = columns[n:]
+	}
+	return all
+}
+
+// table is a heat map in Markdown.
+func (m *matrix) table(add func(string), title string, of []column) {
+	for i, row := range m.heat(title, of, "**"+wrongSign+"**") {
+		line := "|"
+		for j, cell := range row {
+			if name := i == 0 && j > 0 || i > 0 && j == 0; name {
+				cell = report.MarkdownText(cell)
+			}
+			line += " " + cell + " |"
+		}
+		add(line + "\n")
+		if i == 0 {
+			add("|" + strings.Repeat(" --- |", len(row)) + "\n")
 		}
 	}
 	add("\n")
 }
 
+// heat is the heat map of some locks, with the scenarios that run any of them.
+func (m *matrix) heat(title string, of []column, wrong string) [][]string {
+	head := []string{title}
+	for _, c := range of {
+		head = append(head, c.Name)
+	}
+	table := [][]string{head}
+	for i := range m.Rows {
+		r := &m.Rows[i]
+		row, any := []string{r.Scenario}, false
+		for _, c := range of {
+			text := ""
+			if l := r.lock(c.Name); l != nil {
+				text, any = m.cellOf(r, l).short(wrong), true
+			}
+			row = append(row, text)
+		}
+		if any {
+			table = append(table, row)
+		}
+	}
+	return table
+}
+
+// wrongSign is at the end of a cell that is not as its scenario expects.
+const wrongSign = "✗"
+
 // short is a cell in a few signs: what belongs together stays on one line.
-func (c cellView) short() string {
+func (c cellView) short(wrong string) string {
 	text := c.Sign
 	if c.Rate != "" {
 		text += " " + c.Rate
@@ -169,7 +198,7 @@ func (c cellView) short() string {
 		text += " fenced"
 	}
 	if c.Wrong {
-		text += " **✗**"
+		text += " " + wrong
 	}
 	return text
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
 	"lockbench/locks"
@@ -471,6 +472,142 @@ func TestTogether(t *testing.T) {
 // row is what came out of a scenario.
 func row(scenario string, locks ...report.Lock) Row {
 	return Row{Part: Part{Scenario: scenario}, Result: &report.Result{Scenario: scenario, Locks: locks}, Runs: []Ran{{Dir: "sim/" + scenario + "/1"}}}
+}
+
+// Each run is told when it is done, and in the end the table and what the exit code means.
+func TestMatrixOnTheScreen(t *testing.T) {
+	all := choices("a", "b", "c")
+	c := create(t, asked, all)
+	clock := time.Unix(0, 0)
+	var said []string
+	w := work(all, func(_ context.Context, r Run, out string) error {
+		clock = clock.Add(28 * time.Second)
+		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
+			if r.Scenario == "b" {
+				x.Locks[1] = lock("good", 2, 3)
+				x.Locks[2].Unsupported = "not here"
+			}
+			x.Locks[0].Topology = locks.None // controls are in no table
+		})
+	})
+	w.Say, w.now = func(line string) { said = append(said, line) }, func() time.Time { return clock }
+	if err := c.Run(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	// A run says of itself that it took 60 s.
+	want := []string{
+		"sim 0:00  round 1, 1 of 3: a, seed 7, 3 locks", "a  ● no-lock 3/3  ○ good 0/3  ● bad 1/3  28 s, ~2 min left",
+		"sim 0:28  round 1, 2 of 3: b, seed 7, 3 locks", "b  ● no-lock 3/3  ● good 2/3 ✗  – bad  28 s, ~60 s left",
+		"sim 0:56  round 1, 3 of 3: c, seed 7, 3 locks", "c  ● no-lock 3/3  ○ good 0/3  ● bad 1/3  28 s",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
+	}
+	tables := strings.ReplaceAll(strings.Join(c.Tables(), "\n"), "\u00a0", " ")
+	if want := `one master  good           bad
+a           ○ 0/3          ● 1/3 1.0 s
+b           ● 2/3 1.5 s ✗  –
+c           ○ 0/3          ● 1/3 1.0 s
+
+○ held · ● double grant · – n/a · ✗ not what the scenario expects`; tables != want {
+		t.Errorf("got\n%s\nwant\n%s", tables, want)
+	}
+	if got, want := c.ExitLine(), "Exit 1: not as expected: b."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What is left is what is still to be done, at the pace of what was done.
+func TestMatrixSaysHowMuchIsLeft(t *testing.T) {
+	all := choices("a", "b")
+	for name, k := range map[string]struct {
+		episodes int
+		budget   time.Duration
+		want     []string
+	}{
+		"rounds":     {9, 0, []string{"~5 min", "~4 min", "~3 min", "~2 min", "~60 s", ""}},
+		"budget":     {0, 150 * time.Second, []string{"~90 s", "~30 s"}},
+		"the lesser": {9, 150 * time.Second, []string{"~90 s", "~30 s"}},
+	} {
+		s := asked
+		s.Episodes = k.episodes
+		clock := time.Unix(0, 0)
+		var left []string
+		var d doer
+		w := work(all, func(ctx context.Context, r Run, out string) error {
+			clock = clock.Add(time.Minute)
+			return d.do(ctx, r, out)
+		})
+		w.Budget, w.now = k.budget, func() time.Time { return clock }
+		w.Say = func(line string) {
+			if _, end, told := strings.Cut(line, "  60 s"); told {
+				left = append(left, strings.TrimSuffix(strings.TrimPrefix(end, ", "), " left"))
+			}
+		}
+		if err := create(t, s, all).Run(t.Context(), w); err != nil || !slices.Equal(left, k.want) {
+			t.Errorf("%s: got %q, want %q, %v", name, left, k.want, err)
+		}
+	}
+}
+
+// A line that would be too wide goes on below, and so does a table.
+func TestScreenIsNarrow(t *testing.T) {
+	parts := []string{"scenario"}
+	r := row("scenario")
+	for i := range 20 {
+		parts = append(parts, fmt.Sprintf("○ set-nx/ttl=%02ds 0/3", i))
+		r.Result.Locks = append(r.Result.Locks, lock(fmt.Sprintf("set-nx/ttl=%02ds", i), 0, 3))
+	}
+	table := strings.Join((&matrix{&World{Rows: []Row{r}}, &Campaign{}}).tables(), "\n")
+	for _, text := range []string{inLines(parts), table} {
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > report.ScreenWidth {
+				t.Errorf("%d wide: %s", n, line)
+			}
+		}
+		if n := strings.Count(text, "ttl="); n != 20 {
+			t.Errorf("%d locks are named in\n%s", n, text)
+		}
+	}
+}
+
+// The failure of a lock in junit.xml says how it broke, as that of a run does.
+func TestMatrixJUnitTellsTheStory(t *testing.T) {
+	const text = `{"lockbench":"history/1","lock":"good","model":"mutex"}
+{"time":1,"process":1,"type":"invoke","f":"acquire","session":"1.1","key":"a","ttl":5000000000}
+{"time":2,"process":1,"type":"ok","f":"acquire","session":"1.1","until":5000000000}
+{"time":3,"process":2,"type":"invoke","f":"acquire","session":"2.1","key":"a","ttl":5000000000}
+{"time":4,"process":2,"type":"ok","f":"acquire","session":"2.1","until":5000000000}
+{"time":5,"process":1,"type":"invoke","f":"check","session":"1.1"}
+{"time":6,"process":1,"type":"ok","f":"check","session":"1.1"}
+`
+	h, err := history.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := report.NewLock(h, checker.Judge(h, checker.Options{}))
+	all := choices("a")
+	c := create(t, asked, all)
+	if err := c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
+		if err := ran(out, r.Scenario, r.Seed, func(x *report.Result) {
+			x.Locks[1] = lock("good", 1, 3)
+			x.Locks[1].Checks = judged.Checks
+		}); err != nil {
+			return err
+		}
+		dirs, err := filepath.Glob(filepath.Join(out, r.Scenario, "*"))
+		if err != nil || len(dirs) != 1 {
+			return fmt.Errorf("%v, %w", dirs, err)
+		}
+		return errors.Join(os.Mkdir(filepath.Join(dirs[0], "good"), 0o755),
+			os.WriteFile(filepath.Join(dirs[0], "good", report.HistoryFile), []byte(text), 0o644))
+	})); err != nil {
+		t.Fatal(err)
+	}
+	junit := read(t, c.Dir, "sim", report.JUnitFile)
+	if !strings.Contains(junit, "acquires &#34;a&#34;, lease 5 s") {
+		t.Errorf("no story in\n%s", junit)
+	}
 }
 
 // The summary stays below its limit, whatever the matrix, and says what is left out.

@@ -143,9 +143,13 @@ func (t *turn) run(ctx context.Context) (why string, err error) {
 				t.say(fmt.Sprintf("the harness failed in %s, so that is done again", d.again))
 			}
 			t.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", round+1, i+1, len(t.world.Rows), r.Scenario, r.Seed, report.Plural(len(r.Locks), "lock")))
+			before := t.work.now()
 			if err := t.do(ctx, r, filepath.Join(t.Dir, r.World)); err != nil && ctx.Err() == nil {
 				failures = append(failures, fmt.Errorf("%s, seed %d: %w", r.Scenario, r.Seed, err))
 				t.say(fmt.Sprintf("%s failed: %v", r.Scenario, err))
+			}
+			if err := t.tell(r, round, i, t.work.now().Sub(before)); err != nil {
+				return "", err
 			}
 		}
 		if !goesOn {

@@ -12,7 +12,7 @@ import (
 // verdict, what each checker found, and the story of the violation worth telling.
 func Checked(w io.Writer, file string, l *Lock, story []string) error {
 	var b bytes.Buffer
-	name := l.Lock
+	name := Printable(l.Lock)
 	if name == "" {
 		name = "history"
 	}
@@ -20,7 +20,7 @@ func Checked(w io.Writer, file string, l *Lock, story []string) error {
 	if l.Episodes > 1 || l.ViolatingEpisodes > 0 {
 		fmt.Fprintf(&b, "  %d of %d episodes", l.ViolatingEpisodes, l.Episodes)
 	}
-	fmt.Fprintf(&b, "  %s\n", file)
+	fmt.Fprintf(&b, "  %s\n", Printable(file))
 	for _, c := range l.Checks {
 		switch {
 		case c.Verdict == checker.Violated:
@@ -29,7 +29,7 @@ func Checked(w io.Writer, file string, l *Lock, story []string) error {
 				fmt.Fprintf(&b, "  %-12s %s\n", "", oneLine(c.Note))
 			}
 		case c.Why != "":
-			fmt.Fprintf(&b, "  %-12s %s: %s\n", c.Name, c.Verdict, c.Why)
+			fmt.Fprintf(&b, "  %-12s %s: %s\n", c.Name, c.Verdict, oneLine(c.Why))
 		case c.Note != "":
 			fmt.Fprintf(&b, "  %-12s %s (%s)\n", c.Name, c.Verdict, oneLine(c.Note))
 		default:

@@ -55,16 +55,19 @@ type junitMessage struct {
 // is a failure of the harness; a lock that cannot run here is skipped, unless somebody
 // asked for it by name.
 func JUnit(w io.Writer, r *Result, stories Stories) error {
-	return junit(w, []*Result{r}, stories)
+	return JUnitAll(w, []*Result{r}, stories)
 }
 
-// JUnitAll writes one junit.xml for several results, one suite each.
-func JUnitAll(w io.Writer, results []*Result) error { return junit(w, results, nil) }
-
-func junit(w io.Writer, results []*Result, stories Stories) error {
+// JUnitAll writes one junit.xml for several results, one suite each, with the stories of
+// each, or without any.
+func JUnitAll(w io.Writer, results []*Result, stories ...Stories) error {
 	all := junitSuites{Name: "lockbench"}
-	for _, r := range results {
-		suite := suiteOf(r, stories)
+	for i, r := range results {
+		var told Stories
+		if len(stories) > 0 {
+			told = stories[i]
+		}
+		suite := suiteOf(r, told)
 		all.Suites = append(all.Suites, suite)
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures

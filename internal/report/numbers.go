@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -74,6 +75,19 @@ func Clock(d time.Duration) string {
 		rest = "0" + rest
 	}
 	return strconv.Itoa(s/60) + ":" + rest
+}
+
+// Roughly writes how long something takes, as one would say it: 28 s, 12 min, 1 h 50.
+func Roughly(d time.Duration) string {
+	const secondsUntil, minutesUntil = 100 * time.Second, 100 * time.Minute
+	switch m := int(d.Round(time.Minute) / time.Minute); {
+	case d < secondsUntil:
+		return strconv.Itoa(int(d.Round(time.Second)/time.Second)) + " s"
+	case d < minutesUntil:
+		return strconv.Itoa(m) + " min"
+	default:
+		return fmt.Sprintf("%d h %02d", m/60, m%60)
+	}
 }
 
 // Percent writes a share: 56 %, 0.4 %.
