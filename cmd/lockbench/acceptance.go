@@ -91,7 +91,7 @@ func (f *acceptanceFlags) run(c *cobra.Command) error {
 			return err
 		}
 	}
-	say := sayTo(c.OutOrStdout())
+	say := sayTo(c, c.OutOrStdout())
 	say(fmt.Sprintf("acceptance   seed %d · %s", a.Seed, count(len(chosen), "scenario")))
 	say("goes on after an interruption with: " + a.Resume())
 	places := map[string]campaign.Place{}

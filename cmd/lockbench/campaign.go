@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -98,7 +97,14 @@ func (f *campaignFlags) place(w world.World, chosen campaign.Choices) campaign.P
 // endCampaign tells where a campaign lies and what came out, which there may be also if
 // something failed.
 func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
-	say := sayTo(c.OutOrStdout())
+	say := sayTo(c, c.OutOrStdout())
+	if tables := b.Tables(); len(tables) > 0 {
+		say("")
+		for _, line := range tables {
+			say(line)
+		}
+		say("")
+	}
 	if b.Each {
 		say(b.Counts())
 		say("Summary  " + filepath.Join(b.Dir, campaign.AcceptanceFile))
@@ -113,9 +119,6 @@ func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
 	if failed != nil {
 		return failed
 	}
-	code := b.ExitCode()
-	if b.Each {
-		say(fmt.Sprintf("Exit %d: %s.", code, b.Outcome()))
-	}
-	return exitWith(code)
+	say(b.ExitLine())
+	return exitWith(b.ExitCode())
 }

@@ -25,12 +25,13 @@ import (
 func newCheckCommand() *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
-		Use:   "check FILE|DIR|-...",
+		Use:   "check [FILE|DIR|-...]",
 		Short: "Re-check recorded histories; starts no server",
 		Long: `check reads histories and judges them. A directory is a run's results folder, all
 of whose histories are judged, the folder of one lock in it, or a test's folder in
 Jepsen's store. Nothing but the history decides, so a history from anywhere gets the
-verdict that a run with it would have given. "-" is standard input.
+verdict that a run with it would have given. "-" is standard input. Without an
+argument it is the newest run, results/latest.
 
 Three formats are read, and found by looking: lockbench's own JSON lines, Jepsen's
 history.edn, and the same as JSON (an array, or one operation a line). Of Jepsen's
@@ -53,9 +54,6 @@ history, 64 wrong usage.`,
 		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
 			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("check wants a history or a results folder, such as results/latest")
-			}
 			if slices.Index(args, "-") >= 0 && slices.Index(args, "-") != lastIndex(args, "-") {
 				return usagef("check: standard input (-) can be read once")
 			}
@@ -66,7 +64,14 @@ history, 64 wrong usage.`,
 			if err != nil {
 				return err
 			}
-			return judge.all(c.OutOrStdout(), c.ErrOrStderr(), args)
+			if len(args) == 0 {
+				latest, err := latestRun(c, "check wants a history or a results folder, such as results/latest")
+				if err != nil {
+					return err
+				}
+				args = []string{latest}
+			}
+			return judge.all(c.OutOrStdout(), sayTo(c, c.ErrOrStderr()), args)
 		},
 	}
 	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "how a failed release is read: ended (the claim is over) or strict (nothing ended)")
@@ -168,13 +173,13 @@ const garbagePercent = 25
 // all judges every history that can be read, whatever is wrong with the others: a
 // lock whose cluster never came up must not hide what the rest of a run showed.
 // Its exit code is the harness's failure before violated before unknown.
-func (j judge) all(w, warn io.Writer, args []string) error {
+func (j judge) all(w io.Writer, warn func(line string), args []string) error {
 	// A history is read once and then kept, so letting garbage grow as large as what
 	// is kept would double the memory of a large one, and save little time.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	files, untried, failed := histories(args)
 	for _, text := range untried {
-		_, _ = fmt.Fprintln(warn, "lockbench:", text)
+		warn("lockbench: " + text)
 	}
 	worst := checker.Valid
 	for _, file := range files {
@@ -192,7 +197,7 @@ func (j judge) all(w, warn io.Writer, args []string) error {
 			continue
 		}
 		for _, warning := range warnings {
-			_, _ = fmt.Fprintf(warn, "lockbench: %s: %s\n", file, warning)
+			warn(fmt.Sprintf("lockbench: %s: %s", file, warning))
 		}
 		if err := report.Checked(w, file, &l, story); err != nil {
 			return err

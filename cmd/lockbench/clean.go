@@ -25,7 +25,7 @@ that may still be going on stays, and so does whatever is not the folder of a ru
 				return usagef("--keep wants a number from 0 up, not %d", keep)
 			}
 			removed, bytes, err := report.Prune(out, keep, time.Now())
-			say := sayTo(c.OutOrStdout())
+			say := sayTo(c, c.OutOrStdout())
 			for _, dir := range removed {
 				say("removed " + dir)
 			}

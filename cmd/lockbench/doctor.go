@@ -23,15 +23,15 @@ func newDoctorCommand() *cobra.Command {
 		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
-			out := c.OutOrStdout()
-			_, _ = fmt.Fprintf(out, "machine   %s/%s, %s, %d processors\n", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.NumCPU())
+			screen := sayTo(c, c.OutOrStdout())
+			say := func(word, text string) { screen(fmt.Sprintf("%-9s %s", word, text)) }
+			screen(fmt.Sprintf("machine   %s/%s, %s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.NumCPU()))
 			if dir, err := os.MkdirTemp("", "lockbench-doctor-"); err != nil {
-				_, _ = fmt.Fprintf(out, "disk      no folder can be made for servers' data: %v\n", err)
+				screen(fmt.Sprintf("disk      no folder can be made for servers' data: %v", err))
 			} else {
-				_, _ = fmt.Fprintf(out, "disk      servers keep their data under %s\n", os.TempDir())
+				screen(fmt.Sprintf("disk      servers keep their data under %s", os.TempDir()))
 				_ = os.Remove(dir)
 			}
-			say := func(word, text string) { _, _ = fmt.Fprintf(out, "%-9s %s\n", word, text) }
 			var takes []string // what auto would try
 			ready := false
 			o := f.options(c)
@@ -63,7 +63,7 @@ func newDoctorCommand() *cobra.Command {
 				return exitError{report.ExitHarness, errors.New("no world is ready on this machine; the lines above say what to install")}
 			}
 			say("auto", "takes "+strings.Join(takes, ", or if that fails "))
-			_, _ = fmt.Fprintln(out, "next      lockbench run failover")
+			screen("next      lockbench run failover")
 			return nil
 		},
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/search"
 	"lockbench/locks/catalog"
@@ -136,8 +137,8 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 	x.Tell = func(e search.Explored) {
 		if time.Since(last) >= time.Second {
 			last = time.Now()
-			_, _ = fmt.Fprintf(c.ErrOrStderr(), " %d of %d seeds · %.1f seeds/s · %d violated · %d failed\n",
-				e.Tried, total, float64(e.Tried)/e.ElapsedS, e.Violated, len(e.Broken))
+			_, _ = fmt.Fprintf(c.ErrOrStderr(), " %d of %d seeds · %.1f seeds/s · %d violated · %d failed%s\n",
+				e.Tried, total, float64(e.Tried)/e.ElapsedS, e.Violated, len(e.Broken), stillToGo(e, total))
 		}
 	}
 	found, err := x.Run(c.Context())
@@ -186,11 +187,20 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 	for _, line := range small.Story {
 		_, _ = fmt.Fprintln(w, line)
 	}
-	_, _ = fmt.Fprintf(w, "\nAgain    lockbench replay %s\n", small.Dir)
+	sayTo(c, w)("\nAgain    lockbench replay " + campaign.Quote(small.Dir))
 	if small.Same < 3 {
 		return exitError{report.ExitHarness, fmt.Errorf("the smallest run of seed %d does not repeat itself, so the simulation is at fault", first.Seed)}
 	}
 	return nil
+}
+
+// stillToGo guesses how long the other seeds take, from those that were tried.
+func stillToGo(e search.Explored, total int) string {
+	if e.Tried == 0 {
+		return ""
+	}
+	seconds := e.ElapsedS / float64(e.Tried) * float64(total-e.Tried)
+	return " · ~" + report.Roughly(time.Duration(seconds*float64(time.Second))) + " left"
 }
 
 func ofShard(shard, shards int) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -43,9 +42,4 @@ again only when one of the programs has changed.`,
 	}
 	f.add(c, "the server to put into it (default: from PATH)", "look at this image instead, and fetch it if it is not here")
 	return c
-}
-
-// sayTo tells people what takes long before anything can be shown.
-func sayTo(w io.Writer) func(line string) {
-	return func(line string) { _, _ = fmt.Fprintln(w, line) }
 }

@@ -28,10 +28,10 @@ import (
 // exitUsage is the exit code of wrong usage.
 const exitUsage = 64
 
-func main() { os.Exit(program(os.Args[1:])) }
+func main() { os.Exit(program(os.Args[0], os.Args[1:])) }
 
 // program is all of it: it turns every way to end into an exit code.
-func program(args []string) (code int) {
+func program(name string, args []string) (code int) {
 	defer func() {
 		// What was started has been torn down on the way here, by defers and, for
 		// child processes, by the kernel.
@@ -58,7 +58,9 @@ func program(args []string) (code int) {
 	}()
 
 	root := newRoot()
+	nameAsTyped(root, name)
 	root.SetArgs(args)
+	complain := func(err error) { sayTo(root, os.Stderr)("lockbench: " + err.Error()) }
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -66,11 +68,11 @@ func program(args []string) (code int) {
 	var exit exitError
 	if errors.As(err, &exit) {
 		if exit.err != nil {
-			fmt.Fprintf(os.Stderr, "lockbench: %v\n", exit.err)
+			complain(exit.err)
 		}
 		return exit.code
 	}
-	fmt.Fprintf(os.Stderr, "lockbench: %v\n", err)
+	complain(err)
 	if scenarios.IsUsage(err) || isUsage(err) {
 		return exitUsage
 	}

@@ -37,6 +37,8 @@ func TestScripts(t *testing.T) {
 			// For scripts that take PATH away.
 			dir, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator))
 			e.Setenv("LOCKBENCH", filepath.Join(dir, "lockbench"))
+			// For what must not reach a terminal: this clears it.
+			e.Setenv("ESCAPE", "\x1b[2J")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

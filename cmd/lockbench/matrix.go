@@ -73,7 +73,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 			return err
 		}
 	}
-	say := sayTo(c.OutOrStdout())
+	say := sayTo(c, c.OutOrStdout())
 	for _, p := range passed {
 		say(fmt.Sprintf("(not %s: %v)", p.World, p.Err))
 	}

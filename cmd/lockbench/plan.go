@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -41,7 +40,7 @@ of each episode, and which steps cannot concern which lock. What a role means
 			}
 			out := c.OutOrStdout()
 			_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, o.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
-			printPlan(out, &s, plan, w, f.noFaults)
+			printPlan(sayTo(c, out), &s, plan, w, f.noFaults)
 			if len(plan) == 0 || f.noFaults {
 				return nil
 			}
@@ -71,7 +70,7 @@ func plannedWorld(name string) (world.World, error) {
 }
 
 // printHead says what runs where.
-func printHead(w io.Writer, s *scenarios.Scenario, in world.World, passed []*run.NotReady, f *runFlags, parallel int) {
+func printHead(say func(line string), s *scenarios.Scenario, in world.World, passed []*run.NotReady, f *runFlags, parallel int) {
 	indent := strings.Repeat(" ", len(s.Name)+3)
 	side := " side by side"
 	switch {
@@ -80,21 +79,21 @@ func printHead(w io.Writer, s *scenarios.Scenario, in world.World, passed []*run
 	case parallel == 1:
 		side = " one after another"
 	}
-	_, _ = fmt.Fprintf(w, "%s   seed %d · %s · %s%s · world %s, %s\n", s.Name, f.seed,
-		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About())
+	say(fmt.Sprintf("%s   seed %d · %s · %s%s · world %s, %s", s.Name, f.seed,
+		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About()))
 	for _, p := range passed {
-		_, _ = fmt.Fprintln(w, indent+folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent)))
+		say(indent + folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent)))
 	}
 }
 
 // printPlan says in a few lines what each episode does, and what is n/a for whom.
-func printPlan(w io.Writer, s *scenarios.Scenario, plan nemesis.Plan, in world.World, spared bool) {
+func printPlan(say func(line string), s *scenarios.Scenario, plan nemesis.Plan, in world.World, spared bool) {
 	switch {
 	case len(plan) == 0:
-		_, _ = fmt.Fprintln(w, "plan       no faults")
+		say("plan       no faults")
 		return
 	case spared:
-		_, _ = fmt.Fprintln(w, "plan       faults left out (--no-faults), so nothing can be shown")
+		say("plan       faults left out (--no-faults), so nothing can be shown")
 		return
 	}
 	var steps []string
@@ -105,9 +104,9 @@ func printPlan(w io.Writer, s *scenarios.Scenario, plan nemesis.Plan, in world.W
 	if slices.ContainsFunc(s.Faults, func(step nemesis.Step) bool { return step.Fault == nemesis.RandomFaults }) {
 		of = "others in each episode, in the first: "
 	}
-	_, _ = fmt.Fprintln(w, "plan       "+folded(of+strings.Join(steps, "; "), 11))
+	say("plan       " + folded(of+strings.Join(steps, "; "), 11))
 	for _, line := range run.NotConcerned(s, plan, in) {
-		_, _ = fmt.Fprintln(w, "           "+folded(line, 11))
+		say("           " + folded(line, 11))
 	}
 }
 

@@ -12,20 +12,28 @@ import (
 
 func newReplayCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "replay DIR|FILE",
+		Use:   "replay [DIR|FILE]",
 		Short: "Run a simulated run again, and say whether the history is the same",
 		Long: `replay takes the results folder of a run in the world sim, or the sim.json or
 history.jsonl of one lock in it, runs it once more in a process of its own, and
-compares the histories byte for byte.
+compares the histories byte for byte. Without an argument it is the newest run,
+results/latest.
 
 Exit codes: 0 the same, 1 not, 3 there is nothing to compare (another version, an
 edited history, no sim.json), 64 wrong usage.`,
 		Example: "  lockbench replay results/latest\n  lockbench replay results/latest/set-nx/sim.json",
-		Args:    wants("a results folder or a sim.json"),
+		Args:    oneOrLatest("a results folder or a sim.json"),
 		RunE: func(c *cobra.Command, args []string) error {
 			command := simTrial()
 			if len(command) == 0 {
 				return errors.New("replay: nobody can say where this program's own file is, and it is needed to start runs")
+			}
+			if len(args) == 0 {
+				latest, err := latestRun(c, "replay wants a results folder or a sim.json")
+				if err != nil {
+					return err
+				}
+				args = []string{latest}
 			}
 			out := c.OutOrStdout()
 			same, err := search.Replay(c.Context(), command, args[0], func(r search.Replayed) {

@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +15,22 @@ import (
 func newReportCommand() *cobra.Command {
 	var open bool
 	c := &cobra.Command{
-		Use:   "report DIR",
+		Use:   "report [DIR]",
 		Short: "Write the report of a run again, from its results folder alone",
 		Long: `report writes report.html, summary.md and junit.xml of a results folder again, from its
 result.json and its histories. Of a run that was killed before it could write a
-result, it judges the histories first. Of a matrix or an acceptance it puts the runs together again.`,
+result, it judges the histories first. Of a matrix or an acceptance it puts the runs together again.
+Without an argument it is the newest run, results/latest.`,
 		Example: "  lockbench report results/latest\n  lockbench report results/latest --open",
-		Args:    wants("a results folder"),
+		Args:    oneOrLatest("a results folder"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				latest, err := latestRun(c, "report wants a results folder")
+				if err != nil {
+					return err
+				}
+				args = []string{latest}
+			}
 			pages, err := rewrite(args[0])
 			if err != nil {
 				return err
@@ -34,7 +39,9 @@ result, it judges the histories first. Of a matrix or an acceptance it puts the 
 				_, _ = fmt.Fprintln(c.OutOrStdout(), path)
 			}
 			if open && len(pages) > 0 {
-				return openPage(pages[0])
+				if err := openPage(pages[0]); err != nil {
+					sayTo(c, c.ErrOrStderr())(fmt.Sprintf("lockbench: %v; open the page by hand: %s", err, pages[0]))
+				}
 			}
 			return nil
 		},
@@ -90,22 +97,4 @@ func rewriteRun(dir string) error {
 		return err
 	}
 	return p.Save()
-}
-
-// openPage shows a file in the browser of whoever sits here.
-func openPage(path string) error {
-	command := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
-	if command == nil {
-		command = []string{"xdg-open"}
-	}
-	program, err := exec.LookPath(command[0])
-	if err != nil {
-		return fmt.Errorf("open %s: no %s here; open the file by hand", path, command[0])
-	}
-	show := exec.Command(program, append(command[1:], path)...)
-	show.Stderr = os.Stderr
-	if err := show.Run(); err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	return nil
 }

@@ -177,14 +177,14 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if f.json {
 		head = c.ErrOrStderr()
 	}
-	printHead(head, &s, w, passed, f, o.Parallel)
-	printPlan(head, &s, plan, w, f.noFaults)
+	printHead(sayTo(c, head), &s, w, passed, f, o.Parallel)
+	printPlan(sayTo(c, head), &s, plan, w, f.noFaults)
 	out, err := run.Run(c.Context(), o, report.NewProgress(head, report.IsTerminal(head), report.TerminalWidth(head)))
 	if out == nil {
 		return err
 	}
 	if out.LinkError != nil {
-		_, _ = fmt.Fprintln(c.ErrOrStderr(), out.LinkError)
+		sayTo(c, c.ErrOrStderr())(out.LinkError.Error())
 	}
 	if f.json {
 		text, readErr := os.ReadFile(filepath.Join(out.Bundle.Dir, report.ResultFile))
@@ -196,6 +196,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		_, _ = fmt.Fprintln(head)
 		screen := report.Screen{
 			Result: out.Result, Stories: out.Stories, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head),
+			Program: c.Root().DisplayName(),
 		}
 		if _, screenErr := screen.WriteTo(head); screenErr != nil {
 			err = errors.Join(err, screenErr)

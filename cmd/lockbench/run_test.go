@@ -63,15 +63,16 @@ func TestAgainRepeatsTheRun(t *testing.T) {
 
 func TestQuoteIsSafeInAShell(t *testing.T) {
 	for word, want := range map[string]string{
-		"failover":     "failover",
-		"./my run":     "'./my run'",
-		"":             "''",
-		"it's":         `'it'\''s'`,
-		"a\nb":         "'a\nb'",
-		"${HOME}":      "'${HOME}'",
-		"redlock/n=3":  "redlock/n=3",
-		"5ms..50ms":    "5ms..50ms",
-		"a;rm -rf all": "'a;rm -rf all'",
+		"failover":      "failover",
+		"./my run":      "'./my run'",
+		"":              "''",
+		"it's":          `'it'\''s'`,
+		"a\nb":          "'a\nb'",
+		"${HOME}":       "'${HOME}'",
+		"redlock/n=3":   "redlock/n=3",
+		"5ms..50ms":     "5ms..50ms",
+		"a;rm -rf all":  "'a;rm -rf all'",
+		"it's\x1b[2J\\": `$'it\'s\x1b[2J\\'`,
 	} {
 		if got := campaign.Quote(word); got != want {
 			t.Errorf("Quote(%q): got %s, want %s", word, got, want)

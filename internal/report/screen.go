@@ -18,7 +18,9 @@ type Screen struct {
 	Latest string
 	// Report is the file to open; empty means summary.md in Dir.
 	Report string
-	Color  bool
+	// Program is what a person types for lockbench; empty: lockbench.
+	Program string
+	Color   bool
 }
 
 // WriteTo writes it all, no line wider than ScreenWidth, but for paths and
@@ -193,13 +195,13 @@ func (s Screen) next(b *bytes.Buffer) {
 	if s.Result.Again != "" {
 		beside := "same faults; real time is never identical"
 		if s.Result.Virtual {
-			beside = "the same history to the letter; lockbench replay compares"
+			beside = "the same history to the letter; " + s.typed("lockbench replay") + " compares"
 		}
-		pointers = append(pointers, pointer{"Again", s.Result.Again, beside})
+		pointers = append(pointers, pointer{"Again", s.typed(s.Result.Again), beside})
 	}
 	if dir := first(s.Latest, s.Dir); dir != "" {
 		if l := s.historyOf(); l != nil {
-			pointers = append(pointers, pointer{"History", filepath.Join(dir, FolderName(l.Lock), HistoryFile), "lockbench check " + dir})
+			pointers = append(pointers, pointer{"History", filepath.Join(dir, FolderName(l.Lock), HistoryFile), s.typed("lockbench check " + dir)})
 		}
 	}
 	if len(pointers) > 0 {
@@ -213,17 +215,25 @@ func (s Screen) next(b *bytes.Buffer) {
 		}
 	}
 	for _, p := range pointers {
-		line := pad(p.word, wordWidth) + p.what
+		line := pad(p.word, wordWidth) + Printable(p.what)
 		if p.beside != "" {
-			if padded := pad(line, wordWidth+column) + "  " + p.beside; width(padded) <= ScreenWidth {
+			if padded := pad(line, wordWidth+column) + "  " + Printable(p.beside); width(padded) <= ScreenWidth {
 				line = padded
 			} else {
-				line += "\n" + strings.Repeat(" ", wordWidth) + p.beside
+				line += "\n" + strings.Repeat(" ", wordWidth) + Printable(p.beside)
 			}
 		}
 		s.line(b, noPaint, line)
 	}
 	s.paragraph(b, exitPaint(s.Result.ExitCode()), "", exitLine(s.Result))
+}
+
+// typed is a command as it can be typed here.
+func (s Screen) typed(command string) string {
+	if of, ok := strings.CutPrefix(command, "lockbench "); ok && s.Program != "" {
+		return s.Program + " " + of
+	}
+	return command
 }
 
 func exitPaint(code int) paint {

@@ -49,6 +49,21 @@ func TestScreen(t *testing.T) {
 // withoutEnds takes away spaces at the ends of lines, which colours may keep.
 func withoutEnds(s string) string { return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "") }
 
+// Commands are printed as they can be typed, and the result keeps them as they are.
+func TestScreenNamesTheProgramAsTyped(t *testing.T) {
+	r, stories := sample(t)
+	again := r.Again
+	s := screenOf(t, Screen{Result: r, Stories: stories, Dir: "results/failover/1", Program: "build/lockbench"})
+	for _, want := range []string{"\nAgain    build/lockbench run ", "build/lockbench check results/failover/1\n"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%q is not in\n%s", want, s)
+		}
+	}
+	if r.Again != again {
+		t.Errorf("the result has %q now", r.Again)
+	}
+}
+
 func TestScreenOfOneLockWithoutFolder(t *testing.T) {
 	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: stats.Figures{Episodes: 40}}}}
 	got := screenOf(t, Screen{Result: r})

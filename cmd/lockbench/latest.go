@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/report"
+)
+
+// latestRun is the newest run, for a command that was told of none; wanted says what the
+// command wants. Which run it is, a person is told.
+func latestRun(c *cobra.Command, wanted string) (string, error) {
+	link := filepath.Join("results", report.LatestLink)
+	if _, err := os.Stat(link); errors.Is(err, fs.ErrNotExist) {
+		return "", usagef("%s, and there is no %s here: name one, or make one with `lockbench run SCENARIO`", wanted, link)
+	}
+	// Another run may end meanwhile, and then the link is to that one.
+	dir, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return "", err
+	}
+	sayTo(c, c.ErrOrStderr())(link + " is " + dir)
+	return dir, nil
+}
+
+// oneOrLatest is for a command that takes one argument, or the newest run.
+func oneOrLatest(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return wants(what)(c, args)
+	}
+}
