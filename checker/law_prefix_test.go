@@ -142,7 +142,7 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "released-without-holding", "refused-though-free":
 		// It rests on who held for certain: of all who asked for the key.
 		if f.Rule == "refused-though-free" || len(f.Sessions) == 1 {
-			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || tooMuch(h, after)
+			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || tooMuch(h, after) || heldAfterAll(last, beside)
 		}
 		// Of the other one exclusion may tell beside somebody who held for longer.
 		return endsEarlier(last, beside) || tells(after, Exclusion{}.Name(), f.Sessions[0]) || tells(after, Exclusion{}.Name(), f.Sessions[1])
@@ -192,6 +192,20 @@ func endsEarlier(e *history.Event, of []*history.Session) bool {
 			return false
 		}
 		return e.F == history.Lost || e.Type == history.Fail && e.F != history.Acquire
+	})
+}
+
+// heldAfterAll tells whether an event says of one of some sessions, of which nobody knew
+// whether it was granted, that it was: somebody held whom nobody could count.
+//
+//	client 0  acquire ...no answer           release ok
+//	client 2               refused
+//
+// A finding may rest on all that this session explains together with others. Where leases
+// are unknown, what it explains is looked at one by one from then on.
+func heldAfterAll(last *history.Event, of []*history.Session) bool {
+	return last.F == history.Release && last.Type == history.OK && slices.ContainsFunc(of, func(s *history.Session) bool {
+		return s.Name == last.Session && s.Acquire.Outcome == history.Maybe
 	})
 }
 

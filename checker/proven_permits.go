@@ -25,16 +25,9 @@ func (a *answers) provenPermits(k *hold.Key) {
 	type proof struct{ from, to int } // where its client first lost reason to believe, and the call that worked
 	proofs := map[*hold.Hold]proof{}
 	var byFrom []*hold.Hold
-	sessions := map[string]int{} // by owner, of those that may hold
-	for _, d := range k.All {
-		if d.Session.Acquire.Outcome != history.Failed {
-			sessions[d.Session.Owner]++
-		}
-	}
 	for _, d := range k.Granted {
-		// What an owner of several was told may have been meant for another one.
-		if d.Ends.Proven > d.Grant && sessions[d.Session.Owner] == 1 {
-			proofs[d] = proof{lostBelief(d), d.Ends.Proven}
+		if to := a.provenAlone(k, d); to > d.Grant {
+			proofs[d] = proof{lostBelief(d), to}
 			byFrom = append(byFrom, d)
 		}
 	}
@@ -48,12 +41,12 @@ func (a *answers) provenPermits(k *hold.Key) {
 		held.add(t.Grant, hold.Span{From: t.Grant, To: max(a.surelyTo(t), proofs[t].to)}, t.Session.Permits)
 		if held.more(a.h.Header.Permits) {
 			for len(byFrom) > 0 && proofs[byFrom[0]].from <= t.Grant {
-				a.tooManyProven(k, byFrom[0], t, held)
+				a.tooManyProven(k, byFrom[0], t, held, proofs[byFrom[0]].to)
 				byFrom = byFrom[1:]
 			}
 			if unused(t) { // then exclusion says nothing, whatever the others believe
 				for _, d := range granted {
-					a.tooManyProven(k, d, t, held)
+					a.tooManyProven(k, d, t, held, proofs[d].to)
 				}
 				granted = granted[:0]
 			}
@@ -62,6 +55,29 @@ func (a *answers) provenPermits(k *hold.Key) {
 			granted = append(granted, t)
 		}
 	}
+}
+
+// provenAlone is the last call that worked while the session was the only one of its owner
+// that may hold, or -1. What an owner of several is told may be meant for another one:
+//
+//	client 1  acquire 2 ok   release ok   acquire 1 ...
+//
+// proves that the first session held until its release was called; and had the second
+// acquire been called before the release was answered, nothing.
+func (a *answers) provenAlone(k *hold.Key, d *hold.Hold) int {
+	alone := hold.Beyond
+	for _, x := range k.All {
+		if x != d && x.Session.Owner == d.Session.Owner && x.Session.Acquire.Outcome != history.Failed {
+			alone = min(alone, x.Session.Acquire.Invoke)
+		}
+	}
+	to := -1
+	for _, op := range d.Session.Ops {
+		if op.Outcome == history.Done && (op.F == history.Release || op.F == history.Renew) && op.Return < alone {
+			to = op.Invoke
+		}
+	}
+	return to
 }
 
 // surelyTo is the position up to which a session that was granted held for certain, as far
@@ -81,10 +97,10 @@ func (a *answers) surelyTo(d *hold.Hold) int {
 }
 
 // tooManyProven tells of a release or a renewal that worked, if it was called after a grant
-// with which there were too many permits.
-func (a *answers) tooManyProven(k *hold.Key, d, t *hold.Hold, held permitSum) {
+// with which there were too many permits, and up to the last call that proves something.
+func (a *answers) tooManyProven(k *hold.Key, d, t *hold.Hold, held permitSum, to int) {
 	for _, op := range d.Session.Ops {
-		if op.Outcome == history.Done && (op.F == history.Release || op.F == history.Renew) && op.Invoke > t.Grant {
+		if op.Outcome == history.Done && (op.F == history.Release || op.F == history.Renew) && op.Invoke > t.Grant && op.Invoke <= to {
 			a.found("released-without-holding", d, k.Name, op.Return,
 				fmt.Sprintf("%s was told at %s that it has %s %q, %s%s permits of %d were held when client %d was granted it at %s", who(d.Session), a.at(op.Return), done(op), k.Name,
 					a.whyOver(d, moment{from: t.Grant}), held.held, a.h.Header.Permits, t.Session.Client, a.at(t.Grant)), t, op.Invoke, op.Return)
