@@ -22,6 +22,24 @@ type timeline struct {
 	Ticks    []bar // of the axis
 	ID       string
 	Height   int
+	StoryID  string // the story that tells the same in words, if there is one
+}
+
+// toldBy names the story beside a timeline, if there is a timeline.
+func (t *timeline) toldBy(story string) {
+	if t != nil {
+		t.StoryID = story
+	}
+}
+
+// Says is the timeline in one sentence, for whoever does not see it.
+func (t *timeline) Says() string {
+	said := fmt.Sprintf("Timeline of %s, from %s to %s of the run, with faults, holds and attempts as bars",
+		report.Plural(len(t.Lanes), "lane"), report.Stamp(t.From), report.Stamp(t.To))
+	if t.StoryID != "" {
+		said += "; the story tells the same in words"
+	}
+	return said + "."
 }
 
 // lane is one row of it.

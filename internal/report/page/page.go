@@ -46,7 +46,7 @@ type Parts struct {
 // Shared are the parts of all pages.
 func Shared() Parts { return Parts{CSS: template.CSS(style), JS: template.JS(script)} }
 
-var pages = template.Must(template.Must(template.New("page").Parse(markup)).Parse(lockMarkup))
+var pages = template.Must(template.Must(template.New("page").Funcs(Words).Parse(markup)).Parse(lockMarkup))
 
 // barsAll is how many bars all drawings of a page have together, so that it opens at
 // once and stays below two megabytes, however many locks there are.

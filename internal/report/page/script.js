@@ -23,6 +23,36 @@
     if (d) { d.open = true; to.scrollIntoView(); }
   }
   addEventListener("hashchange", unfold); unfold();
+  // The list of contents shows where one is, also where it has no room for all of its links.
+  var contents = document.querySelector(".contents");
+  if (contents) {
+    var links = [].slice.call(contents.querySelectorAll("a")), current = null;
+    var here = function () {
+      var now = null;
+      links.forEach(function (a) {
+        var to = document.getElementById(decodeURIComponent(a.getAttribute("href").slice(1))), part = to && to.closest("details,section");
+        if (part && part.getBoundingClientRect().top <= contents.getBoundingClientRect().bottom + 24) { now = a; }
+      });
+      if (now === current) { return; }
+      if (current) { current.removeAttribute("aria-current"); }
+      current = now;
+      if (!now) { return; }
+      now.setAttribute("aria-current", "true");
+      contents.scrollLeft = now.offsetLeft - (contents.clientWidth - now.offsetWidth) / 2;
+    };
+    addEventListener("scroll", here, { passive: true }); here();
+  }
+  // Labels of an axis whose places are fixed: one that would lie over another is not shown.
+  document.querySelectorAll("svg.thin").forEach(function (svg) {
+    new ResizeObserver(function () {
+      var free = 0, edge = svg.getBoundingClientRect();
+      svg.querySelectorAll("text").forEach(function (s) {
+        var at = s.getBoundingClientRect(), from = at.left - edge.left, shown = from >= free && at.right <= edge.right;
+        s.style.visibility = shown ? "" : "hidden";
+        if (shown) { free = at.right - edge.left + 6; }
+      });
+    }).observe(svg);
+  });
   document.querySelectorAll(".timeline").forEach(function (t) {
     var scroll = t.querySelector(".scroll"), svg = t.querySelector("svg.time"), detail = t.querySelector(".detail");
     var level = 1, levelMax = 64, from = +t.dataset.from, to = +t.dataset.to;
@@ -41,6 +71,8 @@
         l.setAttribute("x1", x); l.setAttribute("x2", x); l.setAttribute("y1", 16); l.setAttribute("y2", svg.getAttribute("height"));
         s.setAttribute("x", x); s.setAttribute("y", 12); s.setAttribute("dx", 3); s.textContent = (at / 1e9).toFixed(places) + " s";
         g.appendChild(l); g.appendChild(s); svg.insertBefore(g, svg.querySelector(".b")); ticks.push(g);
+        var end = (at - from) / (to - from) * scroll.clientWidth * level + 3 + s.getComputedTextLength();
+        if (end > scroll.clientWidth * level) { s.remove(); } // the edge would cut it
       }
     }
     function zoom(by, at) {
@@ -50,6 +82,8 @@
       level = next; svg.style.width = (100 * level) + "%"; axis();
       scroll.scrollLeft = share * width * level - at * width;
     }
+    // How many ticks there is room for changes with the window, and is known only here.
+    new ResizeObserver(axis).observe(scroll);
     var bar = document.createElement("div");
     bar.className = "zoom";
     var mark = svg.querySelector(".mark");

@@ -58,7 +58,16 @@ type tableRow struct {
 
 type cell struct {
 	Text  string
+	More  string // the class of a verdict, which stands below it where there is no room beside it
 	Right bool
+}
+
+// cellOf sets the class apart from the verdict.
+func cellOf(text string, right bool) cell {
+	if i := strings.LastIndex(text, "  "); i > 0 && !right {
+		return cell{text[:i], text[i:], right}
+	}
+	return cell{text, "", right}
 }
 
 var outcomes = map[int][2]string{
@@ -105,14 +114,14 @@ func newView(b *report.Bundle) *view {
 		l := &r.Locks[i]
 		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Look()}
 		for j, text := range l.Row() {
-			row.Cells = append(row.Cells, cell{text, report.RightAligned(j)})
+			row.Cells = append(row.Cells, cellOf(text, report.RightAligned(j)))
 		}
 		mark := &row.Cells[len(row.Cells)-1]
 		mark.Text += map[string]string{"✓": " as expected", "✗": " unexpected", "?": " undecided", "-": ""}[mark.Text]
 		v.Table.Rows = append(v.Table.Rows, row)
 		figures := tableRow{Href: row.Href, Key: row.Key}
 		for j, text := range l.Cells() {
-			figures.Cells = append(figures.Cells, cell{text, j > 0})
+			figures.Cells = append(figures.Cells, cellOf(text, j > 0))
 		}
 		v.Figures.Rows = append(v.Figures.Rows, figures)
 	}
@@ -137,6 +146,8 @@ type lockView struct {
 	Remark        string
 	Trouble       string
 	Story         string
+	StoryID       string
+	Told          []storyLine // the story, for the page
 	Drawing       *timeline
 	Timeline      *timeline
 	TimelineTitle string
@@ -182,7 +193,8 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 	}
 	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults), told)
 	if found && l.Verdict == checker.Violated {
-		v.Story = strings.Join(report.Story(h, f), "\n")
+		lines := report.Story(h, f)
+		v.Story, v.StoryID, v.Told = strings.Join(lines, "\n"), v.ID+"-story", storyLines(lines)
 		d.scene = report.SceneOf(h, f)
 		d.paired = len(d.scene.Holders) == 2 && d.scene.Meets > 0
 		d.met = d.meetings()
@@ -197,6 +209,8 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 		}
 		v.Timeline = d.draw(v.ID+"-timeline", from, to, nil, barsMax*3/4)
 		v.TimelineTitle = "Around the violation"
+		v.Drawing.toldBy(v.StoryID)
+		v.Timeline.toldBy(v.StoryID)
 		return v
 	}
 	// Nothing to show of a violation: then what it withstood.
