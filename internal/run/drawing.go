@@ -9,6 +9,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/report/page"
 	"lockbench/internal/stats"
 )
 
@@ -36,7 +37,14 @@ func draw(b *report.Bundle, h *history.History, judged checker.Report, l *report
 		pages[report.EpisodeDrawingFile(n)] = others[n]
 	}
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		err := b.WriteDrawing(l.Lock, name, func(w io.Writer) error { return checker.Draw(w, h, checker.Options{}, pages[name]) })
+		f := pages[name]
+		about := page.Violation{Scenario: h.Header.Scenario, Lock: l.Lock, Class: f.Class.String(), Seed: h.Header.Seed}
+		if n, ok := h.EpisodeAt(stats.Position(h, f.Event)); ok {
+			about.Episode = n
+		}
+		err := b.WriteDrawing(l.Lock, name, func(w io.Writer) error {
+			return about.Frame(w, func(w io.Writer) error { return checker.Draw(w, h, checker.Options{}, f) })
+		})
 		if err != nil {
 			log(fmt.Sprintf("draw the violation of %s: %v", name, err))
 		}

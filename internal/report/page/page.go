@@ -147,15 +147,15 @@ func files(dir string, names ...string) []link {
 	var links []link
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
-			links = append(links, link{name, hrefOf(name)})
+			links = append(links, link{name, Href(name)})
 		}
 	}
 	return links
 }
 
-// hrefOf makes a path of the bundle fit for a link: what FolderName escapes with a per
+// Href makes a path of the bundle fit for a link: what FolderName escapes with a per
 // cent sign would be taken for an escape of the address.
-func hrefOf(path string) string {
+func Href(path string) string {
 	return strings.NewReplacer("%", "%25", "+", "%2B", "#", "%23", "?", "%3F").Replace(path)
 }
 

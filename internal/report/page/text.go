@@ -10,7 +10,7 @@ import (
 var Words = template.FuncMap{"flags": flags}
 
 // flagForm is a flag with the word after it, in a text that is escaped already.
-var flagForm = regexp.MustCompile(`--[a-z][a-z-]*(?:[ =][^\s;,]+)?`)
+var flagForm = regexp.MustCompile(`\B--[a-z][a-z-]*(?:[ =][^\s;,]+)?`)
 
 // flags keeps each flag of a text on one line: a browser breaks lines after hyphens.
 func flags(text string) template.HTML {
@@ -24,10 +24,11 @@ type storyLine struct {
 	Parts []storyPart
 }
 
-// storyPart is text, or the bracket that joins lines, of which nothing is left where they wrap.
+// storyPart is text; or a gap before a note, or the bracket that joins lines, neither of
+// which is of use where lines wrap.
 type storyPart struct {
 	Text string
-	Rail bool
+	Kind string // "", gap, rail
 }
 
 const rails = "┐│┤┘"
@@ -45,29 +46,43 @@ func storyLines(lines []string) []storyLine {
 		switch {
 		case i > 0 && goesOn:
 			last := &all[len(all)-1]
-			last.Parts = append(last.Parts, partsOf("\n"+line)...)
+			last.Parts = append(last.Parts, partsOf("\n"+line, 2)...)
 		case told != nil:
-			all = append(all, storyLine{When: told[1], Parts: partsOf(told[2])})
+			all = append(all, storyLine{When: told[1], Parts: partsOf(told[2], 2)})
 		default:
-			all = append(all, storyLine{Parts: partsOf(line)})
+			all = append(all, storyLine{Parts: partsOf(line, 0)})
 		}
 	}
 	return all
 }
 
-func partsOf(text string) []storyPart {
+// gapForm is a run of blanks and what comes after it.
+var gapForm = regexp.MustCompile(` {2,}`)
+
+// partsOf splits a text at the bracket and before what is noted beside it: blanks set that
+// apart on a wide screen.
+func partsOf(text string, from int) []storyPart {
 	var all []storyPart
-	for text != "" {
-		i := strings.IndexAny(text, rails)
-		if i < 0 {
-			return append(all, storyPart{Text: text})
+	add := func(p storyPart) {
+		if p.Text != "" {
+			all = append(all, p)
 		}
-		if i > 0 {
-			all = append(all, storyPart{Text: text[:i]})
+	}
+	done := 0
+	for i, gap := range gapForm.FindAllStringIndex(text, -1) {
+		if rest := text[gap[1]:]; i >= from && rest != "" && !strings.ContainsAny(rest[:1], ":") && !strings.ContainsRune(rails, []rune(rest)[0]) {
+			add(storyPart{Text: text[done:gap[0]]})
+			add(storyPart{Text: text[gap[0]:gap[1]], Kind: "gap"})
+			done = gap[1]
 		}
-		n := len("┐")
-		all = append(all, storyPart{Text: text[i : i+n], Rail: true})
+	}
+	text = text[done:]
+	if i := strings.IndexAny(text, rails); i >= 0 {
+		const n = len("┐")
+		add(storyPart{Text: text[:i]})
+		add(storyPart{Text: text[i : i+n], Kind: "rail"})
 		text = text[i+n:]
 	}
+	add(storyPart{Text: text})
 	return all
 }

@@ -1,0 +1,62 @@
+package page
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+)
+
+var (
+	//go:embed violation.tmpl.html
+	violationMarkup string
+	//go:embed violation.css
+	violationStyle string
+)
+
+var violationParts = template.Must(template.New("violation").Parse(violationMarkup))
+
+// Violation is what the drawing of a violation is about.
+type Violation struct {
+	Scenario, Lock, Class string
+	Seed                  uint64
+	Episode               int // 0: in none
+}
+
+// violationView is what the template shows.
+type violationView struct {
+	Violation
+	Href string
+}
+
+// Frame writes a drawing of porcupine's with a title, a line that says what it shows and
+// leads back to the run, and the look of the other pages. The drawing lies in the folder
+// of its lock.
+func (v Violation) Frame(w io.Writer, draw func(io.Writer) error) error {
+	var drawn bytes.Buffer
+	if err := draw(&drawn); err != nil {
+		return err
+	}
+	text := drawn.Bytes()
+	view := violationView{v, "../" + File + "#" + Anchor(v.Lock)}
+	for _, part := range []struct{ at, name string }{{"<title>Porcupine</title>", "head"}, {"<body>", "above"}} {
+		var b bytes.Buffer
+		if err := violationParts.ExecuteTemplate(&b, part.name, view); err != nil {
+			return fmt.Errorf("frame the drawing: %w", err)
+		}
+		before, after, found := bytes.Cut(text, []byte(part.at))
+		if !found {
+			return errors.New("frame the drawing: it has no " + part.at)
+		}
+		text = bytes.Join([][]byte{before, b.Bytes(), after}, nil)
+	}
+	// Below porcupine's style, so that it has the last word.
+	at := bytes.Index(text, []byte("</head>"))
+	if at < 0 {
+		return errors.New("frame the drawing: it has no </head>")
+	}
+	_, err := w.Write(bytes.Join([][]byte{text[:at], []byte("<style>" + violationStyle + "</style>\n"), text[at:]}, nil))
+	return err
+}
