@@ -258,8 +258,8 @@ func (c *Comparison) Write(w io.Writer) error {
 				mark = "✗ "
 			}
 			fmt.Fprintf(&b, "%s%s, %s: %s was %s, is %s", mark, report.OneLine(x.Scenario), report.OneLine(x.Lock), x.Kind, x.Was, x.Is)
-			if x.Kind == "rate" {
-				fmt.Fprintf(&b, " (p = %.2g, Fisher's exact test)", x.P)
+			if test := x.test(); test != "" {
+				b.WriteString(" (" + test + ")")
 			}
 			switch {
 			case x.Worse:
@@ -283,19 +283,31 @@ func (c *Comparison) Write(w io.Writer) error {
 	}
 	list(c.OnlyA, "Only in the first")
 	list(c.OnlyB, "Only in the second")
+	b.WriteString(c.rules() + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// test is what a change of rate stands on.
+func (c *Change) test() string {
+	if c.Kind != "rate" {
+		return ""
+	}
+	return fmt.Sprintf("p = %.2g, Fisher's exact test", c.P)
+}
+
+// rules say how much became worse and how much is as it was, and what counts as a change.
+func (c *Comparison) rules() string {
 	worse := 0
 	for _, x := range c.Changes {
 		if x.Worse {
 			worse++
 		}
 	}
-	if worse == 0 {
-		b.WriteString("Nothing became worse. ")
-	} else {
-		fmt.Fprintf(&b, "%s for the worse. ", report.Plural(worse, "change"))
+	said := "Nothing became worse."
+	if worse > 0 {
+		said = report.Plural(worse, "change") + " for the worse."
 	}
-	fmt.Fprintf(&b, "%s without a change. A verdict counts whatever the number of episodes; a rate if p < %.2g (Fisher's exact test); acquiring if it took %d times as long and %d ms more.\n",
-		report.Plural(c.Same, "cell"), Significance, latencyFactor, latencyMoreMS)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return fmt.Sprintf("%s %s without a change. A verdict counts whatever the number of episodes; a rate if p < %.2g (Fisher's exact test); acquiring if it took %d times as long and %d ms more.",
+		said, report.Plural(c.Same, "cell"), Significance, latencyFactor, latencyMoreMS)
 }

@@ -27,7 +27,7 @@ var markup string
 //go:embed matrix.css
 var style string
 
-var pages = template.Must(template.New("matrix").Parse(markup))
+var pages = template.Must(template.New("matrix").Funcs(page.Words).Parse(markup))
 
 // matrix is one world of a campaign as its page shows it: which lock survives what.
 type matrix struct {
@@ -71,7 +71,7 @@ type view struct {
 	Rows    []rowView
 	Trust   []trust
 	NotRun  []string
-	Odd     []string // cells that are not as expected, and why
+	Odd     []oddView // cells that are not as expected, and why
 	From    [][2]string
 	Runs    []runView
 }
@@ -106,7 +106,12 @@ type cellView struct {
 	Told   string
 	Wrong  bool
 	Fenced bool // an overstay that its fence made harmless
+	Calm   bool // a control that did what it is there for
+	ID     string
 }
+
+// oddView leads to a cell that is not as expected.
+type oddView struct{ ID, Name, Text string }
 
 // trust is a lock over all scenarios.
 type trust struct {
@@ -200,8 +205,13 @@ func (m *matrix) page(w io.Writer) error {
 	key := map[int]string{report.ExitExpected: "good", report.ExitUnexpected: "bad", report.ExitUnknown: "unsure", report.ExitHarness: "bad"}[code]
 	v := view{Parts: page.Shared(), Own: template.CSS(style), Outcome: outcomes[code], Key: key, Again: cmp.Or(m.Again, m.of.Again), Locks: m.locks()}
 	cells, episodes, seconds := 0, 0, 0.0
+	rows := make([]*Row, len(m.Rows))
 	for i := range m.Rows {
-		r := &m.Rows[i]
+		rows[i] = &m.Rows[i]
+	}
+	// What nobody expects is what people look for.
+	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(min(len(b.wrong()), 1), min(len(a.wrong()), 1)) })
+	for _, r := range rows {
 		row := rowView{Scenario: r.Scenario, About: strings.Join(strings.Fields(r.About), " ")}
 		row.First, _, _ = strings.Cut(row.About, ". ")
 		for _, c := range v.Locks {
@@ -217,7 +227,7 @@ func (m *matrix) page(w io.Writer) error {
 			}
 		}
 		for _, l := range r.wrong() {
-			v.Odd = append(v.Odd, r.Scenario+", "+l.Remark())
+			v.Odd = append(v.Odd, oddView{cellID(r, l), r.Scenario + ", " + l.Lock, strings.TrimPrefix(l.Remark(), l.Lock+": ")})
 		}
 		if why := r.notRun(); why != "" {
 			v.NotRun = append(v.NotRun, fmt.Sprintf("%s (%s): %s", r.Scenario, report.Plural(len(r.Locks), "lock"), why))
@@ -245,8 +255,14 @@ func (m *matrix) page(w io.Writer) error {
 	return nil
 }
 
+// cellID is the address of a cell on the page.
+func cellID(r *Row, l *report.Lock) string {
+	return "cell-" + strings.ReplaceAll(report.FolderName(r.Scenario), "%", "_") + "-" + page.Anchor(l.Lock)
+}
+
 func (m *matrix) cellOf(r *Row, l *report.Lock) cellView {
-	c := cellView{Key: look(r, l)}
+	c := cellView{Key: look(r, l), ID: cellID(r, l)}
+	c.Calm = len(r.Runs) > 0 && l.Control() && l.AsExpected && l.Error == "" && l.Unsupported == ""
 	c.Sign, c.Word = signs[c.Key], words[c.Key]
 	c.Wrong = len(r.Runs) > 0 && l.Unsupported == "" && !l.AsExpected
 	c.Told = r.Scenario + ", " + l.Lock + ": " + l.Found()
