@@ -97,6 +97,9 @@ func (f *campaignFlags) place(w world.World, chosen campaign.Choices) campaign.P
 // endCampaign tells where a campaign lies and what came out, which there may be also if
 // something failed.
 func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
+	if kind := filepath.Dir(b.Dir); filepath.Base(kind) == b.Kind { // it lies in a results folder
+		writeIndex(c, filepath.Dir(kind))
+	}
 	say := sayTo(c, c.OutOrStdout())
 	if tables := b.Tables(); len(tables) > 0 {
 		say("")

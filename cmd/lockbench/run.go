@@ -183,6 +183,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if out == nil {
 		return err
 	}
+	writeIndex(c, o.Out)
 	if out.LinkError != nil {
 		sayTo(c, c.ErrOrStderr())(out.LinkError.Error())
 	}

@@ -1,0 +1,132 @@
+package index
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+	"lockbench/locks"
+)
+
+// entry is what the page keeps of a run.
+type entry struct {
+	result
+	Scenario string    `json:"scenario,omitempty"`
+	World    string    `json:"world,omitempty"`
+	Seed     uint64    `json:"seed,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Exit     int       `json:"exit"`
+	Stopped  bool      `json:"stopped,omitempty"`
+	Locks    []lock    `json:"locks,omitempty"`
+	Page     string    `json:"page,omitempty"`    // what leads to more, in its folder
+	Trouble  string    `json:"trouble,omitempty"` // why nothing is known of it
+}
+
+// lock is one lock of a run.
+type lock struct {
+	Name  string `json:"name"`
+	Found string `json:"found"` // violated double-grant
+	Look  string `json:"look"`
+	Odd   bool   `json:"odd,omitempty"`  // not as expected
+	Calm  bool   `json:"calm,omitempty"` // a control that did what it is there for
+}
+
+// read reads what is not known yet, newest run first.
+func read(root string, found []result, kept []entry) []entry {
+	byDir := map[string]entry{}
+	for _, e := range kept {
+		byDir[e.Dir] = e
+	}
+	all := make([]entry, len(found))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i, r := range found {
+		if e, ok := byDir[r.Dir]; ok && e.result == r {
+			all[i] = e
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			all[i] = readEntry(root, r)
+		})
+	}
+	wg.Wait()
+	slices.SortStableFunc(all, func(a, b entry) int {
+		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.Dir, b.Dir))
+	})
+	return all
+}
+
+// brief is the part of a result.json that the page shows. The rest, findings and
+// distributions, is most of it.
+type brief struct {
+	Schema      int       `json:"schema"`
+	Scenario    string    `json:"scenario"`
+	World       string    `json:"world"`
+	Seed        uint64    `json:"seed"`
+	Started     time.Time `json:"started"`
+	Interrupted bool      `json:"interrupted"`
+	Locks       []struct {
+		Lock        string          `json:"lock"`
+		Topology    locks.Topology  `json:"topology"`
+		Servers     string          `json:"servers"`
+		Verdict     checker.Verdict `json:"verdict"`
+		Class       checker.Class   `json:"class"`
+		AsExpected  bool            `json:"as_expected"`
+		Unsupported string          `json:"unsupported"`
+		Named       bool            `json:"named"`
+		Error       string          `json:"error"`
+	} `json:"locks"`
+}
+
+func readEntry(root string, r result) entry {
+	e := entry{result: r, Exit: report.ExitHarness}
+	dir := filepath.Join(root, filepath.FromSlash(r.Dir))
+	for _, name := range []string{page.File, report.SummaryFile, report.ResultFile} {
+		if isFile(dir, "", name) {
+			e.Page = name
+			break
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, report.ResultFile))
+	if err != nil {
+		e.Trouble = err.Error()
+		return e
+	}
+	var b brief
+	if err := json.Unmarshal(text, &b); err != nil {
+		e.Trouble = fmt.Sprintf("its %s cannot be read: %v", report.ResultFile, err)
+		return e
+	}
+	if b.Schema != report.SchemaVersion {
+		e.Trouble = fmt.Sprintf("its %s has schema %d and this lockbench reads schema %d", report.ResultFile, b.Schema, report.SchemaVersion)
+		return e
+	}
+	whole := report.Result{Interrupted: b.Interrupted}
+	for _, l := range b.Locks {
+		whole.Locks = append(whole.Locks, report.Lock{Lock: l.Lock, Topology: l.Topology, Servers: l.Servers, Verdict: l.Verdict, Class: l.Class,
+			AsExpected: l.AsExpected, Unsupported: l.Unsupported, Named: l.Named, Error: l.Error})
+	}
+	e.Scenario, e.World, e.Seed, e.Started, e.Stopped, e.Exit = b.Scenario, b.World, b.Seed, b.Started, b.Interrupted, whole.ExitCode()
+	for i := range whole.Locks {
+		l := &whole.Locks[i]
+		found := l.Word()
+		if found == l.Verdict.String() {
+			found = l.Found()
+		}
+		e.Locks = append(e.Locks, lock{Name: report.OneLine(l.Lock), Found: found, Look: l.Look(),
+			Odd: l.Unsupported == "" && (!l.AsExpected || l.Error != ""), Calm: l.Control() && l.AsExpected && l.Error == ""})
+	}
+	return e
+}

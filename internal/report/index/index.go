@@ -1,0 +1,105 @@
+// Package index writes results/index.html: all runs of a results folder on one page,
+// in one file that needs no network.
+//
+// It knows runs by their result.json alone. Most runs were read before: the page keeps
+// what it knows of each, with size and time of the file that said so, and only files that
+// are new or changed are read again.
+package index
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+)
+
+// File is what the page is called in a results folder.
+const File = "index.html"
+
+var (
+	//go:embed index.tmpl.html
+	markup string
+	//go:embed index.css
+	style string
+	//go:embed index.js
+	script string
+)
+
+var pages = template.Must(template.New("index").Funcs(page.Words).Parse(markup))
+
+// What the page says of itself, and where it keeps what it knows.
+const (
+	generator  = `<meta name="generator" content="lockbench index">`
+	knownBegin = `<script type="application/json" id="known">`
+	knownEnd   = `</script>`
+)
+
+// format is that of what the page keeps. A page of another one is read for nothing.
+const format = 1
+
+// known is what the page keeps.
+type known struct {
+	Format int     `json:"format"`
+	Runs   []entry `json:"runs"`
+}
+
+// attemptsMax bounds how often the page is written while other runs end.
+const attemptsMax = 100
+
+// Write writes the index of a results folder anew. Runs that end together each write it.
+// The one that is last looks once more at what is there after it has written, so that no
+// run is left out, and nobody waits for anybody.
+func Write(root string) error {
+	kept, err := readKnown(filepath.Join(root, File))
+	if err != nil {
+		return err
+	}
+	found, err := look(root)
+	for range attemptsMax {
+		if err != nil {
+			return fmt.Errorf("write the index of %s: %w", root, err)
+		}
+		runs := read(root, found.results, kept)
+		if err := (&report.Bundle{Dir: root}).Write(File, func(w io.Writer) error { return write(w, runs, found.campaigns) }); err != nil {
+			return err
+		}
+		before := found
+		if found, err = look(root); err == nil && slices.Equal(before.results, found.results) && slices.Equal(before.campaigns, found.campaigns) {
+			return nil
+		}
+		kept = runs
+	}
+	return fmt.Errorf("write the index of %s: runs end faster than it can be written; the next one writes it", root)
+}
+
+// readKnown is what the page that is there knows. A file that is not lockbench's is left
+// alone.
+func readKnown(path string) ([]entry, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the index of all runs: %w", err)
+	}
+	if !bytes.Contains(text[:min(len(text), 1024)], []byte(generator)) {
+		return nil, fmt.Errorf("write %s: it exists and is no index of lockbench; move it away to have one", path)
+	}
+	_, rest, _ := bytes.Cut(text, []byte(knownBegin))
+	data, _, _ := bytes.Cut(rest, []byte(knownEnd))
+	var k known
+	if json.Unmarshal(data, &k) != nil || k.Format != format {
+		return nil, nil // all is read anew
+	}
+	return k.Runs, nil
+}

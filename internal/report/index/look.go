@@ -1,0 +1,97 @@
+package index
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+)
+
+// campaignFile tells a campaign's folder. The campaign is not read: its runs say it all.
+const campaignFile = "campaign.json"
+
+// result is a result.json as it lies on the disk.
+type result struct {
+	Dir      string `json:"dir"` // of the run, relative to the results folder, with slashes
+	Size     int64  `json:"size"`
+	Modified int64  `json:"modified"` // nanoseconds
+}
+
+// shelf is what lies in a results folder.
+type shelf struct {
+	results   []result
+	campaigns []string // pages of campaigns, relative, with slashes
+}
+
+// look finds the runs of a results folder: those that stand by themselves, in
+// <scenario>/<run>, and those of campaigns, in <kind>/<campaign>/<world>/<scenario>/<run>.
+func look(root string) (shelf, error) {
+	var s shelf
+	outer, err := folders(root, "")
+	if err != nil {
+		return s, err
+	}
+	for _, a := range outer {
+		if isFile(root, a, campaignFile) { // kept by itself, such as the reference
+			s.campaign(root, a)
+			continue
+		}
+		inner, _ := folders(root, a) // what cannot be read has no run that could be read
+		for _, b := range inner {
+			if !s.run(root, b) && isFile(root, b, campaignFile) {
+				s.campaign(root, b)
+			}
+		}
+	}
+	return s, nil
+}
+
+// run adds a folder that has a result.json.
+func (s *shelf) run(root, dir string) bool {
+	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir), report.ResultFile))
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	s.results = append(s.results, result{dir, info.Size(), info.ModTime().UnixNano()})
+	return true
+}
+
+// campaign adds the pages and the runs of a campaign.
+func (s *shelf) campaign(root, dir string) {
+	worlds, _ := folders(root, dir)
+	for _, w := range worlds {
+		if isFile(root, w, page.File) {
+			s.campaigns = append(s.campaigns, path.Join(w, page.File))
+		}
+		scenarios, _ := folders(root, w)
+		for _, scenario := range scenarios {
+			runs, _ := folders(root, scenario)
+			for _, r := range runs {
+				s.run(root, r)
+			}
+		}
+	}
+}
+
+// folders are those in a folder, by name; links are none.
+func folders(root, dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		if e.Type()&fs.ModeType == fs.ModeDir {
+			all = append(all, path.Join(dir, e.Name()))
+		}
+	}
+	return all, nil
+}
+
+func isFile(root, dir, name string) bool {
+	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir), name))
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,98 @@
+package index
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+)
+
+// view is what the template shows.
+type view struct {
+	page.Parts
+	Own       template.CSS
+	Filter    template.JS
+	Generator template.HTML
+	Count     string
+	Rows      []row
+	Campaigns []link
+	// What there is to choose from.
+	Scenarios, Worlds, Verdicts, Outcomes []string
+	Known                                 known
+}
+
+type row struct {
+	entry
+	Begun, Stamp         string
+	Outcome, OutcomeKey  string
+	Href, Name, Campaign string
+	Verdicts             string // of its locks, each between bars
+}
+
+type link struct{ Name, Href string }
+
+var outcomes = map[int][2]string{
+	report.ExitExpected:   {"as expected", "good"},
+	report.ExitUnexpected: {"not as expected", "bad"},
+	report.ExitUnknown:    {"undecided", "unsure"},
+	report.ExitHarness:    {"the harness failed", "bad"},
+}
+
+// unreadable is the outcome of a run of which nothing is known.
+const unreadable = "cannot be read"
+
+func write(w io.Writer, runs []entry, campaigns []string) error {
+	v := view{Parts: page.Shared(), Own: template.CSS(style), Filter: template.JS(script), Generator: generator,
+		Count: report.Plural(len(runs), "run"), Known: known{format, runs}}
+	scenarios, worlds, verdicts, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, e := range runs {
+		r := row{entry: e, Name: e.Scenario, Outcome: outcomes[e.Exit][0], OutcomeKey: outcomes[e.Exit][1]}
+		if e.Trouble != "" {
+			r.Name, r.Outcome = e.Dir, unreadable
+		} else {
+			scenarios[e.Scenario], worlds[e.World] = true, true
+		}
+		if !e.Started.IsZero() {
+			r.Begun, r.Stamp = e.Started.UTC().Format("2006-01-02 15:04"), e.Started.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		if e.Page != "" {
+			r.Href = page.Href(path.Join(e.Dir, e.Page))
+		}
+		if parts := strings.Split(e.Dir, "/"); len(parts) > 2 {
+			r.Campaign = strings.Join(parts[:len(parts)-3], "/")
+		}
+		ends[r.Outcome] = true
+		for _, l := range e.Locks {
+			verdicts[l.Found] = true
+			r.Verdicts += "|" + l.Found + "|"
+		}
+		v.Rows = append(v.Rows, r)
+	}
+	v.Scenarios, v.Worlds, v.Verdicts, v.Outcomes = choices(scenarios), choices(worlds), choices(verdicts), choices(ends)
+	for _, c := range campaigns {
+		v.Campaigns = append(v.Campaigns, link{path.Dir(c), page.Href(c)})
+	}
+	if err := pages.Execute(w, v); err != nil {
+		return fmt.Errorf("write the index of all runs: %w", err)
+	}
+	return nil
+}
+
+func choices(of map[string]bool) []string { return slices.Sorted(maps.Keys(of)) }
+
+// choice is a control that narrows the list to runs with one value.
+type choice struct {
+	Name, Title string
+	Values      []string
+}
+
+// Choice is the control for one property of a run.
+func (view) Choice(name string, values []string) choice {
+	return choice{name, strings.ToUpper(name[:1]) + name[1:], values}
+}
