@@ -14,7 +14,6 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
-	"lockbench/internal/report/page"
 	"lockbench/locks"
 )
 
@@ -28,7 +27,6 @@ type entry struct {
 	Exit     int       `json:"exit"`
 	Stopped  bool      `json:"stopped,omitempty"`
 	Locks    []lock    `json:"locks,omitempty"`
-	Page     string    `json:"page,omitempty"`    // what leads to more, in its folder
 	Trouble  string    `json:"trouble,omitempty"` // why nothing is known of it
 }
 
@@ -93,12 +91,6 @@ type brief struct {
 func readEntry(root string, r result) entry {
 	e := entry{result: r, Exit: report.ExitHarness}
 	dir := filepath.Join(root, filepath.FromSlash(r.Dir))
-	for _, name := range []string{page.File, report.SummaryFile, report.ResultFile} {
-		if isFile(dir, "", name) {
-			e.Page = name
-			break
-		}
-	}
 	text, err := os.ReadFile(filepath.Join(dir, report.ResultFile))
 	if err != nil {
 		e.Trouble = err.Error()

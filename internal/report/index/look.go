@@ -18,6 +18,7 @@ type result struct {
 	Dir      string `json:"dir"` // of the run, relative to the results folder, with slashes
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified"` // nanoseconds
+	Page     string `json:"page"`     // what leads to more, in its folder; a report comes after its result
 }
 
 // shelf is what lies in a results folder.
@@ -55,7 +56,14 @@ func (s *shelf) run(root, dir string) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	s.results = append(s.results, result{dir, info.Size(), info.ModTime().UnixNano()})
+	leads := report.ResultFile
+	for _, name := range []string{page.File, report.SummaryFile} {
+		if isFile(root, dir, name) {
+			leads = name
+			break
+		}
+	}
+	s.results = append(s.results, result{dir, info.Size(), info.ModTime().UnixNano(), leads})
 	return true
 }
 

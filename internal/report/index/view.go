@@ -61,9 +61,7 @@ func write(w io.Writer, runs []entry, campaigns []string) error {
 		if !e.Started.IsZero() {
 			r.Begun, r.Stamp = e.Started.UTC().Format("2006-01-02 15:04"), e.Started.UTC().Format("2006-01-02T15:04:05Z")
 		}
-		if e.Page != "" {
-			r.Href = page.Href(path.Join(e.Dir, e.Page))
-		}
+		r.Href = page.Href(path.Join(e.Dir, e.Page))
 		if parts := strings.Split(e.Dir, "/"); len(parts) > 2 {
 			r.Campaign = strings.Join(parts[:len(parts)-3], "/")
 		}
