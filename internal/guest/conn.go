@@ -43,7 +43,7 @@ type Conn struct {
 	lastID  int64
 	pending map[int64]pending
 	late    map[int64]bool // asked and given up
-	noise   int
+	noise   Noise
 	warned  map[string]bool
 	closing bool
 	err     error
@@ -217,10 +217,20 @@ func (c *Conn) Err() error {
 }
 
 // Noise tells how many lines were no part of the protocol.
-func (c *Conn) Noise() int {
+func (c *Conn) Noise() int { return c.Heard().Lines }
+
+// Heard tells what the guest wrote that is no part of the protocol.
+func (c *Conn) Heard() Noise {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.noise
+}
+
+// Noise is what a guest wrote that is no part of the protocol.
+type Noise struct {
+	Lines  int
+	First  string // the first of them, cut at some length
+	Advice string // what is wrong with the first, what to do, and the line itself
 }
 
 // do sends a request and waits for its answer. Every error but the definite ones

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"io"
+	"strings"
 	"sync"
 
 	"lockbench/locks"
@@ -25,7 +26,7 @@ func InProcess(ctx context.Context, hello Hello, opener locks.Opener, client loc
 		defer close(served)
 		in := gated{gate: gate, done: pass.Done(), r: requestsR}
 		out := gated{gate: gate, done: pass.Done(), w: answersW}
-		err = Serve(ctx, in, out, hello, open)
+		err = newServer(open, out, asNoise(o.Noise)).serve(ctx, in, hello)
 		_ = requestsR.Close()
 		_ = answersW.Close()
 	}()
@@ -40,6 +41,19 @@ func InProcess(ctx context.Context, hello Hello, opener locks.Opener, client loc
 		return err
 	}
 	return conn, stop
+}
+
+// asNoise is a writer whose lines somebody hears: a lock that panics in many clients would
+// else fill the terminal of whoever runs us with one stack for each.
+type asNoise func(line string)
+
+func (n asNoise) Write(p []byte) (int, error) {
+	if n != nil {
+		for line := range strings.Lines(string(p)) {
+			n(strings.TrimRight(line, "\n"))
+		}
+	}
+	return len(p), nil
 }
 
 // Gate stops a client that runs inside the host's own process, as far as that can

@@ -20,6 +20,9 @@ type Hello struct {
 	// request's addr_map names, the one that it gives: so it may follow discovery
 	// where servers name addresses that cannot be reached from here.
 	AddrMap bool `json:"addr_map,omitempty"`
+
+	// Strange are the fields of a hello that was read which the protocol does not have.
+	Strange []StrangeField `json:"-"`
 }
 
 // HelloOf is the hello of a lock. Its fields stand in the order of the protocol, and so

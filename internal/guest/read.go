@@ -138,6 +138,7 @@ func (c *Conn) takeHello(line []byte) {
 		c.fail(fmt.Errorf("its hello cannot be read: %w: %s", err, quoted(line)))
 		return
 	}
+	h.Strange = strangeFields(line)
 	c.mu.Lock()
 	c.hello = h
 	c.mu.Unlock()
@@ -148,13 +149,16 @@ func (c *Conn) takeHello(line []byte) {
 // the first of its kind.
 func (c *Conn) stray(kind string, line []byte, advice string) {
 	c.mu.Lock()
-	c.noise++
+	text, warning := clip(line), advice+": "+quoted(line)
+	if c.noise.Lines++; c.noise.Lines == 1 {
+		c.noise.First, c.noise.Advice = text, warning
+	}
 	first := !c.warned[kind]
 	c.warned[kind] = true
 	c.mu.Unlock()
-	c.o.Noise(clip(line))
+	c.o.Noise(text)
 	if first {
-		c.o.Warn(advice + ": " + quoted(line))
+		c.o.Warn(warning)
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -237,7 +240,29 @@ func (s *server) answer(ctx context.Context, c call) (a Answer) {
 
 func (s *server) panicked(op string, p any) error {
 	fmt.Fprintf(s.log, "the lock panicked in %s: %v\n%s", op, p, debug.Stack())
-	return fmt.Errorf("the lock panicked in %s: %v", op, p)
+	err := fmt.Errorf("the lock panicked in %s: %v", op, p)
+	if at := panicPlace(); op == OpOpen && at != "" {
+		// It ends a run before anything else can be told, so it has to lead to the mistake.
+		err = fmt.Errorf("%w, at %s", err, at)
+	}
+	return err
+}
+
+// panicPlace is the line that panicked, for a deferred function that has recovered.
+func panicPlace() string {
+	callers := make([]uintptr, 32)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for below, more := false, true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch inRuntime := strings.HasPrefix(f.Function, "runtime."); {
+		case inRuntime:
+			below = true
+		case below:
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+	}
+	return ""
 }
 
 func (s *server) doOpen(ctx context.Context, r Request) Answer {

@@ -121,6 +121,18 @@ type Client interface {
 	Close(ctx context.Context) error
 }
 
+// Speaker is a client with a process whose standard error is kept.
+type Speaker interface {
+	// LastLine is what it wrote there last; empty if it wrote nothing.
+	LastLine() string
+}
+
+// Doorkeeper is a cluster that turns away connections which are no client's or node's.
+type Doorkeeper interface {
+	// Strangers is how many it has turned away.
+	Strangers() int
+}
+
 // ClientName is how links name a client.
 func ClientName(id int) string { return "client-" + strconv.Itoa(id) }
 

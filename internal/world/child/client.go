@@ -24,7 +24,10 @@ type Client struct {
 	log     *Log
 }
 
-var _ opened = (*Client)(nil)
+var (
+	_ opened        = (*Client)(nil)
+	_ world.Speaker = (*Client)(nil)
+)
 
 func startClient(s world.ClientSpec, own []string, logDir string) (*Client, error) {
 	ch := &Client{name: history.ClientParty(s.ID).String()}
@@ -95,8 +98,21 @@ func (ch *Client) hello(ctx context.Context) (guest.Hello, error) {
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	err = errors.Join(err, ch.process.Kill(ended))
+	select {
+	case <-ch.conn.Gone():
+	case <-ended.Done():
+	}
+	if first := ch.conn.Heard().First; first != "" {
+		err = fmt.Errorf("%w; its first line on standard output is no hello: %q", err, first)
+		if ch.LastLine() == "" {
+			return hello, err // it did write something
+		}
+	}
 	return hello, fmt.Errorf("%w; %s", err, ch.log.Last())
 }
+
+// LastLine is what the client wrote last on standard error.
+func (ch *Client) LastLine() string { return ch.log.LastLine() }
 
 // Conn is the protocol.
 func (ch *Client) Conn() *guest.Conn { return ch.conn }

@@ -72,7 +72,12 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (opened, error) 
 	if err := ch.open(ctx, s); err != nil {
 		ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 		defer cancel()
-		return nil, errors.Join(err, ch.end(ended))
+		gone := errors.Is(err, guest.ErrGone)
+		err = errors.Join(err, ch.end(ended))
+		if last := ch.LastLine(); gone && last != "" {
+			err = fmt.Errorf("%w; it had written last: %q", err, last)
+		}
+		return nil, err
 	}
 	return ch, nil
 }

@@ -72,6 +72,14 @@ func (l *Log) Last() string {
 	return "it wrote last:\n\t" + strings.Join(lines, "\n\t")
 }
 
+// LastLine is the last line that is not blank; empty if there is none.
+func (l *Log) LastLine() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := strings.TrimSpace(string(l.tail))
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
 // Close ends the file; what is written later is remembered only.
 func (l *Log) Close() {
 	l.mu.Lock()

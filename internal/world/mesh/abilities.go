@@ -22,6 +22,7 @@ var (
 	_ world.ConnResetter   = (*Abilities)(nil)
 	_ world.RequestHolder  = (*Abilities)(nil)
 	_ world.RequestCounter = (*Abilities)(nil)
+	_ world.Doorkeeper     = (*Abilities)(nil)
 )
 
 // DropReplies loses what travels on the links.
@@ -43,6 +44,9 @@ func (a *Abilities) Reset(_ context.Context, links []world.Link) (int, error) {
 func (a *Abilities) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
 	return a.Mesh.HoldReply(client, n)
 }
+
+// Strangers is how many connections of unknown origin were turned away.
+func (a *Abilities) Strangers() int { return a.Mesh.Strangers() }
 
 // Freeze holds everything from and to a client.
 func (a *Abilities) Freeze(name string) { a.Mesh.Freeze(name) }

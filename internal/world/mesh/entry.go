@@ -72,6 +72,7 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn) {
 	}
 	source, ok := m.source(e, near)
 	if !ok {
+		m.strangers.Add(1)
 		m.options.Log(fmt.Sprintf("turned away a connection from %s to %s: no client or node has this address. "+
 			"A client must bind its connections to the local address that it was given.", near.RemoteAddr(), e.target))
 		abort(near)

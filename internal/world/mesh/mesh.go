@@ -88,6 +88,8 @@ type Mesh struct {
 	links    map[world.Link]*link
 	counters map[world.Link]*counter
 
+	strangers atomic.Int64 // connections that were turned away
+
 	holding atomic.Int32 // holds that there are: nearly always none
 	holdsMu sync.Mutex
 	holds   map[string]*hold // by client
@@ -124,6 +126,9 @@ func New(o Options) *Mesh {
 		holds:     map[string]*hold{},
 	}
 }
+
+// Strangers is how many connections were turned away because nobody has their address.
+func (m *Mesh) Strangers() int { return int(m.strangers.Load()) }
 
 // AddNode listens on the node's announced address, from where it relays to the
 // real one, and knows the real IP as the node's own from now on.
