@@ -91,6 +91,9 @@ type Lock struct {
 	// Error is a failure of the harness while it ran this lock: no verdict stands on
 	// what it left behind.
 	Error string `json:"error,omitempty"`
+	// Notes say what the lock's clients did wrong that no history tells: noise on a guest's
+	// standard output, crashes, connections that faults cannot reach.
+	Notes []string `json:"notes,omitempty"`
 
 	stats.Figures
 

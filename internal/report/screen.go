@@ -149,6 +149,9 @@ func (s Screen) remarks(b *bytes.Buffer) {
 		if remark := l.remark(); remark != "" {
 			s.paragraph(b, noPaint, markPaint(l.mark()).on(l.mark(), s.Color)+" ", remark)
 		}
+		for _, note := range l.Notes {
+			s.paragraph(b, noPaint, yellow.on(markNote, s.Color)+" ", l.Lock+": "+note)
+		}
 	}
 	if trouble := trouble(s.Result); trouble != "" {
 		s.paragraph(b, red, "", trouble)

@@ -81,6 +81,9 @@ func summaryTable(r *Result, bytesMax int) string {
 		if remark != "" {
 			remark = "- " + cutText(remark) + "\n"
 		}
+		for _, note := range r.Locks[i].Notes {
+			remark += "- " + cutText(r.Locks[i].Lock+": "+note) + "\n"
+		}
 		for _, c := range r.Locks[i].Checks {
 			if c.Note != "" { // that the other reading of releases says something else, say
 				remark += "- " + cutText(r.Locks[i].Lock+": "+c.Name+": "+c.Note) + "\n"

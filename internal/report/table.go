@@ -15,6 +15,7 @@ const (
 	markUnexpected  = "✗"
 	markUnknown     = "?"
 	markUnsupported = "-"
+	markNote        = "!" // at the beginning of a line, of what the lock's author should know
 )
 
 // column is one column of the table of locks. The screen and the summary show the

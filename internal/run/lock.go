@@ -21,7 +21,7 @@ const stoppedEarly = "stopped before it began"
 
 // lock runs one lock and judges it. A failure of the harness becomes that lock's
 // error; the others go on.
-func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock, story []string) {
+func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l report.Lock, story []string) {
 	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named}
 	fail := func(err error) (report.Lock, []string) {
 		if errors.Is(err, world.ErrUnsupportedHere) {
@@ -44,11 +44,8 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 			l.Verdict, l.Error = checker.Unknown, fmt.Sprintf("running %s panicked: %v", use.Name, p)
 		}
 	}()
-	sub, err := trial.NewSubject(r.scenario, use, r.options.Opener)
+	sub, err := met.subject, met.err
 	if err != nil {
-		return fail(err)
-	}
-	if err := trial.Introduce(ctx, r.options.World, sub, r.scenario); err != nil {
 		return fail(err)
 	}
 	l.Topology, l.Servers = sub.Spec.Topology.Name, sub.Servers()
@@ -89,6 +86,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 		err = t.Run(ctx)
 	}
 	err = errors.Join(err, file.Close())
+	l.Notes = t.Missteps.Notes()
 	// What was recorded is judged even if the harness failed afterwards, and the
 	// failure outweighs the verdict.
 	h, judged, judgeErr := judge.judge()
@@ -96,10 +94,10 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse) (l report.Lock
 		// A run that failed before its history began has only one thing to say.
 		return fail(cmp.Or(err, judgeErr))
 	}
-	options, servers, named := l.Options, l.Servers, l.Named
+	options, servers, named, notes := l.Options, l.Servers, l.Named, l.Notes
 	l, story = entry(h, judged)
 	draw(r.bundle, h, judged, &l, log.Say)
-	l.Options, l.Servers, l.Named = options, servers, named
+	l.Options, l.Servers, l.Named, l.Notes = options, servers, named, notes
 	r.settle(&l)
 	if err != nil && ctx.Err() == nil {
 		return fail(err)

@@ -31,9 +31,12 @@ type Options struct {
 
 	// World is where it runs, already found ready.
 	World world.World
-	// Opener is a lock of the caller's own, which runs in this process under the
-	// name that the one entry of Locks has. Nil: the locks are from the catalog.
+	// Opener is a lock of the caller's own, which runs in this process under the name
+	// of the entry of Locks that uses nothing else. Nil: there is none.
 	Opener *trial.Opener
+	// InProcess lets the clients of locks from the catalog run in this process, too: the
+	// caller's program is not lockbench and cannot serve them.
+	InProcess bool
 	// Again is the command that repeats this run.
 	Again string
 	// Program is the version of the program, for the record.

@@ -60,6 +60,10 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 	if o.Out == "" {
 		o.Out = "results"
 	}
+	locks, err := meet(ctx, o, &s)
+	if err != nil {
+		return nil, err
+	}
 	started := time.Now()
 	bundle, err := report.Create(o.Out, s.Name, started, o.Seed)
 	if err != nil {
@@ -92,7 +96,7 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			r.progress.lockBegins(use.Name)
-			out.Result.Locks[i], stories[i] = r.lock(ctx, use)
+			out.Result.Locks[i], stories[i] = r.lock(ctx, use, locks[i])
 			r.progress.lockEnds(&out.Result.Locks[i])
 		})
 	}

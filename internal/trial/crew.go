@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -30,6 +29,7 @@ type crew struct {
 	seed      uint64
 	limit     time.Duration
 	log       func(string)
+	missteps  *Missteps
 	reduction Reduction
 	fail      func(error) // ends the lock's run with an error
 	granted   func(m workloads.Moment)
@@ -50,6 +50,7 @@ type member struct {
 	client  world.Client
 	stopped chan struct{} // closed when it is resumed; nil while it runs
 	dead    bool
+	killed  bool
 	closing bool
 }
 
@@ -63,19 +64,14 @@ func (c *crew) start(ctx context.Context, n int) error {
 	c.members, c.waiters = make(map[int]*member), make(map[int]bool)
 	ids := c.reduction.clients(n)
 	opened := make([]*member, len(ids))
-	errs := make([]error, len(ids))
+	errs := make([]*openError, len(ids))
 	var wg sync.WaitGroup
 	for i, id := range ids {
 		wg.Go(func() { opened[i], errs[i] = c.open(ctx, id) })
 	}
 	wg.Wait()
 	c.last = n - 1
-	for _, err := range errs {
-		if errors.Is(err, world.ErrUnsupportedHere) {
-			return err // it is the same for all
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := unopened(errs, c.subject); err != nil {
 		return err
 	}
 	for _, m := range opened {
@@ -85,7 +81,7 @@ func (c *crew) start(ctx context.Context, n int) error {
 	return nil
 }
 
-func (c *crew) open(ctx context.Context, id int) (*member, error) {
+func (c *crew) open(ctx context.Context, id int) (*member, *openError) {
 	spec := c.subject.client
 	spec.ID, spec.Seed = id, seed.Derive(c.seed, fmt.Sprintf("client/%d", id))
 	spec.Log = c.log
@@ -93,7 +89,7 @@ func (c *crew) open(ctx context.Context, id int) (*member, error) {
 	spec.Queued = func(session string) { c.queued(id, session) }
 	client, err := c.cluster.Open(ctx, spec)
 	if err != nil {
-		return nil, fmt.Errorf("open client %d: %w", id, err)
+		return nil, &openError{id, err}
 	}
 	m := &member{id: id, client: client}
 	c.mu.Lock()
@@ -166,12 +162,20 @@ func (c *crew) live(ctx context.Context, m *member) {
 func (c *crew) dismiss(m *member) {
 	c.mu.Lock()
 	m.closing = true
+	killed := m.killed
 	c.mu.Unlock()
+	gone := false
+	select {
+	case <-m.client.Conn().Gone():
+		gone = true
+	default:
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
 	defer cancel()
 	if err := m.client.Close(ctx); err != nil {
 		c.log(fmt.Sprintf("close client %d: %v", m.id, err))
 	}
+	c.missteps.Heard(m.id, m.client, gone && !killed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.members, m.id)
@@ -202,7 +206,11 @@ func (c *crew) replace(ctx context.Context) (*member, error) {
 	if replaced > replaceMax {
 		return nil, fmt.Errorf("%d clients have died in one run; what they said is in their logs in the results folder", replaced)
 	}
-	return c.open(ctx, id)
+	m, err := c.open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // stop waits until every client has given back what it held and is closed. The
@@ -291,6 +299,9 @@ func (c *crew) Kill(ctx context.Context, id int) error {
 	if m == nil {
 		return fmt.Errorf("client %d is gone", id)
 	}
+	c.mu.Lock()
+	m.killed = true
+	c.mu.Unlock()
 	c.bury(m)
 	return m.client.Kill(ctx)
 }
@@ -344,6 +355,7 @@ func (c *crew) Reached(ctx context.Context, m workloads.Moment) time.Duration {
 // Overdue kills a client that has not answered for longer than the limit.
 func (c *crew) Overdue(id int, why error) {
 	c.log(fmt.Sprintf("client %d is killed: %v", id, why))
+	c.missteps.Killed(id, why)
 	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
 	defer cancel()
 	if err := c.Kill(ctx, id); err != nil {

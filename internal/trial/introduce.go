@@ -25,7 +25,7 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 	if err != nil {
 		return fmt.Errorf("meet the guest %q: %w", sub.use.Command, err)
 	}
-	sub.Card = hello.Card()
+	sub.Card, sub.Hello = hello.Card(), hello
 	switch sub.Family {
 	case locks.Control, locks.SingleStore, locks.Majority:
 	default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
@@ -18,6 +19,8 @@ import (
 // Subject is one lock of a run with everything settled that can be before it runs.
 type Subject struct {
 	locks.Card
+	Hello    guest.Hello // of a guest, once it is introduced
+	own      bool        // it is somebody's own, and its author reads what is said of it
 	use      scenarios.LockUse
 	service  string // the lock service that it is for
 	Spec     world.Spec
@@ -33,7 +36,7 @@ type Subject struct {
 func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Subject, error) {
 	w := s.WorkFor(use)
 	// What a lock of somebody's own does not say is for the first service.
-	sub := &Subject{use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
+	sub := &Subject{own: own != nil || use.Command != "", use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command}
 	entry, known := catalog.Find(use.Use)
 	switch {

@@ -63,6 +63,8 @@ type Trial struct {
 	// Reduced says that it does what the reduction leaves of it, and promises nothing.
 	Reduced   bool
 	Reduction Reduction
+	// Missteps are what the lock's clients did wrong beside the history.
+	Missteps Missteps
 
 	pace     pace
 	recorder *history.Recorder
@@ -77,6 +79,7 @@ type Trial struct {
 // Run does the trial. Its error is a failure of the harness; what was recorded
 // before it stays in the history.
 func (t *Trial) Run(ctx context.Context) error {
+	t.Missteps.Hello(t.Subject.Hello)
 	t.Subject.Spec.Seed = t.Seed
 	t.Plan.Prepare(&t.Subject.Spec)
 	return t.World.Run(ctx, t.Subject.Spec, func(ctx context.Context, c world.Cluster) (err error) {
@@ -98,6 +101,13 @@ func (t *Trial) Run(ctx context.Context) error {
 			case <-t.recorder.Failed():
 				cancel(t.recorder.Err())
 			case <-ctx.Done():
+			}
+		}()
+		defer func() {
+			// Somebody who looks at the servers from outside is nobody's mistake, while the
+			// lock's own clients are answered.
+			if door, ok := world.Ability[world.Doorkeeper](c); ok && t.grants.Load() == 0 && door.Strangers() > 0 {
+				t.Missteps.Strangers(door.Strangers())
 			}
 		}()
 		t.servers = probeServers(c, func(e history.Event) { t.recorder.Record(e) })
@@ -146,7 +156,7 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 	return &crew{
 		cluster: c, recorder: t.recorder, triggers: &nemesis.Triggers{}, guarded: workloads.NewGuarded(),
 		subject: t.Subject, seed: t.Seed,
-		limit: answerLimit + plan.Longest(), log: t.Log, reduction: t.Reduction, fail: func(err error) { fail(err) },
+		limit: answerLimit + plan.Longest(), log: t.Log, missteps: &t.Missteps, reduction: t.Reduction, fail: func(err error) { fail(err) },
 		granted: func(m workloads.Moment) {
 			t.grants.Add(1)
 			t.keyed.mark(m.Key)

@@ -1,0 +1,138 @@
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/locks/catalog"
+)
+
+// Missteps are what the clients of one lock did wrong that is no part of a history, for the
+// lock's author. The zero value has seen none.
+type Missteps struct {
+	mu     sync.Mutex
+	hello  []string
+	noise  []misstep // the text is the advice
+	lines  int
+	ended  []misstep // the text is what it said last
+	killed []misstep // the text is why
+	door   string
+}
+
+// misstep is that of one client.
+type misstep struct {
+	client int
+	text   string
+}
+
+// Hello looks at what a guest said of itself.
+func (m *Missteps) Hello(h guest.Hello) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range h.Strange {
+		where, hint := "its hello has", ""
+		if f.Of != "" {
+			where = fmt.Sprintf("the %s of its hello have", f.Of)
+		}
+		if near, ok := catalog.Nearest(f.Name, f.Known); ok {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		m.hello = append(m.hello, fmt.Sprintf("%s a field %q, which the protocol does not know, and it was not heard%s", where, f.Name, hint))
+	}
+}
+
+// Heard looks at what a client has said by its end. byItself tells that nobody had asked
+// it to end.
+func (m *Missteps) Heard(id int, client world.Client, byItself bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if heard := client.Conn().Heard(); heard.Lines > 0 {
+		m.noise = append(m.noise, misstep{id, heard.Advice})
+		m.lines += heard.Lines
+	}
+	if speaker, ok := client.(world.Speaker); ok && byItself {
+		m.ended = append(m.ended, misstep{id, speaker.LastLine()})
+	}
+}
+
+// Killed notes that a client had to be killed.
+func (m *Missteps) Killed(id int, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.killed = append(m.killed, misstep{id, why.Error()})
+}
+
+// Strangers notes that connections came that were no client's, to servers that answered no client.
+func (m *Missteps) Strangers(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	came := "a connection came that is no client's"
+	if n > 1 {
+		came = fmt.Sprintf("%d connections came that are no client's", n)
+	}
+	m.door = came + ": open every connection with Client.Store.Dial (go-redis: Dialer)"
+}
+
+// Notes tell it, one line for each kind.
+func (m *Missteps) Notes() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	notes := slices.Clone(m.hello)
+	if m.door != "" {
+		notes = append(notes, m.door)
+	}
+	if len(m.noise) > 0 {
+		one := firstClient(m.noise)
+		note := fmt.Sprintf("client %d: %s", one.client, one.text)
+		if m.lines > 1 {
+			note += fmt.Sprintf(" (%d such lines, of %s)", m.lines, clients(len(m.noise)))
+		}
+		notes = append(notes, note)
+	}
+	if len(m.ended) > 0 {
+		one := firstClient(m.ended)
+		said := "and had written nothing on standard error"
+		if one.text != "" {
+			said = fmt.Sprintf("and had written last: %q", one.text)
+		}
+		if n := len(m.ended); n > 1 {
+			notes = append(notes, fmt.Sprintf("%d clients ended by themselves; client %d was one of them, %s", n, one.client, said))
+		} else {
+			notes = append(notes, fmt.Sprintf("client %d ended by itself, %s", one.client, said))
+		}
+	}
+	if len(m.killed) > 0 {
+		one := firstClient(m.killed)
+		note := fmt.Sprintf("client %d did not answer and was killed: %s", one.client, one.text)
+		if n := len(m.killed); n > 1 {
+			note = fmt.Sprintf("%d clients did not answer and were killed; client %d: %s", n, one.client, one.text)
+		}
+		notes = append(notes, note)
+	}
+	for i := range notes {
+		notes[i] = strings.ReplaceAll(notes[i], "\n", "; ")
+	}
+	return notes
+}
+
+// firstClient is the one with the lowest number, of those that have something to say.
+func firstClient(all []misstep) misstep {
+	return slices.MinFunc(all, func(a, b misstep) int {
+		if (a.text == "") != (b.text == "") {
+			return cmp.Compare(len(b.text), len(a.text))
+		}
+		return cmp.Compare(a.client, b.client)
+	})
+}
+
+func clients(n int) string {
+	if n == 1 {
+		return "one client"
+	}
+	return fmt.Sprintf("%d clients", n)
+}

@@ -1,0 +1,74 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"lockbench/internal/history"
+	"lockbench/internal/world"
+	"lockbench/locks"
+)
+
+// openError is a client that could not be opened.
+type openError struct {
+	client int
+	err    error // of the world
+}
+
+func (e *openError) Error() string { return fmt.Sprintf("open client %d: %s", e.client, e.why()) }
+
+func (e *openError) Unwrap() error { return e.err }
+
+// why is the error without the client's name, so that it is the same for all clients.
+func (e *openError) why() string {
+	return strings.TrimPrefix(e.err.Error(), fmt.Sprintf("open %s: ", history.ClientParty(e.client)))
+}
+
+// notOpened is what is to be said of clients that could not be opened, each reason once.
+type notOpened struct {
+	text string
+	errs []error
+}
+
+func (e *notOpened) Error() string { return e.text }
+
+func (e *notOpened) Unwrap() []error { return e.errs }
+
+// unopened makes one error of those of a crew's clients; nil if there is none.
+func unopened(errs []*openError, s *Subject) error {
+	var all []error
+	var reasons []string
+	first, count := map[string]*openError{}, map[string]int{}
+	for _, e := range errs {
+		if e == nil {
+			continue
+		}
+		if errors.Is(e, world.ErrUnsupportedHere) {
+			return e // it is the same for all
+		}
+		if errors.Is(e, locks.ErrUnsupported) {
+			return fmt.Errorf("%w: %w", world.ErrUnsupportedHere, e)
+		}
+		why := e.why()
+		if count[why]++; count[why] == 1 {
+			reasons, first[why] = append(reasons, why), e
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	lines := make([]string, len(reasons))
+	for i, why := range reasons {
+		if lines[i] = first[why].Error(); count[why] > 1 {
+			lines[i] = fmt.Sprintf("open %d clients: %s", count[why], why)
+		}
+	}
+	text := strings.Join(lines, "\n")
+	if on := s.Spec.Topology.Name; s.own && on != locks.None && on != locks.Single {
+		text += fmt.Sprintf("; if the lock cannot use the topology %s, let its opener return locks.ErrUnsupported"+
+			" (a guest: let it answer open with fail \"unsupported\")", on)
+	}
+	return &notOpened{text, all}
+}
