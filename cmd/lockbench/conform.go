@@ -7,12 +7,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
@@ -26,12 +26,14 @@ func newConformCommand() *cobra.Command {
 	var f worldFlags
 	var topologies []string
 	var set map[string]string
+	var show conformShow
 	c := &cobra.Command{
 		Use:   "conform LOCK | conform -- COMMAND",
 		Short: "Test a lock's API guarantees, without faults",
 		Long: `conform starts a lock service of each topology that the lock runs on, and asks for
 each promise that a lock can make: exclusion, waiting, re-entry, leases, renewal,
-tokens, and what happens on bad use. A rule that the lock does not claim is left out.
+tokens, and what happens on bad use. A rule that the lock does not claim is left out;
+--all says why.
 
 A COMMAND is a guest of your own, in any language; docs/guest-protocol.md says how it
 talks. What it claims stands in its hello.
@@ -53,7 +55,10 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			if err := f.notEmpty(c); err != nil {
 				return err
 			}
-			s := conformed{out: c.OutOrStdout(), options: set}
+			if err := show.check(); err != nil {
+				return err
+			}
+			s := conformed{out: c.OutOrStdout(), show: show, options: set}
 			if c.ArgsLenAtDash() >= 0 {
 				s.command = strings.Join(args, " ")
 			} else if err := s.find(args[0], set, topologies); err != nil {
@@ -78,6 +83,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 	f.addWorld(c, "local")
 	f.add(c, serverToStart, imageToStart)
 	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
+	show.add(fl)
 	fl.StringToStringVar(&set, "set", nil, "options of the lock, such as form=F2")
 	return c
 }
@@ -101,9 +107,13 @@ func conformOptions(entry catalog.Lock, set map[string]string) (map[string]strin
 type conformed struct {
 	world   world.World
 	out     io.Writer
+	show    conformShow
 	entry   catalog.Lock // of a guest: made of its hello
 	command string
 	options map[string]string
+
+	missteps trial.Missteps
+	report   conformReport
 }
 
 // find finds a lock of the catalog. Its errors are wrong usage.
@@ -143,52 +153,58 @@ func (s *conformed) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.missteps.Hello(hello)
 	s.entry = catalog.Lock{Card: hello.Card()}
 	switch s.entry.Family {
 	case locks.Control:
 		s.entry.Topologies = []locks.Topology{locks.None}
 	case locks.Majority:
 		s.entry.Topologies = []locks.Topology{locks.Independent}
-	default:
+	case locks.SingleStore:
 		s.entry.Topologies = []locks.Topology{locks.Single, locks.Replicated}
 		if hello.SourceAddress {
 			s.entry.Topologies = append(s.entry.Topologies, redis.Sentinel)
 		}
+	default:
+		return fmt.Errorf("the guest %q says that its family is %q; known are control, single-store and majority", s.command, hello.Family)
 	}
 	return nil
 }
 
 // all runs the suite on each topology, and ends with 1 if a rule was broken anywhere.
 func (s *conformed) all(ctx context.Context, only []string) error {
-	broken, undecided, ran := 0, 0, 0
+	s.report.Schema, s.report.Lock, s.report.World = conformSchema, s.entry.Name, s.world.Name()
+	ran := 0
 	for _, t := range s.entry.Topologies {
 		if len(only) > 0 && !slices.Contains(only, string(t)) {
 			continue
 		}
+		started := time.Now()
 		results, err := s.on(ctx, t)
+		on := conformOn{Topology: string(t)}
 		if noSuch := (*noTopology)(nil); errors.As(err, &noSuch) {
-			_, _ = fmt.Fprintf(s.out, "%s on %s, world %s: left out, %v\n\n", s.entry.Name, t, s.world.Name(), noSuch.why)
-			continue
+			on.LeftOut = noSuch.why.Error()
+		} else if err != nil {
+			return err
+		} else {
+			ran++
+			on.count(results)
 		}
-		if err != nil {
+		on.took = time.Since(started)
+		s.report.Topologies = append(s.report.Topologies, on)
+		if err := s.show.topology(s.out, &s.report, &on); err != nil {
 			return err
 		}
-		ran++
-		n, doubtful, err := s.print(t, results)
-		if err != nil {
-			return err
-		}
-		broken, undecided = broken+n, undecided+doubtful
 	}
-	switch {
-	case broken > 0:
-		return exitWith(report.ExitUnexpected)
-	case undecided > 0:
-		return exitWith(report.ExitUnknown)
-	case ran == 0:
+	s.report.Notes = s.missteps.Notes()
+	if err := s.show.end(s.out, &s.report); err != nil {
+		return err
+	}
+	code := s.report.exitCode()
+	if code == report.ExitExpected && ran == 0 {
 		return fmt.Errorf("world %s has none of the topologies that %s runs on", s.world.Name(), s.entry.Name)
 	}
-	return nil
+	return exitWith(code)
 }
 
 // noTopology is one that the world does not have.
@@ -217,35 +233,3 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 	}
 	return results, err
 }
-
-// print shows the results of one topology and counts what was not kept.
-func (s *conformed) print(t locks.Topology, results []locktest.Result) (broken, undecided int, err error) {
-	_, _ = fmt.Fprintf(s.out, "%s on %s, world %s\n", s.entry.Name, t, s.world.Name())
-	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	kept, na := 0, 0
-	for _, r := range results {
-		word, note := "kept", r.Rule.About
-		switch {
-		case r.Err != nil:
-			word, note = "BROKEN", line(r.Err)
-			broken++
-		case r.Undecided != nil:
-			word, note = "undecided", line(r.Undecided)
-			undecided++
-		case r.NA != "":
-			word, note = "n/a", r.NA
-			na++
-		default:
-			kept++
-		}
-		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", r.Rule.Name, word, r.Took.Round(time.Millisecond), note)
-	}
-	if err := table.Flush(); err != nil {
-		return broken, undecided, err
-	}
-	_, err = fmt.Fprintf(s.out, "%d kept, %d broken, %d undecided, %d not asked\n\n", kept, broken, undecided, na)
-	return broken, undecided, err
-}
-
-// line is an error on one line.
-func line(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

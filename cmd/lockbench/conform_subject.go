@@ -14,6 +14,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
@@ -52,7 +53,7 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 				return nil, err
 			}
 			opened.add(id)
-			return &guestLocker{client: client, id: id}, nil
+			return &guestLocker{client: client, id: id, missteps: &s.missteps}, nil
 		}
 		return subject, nil
 	}
@@ -219,6 +220,7 @@ func (l *look) Forget(ctx context.Context) error {
 type guestLocker struct {
 	client   world.Client
 	id       int
+	missteps *trial.Missteps
 	sessions atomic.Int64
 	closed   atomic.Bool
 }
@@ -254,7 +256,10 @@ func (g *guestLocker) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), locktest.Late)
 	defer cancel()
-	return g.client.Close(ctx)
+	gone := g.client.Conn().Err() != nil
+	err := g.client.Close(ctx)
+	g.missteps.Heard(g.id, g.client, gone)
+	return err
 }
 
 // guestLease is a session as a lease. It has every upgrade but renewal; the suite asks

@@ -61,14 +61,54 @@ func JUnit(w io.Writer, r *Result, stories Stories) error {
 // JUnitAll writes one junit.xml for several results, one suite each, with the stories of
 // each, or without any.
 func JUnitAll(w io.Writer, results []*Result, stories ...Stories) error {
-	all := junitSuites{Name: "lockbench"}
+	all := make([]junitSuite, len(results))
 	for i, r := range results {
 		var told Stories
 		if len(stories) > 0 {
 			told = stories[i]
 		}
-		suite := suiteOf(r, told)
-		all.Suites = append(all.Suites, suite)
+		all[i] = suiteOf(r, told)
+	}
+	return encodeJUnit(w, all)
+}
+
+// Suite is a test suite of something else than a run, for [JUnitSuites].
+type Suite struct {
+	Name  string
+	Took  time.Duration
+	Cases []Case
+}
+
+// Case is one test of it. It passed if nothing is said against it.
+type Case struct {
+	Name, Class              string
+	Failed, Errored, Skipped string
+}
+
+// JUnitSuites writes a junit.xml of suites.
+func JUnitSuites(w io.Writer, suites []Suite) error {
+	said := func(text, kind string) *junitMessage {
+		if text == "" {
+			return nil
+		}
+		return &junitMessage{Message: oneLine(text), Type: kind}
+	}
+	all := make([]junitSuite, len(suites))
+	for i, s := range suites {
+		all[i] = junitSuite{Name: oneLine(s.Name), Time: inSeconds(s.Took.Seconds())}
+		for _, c := range s.Cases {
+			all[i].add(junitCase{
+				Name: c.Name, Class: oneLine(c.Class),
+				Failure: said(c.Failed, "broken"), Error: said(c.Errored, "undecided"), Skipped: said(c.Skipped, ""),
+			})
+		}
+	}
+	return encodeJUnit(w, all)
+}
+
+func encodeJUnit(w io.Writer, suites []junitSuite) error {
+	all := junitSuites{Name: "lockbench", Suites: suites}
+	for _, suite := range suites {
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures
 		all.Errors += suite.Errors
@@ -87,24 +127,30 @@ func JUnitAll(w io.Writer, results []*Result, stories ...Stories) error {
 }
 
 func suiteOf(r *Result, stories Stories) junitSuite {
-	suite := junitSuite{Name: "lockbench " + oneLine(r.Scenario), Time: strconv.FormatFloat(r.DurationS, 'f', 3, 64)}
+	suite := junitSuite{Name: "lockbench " + oneLine(r.Scenario), Time: inSeconds(r.DurationS)}
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format(time.RFC3339)
 	}
 	for i := range r.Locks {
-		c := junitOf(r, &r.Locks[i], stories[r.Locks[i].Lock])
-		suite.Tests++
-		switch {
-		case c.Failure != nil:
-			suite.Failures++
-		case c.Error != nil:
-			suite.Errors++
-		case c.Skipped != nil:
-			suite.Skipped++
-		}
-		suite.Cases = append(suite.Cases, c)
+		suite.add(junitOf(r, &r.Locks[i], stories[r.Locks[i].Lock]))
 	}
 	return suite
+}
+
+func inSeconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
+
+// add counts a case.
+func (s *junitSuite) add(c junitCase) {
+	s.Tests++
+	switch {
+	case c.Failure != nil:
+		s.Failures++
+	case c.Error != nil:
+		s.Errors++
+	case c.Skipped != nil:
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, c)
 }
 
 func junitOf(r *Result, l *Lock, story []string) junitCase {
@@ -115,7 +161,7 @@ func junitOf(r *Result, l *Lock, story []string) junitCase {
 	}
 	switch {
 	case l.Error != "":
-		c.Error = &junitMessage{Message: "the harness failed: " + oneLine(l.Error), Type: "harness"}
+		c.Error = &junitMessage{Message: "the harness failed: " + oneLine(l.Error), Type: "harness", Text: l.notes()}
 	case l.untested():
 		c.Error = &junitMessage{Message: "not tested: " + oneLine(l.Unsupported), Type: "unsupported"}
 	case l.Unsupported != "":
@@ -126,15 +172,25 @@ func junitOf(r *Result, l *Lock, story []string) junitCase {
 		if also := l.also(); also != "" {
 			c.SystemOut += also + "\n"
 		}
+		c.SystemOut += l.notes()
 	case l.Verdict == checker.Unknown:
 		c.Error = &junitMessage{Message: "undecided: " + first(oneLine(l.Why), "no reason given"), Type: l.Verdict.String(),
-			Text: "expected " + first(l.Expected, "valid") + "\n"}
+			Text: "expected " + first(l.Expected, "valid") + "\n" + l.notes()}
 	default:
-		text := told
+		text := told + l.notes()
 		if r.Again != "" {
 			text += "\nAgain: " + r.Again + "\n"
 		}
 		c.Failure = &junitMessage{Message: l.unexpected(), Type: l.Found(), Text: text}
 	}
 	return c
+}
+
+// notes are those of the lock, a line each.
+func (l *Lock) notes() string {
+	var b strings.Builder
+	for _, note := range l.Notes {
+		b.WriteString(note + "\n")
+	}
+	return b.String()
 }

@@ -118,7 +118,10 @@ var leaseRules = []Rule{
 		if !ok {
 			return notClaimed("leases cannot be renewed")
 		}
-		if err := renewer.Renew(ctx, long); err != nil {
+		switch err := renewer.Renew(ctx, long); {
+		case errors.Is(err, locks.ErrUnsupported):
+			return notClaimed(fmt.Sprintf("not offered: %v", err))
+		case err != nil:
 			return unless(err, locks.ErrNotHeld, "renew what is held")
 		}
 		if err := sleep(ctx, first+short); err != nil {

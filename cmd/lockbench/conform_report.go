@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"lockbench/internal/report"
+	"lockbench/locks/locktest"
+)
+
+// conformSchema is the schema of what --json writes. Fields are added to it, never renamed
+// or taken away.
+const conformSchema = 1
+
+// conformReport is what came out for one lock.
+type conformReport struct {
+	Schema     int         `json:"schema"`
+	Lock       string      `json:"lock"`
+	World      string      `json:"world"`
+	Topologies []conformOn `json:"topologies"`
+	// Notes say what the clients of a guest did wrong beside the rules.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// conformOn is that on one topology.
+type conformOn struct {
+	Topology  string        `json:"topology"`
+	LeftOut   string        `json:"left_out,omitempty"` // why nothing was asked on it
+	Kept      int           `json:"kept"`
+	Broken    int           `json:"broken"`
+	Undecided int           `json:"undecided"`
+	NotAsked  int           `json:"not_asked"`
+	Rules     []conformRule `json:"rules"`
+
+	took time.Duration
+}
+
+// conformRule is how the lock stands to one rule there.
+type conformRule struct {
+	Rule   string  `json:"rule"`
+	About  string  `json:"about"`
+	Result string  `json:"result"` // kept, broken, undecided, n/a
+	Why    string  `json:"why,omitempty"`
+	TookS  float64 `json:"took_s"`
+
+	took time.Duration
+}
+
+// The words of conformRule.Result.
+const (
+	ruleKept      = "kept"
+	ruleBroken    = "broken"
+	ruleUndecided = "undecided"
+	ruleNA        = "n/a"
+)
+
+// count takes in the results.
+func (on *conformOn) count(results []locktest.Result) {
+	for _, r := range results {
+		rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds(), took: r.Took}
+		switch {
+		case r.Err != nil:
+			rule.Result, rule.Why = ruleBroken, line(r.Err)
+			on.Broken++
+		case r.Undecided != nil:
+			rule.Result, rule.Why = ruleUndecided, line(r.Undecided)
+			on.Undecided++
+		case r.NA != "":
+			rule.Result, rule.Why = ruleNA, r.NA
+			on.NotAsked++
+		default:
+			on.Kept++
+		}
+		on.Rules = append(on.Rules, rule)
+	}
+}
+
+// line is an error on one line.
+func line(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+func (r *conformReport) exitCode() int {
+	code := report.ExitExpected
+	for _, on := range r.Topologies {
+		switch {
+		case on.Broken > 0:
+			code = report.Worst(code, report.ExitUnexpected)
+		case on.Undecided > 0:
+			code = report.Worst(code, report.ExitUnknown)
+		}
+	}
+	return code
+}
+
+// conformShow is how the report is shown.
+type conformShow struct {
+	all, json bool
+	junit     string // a file; empty: none
+}
+
+func (s *conformShow) add(fl *pflag.FlagSet) {
+	fl.BoolVar(&s.all, "all", false, "show the rules that were left out, each with the reason")
+	fl.BoolVar(&s.json, "json", false, "print the results as JSON on stdout")
+	fl.StringVar(&s.junit, "junit", "", "write the results to this file, too, as JUnit XML: one case for each rule")
+}
+
+// check refuses a file that could not be written, before anything runs.
+func (s *conformShow) check() error {
+	if s.junit == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(s.junit)); err != nil || !info.IsDir() {
+		return usagef("--junit %s: there is no folder %s; make it first", s.junit, filepath.Dir(s.junit))
+	}
+	if info, err := os.Stat(s.junit); err == nil && info.IsDir() {
+		return usagef("--junit %s: it is a folder; give a file in it", s.junit)
+	}
+	return nil
+}
+
+// topology shows the results of one topology as soon as they are there.
+func (s *conformShow) topology(w io.Writer, r *conformReport, on *conformOn) error {
+	if s.json {
+		return nil
+	}
+	if on.LeftOut != "" {
+		_, err := fmt.Fprintf(w, "%s on %s, world %s: left out, %s\n\n", r.Lock, on.Topology, r.World, on.LeftOut)
+		return err
+	}
+	_, _ = fmt.Fprintf(w, "%s on %s, world %s\n", r.Lock, on.Topology, r.World)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var folded []string
+	for _, rule := range on.Rules {
+		word, note := rule.Result, rule.Why
+		switch word {
+		case ruleNA:
+			if !s.all {
+				folded = append(folded, rule.Rule)
+				continue
+			}
+		case ruleKept:
+			note = rule.About
+		case ruleBroken:
+			word = "BROKEN"
+		}
+		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", rule.Rule, word, rule.took.Round(time.Millisecond), note)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(folded) > 0 {
+		_, _ = fmt.Fprintf(w, "  not applicable: %s\n", strings.Join(folded, ", "))
+	}
+	_, err := fmt.Fprintf(w, "%d kept, %d broken, %d undecided, %d not asked\n\n", on.Kept, on.Broken, on.Undecided, on.NotAsked)
+	return err
+}
+
+// end shows what is there only when all is done.
+func (s *conformShow) end(w io.Writer, r *conformReport) error {
+	if s.junit != "" {
+		var b bytes.Buffer
+		if err := report.JUnitSuites(&b, r.suites()); err != nil {
+			return err
+		}
+		if err := os.WriteFile(s.junit, b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write --junit %s: %w", s.junit, err)
+		}
+	}
+	if s.json {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		return e.Encode(r)
+	}
+	for _, note := range r.Notes {
+		_, _ = fmt.Fprintf(w, "! %s: %s\n", r.Lock, note)
+	}
+	return nil
+}
+
+// suites are the results as JUnit has them: a suite for each topology.
+func (r *conformReport) suites() []report.Suite {
+	var suites []report.Suite
+	for _, on := range r.Topologies {
+		suite := report.Suite{Name: fmt.Sprintf("lockbench conform %s on %s", r.Lock, on.Topology), Took: on.took}
+		class := "lockbench.conform." + on.Topology
+		if on.LeftOut != "" {
+			suite.Cases = []report.Case{{Name: r.Lock, Class: class, Skipped: on.LeftOut}}
+		}
+		for _, rule := range on.Rules {
+			c := report.Case{Name: rule.Rule, Class: class}
+			switch rule.Result {
+			case ruleBroken:
+				c.Failed = rule.Why
+			case ruleUndecided:
+				c.Errored = rule.Why
+			case ruleNA:
+				c.Skipped = rule.Why
+			}
+			suite.Cases = append(suite.Cases, c)
+		}
+		suites = append(suites, suite)
+	}
+	return suites
+}
