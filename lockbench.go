@@ -2,14 +2,11 @@
 // service, lets clients compete for locks, injects faults from a plan generated
 // from a seed, and judges the record.
 //
-// [Run] does that for a lock of one's own, inside one's own go test:
+// [Test] does that for a lock of one's own, inside one's own go test, and [Run] for
+// whoever wants to look at the result:
 //
-//	res, err := lockbench.Run(t.Context(), lockbench.Options{Scenario: "crash-restart", Lock: mylock.Open, Seed: 7})
-//	if err != nil {
-//		t.Fatal(err) // the harness failed
-//	}
-//	if res.Verdict != lockbench.Valid {
-//		t.Error(res.Story()) // the lock did
+//	func TestMyLock(t *testing.T) {
+//		lockbench.Test(t, lockbench.Options{Scenario: "steady", Lock: mylock.Open})
 //	}
 //
 // Its clients are goroutines of the calling process, so a pause of one of them
@@ -21,18 +18,24 @@
 package lockbench
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"lockbench/checker"
 	"lockbench/internal/guest"
 	"lockbench/internal/run"
 	"lockbench/internal/trial"
+	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/scenarios"
+	"lockbench/service/redis"
 )
 
 // The verdicts of a Result.
@@ -55,13 +58,27 @@ type Options struct {
 	// else it gets what the scenario gives to locks on a single store.
 	Majority bool
 	Claims   locks.Claims
+	// Locks are others that run beside it, as the command's --locks has them:
+	// "no-lock,set-nx". They show that the scenario breaks what can be broken.
+	Locks string
+	// Expect says what is expected in place of what the scenario expects, as the command's
+	// --expect has it: "violated overstay" of the lock, "set-nx=any" of one beside it.
+	Expect []string
 	// World is where it runs; empty means "auto", the first that is ready.
 	World string
+	// RedisServer is the server program for the world local; empty means the one on PATH.
+	RedisServer string
 	// Seed decides everything that chance decides; 0 means a drawn one, which the
 	// Result tells.
 	Seed uint64
 	// Episodes is how often it is broken; 0 means as the scenario says.
 	Episodes int
+	// Duration lets episodes follow each other until it is over; not together with Episodes.
+	Duration time.Duration
+	// Clients and Keys are how many compete for how many locks; 0 means as the scenario says.
+	Clients, Keys int
+	// NoFaults leaves out all faults, to see whether they are to blame.
+	NoFaults bool
 	// Out is the folder in which results folders are made. Empty means that nothing
 	// is kept.
 	Out string
@@ -72,7 +89,11 @@ type Result struct {
 	Verdict checker.Verdict
 	Class   checker.Class
 	Why     string // of Unknown
-	Seed    uint64
+	// Expected is what the lock was expected to do, in the words of a scenario.
+	Expected   string
+	AsExpected bool
+	Seed       uint64
+	World      string // the one that was picked
 	// Dir is the results folder, if one was kept.
 	Dir string
 	// Episodes is how often the lock was broken on, Violating how often it broke.
@@ -80,8 +101,20 @@ type Result struct {
 	Checks              []checker.Result
 	// Notes are what the reader of a verdict must know of how it came about.
 	Notes []string
+	// Others are the locks that ran beside it.
+	Others []Other
 
 	story []string
+}
+
+// Other is a lock that ran beside the one under test.
+type Other struct {
+	Name       string
+	Verdict    checker.Verdict
+	Class      checker.Class
+	Why        string // of Unknown
+	Expected   string
+	AsExpected bool
 }
 
 // Story tells the first violation of the worst class in at most twelve lines; it
@@ -90,56 +123,122 @@ func (r *Result) Story() string { return strings.Join(r.story, "\n") }
 
 // Run puts a lock through a scenario. An error means that the harness failed and
 // nothing is known of the lock; what is known of it is in the Result.
-func Run(ctx context.Context, o Options) (*Result, error) {
-	if o.Lock == nil {
-		return nil, fmt.Errorf("lockbench.Run: Options.Lock is nil; give it the function that opens a client of your lock")
-	}
-	if o.Episodes < 0 {
-		return nil, fmt.Errorf("lockbench.Run: Options.Episodes is %d; give a number of at least 1, or 0 for as many as the scenario says", o.Episodes)
-	}
-	s, err := scenarios.Load(o.Scenario, scenarios.AllCatalogs())
+func Run(ctx context.Context, o Options) (*Result, error) { return o.run(ctx, run.Nobody{}) }
+
+func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error) {
+	todo, err := o.settle()
 	if err != nil {
 		return nil, err
 	}
-	if o.World == "" {
-		o.World = "auto"
-	}
-	w, _, err := run.Pick(ctx, o.World, run.WorldOptions{})
-	if err != nil {
+	if todo.World, err = o.pick(ctx, todo.Locks); err != nil {
 		return nil, err
 	}
-	if o.Name == "" {
-		o.Name = "mine"
+	if _, virtual := todo.World.(world.Enclosing); virtual {
+		todo.Parallel = 1 // a process simulates one lock at a time
 	}
-	if o.Seed == 0 {
-		o.Seed = uint64(rand.Uint32())
-	}
-	out := o.Out
-	if out == "" {
-		if out, err = os.MkdirTemp("", "lockbench-"); err != nil {
+	if todo.Out == "" {
+		if todo.Out, err = os.MkdirTemp("", "lockbench-"); err != nil {
 			return nil, fmt.Errorf("make a folder for results: %w", err)
 		}
-		defer func() { _ = os.RemoveAll(out) }()
+		defer func() { _ = os.RemoveAll(todo.Out) }()
 	}
-	done, err := run.Run(ctx, run.Options{
-		Scenario: s, Seed: o.Seed, Episodes: o.Episodes, World: w, Out: out,
-		Locks:  []scenarios.LockUse{{Name: o.Name}},
-		Opener: &trial.Opener{Card: card(o.Name, o.Majority, o.Claims), Open: o.Lock},
-	}, run.Nobody{})
+	done, err := run.Run(ctx, todo, observer)
 	if err != nil {
 		return nil, err
 	}
+	r, err := o.result(done)
+	if err != nil {
+		return nil, err
+	}
+	r.Seed, r.World = todo.Seed, todo.World.Name()
+	return r, nil
+}
+
+// name is how the lock is called.
+func (o Options) name() string { return cmp.Or(o.Name, "mine") }
+
+// settle is the run that the options ask for, without its world.
+func (o Options) settle() (run.Options, error) {
+	none := run.Options{}
+	if o.Lock == nil {
+		return none, fmt.Errorf("lockbench.Run: Options.Lock is nil; give it the function that opens a client of your lock")
+	}
+	if o.Episodes < 0 {
+		return none, fmt.Errorf("lockbench.Run: Options.Episodes is %d; give a number of at least 1, or 0 for as many as the scenario says", o.Episodes)
+	}
+	if o.Clients < 0 || o.Keys < 0 || o.Duration < 0 {
+		return none, fmt.Errorf("lockbench.Run: Options.Clients is %d, Keys is %d, Duration is %v; none of them can be negative, and 0 means as the scenario says",
+			o.Clients, o.Keys, o.Duration)
+	}
+	if o.Episodes > 0 && o.Duration > 0 {
+		return none, fmt.Errorf("lockbench.Run: Options.Duration and Options.Episodes: give one of them; both say when the run is over")
+	}
+	known := scenarios.AllCatalogs()
+	s, err := scenarios.Load(o.Scenario, known)
+	if err != nil {
+		return none, err
+	}
+	out := run.Options{
+		Scenario: s, Seed: o.Seed, Episodes: o.Episodes, Duration: o.Duration, Clients: o.Clients, Keys: o.Keys, NoFaults: o.NoFaults,
+		Out: o.Out, InProcess: true, Expect: make(map[string]scenarios.Expectation),
+		Locks:  []scenarios.LockUse{{Name: o.name()}},
+		Opener: &trial.Opener{Card: card(o.name(), o.Majority, o.Claims), Open: o.Lock},
+	}
+	if out.Seed == 0 {
+		out.Seed = uint64(rand.Uint32())
+	}
+	if o.Locks != "" {
+		others, err := scenarios.ParseLocks(o.Locks, known, s.Locks...)
+		if err != nil {
+			return none, fmt.Errorf("lockbench.Run: Options.Locks: %w", err)
+		}
+		if slices.ContainsFunc(others, func(u scenarios.LockUse) bool { return u.Name == o.name() }) {
+			return none, fmt.Errorf("lockbench.Run: Options.Locks has a lock that is called %q, as yours is; give yours another Options.Name", o.name())
+		}
+		out.Locks = append(out.Locks, others...)
+	}
+	for _, text := range o.Expect {
+		lock, e, err := scenarios.ParseExpect(text, out.Locks)
+		if err != nil {
+			return none, fmt.Errorf("lockbench.Run: Options.Expect: %w", err)
+		}
+		out.Expect[cmp.Or(lock, o.name())] = e
+	}
+	return out, nil
+}
+
+// pick is the world to run in.
+func (o Options) pick(ctx context.Context, uses []scenarios.LockUse) (world.World, error) {
+	var in run.WorldOptions
+	if o.RedisServer != "" {
+		in.Programs = map[string]string{redis.Name: o.RedisServer}
+	}
+	if i := slices.IndexFunc(uses, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
+		in.Guest = uses[i].Name
+	}
+	w, _, err := run.Pick(ctx, cmp.Or(o.World, "auto"), in)
+	return w, err
+}
+
+// result is what a run has found out about the lock, and beside it.
+func (o Options) result(done *run.Outcome) (*Result, error) {
 	l := done.Result.Locks[0]
-	switch {
-	case l.Error != "":
-		return nil, fmt.Errorf("run %s: %s", o.Scenario, l.Error)
-	case l.Unsupported != "":
-		return nil, fmt.Errorf("run %s: %s", o.Scenario, l.Unsupported)
+	if failed := cmp.Or(l.Error, l.Unsupported); failed != "" {
+		return nil, errors.New(strings.Join(append([]string{fmt.Sprintf("run %s: %s", o.Scenario, failed)}, l.Notes...), "\n"))
 	}
 	r := &Result{
-		Verdict: l.Verdict, Class: l.Class, Why: l.Why, Seed: o.Seed,
-		Episodes: l.Episodes, Violating: l.ViolatingEpisodes, Checks: l.Checks, story: done.Stories[o.Name],
-		Notes: []string{"clients were goroutines of this process: a paused one stood still in its connections and steps, not in its timers"},
+		Verdict: l.Verdict, Class: l.Class, Why: l.Why, Expected: l.Expected, AsExpected: l.AsExpected,
+		Episodes: l.Episodes, Violating: l.ViolatingEpisodes, Checks: l.Checks, story: done.Stories[l.Lock],
+		Notes: append([]string{"clients were goroutines of this process: a paused one stood still in its connections and steps, not in its timers"}, l.Notes...),
+	}
+	for _, other := range done.Result.Locks[1:] {
+		if other.Error != "" {
+			return nil, fmt.Errorf("run %s: %s: %s", o.Scenario, other.Lock, other.Error)
+		}
+		r.Others = append(r.Others, Other{
+			Name: other.Lock, Verdict: other.Verdict, Class: other.Class, Why: cmp.Or(other.Why, other.Unsupported),
+			Expected: other.Expected, AsExpected: other.AsExpected,
+		})
 	}
 	if o.Out != "" {
 		r.Dir = done.Bundle.Dir

@@ -1,0 +1,161 @@
+package lockbench
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"lockbench/internal/report"
+	"lockbench/internal/run"
+)
+
+// T is what [Test] needs of a *testing.T. Guests, which link this package too, have no use
+// for package testing.
+type T interface {
+	Helper()
+	Name() string
+	Context() context.Context
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// SeedVariable is the environment variable that gives [Test] its seed, where Options have
+// none.
+const SeedVariable = "LOCKBENCH_SEED"
+
+// shortEpisodes is how often a lock is broken at most under go test -short.
+const shortEpisodes = 2
+
+// Test puts a lock through a scenario and fails the test if it, or a lock beside it, does
+// not do as expected. The failure has the story of the violation and the command that does
+// the same again. With go test -short it runs in the simulation, for few episodes.
+func Test(t T, o Options) {
+	t.Helper()
+	if o.Seed == 0 {
+		seed, err := seedFromEnvironment()
+		if err != nil {
+			t.Fatalf("%v", err)
+			return
+		}
+		o.Seed = seed
+	}
+	short := isShort()
+	if short {
+		o = o.shortened()
+		t.Logf("-short: world %s, at most %d episodes", o.World, o.Episodes)
+	}
+	r, err := o.run(t.Context(), &testLog{t: t})
+	if err != nil {
+		t.Fatalf("lockbench: the lock was not tested: %v", err)
+		return
+	}
+	for _, note := range r.Notes {
+		t.Logf("note: %s", note)
+	}
+	if failed := r.failures(o.name(), o.Scenario); len(failed) > 0 {
+		again := fmt.Sprintf("again: %s=%d go test -count=1 -run '%s'", SeedVariable, r.Seed, testPattern(t.Name()))
+		if short {
+			again += " -short"
+		}
+		t.Errorf("%s", strings.Join(append(failed, again), "\n"))
+		return
+	}
+	t.Logf("%s: %s in %s, world %s, seed %d: as expected", o.name(), found(r.Verdict.String(), r.Class.String()), o.Scenario, r.World, r.Seed)
+}
+
+// seedFromEnvironment is 0 if the variable is not set.
+func seedFromEnvironment() (uint64, error) {
+	text := os.Getenv(SeedVariable)
+	if text == "" {
+		return 0, nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is %q; give it a whole number, as a failed test has named it", SeedVariable, text)
+	}
+	return seed, nil
+}
+
+// isShort tells whether go test was given -short.
+func isShort() bool {
+	f := flag.Lookup("test.short")
+	return f != nil && f.Value.String() == "true"
+}
+
+// shortened is what is left of the options under -short.
+func (o Options) shortened() Options {
+	o.World, o.Duration = "sim", 0
+	if o.Episodes == 0 || o.Episodes > shortEpisodes {
+		o.Episodes = shortEpisodes
+	}
+	return o
+}
+
+// failures are what is not as expected, with the evidence.
+func (r *Result) failures(name, scenario string) []string {
+	var lines []string
+	if !r.AsExpected {
+		lines = append(lines, fmt.Sprintf("%s: %s in %d of %d episodes of %s, world %s, seed %d; expected %s",
+			name, found(r.Verdict.String(), r.Class.String()), r.Violating, r.Episodes, scenario, r.World, r.Seed, cmp.Or(r.Expected, "valid")))
+		if r.Why != "" {
+			lines = append(lines, "because: "+r.Why)
+		}
+		if len(r.story) > 0 {
+			lines = append(lines, r.Story())
+		}
+		if r.Dir != "" {
+			lines = append(lines, "results: "+r.Dir)
+		}
+	}
+	for _, other := range r.Others {
+		if !other.AsExpected {
+			line := fmt.Sprintf("%s: %s; expected %s", other.Name, found(other.Verdict.String(), other.Class.String()), cmp.Or(other.Expected, "valid"))
+			if other.Why != "" {
+				line += ": " + other.Why
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func found(verdict, class string) string { return strings.TrimSpace(verdict + " " + class) }
+
+// testPattern is a test's name as go test -run wants it.
+func testPattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + p + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// testLog tells a test how its run goes on: each episode, and the first violation of a lock.
+type testLog struct {
+	t       T
+	mu      sync.Mutex
+	episode int
+}
+
+var _ run.Observer = (*testLog)(nil)
+
+func (l *testLog) Fault(string, string) {}
+func (l *testLog) Done()                {}
+
+func (l *testLog) Violation(lock, text string) { l.t.Logf("%s: violated: %s", lock, text) }
+
+func (l *testLog) Tick(now report.Tick) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Episode > l.episode {
+		l.episode = now.Episode
+		l.t.Logf("episode %d of %d, %d grants so far, %v", now.Episode, now.Episodes, now.Grants, now.Elapsed.Round(100*time.Millisecond))
+	}
+}
