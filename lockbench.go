@@ -133,16 +133,19 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 	if todo.World, err = o.pick(ctx, todo.Locks); err != nil {
 		return nil, err
 	}
-	if _, virtual := todo.World.(world.Enclosing); virtual {
-		todo.Parallel = 1 // a process simulates one lock at a time
-	}
 	if todo.Out == "" {
 		if todo.Out, err = os.MkdirTemp("", "lockbench-"); err != nil {
 			return nil, fmt.Errorf("make a folder for results: %w", err)
 		}
 		defer func() { _ = os.RemoveAll(todo.Out) }()
 	}
-	done, err := run.Run(ctx, todo, observer)
+	var done *run.Outcome
+	if c, ok := todo.World.(clock); ok {
+		todo.Parallel = 1 // a process simulates one lock at a time
+		done, err = simulate(ctx, c, todo, observer)
+	} else {
+		done, err = run.Run(ctx, todo, observer)
+	}
 	if err != nil {
 		return nil, err
 	}
