@@ -1,0 +1,50 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/control"
+)
+
+// cannotRenew has the method, as a guest has, and answers that it does not offer it.
+type cannotRenew struct{ locks.Locker }
+
+func (c cannotRenew) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	l, err := c.Locker.Acquire(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return unrenewed{l}, nil
+}
+
+type unrenewed struct{ locks.Lease }
+
+func (unrenewed) Renew(context.Context, time.Duration) error {
+	return fmt.Errorf("%w: leases of this lock cannot be renewed", locks.ErrUnsupported)
+}
+
+// What is not offered is not claimed: the rule is left out, and nothing is undecided.
+func TestRenewalNotOffered(t *testing.T) {
+	s := Subject{
+		Card:    locks.Card{Claims: locks.Claims{Bounded: true}},
+		Excused: map[string]string{},
+		Open: func(ctx context.Context, _ int) (locks.Locker, error) {
+			l, err := control.OpenNoLock(ctx, locks.Client{})
+			return cannotRenew{l}, err
+		},
+	}
+	for _, rule := range Rules() {
+		if rule.Name != "renew" {
+			s.Excused[rule.Name] = "another test's"
+		}
+	}
+	for _, r := range Run(t.Context(), s) {
+		if r.Rule.Name == "renew" && (r.NA == "" || r.Err != nil || r.Undecided != nil) {
+			t.Errorf("got n/a %q, broken %v, undecided %v; want n/a", r.NA, r.Err, r.Undecided)
+		}
+	}
+}
