@@ -140,9 +140,9 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 		defer func() { _ = os.RemoveAll(todo.Out) }()
 	}
 	var done *run.Outcome
-	if c, ok := todo.World.(clock); ok {
+	if _, virtual := todo.World.(world.Enclosing); virtual {
 		todo.Parallel = 1 // a process simulates one lock at a time
-		done, err = simulate(ctx, c, todo, observer)
+		done, err = simulate(ctx, todo, observer)
 	} else {
 		done, err = run.Run(ctx, todo, observer)
 	}
