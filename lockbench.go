@@ -183,7 +183,7 @@ func (o Options) settle() (run.Options, error) {
 	}
 	out := run.Options{
 		Scenario: s, Seed: o.Seed, Episodes: o.Episodes, Duration: o.Duration, Clients: o.Clients, Keys: o.Keys, NoFaults: o.NoFaults,
-		Out: o.Out, InProcess: true, Expect: make(map[string]scenarios.Expectation),
+		Out: o.Out, InProcess: true,
 		Locks:  []scenarios.LockUse{{Name: o.name()}},
 		Opener: &trial.Opener{Card: card(o.name(), o.Majority, o.Claims), Open: o.Lock},
 	}
@@ -200,12 +200,18 @@ func (o Options) settle() (run.Options, error) {
 		}
 		out.Locks = append(out.Locks, others...)
 	}
+	var asked scenarios.Asked
 	for _, text := range o.Expect {
-		lock, e, err := scenarios.ParseExpect(text, out.Locks)
-		if err != nil {
-			return none, fmt.Errorf("lockbench.Run: Options.Expect: %w", err)
+		if lock, _, err := scenarios.ParseExpect(text, out.Locks); err == nil && lock == "" {
+			text = o.name() + "=" + text
 		}
-		out.Expect[cmp.Or(lock, o.name())] = e
+		asked.Expect = append(asked.Expect, text)
+	}
+	if err := asked.Check([]*scenarios.Scenario{s}, out.Locks, known); err != nil {
+		return none, fmt.Errorf("lockbench.Run: Options.Expect: %w", err)
+	}
+	if out.Scenario, err = asked.Apply(s, out.Locks, known); err != nil {
+		return none, fmt.Errorf("lockbench.Run: Options.Expect: %w", err)
 	}
 	return out, nil
 }
