@@ -8,13 +8,11 @@ import (
 
 // Entry is one kind of fault that a scenario may name.
 type Entry struct {
-	Name    string // the key of a step
-	About   string
-	Link    bool     // its value is a link; else a role
-	Options []string // its own keys
-	// RoleOptions are those of them whose value is a role.
-	RoleOptions []string
-	New         func(Step) (Fault, error)
+	Name  string // the key of a step
+	About string // one line
+	Link  bool   // its value is a link; else a role
+	Keys  []Key  // its own keys
+	New   func(Step) (Fault, error)
 	// Instant says that there is nothing to heal, or nothing that could be.
 	Instant bool
 	// Promotes says that a leader who is new while it acts was ordered.
@@ -33,7 +31,7 @@ func All() []Entry {
 	return []Entry{
 		{
 			Name: "kill", About: "end nodes at once, restart them when it heals (data: kept or lost); or kill a client",
-			Options: []string{"data", "early"}, New: newKill,
+			Keys: killKeys, New: newKill,
 			Try: Step{Target: "master", For: second},
 			Draw: []Step{
 				{Target: "master"},
@@ -52,8 +50,8 @@ func All() []Entry {
 			},
 		},
 		{
-			Name: "isolate", About: "cut a node off, with: those on its side; way: both, in or out",
-			Options: []string{"with", "way"}, RoleOptions: []string{"with"}, New: newIsolate,
+			Name: "isolate", About: "cut a node off from all others, but for those on its side",
+			Keys: isolateKeys, New: newIsolate,
 			Try: Step{Target: "master", For: second},
 			Draw: []Step{
 				{Target: "master", Options: map[string]string{"with": "half the clients"}},
@@ -70,14 +68,14 @@ func All() []Entry {
 			},
 		},
 		{
-			Name: "ring", About: "let each of at least four nodes see its two neighbours alone, with: clients that stand beside one each",
-			Options: []string{"with"}, RoleOptions: []string{"with"}, New: newRing,
+			Name: "ring", About: "let each of at least four nodes see its two neighbours alone",
+			Keys: ringKeys, New: newRing,
 			Try:  Step{Target: "nodes", For: second, Options: map[string]string{"with": "clients"}},
 			Draw: []Step{{Target: "nodes", Options: map[string]string{"with": "clients"}}},
 		},
 		{
-			Name: "lag", About: "delay all that travels on links, by: a duration, jitter: give or take as much", Link: true,
-			Options: []string{"by", "jitter"}, New: newLag,
+			Name: "lag", About: "delay all that travels on links", Link: true,
+			Keys: lagKeys, New: newLag,
 			Try: Step{Target: "master -> clients", For: second, Options: map[string]string{"by": "500ms"}},
 			Draw: []Step{
 				{Target: "master -> replicas", Options: map[string]string{"by": "5s"}},
@@ -85,8 +83,8 @@ func All() []Entry {
 			},
 		},
 		{
-			Name: "bandwidth", About: "let only so many bytes a second through links, rate: as 5kB/s", Link: true,
-			Options: []string{"rate"}, New: newBandwidth,
+			Name: "bandwidth", About: "let only so many bytes a second through links", Link: true,
+			Keys: bandwidthKeys, New: newBandwidth,
 			Try:  Step{Target: "master -> clients", For: second, Options: map[string]string{"rate": "2kB/s"}},
 			Draw: []Step{{Target: "nodes -> clients", Options: map[string]string{"rate": "2kB/s"}}},
 		},
@@ -102,13 +100,13 @@ func All() []Entry {
 			Draw:    []Step{{Target: "clients <-> master"}},
 		},
 		{
-			Name: "clock", About: "shift the wall clocks of servers or clients, by: a jump ahead or back, drift: a share gained or lost",
-			Options: []string{"by", "drift"}, New: newClock,
+			Name: "clock", About: "shift the wall clocks of servers or clients, at once or little by little",
+			Keys: clockKeys, New: newClock,
 			Try: Step{Target: "master", For: second, Options: map[string]string{"by": "5s"}},
 		},
 		{
-			Name: "busy", About: "keep servers from serving anybody, by: a duration (DEBUG SLEEP)",
-			Options: []string{"by"}, New: newBusy,
+			Name: "busy", About: "keep servers from serving anybody for a time (DEBUG SLEEP)",
+			Keys: busyKeys, New: newBusy,
 			Instant: true,
 			Try:     Step{Target: "master", Options: map[string]string{"by": "2s"}},
 			Draw:    []Step{{Target: "master", Options: map[string]string{"by": "1s"}}},
@@ -141,6 +139,29 @@ func All() []Entry {
 		},
 	}
 }
+
+// The keys of faults. Two faults that have a key of one name may mean different things.
+var (
+	killKeys = []Key{
+		{Name: "data", Takes: "kept|lost", Default: "kept", About: "whether a server that is started again still has what it had on disk"},
+		{Name: "early", Takes: "true|false", Default: "false", About: "true: an independent master may be back without its data before its leases have ended"},
+	}
+	isolateKeys = []Key{
+		{Name: "with", Takes: TakesRole, About: "those who stay connected to it, such as half the clients"},
+		{Name: "way", Takes: "both|in|out", Default: "both", About: "which direction is cut: what it hears (in), what it says (out), or both"},
+	}
+	ringKeys = []Key{{Name: "with", Takes: TakesRole, About: "clients that stand beside one node each"}}
+	lagKeys  = []Key{
+		{Name: "by", Takes: TakesDuration, Needed: true, About: "how late everything arrives"},
+		{Name: "jitter", Takes: TakesDuration, About: "give or take so much, drawn for each message"},
+	}
+	bandwidthKeys = []Key{{Name: "rate", Takes: "bytes a second", Needed: true, About: "how much passes, from 1kB/s to 10MB/s"}}
+	clockKeys     = []Key{
+		{Name: "by", Takes: "duration or minus a duration", About: "how far the clock jumps, ahead (5s) or back (-5s)"},
+		{Name: "drift", Takes: "percent", About: "what the clock gains (10%) or loses (-10%) in every second"},
+	}
+	busyKeys = []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server serves nobody"}}
+)
 
 // Find is the entry called name.
 func Find(name string) (Entry, bool) {

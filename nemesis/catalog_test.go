@@ -26,7 +26,7 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("%s: a link is %v, and what is tried has the target %q", e.Name, e.Link, e.Try.Target)
 		}
 		for key := range e.Try.Options {
-			if !slices.Contains(e.Options, key) {
+			if _, ok := KeyOf(e.Keys, key); !ok {
 				t.Errorf("%s: what is tried has the option %q, which is not listed", e.Name, key)
 			}
 		}

@@ -25,8 +25,13 @@ type random struct {
 	weights map[string]int // by fault; 0: never
 }
 
-// RandomOptions are the keys that `faults: {random: {...}}` may have.
-var RandomOptions = []string{"steps", "apart", "for", "weights"}
+// RandomKeys are the keys that `faults: {random: {...}}` may have.
+var RandomKeys = []Key{
+	{Name: "steps", Takes: TakesNumber, Default: strconv.Itoa(randomSteps), About: "how many steps an episode has, from 1 to 100"},
+	{Name: "apart", Takes: TakesRange, Default: randomApart.String(), About: "from the start of one step to that of the next"},
+	{Name: "for", Takes: TakesRange, Default: randomLasts.String(), About: "how long each is in effect"},
+	{Name: "weights", Takes: TakesText, Default: "all alike", About: "how often each fault is drawn, as \"kill 2, pause 1\"; others never"},
+}
 
 // The bounds of what is drawn where a scenario says nothing. Faults overlap now and then,
 // and none lasts so long that a holder who was stopped outlives a usual lease.
@@ -57,7 +62,7 @@ func newRandom(s Step) (random, error) {
 		case "weights":
 			err = r.weigh(value)
 		default:
-			err = fmt.Errorf("random has no key %q; it has %s", key, strings.Join(RandomOptions, ", "))
+			err = fmt.Errorf("random has no key %q; it has %s", key, strings.Join(KeyNames(RandomKeys), ", "))
 		}
 		if err != nil {
 			return r, err

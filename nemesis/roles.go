@@ -17,21 +17,21 @@ import (
 // resolved when it strikes. Nodes and clients may also be named: redis-2, client-3; and
 // several stand beside each other as "master and sentinel-1" ([Ends]).
 var Roles = []Role{
-	{"master", "the master; in a cluster that of the key concerned; of independent masters one that granted"},
+	{"master", "the master; in a cluster that of the key; of independent masters one that granted"},
 	{"replicas", "all data nodes that follow the master"},
 	{"a replica", "one of the replicas"},
 	{"nearest replica", "the replica that has heard most of the master, which an election prefers"},
 	{"minority", "of independent masters (N-1)/2 that granted"},
 	{"majority", "of independent masters N/2+1 that granted; else the master"},
 	{"nodes", "all servers"},
-	{"holder", "the client that holds a lock: the one whose event started the step, else the one that has held longest"},
+	{"holder", "the client that started the step by holding a lock, else the one that holds longest"},
 	{"a waiter", "a client whose last try was refused, or that waits in its try"},
 	{"clients", "all clients"},
 	{"half the clients", "a drawn half of the clients, the holder among them"},
 }
 
 // Role is a word for a node, a client or several of them.
-type Role struct{ Name, About string }
+type Role = Word
 
 // RolesOf are all roles: those of every service, and the witnesses of these.
 func RolesOf(services []service.Service) []Role {

@@ -13,16 +13,16 @@ type Step struct {
 	Target string // its value: a role ("master") or a link ("master -> replicas")
 	// At is when it starts, from the beginning of the episode; When is the event that
 	// starts it instead; neither: as soon as the step above is in effect.
-	At   *Range          `yaml:"at"`
-	When workloads.Event `yaml:"when"`
+	At   *Range          `yaml:"at" about:"when it starts, from the beginning of the episode"`
+	When workloads.Event `yaml:"when" about:"the moment that starts it instead; neither: once the step above is in effect"`
 	// Request, if not 0, says that it starts not at the event itself but in the middle
 	// of the operation that begins with it: when so many of its requests have been done,
 	// and before the client has heard the answer to the last of them.
-	Request int `yaml:"request"`
+	Request int `yaml:"request" about:"with when acquiring or releasing: start it after so many requests of that operation"`
 	// Hold asks the client whose event started the step to hold this long.
-	Hold *Range `yaml:"hold"`
+	Hold *Range `yaml:"hold" about:"with when acquired or checked: how long that client is to hold"`
 	// For is how long it is in effect; nil: until the end of the episode.
-	For *Range `yaml:"for"`
+	For *Range `yaml:"for" about:"how long it is in effect; left out: until the end of the episode"`
 	// Options are the fault's own keys, unparsed: by, data, with, early, ...
 	Options map[string]string
 }
@@ -39,11 +39,6 @@ const (
 	// They are kept from asking until the step is in effect.
 	Idle workloads.Event = "idle"
 )
-
-// Events are all that a scenario may name, in the order of a tenure.
-var Events = []workloads.Event{
-	workloads.Acquiring, workloads.Acquired, workloads.Waiting, workloads.Checked, Renewed, workloads.Releasing, workloads.Released, Idle,
-}
 
 func (r Range) String() string {
 	if r.From == r.To {

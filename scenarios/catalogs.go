@@ -19,12 +19,19 @@ type Catalogs struct {
 	Workloads []workloads.Entry
 	Checkers  []checker.Checker
 	Services  []service.Service
+	// Settings are those of each service's servers, by its name. Of a service that lists
+	// none any name is taken.
+	Settings map[string][]service.Setting
 }
 
 // AllCatalogs are those of this program.
 func AllCatalogs() Catalogs {
 	all := services.All()
-	return Catalogs{catalog.All(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.All(), all}
+	settings := map[string][]service.Setting{}
+	for _, s := range all {
+		settings[s.Name()] = s.Settings()
+	}
+	return Catalogs{catalog.All(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.All(), all, settings}
 }
 
 func (c Catalogs) lock(name string) (catalog.Lock, bool)   { return find(c.Locks, lockName, name) }

@@ -51,9 +51,9 @@ func (j Judgement) matches(got Judgement) bool {
 type Expectation struct {
 	// Judgement is of the whole. Its Verdict is empty if the checkers below say it all. With
 	// a class it covers what that class says, and no other promise; without one, all.
-	Judgement `yaml:"verdict"`
-	Rate      *Rate                    `yaml:"rate"`   // of violating episodes
-	Limits    map[string]time.Duration `yaml:"limits"` // by the names in Figures
+	Judgement `yaml:"verdict" about:"valid, violated, unknown or any; after violated perhaps a class"`
+	Rate      *Rate                    `yaml:"rate" about:"the share of violating episodes"`
+	Limits    map[string]time.Duration `yaml:"limits" about:"the most that figures may be"`
 	Checks    map[string]Judgement     // by the names of checkers
 	// Of names the lock without options that this was said of, if it was not said of
 	// the lock itself.

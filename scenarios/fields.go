@@ -193,12 +193,6 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		scalar(r, e, into, oneOf(nemesis.Events, "events", "no event is named %q"))
 	case *Rate:
 		scalar(r, e, into, parseRate)
-	case *map[string]string:
-		*into = map[string]string{}
-		list, _ := r.entries(e.value, e.path, e.key.text)
-		for _, e := range list {
-			r.option(e, into)
-		}
 	case *[]string:
 		*into = r.shows(e)
 	case *Workload:

@@ -37,10 +37,10 @@ func known() Catalogs {
 	c := Catalogs{
 		Locks: []catalog.Lock{lock(locks.Control, "no-lock"), lock(locks.Control, "in-process"), lock(locks.Control, "flock")},
 		Faults: []nemesis.Entry{
-			{Name: "kill", Options: []string{"data", "early"}},
+			{Name: "kill", Keys: []nemesis.Key{{Name: "data"}, {Name: "early"}}},
 			{Name: "pause"},
-			{Name: "isolate", Options: []string{"with", "way"}, RoleOptions: []string{"with"}},
-			{Name: "lag", Link: true, Options: []string{"by"}},
+			{Name: "isolate", Keys: []nemesis.Key{{Name: "with", Takes: nemesis.TakesRole}, {Name: "way"}}},
+			{Name: "lag", Link: true, Keys: []nemesis.Key{{Name: "by"}}},
 			{Name: "cut", Link: true},
 		},
 		Workloads: []workloads.Entry{{Name: "counter"}, {Name: "queue"}},

@@ -20,11 +20,11 @@ type LockUse struct {
 	Options map[string]string // the lock's own options, for the catalog
 
 	// What any lock may be given for itself; nil or 0: as the scenario says.
-	TTL     *time.Duration `yaml:"ttl"`
-	Wait    *time.Duration `yaml:"wait"`
-	Hold    *nemesis.Range `yaml:"hold"`
-	Clients int            `yaml:"clients"`
-	Nodes   int            `yaml:"nodes"` // masters, for a majority lock
+	TTL     *time.Duration `yaml:"ttl" about:"its own lease"`
+	Wait    *time.Duration `yaml:"wait" about:"its own wait"`
+	Hold    *nemesis.Range `yaml:"hold" about:"its own hold"`
+	Clients int            `yaml:"clients" about:"its own number of clients"`
+	Nodes   int            `yaml:"nodes" about:"how many independent masters it gets; for majority locks alone"`
 
 	// Named says that somebody asked for this very lock: a run in which it took no part
 	// has not done what was asked.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"lockbench/locks"
+	"lockbench/nemesis"
 	"lockbench/service"
 )
 
@@ -25,6 +25,15 @@ const sizeMax = 16 << 10
 
 // Read reads a scenario. The name is that of its file; errors show it.
 func Read(name string, data []byte, known Catalogs) (*Scenario, error) {
+	s, r := read(name, data, known)
+	if len(r.errs) > 0 {
+		return nil, asError(r.errs)
+	}
+	return s, nil
+}
+
+// read also gives the reader, which knows the places.
+func read(name string, data []byte, known Catalogs) (*Scenario, *reader) {
 	r := newReader(name, known)
 	r.yaml = true
 	s := defaults()
@@ -32,10 +41,7 @@ func Read(name string, data []byte, known Catalogs) (*Scenario, error) {
 	if root, ok := r.document(data); ok {
 		r.scenario(s, root)
 	}
-	if len(r.errs) > 0 {
-		return nil, asError(r.errs)
-	}
-	return s, nil
+	return s, r
 }
 
 // document makes a file a tree of one map.
@@ -104,7 +110,7 @@ func (r *reader) scenario(s *Scenario, root ast.Node) {
 		switch key := e.key.text; {
 		case key == "lockbench", key == "expect", key == "servers", r.shortForms(s, e):
 		default:
-			r.unknown(e.key, r.topKeys(s), "keys", "a scenario has no key %q", key)
+			r.unknown(e.key, r.topKeys(), "keys", "a scenario has no key %q", key)
 		}
 	})
 	if top.has("servers") {
@@ -125,12 +131,7 @@ func (r *reader) scenario(s *Scenario, root ast.Node) {
 }
 
 // topKeys are all keys of a scenario, in the order of the documentation.
-func (r *reader) topKeys(s *Scenario) []string {
-	keys := keysOf(s)
-	servers := slices.Concat([]string{"topology"}, names(r.known.Services, serviceName), []string{"servers"})
-	keys = slices.Insert(keys, slices.Index(keys, "locks")+1, servers...)
-	return slices.Concat([]string{"lockbench"}, keys, []string{"expect"})
-}
+func (r *reader) topKeys() []string { return nemesis.KeyNames(scenarioKeys(r.known)) }
 
 func (r *reader) needs(top entries, key, hint string) {
 	if !top.has(key) {
@@ -187,7 +188,7 @@ func (r *reader) servers(s *Scenario, e entry) {
 			case "topology":
 				r.topology(&on.Topology, e, of)
 			case "settings":
-				r.decode(e, reflect.ValueOf(&on.Settings).Elem())
+				r.settings(&on, e, of)
 			default:
 				r.unknown(e.key, keysOf(&on), "keys", "servers have no key %q", e.key.text)
 			}
@@ -218,7 +219,7 @@ func (r *reader) shortForms(s *Scenario, e entry) (known bool) {
 	of, known := find(r.known.Services, serviceName, e.key.text)
 	if known {
 		on := s.On(of.Name())
-		r.decode(e, reflect.ValueOf(&on.Settings).Elem())
+		r.settings(&on, e, of)
 		s.Servers[of.Name()] = on
 	}
 	return known
@@ -251,19 +252,24 @@ func (r *reader) families(t *Topology, e entry, of service.Service) {
 	for _, e := range families {
 		switch locks.Family(e.key.text) {
 		case locks.SingleStore:
-			var stores []locks.Topology
-			for _, t := range of.Topologies() {
-				if t.Leads != service.EachLeads {
-					stores = append(stores, t.Name)
-				}
-			}
-			scalar(r, e, &t.SingleStore, oneOf(stores, "topologies of a single store", "a single store has no topology %q"))
+			scalar(r, e, &t.SingleStore, oneOf(singleStores(of), "topologies of a single store", "a single store has no topology %q"))
 		case locks.Majority:
 			r.majority(t, e)
 		default:
 			r.unknown(e.key, []string{string(locks.SingleStore), string(locks.Majority)}, "families", "no family of locks is named %q", e.key.text)
 		}
 	}
+}
+
+// singleStores are the topologies of a service for locks on a single store.
+func singleStores(of service.Service) []locks.Topology {
+	var stores []locks.Topology
+	for _, t := range of.Topologies() {
+		if t.Leads != service.EachLeads {
+			stores = append(stores, t.Name)
+		}
+	}
+	return stores
 }
 
 // majority reads `independent` or `{independent: 3}`.

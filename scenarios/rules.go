@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"lockbench/locks"
@@ -39,12 +40,16 @@ func (s *Scenario) numbers() []breach {
 	for _, n := range []struct {
 		name  string
 		value int
+		most  int
 	}{
-		{"workload/clients", s.Workload.Clients}, {"workload/keys", s.Workload.Keys},
-		{"episodes", s.Episodes}, {"topology/majority/independent", s.mastersMin()},
+		{"workload/clients", s.Workload.Clients, math.MaxInt}, {"workload/keys", s.Workload.Keys, KeysMax},
+		{"episodes", s.Episodes, EpisodesMax}, {"topology/majority/independent", s.mastersMin(), math.MaxInt},
 	} {
-		if n.value < 1 {
+		switch {
+		case n.value < 1:
 			list = append(list, breach{at: []string{n.name}, text: fmt.Sprintf("%s: %d is too few: at least 1", n.name, n.value)})
+		case n.value > n.most:
+			list = append(list, breach{at: []string{n.name}, text: fmt.Sprintf("%s: %d is too many: at most %d", n.name, n.value, n.most)})
 		}
 	}
 	for _, d := range []struct {

@@ -16,15 +16,15 @@ const Version = "scenario/1"
 // Scenario is a file that was read and found to be right.
 type Scenario struct {
 	Name     string             // of the file, without folder and ending
-	About    string             `yaml:"about"` // the story, as the person wrote it
-	Shows    []string           `yaml:"shows"`
-	Locks    []LockUse          `yaml:"locks"` // in the order of the file
+	About    string             `yaml:"about" about:"what the scenario shows, in a few sentences"` // the story, as the person wrote it
+	Shows    []string           `yaml:"shows" about:"ids of docs/bugs.md"`
+	Locks    []LockUse          `yaml:"locks" about:"the locks that run"` // in the order of the file
 	Servers  map[string]Servers // by service; what it says nothing of has its default
-	Workload Workload           `yaml:"workload"`
-	Episodes int                `yaml:"episodes"`
-	Quiet    time.Duration      `yaml:"quiet"`  // after each heal
-	Limit    time.Duration      `yaml:"limit"`  // of the whole run; it stops between episodes
-	Faults   []nemesis.Step     `yaml:"faults"` // of one episode, from top to bottom
+	Workload Workload           `yaml:"workload" about:"what the clients do"`
+	Episodes int                `yaml:"episodes" about:"how often the faults are injected and healed, 10000 at most"`
+	Quiet    time.Duration      `yaml:"quiet" about:"how long clients go on undisturbed after each heal"`
+	Limit    time.Duration      `yaml:"limit" about:"how long the whole run takes at most; it stops between episodes"`
+	Faults   []nemesis.Step     `yaml:"faults" about:"the steps of one episode, from top to bottom"`
 	NoFaults bool               // `faults: none`
 	// Expect is by LockUse.Name; Expectation tells what holds for the others.
 	Expect map[string]Expectation
@@ -33,8 +33,8 @@ type Scenario struct {
 
 // Servers is what a scenario says of one service.
 type Servers struct {
-	Topology Topology          `yaml:"topology"`
-	Settings map[string]string `yaml:"settings"` // in the service's own words
+	Topology Topology          `yaml:"topology" about:"what the servers of each family of locks form"`
+	Settings map[string]string `yaml:"settings" about:"settings of the servers, from lockbench list settings"`
 }
 
 // Topology says which servers each family of locks gets.
@@ -47,11 +47,11 @@ type Topology struct {
 // Workload says what the clients do.
 type Workload struct {
 	Name    string
-	Clients int           `yaml:"clients"`
-	Keys    int           `yaml:"keys"`
-	TTL     time.Duration `yaml:"ttl"`  // 0: the lock's own, renewed for as long as it is held
-	Wait    time.Duration `yaml:"wait"` // 0: try once
-	Hold    nemesis.Range `yaml:"hold"`
+	Clients int           `yaml:"clients" about:"how many clients compete for each lock; each world has a limit"`
+	Keys    int           `yaml:"keys" about:"how many keys they compete for, 10000 at most"`
+	TTL     time.Duration `yaml:"ttl" about:"the lease that is asked for; 0s: the lock's own, renewed for as long as it is held"`
+	Wait    time.Duration `yaml:"wait" about:"how long an acquire may wait; 0s: it tries once"`
+	Hold    nemesis.Range `yaml:"hold" about:"how long a lock is held, drawn anew each time"`
 }
 
 // What holds where a scenario says nothing.
@@ -66,6 +66,17 @@ const (
 	DefaultQuiet    = 2 * time.Second
 	DefaultLimit    = 60 * time.Second
 	DefaultMasters  = 5
+)
+
+// What a scenario may ask for at most, flags included. More clients than a world has room
+// for, the world itself refuses ([Scenario.Within]).
+const (
+	// EpisodesMax is a run of some hours. The plan of all episodes is drawn and written
+	// before the first.
+	EpisodesMax = 10_000
+	// KeysMax is more than clients can be kept busy with: one whose key nobody else
+	// wants proves nothing.
+	KeysMax = 10_000
 )
 
 // defaults is a scenario that says nothing yet.

@@ -30,6 +30,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"lockbench/locks/catalog"
@@ -48,6 +49,7 @@ func Names() []string {
 	for i, f := range files {
 		names[i] = strings.TrimSuffix(f, ".yaml")
 	}
+	slices.Sort(names) // as files crash-restart.yaml comes after crash-restart-durable.yaml
 	return names
 }
 

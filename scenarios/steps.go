@@ -49,8 +49,8 @@ func (r *reader) random(e entry) nemesis.Step {
 	before := len(r.errs)
 	options, _ := r.entries(e.value, e.path, "random faults")
 	for _, o := range options {
-		if !slices.Contains(nemesis.RandomOptions, o.key.text) {
-			r.unknown(o.key, nemesis.RandomOptions, "keys", "random faults have no key %q", o.key.text)
+		if _, ok := nemesis.KeyOf(nemesis.RandomKeys, o.key.text); !ok {
+			r.unknown(o.key, nemesis.KeyNames(nemesis.RandomKeys), "keys", "random faults have no key %q", o.key.text)
 			continue
 		}
 		one := nemesis.Step{Fault: nemesis.RandomFaults}
@@ -80,12 +80,13 @@ func (r *reader) step(item entry) (step nemesis.Step, ok bool) {
 	fault, _ := r.known.fault(strikes.key.text)
 	step = nemesis.Step{Fault: fault.Name, Target: r.target(strikes, fault.Link)}
 	r.fields(list, &step, func(e entry) {
-		switch key := e.key.text; {
-		case key == fault.Name:
-		case !slices.Contains(fault.Options, key):
-			r.unknown(e.key, slices.Concat(keysOf(&step), fault.Options), "keys", "%s has no key %q", fault.Name, key)
+		key, known := nemesis.KeyOf(fault.Keys, e.key.text)
+		switch {
+		case e.key.text == fault.Name:
+		case !known:
+			r.unknown(e.key, slices.Concat(keysOf(&step), nemesis.KeyNames(fault.Keys)), "keys", "%s has no key %q", fault.Name, e.key.text)
 		default:
-			if w, ok := r.option(e, &step.Options); ok && slices.Contains(fault.RoleOptions, key) {
+			if w, ok := r.option(e, &step.Options); ok && key.Takes == nemesis.TakesRole {
 				r.role(w)
 			}
 		}

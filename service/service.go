@@ -24,6 +24,8 @@ type Service interface {
 	Topologies() []Topology
 	// Needs is what a machine must have to run it.
 	Needs() Needs
+	// Settings are all that its servers know, see [Setting].
+	Settings() []Setting
 	// Ports is how many ports in a row a node listens on. Clients are served on the first.
 	Ports(t Topology) int
 	// Program is how a node is run in a place.
@@ -32,6 +34,13 @@ type Service interface {
 	Open(t Topology, h Host) Servers
 	// Wire reads what clients send to the service.
 	Wire() Wire
+}
+
+// Setting is one of a server's own, which a scenario may give a value.
+type Setting struct {
+	Name, About string
+	// Decided is why a scenario may not: lockbench gives it a value itself.
+	Decided string
 }
 
 // Needs is what a machine must have to run a service.

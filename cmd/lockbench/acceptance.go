@@ -82,6 +82,13 @@ func (f *acceptanceFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range worlds {
+		if w, ok := run.Find(name); ok {
+			if err := chosen.Fit(w); err != nil {
+				return err
+			}
+		}
+	}
 	if f.resume == "" {
 		for _, name := range worlds {
 			a.Worlds = append(a.Worlds, chosen.In(name, "", f.asked(name)))

@@ -15,6 +15,7 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/search"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -106,7 +107,10 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 	}
 	one := *s
 	one.Locks = uses
-	return x, one.Check(known)
+	if err := one.Check(known); err != nil {
+		return x, err
+	}
+	return x, (run.Options{}).Fits(&one, run.Simulation())
 }
 
 // seedRange reads A..B, or one number.

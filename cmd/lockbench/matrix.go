@@ -10,6 +10,7 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/shard"
+	"lockbench/scenarios"
 )
 
 // matrixFlags are the flags of matrix.
@@ -55,6 +56,9 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if err := f.check(c, "2h", "episodes"); err != nil {
 		return err
 	}
+	if f.episodes > scenarios.EpisodesMax {
+		return usagef("--episodes wants a number of at most %d, not %d", scenarios.EpisodesMax, f.episodes)
+	}
 	m, err := f.begin(c)
 	if err != nil {
 		return err
@@ -65,6 +69,9 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	}
 	w, passed, err := f.pick(c, f.world)
 	if err != nil {
+		return err
+	}
+	if err := chosen.Fit(w); err != nil {
 		return err
 	}
 	if f.resume == "" {

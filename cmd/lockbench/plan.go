@@ -38,6 +38,9 @@ of each episode, and which steps cannot concern which lock. What a role means
 			if err != nil {
 				return err
 			}
+			if err := o.Fits(&s, w); err != nil {
+				return err
+			}
 			out := c.OutOrStdout()
 			_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, o.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
 			printPlan(sayTo(c, out), &s, plan, w, f.noFaults)
@@ -110,10 +113,9 @@ func printPlan(say func(line string), s *scenarios.Scenario, plan nemesis.Plan, 
 	}
 }
 
-// folded breaks a text between words so that it fits into 100 columns beside an
+// folded breaks a text between words so that it fits into the columns beside an
 // indent that the caller has written before its first line.
 func folded(text string, indent int) string {
-	const columns = 100
 	var b strings.Builder
 	at := indent
 	for i, word := range strings.Fields(text) {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -112,9 +113,16 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 	for _, number := range []struct {
 		name  string
 		value int
-	}{{"episodes", f.episodes}, {"clients", f.clients}, {"keys", f.keys}, {"parallel", f.parallel}} {
-		if c.Flags().Changed(number.name) && number.value < 1 {
+		most  int
+	}{
+		{"episodes", f.episodes, scenarios.EpisodesMax}, {"keys", f.keys, scenarios.KeysMax},
+		{"clients", f.clients, math.MaxInt}, {"parallel", f.parallel, math.MaxInt},
+	} {
+		switch {
+		case c.Flags().Changed(number.name) && number.value < 1:
 			return run.Options{}, usagef("--%s wants a number of at least 1, not %d", number.name, number.value)
+		case number.value > number.most:
+			return run.Options{}, usagef("--%s wants a number of at most %d, not %d", number.name, number.most, number.value)
 		}
 	}
 	if c.Flags().Changed("duration") && c.Flags().Changed("episodes") {
@@ -170,6 +178,9 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	}
 	w, passed, err := f.pick(c.Context(), in)
 	if err != nil {
+		return err
+	}
+	if err := o.Fits(&s, w); err != nil {
 		return err
 	}
 	o.World, o.Again, o.Program = w, f.again(c, scenario, w), strings.TrimSpace(versionLine())

@@ -131,12 +131,13 @@ func tryStep(entry nemesis.Entry, target string, set map[string]string) (nemesis
 		ends = []string{from, to}
 	}
 	for _, key := range slices.Sorted(maps.Keys(set)) {
+		own, known := nemesis.KeyOf(entry.Keys, key)
 		switch {
-		case len(entry.Options) == 0:
+		case len(entry.Keys) == 0:
 			return step, usagef("--set: %s has no keys of its own, so no %q", entry.Name, key)
-		case !slices.Contains(entry.Options, key):
-			return step, usagef("--set: %s has no key %q; %s", entry.Name, key, didYouMean(key, entry.Options))
-		case slices.Contains(entry.RoleOptions, key):
+		case !known:
+			return step, usagef("--set: %s has no key %q; %s", entry.Name, key, didYouMean(key, nemesis.KeyNames(entry.Keys)))
+		case own.Takes == nemesis.TakesRole:
 			ends = append(ends, set[key])
 		}
 		step.Options[key] = set[key]

@@ -145,6 +145,18 @@ func (all Choices) In(world, about string, asked func(scenario string) int) Worl
 	return w
 }
 
+// Fit refuses what a world has no room for. Its errors are wrong usage.
+func (all Choices) Fit(w world.World) error {
+	for _, c := range all {
+		s := *c.scenario
+		s.Locks = c.use
+		if err := (run.Options{}).Fits(&s, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Groups are the headings that the catalog gives to locks.
 func (all Choices) Groups() map[string]string {
 	of, groups := map[string]string{}, map[string]string{}

@@ -55,10 +55,6 @@ func (o Options) apply() scenarios.Scenario {
 		// The limit is meant for the scenario's own number of episodes.
 		s.Limit *= time.Duration(max(1, (o.Episodes+o.Scenario.Episodes-1)/o.Scenario.Episodes))
 	}
-	if o.Duration > 0 {
-		s.Limit = o.Duration
-		s.Episodes = max(s.Episodes, int(o.Duration/s.Quiet)+1)
-	}
 	if o.Clients > 0 {
 		s.Workload.Clients = o.Clients
 	}
@@ -76,3 +72,15 @@ func (o Options) apply() scenarios.Scenario {
 	}
 	return s
 }
+
+// last plans for as many episodes as can follow each other in the duration that was asked
+// for, however many that are.
+func (o Options) last(s *scenarios.Scenario) {
+	if o.Duration > 0 {
+		s.Limit = o.Duration
+		s.Episodes = max(s.Episodes, int(o.Duration/max(s.Quiet, shortestEpisode))+1)
+	}
+}
+
+// shortestEpisode is how long one takes at least where a scenario asks for no quiet.
+const shortestEpisode = 100 * time.Millisecond

@@ -43,6 +43,7 @@ func Prepare(o Options) (scenarios.Scenario, nemesis.Plan, error) {
 	if err := s.Check(scenarios.AllCatalogs()); err != nil {
 		return s, nil, err
 	}
+	o.last(&s)
 	plan, err := nemesis.Draw(o.Seed, s.Episodes, s.Faults)
 	if err != nil {
 		return s, nil, &scenarios.Error{File: s.Name, Text: err.Error()}
@@ -55,6 +56,9 @@ func Prepare(o Options) (scenarios.Scenario, nemesis.Plan, error) {
 func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 	s, plan, err := Prepare(o)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.Fits(&s, o.World); err != nil {
 		return nil, err
 	}
 	if o.Out == "" {

@@ -114,6 +114,12 @@ func (o WorldOptions) Unfit(w world.World) error {
 	return nil
 }
 
+// Simulation is the world in virtual time.
+func Simulation() world.World {
+	all := Worlds(WorldOptions{})
+	return all[slices.IndexFunc(all, func(w world.World) bool { return w.Describe().Virtual })]
+}
+
 // Find is the world of a name. It may not be ready.
 func Find(name string) (world.World, bool) {
 	all := Worlds(WorldOptions{})

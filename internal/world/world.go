@@ -43,6 +43,8 @@ type Description struct {
 	// Virtual says that time is virtual: a run takes none of the real one, and the same
 	// input gives the same history to the letter.
 	Virtual bool
+	// Clients and Servers are how many there can be for one lock.
+	Clients, Servers Limit
 	// Programs and Images say whether it runs programs of servers, and images of them.
 	Programs, Images bool
 }
@@ -52,6 +54,12 @@ type ToFetch struct{ What string }
 
 func (e *ToFetch) Error() string {
 	return "it would have to fetch " + e.What + " from its registry first; `lockbench image` does"
+}
+
+// Limit is how many of something a world has room for, and why not more. Max 0: any number.
+type Limit struct {
+	Max int
+	Why string
 }
 
 // Host is a world that can start a guest of somebody's own by itself, to ask it who

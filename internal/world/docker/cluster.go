@@ -35,9 +35,6 @@ var (
 	_ world.ConnResetter   = (*cluster)(nil)
 )
 
-// nodesMax is how many nodes the addresses of a cluster suffice for.
-const nodesMax = 200
-
 // loopback is where clients are listened for.
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 

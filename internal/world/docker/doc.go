@@ -84,11 +84,18 @@ func New(o Options) *World {
 // Name is what people call this world.
 func (w *World) Name() string { return "docker" }
 
+const (
+	nodesMax   = 200 // for which the addresses of a cluster suffice
+	clientsMax = 500
+)
+
 // Describe says what this world is.
 func (w *World) Describe() world.Description {
 	return world.Description{
 		What:     w.options.Service.Needs().Program() + " in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)",
 		Caveat:   "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
+		Clients:  world.Limit{Max: clientsMax, Why: "each is a process of this machine with a listener for every server"},
+		Servers:  world.Limit{Max: nodesMax, Why: "a cluster has so many addresses"},
 		Programs: true, Images: true,
 	}
 }

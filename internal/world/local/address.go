@@ -19,15 +19,12 @@ import (
 //	127.a.b.65 ...     the same nodes, as announced
 //	127.a.b.200        the address that follows the leader, where there is one
 //	127.a.(b+1).1 ...  clients, up to the end of 127.a.(b+3)
+//
+// So there is room for nodesMax and clientsMax.
 type block struct {
 	a, b  byte
 	claim net.Listener
 }
-
-const (
-	nodesMax   = 63
-	clientsMax = 3 * 254
-)
 
 // claimBlock takes a block that no other run on this machine has. The claim is an
 // abstract socket: the kernel lets go of it when this process ends, however it

@@ -52,6 +52,12 @@ func New(o Options) *World { return &World{options: o} }
 // Name is what people call this world.
 func (w *World) Name() string { return "local" }
 
+// How many addresses a cluster has, see block.
+const (
+	nodesMax   = 63
+	clientsMax = 3 * 254
+)
+
 // Describe says what this world is.
 func (w *World) Describe() world.Description {
 	var programs []string
@@ -62,6 +68,8 @@ func (w *World) Describe() world.Description {
 		What: strings.Join(programs, " and ") + " processes of this machine on 127/8 addresses, behind a network of their own (Linux)",
 		Caveat: "World local runs real servers on one machine behind a relay. A connection over a cut link is accepted and then hangs, delays are those " +
 			"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
+		Clients:  world.Limit{Max: clientsMax, Why: "a cluster has so many addresses of 127/8, also for clients that replace dead ones"},
+		Servers:  world.Limit{Max: nodesMax, Why: "a cluster has so many addresses of 127/8"},
 		Programs: true,
 	}
 }

@@ -84,6 +84,10 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 // nodesMax bounds the nodes, so that each way between two has a class of its own.
 const nodesMax = 40
 
+// clientsMax bounds the clients that a run begins with. The time that a run takes grows
+// faster than their number.
+const clientsMax = 1000
+
 // start starts all nodes: a cluster in virtual time is whole from the first instant.
 func (c *cluster) start() {
 	for _, n := range c.nodes {

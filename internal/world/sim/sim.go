@@ -113,6 +113,8 @@ func (w *World) Describe() world.Description {
 		Caveat: "World sim runs unmodified locks against a model of " + w.options.Models.list(Model.Covers) +
 			", in virtual time. What only a real kernel, disk, network or scheduler does, it does not; " +
 			"latencies are those of the model. That nothing was found here is weak evidence.",
+		Clients: world.Limit{Max: clientsMax, Why: "it takes a minute for them already"},
+		Servers: world.Limit{Max: nodesMax, Why: "each way between two servers has a class of instants to itself"},
 		Virtual: true,
 	}
 }

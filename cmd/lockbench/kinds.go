@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockbench/checker"
+	"lockbench/internal/run"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+	services "lockbench/service/catalog"
+	"lockbench/workloads"
+)
+
+// kind is one kind of names: what list lists and show shows.
+type kind struct {
+	one, list string // "lock", "locks"
+	many      bool   // too many to be listed beside the others
+	names     func() []named
+}
+
+// named is one thing that can be named.
+type named struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+	Notes string `json:"notes,omitempty"`
+	// Claims and Options are those of a lock; Options also the keys of a fault.
+	Claims  []string `json:"claims,omitempty"`
+	Options []string `json:"options,omitempty"`
+}
+
+// kinds are all kinds, in the order in which they are listed. A name that two kinds have is
+// that of the first, where nobody says which.
+func kinds() []kind {
+	return []kind{
+		{one: "scenario", list: "scenarios", names: namedScenarios},
+		{one: "lock", list: "locks", names: namedLocks},
+		{one: "fault", list: "faults", names: namedFaults},
+		{one: "workload", list: "workloads", names: namedWorkloads},
+		{one: "checker", list: "checkers", names: namedCheckers},
+		{one: "world", list: "worlds", names: namedWorlds},
+		{one: "service", list: "services", names: namedServices},
+		{one: "role", list: "roles", names: func() []named { return namedWords(nemesis.RolesOf(services.All())) }},
+		{one: "moment", list: "moments", names: func() []named { return namedWords(nemesis.Moments) }},
+		{one: "link", list: "links", names: func() []named { return namedWords(nemesis.Links) }},
+		{one: "setting", list: "settings", many: true, names: namedSettings},
+	}
+}
+
+func namedWords(words []nemesis.Word) []named {
+	var all []named
+	for _, w := range words {
+		all = append(all, named{Name: w.Name, About: w.About})
+	}
+	return all
+}
+
+func namedScenarios() []named {
+	var all []named
+	known := scenarios.AllCatalogs()
+	for _, name := range scenarios.Names() {
+		about := ""
+		if s, err := scenarios.Load(name, known); err == nil {
+			about = strings.Join(strings.Fields(s.About), " ")
+		}
+		all = append(all, named{Name: name, About: about})
+	}
+	return all
+}
+
+func namedLocks() []named {
+	var all []named
+	for _, l := range catalog.All() {
+		var on []string
+		for _, t := range l.Topologies {
+			on = append(on, string(t))
+		}
+		note := "on " + strings.Join(on, ", ")
+		if slices.Equal(l.Topologies, []locks.Topology{locks.None}) {
+			note = "needs no server"
+		}
+		var options []string
+		for _, o := range l.Options {
+			options = append(options, fmt.Sprintf("%s=%s: %s", o.Name, o.Default, o.About))
+		}
+		all = append(all, named{l.Name, l.About, note, claimed(l.Claims), options})
+	}
+	return all
+}
+
+func namedFaults() []named {
+	var all []named
+	for _, f := range nemesis.All() {
+		note := "strikes a role"
+		if f.Link {
+			note = "strikes links"
+		}
+		n := named{Name: f.Name, About: f.About, Notes: note}
+		for _, k := range f.Keys {
+			takes := strings.ReplaceAll(k.Takes, "|", ", ")
+			switch {
+			case k.Needed:
+				takes += ", required"
+			case k.Default != "":
+				takes += ", default " + k.Default
+			}
+			n.Options = append(n.Options, fmt.Sprintf("%s (%s): %s", k.Name, takes, k.About))
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+func namedWorkloads() []named {
+	var all []named
+	for _, w := range workloads.All() {
+		var needs []string
+		for _, n := range w.Needs {
+			needs = append(needs, n.What)
+		}
+		n := named{Name: w.Name, About: w.About}
+		if len(needs) > 0 {
+			n.Notes = "asks a lock for " + strings.Join(needs, "; ")
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+func namedCheckers() []named {
+	var all []named
+	for _, c := range checker.All() {
+		all = append(all, named{Name: c.Name(), About: c.About()})
+	}
+	return all
+}
+
+func namedWorlds() []named {
+	var all []named
+	for _, w := range run.Worlds(run.WorldOptions{}) {
+		d := w.Describe()
+		all = append(all, named{Name: w.Name(), About: d.What, Notes: fmt.Sprintf(
+			"for each lock at most %d clients (%s) and %d servers (%s)", d.Clients.Max, d.Clients.Why, d.Servers.Max, d.Servers.Why)})
+	}
+	return all
+}
+
+func namedServices() []named {
+	var all []named
+	for _, s := range services.All() {
+		var forms []string
+		for _, t := range s.Topologies() {
+			forms = append(forms, string(t.Name))
+		}
+		all = append(all, named{
+			Name: s.Name(), About: s.Needs().Program() + " of version " + s.Needs().Least + " or newer",
+			Notes: "topologies " + strings.Join(forms, ", "),
+		})
+	}
+	return all
+}
+
+// namedSettings are those that a scenario may give. Of the others it is said why not.
+func namedSettings() []named {
+	var all []named
+	for _, s := range services.All() {
+		for _, set := range s.Settings() {
+			n := named{Name: set.Name, About: set.About, Notes: "a setting of " + s.Name()}
+			if set.Decided != "" {
+				n.About = "(fixed) " + set.About
+				n.Notes = "a scenario cannot set it: " + set.Decided
+			}
+			all = append(all, n)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b named) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// claimed says in words what a lock claims.
+func claimed(c locks.Claims) []string {
+	var words []string
+	for _, claim := range []struct {
+		made bool
+		word string
+	}{
+		{c.Bounded, "leases end by themselves"}, {c.Renewed, "keeps leases alive"}, {c.Watched, "tells of a loss"},
+		{c.Fenced, "fencing tokens"}, {c.Waits, "waits"}, {c.Fair, "fair"}, {c.Reentrant, "re-entrant"},
+		{c.Shared, "can be shared"}, {c.Several, "several names at once"}, {c.Strict, "refuses only what is held"},
+	} {
+		if claim.made {
+			words = append(words, claim.word)
+		}
+	}
+	return words
+}

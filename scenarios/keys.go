@@ -1,0 +1,185 @@
+package scenarios
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/nemesis"
+	"lockbench/workloads"
+)
+
+// What the keys of a scenario take, beside what those of faults do.
+const (
+	takesVersion     = Version
+	takesBugs        = "list of ids"
+	takesLocks       = "list of locks"
+	takesTopologies  = "topology of each family"
+	takesSingleStore = "topology"
+	takesMajority    = "independent, or {independent: number}"
+	takesSettings    = "settings"
+	takesServers     = "servers of each service"
+	takesWorkload    = "workload"
+	takesSteps       = "list of steps, none or random"
+	takesExpectation = "expectation of each lock"
+	takesLock        = "lock"
+	takesMoment      = "moment"
+	takesVerdict     = "verdict"
+	takesRate        = "share or range of shares"
+	takesLimits      = "duration of each figure"
+	takesTarget      = "role or link"
+)
+
+// Part is one map of a scenario file, with all its keys.
+type Part struct {
+	Title string
+	Keys  []nemesis.Key
+}
+
+// Parts are all maps of a scenario file, from the outside inwards. The page about
+// scenarios and the schema for editors are made of them.
+func Parts(known Catalogs) []Part {
+	parts := []Part{
+		{"A scenario", scenarioKeys(known)},
+		{"Under `topology`", topologyKeys(known)},
+		{"Under `servers`, for each service", keysIn(defaultServers())},
+		{"Under `workload`, for the workload that is named", keysIn(defaults().Workload)},
+		{"A lock that is written as a map", lockKeys()},
+		{"A step of `faults`", stepKeys()},
+	}
+	for _, f := range known.Faults {
+		if len(f.Keys) > 0 {
+			parts = append(parts, Part{"Also in a step with `" + f.Name + "`", f.Keys})
+		}
+	}
+	return append(parts,
+		Part{"Under `faults: {random: ...}`", nemesis.RandomKeys},
+		Part{"Under `expect`, for each lock", expectationKeys(known)})
+}
+
+// scenarioKeys are the keys at the top.
+func scenarioKeys(known Catalogs) []nemesis.Key {
+	keys := keysIn(*defaults())
+	for i, k := range keys {
+		keys[i].Needed = k.Name == "locks" || k.Name == "faults"
+	}
+	first := known.Services[0].Name()
+	servers := []nemesis.Key{{Name: "topology", Takes: takesTopologies, About: "what the servers of each family of locks form, short for servers: {" + first + ": {topology: ...}}"}}
+	for _, s := range known.Services {
+		servers = append(servers, nemesis.Key{Name: s.Name(), Takes: takesSettings,
+			About: "settings of its servers, short for servers: {" + s.Name() + ": {settings: ...}}; lockbench list settings has them"})
+	}
+	servers = append(servers, nemesis.Key{Name: "servers", Takes: takesServers, About: "topology and settings by the names of lock services"})
+	after := 1 + slices.IndexFunc(keys, func(k nemesis.Key) bool { return k.Name == "locks" })
+	keys = slices.Insert(keys, after, servers...)
+	return slices.Concat(
+		[]nemesis.Key{{Name: "lockbench", Takes: takesVersion, Needed: true, About: "says that this is a scenario, and how it is to be read"}}, keys,
+		[]nemesis.Key{{Name: "expect", Takes: takesExpectation, Default: "valid", About: "what is expected of each lock, by its name"}})
+}
+
+func topologyKeys(known Catalogs) []nemesis.Key {
+	t := defaultServers().Topology
+	return []nemesis.Key{
+		{Name: string(locks.SingleStore), Takes: takesSingleStore, Default: string(t.SingleStore),
+			About: "what locks on a single store get: " + strings.Join(names(singleStores(known.Services[0]), plain), ", ")},
+		{Name: string(locks.Majority), Takes: takesMajority, Default: fmt.Sprintf("{%s: %d}", t.Majority, t.Masters), About: "how many masters locks on a majority get"},
+	}
+}
+
+func lockKeys() []nemesis.Key {
+	return append([]nemesis.Key{
+		{Name: "use", Takes: takesLock, About: "a lock of lockbench list locks; lockbench show LOCK has its own options, which are keys here as well"},
+		{Name: "cmd", Takes: nemesis.TakesText, About: "the command of a lock of your own, instead of use"},
+		{Name: "as", Takes: nemesis.TakesText, About: "how the lock is called in this scenario; a command needs it"},
+	}, keysIn(LockUse{})...)
+}
+
+func stepKeys() []nemesis.Key {
+	fault := nemesis.Key{Name: "FAULT", Takes: takesTarget, Needed: true, About: "a fault of lockbench list faults, and whom it strikes; see list roles and list links"}
+	return append([]nemesis.Key{fault}, keysIn(nemesis.Step{})...)
+}
+
+func expectationKeys(known Catalogs) []nemesis.Key {
+	keys := keysIn(Expectation{})
+	return append(keys, nemesis.Key{Name: "CHECKER", Takes: takesVerdict, About: "what one checker is to find: " + strings.Join(names(known.Checkers, checkerName), ", ")})
+}
+
+// keysIn are the keys of a struct's fields, whose tags say what they mean. What the fields
+// hold is what holds where a scenario says nothing.
+func keysIn(v any) []nemesis.Key {
+	var keys []nemesis.Key
+	s := reflect.ValueOf(v)
+	for i := range s.NumField() {
+		field := s.Type().Field(i)
+		if name, ok := field.Tag.Lookup("yaml"); ok {
+			takes, usual := described(s.Field(i).Interface())
+			keys = append(keys, nemesis.Key{Name: name, Takes: takes, Default: usual, About: field.Tag.Get("about")})
+		}
+	}
+	return keys
+}
+
+// described says what a field takes, and what it holds.
+func described(v any) (takes, holds string) {
+	switch v := v.(type) {
+	case string:
+		return nemesis.TakesText, v
+	case int:
+		if v > 0 {
+			holds = fmt.Sprint(v)
+		}
+		return nemesis.TakesNumber, holds
+	case time.Duration:
+		return nemesis.TakesDuration, v.String()
+	case *time.Duration:
+		return nemesis.TakesDuration, ""
+	case nemesis.Range:
+		return nemesis.TakesRange, v.String()
+	case *nemesis.Range:
+		return nemesis.TakesRange, ""
+	case workloads.Event:
+		return takesMoment, ""
+	case *Rate:
+		return takesRate, ""
+	case []string:
+		return takesBugs, ""
+	case map[string]string:
+		return takesSettings, ""
+	case Workload:
+		return takesWorkload, v.Name
+	case []LockUse:
+		return takesLocks, ""
+	case []nemesis.Step:
+		return takesSteps, ""
+	case Judgement:
+		return takesVerdict, ""
+	case map[string]time.Duration:
+		return takesLimits, ""
+	case Topology:
+		return takesTopologies, ""
+	}
+	panic(fmt.Sprintf("nobody says what a %T takes", v))
+}
+
+// KeysTable is the keys of all parts as a table for each, in Markdown.
+func KeysTable(known Catalogs) string {
+	var b strings.Builder
+	for _, p := range Parts(known) {
+		fmt.Fprintf(&b, "**%s**\n\n| key | takes | default | meaning |\n| --- | --- | --- | --- |\n", p.Title)
+		for _, k := range p.Keys {
+			usual := ""
+			switch {
+			case k.Needed:
+				usual = "required"
+			case k.Default != "":
+				usual = "`" + k.Default + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, strings.ReplaceAll(k.Takes, "|", ", "), usual, k.About)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

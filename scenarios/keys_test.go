@@ -1,0 +1,240 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"lockbench/nemesis"
+)
+
+// Every key says what it means, and the table has all that the reader knows.
+func TestEveryKeyIsExplained(t *testing.T) {
+	seen := 0
+	for _, p := range Parts(AllCatalogs()) {
+		for _, k := range p.Keys {
+			seen++
+			if k.Takes == "" || k.About == "" || strings.Contains(k.About, "|") {
+				t.Errorf("%s: %+v is not explained", p.Title, k)
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("got %d keys, want all", seen)
+	}
+}
+
+// The page about scenarios shows the table of keys as it would be written now.
+func TestPageShowsTheKeys(t *testing.T) {
+	const page, begin, end = "../docs/add-a-scenario.md", "<!-- keys -->\n", "<!-- end of keys -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(text), begin)
+	shown, after, ended := strings.Cut(rest, end)
+	if !begun || !ended {
+		t.Fatalf("%s lacks %s or %s", page, strings.TrimSpace(begin), end)
+	}
+	want := "\n" + KeysTable(AllCatalogs())
+	if shown == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s shows other keys than scenarios have; go test ./scenarios -run TestPageShowsTheKeys -update writes them", page)
+	}
+	if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// validator holds YAML to the schema, as an editor does.
+func validator(t *testing.T) func(text string) error {
+	t.Helper()
+	text, err := json.Marshal(Schema(AllCatalogs()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	if err := c.AddResource("scenario.json", strings.NewReader(string(text))); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("scenario.json")
+	if err != nil {
+		t.Fatalf("the schema is none: %v", err)
+	}
+	return func(text string) error {
+		var v any
+		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		return s.Validate(v)
+	}
+}
+
+// Every scenario that comes along keeps to the schema, and so do the examples of the page.
+func TestSchemaTakesScenarios(t *testing.T) {
+	valid := validator(t)
+	for _, name := range Names() {
+		source, _ := Find(name)
+		if err := valid(string(source)); err != nil {
+			t.Errorf("%s: %#v", name, err)
+		}
+	}
+	for _, more := range []string{
+		"topology: {single-store: sentinel, majority: {independent: 3}}\nworkload:\n  counter: {clients: 6, ttl: 4s, hold: 5ms..50ms}\nfaults:\n  - {kill: master, when: acquired, hold: 2s..3s, for: 5s, data: lost, early: true}\n",
+		"servers: {redis: {topology: sentinel, settings: {appendonly: yes, hz: 50}}}\nfaults: random\n",
+		"faults: {random: {steps: 5, apart: 300ms..1500ms, for: 300ms..2s, weights: \"kill 2, pause 1\"}}\n",
+		"faults: [{isolate: the master, with: half the clients}, {cut: master and sentinel-1 <-> clients, at: 1s..2s}, {clock: redis-2, drift: 10%}]\n",
+		"faults: none\nexpect:\n  set-nx: {verdict: violated double-grant, rate: 60%..100%}\n  redlock: {exclusion: violated overstay, resource: valid, limits: {outage: 5s, p99: 50ms}}\n",
+	} {
+		source := "lockbench: scenario/1\nlocks: [no-lock, set-nx/ttl=4s, redlock, {use: redlock, as: redlock-3, nodes: 3, validity: off}, {cmd: python3 guest.py, as: py}]\n" + more
+		if err := valid(source); err != nil {
+			t.Errorf("%s%#v", source, err)
+		}
+		if _, err := Read("x.yaml", []byte(source), AllCatalogs()); err != nil {
+			t.Errorf("the schema takes what is wrong: %v", err)
+		}
+	}
+}
+
+// What the reader refuses for its words alone, the schema refuses as well.
+func TestSchemaRefusesWrongWords(t *testing.T) {
+	valid := validator(t)
+	const head, locks, faults = "lockbench: scenario/1\n", "locks: [set-nx]\n", "faults: none\n"
+	if err := valid(head + locks + faults); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{
+		locks + faults,
+		"lockbench: scenario/2\n" + locks + faults,
+		head + locks,
+		head + faults,
+		head + "locks: [set-xn]\n" + faults,
+		head + "locks: [{use: set-nx, nodez: 3}]\n" + faults,
+		head + "locks: [{cmd: x}]\n" + faults,
+		head + locks + faults + "episode: 3\n",
+		head + locks + faults + "episodes: 0\n",
+		head + locks + faults + "quiet: 3\n",
+		head + locks + faults + "workload: count\n",
+		head + locks + faults + "workload: {counter: {client: 3}}\n",
+		head + locks + faults + "topology: {single-store: ring}\n",
+		head + locks + faults + "redis: {min-replicas-to-wirte: 1}\n",
+		head + locks + faults + "redis: {requirepass: x}\n",
+		head + locks + faults + "expect: {set-nx: vaild}\n",
+		head + locks + faults + "expect: {set-nx: {limits: {p98: 1s}}}\n",
+		head + locks + "faults: [{kil: master}]\n",
+		head + locks + "faults: [{kill: mastre}]\n",
+		head + locks + "faults: [{kill: master, by: 2s}]\n",
+		head + locks + "faults: [{kill: master, pause: master}]\n",
+		head + locks + "faults: [{kill: master, at: 2s, when: acquired}]\n",
+		head + locks + "faults: [{kill: master, when: aquired}]\n",
+		head + locks + "faults: [{lag: master, by: 2s}]\n",
+		head + locks + "faults: {random: {step: 3}}\n",
+	} {
+		if valid(source) == nil {
+			t.Errorf("the schema takes\n%s", source)
+		}
+		if _, err := Read("x.yaml", []byte(source), AllCatalogs()); err == nil {
+			t.Errorf("the reader takes\n%s", source)
+		}
+	}
+}
+
+// A scenario that names a setting which lockbench decides, or which nobody knows, is
+// refused at its place.
+func TestSettingsAreKnown(t *testing.T) {
+	for setting, want := range map[string]string{
+		"requirepass: x":           "x.yaml:4:9: a scenario cannot set requirepass: lockbench asks servers without a password, and decides who may reach them; leave it out\n",
+		"port: 1234":               "x.yaml:4:9: a scenario cannot set port: lockbench decides where servers listen",
+		"min-replicas-to-wirte: 1": `x.yaml:4:9: redis has no setting "min-replicas-to-wirte"; did you mean "min-replicas-to-write"?`,
+		"prot: 1":                  `redis has no setting "prot"; did you mean "proto-max-bulk-len"?`,
+	} {
+		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nredis: {"+setting+"}\n"), AllCatalogs())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", setting, err, want)
+		}
+		long := strings.Replace("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nservers: {redis: {settings: {S}}}\n", "S", setting, 1)
+		if _, err := Read("x.yaml", []byte(long), AllCatalogs()); !IsUsage(err) {
+			t.Errorf("%s in its long form: %v", setting, err)
+		}
+	}
+}
+
+// Numbers have an upper bound, told at their place.
+func TestNumbersThatAreTooLarge(t *testing.T) {
+	for text, want := range map[string]string{
+		"episodes: 1000000":                   "x.yaml:4:11: episodes: 1000000 is too many: at most 10000",
+		"workload: {counter: {keys: 2e5}}":    `"2e5" is no whole number`,
+		"workload: {counter: {keys: 200000}}": "x.yaml:4:28: workload/keys: 200000 is too many: at most 10000",
+	} {
+		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"+text+"\n"), AllCatalogs())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// What a world has no room for is told at its place, or by the flag that said it.
+func TestWithin(t *testing.T) {
+	room := Room{World: "small", Clients: 10, WhyClients: "it is small", Servers: 4, WhyServers: "it is small"}
+	for text, want := range map[string]string{
+		"locks: [set-nx]\nworkload: {counter: {clients: 11}}": "x.yaml:4:31: 11 clients are too many: world small has room for 10, because it is small",
+		"locks: [set-nx, set-nx/clients=12]":                  "x.yaml:3:32: 12 clients are too many",
+		"locks: [redlock]":                                    "x.yaml:3:9: 5 servers are too many: world small has room for 4, because it is small",
+		"locks: [redlock/nodes=6]":                            "x.yaml:3:23: 6 servers are too many",
+		"locks: [redlock/nodes=3, set-nx/clients=10]":         "",
+	} {
+		s, err := Read("x.yaml", []byte("lockbench: scenario/1\nfaults: none\n"+text+"\n"), AllCatalogs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Within(room, AllCatalogs())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s\ngot  %v\nwant %q", text, err, want)
+		}
+		if want != "" && !IsUsage(err) {
+			t.Errorf("%T is no wrong usage", err)
+		}
+	}
+	named, err := ParseLocks("set-nx/clients=11", AllCatalogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := defaults()
+	s.Locks = named
+	if err := s.Within(room, AllCatalogs()); err == nil || !strings.HasPrefix(err.Error(), "--locks: set-nx/clients=11: 11 clients are too many") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Names stand in the order of their letters, whatever their files are called.
+func TestNamesAreSorted(t *testing.T) {
+	names := Names()
+	for i := range names[1:] {
+		if names[i] >= names[i+1] {
+			t.Errorf("%s stands before %s", names[i], names[i+1])
+		}
+	}
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) != len(names) {
+		t.Errorf("%d names of %d files, %v", len(names), len(files), err)
+	}
+}
+
+// A key of a fault that other faults have as well is that of its own fault.
+func TestKeysOfFaultsAreRead(t *testing.T) {
+	for _, f := range nemesis.All() {
+		for _, k := range f.Keys {
+			if k.Needed && f.Try.Options[k.Name] == "" {
+				t.Errorf("%s needs %s, and is tried without", f.Name, k.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package scenarios
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"lockbench/nemesis"
+	"lockbench/service"
+)
+
+// object is a piece of a JSON schema.
+type object = map[string]any
+
+// Texts of a scenario, as regular expressions that editors know.
+const (
+	durationPattern = `([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)`
+	durationsOnly   = `^(` + durationPattern + `)+$`
+	rangesOnly      = `^(` + durationPattern + `)+( *\.\. *(` + durationPattern + `)+)?$`
+	ratesOnly       = `^[0-9.]+%( *\.\. *[0-9.]+%)?$`
+)
+
+// Schema is a JSON schema of scenario files, draft 2020-12, for editors: they complete
+// keys and names, show what they mean and mark what is wrong. It is made of [Parts]. What
+// a schema cannot say, such as that clients let go within their lease, only [Read] checks.
+func Schema(known Catalogs) object {
+	s := schema{known}
+	root := s.object(scenarioKeys(known))
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "a scenario of lockbench"
+	root["$defs"] = object{
+		"settings":    object{"type": "object", "additionalProperties": oneWord},
+		"topology":    s.object(topologyKeys(known)),
+		"servers":     s.servers(),
+		"workload":    s.workload(),
+		"lock":        s.lock(),
+		"step":        s.step(),
+		"random":      s.object(nemesis.RandomKeys),
+		"expectation": s.expectation(),
+		"verdict":     s.verdict(),
+		"role":        object{"anyOf": []any{object{"enum": names(known.Roles, roleName)}, object{"type": "string", "pattern": "^" + s.role() + "$"}}},
+		"link":        object{"type": "string", "pattern": "^" + s.role() + " *<?-> *" + s.role() + "$"},
+	}
+	return root
+}
+
+type schema struct{ known Catalogs }
+
+// oneWord is one word or text. YAML takes 3 for a number and yes for no text, and for a
+// scenario both are just what was written.
+var oneWord = object{"type": []string{"string", "number", "boolean"}}
+
+func refer(def string) object { return object{"$ref": "#/$defs/" + def} }
+
+func pattern(p string) object { return object{"type": "string", "pattern": p} }
+
+// object is a map with the keys and no others.
+func (s schema) object(keys []nemesis.Key) object {
+	properties := object{}
+	var required []string
+	for _, k := range keys {
+		properties[k.Name] = s.property(k)
+		if k.Needed {
+			required = append(required, k.Name)
+		}
+	}
+	o := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	return o
+}
+
+// property is what a key takes, with what it means.
+func (s schema) property(k nemesis.Key) object {
+	p := s.value(k.Takes)
+	if service, ok := find(s.known.Services, serviceName, k.Name); ok {
+		p = s.settings(service)
+	}
+	p["description"] = k.About
+	if k.Default != "" {
+		p["description"] = k.About + "; default: " + k.Default
+	}
+	return p
+}
+
+// value is what may stand behind a key that takes something.
+func (s schema) value(takes string) object {
+	switch takes {
+	case takesVersion:
+		return object{"const": Version}
+	case nemesis.TakesNumber:
+		return object{"type": "integer", "minimum": 1}
+	case nemesis.TakesDuration:
+		return object{"anyOf": []any{pattern(durationsOnly), object{"const": 0}}}
+	case nemesis.TakesRange:
+		return object{"anyOf": []any{pattern(rangesOnly), object{"const": 0}}}
+	case nemesis.TakesRole:
+		return refer("role")
+	case takesRate:
+		return pattern(ratesOnly)
+	case takesMoment:
+		return object{"enum": nemesis.Events}
+	case takesBugs:
+		return object{"type": "array", "items": pattern(bugID.String())}
+	case takesLocks:
+		return object{"type": "array", "minItems": 1, "items": refer("lock")}
+	case takesLock:
+		return object{"enum": names(s.known.Locks, lockName)}
+	case takesTopologies:
+		return refer("topology")
+	case takesSingleStore:
+		return object{"enum": singleStores(s.known.Services[0])}
+	case takesMajority:
+		count := nemesis.Key{Name: "independent", Takes: nemesis.TakesNumber, About: "how many masters", Needed: true}
+		return object{"anyOf": []any{object{"const": "independent"}, s.object([]nemesis.Key{count})}}
+	case takesSettings:
+		return refer("settings")
+	case takesServers:
+		return refer("servers")
+	case takesWorkload:
+		return refer("workload")
+	case takesSteps:
+		return object{"anyOf": []any{
+			object{"enum": []string{"none", nemesis.RandomFaults}},
+			object{"type": "array", "minItems": 1, "items": refer("step")},
+			s.only(nemesis.RandomFaults, refer("random")),
+		}}
+	case takesExpectation:
+		return object{"type": "object", "additionalProperties": refer("expectation")}
+	case takesVerdict:
+		return refer("verdict")
+	case takesLimits:
+		figures := object{}
+		for _, f := range Figures {
+			figures[f] = s.value(nemesis.TakesDuration)
+		}
+		return object{"type": "object", "properties": figures, "additionalProperties": false}
+	}
+	if words := strings.Split(takes, "|"); len(words) > 1 {
+		return s.oneOf(words)
+	}
+	return object{"type": oneWord["type"]}
+}
+
+// oneOf is one of some words; true and false may be written without quotes.
+func (s schema) oneOf(words []string) object {
+	var all []any
+	for _, w := range words {
+		if w == "true" || w == "false" {
+			all = append(all, w == "true")
+		}
+		all = append(all, w)
+	}
+	return object{"enum": all}
+}
+
+// only is a map of one key.
+func (s schema) only(key string, value object) object {
+	return object{"type": "object", "properties": object{key: value}, "required": []string{key}, "additionalProperties": false}
+}
+
+// settings are those of one service that a scenario may give.
+func (s schema) settings(of service.Service) object {
+	properties := object{}
+	for _, free := range s.known.free(of) {
+		properties[free.Name] = object{"type": oneWord["type"], "description": free.About}
+	}
+	return object{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+func (s schema) servers() object {
+	properties := object{}
+	for _, of := range s.known.Services {
+		one := s.object(keysIn(defaultServers()))
+		one["properties"].(object)["settings"] = s.settings(of)
+		one["properties"].(object)["topology"] = object{"anyOf": []any{object{"enum": names(of.Topologies(), topologyName)}, refer("topology")}}
+		properties[of.Name()] = one
+	}
+	return object{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+func (s schema) workload() object {
+	all := names(s.known.Workloads, workName)
+	settings, named := s.object(keysIn(defaults().Workload)), object{}
+	for _, w := range s.known.Workloads {
+		named[w.Name] = object{"$ref": "#/$defs/workload/$defs/settings", "description": w.About}
+	}
+	return object{
+		"$defs": object{"settings": settings},
+		"anyOf": []any{
+			object{"enum": all},
+			object{"type": "object", "properties": named, "additionalProperties": false, "minProperties": 1, "maxProperties": 1},
+		},
+	}
+}
+
+// lock is a name, a name with options or a command in one word, or a map.
+func (s schema) lock() object {
+	list := lockKeys()
+	own := s.object(list)
+	properties := own["properties"].(object)
+	var rules []any
+	for _, l := range s.known.Locks {
+		allowed := nemesis.KeyNames(list)
+		for _, o := range l.Options {
+			allowed = append(allowed, o.Name)
+			if _, common := nemesis.KeyOf(list, o.Name); !common {
+				properties[o.Name] = object{"type": oneWord["type"], "description": o.About}
+			}
+		}
+		rules = append(rules, object{
+			"if":   object{"required": []string{"use"}, "properties": object{"use": object{"const": l.Name}}},
+			"then": object{"propertyNames": object{"enum": allowed}},
+		})
+	}
+	// A command takes what it likes: only it knows its options.
+	own["additionalProperties"] = oneWord
+	own["oneOf"] = []any{object{"required": []string{"use"}}, object{"required": []string{"cmd", "as"}}}
+	own["allOf"] = rules
+	return object{"anyOf": []any{object{"enum": names(s.known.Locks, lockName)}, pattern(`^[^/=]+[/=].*$`), own}}
+}
+
+// step is one of the faults, each with its own keys.
+func (s schema) step() object {
+	every := keysIn(nemesis.Step{})
+	var faults []any
+	for _, f := range s.known.Faults {
+		o := s.object(slices.Concat(every, f.Keys))
+		target := refer("role")
+		if f.Link {
+			target = refer("link")
+		}
+		target["description"] = f.About
+		o["properties"].(object)[f.Name] = target
+		required, _ := o["required"].([]string)
+		o["required"] = append([]string{f.Name}, required...)
+		o["not"] = object{"required": []string{"at", "when"}}
+		faults = append(faults, o)
+	}
+	return object{"oneOf": faults}
+}
+
+func (s schema) expectation() object {
+	keys := keysIn(Expectation{})
+	for _, c := range s.known.Checkers {
+		// A checker that is called as a key cannot be named here.
+		if _, taken := nemesis.KeyOf(keys, c.Name()); !taken {
+			keys = append(keys, nemesis.Key{Name: c.Name(), Takes: takesVerdict, About: c.About()})
+		}
+	}
+	return object{"anyOf": []any{refer("verdict"), s.object(keys)}}
+}
+
+func (s schema) verdict() object {
+	all := slices.Clone(verdicts)
+	for _, class := range classes() {
+		all = append(all, Violated+" "+class)
+	}
+	return object{"enum": all}
+}
+
+// role is the text of one role or of several.
+func (s schema) role() string {
+	var words []string
+	for _, r := range s.known.Roles {
+		words = append(words, regexp.QuoteMeta(r.Name))
+	}
+	members := []string{"client"}
+	for _, of := range s.known.Services {
+		for _, t := range of.Topologies() {
+			for _, p := range t.Parts {
+				if !slices.Contains(members, p.Name) {
+					members = append(members, p.Name)
+				}
+			}
+		}
+	}
+	one := "(the )?(" + strings.Join(words, "|") + "|(" + strings.Join(members, "|") + ")-[1-9][0-9]*)"
+	return one + "( and " + one + ")*"
+}

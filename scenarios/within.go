@@ -1,0 +1,53 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"lockbench/locks"
+)
+
+// Room is what a world has room for, for one lock.
+type Room struct {
+	World            string
+	Clients, Servers int
+	// Why there cannot be more.
+	WhyClients, WhyServers string
+}
+
+// TooManyClients says that a world has no room for so many clients.
+func (m Room) TooManyClients(n int) string {
+	return fmt.Sprintf("%d clients are too many: world %s has room for %d, because %s", n, m.World, m.Clients, m.WhyClients)
+}
+
+// Within refuses what a world has no room for, at its place in the file, before anything
+// starts. What --locks gave to a lock has its place there.
+func (s *Scenario) Within(m Room, known Catalogs) error {
+	_, r := read(s.Name+".yaml", s.Source, known)
+	r.errs = nil // one that was made and not read has no text
+	say := func(u *LockUse, text string, paths ...string) {
+		if u != nil && u.Named {
+			r.errs = append(r.errs, &Error{File: "--locks", Text: u.Name + ": " + text})
+			return
+		}
+		r.breach(breach{at: paths, text: text})
+	}
+	if n := s.Workload.Clients; n > m.Clients {
+		say(nil, m.TooManyClients(n), "workload/clients")
+	}
+	for i, u := range s.Locks {
+		at := fmt.Sprintf("locks/%d", i)
+		if u.Clients > m.Clients {
+			say(&u, m.TooManyClients(u.Clients), at+"/clients", at)
+		}
+		lock, _ := known.lock(u.Use)
+		if n := s.ServersFor(u, lock.Service).Topology.Masters; lock.Family == locks.Majority && n > m.Servers {
+			text := fmt.Sprintf("%d servers are too many: world %s has room for %d, because %s", n, m.World, m.Servers, m.WhyServers)
+			if u.Nodes == 0 {
+				say(nil, text, "topology/majority/independent", "servers/"+lock.Service+"/topology/majority/independent", at)
+				break // all others have as many
+			}
+			say(&u, text, at+"/nodes", at)
+		}
+	}
+	return asError(r.errs)
+}
