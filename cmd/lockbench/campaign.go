@@ -33,9 +33,7 @@ func (f *campaignFlags) addCampaign(c *cobra.Command, kind, budget string) {
 	fl.DurationVar(&f.budget, "budget", 0, "how long it may take"+budget+"; no run is begun that is not expected to fit")
 	fl.StringVar(&f.out, "out", "results", "where the folder is made")
 	fl.StringVar(&f.resume, "resume", "", "go on with the "+kind+" in this folder, as it was begun")
-	_ = c.RegisterFlagCompletionFunc("scenarios", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return scenarios.Names(), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeList(c, "scenarios", scenarios.Names)
 }
 
 // check refuses flags that make no sense; budget is an example of one, and wholes are

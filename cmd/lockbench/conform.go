@@ -84,6 +84,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 	f.add(c, serverToStart, imageToStart)
 	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
 	show.add(fl)
+	completeList(c, "topology", tryTopologies)
 	fl.StringToStringVar(&set, "set", nil, "options of the lock, such as form=F2")
 	return c
 }

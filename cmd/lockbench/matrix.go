@@ -10,6 +10,7 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/shard"
+	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
@@ -45,6 +46,7 @@ failed in some run, 64 wrong usage.`,
 	f.addCampaign(c, campaign.MatrixKind, "")
 	fl := c.Flags()
 	fl.StringVar(&f.locks, "locks", "", "names or globs of the scenarios' own locks, or locks with options or commands: set-nx,redlock*,mine=cmd:./guest (default: all)")
+	completeList(c, "locks", catalog.Names)
 	f.addWorld(c, "auto")
 	fl.IntVar(&f.episodes, "episodes", 0, "at least so many episodes of each cell (default: one run of each scenario)")
 	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first runs; those after it count up (default: drawn, and printed)")

@@ -95,9 +95,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl.Var(&f.wait, "wait", "how long an acquire may wait")
 	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
 	fl.BoolVar(&f.noFaults, "no-faults", false, "leave the faults out: shows what the locks do undisturbed, and proves nothing")
-	_ = c.RegisterFlagCompletionFunc("locks", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
+	completeList(c, "locks", catalog.Names)
 }
 
 // runOptions are the run's options, but for the world.

@@ -108,6 +108,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 	f.add(c, serverToStart, imageToStart)
 	fl.StringVar(&target, "target", "", "the role or link to strike (default: the fault's usual one)")
 	fl.StringToStringVar(&set, "set", nil, "keys of the fault, such as by=2s")
+	completeTry(c)
 	return c
 }
 
