@@ -212,7 +212,7 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	}
 	if reads {
 		p.far.out = p.down
-		streamer.Serve(p.far)
+		streamer.Serve(p.far, p)
 	}
 	return p.near
 }

@@ -116,8 +116,8 @@ type Server interface {
 
 // Streamer is a server that reads the connections of its clients by itself.
 type Streamer interface {
-	// Serve takes a connection and returns at once.
-	Serve(c net.Conn)
+	// Serve takes a connection and returns at once. AtOnce is called with the same line.
+	Serve(c net.Conn, l Line)
 }
 
 // Directory is a server that clients ask for the way to others. Libraries do so under

@@ -104,7 +104,7 @@ func (b *board) AtOnce(_ Line, written []byte) ([]byte, bool) {
 	return []byte("welcome\n"), string(written) == "hello\n"
 }
 
-func (b *board) Serve(c net.Conn) {
+func (b *board) Serve(c net.Conn, _ Line) {
 	go func() {
 		defer c.Close() //nolint:errcheck // a client that is gone
 		for said := bufio.NewScanner(c); said.Scan(); {

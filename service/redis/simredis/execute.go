@@ -30,16 +30,67 @@ func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 		return n.called(p, name, args)
 	case s.inside:
 		return false
+	case !s.known && name == introduction:
+		n.introduce(s, args)
+		return true
 	}
 	if heard := n.cluster.heard; heard != nil {
 		heard(name, args)
 	}
-	if covered[name].blocks {
+	if n.misused(p, s, name, args) {
+		return true
+	}
+	if covered[name].blocks && !s.multi {
 		return n.wait(p, s, name, args)
 	}
 	n.exec.Lock()
 	defer n.exec.Unlock()
 	return n.run(p, s, name, args)
+}
+
+// misused answers a command that no server has, or that has a wrong number of arguments.
+func (n *node) misused(p *server.Peer, s *session, name string, args []string) bool {
+	said := name
+	if serverTable()[strings.ToLower(name)] == nil {
+		said = s.caller.written(name)
+	}
+	text, wrong := serverTable().misused(append([]string{said}, args...), s.multi)
+	if !wrong {
+		return false
+	}
+	m := n.redis.Load()
+	switch {
+	case m == nil || !s.multi:
+	case name == "EXEC":
+		n.aside(m, p, []string{"DISCARD"})
+		s.multi, s.queued = false, nil
+	default:
+		return n.spoil(m, p, text)
+	}
+	p.WriteError(text)
+	return true
+}
+
+// spoil refuses a command and with it the transaction that it was to be in: EXEC will not
+// do any of it. miniredis is told so by a command that it refuses.
+func (n *node) spoil(m *miniredis.Miniredis, p *server.Peer, text string) bool {
+	n.aside(m, p, []string{"GET"})
+	p.WriteError(text)
+	return true
+}
+
+// aside lets the server run a command for a peer, and returns what it says.
+func (n *node) aside(m *miniredis.Miniredis, p *server.Peer, command []string) string {
+	var said bytes.Buffer
+	buffered := bufio.NewWriter(&said)
+	aside := server.NewPeer(buffered)
+	aside.Ctx, aside.Resp3 = p.Ctx, p.Resp3
+	n.peers.Store(aside, &session{inside: true})
+	m.Server().Dispatch(aside, command)
+	n.peers.Delete(aside)
+	p.Ctx = aside.Ctx
+	_ = buffered.Flush() // into memory
+	return said.String()
 }
 
 // session finds what is known of a connection; nil for what a script calls. The
@@ -52,7 +103,7 @@ func (n *node) session(p *server.Peer) *session {
 	if p.Ctx != nil {
 		return nil
 	}
-	s := &session{}
+	s := &session{caller: &caller{}}
 	n.peers.Store(p, s)
 	p.OnDisconnect(func() { n.peers.Delete(p) })
 	return s
@@ -60,6 +111,10 @@ func (n *node) session(p *server.Peer) *session {
 
 // called is a command that a script calls: the script's own goroutine holds exec.
 func (n *node) called(p *server.Peer, name string, args []string) (done bool) {
+	if text, wrong := serverTable().misusedInScript(append([]string{name}, args...)); wrong {
+		p.WriteError(text)
+		return true
+	}
 	known, ok := covered[name]
 	if !ok || !coveredOptions(name, args) {
 		return n.refuse(p, name, args)
@@ -82,7 +137,10 @@ func (n *node) called(p *server.Peer, name string, args []string) (done bool) {
 	return false
 }
 
-const readonlyText = "READONLY You can't write against a read only replica."
+const (
+	readonlyText    = "READONLY You can't write against a read only replica."
+	fewReplicasText = "NOREPLICAS Not enough good replicas to write."
+)
 
 // run executes a command of a connection and copies what it has written to the
 // replicas before its reply leaves. Needs exec.
@@ -102,6 +160,9 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 		p.WriteError("ERR the simulation does not know this script")
 		return true
 	}
+	if s.multi && !endsTransaction(name) {
+		return n.queue(m, p, s, name, args)
+	}
 	if n.answer(m, p, s, name, args) {
 		return true
 	}
@@ -110,15 +171,15 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 		return true
 	}
 	if known.write && !n.enoughReplicas() {
-		p.WriteError("NOREPLICAS Not enough good replicas to write.")
+		p.WriteError(fewReplicasText)
 		return true
 	}
 	n.setClock(m)
 	n.dirty = n.dirty[:0]
-	if name == "FLUSHALL" && !s.multi {
+	if name == "FLUSHALL" {
 		n.dirty = append(n.dirty, m.DB(0).Keys()...)
 	}
-	if s.multi || name != "EVALSHA" || !n.short(m, p, args) {
+	if name != "EVALSHA" || !n.short(m, p, args) {
 		n.learn(name, args)
 		n.dispatch(m, p, s, name, args)
 	}
@@ -130,8 +191,6 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 		s.multi, s.queued = false, nil
 	case name == "DISCARD":
 		s.multi, s.queued = false, nil
-	case s.multi && known.write:
-		s.queued = append(s.queued, known.keys(args)...)
 	case known.write:
 		n.dirty = append(n.dirty, known.keys(args)...)
 	}
@@ -144,10 +203,50 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	return true
 }
 
+// endsTransaction says whether a command is done within a transaction and does not wait
+// for its end.
+func endsTransaction(name string) bool { return name == "EXEC" || name == "DISCARD" }
+
+// queue adds a command to a transaction. Needs exec.
+func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) (done bool) {
+	known := covered[name]
+	switch {
+	case name == "WATCH":
+		p.WriteError("ERR WATCH inside MULTI is not allowed")
+		return true
+	case name == "MULTI":
+		p.WriteError("ERR MULTI calls can not be nested")
+		return true
+	case known.write && n.readonly.Load():
+		return n.spoil(m, p, readonlyText)
+	case known.write && !n.enoughReplicas():
+		return n.spoil(m, p, fewReplicasText)
+	case known.blocks:
+		return n.refuse(p, name+" in a transaction", args)
+	}
+	n.learn(name, args)
+	// A real server looks at the arguments when it comes to the command, and does the
+	// others all the same; miniredis does so now, and gives up the whole.
+	said := n.aside(m, p, append([]string{name}, args...))
+	_, refused := refusedBefore(name, args)
+	if said != "+QUEUED\r\n" || refused || answered[name] {
+		return n.refuse(p, name+" in a transaction", args)
+	}
+	if known.write {
+		s.queued = append(s.queued, known.keys(args)...)
+	}
+	p.WriteRaw(said)
+	return true
+}
+
+// answered are the commands that [node.answer] sees to.
+var answered = map[string]bool{"ASKING": true, "CLIENT": true, "CLUSTER": true, "COMMAND": true, "HELLO": true, "INFO": true,
+	"READONLY": true, "READWRITE": true, "ROLE": true, "TTL": true}
+
 // dispatch lets the server run a command.
 func (n *node) dispatch(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) {
 	command := append([]string{name}, args...)
-	if name != "EVAL" && name != "EVALSHA" || s.multi {
+	if name != "EVAL" && name != "EVALSHA" {
 		s.inside = true
 		m.Server().Dispatch(p, command)
 		s.inside = false
@@ -155,18 +254,10 @@ func (n *node) dispatch(m *miniredis.Miniredis, p *server.Peer, s *session, name
 	}
 	// What a script's error looks like is put right on the way: libraries look at its
 	// first word.
-	var said bytes.Buffer
-	buffered := bufio.NewWriter(&said)
-	aside := server.NewPeer(buffered)
-	aside.Ctx, aside.Resp3 = p.Ctx, p.Resp3
-	n.peers.Store(aside, &session{inside: true})
-	m.Server().Dispatch(aside, command)
-	n.peers.Delete(aside)
-	p.Ctx = aside.Ctx
-	_ = buffered.Flush() // into memory
-	failed := scriptFailed.FindStringSubmatch(said.String())
+	said := n.aside(m, p, command)
+	failed := scriptFailed.FindStringSubmatch(said)
 	if failed == nil {
-		p.WriteRaw(said.String())
+		p.WriteRaw(said)
 		return
 	}
 	if name == "EVAL" {
@@ -203,7 +294,7 @@ func (n *node) answer(m *miniredis.Miniredis, p *server.Peer, s *session, name s
 		return true
 	}
 	switch {
-	case name == "TTL" && len(args) == 1 && !s.multi:
+	case name == "TTL":
 		// A real server rounds to the nearest second.
 		ttl := m.DB(0).TTL(args[0])
 		switch {
@@ -218,11 +309,35 @@ func (n *node) answer(m *miniredis.Miniredis, p *server.Peer, s *session, name s
 	case name == "ROLE":
 		n.role(p)
 		return true
-	case name == "INFO" && !s.multi:
+	case name == "HELLO" || name == "CLIENT":
+		return n.greets(p, s, name, args)
+	case name == "COMMAND" && len(args) == 0:
+		p.WriteRaw(listing(serverText, p.Resp3))
+		return true
+	case name == "COMMAND": // COUNT
+		p.WriteInt(len(serverTable()))
+		return true
+	case name == "CLUSTER" || name == "READONLY" || name == "READWRITE" || name == "ASKING":
+		p.WriteError("ERR This instance has cluster support disabled")
+		return true
+	case name == "INFO":
 		p.WriteBulk(n.info())
 		return true
 	}
 	return false
+}
+
+// greets answers a greeting that comes late, or with other commands.
+func (n *node) greets(p *server.Peer, s *session, name string, args []string) bool {
+	s.caller.mu.Lock()
+	reply, known := s.caller.greet(n.standing(), append([]string{name}, args...))
+	p.Resp3 = s.caller.resp3
+	s.caller.mu.Unlock()
+	if !known {
+		return n.refuse(p, name, args)
+	}
+	p.WriteRaw(reply)
+	return true
 }
 
 // role answers what the node is.
@@ -267,8 +382,13 @@ func (n *node) refuse(p *server.Peer, name string, args []string) bool {
 		shown = shown[:4]
 	}
 	what := strings.TrimSpace(name + " " + strings.Join(shown, " "))
-	n.cluster.host.Fault("%s was asked for what the simulated server is not known to do as a real one does: %.120q; "+
-		"add it to the conformance file and to the covered commands", n.Name, what)
+	n.cluster.refused(n.Name, what)
 	p.WriteError(fmt.Sprintf("ERR the simulation does not cover the command %s", name))
 	return true
+}
+
+// refused ends the run: see [covered].
+func (c *cluster) refused(server, what string) {
+	c.host.Fault("%s was asked for what the simulated server is not known to do as a real one does: %.120q; "+
+		"run the lock on real servers, with --world local; who works on lockbench may add it to the conformance file and to the covered commands", server, what)
 }

@@ -45,16 +45,18 @@ func (Model) Purpose(function string) (sim.Purpose, bool) {
 	return sim.Operation, false
 }
 
-// greeting is what a Redis answers to HELLO 2.
-const greeting = "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:1\r\n" +
-	"$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
-
-// AtOnce answers the greeting of a client that speaks the second version of the protocol:
-// go-redis waits for it under a mutex.
-func (n *node) AtOnce(_ sim.Line, written []byte) (reply []byte, done bool) {
-	asked := parseCommands(written)
-	if len(asked) == 1 && len(asked[0]) == 2 && strings.EqualFold(asked[0][0], "hello") && asked[0][1] == "2" {
-		return []byte(greeting), true
+// AtOnce answers the greetings with which a client sets up a connection: libraries wait for
+// them under a mutex.
+func (n *node) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
+	known, ok := n.callers.Load(l)
+	if !ok {
+		return nil, false // the node is gone
 	}
+	c := known.(*caller)
+	asked, whole := parseWhole(written)
+	if said, done := c.atOnce(serverTable(), n.standing(), asked, whole); done {
+		return []byte(said), true
+	}
+	c.missing(serverTable(), asked)
 	return nil, false
 }

@@ -2,6 +2,7 @@ package simredis
 
 import (
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,8 @@ type node struct {
 	dirty   []string            // keys that the running command has written
 	scripts map[string]shortcut // by digest, as the server knows them
 	peers   sync.Map            // *server.Peer to *session: connections
+	callers sync.Map            // sim.Line to *caller: the same, to the network
+	dialled atomic.Int64        // how many there were
 	kept    []entry             // what it has on disk while it is down
 
 	replication // guarded by cluster.mu
@@ -62,6 +65,8 @@ type session struct {
 	queued []string // keys of the writes that wait for EXEC
 	multi  bool
 	wrote  int64 // the offset after its last write
+	caller *caller
+	known  bool // the caller is that of the connection
 }
 
 // Start starts the node with the data that it has.
@@ -125,13 +130,61 @@ func (n *node) Resumed() {
 }
 
 // Serve takes a connection.
-func (n *node) Serve(c net.Conn) {
+func (n *node) Serve(c net.Conn, l sim.Line) {
 	m := n.redis.Load()
 	if m == nil {
 		_ = c.Close()
 		return
 	}
-	m.Server().ServeConn(c)
+	who := &caller{id: int(n.dialled.Add(1))}
+	n.callers.Store(l, who)
+	m.Server().ServeConn(&introduced{
+		Conn: c, first: []byte(bulks(introduction, strconv.Itoa(who.id))), gone: func() { n.callers.Delete(l) },
+	})
+}
+
+// introduction is the first command on every connection. No client sends it: it tells the
+// hook, which knows peers alone, whose connection it is.
+const introduction = "LOCKBENCH-INTRODUCTION"
+
+// introduced is a connection that begins with its introduction.
+type introduced struct {
+	net.Conn
+	first []byte
+	gone  func()
+}
+
+func (c *introduced) Read(b []byte) (int, error) {
+	if len(c.first) == 0 {
+		return c.Conn.Read(b)
+	}
+	n := copy(b, c.first)
+	c.first = c.first[n:]
+	return n, nil
+}
+
+func (c *introduced) Close() error {
+	c.gone()
+	return c.Conn.Close()
+}
+
+// introduce finds the caller of a connection.
+func (n *node) introduce(s *session, args []string) {
+	n.callers.Range(func(_, known any) bool {
+		c := known.(*caller)
+		if len(args) == 1 && strconv.Itoa(c.id) == args[0] {
+			s.caller, s.known = c, true
+		}
+		return !s.known
+	})
+}
+
+// standing is what it says of itself.
+func (n *node) standing() standing {
+	if n.readonly.Load() {
+		return standing{mode: "standalone", role: "replica"}
+	}
+	return standing{mode: "standalone", role: "master"}
 }
 
 // ShiftClock lets the node's clock be wrong. Keys end by that clock: a jump ahead ends

@@ -10,16 +10,21 @@ import (
 // parseCommands reads what a client wrote: whole commands, as client libraries
 // write them. What cannot be read is left out.
 func parseCommands(b []byte) [][]string {
-	var commands [][]string
+	commands, _ := parseWhole(b)
+	return commands
+}
+
+// parseWhole is parseCommands, and says whether that was all.
+func parseWhole(b []byte) (commands [][]string, whole bool) {
 	for len(b) > 0 {
 		command, rest := parseCommand(b)
 		if command == nil {
-			return commands
+			return commands, false
 		}
 		commands = append(commands, command)
 		b = rest
 	}
-	return commands
+	return commands, true
 }
 
 func parseCommand(b []byte) (command []string, rest []byte) {
@@ -52,7 +57,12 @@ func bulks(items ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(items))
 	for _, item := range items {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(item), item)
+		b.WriteString(bulk(item))
 	}
 	return b.String()
 }
+
+// bulk is a text, number a number, and failure an error as a server sends them.
+func bulk(text string) string    { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+func number(n int) string        { return fmt.Sprintf(":%d\r\n", n) }
+func failure(text string) string { return "-" + text + "\r\n" }

@@ -47,11 +47,13 @@ type sentinel struct {
 	seen       map[string]sighting  // what each data node last said
 	doubts     map[string]time.Time // others that take themselves for masters or follow another, since when
 	down       map[string]opinion   // what the other sentinels think of the master
-	asked      time.Time
+	inquired   time.Time            // of the others
 	published  time.Time
 	switched   time.Time
 	attempt    *attempt
 	subscribed []sim.Line
+	callers    map[sim.Line]*caller
+	dialled    int // how many callers there were
 }
 
 // sighting is what a data node says of itself.
@@ -118,7 +120,8 @@ func (s *sentinel) Start(bool) {
 	for _, n := range s.cluster.data {
 		s.seen[n.Name] = sighting{at: now}
 	}
-	s.attempt, s.subscribed, s.asked, s.published = nil, nil, time.Time{}, time.Time{}
+	s.attempt, s.subscribed, s.inquired, s.published = nil, nil, time.Time{}, time.Time{}
+	s.callers = map[sim.Line]*caller{}
 	s.switched = now
 }
 
@@ -196,7 +199,7 @@ func (s *sentinel) watch(now time.Time) {
 	if !s.isDown(s.master, now) {
 		return
 	}
-	if now.Sub(s.asked) >= askPeriod {
+	if now.Sub(s.inquired) >= askPeriod {
 		s.ask(now)
 	}
 	agree := 1
@@ -225,7 +228,7 @@ func (s *sentinel) desync(epoch int) time.Duration {
 }
 
 func (s *sentinel) ask(now time.Time) {
-	s.asked = now
+	s.inquired = now
 	q := askDown{master: s.master, epoch: s.epoch, candidate: s.attempt != nil && s.attempt.chosen == ""}
 	for _, n := range s.cluster.sentinels {
 		if n != s {

@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"lockbench/internal/world/sim"
 )
 
 // Asked is what a client says to a sentinel on a connection.
 func (s *sentinel) Asked(l sim.Line, written []byte) {
-	for _, command := range parseCommands(written) {
+	for _, words := range parseCommands(written) {
 		s.cluster.mu.Lock()
-		reply := s.reply(l, command)
+		reply := s.reply(l, words)
 		s.cluster.mu.Unlock()
 		l.Send([]byte(reply))
 	}
@@ -23,51 +24,105 @@ func (s *sentinel) Left(l sim.Line) {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	s.unsubscribe(l)
+	delete(s.callers, l)
+}
+
+// caller is who is at the other end of a connection. Needs cluster.mu.
+func (s *sentinel) caller(l sim.Line) *caller {
+	c := s.callers[l]
+	if c == nil {
+		s.dialled++
+		c = &caller{id: s.dialled}
+		s.callers[l] = c
+	}
+	return c
 }
 
 // reply answers one command. Needs cluster.mu.
-func (s *sentinel) reply(l sim.Line, command []string) string {
-	words := make([]string, 2)
-	for i := range min(2, len(command)) {
-		words[i] = strings.ToUpper(command[i])
+func (s *sentinel) reply(l sim.Line, words []string) string {
+	c := s.caller(l)
+	if text, wrong := sentinelTable().misused(words, false); wrong {
+		return failure(text)
 	}
-	switch {
-	case words[0] == "SENTINEL" && len(command) == 3 && command[2] != masterName:
-		return "-ERR No such master with that name\r\n"
-	case words[0] == "SENTINEL" && words[1] == "GET-MASTER-ADDR-BY-NAME":
-		host, port := s.address(s.master)
-		return bulks(host, port)
-	case words[0] == "SENTINEL" && words[1] == "SENTINELS":
-		return s.others()
-	case words[0] == "SENTINEL" && (words[1] == "REPLICAS" || words[1] == "SLAVES"):
-		return s.replicas()
-	case words[0] == "SUBSCRIBE":
+	if isGreeting(words) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if reply, known := c.greet(standing{mode: "sentinel"}, words); known {
+			return reply
+		}
+		return s.refuse(words)
+	}
+	switch name := strings.ToUpper(words[0]); {
+	case name == "SENTINEL":
+		return s.asked(c, words)
+	case name == "SUBSCRIBE":
 		if !slices.Contains(s.subscribed, l) {
 			s.subscribed = append(s.subscribed, l)
 		}
 		var b strings.Builder
-		for i, channel := range command[1:] {
-			fmt.Fprintf(&b, "*3\r\n$9\r\nsubscribe\r\n$%d\r\n%s\r\n:%d\r\n", len(channel), channel, i+1)
+		for i, channel := range words[1:] {
+			b.WriteString(c.pushed(bulk("subscribe"), bulk(channel), number(i+1)))
 		}
 		return b.String()
-	case words[0] == "UNSUBSCRIBE":
+	case name == "UNSUBSCRIBE":
 		s.unsubscribe(l)
-		return "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n"
-	case words[0] == "PING" && slices.Contains(s.subscribed, l):
-		return bulks("pong", strings.Join(command[1:], " "))
-	case words[0] == "PING":
+		return c.pushed(bulk("unsubscribe"), c.null(), number(0))
+	case name == "PING" && len(words) > 2:
+		return failure("ERR wrong number of arguments for 'ping' command")
+	case name == "PING" && !c.resp3 && slices.Contains(s.subscribed, l):
+		return bulks("pong", strings.Join(words[1:], " "))
+	case name == "PING" && len(words) == 2:
+		return bulk(words[1])
+	case name == "PING":
 		return "+PONG\r\n"
-	case words[0] == "CLIENT":
-		return "+OK\r\n"
+	case name == "ROLE":
+		return "*2\r\n" + bulk("sentinel") + bulks(masterName)
+	case name == "COMMAND" && len(words) == 1:
+		return listing(sentinelText, c.resp3)
 	}
-	return fmt.Sprintf("-ERR unknown command '%s'\r\n", command[0])
+	return s.refuse(words)
 }
 
-// AtOnce answers a client's greeting and its questions, as long as the sentinel can be
-// reached: go-redis waits for the answers under a mutex.
+// asked answers SENTINEL, which libraries ask for the way. Needs cluster.mu.
+func (s *sentinel) asked(c *caller, words []string) string {
+	of := func() bool { return words[2] == masterName }
+	switch strings.ToUpper(words[1]) {
+	case "GET-MASTER-ADDR-BY-NAME":
+		if !of() {
+			return c.nullList()
+		}
+		host, port := s.address(s.master)
+		return bulks(host, port)
+	case "SENTINELS":
+		if !of() {
+			return failure(noSuchMaster)
+		}
+		return s.others(c)
+	case "REPLICAS", "SLAVES":
+		if !of() {
+			return failure(noSuchMaster)
+		}
+		return s.replicas(c)
+	}
+	return s.refuse(words)
+}
+
+const noSuchMaster = "ERR No such master with that name"
+
+// refuse says no to what the simulation does not do as a real sentinel does.
+func (s *sentinel) refuse(words []string) string {
+	s.cluster.refused(s.Name, strings.Join(words[:min(len(words), 5)], " "))
+	return failure("ERR the simulation does not cover the command " + strings.ToUpper(words[0]))
+}
+
+// AtOnce answers a client's greetings and its questions, as long as the sentinel can be
+// reached: libraries wait for the answers under a mutex.
 func (s *sentinel) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
-	asked := parseCommands(written)
-	if len(asked) != 1 || !strings.EqualFold(asked[0][0], "sentinel") && !strings.EqualFold(asked[0][0], "hello") {
+	asked, whole := parseWhole(written)
+	for _, words := range asked {
+		whole = whole && (isGreeting(words) || strings.EqualFold(words[0], "sentinel"))
+	}
+	if !whole {
 		return nil, false
 	}
 	if !l.Reachable() {
@@ -75,16 +130,19 @@ func (s *sentinel) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) 
 	}
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
-	return []byte(s.reply(l, asked[0])), true
+	for _, words := range asked {
+		reply = append(reply, s.reply(l, words)...)
+	}
+	return reply, true
 }
 
 // announce tells the clients that have subscribed. Needs cluster.mu.
 func (s *sentinel) announce(from, to string) {
 	oldHost, oldPort := s.address(from)
 	newHost, newPort := s.address(to)
-	text := bulks("message", "+switch-master", strings.Join([]string{masterName, oldHost, oldPort, newHost, newPort}, " "))
+	text := strings.Join([]string{masterName, oldHost, oldPort, newHost, newPort}, " ")
 	for _, l := range s.subscribed {
-		l.Send([]byte(text))
+		l.Send([]byte(s.caller(l).pushed(bulk("message"), bulk("+switch-master"), bulk(text))))
 	}
 }
 
@@ -100,19 +158,19 @@ func (s *sentinel) address(name string) (host, port string) {
 }
 
 // others lists the other sentinels as SENTINEL SENTINELS does.
-func (s *sentinel) others() string {
+func (s *sentinel) others(c *caller) string {
 	var lists []string
 	for _, n := range s.cluster.sentinels {
 		if n != s {
 			host, port, _ := strings.Cut(n.addr, ":")
-			lists = append(lists, bulks("name", n.Name, "ip", host, "port", port, "flags", "sentinel"))
+			lists = append(lists, c.fields("name", n.Name, "ip", host, "port", port, "flags", "sentinel"))
 		}
 	}
 	return fmt.Sprintf("*%d\r\n%s", len(lists), strings.Join(lists, ""))
 }
 
 // replicas lists the replicas as SENTINEL REPLICAS does.
-func (s *sentinel) replicas() string {
+func (s *sentinel) replicas(c *caller) string {
 	var lists []string
 	for _, n := range s.cluster.data {
 		if n.Name == s.master {
@@ -123,7 +181,11 @@ func (s *sentinel) replicas() string {
 		if s.seen[n.Name].online {
 			link = "ok"
 		}
-		lists = append(lists, bulks("name", n.addr, "ip", host, "port", port, "flags", "slave", "master-link-status", link))
+		flags := "slave"
+		if s.isDown(n.Name, time.Now()) {
+			flags = "s_down,slave,disconnected"
+		}
+		lists = append(lists, c.fields("name", n.addr, "ip", host, "port", port, "flags", flags, "master-link-status", link))
 	}
 	return fmt.Sprintf("*%d\r\n%s", len(lists), strings.Join(lists, ""))
 }

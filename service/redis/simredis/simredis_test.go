@@ -222,7 +222,7 @@ func TestSentinels(t *testing.T) {
 			k := talk(t, c, 3) // whom the first sentinel answers
 			w := k.to(c.servers.sentinels[0].addr)
 			w.wants("SENTINEL get-master-addr-by-name mymaster", "10.0.0.1")
-			w.wants("SENTINEL get-master-addr-by-name other", "-ERR")
+			w.wants("SENTINEL get-master-addr-by-name other", "nil list")
 			w.wants("SUBSCRIBE +switch-master", "subscribe")
 			began := time.Now()
 			_ = c.Kill(ctx, "redis-1")

@@ -1,0 +1,274 @@
+package simredis
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// caller is what a server knows of a client by the greetings on one connection: commands
+// that client libraries send before the first one of a user.
+type caller struct {
+	mu       sync.Mutex // a client writes while its server reads
+	id       int
+	resp3    bool
+	name     string
+	tracking bool
+	// greeted says that something was sent that is no greeting. From then on greetings take
+	// their time as everything does: an answer at once would overtake others.
+	greeted bool
+	unknown []string // names of commands that no server has, as they were written
+}
+
+// standing is what a server says of itself to a client that greets it.
+type standing struct {
+	mode string
+	role string // empty: it has none, as a sentinel
+}
+
+// isGreeting says whether [caller.greet] may answer a command.
+func isGreeting(words []string) bool {
+	return strings.EqualFold(words[0], "hello") || strings.EqualFold(words[0], "client")
+}
+
+// atOnce answers what a client has written if it is greetings alone.
+func (c *caller) atOnce(t table, at standing, asked [][]string, whole bool) (reply string, done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.greeted = c.greeted || !whole
+	if c.greeted {
+		return "", false
+	}
+	before := [...]any{c.resp3, c.name, c.tracking}
+	var b strings.Builder
+	for _, words := range asked {
+		answer, known := "", isGreeting(words)
+		if known {
+			answer, known = c.reply(t, at, words)
+		}
+		if !known {
+			// All or nothing; what was done so far is done again in its turn.
+			c.greeted = true
+			c.resp3, c.name, c.tracking = before[0].(bool), before[1].(string), before[2].(bool)
+			return "", false
+		}
+		b.WriteString(answer)
+	}
+	return b.String(), true
+}
+
+// reply answers a greeting, or says what is wrong with it.
+func (c *caller) reply(t table, at standing, words []string) (reply string, known bool) {
+	if text, wrong := t.misused(words, false); wrong {
+		return failure(text), true
+	}
+	return c.greet(at, words)
+}
+
+// greet answers a greeting that is well formed. known is false for what the simulation
+// does not do as a real server does.
+func (c *caller) greet(at standing, words []string) (reply string, known bool) {
+	if strings.EqualFold(words[0], "hello") {
+		return c.hello(at, words), true
+	}
+	option := ""
+	if len(words) > 2 {
+		option = strings.ToUpper(words[2])
+	}
+	switch strings.ToUpper(words[1]) {
+	case "ID":
+		return fmt.Sprintf(":%d\r\n", c.id), true
+	case "GETNAME":
+		if c.name == "" {
+			return c.null(), true
+		}
+		return bulk(c.name), true
+	case "SETNAME":
+		if !validName(words[2]) {
+			return failure(badName), true
+		}
+		c.name = words[2]
+		return okay, true
+	case "GETREDIR":
+		if c.tracking {
+			return ":0\r\n", true
+		}
+		return ":-1\r\n", true
+	case "NO-EVICT": // nothing is evicted for want of memory
+		if option != "ON" && option != "OFF" {
+			return failure(syntaxError), true
+		}
+		return okay, true
+	case "REPLY":
+		switch option {
+		case "ON":
+			return okay, true
+		case "OFF", "SKIP":
+			return "", false
+		}
+		return failure(syntaxError), true
+	case "TRACKING":
+		return c.track(option, words[3:])
+	}
+	return "", false
+}
+
+// track answers CLIENT TRACKING. A client that opts in is told of nothing until it says
+// CLIENT CACHING, which is not done here.
+func (c *caller) track(option string, options []string) (reply string, known bool) {
+	optIn := false
+	for _, o := range options {
+		switch strings.ToUpper(o) {
+		case "OPTIN":
+			optIn = true
+		case "NOLOOP":
+		case "OPTOUT", "BCAST", "REDIRECT", "PREFIX":
+			return "", false
+		default:
+			return failure(syntaxError), true
+		}
+	}
+	switch {
+	case option == "OFF":
+		c.tracking = false
+		return okay, true
+	case option != "ON":
+		return failure(syntaxError), true
+	case !optIn:
+		return "", false
+	}
+	c.tracking = true
+	return okay, true
+}
+
+// hello answers HELLO, as a server does that asks for no password.
+func (c *caller) hello(at standing, words []string) string {
+	version := 0
+	if len(words) > 1 {
+		n, err := strconv.ParseInt(words[1], 10, 64)
+		if err != nil {
+			return failure("ERR Protocol version is not an integer or out of range")
+		}
+		if n != 2 && n != 3 {
+			return failure("NOPROTO unsupported protocol version")
+		}
+		version = int(n)
+	}
+	name, named, user := "", false, "default"
+	for i := 2; i < len(words); i++ {
+		switch more := len(words) - 1 - i; {
+		case strings.EqualFold(words[i], "auth") && more >= 2:
+			user = words[i+1]
+			i += 2
+		case strings.EqualFold(words[i], "setname") && more > 0:
+			name, named = words[i+1], true
+			if !validName(name) {
+				return failure(badName)
+			}
+			i++
+		default:
+			return failure(fmt.Sprintf("ERR Syntax error in HELLO option '%s'", words[i]))
+		}
+	}
+	if user != "default" {
+		return failure("WRONGPASS invalid username-password pair or user is disabled.")
+	}
+	if named {
+		c.name = name
+	}
+	if version != 0 {
+		c.resp3 = version == 3
+	}
+	proto := 2
+	if c.resp3 {
+		proto = 3
+	}
+	says := []string{bulk("server"), bulk("redis"), bulk("version"), bulk("7.0.15"), bulk("proto"), number(proto),
+		bulk("id"), number(c.id), bulk("mode"), bulk(at.mode)}
+	if at.role != "" {
+		says = append(says, bulk("role"), bulk(at.role))
+	}
+	says = append(says, bulk("modules"), "*0\r\n")
+	return c.mapOf(says)
+}
+
+// mapOf is keys and values as the client's version of the protocol has them.
+func (c *caller) mapOf(says []string) string {
+	if c.resp3 {
+		return fmt.Sprintf("%%%d\r\n%s", len(says)/2, strings.Join(says, ""))
+	}
+	return fmt.Sprintf("*%d\r\n%s", len(says), strings.Join(says, ""))
+}
+
+// fields is a map of texts.
+func (c *caller) fields(texts ...string) string {
+	for i, text := range texts {
+		texts[i] = bulk(text)
+	}
+	return c.mapOf(texts)
+}
+
+// pushed is what a subscriber is told.
+func (c *caller) pushed(parts ...string) string {
+	kind := "*"
+	if c.resp3 {
+		kind = ">"
+	}
+	return fmt.Sprintf("%s%d\r\n%s", kind, len(parts), strings.Join(parts, ""))
+}
+
+func (c *caller) nullList() string {
+	if c.resp3 {
+		return "_\r\n"
+	}
+	return "*-1\r\n"
+}
+
+func (c *caller) null() string {
+	if c.resp3 {
+		return "_\r\n"
+	}
+	return "$-1\r\n"
+}
+
+// missing remembers how the name of a command was written that there is none of: the
+// server is told names in capitals.
+func (c *caller) missing(t table, asked [][]string) {
+	for _, words := range asked {
+		if t[strings.ToLower(words[0])] == nil {
+			c.mu.Lock()
+			c.unknown = append(c.unknown, words[0])
+			c.mu.Unlock()
+		}
+	}
+}
+
+// written is the name as it was written.
+func (c *caller) written(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, w := range c.unknown {
+		if strings.EqualFold(w, name) {
+			c.unknown = c.unknown[i+1:]
+			return w
+		}
+	}
+	return name
+}
+
+const (
+	okay        = "+OK\r\n"
+	syntaxError = "ERR syntax error"
+	badName     = "ERR Client names cannot contain spaces, newlines or special characters."
+)
+
+// validName says whether a connection may be called so.
+func validName(name string) bool {
+	for _, b := range []byte(name) {
+		if b < '!' || b > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,181 @@
+package simredis
+
+import (
+	_ "embed" // the tables
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The tables of commands are what redis-server 7.0.15 says of itself: its answers to
+// COMMAND in the third version of the protocol, one command a line, sorted, with a tab in
+// the place of each line break. TestTables compares them with a real server, and writes
+// them anew with -update.
+var (
+	//go:embed commands.txt
+	serverText string
+	//go:embed commands_sentinel.txt
+	sentinelText string
+
+	serverTable   = sync.OnceValue(func() table { return readTable(serverText) })
+	sentinelTable = sync.OnceValue(func() table { return readTable(sentinelText) })
+)
+
+// table is the commands that a server has, by their names in lower case.
+type table map[string]*entryOfTable
+
+// entryOfTable is what a server checks of a command before it does anything.
+type entryOfTable struct {
+	name  string // in full, "client|setname"
+	arity int    // with the name itself; negative: at least so many
+	flags []string
+	subs  table // nil: it has no subcommands
+}
+
+// readTable reads the lines of a table.
+func readTable(text string) table {
+	t := table{}
+	for line := range strings.Lines(text) {
+		e, _ := readEntry(strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+		t[e.name] = e
+	}
+	return t
+}
+
+// readEntry reads one command and returns the words that are left. The elements are: name,
+// arity, flags, first key, last key, step, categories, tips, key specifications, subcommands.
+func readEntry(words []string) (*entryOfTable, []string) {
+	e := &entryOfTable{name: words[2]}
+	e.arity, _ = strconv.Atoi(words[3][1:])
+	flags := length(words[4])
+	for _, flag := range words[5 : 5+flags] {
+		e.flags = append(e.flags, flag[1:])
+	}
+	words = words[5+flags:]
+	for range 6 { // of no use here
+		words = skipElement(words)
+	}
+	subs := length(words[0])
+	words = words[1:]
+	for range subs {
+		var sub *entryOfTable
+		sub, words = readEntry(words)
+		if e.subs == nil {
+			e.subs = table{}
+		}
+		_, short, _ := strings.Cut(sub.name, "|")
+		e.subs[short] = sub
+	}
+	return e, words
+}
+
+// skipElement leaves out one element of an answer with all that is in it.
+func skipElement(words []string) []string {
+	inside := 0
+	switch words[0][0] {
+	case '$':
+		return words[2:]
+	case '*', '~':
+		inside = length(words[0])
+	case '%':
+		inside = 2 * length(words[0])
+	}
+	words = words[1:]
+	for range inside {
+		words = skipElement(words)
+	}
+	return words
+}
+
+func length(word string) int {
+	n, _ := strconv.Atoi(word[1:])
+	return n
+}
+
+// listing is the answer to COMMAND.
+func listing(text string, resp3 bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", strings.Count(text, "\n"))
+	for line := range strings.Lines(text) {
+		for word := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "\t") {
+			if !resp3 && word != "" {
+				switch word[0] {
+				case '~':
+					word = "*" + word[1:]
+				case '%':
+					word = fmt.Sprintf("*%d", 2*length(word))
+				}
+			}
+			b.WriteString(word + "\r\n")
+		}
+	}
+	return b.String()
+}
+
+// find is the entry of what a client says; nil if there is no such command or subcommand.
+func (t table) find(words []string) *entryOfTable {
+	e := t[strings.ToLower(words[0])]
+	if e == nil || e.subs == nil || len(words) == 1 {
+		return e
+	}
+	return e.subs[strings.ToLower(words[1])]
+}
+
+// fits says whether a command has as many words as the server asks for.
+func (e *entryOfTable) fits(words []string) bool {
+	return len(words) == e.arity || e.arity < 0 && len(words) >= -e.arity
+}
+
+// misused is what a server says of a command that it does not have, or that has a wrong
+// number of arguments; in a transaction, of one that must not be in there as well.
+func (t table) misused(words []string, transaction bool) (text string, wrong bool) {
+	e := t.find(words)
+	switch {
+	case e == nil && t[strings.ToLower(words[0])] != nil:
+		text = fmt.Sprintf("ERR unknown subcommand '%.128s'. Try %s HELP.", words[1], strings.ToUpper(words[0]))
+	case e == nil:
+		var shown strings.Builder
+		for _, word := range words[1:] {
+			left := 128 - shown.Len()
+			if left <= 0 {
+				break
+			}
+			fmt.Fprintf(&shown, "'%s' ", word[:min(left, len(word))])
+		}
+		text = fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", words[0][:min(128, len(words[0]))], shown.String())
+	case !e.fits(words):
+		text = fmt.Sprintf("ERR wrong number of arguments for '%s' command", e.name)
+	case protected[e.name] != "":
+		text = fmt.Sprintf("ERR %s command not allowed. If the enable-%s-command option is set to \"local\", you can run it from a local connection, "+
+			"otherwise you need to set this option in the configuration file, and then restart the server.", strings.ToUpper(protected[e.name]), protected[e.name])
+	case transaction && slices.Contains(e.flags, "no_multi"):
+		text = "ERR Command not allowed inside a transaction"
+	default:
+		return "", false
+	}
+	text = strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
+	if e != nil && e.name == "exec" {
+		text = "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
+	}
+	return text, true
+}
+
+// protected are commands that a server does only if its configuration allows it, and by
+// which name.
+var protected = map[string]string{"debug": "debug", "module|load": "module", "module|loadex": "module", "module|unload": "module"}
+
+// misusedInScript is misused for what a script calls.
+func (t table) misusedInScript(words []string) (text string, wrong bool) {
+	e := t.find(words)
+	switch {
+	case e == nil:
+		return "ERR Unknown Redis command called from script", true
+	case !e.fits(words):
+		return "ERR Wrong number of args calling Redis command from script", true
+	case slices.Contains(e.flags, "noscript"):
+		return "ERR This Redis command is not allowed from script", true
+	}
+	return "", false
+}
