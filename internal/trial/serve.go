@@ -189,27 +189,57 @@ func every(d time.Duration, stop <-chan struct{}, look func()) {
 }
 
 // watchStill ends the process when the simulated clock has stopped: nothing inside
-// can tell. It counts looks and not time: a machine that gives this process no turn for
-// that long would not let the clock move either, and keeps looks from happening too.
+// can tell.
 func watchStill(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
-	const looks = 60
-	moved, still := w.Moved(), 0
-	every(stillLimit/looks, stop, func() {
-		if now := w.Moved(); now != moved || p.asking.Load() {
-			moved, still = now, 0
-			return
-		}
-		if still++; still < looks {
+	still := stillness{each: stillLimit / 60, looks: 60, frozenLooks: 5, lookAt: sim.LookAt}
+	every(still.each, stop, func() {
+		why := still.look(w.Moved(), p.asking.Load())
+		if why == "" {
 			return
 		}
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		fmt.Fprintf(os.Stderr, "%s\n", stacks)
-		p.fail(fmt.Sprintf(
-			"the simulated clock has stood still for %v in the run of %s with seed %d: a library waits with a mutex held, or computes for ever",
-			stillLimit, in.Lock.Name, in.Seed))
+		p.fail(fmt.Sprintf("the simulated clock has stood still for %s in the run of %s with seed %d: %s", still.stood(), in.Lock.Name, in.Seed, why))
 	})
 }
+
+// stillness tells a clock that stands still from one that is slow. It counts looks and not
+// time: a machine that gives this process no turn for that long would not let the clock
+// move either, and keeps looks from happening too.
+type stillness struct {
+	each        time.Duration // between two looks
+	looks       int           // in a row at which nothing has moved: too long, whatever the reason
+	frozenLooks int           // in a row at which nothing can move
+	lookAt      func() sim.Standstill
+
+	moved         int64
+	still, frozen int
+}
+
+// look says why the run cannot go on; empty: it may.
+func (s *stillness) look(moved int64, asking bool) (why string) {
+	if moved != s.moved || asking {
+		s.moved, s.still, s.frozen = moved, 0, 0
+		return ""
+	}
+	s.still++
+	seen := s.lookAt()
+	if s.frozen++; !seen.Frozen() {
+		s.frozen = 0
+	}
+	const instead = "Try the lock on real servers, with --world local"
+	switch {
+	case s.frozen >= s.frozenLooks:
+		return fmt.Sprintf("a library waits with a mutex held, and the simulation is frozen (%s). %s", seen, instead)
+	case s.still >= s.looks:
+		return "a library computes for ever, or waits for something outside of the simulation. " + instead
+	}
+	return ""
+}
+
+// stood is for how long nothing has moved.
+func (s *stillness) stood() time.Duration { return time.Duration(s.still) * s.each }
 
 // watchMemory ends the process when it needs more than GOMEMLIMIT, which is where the
 // collector has given its best: a simulation that does not end would take the machine's
