@@ -9,6 +9,7 @@ import (
 	"lockbench"
 	mylock "lockbench/examples/go-lock"
 	"lockbench/locks"
+	"lockbench/scenarios"
 )
 
 // The whole test of a lock of one's own. In fair weather every lock must hold;
@@ -34,6 +35,41 @@ func TestIsCaught(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Each scenario for which the lock has a topology runs in the simulation. The lock may break
+// there, as every lock on a single store may; that it is tried at all is what is tested.
+func TestRunsInTheSimulation(t *testing.T) {
+	for _, scenario := range scenarios.Names() {
+		why := unfit[scenario]
+		t.Run(scenario, func(t *testing.T) {
+			res, err := lockbench.Run(t.Context(), lockbench.Options{
+				Scenario: scenario, World: "sim", Lock: mylock.Open, Claims: locks.Claims{Bounded: true}, Seed: 7, Episodes: 1,
+			})
+			switch {
+			case why != "" && (err == nil || !strings.Contains(err.Error(), why)):
+				t.Errorf("got %v, want an error with %q", err, why)
+			case why == "" && err != nil:
+				t.Error(err)
+			case why == "" && res.Episodes != 1:
+				t.Errorf("%d episodes, want 1", res.Episodes)
+			}
+		})
+	}
+}
+
+// unfit are the scenarios that this lock cannot take part in, and what is said of it.
+var unfit = map[string]string{
+	"cluster-failover": "the simulation has no topology \"cluster\"",
+	"fair-queue":       "asks for requests that wait",
+	"handoff":          "asks for requests that wait",
+	"kill-waiter":      "asks for requests that wait",
+	"lost-wakeup":      "asks for requests that wait",
+	"many-keys":        "asks for requests that wait",
+	"readers-writers":  "asks for requests that wait",
+	"reentrant":        "asks for re-entry",
+	"watchdog":         "asks for a lease without a ttl",
+	"watchdog-starved": "asks for a lease without a ttl",
 }
 
 // worlds are the simulation, which every machine has, and real servers where there are any.
