@@ -48,7 +48,7 @@ func (c *Checker) counting(m Model, o *Ops) {
 	c.loads(m, o)
 	c.bounds()
 	c.sweep(m)
-	if len(c.refused) > 0 && len(c.Findings) == 0 {
+	if len(c.refused) > 0 { // whatever else was found: what may have been held at most stays
 		c.turnedAway(m)
 	}
 }
