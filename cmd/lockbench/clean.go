@@ -30,6 +30,9 @@ that may still be going on stays, and so does whatever is not the folder of a ru
 				say("removed " + dir)
 			}
 			say(fmt.Sprintf("%s removed, %d MB", count(len(removed), "run"), bytes>>20))
+			if len(removed) > 0 {
+				writeIndex(c, out)
+			}
 			return err
 		},
 	}

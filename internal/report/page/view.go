@@ -145,6 +145,7 @@ type lockView struct {
 	Sentence      string
 	Remark        string
 	Trouble       string
+	Notes         []string // what its clients did wrong
 	Story         string
 	StoryID       string
 	Told          []storyLine // the story, for the page
@@ -172,7 +173,7 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 	v := lockView{
 		ID: Anchor(l.Lock), Name: l.Lock, Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
-		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Checks: checksOf(l), Findings: findings(l),
+		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
 	}
 	folder := report.FolderName(l.Lock)
 	names := []string{path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile)}
