@@ -91,7 +91,9 @@ func persists(f Finding, after Result) bool {
 			// Whom it names beside the one who was granted is who goes on longest.
 			return x.Event == f.Event && x.Class >= f.Class
 		case "released-without-holding":
-			return slices.Contains(x.Sessions, f.Sessions[0]) // or in another check: see takesBack
+			// Of two that contradict each other a sign that one has held all along accuses the
+			// other. Or another check tells: see takesBack.
+			return slices.Contains(x.Sessions, f.Sessions[0]) || x.Rule == f.Rule && slices.Contains(f.Sessions, x.Sessions[0])
 		case "token-fell":
 			return x.Rule == f.Rule && x.Key == f.Key
 		case "not-linearizable":

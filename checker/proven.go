@@ -44,9 +44,10 @@ func (a *answers) proven(k *hold.Key) {
 	}
 }
 
-// lostBelief is where the client of a session first lost reason to believe.
+// lostBelief is where the client of a session first lost reason to believe. One whose lease
+// had run out when it heard of it never had any, until a renewal worked.
 func lostBelief(d *hold.Hold) int {
-	if beliefs := d.Least.Beliefs; len(beliefs) > 0 {
+	if beliefs := d.Least.Beliefs; len(beliefs) > 0 && beliefs[0].From <= d.Grant {
 		return max(d.Grant+1, beliefs[0].To)
 	}
 	return d.Grant + 1
