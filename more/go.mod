@@ -5,6 +5,12 @@ go 1.26.0
 replace lockbench => ../
 
 require (
+	github.com/bsm/redislock v0.10.0
+	github.com/go-redsync/redsync/v4 v4.17.0
+	github.com/redis/go-redis/v9 v9.23.0
+)
+
+require (
 	github.com/HdrHistogram/hdrhistogram-go v1.2.0 // indirect
 	github.com/Shopify/toxiproxy/v2 v2.12.0 // indirect
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
@@ -13,7 +19,6 @@ require (
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/moby/moby/api v1.55.0 // indirect
 	github.com/moby/moby/client v0.5.0 // indirect
-	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/rs/zerolog v1.33.0 // indirect
 	github.com/testcontainers/testcontainers-go v0.44.0 // indirect
 	golang.org/x/net v0.59.0 // indirect

@@ -1,0 +1,115 @@
+// Package libraries has the lock libraries that people use, unchanged, each used as its own
+// documentation shows it, behind lockbench's contract. An adapter translates and adds
+// nothing: no retry, no limit, no clean-up that the library does not do by itself.
+//
+//	lockbench ── lockbench-more redsync tries=32 ──▶ libraries.Find ──▶ redsync ──▶ go-redis
+package libraries
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockbench/locks"
+)
+
+// Library is a lock library with the options that its users set.
+type Library struct {
+	locks.Card
+	Open func(o Options) (locks.Opener, error)
+}
+
+// All are the libraries, by name.
+func All() []Library {
+	bounded := locks.Claims{Bounded: true, Waits: true}
+	watched := locks.Claims{Renewed: true, Watched: true, Waits: true}
+	return []Library{
+		{locks.Card{Name: "redsync", Family: locks.Majority, Claims: bounded}, openRedsync(goRedisPool)},
+		{locks.Card{Name: "redsync-redigo", Family: locks.Majority, Claims: bounded}, openRedsync(redigoPool)},
+		{locks.Card{Name: "redislock", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Waits: true, Several: true}}, openRedislock},
+		{locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched}, openRueidislock},
+		{locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched}, openValkeylock},
+	}
+}
+
+// Find is the library of a name.
+func Find(name string) (Library, error) {
+	var names []string
+	for _, l := range All() {
+		if l.Name == name {
+			return l, nil
+		}
+		names = append(names, l.Name)
+	}
+	return Library{}, fmt.Errorf("there is no library %q here; those there are: %s", name, strings.Join(names, ", "))
+}
+
+// Options are settings as they are written in a lock's name: tries=3.
+type Options struct {
+	given map[string]string
+	wrong []string
+	known []string
+}
+
+// ParseOptions reads NAME=VALUE words.
+func ParseOptions(words []string) (Options, error) {
+	o := Options{given: map[string]string{}}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return o, fmt.Errorf("%q is no option; options are written NAME=VALUE", w)
+		}
+		o.given[name] = value
+	}
+	return o, nil
+}
+
+// read is the value of an option, parsed; usual if it is not given.
+func read[T any](o *Options, name string, usual T, parse func(string) (T, error)) T {
+	o.known = append(o.known, name)
+	text, given := o.given[name]
+	if !given {
+		return usual
+	}
+	v, err := parse(text)
+	if err != nil {
+		o.wrong = append(o.wrong, fmt.Sprintf("option %s: %q cannot be read", name, text))
+		return usual
+	}
+	return v
+}
+
+func (o *Options) number(name string, usual int) int { return read(o, name, usual, strconv.Atoi) }
+
+func (o *Options) share(name string, usual float64) float64 {
+	return read(o, name, usual, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
+}
+
+func (o *Options) duration(name string, usual time.Duration) time.Duration {
+	return read(o, name, usual, time.ParseDuration)
+}
+
+func (o *Options) on(name string, usual bool) bool {
+	return read(o, name, usual, func(s string) (bool, error) {
+		if s != "on" && s != "off" {
+			return false, fmt.Errorf("on or off")
+		}
+		return s == "on", nil
+	})
+}
+
+// err says what of the options nobody reads, or cannot be read.
+func (o *Options) err() error {
+	for _, name := range slices.Sorted(maps.Keys(o.given)) {
+		if !slices.Contains(o.known, name) {
+			o.wrong = append(o.wrong, fmt.Sprintf("there is no option %s; options: %s", name, strings.Join(o.known, ", ")))
+		}
+	}
+	if len(o.wrong) > 0 {
+		return fmt.Errorf("%s", strings.Join(o.wrong, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package libraries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks"
+)
+
+// openRedislock is a Lock of bsm/redislock.
+func openRedislock(o Options) (locks.Opener, error) {
+	careful := o.on("careful", false)
+	backoff := o.duration("backoff", 100*time.Millisecond)
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		client, err := goRedis(c.Store, clientOptions{careful})
+		if err != nil {
+			return nil, err
+		}
+		return &redislockLocker{redislock.New(client), client, backoff}, nil
+	}, nil
+}
+
+type redislockLocker struct {
+	locks   *redislock.Client
+	redis   redis.UniversalClient
+	backoff time.Duration
+}
+
+func (l *redislockLocker) Close() error { return l.redis.Close() }
+
+func (l *redislockLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if r.Mode != locks.Exclusive || r.Owner != "" || r.TTL == 0 {
+		return nil, fmt.Errorf("redislock: alone, with a ttl: %w", locks.ErrUnsupported)
+	}
+	o := &redislock.Options{}
+	if r.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.Wait)
+		defer cancel()
+		o.RetryStrategy = redislock.LinearBackoff(l.backoff)
+	}
+	until := time.Now().Add(r.TTL)
+	lock, err := l.locks.ObtainMulti(ctx, r.Keys, r.TTL, o)
+	switch {
+	case errors.Is(err, redislock.ErrNotObtained):
+		return nil, locks.ErrTaken
+	case err != nil: // it gives no lock with an error, so there is nothing to release
+		return nil, err
+	}
+	return &redislockLease{lock, until}, nil
+}
+
+type redislockLease struct {
+	lock  *redislock.Lock
+	until time.Time
+}
+
+var (
+	_ locks.Bounded = (*redislockLease)(nil)
+	_ locks.Renewer = (*redislockLease)(nil)
+)
+
+func (l *redislockLease) Until() time.Time { return l.until }
+
+func (l *redislockLease) Renew(ctx context.Context, ttl time.Duration) error {
+	until := time.Now().Add(ttl)
+	err := l.lock.Refresh(ctx, ttl, nil)
+	if errors.Is(err, redislock.ErrNotObtained) {
+		return locks.ErrNotHeld
+	}
+	if err == nil {
+		l.until = until
+	}
+	return err
+}
+
+func (l *redislockLease) Release(ctx context.Context) error {
+	err := l.lock.Release(ctx)
+	if errors.Is(err, redislock.ErrLockNotHeld) {
+		return locks.ErrNotHeld
+	}
+	return err
+}
