@@ -136,8 +136,11 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		// It names one of those who held before; each of them held permits.
 		return endsEarlier(last, beside) || milder(h, last, beside)
 	case "granted-though-held":
-		// Its client may turn out to have used it, and then another check tells.
-		return endsEarlier(last, beside) || milder(h, last, beside) || contradicted(h, after, f.Key)
+		// Its client may turn out to have used it, and then exclusion tells, as far as it was
+		// called while both held:
+		//
+		//	A ok   A reads ...   B ok                        ... answered, long after A's lease
+		return endsEarlier(last, beside) || milder(h, last, beside) || contradicted(h, after, f.Key) || uses(last, named)
 	case "evicted":
 		// A check that was under way tells that its client knew.
 		return endsEarlier(last, named)
@@ -209,6 +212,11 @@ func heldAfterAll(last *history.Event, of []*history.Session) bool {
 	return last.F == history.Release && last.Type == history.OK && slices.ContainsFunc(of, func(s *history.Session) bool {
 		return s.Name == last.Session && s.Acquire.Outcome == history.Maybe
 	})
+}
+
+// uses tells whether an event says of one of some sessions that its client did something.
+func uses(last *history.Event, of []*history.Session) bool {
+	return last.Type == history.OK && last.F != history.Acquire && slices.ContainsFunc(of, func(s *history.Session) bool { return s.Name == last.Session })
 }
 
 // milder tells whether an event may shorten what a client believed, so that a class is
