@@ -19,7 +19,11 @@ func Main(ctx context.Context, hello Hello, open OpenFunc) error {
 	out := os.Stdout
 	os.Stdout = os.Stderr
 	defer func() { os.Stdout = out }()
-	if err := Serve(ctx, os.Stdin, out, hello, open); err != nil {
+	in, err := standardInput()
+	if err != nil {
+		return fmt.Errorf("serve as a guest: %w", err)
+	}
+	if err := Serve(ctx, in, out, hello, open); err != nil {
 		return fmt.Errorf("serve as a guest: %w", err)
 	}
 	return nil

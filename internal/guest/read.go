@@ -124,18 +124,14 @@ func (c *Conn) takeHello(line []byte) {
 		return
 	default:
 	}
-	var h Hello
-	err := json.Unmarshal(line, &h)
+	h, err := ReadHello(line)
 	switch {
-	case !strings.HasPrefix(h.Hello, "lockbench-guest/"):
+	case errors.Is(err, errNoHello):
 		c.stray("text", line, "the guest wrote a line that is not of the protocol. "+
 			"Standard output belongs to the protocol: print to standard error instead")
 		return
-	case h.Hello != ProtocolVersion:
-		c.fail(fmt.Errorf("it speaks %q, not %q: %s", h.Hello, ProtocolVersion, quoted(line)))
-		return
 	case err != nil:
-		c.fail(fmt.Errorf("its hello cannot be read: %w: %s", err, quoted(line)))
+		c.fail(err)
 		return
 	}
 	h.Strange = strangeFields(line)
@@ -143,6 +139,24 @@ func (c *Conn) takeHello(line []byte) {
 	c.hello = h
 	c.mu.Unlock()
 	close(c.helloed)
+}
+
+// errNoHello is a line that is no hello of any version.
+var errNoHello = errors.New("it begins with a line that is no hello")
+
+// ReadHello reads the first line of a guest.
+func ReadHello(line []byte) (Hello, error) {
+	var h Hello
+	err := json.Unmarshal(line, &h)
+	switch {
+	case !strings.HasPrefix(h.Hello, "lockbench-guest/"):
+		return h, fmt.Errorf("%w: %s", errNoHello, quoted(line))
+	case h.Hello != ProtocolVersion:
+		return h, fmt.Errorf("it speaks %q, not %q: %s", h.Hello, ProtocolVersion, quoted(line))
+	case err != nil:
+		return h, fmt.Errorf("its hello cannot be read: %w: %s", err, quoted(line))
+	}
+	return h, nil
 }
 
 // stray counts and logs a line that is no part of the protocol, and warns about

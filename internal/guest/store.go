@@ -1,11 +1,6 @@
 package guest
 
 import (
-	"context"
-	"fmt"
-	"net"
-	"strings"
-
 	"lockbench/locks"
 	"lockbench/service/redis"
 )
@@ -48,24 +43,9 @@ func (a StoreAddresses) Store() (locks.Store, error) {
 		s = a.short()
 	}
 	s.Dir = a.Dir
-	if a.LocalAddr == "" && len(a.AddrMap) == 0 {
-		return s, nil
-	}
-	ip := net.ParseIP(a.LocalAddr)
-	if ip == nil && a.LocalAddr != "" {
-		return s, fmt.Errorf("local_addr %q is not an IP address", a.LocalAddr)
-	}
-	s.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		var d net.Dialer
-		if ip != nil && strings.HasPrefix(network, "tcp") {
-			d.LocalAddr = &net.TCPAddr{IP: ip}
-		}
-		if to, ok := a.AddrMap[addr]; ok {
-			addr = to
-		}
-		return d.DialContext(ctx, network, addr)
-	}
-	return s, nil
+	var err error
+	s.Dial, err = a.dialer()
+	return s, err
 }
 
 // short is the store by the short forms: a host that names no service has none, or

@@ -45,6 +45,9 @@ type Description struct {
 	Virtual bool
 	// Clients and Servers are how many there can be for one lock.
 	Clients, Servers Limit
+	// Commands and Modules say which guests of somebody's own it runs: programs of this
+	// machine, and modules of WebAssembly.
+	Commands, Modules bool
 	// Programs and Images say whether it runs programs of servers, and images of them.
 	Programs, Images bool
 }
@@ -105,8 +108,10 @@ type ClientSpec struct {
 	Options map[string]string
 	Seed    uint64
 	// Exactly one of these says how the lock runs: Command is a guest of somebody's
-	// own; Opener runs inside this process; neither: `lockbench guest Lock`.
+	// own, Module the path of one that is a module of WebAssembly; Opener runs inside this
+	// process; none: `lockbench guest Lock`.
 	Command string
+	Module  string
 	Opener  locks.Opener
 	// Log hears what the client's end has to say outside the protocol, and Lost the
 	// library's notices that a session's lock is lost. Either may be nil.

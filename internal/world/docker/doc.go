@@ -96,7 +96,7 @@ func (w *World) Describe() world.Description {
 		Caveat:   "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
 		Clients:  world.Limit{Max: clientsMax, Why: "each is a process of this machine with a listener for every server"},
 		Servers:  world.Limit{Max: nodesMax, Why: "a cluster has so many addresses"},
-		Programs: true, Images: true,
+		Commands: true, Programs: true, Images: true,
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *World) Describe() world.Description {
 			"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
 		Clients:  world.Limit{Max: clientsMax, Why: "a cluster has so many addresses of 127/8, also for clients that replace dead ones"},
 		Servers:  world.Limit{Max: nodesMax, Why: "a cluster has so many addresses of 127/8"},
-		Programs: true,
+		Commands: true, Programs: true,
 	}
 }
 

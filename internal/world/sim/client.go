@@ -7,6 +7,7 @@ import (
 	globalrand "math/rand"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
@@ -32,7 +33,17 @@ type client struct {
 	clock   Clock
 }
 
-var _ world.Client = (*client)(nil)
+// member is a client of a cluster, whatever it is made of.
+type member interface {
+	world.Client
+	// end ends it in whatever state it is.
+	end() error
+	// shiftClock lets its clock be wrong, and clockOffset tells by how much it is.
+	shiftClock(by time.Duration, drift float64)
+	clockOffset() time.Duration
+}
+
+var _ member = (*client)(nil)
 
 var errKilled = errors.New("it was killed")
 
@@ -45,32 +56,64 @@ func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, e
 	return cl, nil
 }
 
-func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error) {
-	cl := &client{cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), dead: make(chan struct{}), gone: make(chan struct{})}
-	opener := s.Opener
+func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	c.Opened(s)
 	switch {
 	case s.Command != "":
-		return nil, fmt.Errorf("%w: a guest is a process of its own, and its time cannot be simulated", world.ErrUnsupportedHere)
-	case opener == nil && c.world.options.Open == nil:
-		return nil, fmt.Errorf("%w: this simulation was made without a list of locks", world.ErrUnsupportedHere)
-	case opener == nil:
-		var err error
-		opener, err = c.world.options.Open(s.Lock, s.Options)
-		if errors.Is(err, locks.ErrUnsupported) {
-			return nil, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
-		}
-		if err != nil {
+		return nil, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
+	case s.Module != "":
+		if err := c.take(s.ID); err != nil {
 			return nil, err
 		}
+		// Others would go on in the instant in which this one begins.
+		c.Settle(history.ClientParty(s.ID).String())
+		return c.openModule(ctx, s)
 	}
+	opener, err := c.opener(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.take(s.ID); err != nil {
+		return nil, err
+	}
+	return c.openGoroutines(ctx, s, opener)
+}
+
+// opener is what opens the lock inside this process.
+func (c *cluster) opener(s world.ClientSpec) (locks.Opener, error) {
+	switch {
+	case s.Opener != nil:
+		return s.Opener, nil
+	case c.world.options.Open == nil:
+		return nil, fmt.Errorf("%w: this simulation was made without a list of locks", world.ErrUnsupportedHere)
+	}
+	opener, err := c.world.options.Open(s.Lock, s.Options)
+	if errors.Is(err, locks.ErrUnsupported) {
+		return nil, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
+	}
+	return opener, err
+}
+
+// take takes a number for a client.
+func (c *cluster) take(id int) error {
 	c.mu.Lock()
-	if _, used := c.clients[s.ID]; used {
-		c.mu.Unlock()
-		return nil, errors.New("this number was used before, and the links of two clients would be one")
+	defer c.mu.Unlock()
+	if _, used := c.clients[id]; used {
+		return errors.New("this number was used before, and the links of two clients would be one")
 	}
-	c.clients[s.ID] = nil
-	c.mu.Unlock()
+	c.clients[id] = nil
+	return nil
+}
+
+// remember knows the client of a number from now on.
+func (c *cluster) remember(id int, m member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clients[id] = m
+}
+
+func (c *cluster) openGoroutines(ctx context.Context, s world.ClientSpec, opener locks.Opener) (*client, error) {
+	cl := &client{cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), dead: make(chan struct{}), gone: make(chan struct{})}
 	// One after the other: libraries draw from chance that all clients share while
 	// they set themselves up, to shuffle their servers for one.
 	c.Settle(cl.name)
@@ -82,10 +125,8 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (*client, error)
 	var life context.Context
 	life, cl.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	hello := guest.Hello{Name: s.Lock, SourceAddress: true}
-	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, guest.ConnOptions{Noise: s.Log, Lost: cl.alive(s.Lost), Queued: cl.alive(s.Queued)})
-	c.mu.Lock()
-	c.clients[s.ID] = cl
-	c.mu.Unlock()
+	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, guest.ConnOptions{Noise: s.Log, Lost: unlessDead(cl.dead, s.Lost), Queued: unlessDead(cl.dead, s.Queued)})
+	c.remember(s.ID, cl)
 	_, err := cl.conn.Hello(ctx)
 	if err == nil {
 		err = cl.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed})
@@ -127,12 +168,17 @@ func (cl *client) Kill(context.Context) error {
 	cl.dying.Do(func() {
 		close(cl.dead)
 		cl.conn.Cut(errKilled)
-		for _, p := range cl.cluster.net.pairsWith(func(at slot) bool { return at.client == cl.name }) {
-			p.abandon()
-		}
+		cl.cluster.abandon(cl.name)
 	})
 	cl.leave()
 	return nil
+}
+
+// abandon ends the connections of a client that is killed.
+func (c *cluster) abandon(client string) {
+	for _, p := range c.net.pairsWith(func(at slot) bool { return at.client == client }) {
+		p.abandon()
+	}
 }
 
 // Close ends the client in good order, and waits for nobody who was killed: whoever takes
@@ -153,14 +199,19 @@ func (cl *client) end() error {
 	return errors.Join(cl.Kill(context.Background()), cl.finish())
 }
 
-// alive lets a notice through as long as the client lives.
-func (cl *client) alive(notice func(session string)) func(session string) {
+// shiftClock lets the wall clock be wrong that its lock looks at.
+func (cl *client) shiftClock(by time.Duration, drift float64) { cl.clock.Shift(by, drift) }
+
+func (cl *client) clockOffset() time.Duration { return cl.clock.Offset() }
+
+// unlessDead lets a notice through as long as its client lives.
+func unlessDead(dead <-chan struct{}, notice func(session string)) func(session string) {
 	if notice == nil {
 		return nil
 	}
 	return func(session string) {
 		select {
-		case <-cl.dead:
+		case <-dead:
 		default:
 			notice(session)
 		}

@@ -64,7 +64,7 @@ func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) erro
 	if err != nil {
 		return err
 	}
-	cl.clock.Shift(by, drift)
+	cl.shiftClock(by, drift)
 	return nil
 }
 
@@ -74,10 +74,10 @@ func (c *cluster) ClientClockOffset(id int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return cl.clock.Offset(), nil
+	return cl.clockOffset(), nil
 }
 
-func (c *cluster) opened(id int) (*client, error) {
+func (c *cluster) opened(id int) (member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cl := c.clients[id]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -43,11 +44,12 @@ type cluster struct {
 	nodes []*node
 	done  chan struct{} // closed when the cluster ends
 	loops sync.WaitGroup
+	turns *turns // of clients that are modules
 
 	// mu is taken before the network's, after any of a server's, and never held across
 	// a wait.
 	mu      sync.Mutex
-	clients map[int]*client
+	clients map[int]member
 	addrs   map[string]int       // of nodes, by their index
 	ways    map[world.Link]*lane // what nodes tell each other
 	faulty  error                // what the simulation could not do, and was asked to
@@ -61,7 +63,7 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 	}
 	c := &cluster{
 		world: w, spec: s, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
-		done: make(chan struct{}), clients: map[int]*client{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
+		done: make(chan struct{}), turns: newTurns(w), clients: map[int]member{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
 	}
 	c.net.purpose = model.Purpose
 	if s.Service != nil { // else nobody is there to talk to
@@ -133,18 +135,19 @@ func (c *cluster) tick(n *node) {
 // stop ends everything that is left of the cluster.
 func (c *cluster) stop() error {
 	c.mu.Lock()
-	clients := make([]*client, 0, len(c.clients))
-	for _, cl := range c.clients {
-		if cl != nil {
+	ids := slices.Sorted(maps.Keys(c.clients))
+	clients := make([]member, 0, len(ids))
+	for _, id := range ids {
+		if cl := c.clients[id]; cl != nil {
 			clients = append(clients, cl)
 		}
 	}
 	c.mu.Unlock()
-	slices.SortFunc(clients, func(a, b *client) int { return a.id - b.id })
 	var errs []error
 	for _, cl := range clients {
 		errs = append(errs, cl.end())
 	}
+	c.turns.stop()
 	close(c.done)
 	c.loops.Wait()
 	c.net.stop()

@@ -205,11 +205,8 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	c.net.mu.Lock()
 	c.net.pairs[p] = struct{}{}
 	c.net.mu.Unlock()
-	says := c.net.wire.Requests(func(name []byte) { c.net.count(client, string(name)) })
-	p.near.answers = func(written []byte) ([]byte, bool) {
-		_, _ = says.Write(written) // it reads, and nothing can fail
-		return n.server.AtOnce(p, written)
-	}
+	p.near.says = c.net.wire.Requests(func(name []byte) { c.net.count(client, string(name)) })
+	p.near.answers = func(written []byte) ([]byte, bool) { return n.server.AtOnce(p, written) }
 	if reads {
 		p.far.out = p.down
 		streamer.Serve(p.far, p)

@@ -41,9 +41,11 @@ package sim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/locks"
 )
@@ -59,6 +61,11 @@ type Options struct {
 	// Enclosure is the command that runs one trial in a process of its own. Empty:
 	// trials run in this process, one after the other.
 	Enclosure []string
+	// ModuleCache is the folder in which modules are kept compiled. Empty: none are.
+	ModuleCache string
+	// ComputeLimit is how long, in real time, a module may compute without waiting once.
+	// 0 means half a minute.
+	ComputeLimit time.Duration
 	// Latency is what a message takes from end to end. The zero value means [DefaultLatency].
 	Latency Latency
 }
@@ -77,11 +84,16 @@ var DefaultLatency = Latency{Base: 300 * time.Microsecond, Spread: 600 * time.Mi
 type World struct {
 	options Options
 	moved   atomic.Int64
+	turn    computing
+
+	loading sync.Mutex
+	loaded  map[string]*wasm.Module // by their paths
 }
 
 var (
 	_ world.World     = (*World)(nil)
 	_ world.Enclosing = (*World)(nil)
+	_ world.Host      = (*World)(nil)
 )
 
 // Enclosure is the command of the process in which a trial runs.
@@ -96,7 +108,10 @@ func New(o Options) *World {
 	if o.Latency == (Latency{}) {
 		o.Latency = DefaultLatency
 	}
-	return &World{options: o}
+	if o.ComputeLimit == 0 {
+		o.ComputeLimit = computeLimit
+	}
+	return &World{options: o, loaded: map[string]*wasm.Module{}}
 }
 
 // Name is what people call this world.
@@ -115,7 +130,7 @@ func (w *World) Describe() world.Description {
 			"latencies are those of the model. That nothing was found here is weak evidence.",
 		Clients: world.Limit{Max: clientsMax, Why: "it takes a minute for them already"},
 		Servers: world.Limit{Max: nodesMax, Why: "each way between two servers has a class of instants to itself"},
-		Virtual: true,
+		Virtual: true, Modules: true,
 	}
 }
 
@@ -132,7 +147,18 @@ func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }
 // A process should run one bubble only: what a library keeps for the whole process
 // (pools of timers, say) belongs to the bubble it was made in.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
-	return bubble(func() error { return w.Inside(ctx, s, body) })
+	over := make(chan struct{})
+	ended := make(chan error, 2)
+	go func() {
+		defer close(over)
+		ended <- bubble(func() error { return w.Inside(ctx, s, body) })
+	}()
+	go func() {
+		if err := w.turn.watch(w.options.ComputeLimit, over); err != nil {
+			ended <- err // the bubble stays behind: it cannot be ended
+		}
+	}()
+	return <-ended
 }
 
 // Inside is Run for those who are in a bubble of testing/synctest already.

@@ -1,0 +1,90 @@
+package wasm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// meetLimit is how long, in real time, a program may compute before its first line.
+const meetLimit = time.Minute
+
+// FirstLine runs a program alone in a world in which there is nobody else, until it has
+// written a line, and returns that.
+func (m *Module) FirstLine(ctx context.Context, p Program) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	said := make(chan answer, 1)
+	go func() {
+		line, err := m.firstLine(p)
+		said <- answer{line, err}
+	}()
+	select {
+	case a := <-said:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case <-time.After(meetLimit):
+		// It cannot be ended, only left alone.
+		return "", fmt.Errorf("it computed for %v and wrote nothing", meetLimit)
+	}
+}
+
+// stepsMax bounds how often a program may wait before its first line.
+const stepsMax = 100_000
+
+func (m *Module) firstLine(p Program) (string, error) {
+	alone := &alone{now: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	var out bytes.Buffer
+	var log []string
+	p.Output = func(b []byte) { out.Write(b) }
+	p.Log = func(line string) { log = append(log, line) }
+	v := m.Start(alone, p)
+	defer v.Kill()
+	for range stepsMax {
+		lives := v.Run()
+		if line, _, ok := strings.Cut(out.String(), "\n"); ok {
+			return line, nil
+		}
+		if !lives {
+			return "", fmt.Errorf("it ended without a word: %w; %s", errors.Join(errors.New("end of the program"), v.Err()), lastOf(log))
+		}
+		at, ok := v.Deadline()
+		if !ok {
+			return "", fmt.Errorf("it wrote nothing, and waits to be told something; %s", lastOf(log))
+		}
+		if at.After(alone.now) {
+			alone.now = at
+		}
+	}
+	return "", fmt.Errorf("it waited %d times and wrote nothing; %s", stepsMax, lastOf(log))
+}
+
+func lastOf(log []string) string {
+	if len(log) == 0 {
+		return "its standard error is empty"
+	}
+	return "on its standard error: " + strings.Join(log[max(0, len(log)-20):], "\n")
+}
+
+// alone is a world in which only time passes.
+type alone struct{ now time.Time }
+
+func (a *alone) Now() time.Time     { return a.now }
+func (a *alone) Wall() time.Time    { return a.now }
+func (a *alone) Dial(string) Socket { return nowhere{} }
+
+// nowhere is a connection that nobody takes.
+type nowhere struct{}
+
+func (nowhere) Read([]byte) (int, error)  { return 0, syscall.ECONNREFUSED }
+func (nowhere) Write([]byte) (int, error) { return 0, syscall.ECONNREFUSED }
+func (nowhere) Readable() bool            { return true }
+func (nowhere) Writable() bool            { return true }
+func (nowhere) Close()                    {}

@@ -1,0 +1,127 @@
+package wasm
+
+// A subscription of poll_oneoff takes 48 bytes, and an event 32.
+const (
+	subscriptionSize = 48
+	eventSize        = 32
+	pollMax          = 1 << 16
+)
+
+// What a subscription is to.
+const (
+	pollClock = 0
+	pollRead  = 1
+	pollWrite = 2
+)
+
+// clockAbsolute is the flag of a clock's subscription that names a moment and not a while.
+const clockAbsolute = 1
+
+// subscription is one thing that a program waits for.
+type subscription struct {
+	userdata uint64
+	kind     byte
+	fd       uint64
+	clock    uint32
+	at       int64 // by that clock
+}
+
+// pollOneoff waits until one of several things has happened: the one place in which a
+// program with a scheduler of its own waits.
+func pollOneoff(v *Machine, m memory, s []uint64) errno {
+	n := ptr(s[2])
+	if n == 0 || n > pollMax {
+		return errInval
+	}
+	raw, ok := m.Read(ptr(s[0]), n*subscriptionSize)
+	if !ok {
+		return errFault
+	}
+	all := make([]subscription, 0, n)
+	now := v.outside.Now()
+	for ; len(raw) > 0; raw = raw[subscriptionSize:] {
+		sub := subscription{userdata: littleEndian.Uint64(raw), kind: raw[8]}
+		switch sub.kind {
+		case pollClock:
+			sub.clock = littleEndian.Uint32(raw[16:])
+			sub.at = int64(littleEndian.Uint64(raw[24:]))
+			if littleEndian.Uint16(raw[40:])&clockAbsolute == 0 {
+				// A while is measured by the clock that does not jump.
+				sub.clock = clockSteady
+				sub.at += v.mono.at(now)
+			}
+		case pollRead, pollWrite:
+			sub.fd = uint64(littleEndian.Uint32(raw[16:]))
+		default:
+			return errInval
+		}
+		all = append(all, sub)
+	}
+	for {
+		happened, w := v.look(all)
+		if len(happened) == 0 {
+			v.park(w)
+			continue
+		}
+		if e := m.put(ptr(s[1]), happened); e != errNone {
+			return e
+		}
+		return m.putUint32(ptr(s[3]), uint32(len(happened)/eventSize))
+	}
+}
+
+// look is what has happened, and what to wait for if nothing has.
+func (v *Machine) look(all []subscription) (events []byte, w wait) {
+	now := v.outside.Now()
+	for _, sub := range all {
+		is, e := v.ready(sub)
+		if sub.kind == pollClock && e == errNone {
+			shows, unknown := v.clock(sub.clock, now)
+			if e = unknown; e == errNone && sub.at > shows {
+				w.add(sub)
+				continue
+			}
+			is = true
+		}
+		if !is && e == errNone {
+			continue
+		}
+		var event [eventSize]byte
+		littleEndian.PutUint64(event[:], sub.userdata)
+		littleEndian.PutUint16(event[8:], uint16(e))
+		event[10] = sub.kind
+		events = append(events, event[:]...)
+	}
+	return events, w
+}
+
+// ready says whether a file can be read or written without a wait.
+func (v *Machine) ready(sub subscription) (is bool, e errno) {
+	if sub.kind == pollClock {
+		return false, errNone
+	}
+	switch f := v.file(sub.fd).(type) {
+	case nil:
+		return false, errBadF
+	case *input:
+		return sub.kind == pollRead && (f.ended || len(f.data) > 0), errNone
+	case *connection:
+		if sub.kind == pollRead {
+			return f.socket.Readable(), errNone
+		}
+		return f.socket.Writable(), errNone
+	}
+	return true, errNone
+}
+
+// add lets a wait end with a clock, if nothing ends it before.
+func (w *wait) add(sub subscription) {
+	w.timed = true
+	earliest := &w.mono
+	if sub.clock == clockWall {
+		earliest = &w.wall
+	}
+	if *earliest == 0 || sub.at < *earliest {
+		*earliest = sub.at
+	}
+}

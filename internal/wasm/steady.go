@@ -1,0 +1,36 @@
+package wasm
+
+import "time"
+
+// millisecond is what the gain of a clock is told for.
+const millisecond = int64(time.Millisecond)
+
+// steady is a clock that never jumps, and may go at a rate of its own. It counts in whole
+// numbers: with others, another processor might round otherwise.
+type steady struct {
+	since time.Time // when it showed base
+	base  int64
+	gain  int64 // nanoseconds in every millisecond
+}
+
+// start sets it to one second: a program may take 0 for no time at all.
+func (s *steady) start(now time.Time) { s.since, s.base = now, int64(time.Second) }
+
+// at is what it shows.
+func (s *steady) at(now time.Time) int64 {
+	passed := int64(now.Sub(s.since))
+	return s.base + passed + passed/millisecond*s.gain + passed%millisecond*s.gain/millisecond
+}
+
+func (s *steady) setRate(now time.Time, gain int64) {
+	s.base, s.since, s.gain = s.at(now), now, gain
+}
+
+// inRightTime is how long it takes until it has gone so far, and not less.
+func (s *steady) inRightTime(left int64) time.Duration {
+	if s.gain == 0 {
+		return time.Duration(left)
+	}
+	rate := millisecond + s.gain
+	return time.Duration(left/rate*millisecond + (left%rate*millisecond+rate-1)/rate)
+}

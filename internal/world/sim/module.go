@@ -1,0 +1,288 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/history"
+	"lockbench/internal/wasm"
+	"lockbench/internal/world"
+)
+
+// module is a lock client that is a program of WebAssembly, and its machine and kernel.
+// It stands still when it is paused, timers and all, and has clocks of its own.
+type module struct {
+	cluster *cluster
+	id      int
+	name    string
+	path    string
+	own     class // of the instants in which its timers fire
+	conn    *guest.Conn
+	said    *outlet // its standard output
+	log     func(line string)
+	clock   Clock
+	dials   int
+	dead    chan struct{} // closed when it is killed
+	dying   sync.Once
+	gone    chan struct{} // closed when it has ended
+
+	// mu is not held while the machine runs; turns see to it that nobody else touches the
+	// machine then. It is taken after that of a connection.
+	mu      sync.Mutex
+	machine *wasm.Machine
+	in      []byte // what waits to be read
+	inEnded bool
+	woken   bool
+	paused  bool
+	killed  bool
+	timer   *time.Timer
+	armed   time.Time // what the timer is set to
+}
+
+var (
+	_ member       = (*module)(nil)
+	_ wasm.Outside = (*module)(nil)
+)
+
+// load finds a module that was loaded before, or loads it.
+func (w *World) load(ctx context.Context, path string) (*wasm.Module, error) {
+	w.loading.Lock()
+	defer w.loading.Unlock()
+	if m := w.loaded[path]; m != nil {
+		return m, nil
+	}
+	// It is kept for as long as the process lives, whichever call came first.
+	m, err := wasm.Load(context.WithoutCancel(ctx), path, w.options.ModuleCache)
+	if err != nil {
+		return nil, err
+	}
+	w.loaded[path] = m
+	return m, nil
+}
+
+// Meet asks a module who it is.
+func (w *World) Meet(ctx context.Context, s world.ClientSpec) (guest.Hello, error) {
+	if s.Module == "" {
+		return guest.Hello{}, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
+	}
+	m, err := w.load(ctx, s.Module)
+	if err != nil {
+		return guest.Hello{}, err
+	}
+	line, err := m.FirstLine(ctx, program(s))
+	if err != nil {
+		return guest.Hello{}, err
+	}
+	return guest.ReadHello([]byte(line))
+}
+
+// errProcess is why a guest that is a process takes no part.
+var errProcess = errors.New("a guest is a process of its own, and its time cannot be simulated")
+
+// program is what a client's machine is started with.
+func program(s world.ClientSpec) wasm.Program {
+	return wasm.Program{Args: []string{filepath.Base(s.Module)}, Seed: s.Seed, ID: s.ID}
+}
+
+// openModule starts a client that is a module. Its number is taken already.
+func (c *cluster) openModule(ctx context.Context, s world.ClientSpec) (*module, error) {
+	compiled, err := c.world.load(ctx, s.Module)
+	if err != nil {
+		return nil, err
+	}
+	m := &module{
+		cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), path: s.Module, said: newOutlet(), log: s.Log,
+		dead: make(chan struct{}), gone: make(chan struct{}), woken: true,
+	}
+	m.own = classOf(m.name)
+	if m.log == nil {
+		m.log = func(string) {}
+	}
+	p := program(s)
+	p.Output = m.said.write
+	p.Log = func(line string) { m.log(m.name + ": " + line) }
+	m.machine = compiled.Start(m, p)
+	m.timer = time.AfterFunc(time.Hour, m.wake)
+	m.timer.Stop()
+	m.conn = guest.NewConn(m.said, stdin{m}, guest.ConnOptions{Noise: s.Log, Lost: unlessDead(m.dead, s.Lost), Queued: unlessDead(m.dead, s.Queued)})
+	c.remember(s.ID, m)
+	c.turns.add(m)
+	c.turns.wake()
+	if _, err = m.conn.Hello(ctx); err == nil {
+		store := guest.Addresses(c.Store())
+		err = m.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed, Store: &store})
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.end())
+	}
+	return m, nil
+}
+
+// Now, Wall and Dial are what the machine finds around it.
+
+// Now is the right time.
+func (m *module) Now() time.Time { return time.Now() }
+
+// Wall is the time by its own clock.
+func (m *module) Wall() time.Time { return m.clock.Now() }
+
+// wake says that something has come for the module.
+func (m *module) wake() {
+	m.mu.Lock()
+	m.woken = true
+	m.mu.Unlock()
+	m.cluster.turns.wake()
+}
+
+// wantsTurn says whether the module would go on if it were let.
+func (m *module) wantsTurn() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.killed || m.woken && !m.paused
+}
+
+// turn lets the machine go on until it waits. What it says is heard afterwards: nobody
+// else runs while it does.
+func (m *module) turn() {
+	m.mu.Lock()
+	m.woken = false
+	m.machine.Feed(m.in)
+	m.in = nil
+	if m.inEnded {
+		m.machine.EndInput()
+	}
+	killed := m.killed
+	m.mu.Unlock()
+	lives := false
+	if killed {
+		m.machine.Kill()
+	} else {
+		lives = m.machine.Run()
+	}
+	m.said.publish()
+	if lives {
+		m.arm()
+		return
+	}
+	m.timer.Stop()
+	if err := m.machine.Err(); err != nil && !killed {
+		m.log(fmt.Sprintf("%s: the module has ended: %v", m.name, err))
+	}
+	m.cluster.turns.remove(m)
+	m.said.end()
+	close(m.gone)
+}
+
+// arm sets the timer to the end of the machine's wait, in an instant of the client's own.
+func (m *module) arm() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := m.machine.Deadline()
+	switch {
+	case !ok:
+		m.timer.Stop()
+		m.armed = time.Time{}
+	case !at.Equal(m.armed):
+		m.armed = at
+		m.timer.Reset(time.Until(m.own.next(at)))
+	}
+}
+
+// Conn is the protocol.
+func (m *module) Conn() *guest.Conn { return m.conn }
+
+// Pause stops the machine. What comes for it waits in its kernel.
+func (m *module) Pause(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.paused = true
+	return nil
+}
+
+// Resume lets it go on: whatever timers have run out meanwhile fire now.
+func (m *module) Resume(context.Context) error {
+	m.mu.Lock()
+	m.paused = false
+	m.mu.Unlock()
+	m.wake()
+	return nil
+}
+
+// Kill ends the machine before it can take another step.
+func (m *module) Kill(context.Context) error {
+	m.dying.Do(func() {
+		close(m.dead)
+		m.conn.Cut(errKilled)
+		m.cluster.abandon(m.name)
+		m.mu.Lock()
+		m.killed = true
+		m.mu.Unlock()
+		m.cluster.turns.wake()
+	})
+	return nil
+}
+
+// Close ends the client in good order. A killed one has ended already.
+func (m *module) Close(ctx context.Context) error {
+	select {
+	case <-m.dead:
+		return nil
+	default:
+	}
+	err := m.conn.Close(ctx)
+	if err == nil {
+		select {
+		case <-m.gone:
+			return nil
+		case <-ctx.Done():
+			err = fmt.Errorf("it has closed its output and does not end: %w", context.Cause(ctx))
+		}
+	}
+	return errors.Join(fmt.Errorf("close %s: %w; it was killed", m.name, err), m.end())
+}
+
+// end ends it in whatever state it is.
+func (m *module) end() error {
+	err := m.Kill(context.Background())
+	<-m.gone
+	return err
+}
+
+// shiftClock lets its clocks be wrong: the wall clock by so much, and both of them from now
+// on by the drift.
+func (m *module) shiftClock(by time.Duration, drift float64) {
+	m.clock.Shift(by, drift)
+	m.mu.Lock()
+	m.machine.SetRate(int64(math.Round(drift * float64(time.Millisecond))))
+	m.mu.Unlock()
+	m.wake()
+}
+
+func (m *module) clockOffset() time.Duration { return m.clock.Offset() }
+
+// stdin is the host's end of its standard input.
+type stdin struct{ module *module }
+
+func (s stdin) Write(b []byte) (int, error) {
+	m := s.module
+	m.mu.Lock()
+	m.in = append(m.in, b...)
+	m.mu.Unlock()
+	m.wake()
+	return len(b), nil
+}
+
+func (s stdin) Close() error {
+	m := s.module
+	m.mu.Lock()
+	m.inEnded = true
+	m.mu.Unlock()
+	m.wake()
+	return nil
+}

@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"lockbench/internal/wasm"
+)
+
+// socket is a connection of a module as its kernel has it. Unlike a dial of goroutines it
+// takes a round trip, and nothing is answered at once: a module waits in its poller, with
+// whatever mutexes it holds, and stops no clock but its own.
+//
+//	connecting ──▶ made
+//	          └──▶ failed
+type socket struct {
+	module  *module
+	addr    string
+	at      slot
+	due     time.Time     // when it can be made at the earliest
+	settled chan struct{} // closed when it is made, has failed or was closed
+	conn    *conn         // once it is made
+	err     error         // why it has failed
+}
+
+var _ wasm.Socket = (*socket)(nil)
+
+// Dial begins a connection.
+func (m *module) Dial(addr string) wasm.Socket {
+	c := m.cluster
+	s := &socket{module: m, addr: addr, settled: make(chan struct{})}
+	n, err := c.at(addr)
+	if err != nil {
+		s.fail(syscall.EHOSTUNREACH)
+		return s
+	}
+	m.dials++
+	chance := c.chance(fmt.Sprintf("dial/%s/%d", m.name, m.dials))
+	trip := 2 * c.net.latency.Base
+	if spread := c.net.latency.Spread; spread > 0 {
+		trip += time.Duration(chance.Int64N(2 * int64(spread)))
+	}
+	s.at = slot{client: m.name, node: n.Name, purpose: Operation}
+	own := c.attempt(s.at, n)
+	s.due = own.next(time.Now().Add(trip))
+	c.loops.Go(func() { s.watch(own) })
+	return s
+}
+
+// watch wakes the module whenever the connection might be made.
+func (s *socket) watch(own class) {
+	c := s.module.cluster
+	first := time.NewTimer(time.Until(s.due))
+	defer first.Stop()
+	select {
+	case <-first.C:
+	case <-s.settled:
+		return
+	case <-c.done:
+		return
+	}
+	for {
+		_, change := c.net.open(s.at.client, s.at.node)
+		s.module.wake()
+		select {
+		case <-change:
+			settle(own)
+		case <-s.settled:
+			return
+		case <-c.done:
+			return
+		}
+	}
+}
+
+// advance makes the connection if that is possible now.
+func (s *socket) advance() {
+	c := s.module.cluster
+	if s.conn != nil || s.err != nil || time.Now().Before(s.due) {
+		return
+	}
+	// An address may lead to another node by now.
+	n, err := c.at(s.addr)
+	if err != nil {
+		s.fail(syscall.EHOSTUNREACH)
+		return
+	}
+	s.at.node = n.Name
+	switch open, _ := c.net.open(s.at.client, n.Name); {
+	case !open: // what was sent is on its way
+	case !n.alive():
+		s.fail(syscall.ECONNREFUSED)
+	default:
+		s.conn = c.connect(s.at, n, s.addr)
+		s.conn.answers = nil
+		s.conn.listener = s.module.wake
+		close(s.settled)
+	}
+}
+
+func (s *socket) fail(err error) {
+	s.err = err
+	close(s.settled)
+}
+
+func (s *socket) Read(b []byte) (int, error) {
+	switch s.advance(); {
+	case s.err != nil:
+		return 0, s.err
+	case s.conn == nil:
+		return 0, wasm.ErrAgain
+	}
+	n, err, done := s.conn.tryRead(b)
+	switch {
+	case !done:
+		return 0, wasm.ErrAgain
+	case errors.Is(err, io.EOF):
+		return 0, nil
+	}
+	return n, err
+}
+
+func (s *socket) Write(b []byte) (int, error) {
+	switch s.advance(); {
+	case s.err != nil:
+		return 0, s.err
+	case s.conn == nil:
+		return 0, wasm.ErrAgain
+	case len(b) == 0:
+		return 0, nil
+	}
+	return s.conn.Write(b)
+}
+
+func (s *socket) Readable() bool {
+	s.advance()
+	return s.err != nil || s.conn != nil && s.conn.readable()
+}
+
+func (s *socket) Writable() bool {
+	s.advance()
+	return s.err != nil || s.conn != nil
+}
+
+func (s *socket) Close() {
+	switch {
+	case s.conn != nil:
+		_ = s.conn.Close() // it may have been closed from the other end
+	case s.err == nil:
+		s.fail(syscall.EPIPE)
+	}
+}

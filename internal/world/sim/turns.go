@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// turns lets the modules of a cluster run, one after the other: each when everybody else
+// in the simulation waits, and of several that could run in one instant the one with the
+// lowest number. So nothing that a module does depends on how goroutines are scheduled,
+// and while one runs nobody else does.
+type turns struct {
+	world *World
+	ready chan struct{} // of one: somebody might run
+	done  chan struct{}
+	begin sync.Once
+	loop  sync.WaitGroup
+
+	mu      sync.Mutex
+	modules []*module // by their numbers
+}
+
+func newTurns(w *World) *turns {
+	return &turns{world: w, ready: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// add lets a module take part.
+func (t *turns) add(m *module) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.modules = append(t.modules, m)
+	slices.SortFunc(t.modules, func(a, b *module) int { return a.id - b.id })
+	t.begin.Do(func() { t.loop.Go(t.run) })
+}
+
+// remove forgets a module that has ended.
+func (t *turns) remove(m *module) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.modules = slices.DeleteFunc(t.modules, func(other *module) bool { return other == m })
+}
+
+// wake says that a module may have something to do.
+func (t *turns) wake() {
+	select {
+	case t.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (t *turns) run() {
+	for {
+		select {
+		case <-t.ready:
+		case <-t.done:
+			return
+		}
+		for {
+			synctest.Wait()
+			next := t.next()
+			if next == nil {
+				break
+			}
+			t.world.turn.begins(next)
+			next.turn()
+			t.world.turn.ends()
+			t.world.moved.Add(1)
+		}
+	}
+}
+
+// next is the module whose turn it is; nil: nobody's.
+func (t *turns) next() *module {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.modules {
+		if m.wantsTurn() {
+			return m
+		}
+	}
+	return nil
+}
+
+// stop ends the turns. All modules have ended before.
+func (t *turns) stop() {
+	close(t.done)
+	t.loop.Wait()
+}
+
+// computing is the turn that is under way, as those see it who are outside of virtual time.
+type computing struct {
+	mu     sync.Mutex
+	module *module // nil: none
+	number int
+}
+
+func (c *computing) begins(m *module) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.module = m
+	c.number++
+}
+
+func (c *computing) ends() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.module = nil
+}
+
+func (c *computing) now() (m *module, number int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.module, c.number
+}
+
+// computeLimit is how long, in real time, a module may compute without waiting once.
+const computeLimit = 30 * time.Second
+
+// watch returns why a run cannot go on in which a module computes for ever: virtual time
+// stands still then, and nobody inside can tell. It returns nil when over is closed. It
+// counts looks and not time: a machine that gives this process no turn keeps looks from
+// happening, too.
+func (c *computing) watch(limit time.Duration, over <-chan struct{}) error {
+	const looks = 30
+	tick := time.NewTicker(limit / looks)
+	defer tick.Stop()
+	for same, last := 0, 0; ; {
+		select {
+		case <-over:
+			return nil
+		case <-tick.C:
+		}
+		m, number := c.now()
+		if m == nil || number != last {
+			same, last = 0, number
+			continue
+		}
+		if same++; same >= looks {
+			return fmt.Errorf("the module %s, %s, has computed for %v without waiting once: it does so for ever, most likely, and virtual time stands still meanwhile", m.path, m.name, limit)
+		}
+	}
+}
