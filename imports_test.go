@@ -96,6 +96,10 @@ func brokenRule(path string, imports []string) string {
 		return "a server in memory belongs to its model"
 	case oneService(imports) && servesAny(path):
 		return "worlds, faults and workloads serve any lock service, and know none"
+	case under("github.com/tetratelabs/wazero") && path != "lockbench/internal/wasm":
+		return "machines for modules belong to internal/wasm"
+	case path == "lockbench/internal/wasm" && under("lockbench"):
+		return "a machine knows nothing of lockbench"
 	case under("github.com/HdrHistogram") && path != "lockbench/internal/stats":
 		return "figures are computed in one place, stats"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
@@ -154,6 +158,8 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/nemesis", "github.com/Shopify/toxiproxy/v2/toxics"},
 		{"lockbench/internal/run", "github.com/anishathalye/porcupine"},
 		{"lockbench/internal/run", "github.com/moby/moby/client"},
+		{"lockbench/internal/world/sim", "github.com/tetratelabs/wazero"},
+		{"lockbench/internal/wasm", "lockbench/internal/world"},
 		{"lockbench/internal/report", "github.com/HdrHistogram/hdrhistogram-go"},
 		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/world/sim", "lockbench/service/redis/simredis"},

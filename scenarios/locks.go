@@ -14,9 +14,13 @@ import (
 
 // LockUse is one lock of a run, with its settings.
 type LockUse struct {
-	Name    string            // as shown: "redlock-3", "set-nx/ttl=2s"
-	Use     string            // the catalog's name; empty for a Command
-	Command string            // a guest of somebody's own, for the shell
+	Name    string // as shown: "redlock-3", "set-nx/ttl=2s"
+	Use     string // the catalog's name; empty for a Command
+	Command string // a guest of somebody's own, for the shell
+	// Module is the file of a guest of somebody's own that is a module of WebAssembly, and
+	// Sum its SHA-256, once somebody has looked.
+	Module  string            `json:",omitempty"`
+	Sum     string            `json:",omitempty"`
 	Options map[string]string // the lock's own options, for the catalog
 
 	// What any lock may be given for itself; nil or 0: as the scenario says.
@@ -30,6 +34,23 @@ type LockUse struct {
 	// has not done what was asked.
 	Named bool `json:"-"`
 }
+
+// Own says whether the lock is a guest of somebody's own, of which nothing is known until
+// it is met.
+func (u LockUse) Own() bool { return u.Command != "" || u.Module != "" }
+
+// guest is a lock of one's own by what starts it: a command, or a module, which is known by
+// the end of its name.
+func guest(name, command string) LockUse {
+	command = strings.TrimSpace(command)
+	if strings.HasSuffix(command, moduleSuffix) && !strings.ContainsAny(command, " \t'\"") {
+		return LockUse{Name: name, Module: command}
+	}
+	return LockUse{Name: name, Command: command}
+}
+
+// moduleSuffix is how the name of a module's file ends.
+const moduleSuffix = ".wasm"
 
 // ParseLocks reads the value of --locks: names with options, separated by commas,
 // as `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. In a command,
@@ -86,8 +107,12 @@ func splitLocks(w word) []word {
 	return append(parts, w.part(start, len(w.text)))
 }
 
-// ownCommand is how a lock of one's own begins: `py=cmd:`.
-var ownCommand = regexp.MustCompile(`^\s*[^/=,]*=cmd:`)
+// ownCommand is how a lock of one's own begins: `py=cmd:`, and ownModule how one that is
+// a module does.
+var (
+	ownCommand = regexp.MustCompile(`^\s*[^/=,]*=cmd:`)
+	ownModule  = regexp.MustCompile(`^\s*[^/=,]*=wasm:`)
+)
 
 // shownName is what a name given with `as` or before `=cmd:` may be: it stands in
 // tables, in folders and between the commas of --locks.
@@ -132,8 +157,12 @@ func (r *reader) use(u LockUse, ok bool, at place) {
 func (r *reader) lockWord(w word, path string) (u LockUse, ok bool) {
 	if ownCommand.MatchString(w.text) {
 		name, command, _ := w.cut("=cmd:")
-		u = LockUse{Name: name.text, Command: strings.TrimSpace(command.text)}
-		return u, r.shownName(name, "") && r.command(command)
+		return guest(name.text, command.text), r.shownName(name, "") && r.command(command)
+	}
+	if ownModule.MatchString(w.text) {
+		name, file, _ := w.cut("=wasm:")
+		u = LockUse{Name: name.text, Module: strings.TrimSpace(file.text)}
+		return u, r.shownName(name, "") && r.module(file)
 	}
 	parts := w.split("/")
 	u = LockUse{Name: w.text, Use: parts[0].text}
@@ -185,7 +214,10 @@ func (r *reader) lockMap(item entry) (u LockUse, ok bool) {
 	if len(r.errs) > before {
 		return u, false
 	}
-	u = LockUse{Name: use.text, Use: use.text, Command: strings.TrimSpace(cmd.text)}
+	u = LockUse{Name: use.text, Use: use.text}
+	if list.has("cmd") {
+		u = guest("", cmd.text)
+	}
 	ok = !list.has("as") || r.shownName(as, u.Use)
 	list = slices.DeleteFunc(list, func(e entry) bool { return slices.Contains([]string{"use", "cmd", "as"}, e.key.text) })
 	for _, e := range list {
@@ -201,7 +233,7 @@ func (r *reader) lockMap(item entry) (u LockUse, ok bool) {
 func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) bool {
 	before := len(r.errs)
 	lock, _ := r.known.lock(u.Use)
-	foreign := u.Command != "" // what it takes, only it knows
+	foreign := u.Own() // what it takes, only it knows
 	if list.has("nodes") && !foreign && lock.Family != locks.Majority {
 		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
 		return false
@@ -249,6 +281,14 @@ func (r *reader) shownName(w word, use string) bool {
 		return true
 	}
 	return false
+}
+
+func (r *reader) module(w word) bool {
+	if strings.TrimSpace(w.text) == "" {
+		r.fail(w.at, "as mine=wasm:./guest.wasm", "the module's file is missing")
+		return false
+	}
+	return true
 }
 
 func (r *reader) command(w word) bool {

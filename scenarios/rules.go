@@ -126,8 +126,8 @@ func (s *Scenario) restarts(known Catalogs) []breach {
 			continue
 		}
 		for j, u := range s.Locks {
-			if lock, _ := known.lock(u.Use); u.Command == "" && lock.Family != locks.Majority {
-				continue // the family of a Command is known only once it runs; it may be a majority lock
+			if lock, _ := known.lock(u.Use); !u.Own() && lock.Family != locks.Majority {
+				continue // the family of a guest is known only once it runs; it may be a majority lock
 			}
 			w := s.WorkFor(u)
 			if tooEarly := early(step.For, w.TTL); tooEarly != "" {

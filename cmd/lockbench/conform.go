@@ -13,6 +13,7 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/trial"
+	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
@@ -60,7 +61,12 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			}
 			s := conformed{out: c.OutOrStdout(), show: show, options: set}
 			if c.ArgsLenAtDash() >= 0 {
-				s.command = strings.Join(args, " ")
+				if s.command = strings.Join(args, " "); len(args) == 1 && wasm.IsFile(s.command) {
+					s.command, s.module = "", args[0]
+					if _, err := wasm.Sum(s.module); err != nil {
+						return usageError{err.Error()}
+					}
+				}
 			} else if err := s.find(args[0], set, topologies); err != nil {
 				return err // before a world is picked: wrong usage starts nothing
 			}
@@ -68,7 +74,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			if s.world, _, err = f.pick(c.Context(), f.options(c)); err != nil {
 				return err
 			}
-			if s.command != "" {
+			if s.command != "" || s.module != "" {
 				if err := s.meet(c.Context()); err != nil {
 					return err
 				}
@@ -111,6 +117,7 @@ type conformed struct {
 	show    conformShow
 	entry   catalog.Lock // of a guest: made of its hello
 	command string
+	module  string
 	options map[string]string
 
 	missteps trial.Missteps
@@ -147,10 +154,13 @@ func (s *conformed) runsOn(only []string) error {
 // meet asks a guest who it is.
 func (s *conformed) meet(ctx context.Context) error {
 	host, ok := s.world.(world.Host)
-	if !ok {
+	switch runs := s.world.Describe(); {
+	case s.module != "" && (!ok || !runs.Modules):
+		return fmt.Errorf("world %s cannot run modules; build the guest as a program, or use --world sim", s.world.Name())
+	case s.command != "" && (!ok || !runs.Commands):
 		return fmt.Errorf("world %s cannot start guests", s.world.Name())
 	}
-	hello, err := host.Meet(ctx, world.ClientSpec{Command: s.command})
+	hello, err := host.Meet(ctx, world.ClientSpec{Command: s.command, Module: s.module})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/search"
+	"lockbench/internal/trial"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -90,6 +91,9 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 		return x, usagef("--lock: %q is a guest of your own, a process whose time cannot be simulated; use lockbench run", lock)
 	case c.Flags().Changed("parallel") && parallel < 1:
 		return x, usagef("--parallel wants a number of at least 1, not %d", parallel)
+	}
+	if uses, err = trial.Pin(uses); err != nil {
+		return x, err
 	}
 	x = search.Exploration{Scenario: s, Lock: uses[0], Parallel: parallel, Command: simTrial()}
 	if len(x.Command) == 0 {

@@ -83,7 +83,7 @@ func (f *runFlags) addRunFlags(c *cobra.Command) {
 // addPlanFlags adds the flags that decide what would be done.
 func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND (default: the scenario's)")
+	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND,name=wasm:MODULE (default: the scenario's)")
 	f.addWorld(c, "auto")
 	f.add(c, "the server to start, for other versions and for Valkey (default: from PATH)",
 		imageToStart+" (default: made from this machine's redis-server)")
@@ -173,6 +173,9 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	in.SimTrial = simTrial()
 	if i := slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
 		in.Guest = s.Locks[i].Name
+	}
+	if i := slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Module != "" }); i >= 0 {
+		in.Module = s.Locks[i].Name
 	}
 	w, passed, err := f.pick(c.Context(), in)
 	if err != nil {

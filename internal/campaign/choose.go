@@ -200,8 +200,11 @@ func (all Choices) Doing(w world.World, parallel int, program string) Do {
 
 // lockWord is a lock as one types it.
 func lockWord(u scenarios.LockUse) string {
-	if u.Command != "" {
+	switch {
+	case u.Command != "":
 		return u.Name + "=cmd:" + u.Command
+	case u.Module != "":
+		return u.Name + "=wasm:" + u.Module
 	}
 	return u.Name
 }
@@ -283,7 +286,7 @@ func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
 		}
 	}
 	for _, u := range c.uses {
-		fits := u.Command != "" || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
+		fits := u.Own() || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
 		if fits && !slices.ContainsFunc(chosen, func(x scenarios.LockUse) bool { return x.Name == u.Name }) {
 			c.used[u.Name] = true
 			chosen = append(chosen, u)

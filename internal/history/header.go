@@ -28,6 +28,7 @@ type Header struct {
 	Model     Model        `json:"model,omitempty"`
 	Permits   int          `json:"permits,omitempty"`
 	Claims    locks.Claims `json:"claims,omitzero"`
+	Module    string       `json:"module_sha256,omitempty"` // of the clients, where they are modules of WebAssembly
 	Bounds    *Bounds      `json:"bounds,omitempty"`
 	Plan      []PlanStep   `json:"plan,omitempty"`
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockbench/internal/trial"
@@ -16,6 +17,15 @@ import (
 func PlanText(seed uint64, plan nemesis.Plan, s *scenarios.Scenario) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What seed %d draws for the scenario %s. The roles are resolved when a step strikes.\nseed: %d\n", seed, s.Name, seed)
+	for i, u := range s.Locks {
+		if u.Module == "" {
+			continue
+		}
+		if i == slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Module != "" }) {
+			b.WriteString("modules:\n")
+		}
+		fmt.Fprintf(&b, "  %s: {file: %q, sha256: %s}\n", u.Name, u.Module, u.Sum)
+	}
 	if len(plan) == 0 {
 		b.WriteString("steps: [] # no faults\n")
 		return []byte(b.String())
@@ -34,7 +44,7 @@ func NotConcerned(s *scenarios.Scenario, plan nemesis.Plan, w world.World) []str
 	var order []string
 	groups := make(map[string]*group)
 	for _, use := range s.Locks {
-		if use.Command != "" {
+		if use.Own() {
 			// Who it is, it says itself when it is started.
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"lockbench/internal/report"
+	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/docker"
 	"lockbench/internal/world/local"
@@ -30,6 +31,8 @@ type WorldOptions struct {
 	// Guest is a lock that is a guest of somebody's own. Empty: there is none. `auto` takes
 	// no world that cannot run it, or has no use for the programs or images above.
 	Guest string
+	// Module is one that is a module of WebAssembly. Empty: there is none.
+	Module string
 	// Self is the command that serves Go guests; empty: this program.
 	Self []string
 	// SimTrial is the command that runs one trial of the world sim in a process of
@@ -43,7 +46,7 @@ func Worlds(o WorldOptions) []world.World {
 	return []world.World{
 		NewDocker(o),
 		local.New(local.Options{Services: all, Programs: o.Programs, Self: o.Self}),
-		sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: o.SimTrial}),
+		sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: o.SimTrial, ModuleCache: wasm.CacheDir()}),
 	}
 }
 
@@ -102,10 +105,11 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 
 // Unfit says why a world cannot honour what was asked for.
 func (o WorldOptions) Unfit(w world.World) error {
-	_, hosts := w.(world.Host)
 	switch d := w.Describe(); {
-	case o.Guest != "" && !hosts:
+	case o.Guest != "" && !d.Commands:
 		return fmt.Errorf("it cannot run guests, as %s is one", o.Guest)
+	case o.Module != "" && !d.Modules:
+		return fmt.Errorf("it cannot run modules, as %s is one", o.Module)
 	case len(o.Images) > 0 && !d.Images:
 		return errors.New("it runs no images")
 	case len(o.Programs) > 0 && !d.Programs:

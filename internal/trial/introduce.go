@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,22 +15,27 @@ import (
 // for it: its family decides on which servers it runs, and its claims and model
 // go into the history's header.
 func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Scenario) error {
-	if sub.use.Command == "" {
+	if !sub.use.Own() {
 		return nil
 	}
 	host, ok := w.(world.Host)
-	if !ok {
+	runs := w.Describe()
+	switch {
+	case sub.use.Module != "" && (!ok || !runs.Modules):
+		return fmt.Errorf("%w: world %s cannot run modules; build the guest as a program, or use --world sim", world.ErrUnsupportedHere, w.Name())
+	case sub.use.Command != "" && (!ok || !runs.Commands):
 		return fmt.Errorf("%w: %s cannot run guests; use --world local or docker", world.ErrUnsupportedHere, w.Name())
 	}
+	what := cmp.Or(sub.use.Command, sub.use.Module)
 	hello, err := host.Meet(ctx, sub.client)
 	if err != nil {
-		return fmt.Errorf("meet the guest %q: %w", sub.use.Command, err)
+		return fmt.Errorf("meet the guest %q: %w", what, err)
 	}
 	sub.Card, sub.Hello = hello.Card(), hello
 	switch sub.Family {
 	case locks.Control, locks.SingleStore, locks.Majority:
 	default:
-		return fmt.Errorf("the guest %q says that its family is %q; known are control, single-store and majority", sub.use.Command, hello.Family)
+		return fmt.Errorf("the guest %q says that its family is %q; known are control, single-store and majority", what, hello.Family)
 	}
 	if err := sub.place(s); err != nil {
 		return err
@@ -37,7 +43,7 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 	asked := s.WorkFor(sub.use)
 	if work, ok := workloads.Find(asked.Name); ok {
 		if err := work.Refuses(asked.Params(), sub.Claims); err != nil {
-			return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", sub.use.Command, err)
+			return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", what, err)
 		}
 	}
 	return nil

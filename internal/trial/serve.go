@@ -19,10 +19,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/nemesis"
+	"lockbench/scenarios"
 	services "lockbench/service/catalog"
 )
 
@@ -39,7 +41,17 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 	p := &parent{w: out, answers: make(chan bool), asks: given.Ask, endsAfter: given.Input.EndsAfter}
 	stop := make(chan struct{})
 	var beside sync.WaitGroup
-	w := sim.New(sim.Options{Models: services.Models(), Open: open, Latency: given.Input.Latency})
+	w := sim.New(sim.Options{Models: services.Models(), Open: open, ModuleCache: wasm.CacheDir(), Latency: given.Input.Latency})
+	fail := func(err error) int {
+		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
+		return exitHarness
+	}
+	// A module that was never met may have to be compiled, and virtual time stands still
+	// meanwhile: nobody watches that.
+	s, sub, err := given.subject(ctx, w)
+	if err != nil {
+		return fail(err)
+	}
 	beside.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
 	beside.Go(func() { watchStill(w, stop, p, given.Input) })
 	beside.Go(func() { watchMemory(stop, p, given.Input) })
@@ -52,12 +64,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 			p.answers <- a.Enough
 		}
 	}()
-	sum, err := given.do(ctx, w, p)
+	sum, err := given.do(ctx, w, s, sub, p)
 	close(stop)
 	beside.Wait()
 	if err != nil {
-		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
-		return exitHarness
+		return fail(err)
 	}
 	p.say(message{Done: true, Sum: sum})
 	return 0
@@ -66,14 +77,19 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 // exitHarness is the exit code of every command whose harness failed.
 const exitHarness = 3
 
-// do does the trial in this process, writes its history and returns the sum of that.
-func (given Instructions) do(ctx context.Context, w world.World, observer Observer) (sum string, err error) {
+// subject is what the trial is of.
+func (given Instructions) subject(ctx context.Context, w world.World) (*scenarios.Scenario, *Subject, error) {
 	s := given.Input.AsScenario()
-	plan, err := nemesis.Draw(given.Input.Seed, s.Episodes, s.Faults)
-	if err != nil {
-		return "", err
-	}
 	sub, err := NewSubject(s, given.Input.Lock, nil)
+	if err == nil {
+		err = errors.Join(given.Input.sameModule(), Introduce(ctx, w, sub, s))
+	}
+	return s, sub, err
+}
+
+// do does the trial in this process, writes its history and returns the sum of that.
+func (given Instructions) do(ctx context.Context, w world.World, s *scenarios.Scenario, sub *Subject, observer Observer) (sum string, err error) {
+	plan, err := nemesis.Draw(given.Input.Seed, s.Episodes, s.Faults)
 	if err != nil {
 		return "", err
 	}

@@ -36,13 +36,13 @@ type Subject struct {
 func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Subject, error) {
 	w := s.WorkFor(use)
 	// What a lock of somebody's own does not say is for the first service.
-	sub := &Subject{own: own != nil || use.Command != "", use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
-	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command}
+	sub := &Subject{own: own != nil || use.Own(), use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
+	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module}
 	entry, known := catalog.Find(use.Use)
 	switch {
 	case own != nil:
 		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
-	case use.Command == "" && known:
+	case !use.Own() && known:
 		sub.Card, sub.service = entry.Card, entry.Service
 		if entry.InHarness {
 			// One table for all clients of this run, and none shared with another run.

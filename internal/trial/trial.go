@@ -148,7 +148,7 @@ func (t *Trial) header(plan nemesis.Plan) history.Header {
 	return history.Header{
 		Lockbench: history.Version, Scenario: t.Scenario.Name, Lock: t.Subject.use.Name,
 		Topology: string(t.Subject.Spec.Topology.Name), World: t.World.Name(), Seed: t.Seed, Started: t.Started,
-		Model: t.Subject.JudgedAs(), Claims: t.Subject.Claims, Bounds: bounds, Plan: PlanSteps(plan),
+		Model: t.Subject.JudgedAs(), Claims: t.Subject.Claims, Module: t.Subject.use.Sum, Bounds: bounds, Plan: PlanSteps(plan),
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -122,7 +124,7 @@ func (v *Machine) Run() bool {
 	}
 	v.ended = true
 	v.flushLog()
-	for fd := range v.files {
+	for _, fd := range slices.Sorted(maps.Keys(v.files)) {
 		v.closeFile(fd)
 	}
 	return false

@@ -3,6 +3,11 @@
 //
 //	go build -o myguest ./examples/go-lock/guest
 //	lockbench run pause-client --locks no-lock,set-nx,mine=cmd:./myguest
+//
+// The same main makes a module, whose clients run in virtual time:
+//
+//	GOOS=wasip1 GOARCH=wasm go build -o myguest.wasm ./examples/go-lock/guest
+//	lockbench run pause-client --world sim --locks no-lock,set-nx,mine=wasm:./myguest.wasm
 package main
 
 import (

@@ -120,7 +120,7 @@ func (c *cluster) Topology() service.Topology { return c.form }
 
 // Opened takes note of a client: what a lock from outside the catalog sends is its own.
 func (c *cluster) Opened(s world.ClientSpec) {
-	if s.Opener != nil {
+	if s.Opener != nil || s.Module != "" {
 		c.foreign.Store(true)
 	}
 }
