@@ -24,7 +24,6 @@ import (
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/scenarios"
 	services "lockbench/service/catalog"
 )
 
@@ -46,11 +45,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
 		return exitHarness
 	}
-	// A module that was never met may have to be compiled, and virtual time stands still
-	// meanwhile: nobody watches that.
-	s, sub, err := given.subject(ctx, w)
-	if err != nil {
-		return fail(err)
+	// It may have to be compiled, and virtual time stands still meanwhile: nobody watches that.
+	if file := given.Input.Lock.Module; file != "" {
+		if err := w.Prepare(ctx, file); err != nil {
+			return fail(err)
+		}
 	}
 	beside.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
 	beside.Go(func() { watchStill(w, stop, p, given.Input) })
@@ -64,7 +63,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 			p.answers <- a.Enough
 		}
 	}()
-	sum, err := given.do(ctx, w, s, sub, p)
+	sum, err := given.do(ctx, w, p)
 	close(stop)
 	beside.Wait()
 	if err != nil {
@@ -77,18 +76,19 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 // exitHarness is the exit code of every command whose harness failed.
 const exitHarness = 3
 
-// subject is what the trial is of.
-func (given Instructions) subject(ctx context.Context, w world.World) (*scenarios.Scenario, *Subject, error) {
+// do does the trial in this process, writes its history and returns the sum of that.
+func (given Instructions) do(ctx context.Context, w world.World, observer Observer) (sum string, err error) {
 	s := given.Input.AsScenario()
 	sub, err := NewSubject(s, given.Input.Lock, nil)
-	if err == nil {
-		err = errors.Join(given.Input.sameModule(), Introduce(ctx, w, sub, s))
+	if err != nil {
+		return "", err
 	}
-	return s, sub, err
-}
-
-// do does the trial in this process, writes its history and returns the sum of that.
-func (given Instructions) do(ctx context.Context, w world.World, s *scenarios.Scenario, sub *Subject, observer Observer) (sum string, err error) {
+	if err := given.Input.sameModule(); err != nil {
+		return "", err
+	}
+	if err := Introduce(ctx, w, sub, s); err != nil {
+		return "", err
+	}
 	plan, err := nemesis.Draw(given.Input.Seed, s.Episodes, s.Faults)
 	if err != nil {
 		return "", err

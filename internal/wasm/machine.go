@@ -101,7 +101,7 @@ func (m *Module) Start(o Outside, p Program) *Machine {
 
 // main is the whole life of the program.
 func (v *Machine) main() {
-	ctx := context.WithValue(context.Background(), machineKey{}, v)
+	ctx := withMemory(context.WithValue(context.Background(), machineKey{}, v))
 	if v.killed {
 		v.err = sys.NewExitError(exitKilled)
 		return

@@ -50,6 +50,12 @@ var (
 	_ wasm.Outside = (*module)(nil)
 )
 
+// Prepare loads a module before a client of it is opened, which may take long.
+func (w *World) Prepare(ctx context.Context, module string) error {
+	_, err := w.load(ctx, module)
+	return err
+}
+
 // load finds a module that was loaded before, or loads it.
 func (w *World) load(ctx context.Context, path string) (*wasm.Module, error) {
 	w.loading.Lock()
