@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,13 +24,7 @@ const determinismSeeds = 50
 // One seed gives one history, byte for byte: in another process, with another number
 // of processors, with up to 30 clients, and with faults that end connections.
 func TestSimDeterminism(t *testing.T) {
-	seeds := determinismSeeds
-	if text := os.Getenv("LOCKBENCH_SEEDS"); text != "" {
-		var err error
-		if seeds, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("LOCKBENCH_SEEDS: %v", err)
-		}
-	}
+	seeds := seedsOf(t, determinismSeeds)
 	dir := t.TempDir()
 	var mu sync.Mutex
 	sums := map[string]bool{}
@@ -45,7 +40,7 @@ func TestSimDeterminism(t *testing.T) {
 			var err [2]error
 			for i := range files {
 				files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
-				p := Subprocess{trialtest.SimTrial(t, i+1), Instructions{Input: in, History: files[i]}}
+				p := Subprocess{Command: trialtest.SimTrial(t, i+1), Instructions: Instructions{Input: in, History: files[i]}}
 				got[i], err[i] = p.Run(t.Context(), Nobody{})
 			}
 			mu.Lock()
@@ -84,9 +79,33 @@ func TestSimDeterminism(t *testing.T) {
 	}
 }
 
+// seedsOf is how many seeds a test takes.
+func seedsOf(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv("LOCKBENCH_SEEDS")
+	if text == "" {
+		return usual
+	}
+	seeds, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("LOCKBENCH_SEEDS: %v", err)
+	}
+	return seeds
+}
+
 // determinismInput draws a short run with everything in it that could upset the order.
 func determinismInput(t *testing.T, n uint64) Input {
 	rng := seed.Rand(n, "determinism")
+	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del", "redisson", "redisson-fair"}[rng.IntN(6)]
+	wait := "0s"
+	if strings.HasPrefix(lock, "redisson") {
+		wait = "200ms" // with messages and timers of its own
+	}
+	return everythingAtOnce(t, n, rng, lock, wait, 29)
+}
+
+// everythingAtOnce is a short run of one lock with up to so many clients, and some faults.
+func everythingAtOnce(t *testing.T, n uint64, rng *rand.Rand, lock, wait string, clients int) Input {
 	faults := []string{
 		"{kill: master, when: acquired, hold: 300ms..400ms, for: 250ms, data: lost, early: true}",
 		"{drop-replies: master -> clients, for: 100ms..300ms}",
@@ -102,11 +121,6 @@ func determinismInput(t *testing.T, n uint64) Input {
 	if store == "replicated" {
 		faults[0] = "{promote: a replica}"
 	}
-	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del", "redisson", "redisson-fair"}[rng.IntN(6)]
-	wait := "0s"
-	if strings.HasPrefix(lock, "redisson") {
-		wait = "200ms" // with messages and timers of its own
-	}
 	s, err := scenarios.Read("test.yaml", fmt.Appendf(nil, `lockbench: scenario/1
 about: Everything at once.
 locks: [%s]
@@ -116,7 +130,7 @@ episodes: 1
 quiet: 200ms
 faults:
   - %s
-`, lock, store, 2+rng.IntN(29), 1+rng.IntN(4), wait, strings.Join(faults[:2+rng.IntN(3)], "\n  - ")), scenarios.AllCatalogs())
+`, lock, store, 2+rng.IntN(clients), 1+rng.IntN(4), wait, strings.Join(faults[:2+rng.IntN(3)], "\n  - ")), scenarios.AllCatalogs())
 	if err != nil {
 		t.Fatal(err)
 	}

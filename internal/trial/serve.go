@@ -41,6 +41,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 	stop := make(chan struct{})
 	var beside sync.WaitGroup
 	w := sim.New(sim.Options{Models: services.Models(), Open: open, ModuleCache: wasm.CacheDir(), Latency: given.Input.Latency})
+	beside.Go(func() { every(beatEvery, stop, func() { p.say(message{}) }) })
 	fail := func(err error) int {
 		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
 		return exitHarness

@@ -34,6 +34,9 @@ import (
 type Subprocess struct {
 	Command []string // see [world.Enclosing]
 	Instructions
+	// SilenceMax is how many seconds the process may say nothing if its clients are modules.
+	// 0 means a minute.
+	SilenceMax int
 }
 
 // Instructions are what the process is told first.
@@ -79,7 +82,12 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	}
 	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
 	cmd.Env = append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+deterministic, ","))
-	for _, lean := range []string{"GOMAXPROCS=1", "GOGC=800", "GOMEMLIMIT=4GiB"} {
+	collect := "GOGC=800"
+	if s.Input.Lock.Module != "" {
+		// What a module was compiled to is live all the time, and eight times that is a lot.
+		collect = "GOGC=200"
+	}
+	for _, lean := range []string{"GOMAXPROCS=1", collect, "GOMEMLIMIT=4GiB"} {
 		// Hardly anything runs side by side within a trial, and much is thrown away; ten
 		// minutes of a busy lock need a tenth of a gigabyte (watchMemory). What comes of it
 		// is the same with other settings; people who want them can say so.
@@ -107,10 +115,12 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	defer in.Close()
 	send := json.NewEncoder(in)
 	sendErr := send.Encode(s.Instructions)
+	watch := s.watch(cmd)
 	var last message
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
+		watch.heard()
 		var m message
 		if json.Unmarshal(lines.Bytes(), &m) != nil {
 			said.line(lines.Text())
@@ -131,6 +141,7 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 		}
 	}
 	waitErr := cmd.Wait()
+	silent := watch.end()
 	switch {
 	case last.Unsupported:
 		// Said once, without where in the other process it was met.
@@ -140,6 +151,8 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 		return "", errors.New(last.Error)
 	case last.Done:
 		return last.Sum, nil
+	case silent != nil:
+		return "", silent
 	}
 	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a word: %w; %s", lock, s.Input.Seed, errors.Join(sendErr, waitErr), said.text())
 }

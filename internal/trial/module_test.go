@@ -1,0 +1,86 @@
+package trial
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockbench/internal/history"
+	"lockbench/internal/seed"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/scenarios"
+)
+
+// moduleSeeds is how many seeds the test below takes; LOCKBENCH_SEEDS asks for another
+// number.
+const moduleSeeds = 6
+
+// One seed gives one history, byte for byte, if the clients are modules, too: in other
+// processes, with one processor and with two.
+func TestModuleDeterminism(t *testing.T) {
+	dir, file := t.TempDir(), trialtest.Module(t)
+	bitten := 0
+	seeds := seedsOf(t, moduleSeeds)
+	for n := range uint64(seeds) {
+		in := everythingAtOnce(t, n, seed.Rand(n, "module"), fmt.Sprintf("{cmd: %s, as: mine}", file), "0s", 8)
+		pinned, err := Pin([]scenarios.LockUse{in.Lock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Lock = pinned[0]
+		var sums, files [3]string
+		for i := range sums {
+			files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
+			p := Subprocess{Command: trialtest.SimTrial(t, 1+i%2), Instructions: Instructions{Input: in, History: files[i]}}
+			if sums[i], err = p.Run(t.Context(), Nobody{}); err != nil {
+				t.Fatalf("seed %d: %v", n, err)
+			}
+		}
+		for i := range sums[1:] {
+			if sums[i+1] != sums[0] {
+				t.Errorf("seed %d, %d clients: two histories: %s", n, in.Workload.Clients, firstDifference(files[0], files[i+1]))
+			}
+		}
+		h, err := history.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Header.Module != in.Lock.Sum {
+			t.Errorf("seed %d: the history says that its module is %q, want %q", n, h.Header.Module, in.Lock.Sum)
+		}
+		for _, f := range h.Faults() {
+			if f.Bites >= 0 {
+				bitten++
+			}
+		}
+	}
+	if bitten < seeds {
+		t.Errorf("%d seeds had %d faults in effect: too little happened to prove anything", seeds, bitten)
+	}
+}
+
+// Another module is another program, and would give another history.
+func TestAnotherModuleIsRefused(t *testing.T) {
+	file := trialtest.Module(t)
+	s, err := scenarios.Read("test.yaml", []byte(strings.Replace(trialtest.Quietly, "set-nx", "{cmd: "+file+", as: mine}", 1)), scenarios.AllCatalogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := NewInput(s, s.Locks[0], 1)
+	in.Lock.Sum = strings.Repeat("0", 64)
+	p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: filepath.Join(t.TempDir(), "history.jsonl")}}
+	if _, err := p.Run(t.Context(), Nobody{}); err == nil || !strings.Contains(err.Error(), "mylock.wasm is not the one of this run: its SHA-256 is ") {
+		t.Errorf("another module: %v", err)
+	}
+}
+
+// A process in which a module computes for ever says nothing any more. It is ended, and
+// the module is named.
+func TestSilentProcessIsEnded(t *testing.T) {
+	in := Input{Lock: scenarios.LockUse{Name: "mine", Module: "./mine.wasm"}, Seed: 7}
+	p := Subprocess{Command: []string{"sleep", "3600"}, Instructions: Instructions{Input: in}, SilenceMax: 2}
+	if _, err := p.Run(t.Context(), Nobody{}); err == nil || !strings.Contains(err.Error(), "run of mine with seed 7 has said nothing for 2s and was killed: a client of the module ./mine.wasm computes for ever") {
+		t.Errorf("a process that says nothing: %v", err)
+	}
+}
