@@ -18,6 +18,7 @@ func Module(t testing.TB) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build a module: %v\n%s", err, out)
 	}
+	Program(t) // before its own build would find an empty cache
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 	return path
 }
