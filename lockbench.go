@@ -226,6 +226,9 @@ func (o Options) pick(ctx context.Context, uses []scenarios.LockUse) (world.Worl
 	if i := slices.IndexFunc(uses, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
 		in.Guest = uses[i].Name
 	}
+	if i := slices.IndexFunc(uses, func(u scenarios.LockUse) bool { return u.Module != "" }); i >= 0 {
+		in.Module = uses[i].Name
+	}
 	w, _, err := run.Pick(ctx, cmp.Or(o.World, "auto"), in)
 	return w, err
 }

@@ -21,6 +21,7 @@ require (
 	github.com/moby/moby/client v0.5.0 // indirect
 	github.com/rs/zerolog v1.33.0 // indirect
 	github.com/testcontainers/testcontainers-go v0.44.0 // indirect
+	github.com/tetratelabs/wazero v1.12.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect

@@ -125,7 +125,7 @@ func (r rule) concerns(s *Scenario, u LockUse, known Catalogs) bool {
 // control tells whether a lock shows that the harness sees, and is no subject.
 func control(u LockUse, known Catalogs) bool {
 	name := u.Use
-	if name == "" && u.Command == "" { // known by what it was called in a run
+	if name == "" && !u.Own() { // known by what it was called in a run
 		name, _, _ = strings.Cut(u.Name, "/")
 	}
 	l, ok := known.lock(name)

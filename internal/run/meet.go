@@ -35,7 +35,7 @@ func meet(ctx context.Context, o Options, s *scenarios.Scenario) ([]met, error) 
 	wg.Wait()
 	var errs []error
 	for i, use := range s.Locks {
-		if err := all[i].err; err != nil && use.Command != "" && ctx.Err() == nil && !errors.Is(err, world.ErrUnsupportedHere) {
+		if err := all[i].err; err != nil && use.Own() && ctx.Err() == nil && !errors.Is(err, world.ErrUnsupportedHere) {
 			errs = append(errs, fmt.Errorf("%s: %w", use.Name, err))
 		}
 	}
@@ -46,7 +46,7 @@ func meet(ctx context.Context, o Options, s *scenarios.Scenario) ([]met, error) 
 func (o Options) subject(s *scenarios.Scenario, use scenarios.LockUse) (*trial.Subject, error) {
 	var opener *trial.Opener
 	switch {
-	case use.Command != "":
+	case use.Own():
 	case use.Use == "":
 		opener = o.Opener
 	case o.InProcess:
