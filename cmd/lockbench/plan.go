@@ -84,11 +84,6 @@ func printHead(say func(line string), s *scenarios.Scenario, in world.World, pas
 	}
 	say(fmt.Sprintf("%s   seed %d · %s · %s%s · world %s, %s", s.Name, f.seed,
 		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About()))
-	for _, u := range s.Locks {
-		if u.Module != "" {
-			say(indent + folded(fmt.Sprintf("(%s is the module %s, SHA-256 %.12s...)", u.Name, u.Module, u.Sum), len(indent)))
-		}
-	}
 	for _, p := range passed {
 		say(indent + folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent)))
 	}
@@ -96,6 +91,11 @@ func printHead(say func(line string), s *scenarios.Scenario, in world.World, pas
 
 // printPlan says in a few lines what each episode does, and what is n/a for whom.
 func printPlan(say func(line string), s *scenarios.Scenario, plan nemesis.Plan, in world.World, spared bool) {
+	for _, u := range s.Locks {
+		if u.Module != "" {
+			say("module     " + folded(fmt.Sprintf("%s is %s, SHA-256 %.12s...", u.Name, u.Module, u.Sum), 11))
+		}
+	}
 	switch {
 	case len(plan) == 0:
 		say("plan       no faults")
