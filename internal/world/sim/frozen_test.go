@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,13 +15,13 @@ import (
 // library is a lock that sleeps with a mutex held.
 type library struct {
 	mu    sync.Mutex
-	freed bool // by the test
+	freed atomic.Bool // by the test
 }
 
 func (l *library) refresh() {
 	l.mu.Lock()
 	time.Sleep(time.Second)
-	if !l.freed {
+	if !l.freed.Load() {
 		l.mu.Unlock()
 	}
 }
@@ -55,7 +56,7 @@ func TestFrozenIsTold(t *testing.T) {
 		if len(seen.Keepers) != 1 || !strings.Contains(seen.Keepers[0], "sim.(*library).refresh at frozen_test.go:") || !strings.HasSuffix(seen.Keepers[0], "(it sleeps)") {
 			t.Errorf("keepers: %q", seen.Keepers)
 		}
-		l.freed = true
+		l.freed.Store(true)
 		l.mu.Unlock()
 		if err := <-ended; err != nil {
 			t.Error(err)
