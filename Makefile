@@ -31,7 +31,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: matrix acceptance nightly reference determinism verify bench-checker bench-sim chaos test long lint build check bench clean help
+.PHONY: more matrix acceptance nightly reference determinism verify bench-checker bench-sim chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -83,6 +83,10 @@ lint: ## gofmt, vet, staticcheck, and builds for other systems
 build: ## the program, into build/lockbench
 	@mkdir -p build
 	@go build -o $(BIN) ./cmd/lockbench
+
+more: build ## the programs that serve stock lock libraries (redsync, rueidislock, ...), as a process and as a module for world sim
+	@go build -C more -o ../build/lockbench-more ./lockbench-more
+	@GOOS=wasip1 GOARCH=wasm go build -C more -o ../build/lockbench-more.wasm ./lockbench-more
 
 matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' LOCKS='set-*' WORLD=sim EPISODES=20 BUDGET=10m; RESUME=DIR goes on with one
 	@$(BIN) matrix $(if $(RESUME),--resume '$(RESUME)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) \

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ type LockUse struct {
 	// Module is the file of a guest of somebody's own that is a module of WebAssembly, and
 	// Sum its SHA-256, once somebody has looked.
 	Module  string            `json:",omitempty"`
+	Args    []string          `json:",omitempty"` // of the module
 	Sum     string            `json:",omitempty"`
 	Options map[string]string // the lock's own options, for the catalog
 
@@ -249,11 +251,11 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) b
 	if foreign || len(r.errs) > before {
 		return len(r.errs) == before
 	}
-	_, err := lock.New(u.Options)
-	if err != nil {
+	if _, err := lock.New(u.Options); err != nil && (lock.Library == nil || !errors.Is(err, locks.ErrUnsupported)) {
 		r.checked(path, at, err)
+		return false
 	}
-	return err == nil
+	return true
 }
 
 func (r *reader) lockName(w word) bool {

@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
+	"lockbench/scenarios"
 	"lockbench/service"
 	services "lockbench/service/catalog"
 	"lockbench/service/redis"
@@ -74,6 +76,11 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			if s.world, _, err = f.pick(c.Context(), f.options(c)); err != nil {
 				return err
 			}
+			if s.entry.Library != nil {
+				if err := s.serve(); err != nil {
+					return err
+				}
+			}
 			if s.command != "" || s.module != "" {
 				if err := s.meet(c.Context()); err != nil {
 					return err
@@ -107,6 +114,9 @@ func conformOptions(entry catalog.Lock, set map[string]string) (map[string]strin
 		options[name] = value
 	}
 	_, err := entry.New(options)
+	if entry.Library != nil && errors.Is(err, locks.ErrUnsupported) {
+		err = nil // another program opens it
+	}
 	return options, err
 }
 
@@ -118,6 +128,7 @@ type conformed struct {
 	entry   catalog.Lock // of a guest: made of its hello
 	command string
 	module  string
+	args    []string // of the module
 	options map[string]string
 
 	missteps trial.Missteps
@@ -151,6 +162,16 @@ func (s *conformed) runsOn(only []string) error {
 	return nil
 }
 
+// serve finds what serves a stock library.
+func (s *conformed) serve() error {
+	served, err := run.Serve([]scenarios.LockUse{{Name: s.entry.Name, Use: s.entry.Name, Options: s.options}}, s.world)
+	if err != nil {
+		return err
+	}
+	s.command, s.module, s.args = served[0].Command, served[0].Module, served[0].Args
+	return nil
+}
+
 // meet asks a guest who it is.
 func (s *conformed) meet(ctx context.Context) error {
 	host, ok := s.world.(world.Host)
@@ -160,7 +181,7 @@ func (s *conformed) meet(ctx context.Context) error {
 	case s.command != "" && (!ok || !runs.Commands):
 		return fmt.Errorf("world %s cannot start guests", s.world.Name())
 	}
-	hello, err := host.Meet(ctx, world.ClientSpec{Command: s.command, Module: s.module})
+	hello, err := host.Meet(ctx, world.ClientSpec{Command: s.command, Module: s.module, Args: s.args})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 		subject.Excused["loss-notice"] = "notices are the host's to hear, and are not asked for here"
 		subject.Excused["wait-cancelled"] = "the protocol has no way to call a waiting guest back"
 		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
-			client, err := c.Open(ctx, world.ClientSpec{ID: id, Command: s.command, Module: s.module, Options: s.options})
+			client, err := c.Open(ctx, world.ClientSpec{ID: id, Command: s.command, Module: s.module, Args: s.args, Options: s.options})
 			if err != nil {
 				return nil, err
 			}

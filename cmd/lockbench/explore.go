@@ -92,6 +92,11 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 	case c.Flags().Changed("parallel") && parallel < 1:
 		return x, usagef("--parallel wants a number of at least 1, not %d", parallel)
 	}
+	if w, ok := run.Find("sim"); ok {
+		if uses, err = run.Serve(uses, w); err != nil {
+			return x, err
+		}
+	}
 	if uses, err = trial.Pin(uses); err != nil {
 		return x, err
 	}

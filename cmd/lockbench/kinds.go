@@ -39,6 +39,7 @@ func kinds() []kind {
 	return []kind{
 		{one: "scenario", list: "scenarios", names: namedScenarios},
 		{one: "lock", list: "locks", names: namedLocks},
+		{one: "library", list: "libraries", names: namedLibraries},
 		{one: "fault", list: "faults", names: namedFaults},
 		{one: "workload", list: "workloads", names: namedWorkloads},
 		{one: "checker", list: "checkers", names: namedCheckers},
@@ -72,9 +73,18 @@ func namedScenarios() []named {
 	return all
 }
 
-func namedLocks() []named {
+func namedLocks() []named { return namedOf(func(l catalog.Lock) bool { return l.Library == nil }) }
+
+func namedLibraries() []named {
+	return namedOf(func(l catalog.Lock) bool { return l.Library != nil })
+}
+
+func namedOf(takes func(catalog.Lock) bool) []named {
 	var all []named
 	for _, l := range catalog.All() {
+		if !takes(l) {
+			continue
+		}
 		var on []string
 		for _, t := range l.Topologies {
 			on = append(on, string(t))
@@ -82,6 +92,9 @@ func namedLocks() []named {
 		note := "on " + strings.Join(on, ", ")
 		if slices.Equal(l.Topologies, []locks.Topology{locks.None}) {
 			note = "needs no server"
+		}
+		if lib := l.Library; lib != nil {
+			note += fmt.Sprintf("; %s; it says (%s): %s", lib.Version, lib.Where, lib.Says)
 		}
 		var options []string
 		for _, o := range l.Options {

@@ -252,7 +252,7 @@ func newLockChoice(text string, known scenarios.Catalogs) (*lockChoice, error) {
 	}
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
-		if !strings.ContainsAny(word, "=/") {
+		if !strings.ContainsAny(word, "=/") && !isLibrary(word) {
 			if _, err := path.Match(word, ""); err != nil {
 				return nil, wrong("--locks", fmt.Sprintf("%q is no glob: %v", word, err), "")
 			}
@@ -286,13 +286,20 @@ func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
 		}
 	}
 	for _, u := range c.uses {
-		fits := u.Own() || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
+		fits := u.Own() || isLibrary(u.Use) || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
 		if fits && !slices.ContainsFunc(chosen, func(x scenarios.LockUse) bool { return x.Name == u.Name }) {
 			c.used[u.Name] = true
 			chosen = append(chosen, u)
 		}
 	}
 	return chosen
+}
+
+// isLibrary says whether a lock is a stock library: no scenario names those, and they join
+// everywhere.
+func isLibrary(name string) bool {
+	l, ok := catalog.Find(name)
+	return ok && l.Library != nil
 }
 
 // unused are words that no scenario had a use for.

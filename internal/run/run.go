@@ -44,11 +44,15 @@ func Prepare(o Options) (scenarios.Scenario, nemesis.Plan, error) {
 		return s, nil, err
 	}
 	o.last(&s)
-	pinned, err := trial.Pin(s.Locks)
-	if err != nil {
+	var err error
+	if o.World != nil {
+		if s.Locks, err = Serve(s.Locks, o.World); err != nil {
+			return s, nil, err
+		}
+	}
+	if s.Locks, err = trial.Pin(s.Locks); err != nil {
 		return s, nil, err
 	}
-	s.Locks = pinned
 	plan, err := nemesis.Draw(o.Seed, s.Episodes, s.Faults)
 	if err != nil {
 		return s, nil, &scenarios.Error{File: s.Name, Text: err.Error()}

@@ -37,12 +37,13 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 	w := s.WorkFor(use)
 	// What a lock of somebody's own does not say is for the first service.
 	sub := &Subject{own: own != nil || use.Own(), use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
-	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module}
+	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
 	entry, known := catalog.Find(use.Use)
+	known = known && !use.Own() // else it serves itself, and says who it is
 	switch {
 	case own != nil:
 		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
-	case !use.Own() && known:
+	case known:
 		sub.Card, sub.service = entry.Card, entry.Service
 		if entry.InHarness {
 			// One table for all clients of this run, and none shared with another run.

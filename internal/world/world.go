@@ -112,6 +112,7 @@ type ClientSpec struct {
 	// process; none: `lockbench guest Lock`.
 	Command string
 	Module  string
+	Args    []string // of the module, behind its name
 	Opener  locks.Opener
 	// Log hears what the client's end has to say outside the protocol, and Lost the
 	// library's notices that a session's lock is lost. Either may be nil.

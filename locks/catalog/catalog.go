@@ -6,6 +6,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 
 	"lockbench/locks"
 	"lockbench/locks/control"
@@ -37,6 +38,8 @@ type Lock struct {
 	StandIn string
 	// Excused are rules of the conformance suite that the lock breaks on purpose, and why.
 	Excused map[string]string
+	// Library is set of a stock library.
+	Library *Library
 	// New makes the lock for one run. Options that are not given have their default.
 	New func(options map[string]string) (locks.Opener, error)
 }
@@ -52,7 +55,7 @@ func Names() []string {
 
 // All returns the locks, controls first.
 func All() []Lock {
-	all := append(someLocks(), redissonLocks()...)
+	all := slices.Concat(someLocks(), redissonLocks(), libraryLocks())
 	for i := range all {
 		if all[i].Service == "" && all[i].Family != locks.Control {
 			all[i].Service = redis.Name

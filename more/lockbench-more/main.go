@@ -26,6 +26,9 @@ func main() {
 }
 
 func serve(name string, words []string) error {
+	if name == "redis-py" {
+		return servePython()
+	}
 	library, err := libraries.Find(name)
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ var errProcess = errors.New("a guest is a process of its own, and its time canno
 
 // program is what a client's machine is started with.
 func program(s world.ClientSpec) wasm.Program {
-	return wasm.Program{Args: []string{filepath.Base(s.Module)}, Seed: s.Seed, ID: s.ID}
+	return wasm.Program{Args: append([]string{filepath.Base(s.Module)}, s.Args...), Seed: s.Seed, ID: s.ID}
 }
 
 // openModule starts a client that is a module. Its number is taken already.

@@ -1,0 +1,134 @@
+package catalog
+
+import (
+	"fmt"
+
+	"lockbench/locks"
+	"lockbench/service/redis"
+)
+
+// Library is a stock lock library, used unchanged. What serves it is a program of its own,
+// so that lockbench depends on none of them.
+type Library struct {
+	Version string // the module or package, and its version
+	Says    string // what it promises
+	Where   string // the line of its documentation that does
+	// Real says that it runs in the real worlds alone: it is no module.
+	Real bool
+}
+
+// LibraryProgram is what serves the libraries, and LibraryModule the same as a module.
+const (
+	LibraryProgram = "lockbench-more"
+	LibraryModule  = "lockbench-more.wasm"
+)
+
+// libraryLocks are the stock libraries.
+func libraryLocks() []Lock {
+	bounded := locks.Claims{Bounded: true, Waits: true}
+	watched := locks.Claims{Renewed: true, Watched: true, Waits: true}
+	independent := []locks.Topology{locks.Independent}
+	client := []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster}
+	all := []Lock{
+		{
+			Card:       locks.Card{Name: "redsync", Family: locks.Majority, Claims: bounded},
+			About:      "redsync on go-redis, a pool for each master",
+			Topologies: independent, Options: redsyncOptions,
+			Library: &Library{
+				Version: "github.com/go-redsync/redsync/v4 v4.17.0",
+				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
+			},
+		},
+		{
+			Card:       locks.Card{Name: "redsync-redigo", Family: locks.Majority, Claims: bounded},
+			About:      "redsync on redigo, a pool for each master",
+			Topologies: independent, Options: redsyncOptions,
+			Library: &Library{
+				Version: "github.com/go-redsync/redsync/v4 v4.17.0, github.com/gomodule/redigo",
+				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
+			},
+		},
+		{
+			Card:       locks.Card{Name: "redislock", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Waits: true, Several: true}},
+			About:      "bsm/redislock on go-redis",
+			Topologies: client,
+			Options: []Option{
+				carefulOption, {Name: "backoff", About: "how long a waiter sleeps between two tries", Default: "100ms"},
+			},
+			Library: &Library{
+				Version: "github.com/bsm/redislock v0.10.0",
+				Says:    "a simplified distributed locking implementation; it promises no more", Where: "README.md:7",
+			},
+		},
+		{
+			Card:       locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched},
+			About:      "rueidislock, woken and told of losses by client-side caching",
+			Topologies: client, Options: watchedOptions,
+			Library: &Library{
+				Version: "github.com/redis/rueidis/rueidislock v1.0.79",
+				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "rueidislock/README.md:54",
+			},
+		},
+		{
+			Card:       locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched},
+			About:      "valkeylock, woken and told of losses by client-side caching",
+			Topologies: client, Options: watchedOptions,
+			Library: &Library{
+				Version: "github.com/valkey-io/valkey-go/valkeylock v1.0.79",
+				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "valkeylock/README.md:54",
+			},
+		},
+		{
+			Card:       locks.Card{Name: "redis-py", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
+			About:      "redis-py's own Lock, in python3",
+			Topologies: []locks.Topology{locks.Single, locks.Replicated},
+			Library: &Library{
+				Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
+				Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
+			},
+		},
+	}
+	for i := range all {
+		l := &all[i]
+		l.New = func(options map[string]string) (locks.Opener, error) {
+			if err := checkNames(l.Name, l.Options, options); err != nil {
+				return nil, err
+			}
+			return nil, servedElsewhere{l.Name, l.Library.Real}
+		}
+	}
+	return all
+}
+
+var (
+	carefulOption  = Option{Name: "careful", About: "on: one second for each answer, nothing is sent twice; off: as the client library is by default", Default: "off"}
+	redsyncOptions = []Option{
+		{Name: "tries", About: "how often a waiter tries", Default: "32"},
+		{Name: "drift", About: "the share of the ttl that clocks may part by", Default: "0.01"},
+		{Name: "node-timeout", About: "the share of the ttl that one master may take to answer", Default: "0.05"},
+		{Name: "fail-fast", About: "on: stop listening once a majority has answered", Default: "off"},
+		carefulOption,
+	}
+	watchedOptions = []Option{
+		{Name: "validity", About: "how long a key lives, where the scenario asks for no ttl", Default: "5s"},
+		{Name: "extend", About: "how often keys are extended; 0s: half of the validity", Default: "0s"},
+		{Name: "majority", About: "keys that are a majority", Default: "2"},
+		{Name: "no-loop", About: "on: track keys without loops", Default: "off"},
+		{Name: "setpx", About: "on: set ends by PX and not by PXAT", Default: "off"},
+	}
+)
+
+// servedElsewhere is why a stock library cannot be opened by this program.
+type servedElsewhere struct {
+	lock string
+	real bool
+}
+
+func (e servedElsewhere) Error() string {
+	if e.real {
+		return e.lock + " is a program, whose time cannot be simulated; use --world local or docker"
+	}
+	return fmt.Sprintf("%s is a stock library, which %s serves and not this process", e.lock, LibraryProgram)
+}
+
+func (servedElsewhere) Is(target error) bool { return target == locks.ErrUnsupported }
