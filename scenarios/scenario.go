@@ -170,5 +170,11 @@ func (s *Scenario) Expectation(name string) Expectation {
 			return e
 		}
 	}
+	plain, _, _ := strings.Cut(name, "/")
+	if l, ok := catalog.Find(plain); ok && l.Library != nil { // what is expected of its kind
+		e := s.Expectation(l.Like())
+		e.Of = l.Like()
+		return e
+	}
 	return Expectation{Judgement: Judgement{Verdict: Valid}}
 }

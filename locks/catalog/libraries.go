@@ -13,8 +13,18 @@ type Library struct {
 	Version string // the module or package, and its version
 	Says    string // what it promises
 	Where   string // the line of its documentation that does
+	// Like is the lock of which a scenario expects the same, where it does not name this one.
+	Like string
 	// Real says that it runs in the real worlds alone: it is no module.
 	Real bool
+}
+
+// Like is the lock of which a scenario expects the same; empty: this one stands for itself.
+func (l Lock) Like() string {
+	if l.Library == nil {
+		return ""
+	}
+	return l.Library.Like
 }
 
 // LibraryProgram is what serves the libraries, and LibraryModule the same as a module.
@@ -35,6 +45,7 @@ func libraryLocks() []Lock {
 			About:      "redsync on go-redis, a pool for each master",
 			Topologies: independent, Options: redsyncOptions,
 			Library: &Library{
+				Like:    "redlock",
 				Version: "github.com/go-redsync/redsync/v4 v4.17.0",
 				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
 			},
@@ -44,6 +55,7 @@ func libraryLocks() []Lock {
 			About:      "redsync on redigo, a pool for each master",
 			Topologies: independent, Options: redsyncOptions,
 			Library: &Library{
+				Like:    "redlock",
 				Version: "github.com/go-redsync/redsync/v4 v4.17.0, github.com/gomodule/redigo",
 				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
 			},
@@ -56,6 +68,7 @@ func libraryLocks() []Lock {
 				carefulOption, {Name: "backoff", About: "how long a waiter sleeps between two tries", Default: "100ms"},
 			},
 			Library: &Library{
+				Like:    "set-nx",
 				Version: "github.com/bsm/redislock v0.10.0",
 				Says:    "a simplified distributed locking implementation; it promises no more", Where: "README.md:7",
 			},
@@ -65,6 +78,7 @@ func libraryLocks() []Lock {
 			About:      "rueidislock, woken and told of losses by client-side caching",
 			Topologies: client, Options: watchedOptions,
 			Library: &Library{
+				Like:    "redisson",
 				Version: "github.com/redis/rueidis/rueidislock v1.0.79",
 				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "rueidislock/README.md:54",
 			},
@@ -74,6 +88,7 @@ func libraryLocks() []Lock {
 			About:      "valkeylock, woken and told of losses by client-side caching",
 			Topologies: client, Options: watchedOptions,
 			Library: &Library{
+				Like:    "redisson",
 				Version: "github.com/valkey-io/valkey-go/valkeylock v1.0.79",
 				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "valkeylock/README.md:54",
 			},
@@ -83,6 +98,7 @@ func libraryLocks() []Lock {
 			About:      "redis-py's own Lock, in python3",
 			Topologies: []locks.Topology{locks.Single, locks.Replicated},
 			Library: &Library{
+				Like:    "set-nx",
 				Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
 				Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
 			},

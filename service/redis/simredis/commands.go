@@ -33,13 +33,13 @@ var covered = map[string]command{
 	"HKEYS": {first: 1, last: 1, step: 1}, "HLEN": {first: 1, last: 1, step: 1},
 	"LINDEX": {first: 1, last: 1, step: 1}, "LLEN": {first: 1, last: 1, step: 1}, "LRANGE": {first: 1, last: 1, step: 1},
 	"SCARD": {first: 1, last: 1, step: 1}, "SISMEMBER": {first: 1, last: 1, step: 1}, "SMEMBERS": {first: 1, last: 1, step: 1},
-	"STRLEN": {first: 1, last: 1, step: 1}, "ZCARD": {first: 1, last: 1, step: 1}, "ZRANGE": {first: 1, last: 1, step: 1},
+	"STRLEN": {first: 1, last: 1, step: 1}, "GETRANGE": {first: 1, last: 1, step: 1}, "ZCARD": {first: 1, last: 1, step: 1}, "ZRANGE": {first: 1, last: 1, step: 1},
 	"ZRANGEBYSCORE": {first: 1, last: 1, step: 1}, "ZRANK": {first: 1, last: 1, step: 1}, "ZSCORE": {first: 1, last: 1, step: 1},
 
 	"DECR": writes1, "DECRBY": writes1, "EXPIRE": writes1, "GETDEL": writes1, "GETSET": writes1, "INCR": writes1, "INCRBY": writes1,
 	"PERSIST": writes1, "PEXPIRE": writes1, "PEXPIREAT": writes1, "PSETEX": writes1, "SET": writes1, "SETEX": writes1, "SETNX": writes1,
 	"DEL": writesAll, "UNLINK": writesAll, "RENAME": {write: true, first: 1, last: 2, step: 1},
-	"MSET": {write: true, first: 1, last: -1, step: 2},
+	"MSET": {write: true, first: 1, last: -1, step: 2}, "MSETNX": {write: true, first: 1, last: -1, step: 2},
 	"HDEL": writes1, "HINCRBY": writes1, "HMSET": writes1, "HSET": writes1, "HSETNX": writes1,
 	"LPOP": writes1, "LPUSH": writes1, "LREM": writes1, "LTRIM": writes1, "RPOP": writes1, "RPUSH": writes1,
 	"RPOPLPUSH": {write: true, first: 1, last: 2, step: 1},
@@ -128,7 +128,7 @@ func refusedBefore(name string, args []string) (text string, refused bool) {
 			}
 		}
 		return syntaxError, nx && xx
-	case name == "MSET" && len(args)%2 != 0, (name == "LPOP" || name == "RPOP") && len(args) > 2:
+	case (name == "MSET" || name == "MSETNX") && len(args)%2 != 0, (name == "LPOP" || name == "RPOP") && len(args) > 2:
 		return fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(name)), true
 	case name == "ZPOPMIN" && len(args) > 2:
 		return syntaxError, true

@@ -1,0 +1,49 @@
+package libraries
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockbench/locks/catalog"
+)
+
+// The libraries run in the simulation as modules, and show there what they are known for.
+func TestLibrariesInTheSimulation(t *testing.T) {
+	dir := t.TempDir()
+	lockbench := filepath.Join(dir, "lockbench")
+	build(t, "..", nil, lockbench, "./cmd/lockbench")
+	build(t, ".", []string{"GOOS=wasip1", "GOARCH=wasm"}, filepath.Join(dir, catalog.LibraryModule), "./lockbench-more")
+	run := func(want int, words ...string) string {
+		t.Helper()
+		cmd := exec.Command(lockbench, words...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Fatalf("%s: exit %d, want %d\n%s", strings.Join(words, " "), got, want, out)
+		}
+		return string(out)
+	}
+	run(0, "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redsync,redsync-redigo,redislock")
+	// go-redis sends a release again whose answer was lost, and the library hears "not held".
+	said := run(1, "run", "lost-replies", "--world", "sim", "--seed", "3", "--locks", "no-lock,redislock,redislock/careful=on")
+	for _, want := range []string{"redislock: expected valid, found violated", "Exit 1: not as expected: redislock."} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	run(0, "replay", "results/latest")
+}
+
+// build builds a package of the module in a folder beside this module's.
+func build(t *testing.T, module string, env []string, out, what string) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-o", out, what)
+	cmd.Dir = filepath.Join("..", module)
+	cmd.Env = append(os.Environ(), env...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", what, err, said)
+	}
+}
