@@ -65,7 +65,7 @@ var strikes = []struct {
 	},
 	{
 		Step{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "60s"}}, locks.Replicated, "shape", "redis-1 redis-2 redis-3",
-		"redis-1 -> redis-2 late by 60s\nredis-1 -> redis-3 late by 60s",
+		"redis-1 -> redis-2 late by 1m0s\nredis-1 -> redis-3 late by 1m0s",
 	},
 	{
 		Step{Fault: "lag", Target: "master -> holder", Options: map[string]string{"by": "500ms", "jitter": "100ms"}}, locks.Single, "shape", "redis-1 client-2",
