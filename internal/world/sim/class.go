@@ -30,7 +30,8 @@ func (c class) next(t time.Time) time.Time {
 //	5,000  - 8,999    steps of the plan, by number
 //	9,000  - 9,999    other parts of a run, by name
 //	10,000 - 11,999   directed ways between nodes
-//	12,000 - 12,999   what nodes do by the clock
+//	12,000 - 12,499   what nodes do by the clock, again and again
+//	12,500 - 12,999   what they do by the clock once
 //	13,000 - 15,999   probes
 //	16,000 - 99,999   connections of clients; see dial.go
 const (
@@ -39,6 +40,7 @@ const (
 	classOthers      = 9_000
 	classWays        = 10_000
 	classNodes       = 12_000
+	classTimers      = 12_500
 	classProbes      = 13_000
 	classConnections = 16_000
 	classEnd         = 100_000

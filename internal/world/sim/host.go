@@ -58,6 +58,29 @@ func (h *Host) Stall(server int, d time.Duration) {
 	})
 }
 
+// After lets a server do something by the clock, once, in an instant of its own. A server
+// that stands still does it when it goes on.
+func (h *Host) After(server int, d time.Duration, do func()) {
+	c, n := h.cluster, h.cluster.nodes[server]
+	own := class(classTimers + n.index)
+	c.loops.Go(func() {
+		select {
+		case <-time.After(time.Until(own.next(time.Now().Add(d)))):
+		case <-c.done:
+			return
+		}
+		for stopped := c.net.stopped(n.Name); stopped != nil; stopped = c.net.stopped(n.Name) {
+			select {
+			case <-stopped:
+			case <-c.done:
+				return
+			}
+			settle(own)
+		}
+		do()
+	})
+}
+
 // Done is closed when the cluster ends.
 func (h *Host) Done() <-chan struct{} { return h.cluster.done }
 

@@ -23,14 +23,21 @@ import (
 	"lockbench/service/redis/redistest"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/conformance.txt with what a real redis-server answers")
+var update = flag.Bool("update", false, "rewrite testdata/conformance.txt and testdata/tracking.txt with what a real redis-server answers")
 
-const conformanceFile = "testdata/conformance.txt"
+const (
+	conformanceFile = "testdata/conformance.txt"
+	trackingFile    = "testdata/tracking.txt"
+)
 
 // The simulated server answers as a real one does, in everything that locks use:
 // every command of the file goes to both, and both must say what the file says.
-func TestConformance(t *testing.T) {
-	const file = conformanceFile
+func TestConformance(t *testing.T) { conforms(t, conformanceFile) }
+
+// So it does in what it tells, unasked, to connections that cache what they read.
+func TestTrackingConformance(t *testing.T) { conforms(t, trackingFile) }
+
+func conforms(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -168,12 +175,17 @@ func converse(t *testing.T, script string, dial func() (net.Conn, error)) string
 		if strings.HasPrefix(command, "INFO ") {
 			answer = strings.Join(regexp.MustCompile(`role:\w+|connected_slaves:\d+`).FindAllString(answer, -1), " ")
 		}
+		if greeted := protocol.FindString(answer); strings.HasPrefix(command, "HELLO ") && greeted != "" {
+			answer = greeted // the rest has the number of the connection in it
+		}
 		for l := range strings.Lines(answer) {
 			out.WriteString("  " + strings.TrimRight(l, "\n") + "\n")
 		}
 	}
 	return out.String()
 }
+
+var protocol = regexp.MustCompile(`"proto", :\d`)
 
 func prompt(line string) (at, command string, ok bool) {
 	at, command, ok = strings.Cut(strings.TrimRight(line, "\n"), "> ")
@@ -227,10 +239,16 @@ func reply(r *bufio.Reader) (string, error) {
 		b := make([]byte, n+2)
 		_, err := io.ReadFull(r, b)
 		return strconv.Quote(string(b[:n])), err
-	case '*':
+	case '_':
+		return "nil", nil
+	case '*', '>', '~', '%':
 		n, _ := strconv.Atoi(line[1:])
 		if n < 0 {
 			return "nil list", nil
+		}
+		kind := strings.TrimLeft(line[:1], "*")
+		if kind == "%" {
+			n *= 2
 		}
 		var all []string
 		for range n {
@@ -240,7 +258,7 @@ func reply(r *bufio.Reader) (string, error) {
 			}
 			all = append(all, one)
 		}
-		return "[" + strings.Join(all, ", ") + "]", nil
+		return kind + "[" + strings.Join(all, ", ") + "]", nil
 	}
 	return line, nil
 }

@@ -37,6 +37,11 @@ func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 	if heard := n.cluster.heard; heard != nil {
 		heard(name, args)
 	}
+	defer func() {
+		if name != "CLIENT" && !s.multi {
+			s.caller.commandDone()
+		}
+	}()
 	if n.misused(p, s, name, args) {
 		return true
 	}
@@ -45,6 +50,9 @@ func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 	}
 	n.exec.Lock()
 	defer n.exec.Unlock()
+	if n.cached.Load() {
+		return n.runTracked(p, s, name, args)
+	}
 	return n.run(p, s, name, args)
 }
 
@@ -81,13 +89,20 @@ func (n *node) spoil(m *miniredis.Miniredis, p *server.Peer, text string) bool {
 
 // aside lets the server run a command for a peer, and returns what it says.
 func (n *node) aside(m *miniredis.Miniredis, p *server.Peer, command []string) string {
+	return captured(p, func(aside *server.Peer) {
+		n.peers.Store(aside, &session{inside: true})
+		m.Server().Dispatch(aside, command)
+		n.peers.Delete(aside)
+	})
+}
+
+// captured lets something be said to a stand-in of a peer, and returns it.
+func captured(p *server.Peer, say func(aside *server.Peer)) string {
 	var said bytes.Buffer
 	buffered := bufio.NewWriter(&said)
 	aside := server.NewPeer(buffered)
 	aside.Ctx, aside.Resp3 = p.Ctx, p.Resp3
-	n.peers.Store(aside, &session{inside: true})
-	m.Server().Dispatch(aside, command)
-	n.peers.Delete(aside)
+	say(aside)
 	p.Ctx = aside.Ctx
 	_ = buffered.Flush() // into memory
 	return said.String()
@@ -126,14 +141,16 @@ func (n *node) called(p *server.Peer, name string, args []string) (done bool) {
 		p.WriteError(text)
 		return true
 	}
-	if !known.write {
-		return false
-	}
-	if n.readonly.Load() {
+	if known.write && n.readonly.Load() {
 		p.WriteError(readonlyText)
 		return true
 	}
-	n.dirty = append(n.dirty, known.keys(args)...)
+	if known.write {
+		n.dirty = append(n.dirty, known.keys(args)...)
+	}
+	if n.readers.asking != nil {
+		return n.calledTracked(n.redis.Load(), p, name, args)
+	}
 	return false
 }
 
@@ -179,13 +196,13 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	if name == "FLUSHALL" {
 		n.dirty = append(n.dirty, m.DB(0).Keys()...)
 	}
-	if name != "EVALSHA" || !n.short(m, p, args) {
+	if name != "EVALSHA" || n.readers.asking != nil || !n.short(m, p, args) {
 		n.learn(name, args)
 		n.dispatch(m, p, s, name, args)
 	}
 	switch {
 	case name == "MULTI":
-		s.multi, s.queued = true, nil
+		s.multi, s.queued, s.commands = true, nil, nil
 	case name == "EXEC":
 		n.dirty = append(n.dirty, s.queued...)
 		s.multi, s.queued = false, nil
@@ -235,6 +252,7 @@ func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name st
 	if known.write {
 		s.queued = append(s.queued, known.keys(args)...)
 	}
+	s.commands = append(s.commands, append([]string{name}, args...))
 	p.WriteRaw(said)
 	return true
 }
@@ -333,6 +351,7 @@ func (n *node) greets(p *server.Peer, s *session, name string, args []string) bo
 	reply, known := s.caller.greet(n.standing(), append([]string{name}, args...))
 	p.Resp3 = s.caller.resp3
 	s.caller.mu.Unlock()
+	n.note(s.caller)
 	if !known {
 		return n.refuse(p, name, args)
 	}

@@ -14,7 +14,7 @@ type caller struct {
 	id       int
 	resp3    bool
 	name     string
-	tracking bool
+	tracking tracking
 	// greeted says that something was sent that is no greeting. From then on greetings take
 	// their time as everything does: an answer at once would overtake others.
 	greeted bool
@@ -40,7 +40,7 @@ func (c *caller) atOnce(t table, at standing, asked [][]string, whole bool) (rep
 	if c.greeted {
 		return "", false
 	}
-	before := [...]any{c.resp3, c.name, c.tracking}
+	resp3, name, tracked := c.resp3, c.name, c.tracking
 	var b strings.Builder
 	for _, words := range asked {
 		answer, known := "", isGreeting(words)
@@ -50,7 +50,7 @@ func (c *caller) atOnce(t table, at standing, asked [][]string, whole bool) (rep
 		if !known {
 			// All or nothing; what was done so far is done again in its turn.
 			c.greeted = true
-			c.resp3, c.name, c.tracking = before[0].(bool), before[1].(string), before[2].(bool)
+			c.resp3, c.name, c.tracking = resp3, name, tracked
 			return "", false
 		}
 		b.WriteString(answer)
@@ -70,6 +70,7 @@ func (c *caller) reply(t table, at standing, words []string) (reply string, know
 // does not do as a real server does.
 func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 	if strings.EqualFold(words[0], "hello") {
+		c.tracking.caching = false
 		return c.hello(at, words), true
 	}
 	option := ""
@@ -91,7 +92,7 @@ func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 		c.name = words[2]
 		return okay, true
 	case "GETREDIR":
-		if c.tracking {
+		if c.tracking.on {
 			return ":0\r\n", true
 		}
 		return ":-1\r\n", true
@@ -110,36 +111,10 @@ func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 		return failure(syntaxError), true
 	case "TRACKING":
 		return c.track(option, words[3:])
+	case "CACHING":
+		return c.cache(option), true
 	}
 	return "", false
-}
-
-// track answers CLIENT TRACKING. A client that opts in is told of nothing until it says
-// CLIENT CACHING, which is not done here.
-func (c *caller) track(option string, options []string) (reply string, known bool) {
-	optIn := false
-	for _, o := range options {
-		switch strings.ToUpper(o) {
-		case "OPTIN":
-			optIn = true
-		case "NOLOOP":
-		case "OPTOUT", "BCAST", "REDIRECT", "PREFIX":
-			return "", false
-		default:
-			return failure(syntaxError), true
-		}
-	}
-	switch {
-	case option == "OFF":
-		c.tracking = false
-		return okay, true
-	case option != "ON":
-		return failure(syntaxError), true
-	case !optIn:
-		return "", false
-	}
-	c.tracking = true
-	return okay, true
 }
 
 // hello answers HELLO, as a server does that asks for no password.

@@ -55,6 +55,7 @@ func (n *node) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
 	c := known.(*caller)
 	asked, whole := parseWhole(written)
 	if said, done := c.atOnce(serverTable(), n.standing(), asked, whole); done {
+		n.note(c)
 		return []byte(said), true
 	}
 	c.missing(serverTable(), asked)

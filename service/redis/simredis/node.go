@@ -51,7 +51,9 @@ type node struct {
 	dialled atomic.Int64        // how many there were
 	kept    []entry             // what it has on disk while it is down
 
-	replication // guarded by cluster.mu
+	cached      atomic.Bool // some connection has said CLIENT TRACKING ON
+	readers     readers     // guarded by exec
+	replication             // guarded by cluster.mu
 }
 
 var (
@@ -63,10 +65,12 @@ var (
 type session struct {
 	inside bool     // the hook runs a command itself, and is called for it once more
 	queued []string // keys of the writes that wait for EXEC
-	multi  bool
-	wrote  int64 // the offset after its last write
-	caller *caller
-	known  bool // the caller is that of the connection
+	// commands are all that wait for EXEC.
+	commands [][]string
+	multi    bool
+	wrote    int64 // the offset after its last write
+	caller   *caller
+	known    bool // the caller is that of the connection
 }
 
 // Start starts the node with the data that it has.
@@ -81,9 +85,10 @@ func (n *node) Start(keepData bool) {
 	_ = first.Close()
 	m.Server().SetPreHook(n.hook)
 	n.exec.Lock()
-	n.dirty, n.scripts = nil, map[string]shortcut{}
+	n.dirty, n.scripts, n.readers = nil, map[string]shortcut{}, newReaders()
 	n.setClock(m)
 	n.exec.Unlock()
+	n.cached.Store(false)
 	n.redis.Store(m)
 	if keepData {
 		n.load(n.kept)

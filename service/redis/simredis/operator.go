@@ -12,9 +12,14 @@ import (
 
 // Flush makes a node forget everything.
 func (c *cluster) Flush(_ context.Context, node string) error {
+	n, err := c.node(node)
+	if err != nil {
+		return err
+	}
 	return c.order(node, func(m *miniredis.Miniredis) []string {
 		keys := m.DB(0).Keys()
 		m.DB(0).FlushDB()
+		n.flushed()
 		return keys
 	})
 }
@@ -67,7 +72,12 @@ func (c *cluster) order(name string, change func(*miniredis.Miniredis) (changed 
 		return fmt.Errorf("%s keeps no data", name)
 	}
 	n.setClock(m)
-	if changed := change(m); len(changed) > 0 {
+	changed := change(m)
+	for _, key := range changed {
+		n.invalidate(key)
+	}
+	n.push(m)
+	if len(changed) > 0 {
 		n.replicate(dump(m, changed, n.clock.Now()), nil)
 	}
 	return nil

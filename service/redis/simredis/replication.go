@@ -210,6 +210,8 @@ func (n *node) takeWhole(from *seat, w whole) {
 	if m := n.redis.Load(); m != nil {
 		m.DB(0).FlushDB()
 		n.load(w.all)
+		n.flushed()
+		n.push(m)
 	}
 }
 
@@ -235,7 +237,15 @@ func (n *node) takePart(from *seat, p part) {
 	n.exec.Lock()
 	defer n.exec.Unlock()
 	n.load(p.entries)
-	if m := n.redis.Load(); m != nil && len(p.published) == 2 {
+	m := n.redis.Load()
+	if m == nil {
+		return
+	}
+	for _, e := range p.entries {
+		n.invalidate(e.key)
+	}
+	n.push(m)
+	if len(p.published) == 2 {
 		m.Publish(p.published[0], p.published[1])
 	}
 }

@@ -52,6 +52,46 @@ func parseHead(b []byte, kind byte) (n int, rest []byte, ok bool) {
 	return n, b[end+2:], err == nil
 }
 
+// elements splits a list that a server has said into what is in it; nil if it is no list.
+func elements(said string) (all []string) {
+	count, rest, ok := parseHead([]byte(said), '*')
+	if !ok {
+		return nil
+	}
+	for range count {
+		size := elementSize(rest)
+		all = append(all, string(rest[:size]))
+		rest = rest[size:]
+	}
+	return all
+}
+
+// elementSize is how long the first thing is that a server has said.
+func elementSize(said []byte) int {
+	line := bytes.Index(said, []byte("\r\n")) + 2
+	if line < 2 {
+		return len(said)
+	}
+	n, _ := strconv.Atoi(string(said[1 : line-2])) // no number: it has nothing below it
+	size := line
+	switch said[0] {
+	case '$':
+		if n >= 0 {
+			size += n + 2
+		}
+		return min(size, len(said))
+	case '%':
+		n *= 2
+	case '*', '~', '>':
+	default:
+		n = 0
+	}
+	for range max(n, 0) {
+		size += elementSize(said[size:])
+	}
+	return size
+}
+
 // bulks is a list of texts as a server sends it.
 func bulks(items ...string) string {
 	var b strings.Builder

@@ -17,6 +17,9 @@ func (n *node) wait(p *server.Peer, s *session, name string, args []string) (don
 		if n.cluster.replicates() {
 			return n.refuse(p, name+" where there are replicas", args)
 		}
+		if n.cached.Load() {
+			return n.refuse(p, name+" where connections cache", args)
+		}
 		return false
 	}
 	if len(args) != 2 {

@@ -1,0 +1,406 @@
+package simredis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// This file is client-side caching: a server remembers which connections have read a key,
+// and pushes its name to each of them, once, when it is written or gone.
+
+// activeExpiry is how often a server looks for keys that have ended and that nobody asks
+// for: hz 10.
+const activeExpiry = 100 * time.Millisecond
+
+// tracking is what a connection has said with CLIENT TRACKING and CLIENT CACHING.
+type tracking struct {
+	on, optIn, optOut, noLoop bool
+	caching                   bool // CLIENT CACHING holds for the next command, or transaction
+}
+
+// remembers says whether the keys of a command that reads are remembered.
+func (t tracking) remembers() bool {
+	return t.on && !(t.optIn && !t.caching) && !(t.optOut && t.caching)
+}
+
+// track answers CLIENT TRACKING. Pushes to other connections (REDIRECT) and of keys by
+// their beginnings (BCAST) are not done here.
+func (c *caller) track(option string, options []string) (reply string, known bool) {
+	asked := tracking{on: true, caching: c.tracking.caching}
+	for _, o := range options {
+		switch strings.ToUpper(o) {
+		case "OPTIN":
+			asked.optIn = true
+		case "OPTOUT":
+			asked.optOut = true
+		case "NOLOOP":
+			asked.noLoop = true
+		case "BCAST", "REDIRECT", "PREFIX":
+			return "", false
+		default:
+			return failure(syntaxError), true
+		}
+	}
+	before := c.tracking
+	switch {
+	case option == "OFF":
+		c.tracking = tracking{}
+		return okay, true
+	case option != "ON":
+		return failure(syntaxError), true
+	case asked.optIn && asked.optOut:
+		return failure("ERR You can't specify both OPTIN mode and OPTOUT mode"), true
+	case asked.optIn && before.optOut, asked.optOut && before.optIn:
+		return failure("ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode."), true
+	}
+	c.tracking = asked
+	return okay, true
+}
+
+// cache answers CLIENT CACHING.
+func (c *caller) cache(option string) string {
+	t := &c.tracking
+	switch {
+	case !t.on:
+		return failure("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
+	case option == "YES" && !t.optIn:
+		return failure("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
+	case option == "NO" && !t.optOut:
+		return failure("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
+	case option != "YES" && option != "NO":
+		return failure(syntaxError)
+	}
+	t.caching = true
+	return okay
+}
+
+// tracks returns what the connection has said, and its version of the protocol.
+func (c *caller) tracks() (t tracking, resp3 bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tracking, c.resp3
+}
+
+// commandDone ends what CLIENT CACHING has said.
+func (c *caller) commandDone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tracking.caching = false
+}
+
+// readers are the connections that a server remembers. All of it is guarded by exec.
+type readers struct {
+	of    map[string]map[int]bool // by key, the callers by their numbers
+	there map[string]bool         // of those keys, the ones that the server has, or had until they ended
+	// asking is the connection whose command runs; nil: nobody's.
+	asking  *session
+	pending map[*session]string // pushes of the running command
+	// declared are the keys of the script that runs. A server of this version remembers
+	// these, whichever of them the script reads.
+	declared []string
+	cycle    bool      // the next look for keys that have ended is due
+	began    time.Time // those looks
+}
+
+func newReaders() readers {
+	return readers{began: time.Now(), of: map[string]map[int]bool{}, there: map[string]bool{}, pending: map[*session]string{}}
+}
+
+// note looks after a greeting whether somebody caches from now on.
+func (n *node) note(c *caller) {
+	if t, _ := c.tracks(); t.on {
+		n.cached.Store(true)
+	}
+}
+
+// tracker is a connection that has tracking on.
+type tracker struct {
+	peer *server.Peer
+	*session
+}
+
+// trackers are all of them, in the order of their numbers.
+func (n *node) trackers() (all []tracker) {
+	n.peers.Range(func(p, of any) bool {
+		if s := of.(*session); s.known {
+			if t, _ := s.caller.tracks(); t.on {
+				all = append(all, tracker{p.(*server.Peer), s})
+			}
+		}
+		return true
+	})
+	slices.SortFunc(all, func(a, b tracker) int { return cmp.Compare(a.caller.id, b.caller.id) })
+	return all
+}
+
+// runTracked is run where a connection caches. Needs exec.
+func (n *node) runTracked(p *server.Peer, s *session, name string, args []string) (done bool) {
+	m := n.redis.Load()
+	if m == nil {
+		return n.run(p, s, name, args)
+	}
+	if _, resp3 := s.caller.tracks(); p.Resp3 != resp3 {
+		p.Resp3 = resp3 // it was said in a greeting that was answered at once
+	}
+	commands := [][]string{append([]string{name}, args...)}
+	switch {
+	case name == "EXEC":
+		commands = s.commands
+	case s.multi:
+		return n.run(p, s, name, args)
+	}
+	for _, c := range commands {
+		if name == "EXEC" && unordered[c[0]] {
+			return n.refuse(p, c[0]+" in a transaction where connections cache", c[1:])
+		}
+	}
+	n.readers.asking = s
+	n.setClock(m)
+	existed := map[string]bool{}
+	for _, c := range commands {
+		keys := keysOf(c)
+		n.pushExpired(m, keys)
+		for _, key := range keys {
+			existed[key] = m.DB(0).Exists(key)
+		}
+	}
+	if covered[name].write || name == "EXEC" {
+		said := n.ran(p, s, name, args)
+		p.WriteRaw(said)
+		answers := []string{said}
+		if name == "EXEC" {
+			answers = elements(said)
+		}
+		for i := range min(len(answers), len(commands)) {
+			n.observe(s, commands[i], answers[i], existed)
+		}
+	} else {
+		if isScript(name) {
+			n.readers.declared = keysOf(commands[0])
+		}
+		n.run(p, s, name, args)
+		n.readers.declared = nil
+		n.observe(s, commands[0], "", existed)
+	}
+	n.push(m)
+	n.readers.asking = nil
+	return true
+}
+
+// unordered are the commands that a server does in their turn within a transaction and whose
+// place among the reads and writes in it, or whose connection, is not known here.
+var unordered = map[string]bool{"EVAL": true, "EVALSHA": true, "SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true}
+
+func isScript(name string) bool { return name == "EVAL" || name == "EVALSHA" }
+
+// ran runs a command and returns its answer.
+func (n *node) ran(p *server.Peer, s *session, name string, args []string) string {
+	return captured(p, func(aside *server.Peer) {
+		n.peers.Store(aside, &session{inside: true})
+		defer n.peers.Delete(aside)
+		n.run(aside, s, name, args)
+	})
+}
+
+// keysOf are the keys that a command names.
+func keysOf(command []string) []string {
+	name, args := command[0], command[1:]
+	if !isScript(name) {
+		return covered[name].keys(args)
+	}
+	if len(args) < 2 {
+		return nil
+	}
+	count, _ := strconv.Atoi(args[1]) // it is covered, so it is a number
+	return args[2:min(2+max(count, 0), len(args))]
+}
+
+// observe notes what one command has read or written; existed says of its keys whether they were
+// there, and is kept up to date. Needs exec.
+func (n *node) observe(s *session, command []string, said string, existed map[string]bool) {
+	name := command[0]
+	switch {
+	case reads(command):
+		n.remember(s, keysOf(command))
+	case !covered[name].write:
+	case name == "FLUSHALL":
+		n.flushed()
+		clear(existed)
+	default:
+		for _, key := range modified(name, command[1:], said, existed) {
+			n.invalidate(key)
+			existed[key] = !deletes[name]
+		}
+	}
+}
+
+// reads says whether a server calls a command one that reads keys.
+func reads(command []string) bool {
+	e := serverTable().find(command)
+	return e != nil && slices.Contains(e.flags, "readonly")
+}
+
+// remember notes that a connection has read keys. Needs exec.
+func (n *node) remember(s *session, keys []string) {
+	if t, _ := s.caller.tracks(); !t.remembers() {
+		return
+	}
+	for _, key := range keys {
+		if n.readers.of[key] == nil {
+			n.readers.of[key] = map[int]bool{}
+		}
+		n.readers.of[key][s.caller.id] = true
+	}
+}
+
+// invalidate tells those who have read a key that it is another now, and forgets them.
+// They hear of it with push. Needs exec.
+func (n *node) invalidate(key string) {
+	who := n.readers.of[key]
+	if who == nil {
+		return
+	}
+	delete(n.readers.of, key)
+	delete(n.readers.there, key)
+	for _, t := range n.trackers() {
+		said, resp3 := t.caller.tracks()
+		if who[t.caller.id] && resp3 && !(said.noLoop && t.session == n.readers.asking) {
+			n.readers.pending[t.session] += invalidated(bulks(key))
+		}
+	}
+}
+
+// flushed tells every connection that tracks anything that all keys are gone, also the
+// one that flushed. Needs exec.
+func (n *node) flushed() {
+	clear(n.readers.of)
+	clear(n.readers.there)
+	for _, t := range n.trackers() {
+		if _, resp3 := t.caller.tracks(); resp3 {
+			n.readers.pending[t.session] += invalidated("_\r\n")
+		}
+	}
+}
+
+func invalidated(keys string) string { return ">2\r\n" + bulk("invalidate") + keys }
+
+// push sends what the command has brought about: to its own connection behind its reply,
+// to all others at once. Needs exec.
+func (n *node) push(m *miniredis.Miniredis) {
+	for _, t := range n.trackers() {
+		said := n.readers.pending[t.session]
+		if said == "" {
+			continue
+		}
+		t.peer.WriteRaw(said)
+		if t.session != n.readers.asking {
+			t.peer.Flush()
+		}
+	}
+	clear(n.readers.pending)
+	for key := range n.readers.of {
+		if !n.readers.there[key] && m.DB(0).Exists(key) {
+			n.readers.there[key] = true
+		}
+	}
+	if n.readers.cycle || len(n.readers.there) == 0 {
+		return
+	}
+	n.readers.cycle = true
+	n.cluster.host.After(n.index, activeExpiry-time.Since(n.readers.began)%activeExpiry, func() { n.expireActively(m) })
+}
+
+// expireActively is a server's own look for keys that have ended.
+func (n *node) expireActively(m *miniredis.Miniredis) {
+	n.exec.Lock()
+	defer n.exec.Unlock()
+	if n.redis.Load() != m {
+		return // another process by now
+	}
+	n.readers.cycle = false
+	n.setClock(m)
+	n.pushExpired(m, slices.Sorted(maps.Keys(n.readers.there)))
+	n.push(m)
+}
+
+// pushExpired tells of those of the keys that have ended. A server finds them when it looks
+// for them and not before. Needs exec.
+func (n *node) pushExpired(m *miniredis.Miniredis, keys []string) {
+	for _, key := range keys {
+		if n.readers.there[key] && !m.DB(0).Exists(key) {
+			n.invalidate(key)
+		}
+	}
+}
+
+// calledTracked is a command that a script calls where a connection caches: it is done
+// here if it writes, to see what it changes.
+func (n *node) calledTracked(m *miniredis.Miniredis, p *server.Peer, name string, args []string) (done bool) {
+	command := append([]string{name}, args...)
+	if !covered[name].write {
+		if reads(command) {
+			n.remember(n.readers.asking, n.readers.declared)
+		}
+		return false
+	}
+	existed := map[string]bool{}
+	for _, key := range keysOf(command) {
+		existed[key] = n.aside(m, p, []string{"EXISTS", key}) == number(1)
+	}
+	said := n.aside(m, p, command)
+	p.WriteRaw(said)
+	n.observe(n.readers.asking, command, said, existed)
+	return true
+}
+
+// deletes are the commands after which their key is gone.
+var deletes = map[string]bool{"DEL": true, "UNLINK": true, "GETDEL": true}
+
+// modified are the keys that a command has changed, by its answer, in the order in which
+// a server tells of them. What it left as it was nobody is told of.
+func modified(name string, args []string, said string, existed map[string]bool) []string {
+	keys := covered[name].keys(args)
+	nothing := slices.Contains([]string{number(0), "$-1\r\n", "_\r\n", "*-1\r\n", "*0\r\n"}, said)
+	switch {
+	case strings.HasPrefix(said, "-"):
+		return nil
+	case name == "SET":
+		return setKey(args, nothing)
+	case name == "DEL", name == "UNLINK", name == "LTRIM":
+		return slices.DeleteFunc(keys, func(key string) bool { return !existed[key] })
+	case name == "RENAME" && args[0] == args[1]:
+		return nil
+	case name == "RPOPLPUSH" && !nothing:
+		return []string{args[1], args[0]}
+	case nothing && !changesAlways[name]:
+		return nil
+	}
+	return keys
+}
+
+// setKey is the key of SET if it was set. With GET the answer is what was there before.
+func setKey(args []string, nothing bool) []string {
+	has := func(option string) bool {
+		return slices.ContainsFunc(args[2:], func(arg string) bool { return strings.EqualFold(arg, option) })
+	}
+	set := !nothing
+	if has("GET") {
+		set = !(has("NX") && !nothing || has("XX") && nothing)
+	}
+	if !set {
+		return nil
+	}
+	return args[:1]
+}
+
+// changesAlways are the commands that change their key unless they fail, whatever number
+// they answer.
+var changesAlways = map[string]bool{"DECR": true, "DECRBY": true, "INCR": true, "INCRBY": true, "GETSET": true,
+	"HINCRBY": true, "HSET": true, "ZADD": true, "ZINCRBY": true}
