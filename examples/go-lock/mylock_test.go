@@ -68,6 +68,7 @@ var unfit = map[string]string{
 	"many-keys":        "asks for requests that wait",
 	"readers-writers":  "asks for requests that wait",
 	"reentrant":        "asks for re-entry",
+	"cut-off-holder":   "asks for a lease without a ttl",
 	"watchdog":         "asks for a lease without a ttl",
 	"watchdog-starved": "asks for a lease without a ttl",
 }

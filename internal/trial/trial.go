@@ -35,6 +35,8 @@ const (
 	WarmGrants = 2 * grantsBefore
 	// hopelessAfter is how many acquires of unknown outcome, and no other, end a run.
 	hopelessAfter = 20
+	// hopelessFor is how long nobody must be granted anything after that.
+	hopelessFor = time.Second
 	// warmLimit, eventLimit and healthLimit bound waiting for the first grants, for
 	// a step's event, and for the servers after a heal. Machines under load are slow.
 	warmLimit   = 20 * time.Second
@@ -227,8 +229,9 @@ func (t *Trial) warm(ctx context.Context) {
 	if t.Reduced {
 		want = t.Reduction.Warm
 	}
-	for t.grants.Load() < int64(want) && time.Now().Before(deadline) && !t.hopeless() {
-		if !pause(ctx, 10*time.Millisecond) {
+	for t.grants.Load() < int64(want) && time.Now().Before(deadline) {
+		// Where all ask at once, twenty may fail before the first is granted.
+		if t.hopeless() && (!pause(ctx, hopelessFor) || t.hopeless()) || !pause(ctx, 10*time.Millisecond) {
 			return
 		}
 	}

@@ -88,7 +88,7 @@ func libraryLocks() []Lock {
 			About:      "valkeylock, woken and told of losses by client-side caching",
 			Topologies: client, Options: watchedOptions,
 			Library: &Library{
-				Like:    "redisson",
+				Like:    "rueidislock",
 				Version: "github.com/valkey-io/valkey-go/valkeylock v1.0.79",
 				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "valkeylock/README.md:54",
 			},

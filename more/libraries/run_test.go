@@ -28,13 +28,18 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 	}
 	run(0, "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redsync,redsync-redigo,redislock")
 	// go-redis sends a release again whose answer was lost, and the library hears "not held".
-	said := run(1, "run", "lost-replies", "--world", "sim", "--seed", "3", "--locks", "no-lock,redislock,redislock/careful=on")
+	said := run(1, "run", "lost-replies", "--world", "sim", "--seed", "3", "--locks", "no-lock,redislock,redislock/careful=on", "--expect", "valid")
 	for _, want := range []string{"redislock: expected valid, found violated", "Exit 1: not as expected: redislock."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
 	}
 	run(0, "replay", "results/latest")
+	// A lock that is kept alive is believed in for longer than its key lives.
+	said = run(1, "run", "cut-off-holder", "--world", "sim", "--seed", "3", "--locks", "no-lock,rueidislock/validity=2s", "--expect", "valid")
+	if !strings.Contains(said, "found violated double-grant") {
+		t.Errorf("rueidislock is not seen to believe too long:\n%s", said)
+	}
 }
 
 // build builds a package of the module in a folder beside this module's.

@@ -72,7 +72,8 @@ func (l *watchedLocker) of(validity time.Duration) (watched, error) {
 }
 
 func (l *watchedLocker) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) {
-	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" {
+	// It knows no owners: who asks again while it holds is refused like anybody else.
+	if len(r.Keys) != 1 || r.Mode != locks.Exclusive {
 		return nil, locks.ErrUnsupported
 	}
 	validity := r.TTL
