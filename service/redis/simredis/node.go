@@ -71,6 +71,8 @@ type session struct {
 	wrote    int64 // the offset after its last write
 	caller   *caller
 	known    bool // the caller is that of the connection
+	// met is that caller for the goroutines of other connections.
+	met atomic.Pointer[caller]
 }
 
 // Start starts the node with the data that it has.
@@ -179,6 +181,7 @@ func (n *node) introduce(s *session, args []string) {
 		c := known.(*caller)
 		if len(args) == 1 && strconv.Itoa(c.id) == args[0] {
 			s.caller, s.known = c, true
+			s.met.Store(c)
 		}
 		return !s.known
 	})

@@ -129,8 +129,9 @@ type tracker struct {
 // trackers are all of them, in the order of their numbers.
 func (n *node) trackers() (all []tracker) {
 	n.peers.Range(func(p, of any) bool {
-		if s := of.(*session); s.known {
-			if t, _ := s.caller.tracks(); t.on {
+		s := of.(*session)
+		if c := s.met.Load(); c != nil {
+			if t, _ := c.tracks(); t.on {
 				all = append(all, tracker{p.(*server.Peer), s})
 			}
 		}
