@@ -2,28 +2,26 @@ package main
 
 import (
 	"bytes"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func TestTypedName(t *testing.T) {
-	onPath, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no program is known to be on PATH")
+	dir := t.TempDir()
+	onPath, elsewhere := filepath.Join(dir, "program"), filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(onPath, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
 	}
-	if !filepath.IsAbs(onPath) {
-		t.Skipf("PATH leads to %s", onPath)
-	}
-	elsewhere := filepath.Join(t.TempDir(), "go")
+	t.Setenv("PATH", dir)
 	for arg, want := range map[string]string{
 		"lockbench":          "lockbench",
 		"build/lockbench":    "build/lockbench",
 		"./lockbench":        "./lockbench",
 		"./my bin/lockbench": "'./my bin/lockbench'",
 		"":                   "lockbench",
-		onPath:               "go",
+		onPath:               "program",
 		elsewhere:            elsewhere,
 	} {
 		if got := typedName(arg); got != want {
