@@ -36,7 +36,7 @@ const (
 	// hopelessAfter is how many acquires of unknown outcome, and no other, end a run.
 	hopelessAfter = 20
 	// hopelessFor is how long nobody must be granted anything after that.
-	hopelessFor = time.Second
+	hopelessFor = 5 * time.Second
 	// warmLimit, eventLimit and healthLimit bound waiting for the first grants, for
 	// a step's event, and for the servers after a heal. Machines under load are slow.
 	warmLimit   = 20 * time.Second
@@ -229,9 +229,18 @@ func (t *Trial) warm(ctx context.Context) {
 	if t.Reduced {
 		want = t.Reduction.Warm
 	}
+	var since time.Time // it has been without hope
 	for t.grants.Load() < int64(want) && time.Now().Before(deadline) {
-		// Where all ask at once, twenty may fail before the first is granted.
-		if t.hopeless() && (!pause(ctx, hopelessFor) || t.hopeless()) || !pause(ctx, 10*time.Millisecond) {
+		// Where all ask at once on a busy machine, many may fail before the first is granted.
+		switch {
+		case !t.hopeless():
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= hopelessFor:
+			return
+		}
+		if !pause(ctx, 10*time.Millisecond) {
 			return
 		}
 	}

@@ -93,7 +93,10 @@ func TestLinks(t *testing.T) {
 		_ = c.DropReplies(ctx, []world.Link{back})
 		wa.wants("INCR k", "timeout")
 		_ = c.KeepReplies(ctx, []world.Link{back})
-		wa.wants("GET k", "connection reset")
+		// Whether the write or the read hears of it is a matter of who is first.
+		if said := wa.say("GET k"); !strings.Contains(said, "connection reset") && !strings.Contains(said, "broken pipe") {
+			t.Errorf("on a connection that lost a reply: %s", said)
+		}
 		wb.wants("GET k", `"5"`)
 		a.to(n.addr).wants("GET k", `"5"`)
 	})
