@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"slices"
 
 	"lockbench/checker/hold"
@@ -21,7 +20,7 @@ import (
 // Those whose beliefs are in several pieces are looked at one by one: their leases ran
 // out and were renewed later, which is rare.
 type earlier struct {
-	works, believes, mayBelieve, mayWork latest[int]
+	works, believes, mayBelieve, mayWork latest[hold.End]
 	pieces                               []*hold.Hold
 	all                                  []*hold.Hold
 	some                                 []*hold.Hold // what candidates has returned last
@@ -34,10 +33,14 @@ func (e *earlier) add(t *hold.Hold) {
 		e.pieces = append(e.pieces, t)
 		return
 	}
-	e.works.add(t, t.Least.Work.To)
+	works, mayBelieve := t.Least.Work.End(), believedTo(t.Most.Beliefs)
+	if works.Compare(mayBelieve) < 0 {
+		mayBelieve = works
+	}
+	e.works.add(t, works)
 	e.believes.add(t, believedTo(t.Least.Beliefs))
-	e.mayBelieve.add(t, min(t.Least.Work.To, believedTo(t.Most.Beliefs)))
-	e.mayWork.add(t, t.Most.Work.To)
+	e.mayBelieve.add(t, mayBelieve)
+	e.mayWork.add(t, t.Most.Work.End())
 }
 
 // inOnePiece tells whether a hold believes from its grant on without a break, or never.
@@ -51,11 +54,11 @@ func inOnePiece(t *hold.Hold) bool {
 }
 
 // believedTo is where the last of some beliefs ends.
-func believedTo(beliefs []hold.Span) int {
+func believedTo(beliefs []hold.Span) hold.End {
 	if len(beliefs) == 0 {
-		return 0
+		return hold.End{}
 	}
-	return beliefs[len(beliefs)-1].To
+	return beliefs[len(beliefs)-1].End()
 }
 
 // candidates are those of whom one is the worst partner of t, if there is any.
@@ -76,8 +79,11 @@ func (e *earlier) candidates(t *hold.Hold) []*hold.Hold {
 	return e.some
 }
 
+// compared is by what holds are ranked: their ends, or their tokens.
+type compared[T any] interface{ Compare(T) int }
+
 // latest are the two holds of different owners with the latest ends, the later one first.
-type latest[T cmp.Ordered] [2]struct {
+type latest[T compared[T]] [2]struct {
 	hold *hold.Hold
 	end  T
 }
@@ -85,12 +91,12 @@ type latest[T cmp.Ordered] [2]struct {
 func (l *latest[T]) add(t *hold.Hold, end T) {
 	first, second := &l[0], &l[1]
 	switch owner := t.Session.Owner; {
-	case first.hold == nil || end > first.end:
+	case first.hold == nil || end.Compare(first.end) > 0:
 		if first.hold != nil && first.hold.Session.Owner != owner {
 			*second = *first
 		}
 		first.hold, first.end = t, end
-	case owner != first.hold.Session.Owner && (second.hold == nil || end > second.end):
+	case owner != first.hold.Session.Owner && (second.hold == nil || end.Compare(second.end) > 0):
 		second.hold, second.end = t, end
 	}
 }

@@ -108,7 +108,7 @@ func (s *overlaps) enter(key string, others *earlier, t *hold.Hold) {
 func (o overlap) worse(than overlap) bool {
 	return cmp.Or(
 		cmp.Compare(o.class, than.class),
-		cmp.Compare(o.earlier.Most.Work.To, than.earlier.Most.Work.To),
+		o.earlier.Most.Work.End().Compare(than.earlier.Most.Work.End()),
 	) > 0
 }
 

@@ -67,12 +67,17 @@ func (c Fencing) Check(h *history.History, o Options) Result {
 // granted is the event of a grant.
 func (l *ledger) granted(t *hold.Hold) *history.Event { return &l.h.Events[t.Grant] }
 
+// fence is a fencing token.
+type fence uint64
+
+func (f fence) Compare(o fence) int { return cmp.Compare(f, o) }
+
 // fell finds the grants of a key whose token is below that of an earlier grant.
 func (l *ledger) fell(k *hold.Key) []Finding {
 	var findings []Finding
-	var before []*hold.Hold          // by place: the one with the highest token up to there
-	first := 0                       // place from which grants are compared
-	var alone, shared latest[uint64] // the highest of those that were granted in the order of their answers
+	var before []*hold.Hold         // by place: the one with the highest token up to there
+	first := 0                      // place from which grants are compared
+	var alone, shared latest[fence] // the highest of those that were granted in the order of their answers
 	for i, t := range k.Granted {
 		before = append(before, nil)
 		if i > first {
@@ -106,7 +111,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 					token, client(t, highest), seconds(l.granted(t).Time))))
 			// A server that lost its counter starts anew, once: the grants after it are
 			// compared with each other.
-			first, before[i], alone, shared = i, nil, latest[uint64]{}, latest[uint64]{}
+			first, before[i], alone, shared = i, nil, latest[fence]{}, latest[fence]{}
 		}
 		if before[i] == nil || token > l.granted(before[i]).Token {
 			before[i] = t
@@ -114,9 +119,9 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 		switch {
 		case !ordered:
 		case t.Session.Mode == locks.Shared:
-			shared.add(t, token)
+			shared.add(t, fence(token))
 		default:
-			alone.add(t, token)
+			alone.add(t, fence(token))
 		}
 	}
 	return findings
@@ -187,12 +192,12 @@ func (l *ledger) accepted(all []*hold.Hold) []Finding {
 	for _, key := range keys {
 		touches := byKey[key]
 		slices.SortFunc(touches, func(a, b touch) int { return a.op.Return - b.op.Return })
-		var tokens latest[uint64] // of different owners, for one may use any of those that it holds by
+		var tokens latest[fence] // of different owners, for one may use any of those that it holds by
 		last := map[*hold.Hold]touch{}
 		for _, w := range touches {
 			highest, other := last[tokens.other(w.Hold)]
 			if !other || w.token >= highest.token {
-				tokens.add(w.Hold, w.token)
+				tokens.add(w.Hold, fence(w.token))
 				last[w.Hold] = w
 				continue
 			}

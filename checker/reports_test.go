@@ -76,15 +76,9 @@ func foundAs(checker string, f Finding, v seen) string {
 	switch {
 	case v.others == nil:
 	case checker == Exclusion{}.Name():
-		// Of several who still hold the one is named who goes on longest, by the events that
-		// there are. A and B hold, B until 9.000, 2.000 C is granted: it is A or B, but A if
-		// somebody asks for another key at 10.000. So it is with the event up to which an
-		// overlap is shown: the last one before a lease ends may be anybody's.
-		// Where C asked for several keys, A and B may have held different ones.
-		who, events = who[1:], events[2:4] // the later one's
-		if asksForSeveral(v.others, who[0]) {
-			key = ""
-		}
+		// The event up to which an overlap is shown, the last one before a lease ends, may be
+		// anybody's.
+		events = events[:4]
 	case checker == Linearizable{}.Name() && asksForSeveral(v.others, who[0]):
 		key = "" // the one of exclusion's finding
 	case f.Rule == "lost-wake-up":

@@ -47,7 +47,7 @@ type holders struct {
 	permits                              int
 	newest                               *hold.Hold
 	works, mayWork, believes, mayBelieve permitSum
-	longest                              latest[int]
+	longest                              latest[hold.End]
 	pieces                               int // how far the beliefs reach that are not in one piece
 }
 
@@ -55,17 +55,17 @@ func newHolders(permits int) *holders { return &holders{permits: permits} }
 
 func (c *holders) add(t *hold.Hold) {
 	if c.newest != nil {
-		c.longest.add(c.newest, c.newest.Most.Work.To)
+		c.longest.add(c.newest, c.newest.Most.Work.End())
 	}
 	c.newest = t
 	n := t.Session.Permits
 	c.works.add(t.Grant, t.Least.Work, n)
 	c.mayWork.add(t.Grant, t.Most.Work, n)
 	if inOnePiece(t) {
-		c.believes.add(t.Grant, hold.Span{From: t.Grant, To: believedTo(t.Least.Beliefs)}, n)
-		c.mayBelieve.add(t.Grant, hold.Span{From: t.Grant, To: believedTo(t.Most.Beliefs)}, n)
+		c.believes.add(t.Grant, hold.Span{From: t.Grant, To: believedTo(t.Least.Beliefs).Pos}, n)
+		c.mayBelieve.add(t.Grant, hold.Span{From: t.Grant, To: believedTo(t.Most.Beliefs).Pos}, n)
 	} else {
-		c.pieces = max(c.pieces, believedTo(t.Most.Beliefs))
+		c.pieces = max(c.pieces, believedTo(t.Most.Beliefs).Pos)
 	}
 }
 

@@ -41,9 +41,7 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	from := d.Grant
 	upTo := func(pos int) {
 		next := d.Claim.upTo(from, pos)
-		if end := b.After(r.Deadline); end < next.To || end == next.To && (next.until == 0 || r.Deadline < next.until) {
-			next.To, next.until = end, r.Deadline
-		}
+		next = next.and(b.upToTime(r.Deadline))
 		r.Beliefs = Extend(r.Beliefs, next)
 		from = pos
 	}
@@ -60,12 +58,24 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	upTo(d.Claim.To)
 
 	// A lease that ran out unused is nobody's fault: past it, only signs count.
-	end := max(b.After(r.Deadline), d.Sign+1)
+	r.Work = later(b.upToTime(r.Deadline), Span{To: d.Sign + 1})
 	if n := len(r.Beliefs); n > 0 {
-		end = max(end, r.Beliefs[n-1].To)
+		r.Work = later(r.Work, r.Beliefs[n-1])
 	}
-	r.Work = Span{From: d.Grant, To: min(end, d.Claim.To)}
+	r.Work.From, r.Work.since = d.Grant, 0
+	r.Work = r.Work.and(d.Claim)
 	return r
+}
+
+// upToTime is all that lies before a time.
+func (b *Book) upToTime(at time.Duration) Span { return Span{To: b.After(at), until: at} }
+
+// later is the span that ends later.
+func later(a, b Span) Span {
+	if a.End().Compare(b.End()) < 0 {
+		return b
+	}
+	return a
 }
 
 // renewed computes the reach of a lease that its library renews: all of the claim, but
@@ -133,13 +143,15 @@ func (b *Book) cutOff(d *Hold, r Reach) Reach {
 		return r
 	}
 	r.Paused = at
-	r.Work.To = max(end, d.Sign+1)
+	over := b.upToTime(at)
 	if end <= d.Grant {
-		r.Work.To = max(d.Grant, d.Sign+1)
+		over = Span{To: d.Grant}
 	}
+	over = later(over, Span{To: d.Sign + 1})
+	r.Work.To, r.Work.until = over.To, over.until
 	var before []Span
 	for _, s := range r.Beliefs {
-		before = Extend(before, s.and(Span{From: s.From, To: end, until: at}))
+		before = Extend(before, s.and(b.upToTime(at)))
 	}
 	r.Beliefs = before
 	return r

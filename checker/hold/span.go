@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -40,6 +41,26 @@ func Within(spans []Span, pos int) bool {
 	return at < len(spans) && spans[at].Has(pos)
 }
 
+// End is where a span ends.
+func (s Span) End() End {
+	if s.until == 0 {
+		return End{s.To, Never}
+	}
+	return End{s.To, s.until}
+}
+
+// End is an event, or a time right before one. Of two ends before the same event the later
+// time is the later end, wherever a stranger's event may come to lie between them.
+type End struct {
+	Pos  int
+	Time time.Duration // Never if it is at the event
+}
+
+// Compare is negative if e comes before o.
+func (e End) Compare(o End) int {
+	return cmp.Or(cmp.Compare(e.Pos, o.Pos), cmp.Compare(e.Time, o.Time))
+}
+
 // void tells whether nothing lies in it, not even a time between two events.
 func (s Span) void() bool {
 	if s.From == s.To && s.since > 0 {
@@ -68,7 +89,7 @@ func Meet(a, b []Span) int {
 		if both := a[0].and(b[0]); !both.void() {
 			return both.From
 		}
-		if a[0].To < b[0].To || a[0].To == b[0].To && a[0].until > 0 && (b[0].until == 0 || a[0].until < b[0].until) {
+		if a[0].End().Compare(b[0].End()) < 0 {
 			a = a[1:]
 		} else {
 			b = b[1:]
@@ -92,7 +113,7 @@ func (s Span) and(o Span) Span {
 	if o.From > s.From || o.From == s.From && (o.since == 0 || s.since > 0 && o.since > s.since) {
 		s.From, s.since = o.From, o.since
 	}
-	if o.To < s.To || o.To == s.To && o.until > 0 && (s.until == 0 || o.until < s.until) {
+	if o.End().Compare(s.End()) < 0 {
 		s.To, s.until = o.To, o.until
 	}
 	return s
