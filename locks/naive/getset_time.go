@@ -47,7 +47,8 @@ func (l *getsetTime) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	end := now.Add(ttl)
 	value := strconv.FormatInt(end.UnixMilli(), 10)
 	lease := &getsetLease{
-		delLease: delLease{End: plain.NewEnd(end), lock: "getset-time", client: l.client, key: key},
+		// What its user is told of the lease counts from the steady clock, as everywhere.
+		delLease: delLease{End: plain.NewEnd(time.Now().Add(ttl)), lock: "getset-time", client: l.client, key: key},
 		end:      end.UnixMilli(),
 		now:      l.now,
 	}

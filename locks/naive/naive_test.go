@@ -206,7 +206,10 @@ func TestGetsetTimeBelievesTheClock(t *testing.T) {
 	b, _ := open(t, NewGetsetTime(), s, 2)
 	held := acquire(t, a, time.Minute)
 	b.(*getsetTime).now = func() time.Time { return time.Now().Add(2 * time.Minute) }
-	acquire(t, b, time.Minute)
+	wrong := acquire(t, b, time.Minute)
+	if end := wrong.(locks.Bounded).Until(); time.Until(end) > time.Minute {
+		t.Errorf("B takes its lease of a minute for %v long: its wall clock says when others may take over, and not how long", time.Until(end))
+	}
 	if end := held.(locks.Bounded).Until(); end.Before(time.Now()) {
 		t.Error("A's lease is over; the flaw is that both hold")
 	}
