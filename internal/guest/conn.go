@@ -67,6 +67,8 @@ type ConnOptions struct {
 	// that a session's acquire stands in the lock's queue.
 	Lost   func(session string)
 	Queued func(session string)
+	// Gained is by how much the guest's steady clock is ahead of the right one. Nil: nothing.
+	Gained func() time.Duration
 	// HelloLimit is how long Hello waits; 0 means 30 s.
 	HelloLimit time.Duration
 }
@@ -98,6 +100,9 @@ func NewConn(r io.Reader, w io.WriteCloser, o ConnOptions) *Conn {
 	}
 	if o.Queued == nil {
 		o.Queued = func(string) {}
+	}
+	if o.Gained == nil {
+		o.Gained = func() time.Duration { return 0 }
 	}
 	c := &Conn{
 		w: w, o: o, queue: make(chan []byte, requestsQueued),
@@ -152,11 +157,12 @@ func (c *Conn) Acquire(ctx context.Context, session string, r locks.Request) (Gr
 	if r.Mode != locks.Exclusive {
 		m.Mode = r.Mode.String()
 	}
+	before := c.o.Gained()
 	a, err := c.do(ctx, m)
 	if err != nil {
 		return Grant{}, err
 	}
-	return Grant{Until: untilOf(a), Token: a.Token, Nodes: a.Nodes, Lease: time.Duration(a.Lease), Renewed: a.Renewed}, nil
+	return Grant{Until: c.untilOf(a, before), Token: a.Token, Nodes: a.Nodes, Lease: time.Duration(a.Lease), Renewed: a.Renewed}, nil
 }
 
 // Check asks whether the client runs and still believes that it holds; ErrLost: no longer.
@@ -174,11 +180,12 @@ func (c *Conn) Touch(ctx context.Context, session string) error {
 // Renew moves the end of the session's lease to ttl from now. Until counts from
 // the moment the request was read; it is nil if the guest does not know it.
 func (c *Conn) Renew(ctx context.Context, session string, ttl time.Duration) (until *time.Duration, err error) {
+	before := c.o.Gained()
 	a, err := c.do(ctx, Request{Op: OpRenew, Session: session, TTL: int64(ttl)})
 	if err != nil {
 		return nil, err
 	}
-	return untilOf(a), nil
+	return c.untilOf(a, before), nil
 }
 
 // Release gives the session's lock back. After an unknown outcome it may be called again.
@@ -348,10 +355,15 @@ func (c *Conn) endInput() { c.closeW.Do(func() { _ = c.w.Close() }) }
 
 // untilOf clamps at 0 (over already): a lease that is shorter than what its
 // library allows for drift ends before it begins.
-func untilOf(a Answer) *time.Duration {
+//
+// The guest counts by its own clock from when it read the request, and a fast clock counts
+// its wait for the lock too long. So what it gained since the request was sent is taken
+// off. What a slow one lost is not added: a guest that read late has lost less since, and
+// an end that is told too early blames no lock.
+func (c *Conn) untilOf(a Answer, before time.Duration) *time.Duration {
 	if a.Until == nil {
 		return nil
 	}
-	d := max(0, time.Duration(*a.Until))
+	d := max(0, time.Duration(*a.Until)-max(0, c.o.Gained()-before))
 	return &d
 }

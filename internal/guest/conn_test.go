@@ -417,3 +417,46 @@ func FuzzConn(f *testing.F) {
 		}
 	})
 }
+
+// A clock that runs fast counts the wait for a lock too long, and the end of the lease
+// comes no later for that. A slow one's end stays where it was told.
+func TestUntilOfAWrongClock(t *testing.T) {
+	for name, test := range map[string]struct{ gains, want time.Duration }{
+		"right": {0, 10 * time.Second}, "fast": {6 * time.Second, 4 * time.Second},
+		"very fast": {time.Minute, 0}, "slow": {-6 * time.Second, 10 * time.Second},
+	} {
+		s := newScript(t)
+		var mu sync.Mutex
+		gained := 5 * time.Second // what was gained before does not count
+		s.conn.o.Gained = func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return gained
+		}
+		for _, op := range []string{OpAcquire, OpRenew} {
+			got := async(func() *time.Duration {
+				if op == OpRenew {
+					until, err := s.conn.Renew(t.Context(), "1.1", time.Second)
+					if err != nil {
+						t.Error(err)
+					}
+					return until
+				}
+				g, err := s.conn.Acquire(t.Context(), "1.1", locks.Request{Keys: []string{"a"}})
+				if err != nil {
+					t.Error(err)
+				}
+				return g.Until
+			})
+			r := s.request()
+			mu.Lock()
+			gained += test.gains
+			mu.Unlock()
+			s.say(fmt.Sprintf(`{"id":%d,"ok":true,"until_ns":10000000000}`, r.ID))
+			if until := <-got; until == nil || *until != test.want {
+				t.Errorf("%s, %s: %v, want %v", name, op, until, test.want)
+			}
+		}
+		s.end()
+	}
+}

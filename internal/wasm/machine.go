@@ -160,6 +160,9 @@ func (v *Machine) EndInput() { v.input.ended = true }
 // with them all that it waits for. The steady clock goes on from where it is.
 func (v *Machine) SetRate(gain int64) { v.mono.setRate(v.outside.Now(), gain) }
 
+// Gained is by how much its steady clock has gone further than the right one.
+func (v *Machine) Gained() time.Duration { return v.mono.gained(v.outside.Now()) }
+
 // Deadline is the right time at which its wait ends, if nothing else ends it.
 func (v *Machine) Deadline() (at time.Time, ok bool) {
 	if !v.wait.timed {

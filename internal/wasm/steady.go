@@ -8,18 +8,24 @@ const millisecond = int64(time.Millisecond)
 // steady is a clock that never jumps, and may go at a rate of its own. It counts in whole
 // numbers: with others, another processor might round otherwise.
 type steady struct {
+	began time.Time
 	since time.Time // when it showed base
 	base  int64
 	gain  int64 // nanoseconds in every millisecond
 }
 
 // start sets it to one second: a program may take 0 for no time at all.
-func (s *steady) start(now time.Time) { s.since, s.base = now, int64(time.Second) }
+func (s *steady) start(now time.Time) { s.began, s.since, s.base = now, now, int64(time.Second) }
 
 // at is what it shows.
 func (s *steady) at(now time.Time) int64 {
 	passed := int64(now.Sub(s.since))
 	return s.base + passed + passed/millisecond*s.gain + passed%millisecond*s.gain/millisecond
+}
+
+// gained is by how much it is ahead of a clock that always went at the right rate.
+func (s *steady) gained(now time.Time) time.Duration {
+	return time.Duration(s.at(now)) - time.Second - now.Sub(s.began)
 }
 
 func (s *steady) setRate(now time.Time, gain int64) {

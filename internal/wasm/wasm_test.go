@@ -20,6 +20,15 @@ func TestSteadyClock(t *testing.T) {
 		if after := s.at(now.Add(time.Hour)); after != before {
 			t.Errorf("gain %d: it jumps from %d to %d", gain, before, after)
 		}
+		if s.gained(now.Add(time.Hour)) != 0 {
+			t.Errorf("gain %d: before that it has gained %v", gain, s.gained(now.Add(time.Hour)))
+		}
+		s.setRate(now.Add(time.Hour+time.Second), 0) // what was gained stays
+		if want := time.Duration(gain) * 1000; s.gained(now.Add(2*time.Hour)) != want {
+			t.Errorf("gain %d: in a second it has gained %v, want %v", gain, s.gained(now.Add(2*time.Hour)), want)
+		}
+		s.start(now)
+		s.setRate(now.Add(time.Hour), gain)
 		for _, left := range []int64{1, 999, 1_000_001, int64(3 * time.Second)} {
 			d := s.inRightTime(left)
 			at := s.at(now.Add(time.Hour + d))

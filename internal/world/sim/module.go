@@ -116,7 +116,7 @@ func (c *cluster) openModule(ctx context.Context, s world.ClientSpec) (*module, 
 	m.machine = compiled.Start(m, p)
 	m.timer = time.AfterFunc(time.Hour, m.wake)
 	m.timer.Stop()
-	m.conn = guest.NewConn(m.said, stdin{m}, guest.ConnOptions{Noise: s.Log, Lost: unlessDead(m.dead, s.Lost), Queued: unlessDead(m.dead, s.Queued)})
+	m.conn = guest.NewConn(m.said, stdin{m}, guest.ConnOptions{Noise: s.Log, Lost: unlessDead(m.dead, s.Lost), Queued: unlessDead(m.dead, s.Queued), Gained: m.gained})
 	c.remember(s.ID, m)
 	c.turns.add(m)
 	c.turns.wake()
@@ -268,6 +268,13 @@ func (m *module) shiftClock(by time.Duration, drift float64) {
 	m.machine.SetRate(int64(math.Round(drift * float64(time.Millisecond))))
 	m.mu.Unlock()
 	m.wake()
+}
+
+// gained is by how much its steady clock is ahead.
+func (m *module) gained() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.machine.Gained()
 }
 
 func (m *module) clockOffset() time.Duration { return m.clock.Offset() }
