@@ -23,6 +23,8 @@ type Entry struct {
 	// servers is n/a for it, as any other. A step on a client waits for a moment at which
 	// there is one.
 	Draw []Step
+	// DrawClocks are steps that it draws beside those where clients have clocks of their own.
+	DrawClocks []Step
 }
 
 // All are the faults that there are.
@@ -103,6 +105,12 @@ func All() []Entry {
 			Name: "clock", About: "shift the wall clocks of servers or clients, at once or little by little",
 			Keys: clockKeys, New: newClock,
 			Try: Step{Target: "master", For: second, Options: map[string]string{"by": "5s"}},
+			DrawClocks: []Step{
+				{Target: "half the clients", Options: map[string]string{"by": "10s"}},
+				{Target: "half the clients", Options: map[string]string{"by": "-10s"}},
+				{Target: "half the clients", Options: map[string]string{"drift": "200%"}},
+				{Target: "holder", When: workloads.Acquired, Options: map[string]string{"drift": "-80%"}},
+			},
 		},
 		{
 			Name: "busy", About: "keep servers from serving anybody for a time (DEBUG SLEEP)",

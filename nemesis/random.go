@@ -23,13 +23,18 @@ type random struct {
 	apart   Range          // from the start of one to that of the next
 	lasts   Range          // how long each is in effect
 	weights map[string]int // by fault; 0: never
+	clocks  bool           // whether clocks of clients are drawn, too
 }
+
+// clientClocks is the key that asks for clocks of clients.
+const clientClocks = "client-clocks"
 
 // RandomKeys are the keys that `faults: {random: {...}}` may have.
 var RandomKeys = []Key{
 	{Name: "steps", Takes: TakesNumber, Default: strconv.Itoa(randomSteps), About: "how many steps an episode has, from 1 to 100"},
 	{Name: "apart", Takes: TakesRange, Default: randomApart.String(), About: "from the start of one step to that of the next"},
 	{Name: "for", Takes: TakesRange, Default: randomLasts.String(), About: "how long each is in effect"},
+	{Name: clientClocks, Takes: "on|off", Default: "on where a client is a module", About: "whether clocks of clients are drawn, too"},
 	{Name: "weights", Takes: TakesText, Default: "all alike", About: "how often each fault is drawn, as \"kill 2, pause 1\"; others never"},
 }
 
@@ -44,7 +49,7 @@ var (
 // newRandom reads the options of the step.
 func newRandom(s Step) (random, error) {
 	r := random{steps: randomSteps, apart: randomApart, lasts: randomLasts, weights: map[string]int{}}
-	for _, e := range drawable() {
+	for _, e := range slices.Concat(drawable(), drawableClocks()) {
 		r.weights[e.Name] = 1
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Options)) {
@@ -59,6 +64,10 @@ func newRandom(s Step) (random, error) {
 			r.apart, err = parseRange(key, value)
 		case "for":
 			r.lasts, err = parseRange(key, value)
+		case clientClocks:
+			if r.clocks = value == "on"; !r.clocks && value != "off" {
+				err = fmt.Errorf("%s: %q is neither on nor off", key, value)
+			}
 		case "weights":
 			err = r.weigh(value)
 		default:
@@ -68,7 +77,7 @@ func newRandom(s Step) (random, error) {
 			return r, err
 		}
 	}
-	if len(r.choices()) == 0 {
+	if len(r.choices()) == 0 && !r.mayDrawClocks() {
 		return r, errors.New("weights: all are 0, so there is nothing to draw from")
 	}
 	return r, nil
@@ -120,11 +129,35 @@ func drawable() []Entry {
 	return all
 }
 
+// drawableClocks are the faults that have steps for clients with clocks of their own.
+func drawableClocks() []Entry {
+	return slices.DeleteFunc(All(), func(e Entry) bool { return len(e.DrawClocks) == 0 })
+}
+
+// WithClientClocks are the steps for a run in which a client has clocks of its own: drawn
+// ones may be on these, too, unless the scenario says otherwise.
+func WithClientClocks(steps []Step) []Step {
+	out := slices.Clone(steps)
+	for i, s := range out {
+		if _, said := s.Options[clientClocks]; s.Fault != RandomFaults || said {
+			continue
+		}
+		out[i].Options = maps.Clone(s.Options)
+		if out[i].Options == nil {
+			out[i].Options = map[string]string{}
+		}
+		out[i].Options[clientClocks] = "on"
+	}
+	return out
+}
+
 // choices are the faults that chance may draw, each as often as it weighs. A fault's weight
 // is shared by its steps, so that many kinds of kill do not make many kills.
-func (r random) choices() []Entry {
+func (r random) choices() []Entry { return r.weighed(drawable()) }
+
+func (r random) weighed(entries []Entry) []Entry {
 	var all []Entry
-	for _, e := range drawable() {
+	for _, e := range entries {
 		for range r.weights[e.Name] {
 			all = append(all, e)
 		}
@@ -132,15 +165,34 @@ func (r random) choices() []Entry {
 	return all
 }
 
+// mayDrawClocks says whether a clock of a client can come out.
+func (r random) mayDrawClocks() bool { return r.clocks && len(r.weighed(drawableClocks())) > 0 }
+
 // episode draws the steps of one episode.
+//
+// A clock of a client takes the place of what was drawn, by chance of its own and as often
+// as its weight among all says. So a run that may have none draws what it drew before there
+// were any, and the other steps of a run with them are the same.
 func (r random) episode(runSeed uint64, n int) []Step {
-	rng := seed.Rand(runSeed, fmt.Sprintf("plan/%d/random", n))
-	choices := r.choices()
+	name := fmt.Sprintf("plan/%d/random", n)
+	rng, instead := seed.Rand(runSeed, name), seed.Rand(runSeed, name+"/"+clientClocks)
+	choices, clocks := r.choices(), []Entry(nil)
+	if r.mayDrawClocks() {
+		clocks = r.weighed(drawableClocks())
+	}
 	var steps []Step
 	var at time.Duration
 	for range r.steps {
-		fault := choices[rng.IntN(len(choices))]
-		step := fault.Draw[rng.IntN(len(fault.Draw))]
+		var fault Entry
+		var step Step
+		if len(choices) > 0 {
+			fault = choices[rng.IntN(len(choices))]
+			step = fault.Draw[rng.IntN(len(fault.Draw))]
+		}
+		if len(clocks) > 0 && instead.IntN(len(choices)+len(clocks)) < len(clocks) {
+			fault = clocks[instead.IntN(len(clocks))]
+			step = fault.DrawClocks[instead.IntN(len(fault.DrawClocks))]
+		}
 		step.Fault = fault.Name
 		at += within(rng, r.apart)
 		lasts := within(rng, r.lasts)

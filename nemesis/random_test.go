@@ -24,7 +24,7 @@ func TestMenu(t *testing.T) {
 		}
 	}
 	for _, e := range drawable() {
-		for _, step := range e.Draw {
+		for _, step := range slices.Concat(e.Draw, e.DrawClocks) {
 			if step.For != nil {
 				t.Errorf("%s: how long it lasts is drawn, and not said", e.Name)
 			}
@@ -81,10 +81,71 @@ func TestRandomWeights(t *testing.T) {
 	}
 }
 
+// Clocks of clients take the place of other steps where clients have any, and leave the
+// rest of the plan as it is: without them it is what it always was.
+func TestRandomClientClocks(t *testing.T) {
+	plain := []Step{{Fault: RandomFaults, Options: map[string]string{"steps": "6"}}}
+	with := WithClientClocks(plain)
+	if _, there := plain[0].Options[clientClocks]; there {
+		t.Fatal("the steps that were given are changed")
+	}
+	kinds, clocks, all := map[string]bool{}, 0, 0
+	for seed := range uint64(300) {
+		without := drawn(t, seed, 3, plain)
+		for i, p := range drawn(t, seed, 3, with) {
+			all++
+			if without[i].Step.Fault == "clock" {
+				t.Fatalf("seed %d: %s is drawn for clients that have no clocks", seed, without[i].Fault)
+			}
+			if p.Step.Fault == "clock" {
+				clocks++
+				kinds[p.Fault.String()] = true
+				if p.For == nil || p.Step.When == "" && p.At == nil {
+					t.Fatalf("seed %d: %s has no time, or no end", seed, p)
+				}
+			} else if p.String() != without[i].String() {
+				t.Fatalf("seed %d, step %d: %s, and without clocks %s", seed, i+1, p, without[i])
+			}
+		}
+	}
+	r, _ := newRandom(plain[0])
+	if want := all / (len(r.choices()) + 1); clocks < want*8/10 || clocks > want*12/10 {
+		t.Errorf("of %d steps %d are clocks, want some %d", all, clocks, want)
+	}
+	e, _ := Find("clock")
+	if len(kinds) != len(e.DrawClocks) {
+		t.Errorf("of %d kinds of clock %d were drawn: %v", len(e.DrawClocks), len(kinds), kinds)
+	}
+}
+
+// What the scenario says of clocks goes.
+func TestRandomClientClocksAsSaid(t *testing.T) {
+	for _, test := range []struct {
+		options map[string]string
+		share   int // of ten
+	}{
+		{map[string]string{clientClocks: "off"}, 0},
+		{map[string]string{"weights": "kill 2, pause 1"}, 0},
+		{map[string]string{"weights": "kill 1, clock 1"}, 5},
+		{map[string]string{"weights": "clock 1"}, 10},
+	} {
+		test.options["steps"] = "100"
+		n := 0
+		for _, p := range drawn(t, 7, 10, WithClientClocks([]Step{{Fault: RandomFaults, Options: test.options}})) {
+			if p.Step.Fault == "clock" {
+				n++
+			}
+		}
+		if n < 80*test.share || n > 120*test.share {
+			t.Errorf("%v: of 1000 steps %d are clocks, want %d", test.options, n, 100*test.share)
+		}
+	}
+}
+
 func TestRandomRefuses(t *testing.T) {
 	for key, values := range map[string][]string{
 		"steps": {"0", "many", "101"}, "apart": {"0s", "2s..1s", "soon"}, "for": {"-1s"},
-		"weights": {"", "meteor 1", "kill", "kill -1", "kill 0", "clock 1"}, "until": {"1s"},
+		"weights": {"", "meteor 1", "kill", "kill -1", "kill 0", "clock 1"}, clientClocks: {"maybe"}, "until": {"1s"},
 	} {
 		for _, value := range values {
 			step := Step{Fault: RandomFaults, Options: map[string]string{key: value}}

@@ -53,6 +53,7 @@ func Prepare(o Options) (scenarios.Scenario, nemesis.Plan, error) {
 	if s.Locks, err = trial.Pin(s.Locks); err != nil {
 		return s, nil, err
 	}
+	s.Faults = trial.FaultsFor(s.Faults, s.Locks...)
 	plan, err := nemesis.Draw(o.Seed, s.Episodes, s.Faults)
 	if err != nil {
 		return s, nil, &scenarios.Error{File: s.Name, Text: err.Error()}

@@ -55,7 +55,7 @@ func NewInput(s *scenarios.Scenario, use scenarios.LockUse, seed uint64) Input {
 	return Input{
 		Sim: inputVersion, Scenario: s.Name, Lock: use, Seed: seed,
 		Servers: s.Servers, Workload: s.Workload, Latency: sim.DefaultLatency,
-		Episodes: s.Episodes, Quiet: s.Quiet, Limit: s.Limit, Faults: s.Faults,
+		Episodes: s.Episodes, Quiet: s.Quiet, Limit: s.Limit, Faults: FaultsFor(s.Faults, use),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lockbench/internal/wasm"
+	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
 
@@ -23,6 +24,15 @@ func Pin(uses []scenarios.LockUse) ([]scenarios.LockUse, error) {
 		pinned[i].Sum = sum
 	}
 	return pinned, nil
+}
+
+// FaultsFor are the steps of a run of these locks: where one is a module, drawn ones may be
+// on the clocks of clients.
+func FaultsFor(steps []nemesis.Step, uses ...scenarios.LockUse) []nemesis.Step {
+	if !slices.ContainsFunc(uses, func(u scenarios.LockUse) bool { return u.Module != "" }) {
+		return steps
+	}
+	return nemesis.WithClientClocks(steps)
 }
 
 // sameModule refuses another module than the one that the input is of.
