@@ -77,7 +77,7 @@ func (f Clock) Available(c world.Cluster) error {
 		if !ok {
 			return world.ErrClientClock
 		}
-		return shifter.ClientClocksReady()
+		return shifter.ClientClocksReady(f.Drift != 0)
 	}
 	shifter, ok := world.Ability[world.ClockShifter](c)
 	if !ok {

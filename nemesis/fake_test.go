@@ -254,8 +254,8 @@ func (f *fake) TTL(_ context.Context, key string) (time.Duration, string, error)
 
 func (f *fake) Kept(context.Context) (map[string]time.Duration, error) { return nil, nil }
 
-func (f *fake) ClocksReady() error       { return nil }
-func (f *fake) ClientClocksReady() error { return nil }
+func (f *fake) ClocksReady() error                 { return nil }
+func (f *fake) ClientClocksReady(drift bool) error { return nil }
 
 func (f *fake) ShiftClientClock(client int, by time.Duration, drift float64) error {
 	return f.ShiftClock(context.Background(), history.ClientParty(client).String(), by, drift)

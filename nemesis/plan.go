@@ -93,6 +93,29 @@ func expand(runSeed uint64, episode int, steps []Step) ([]Step, error) {
 	return out, nil
 }
 
+// Spares says why a cluster could try a lock only without a fault that the steps name: its
+// world cannot bring that about. What was drawn is not named, and n/a like a step for which
+// the servers lack something.
+func Spares(steps []Step, c world.Cluster) error {
+	if len(c.Nodes()) == 0 {
+		return nil // a control, which is judged whatever strikes
+	}
+	for _, step := range steps {
+		entry, ok := Find(step.Fault)
+		if !ok {
+			continue
+		}
+		fault, err := entry.New(step)
+		if err != nil {
+			continue // Draw tells
+		}
+		if err := fault.Available(c); errors.Is(err, world.ErrUnsupportedHere) {
+			return fmt.Errorf("%w: %s: %w", world.ErrUnsupportedHere, fault, err)
+		}
+	}
+	return nil
+}
+
 // Prepare asks of the cluster what the plan's faults need of it.
 func (p Plan) Prepare(s *world.Spec) {
 	for _, step := range p {

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis"
 	"lockbench/workloads"
@@ -182,5 +184,38 @@ func TestPlanParts(t *testing.T) {
 	}
 	if plan[0].NA != "" {
 		t.Error("asking what concerns one cluster has changed the plan of all")
+	}
+}
+
+// A lock is tried only with what the scenario names: what its world cannot do is no n/a
+// beside other steps. What is drawn is, and so is what the servers lack.
+func TestSpares(t *testing.T) {
+	jump := Step{Fault: "clock", Target: "clients", Options: map[string]string{"by": "5s"}}
+	drift := Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "100%"}}
+	random := WithClientClocks([]Step{{Fault: RandomFaults}})[0]
+	pause := Step{Fault: "pause", Target: "holder"}
+	replica := Step{Fault: "kill", Target: "a replica"}
+	single := world.NewSketch(world.Spec{Service: redis.Service{}, Topology: newFake(locks.Single, 0).form})
+	real, goroutines := single, single
+	real.ClientClocks, goroutines.ClientDrift = world.ErrClientClock, world.ErrClientDrift
+	for _, test := range []struct {
+		name  string
+		on    world.Cluster
+		steps []Step
+		want  error
+	}{
+		{"a real world, a jump", real, []Step{pause, jump}, world.ErrClientClock},
+		{"a real world, a drift", real, []Step{drift}, world.ErrClientClock},
+		{"a real world, drawn", real, []Step{random}, nil},
+		{"goroutines, a jump", goroutines, []Step{pause, jump}, nil},
+		{"goroutines, a drift", goroutines, []Step{pause, drift}, world.ErrClientDrift},
+		{"modules", single, []Step{jump, drift}, nil},
+		{"no replicas", real, []Step{replica}, nil},
+		{"a control", world.NewSketch(world.Spec{}), []Step{jump}, nil},
+	} {
+		err := Spares(test.steps, test.on)
+		if !errors.Is(err, test.want) || test.want != nil && !errors.Is(err, world.ErrUnsupportedHere) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
 	}
 }

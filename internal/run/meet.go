@@ -9,6 +9,7 @@ import (
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
+	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
 
@@ -29,6 +30,9 @@ func meet(ctx context.Context, o Options, s *scenarios.Scenario) ([]met, error) 
 			all[i].subject, all[i].err = o.subject(s, use)
 			if all[i].err == nil {
 				all[i].err = trial.Introduce(ctx, o.World, all[i].subject, s)
+			}
+			if all[i].err == nil && !o.NoFaults {
+				all[i].err = nemesis.Spares(s.Faults, o.World.Sketch(all[i].subject.Spec))
 			}
 		})
 	}

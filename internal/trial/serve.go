@@ -90,6 +90,11 @@ func (given Instructions) do(ctx context.Context, w world.World, observer Observ
 	if err := Introduce(ctx, w, sub, s); err != nil {
 		return "", err
 	}
+	if !given.Input.NoFaults {
+		if err := nemesis.Spares(s.Faults, w.Sketch(sub.Spec)); err != nil {
+			return "", err
+		}
+	}
 	plan, err := nemesis.Draw(given.Input.Seed, s.Episodes, s.Faults)
 	if err != nil {
 		return "", err

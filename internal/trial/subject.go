@@ -19,16 +19,19 @@ import (
 // Subject is one lock of a run with everything settled that can be before it runs.
 type Subject struct {
 	locks.Card
-	Hello    guest.Hello // of a guest, once it is introduced
-	own      bool        // it is somebody's own, and its author reads what is said of it
-	use      scenarios.LockUse
-	service  string // the lock service that it is for
-	Spec     world.Spec
-	client   world.ClientSpec
-	workload workloads.Workload
-	keys     []string
-	clients  int
-	ttl      time.Duration
+	Hello   guest.Hello // of a guest, once it is introduced
+	own     bool        // it is somebody's own, and its author reads what is said of it
+	use     scenarios.LockUse
+	service string // the lock service that it is for
+	// writesTime says that it writes its client's wall clock where others read it. Of a lock
+	// of somebody's own nobody knows.
+	writesTime bool
+	Spec       world.Spec
+	client     world.ClientSpec
+	workload   workloads.Workload
+	keys       []string
+	clients    int
+	ttl        time.Duration
 }
 
 // NewSubject settles what a lock runs on and what its clients do. Of a guest of
@@ -44,7 +47,7 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 	case own != nil:
 		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
 	case known:
-		sub.Card, sub.service = entry.Card, entry.Service
+		sub.Card, sub.service, sub.writesTime = entry.Card, entry.Service, entry.WritesTime
 		if entry.InHarness {
 			// One table for all clients of this run, and none shared with another run.
 			shared, err := entry.New(use.Options)
@@ -80,7 +83,7 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 
 // place chooses what the lock runs on, by its service and its family.
 func (s *Subject) place(of *scenarios.Scenario) error {
-	s.Spec = world.Spec{Topology: service.None, Clients: s.clients}
+	s.Spec = world.Spec{Topology: service.None, Clients: s.clients, Modules: s.use.Module != "", WritesTime: s.writesTime}
 	if s.Family == locks.Control {
 		return nil
 	}

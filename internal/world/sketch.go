@@ -18,8 +18,9 @@ var errSketch = errors.New("this cluster is a sketch and runs nothing")
 type Sketch struct {
 	service.Group
 	// Clocks is why the clocks of the servers cannot be shifted; nil: they can.
-	// ClientClocks is that of the clients' clocks, and Bandwidth of narrow links.
-	Clocks, ClientClocks, Bandwidth error
+	// ClientClocks is that of the clients' clocks, ClientDrift of how fast these run, and
+	// Bandwidth of narrow links.
+	Clocks, ClientClocks, ClientDrift, Bandwidth error
 }
 
 // NewSketch is the cluster that a spec asks for.
@@ -75,6 +76,11 @@ func (s Sketch) BandwidthReady() error                                          
 func (s Sketch) Throttle(context.Context, []Link, int64) error                    { return errSketch }
 func (s Sketch) Unthrottle(context.Context, []Link) error                         { return errSketch }
 func (s Sketch) PingBulk(context.Context, string, string, int) error              { return errSketch }
-func (s Sketch) ClientClocksReady() error                                         { return s.ClientClocks }
-func (s Sketch) ShiftClientClock(int, time.Duration, float64) error               { return errSketch }
-func (s Sketch) ClientClockOffset(int) (time.Duration, error)                     { return 0, errSketch }
+func (s Sketch) ClientClocksReady(drifts bool) error {
+	if drifts && s.ClientClocks == nil {
+		return s.ClientDrift
+	}
+	return s.ClientClocks
+}
+func (s Sketch) ShiftClientClock(int, time.Duration, float64) error { return errSketch }
+func (s Sketch) ClientClockOffset(int) (time.Duration, error)       { return 0, errSketch }

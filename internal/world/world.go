@@ -80,6 +80,10 @@ type Spec struct {
 	LogDir   string            // logs of servers and guests go here
 	Seed     uint64            // of the run, for worlds in which chance is simulated
 	Clocks   bool              // the servers' clocks will be shifted
+	// Modules says that the clients are modules of WebAssembly, which have clocks and timers
+	// of their own, and WritesTime that the lock writes its client's wall clock where others
+	// read it.
+	Modules, WritesTime bool
 }
 
 // Cluster is a running lock service.
@@ -232,13 +236,25 @@ type ClockShifter interface {
 
 // ErrClientClock is why no real world shifts the clock of a client. What is preloaded
 // into a process catches those who ask the C library for the time.
-var ErrClientClock = errors.New("a client's clock can be shifted in world sim alone: a Go program asks the kernel for the time, past anything that could be preloaded")
+var ErrClientClock error = sparing("a client's clock can be shifted in world sim alone: a Go program asks the kernel for the time, past anything that could be preloaded")
 
-// ClientClockShifter is a cluster whose clients' wall clocks can be shifted, as far as
-// their locks look at one: [locks.Client.Now].
+// ErrClientDrift is why a client that is goroutines is spared a clock that runs fast or
+// slow: its leases and timers would go on at the right speed.
+var ErrClientDrift error = sparing("its clients are goroutines, which have no timers of their own that could run fast or slow; as a module (wasm:) they have")
+
+// sparing is why a fault cannot be brought upon a lock in a world: to try it there without
+// would spare it that.
+type sparing string
+
+func (s sparing) Error() string        { return string(s) }
+func (s sparing) Is(target error) bool { return target == ErrUnsupportedHere }
+
+// ClientClockShifter is a cluster whose clients' clocks can be shifted. Of a client that is
+// a module these are all its clocks, and its timers; of goroutines it is what their lock
+// looks at to write the time: [locks.Client.Now].
 type ClientClockShifter interface {
-	// ClientClocksReady says why they cannot be.
-	ClientClocksReady() error
+	// ClientClocksReady says why they cannot be; drifts: why they cannot be made fast or slow.
+	ClientClocksReady(drifts bool) error
 	// ShiftClientClock is that of [ClockShifter] for a client, and ClientClockOffset tells
 	// by how much its clock is wrong now.
 	ShiftClientClock(client int, by time.Duration, drift float64) error

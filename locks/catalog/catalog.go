@@ -33,6 +33,8 @@ type Lock struct {
 	Broken bool
 	// Woken says that waiters are told of a release and send nothing until then.
 	Woken bool
+	// WritesTime says that it writes its client's wall clock where others read it.
+	WritesTime bool
 	// StandIn is set if each client needs a process of its own: the lock that stands for
 	// this one where all are goroutines of one.
 	StandIn string
@@ -113,6 +115,7 @@ func someLocks() []Lock {
 			Card:       locks.Card{Name: "getset-time", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SETNX and GETSET of the lease's end by the clients' clocks; breaks when they differ",
 			Topologies: oneMaster,
+			WritesTime: true,
 			New:        without("getset-time", naive.NewGetsetTime),
 		},
 		{

@@ -72,6 +72,7 @@ func redissonLocks() []Lock {
 			Topologies: anyMaster,
 			Options:    fairOptions,
 			Woken:      true,
+			WritesTime: true,
 			Excused:    map[string]string{"release-after-expiry": "R-37: today's fair lock answers that a release of an expired lock went well"},
 			New:        newRedisson("redisson-fair", fairOptions, redisson.NewFair),
 		},

@@ -113,7 +113,7 @@ func subjects() []nemesis.Step {
 // try holds one fault to the suite on one cluster, and says whether it could be tried.
 func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (na string, err error) {
 	t.Helper()
-	spec := redistest.Spec(form, world.Spec{Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock"})
+	spec := redistest.Spec(form, world.Spec{Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock", WritesTime: true})
 	err = w.Run(t.Context(), spec, func(ctx context.Context, c world.Cluster) error {
 		crew := &crew{clients: map[int]world.Client{}, killed: map[int]bool{}}
 		for id := range spec.Clients {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"lockbench/internal/world"
 )
 
 // Clock is the wall clock of a server or a client, which may be wrong. The zero value is
@@ -55,10 +57,24 @@ func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, d
 	return nil
 }
 
-// ClientClocksReady is always nil: they are simulated.
-func (c *cluster) ClientClocksReady() error { return nil }
+// ClientClocksReady is nil but for what goroutines cannot be shown.
+func (c *cluster) ClientClocksReady(drifts bool) error {
+	if drifts {
+		return clientDrift(c.spec)
+	}
+	return nil
+}
 
-// ShiftClientClock lets the wall clock be wrong that a client's lock looks at.
+// clientDrift is why the clients' clocks cannot be fast or slow. A lock that writes the
+// time is shown it by goroutines, too: of its clocks it is that one which others read.
+func clientDrift(s world.Spec) error {
+	if s.Modules || s.WritesTime {
+		return nil
+	}
+	return world.ErrClientDrift
+}
+
+// ShiftClientClock lets the clocks of a client be wrong, as far as it has any.
 func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) error {
 	cl, err := c.opened(id)
 	if err != nil {

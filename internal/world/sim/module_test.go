@@ -163,6 +163,39 @@ func TestModuleClocks(t *testing.T) {
 	}
 }
 
+// Goroutines have no timers of their own: their clocks run fast or slow only where their
+// lock writes the time.
+func TestWhoseClocksDrift(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec world.Spec
+		want error
+	}{
+		"goroutines":     {world.Spec{}, world.ErrClientDrift},
+		"a lock's times": {world.Spec{WritesTime: true}, nil},
+		"modules":        {world.Spec{Modules: true}, nil},
+	} {
+		test.spec.Topology = service.None
+		w := sim.New(sim.Options{})
+		see := func(c world.Cluster) {
+			shifter := c.(world.ClientClockShifter)
+			if err := shifter.ClientClocksReady(true); !errors.Is(err, test.want) {
+				t.Errorf("%s, drift: %v, want %v", name, err, test.want)
+			}
+			if err := shifter.ClientClocksReady(false); err != nil {
+				t.Errorf("%s, jump: %v", name, err)
+			}
+		}
+		see(w.Sketch(test.spec))
+		err := w.Run(t.Context(), test.spec, func(_ context.Context, c world.Cluster) error {
+			see(c)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A module that is killed is gone in that instant, with the answers it owes. One that ends
 // by itself is gone as well, and says why.
 func TestKilledModule(t *testing.T) {

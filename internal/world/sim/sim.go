@@ -138,7 +138,11 @@ func (w *World) Describe() world.Description {
 func (w *World) About() string { return w.options.Models.list(Model.About) + " in virtual time" }
 
 // Sketch is the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }
+func (w *World) Sketch(s world.Spec) world.Cluster {
+	sketch := world.NewSketch(s)
+	sketch.ClientDrift = clientDrift(s)
+	return sketch
+}
 
 // Run runs body with a cluster inside a bubble of virtual time. Its context is one
 // of the bubble's own: a channel from outside, waited for inside, would stop the
