@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -32,6 +33,21 @@ func TestModuleBreaksAlike(t *testing.T) {
 			if len(verdicts) != 2 || verdicts[0] != verdicts[1] {
 				t.Errorf("%s, seed %d: as goroutines and as modules %q", scenario, seed, verdicts)
 			}
+		}
+	}
+}
+
+// Clocks of clients that are modules: a wall clock that jumps is nothing to a lock that
+// leaves the time to the server, and a slow client believes in its lease for too long.
+// Goroutines could not show that, and get no verdict.
+func TestModuleClocks(t *testing.T) {
+	locks := "set-nx,mine=wasm:" + trialtest.Module(t)
+	for scenario, want := range map[string][]string{
+		"client-clock": {"valid ", "valid "},
+		"client-drift": {"unknown ", "violated overstay"},
+	} {
+		if got := simulated(t, scenario, 1, locks); !slices.Equal(got, want) {
+			t.Errorf("%s: set-nx as goroutines, and mine as modules: %q, want %q", scenario, got, want)
 		}
 	}
 }

@@ -60,6 +60,7 @@ func TestRunsInTheSimulation(t *testing.T) {
 
 // unfit are the scenarios that this lock cannot take part in, and what is said of it.
 var unfit = map[string]string{
+	"client-drift":     "its clients are goroutines",
 	"cluster-failover": "the simulation has no topology \"cluster\"",
 	"fair-queue":       "asks for requests that wait",
 	"handoff":          "asks for requests that wait",
