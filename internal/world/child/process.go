@@ -3,37 +3,39 @@
 package child
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Process is a child in a process group of its own, so that signals reach all
-// that it has started, and Ctrl-C at the terminal does not: the harness heals and
-// winds up first, and needs its servers for that.
+// Process is a child and all that it starts, however that breaks away: see [Process.Members].
+// It has a process group of its own, so that Ctrl-C at the terminal does not reach it: the
+// harness heals and winds up first, and needs its servers for that.
 //
 //	running ⇄ stopped ──▶ exited
 type Process struct {
 	pid    int
+	mark   string // a variable of the environment of the process and of what it starts
 	exited chan struct{}
 	state  string // how it ended, once exited is closed
 
-	mu     sync.Mutex
-	reaped bool // the group may be somebody else's from now on
+	mu      sync.Mutex   // held by those who signal
+	reaped  atomic.Bool  // the number may be somebody else's from now on; set under mu
+	stopped map[int]bool // whom Stop has stopped
 }
 
 // outputLimit is how long a process that has ended may keep its output open
-// through children that left its group.
+// through children that were not found, and how long its tree may take to end.
 const outputLimit = time.Second
 
 // Start starts cmd. It sets how cmd is bound to this process.
@@ -42,16 +44,18 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	// The kernel sends this signal when the thread ends that forked. Go ends a
 	// thread only after a goroutine that locked itself to it, and none here does.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p := &Process{mark: newMark(), exited: make(chan struct{})}
+	cmd.Env = append(cmd.Environ(), p.mark+"=1")
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &Process{pid: cmd.Process.Pid, exited: make(chan struct{})}
+	p.pid = cmd.Process.Pid
 	go p.wait(cmd)
 	return p, nil
 }
 
-// wait collects the process. Its group is killed while the process is dead but not
-// yet collected, when its number can still mean nobody else.
+// wait collects the process. The rest of its tree is killed while the process is dead but
+// not yet collected, when its number can still mean nobody else.
 func (p *Process) wait(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -60,45 +64,90 @@ func (p *Process) wait(cmd *exec.Cmd) {
 		}
 	}
 	p.mu.Lock()
-	_ = unix.Kill(-p.pid, unix.SIGKILL)
-	p.reaped = true
+	p.end()
+	p.reaped.Store(true)
 	p.mu.Unlock()
 	_ = cmd.Wait() // how it ended stands in ProcessState
 	p.state = cmd.ProcessState.String()
-	p.awaitGroup()
 	close(p.exited)
 }
 
-// awaitGroup waits for the end of what the process had started, which is dying: a
-// server's own child, writing a snapshot. Init collects it, in its own time.
-func (p *Process) awaitGroup() {
+// freeze stops the whole tree, and returns when it stands still and nobody is new: what
+// is stopped starts nothing any more. p.mu must be held.
+func (p *Process) freeze(ctx context.Context) error {
+	// The group at once, for what follows takes some milliseconds.
+	_ = unix.Kill(-p.pid, unix.SIGSTOP)
+	p.stopped = map[int]bool{}
+	tick := time.NewTicker(200 * time.Microsecond)
+	defer tick.Stop()
+	for calm := false; ; { // calm: all that are known stood still before this look
+		fresh := false
+		for _, pid := range p.Members() {
+			if !p.stopped[pid] {
+				p.stopped[pid], fresh = true, true
+				// Between the look and this signal a number cannot come round to somebody
+				// else: numbers are given out in a row.
+				_ = unix.Kill(pid, unix.SIGSTOP)
+			}
+		}
+		if calm && !fresh {
+			return nil
+		}
+		for calm = false; !calm; {
+			calm = true
+			for pid := range p.stopped {
+				calm = calm && still(pid)
+			}
+			if calm {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// end kills the whole tree, and waits until it is dead. It is stopped first: who is killed
+// one after the other has time to start others, and those whose parent is dead are not to
+// be found by it. p.mu must be held.
+func (p *Process) end() {
+	limit, cancel := context.WithTimeout(context.Background(), outputLimit)
+	defer cancel()
+	_ = p.freeze(limit) // what does not stand still by then is killed as it is
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(outputLimit)
-	for unix.Kill(-p.pid, 0) == nil && len(Members(p.pid)) > 0 {
+	for {
+		left := p.Members()
+		for pid := range p.stopped {
+			if Alive(pid) {
+				left = append(left, pid)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			p.stopped[pid] = true
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
 		select {
 		case <-tick.C:
-		case <-limit:
+		case <-limit.Done():
 			return
 		}
 	}
 }
 
-// signal sends s to the whole group, if it is still there.
-func (p *Process) signal(s unix.Signal) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reaped {
-		return os.ErrProcessDone
-	}
-	return unix.Kill(-p.pid, s)
-}
-
-// Kill ends the group at once and returns when the process is gone.
+// Kill ends the tree at once and returns when the process is gone.
 func (p *Process) Kill(ctx context.Context) error {
-	if err := p.signal(unix.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill process %d: %w", p.pid, err)
+	p.mu.Lock()
+	if !p.reaped.Load() {
+		p.end()
 	}
+	p.mu.Unlock()
 	select {
 	case <-p.exited:
 		return nil
@@ -107,33 +156,40 @@ func (p *Process) Kill(ctx context.Context) error {
 	}
 }
 
-// Stop stops the group and returns when every thread of it stands still.
+// Stop stops the tree and returns when every thread of it stands still.
 func (p *Process) Stop(ctx context.Context) error {
-	if err := p.signal(unix.SIGSTOP); err != nil {
-		return fmt.Errorf("stop process %d: %w", p.pid, err)
+	err := func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.reaped.Load() {
+			return os.ErrProcessDone
+		}
+		return p.freeze(ctx)
+	}()
+	if err == nil && !Alive(p.pid) {
+		<-p.exited
+		err = fmt.Errorf("it has ended: %s", p.state)
 	}
-	return p.await(ctx, "stop", p.Still)
-}
-
-// Resume lets the group go on.
-func (p *Process) Resume() error {
-	if err := p.signal(unix.SIGCONT); err != nil {
-		return fmt.Errorf("continue process %d: %w", p.pid, err)
+	if err != nil {
+		return fmt.Errorf("stop process %d: %w", p.pid, err)
 	}
 	return nil
 }
 
-func (p *Process) await(ctx context.Context, what string, done func() bool) error {
-	tick := time.NewTicker(200 * time.Microsecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-p.exited:
-			return fmt.Errorf("%s process %d: it has ended: %s", what, p.pid, p.state)
-		case <-ctx.Done():
-			return fmt.Errorf("%s process %d: %w", what, p.pid, context.Cause(ctx))
+// Resume lets the tree go on.
+func (p *Process) Resume() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := error(os.ErrProcessDone)
+	if !p.reaped.Load() {
+		err = unix.Kill(-p.pid, unix.SIGCONT)
+		for pid := range p.stopped {
+			_ = unix.Kill(pid, unix.SIGCONT) // one that somebody else has ended is gone
 		}
+		p.stopped = nil
+	}
+	if err != nil {
+		return fmt.Errorf("continue process %d: %w", p.pid, err)
 	}
 	return nil
 }
@@ -154,51 +210,18 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Still tells whether all threads of all processes of the group are stopped.
+// Still tells whether all threads of the tree are stopped.
 func (p *Process) Still() bool {
-	for _, pid := range Members(p.pid) {
-		threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
-		for _, stat := range threads {
-			if state, _ := readStat(stat); state != 0 && !bytes.ContainsRune([]byte("TtZX"), rune(state)) {
-				return false
-			}
+	for _, pid := range p.Members() {
+		if !still(pid) {
+			return false
 		}
 	}
 	return true
 }
 
-// Members lists the processes of a group, without those that have ended.
-func Members(group int) []int {
-	var pids []int
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, stat := range stats {
-		if state, g := readStat(stat); g == group && state != 'Z' && state != 'X' {
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(stat))); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
-}
-
-// Alive tells whether there is a process with this number that has not ended.
-func Alive(pid int) bool {
-	state, _ := readStat(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	return state != 0 && state != 'Z' && state != 'X'
-}
-
-// readStat reads the state and the group of a process or thread; 0 if it is gone.
-// The fields follow the command's name, which stands in brackets and may hold
-// anything, brackets too.
-func readStat(path string) (state byte, group int) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, 0
-	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 3 {
-		return 0, 0
-	}
-	group, _ = strconv.Atoi(string(fields[2]))
-	return fields[0][0], group
+// Members lists the processes of its tree, without those that have ended: itself, what it
+// has started, and what that has started, also behind setsid and when the parent is dead.
+func (p *Process) Members() []int {
+	return slices.Collect(maps.Keys(trees(p)))
 }
