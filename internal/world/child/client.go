@@ -29,7 +29,7 @@ var (
 	_ world.Speaker = (*Client)(nil)
 )
 
-func startClient(s world.ClientSpec, own []string, logDir string) (*Client, error) {
+func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners) (*Client, error) {
 	ch := &Client{name: history.ClientParty(s.ID).String()}
 	command := []string{"sh", "-c", s.Command}
 	if s.Command == "" {
@@ -58,7 +58,7 @@ func startClient(s world.ClientSpec, own []string, logDir string) (*Client, erro
 	}
 	defer out.Close()
 	cmd.Stdin, cmd.Stdout = in, out
-	if ch.process, err = Start(cmd); err != nil {
+	if ch.process, err = owners.Start(ch.name, cmd); err != nil {
 		hostIn.Close()
 		hostOut.Close()
 		return nil, fmt.Errorf("start the guest: %w", err)

@@ -33,6 +33,7 @@ type Clients struct {
 	Net    Net
 	LogDir string
 	Self   []string // the command that serves a lock of lockbench's own, without the lock's name
+	Owners *Owners  // learns which processes the clients are; may be nil
 
 	mu      sync.Mutex
 	clients map[int]opened
@@ -63,7 +64,7 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (opened, error) 
 	if s.Opener != nil {
 		return c.openInProcess(ctx, s)
 	}
-	ch, err := startClient(s, c.Self, c.LogDir)
+	ch, err := startClient(s, c.Self, c.LogDir, c.Owners)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (c *Clients) End(ctx context.Context) error {
 // Meet starts a guest of somebody's own without any lock service, hears its hello,
 // and ends it.
 func Meet(ctx context.Context, s world.ClientSpec) (hello guest.Hello, err error) {
-	ch, err := startClient(s, nil, "")
+	ch, err := startClient(s, nil, "", nil)
 	if err != nil {
 		return hello, err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // The tree of a process is all that it has started, and what that has started:
@@ -30,51 +32,64 @@ func newMark() string { return markPrefix + rand.Text() }
 type entry struct {
 	state         byte
 	parent, group int
+	started       uint64 // in ticks since the machine's start: tells two processes of one number apart
 }
 
 func (e entry) ended() bool { return e.state == 0 || e.state == 'Z' || e.state == 'X' }
 
 // readTable reads the system's table of processes. Processes come and go while it is read.
 func readTable() map[int]entry {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer proc.Close()
-	names, _ := proc.Readdirnames(-1)
+	names, _ := readDir("/proc")
 	table := make(map[int]entry, len(names))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if e := readStat("/proc/" + name + "/stat"); e.state != 0 {
+		if e := readStat(statOf(pid)); e.state != 0 {
 			table[pid] = e
 		}
 	}
 	return table
 }
 
+func statOf(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/stat" }
+
 // readStat reads one line of the table, of a process or a thread; zero if it is gone.
 // The fields follow the command's name, which stands in brackets and may hold
 // anything, brackets too.
 func readStat(path string) (e entry) {
-	text, err := os.ReadFile(path)
+	// Not by os.ReadFile: a whole table is read for every kill, and this takes half as long.
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return entry{}
 	}
+	defer unix.Close(fd)
+	var buf [1024]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil || n <= 0 {
+		return entry{}
+	}
+	text := buf[:n]
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 3 {
+	if len(fields) < 20 {
 		return entry{}
 	}
 	e.state = fields[0][0]
 	e.parent, _ = strconv.Atoi(string(fields[1]))
 	e.group, _ = strconv.Atoi(string(fields[2]))
+	e.started, _ = strconv.ParseUint(string(fields[19]), 10, 64)
 	return e
 }
 
+// member is a running process that belongs to a tree.
+type member struct {
+	root    *Process
+	started uint64
+}
+
 // trees tells for each running process that belongs to a tree of the roots to which one.
-func trees(roots ...*Process) map[int]*Process {
+func trees(roots ...*Process) map[int]member {
 	table := readTable()
 	byPID, byMark := map[int]*Process{}, map[string]*Process{}
 	for _, p := range roots {
@@ -110,10 +125,10 @@ func trees(roots ...*Process) map[int]*Process {
 		found[pid] = p
 		return p
 	}
-	members := map[int]*Process{}
+	members := map[int]member{}
 	for pid, e := range table {
 		if p := find(pid); p != nil && !e.ended() {
-			members[pid] = p
+			members[pid] = member{p, e.started}
 		}
 	}
 	return members
@@ -149,5 +164,5 @@ func still(pid int) bool {
 
 // Alive tells whether there is a process with this number that has not ended.
 func Alive(pid int) bool {
-	return !readStat(filepath.Join("/proc", strconv.Itoa(pid), "stat")).ended()
+	return !readStat(statOf(pid)).ended()
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -110,13 +111,72 @@ func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestForeignGuestBehindSentinels(t *testing.T) {
-	run(t, redistest.Spec(redisservice.Sentinel, world.Spec{}), func(ctx context.Context, c *cluster) error {
-		spec := clients["foreign"]
-		spec.ID = 1
-		_, err := c.Open(ctx, spec)
-		if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "source_address") {
-			t.Errorf("it should be refused, with the reason: %v", err)
+// Servers lead clients to addresses that are the same for all. Of a guest that does not
+// bind its connections the kernel tells whose they are, also if a child of it has made
+// them: faults on its links strike it and nobody else.
+func TestForeignGuestThatDiscovers(t *testing.T) {
+	below := clients["foreign"]
+	below.Command = "setsid " + os.Args[0] + " foreign; exit 0"
+	for _, topology := range []locks.Topology{redisservice.Sentinel, redisservice.Cluster} {
+		for name, spec := range map[string]world.ClientSpec{"itself": clients["foreign"], "a child": below} {
+			t.Run(string(topology)+", "+name, func(t *testing.T) {
+				run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+					var opened []world.Client
+					for id := 1; id <= 2; id++ {
+						spec.ID = id
+						client, err := c.Open(ctx, spec)
+						if err != nil {
+							return err
+						}
+						opened = append(opened, client)
+						// So it has connections before the links are cut.
+						r := locks.Request{Keys: []string{fmt.Sprint("first of ", id)}, Owner: "o", TTL: lease60.TTL}
+						if _, err := client.Conn().Acquire(ctx, fmt.Sprint(id, ".0"), r); err != nil {
+							return err
+						}
+					}
+					var links []world.Link
+					for _, n := range c.Nodes() {
+						links = append(links, world.Link{From: "client-1", To: n.Name})
+					}
+					if err := c.Cut(ctx, links); err != nil {
+						return err
+					}
+					hasty, cancel := short(ctx)
+					defer cancel()
+					if _, err := opened[0].Conn().Acquire(hasty, "1.1", lease60); err == nil {
+						t.Error("the cut did not find client-1")
+					}
+					if _, err := opened[1].Conn().Acquire(ctx, "2.1", lease60); err != nil {
+						t.Errorf("client-2 is not cut: %v", err)
+					}
+					for id, want := range map[string]int{"client-1": 1, "client-2": 2} {
+						if n := c.Requests(id)["SET"]; n < want {
+							t.Errorf("%s sent %d SETs through the mesh: %v", id, n, c.Requests(id))
+						}
+					}
+					if n := c.Strangers(); n > 0 {
+						t.Errorf("%d connections were turned away", n)
+					}
+					return nil
+				})
+			})
+		}
+	}
+}
+
+// A connection that no client has made is turned away, wherever it wants to go.
+func TestStrangerIsTurnedAway(t *testing.T) {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+		if _, err := redistest.Ask(ctx, c.Addr("redis-1"), "PING"); err == nil {
+			t.Error("a stranger was let in")
+		}
+		if c.Strangers() == 0 {
+			t.Error("it was not counted")
+		}
+		log, err := os.ReadFile(filepath.Join(c.Spec.LogDir, "network.log"))
+		if !strings.Contains(string(log), "no process that was started here has it open") {
+			t.Errorf("the network's log says %q, %v", log, err)
 		}
 		return nil
 	})

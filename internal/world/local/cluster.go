@@ -12,6 +12,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/real"
 	"lockbench/service"
@@ -50,7 +51,7 @@ const stopLimit = 20 * time.Second
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 	c := &cluster{}
-	c.Clients.Self, c.Clients.Net = w.options.Self, c
+	c.Clients.Self, c.Clients.Net, c.Clients.Owners = w.options.Self, c, &child.Owners{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -158,26 +159,32 @@ func (c *cluster) Enter(name string, index int) error {
 // Leave closes what was listened on for a client.
 func (c *cluster) Leave(name string) { c.Mesh.CloseEntries(name) }
 
-// Store gives a guest that binds its connections the announced addresses, and any
-// other guest addresses of its own, so that faults on its links find it.
+// Store tells a guest where the servers are, so that faults on its links find it:
+//
+//	it binds its connections   the announced addresses: its own address names it
+//	it is told all addresses   addresses of its own: they name it
+//	servers lead it to others  the announced addresses: the kernel knows whose a connection is
 func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	ip, ok := c.Mesh.IP(name)
 	if !ok {
 		return guest.StoreAddresses{}, fmt.Errorf("the mesh knows no %q", name)
 	}
-	if hello.SourceAddress || c.Spec.Service == nil {
+	switch {
+	case hello.SourceAddress || c.Spec.Service == nil:
 		s, err := c.Cluster.Store(c.announcedAt)
 		s.LocalAddr = ip.String()
 		return s, err
+	case !c.Topology().Discovers:
+		return c.Cluster.Store(func(target string) (netip.AddrPort, error) {
+			return c.Mesh.AddEntry(name, target, netip.AddrPortFrom(ip, 0))
+		})
 	}
-	if c.Topology().Discovers {
-		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead all clients to the same addresses, and this guest does not bind its "+
-			"connections to the open request's local_addr, so faults on its links could not find it; "+
-			`if it can, let its hello say "source_address":true`, world.ErrUnsupportedHere)
+	if err := c.Owners.Ready(); err != nil {
+		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead all clients to the same addresses, this guest does not bind its "+
+			"connections to the open request's local_addr, and the kernel does not tell whose they are (%w), so faults on its links could not find it; "+
+			`if it can bind them, let its hello say "source_address":true`, world.ErrUnsupportedHere, err)
 	}
-	return c.Cluster.Store(func(target string) (netip.AddrPort, error) {
-		return c.Mesh.AddEntry(name, target, netip.AddrPortFrom(ip, 0))
-	})
+	return c.Cluster.Store(c.announcedAt)
 }
 
 // announcedAt is where everybody finds a node, or the address that follows the leader.

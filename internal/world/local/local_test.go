@@ -62,21 +62,21 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) 
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	var dir string
-	var pids []int
+	var processes []*child.Process
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
 		dir = c.Dir.Path
 		err := body(ctx, c)
 		for _, n := range c.nodes {
-			pids = append(pids, n.process.PID())
+			processes = append(processes, n.process)
 		}
 		return err
 	})
 	if err != nil {
 		t.Error(err)
 	}
-	for _, pid := range pids {
-		if left := child.Members(pid); len(left) > 0 {
+	for _, p := range processes {
+		if left := p.Members(); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)
 		}
 	}

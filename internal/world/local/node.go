@@ -26,6 +26,7 @@ var _ real.Node = (*node)(nil)
 // on a machine of its own, with all that the service has written into it.
 type node struct {
 	service.Node
+	owners    *child.Owners
 	program   string
 	real      netip.AddrPort // where it listens, and whence it dials
 	announced netip.AddrPort // where others find it
@@ -45,6 +46,7 @@ func (c *cluster) newNode(n service.Node, k int) (*node, error) {
 	place := c.PlaceFor(n)
 	node := &node{
 		Node:      n,
+		owners:    c.Owners,
 		program:   c.program,
 		real:      netip.AddrPortFrom(c.block.real(k), c.port),
 		announced: netip.AddrPortFrom(c.block.announced(k), c.port),
@@ -90,7 +92,7 @@ func (n *node) Launch(_ context.Context, keepData bool) error {
 	cmd := exec.Command(n.program, n.args...)
 	cmd.Dir, cmd.Env = n.place.Data, n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
-	p, err := child.Start(cmd)
+	p, err := n.owners.Start(n.Name, cmd)
 	if err != nil {
 		return err
 	}

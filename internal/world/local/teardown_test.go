@@ -89,13 +89,13 @@ func TestEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var pids []int
+			var processes []*child.Process
 			defer func() {
 				if p := recover(); (p != nil) != (name == "panic") {
 					t.Errorf("recovered %v", p)
 				}
-				for _, pid := range pids {
-					if left := child.Members(pid); len(left) > 0 {
+				for _, p := range processes {
+					if left := p.Members(); len(left) > 0 {
 						t.Errorf("left: %v", left)
 					}
 				}
@@ -109,9 +109,9 @@ func TestEnds(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				pids = append(pids, a.(*child.Client).Process().PID())
+				processes = append(processes, a.(*child.Client).Process())
 				for _, n := range c.nodes {
-					pids = append(pids, n.process.PID())
+					processes = append(processes, n.process)
 				}
 				return body(cancel)
 			})

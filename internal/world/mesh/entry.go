@@ -57,25 +57,55 @@ func (m *Mesh) accept(e *entry) {
 				return
 			}
 		default:
-			m.admit(e, near)
+			m.meet(e, near)
 		}
 	}
 }
 
-// admit makes a connection of what was accepted, or turns it away.
-func (m *Mesh) admit(e *entry, near *net.TCPConn) {
+// meet finds out who dialled: by the listener, by the remote IP, or from whoever knows.
+func (m *Mesh) meet(e *entry, near *net.TCPConn) {
+	source, ok := m.source(e, near)
+	switch {
+	case ok:
+		m.admit(e, near, source)
+	case m.options.Owner == nil:
+		m.turnAway(e, near, "no client or node has this address. "+
+			"A client must bind its connections to the local address that it was given.")
+	default:
+		// The asking takes some milliseconds, in which others come.
+		m.wg.Go(func() {
+			source, err := m.options.Owner(addrPort(near.RemoteAddr()), addrPort(near.LocalAddr()))
+			if err != nil {
+				m.turnAway(e, near, err.Error())
+				return
+			}
+			m.admit(e, near, source)
+		})
+	}
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	at := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
+
+// turnAway refuses a stranger.
+func (m *Mesh) turnAway(e *entry, near *net.TCPConn, why string) {
+	m.strangers.Add(1)
+	m.options.Log(fmt.Sprintf("turned away a connection from %s to %s: %s", near.RemoteAddr(), e.target, why))
+	abort(near)
+}
+
+// admit makes a connection of what was accepted.
+func (m *Mesh) admit(e *entry, near *net.TCPConn, source string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		near.Close()
 		return
 	}
-	source, ok := m.source(e, near)
-	if !ok {
-		m.strangers.Add(1)
-		m.options.Log(fmt.Sprintf("turned away a connection from %s to %s: no client or node has this address. "+
-			"A client must bind its connections to the local address that it was given.", near.RemoteAddr(), e.target))
-		abort(near)
+	if _, ok := m.ips[source]; !ok {
+		m.turnAway(e, near, fmt.Sprintf("it is from %s, which is no client or node", source))
 		return
 	}
 	node, service, real := m.resolve(e.target)

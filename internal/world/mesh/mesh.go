@@ -14,11 +14,12 @@
 //	client-1 127.9.8.1 ──▶ 127.9.4.65 (announced) mesh ──▶ 127.9.4.1 (real) redis-1
 //	                                                        peer: 127.9.8.1
 //
-// A client that cannot bind a source address gets listeners of its own instead,
-// one for each server ([Mesh.AddEntry]): there the listener names the source. Where
-// nobody can ([Mesh.AddCaller], [Mesh.AddTarget]), all do without. A
-// stranger, whose address nobody has registered, is turned away: to let it pass
-// would spare it every fault.
+// Whoever cannot bind a source address gets listeners of its own instead, one for
+// each server ([Mesh.AddEntry]): there the listener names the source. Where nobody can
+// ([Mesh.AddCaller], [Mesh.AddTarget]), all do without. Whoever comes to the address for
+// all from an IP that nobody has is looked up, if there is somebody to ask
+// ([Options.Owner]). A stranger, whom nobody knows, is turned away: to let it pass would
+// spare it every fault.
 //
 // # What it can do to a link
 //
@@ -55,6 +56,10 @@ import (
 type Options struct {
 	// Log hears of strangers and of connections that could not be made.
 	Log func(line string)
+	// Owner names the client or node that has opened a connection between two addresses of
+	// this machine, of which the second is the mesh's, or says why nobody can. Nil: only
+	// listeners and addresses tell.
+	Owner func(dialler, at netip.AddrPort) (string, error)
 	// Wire reads what clients send; nil: their requests are not counted, and cannot be held.
 	Wire service.Wire
 	// DialLimit bounds each connection attempt to a node: 5 s if zero.
@@ -127,7 +132,7 @@ func New(o Options) *Mesh {
 	}
 }
 
-// Strangers is how many connections were turned away because nobody has their address.
+// Strangers is how many connections were turned away because nobody knew them.
 func (m *Mesh) Strangers() int { return int(m.strangers.Load()) }
 
 // AddNode listens on the node's announced address, from where it relays to the
@@ -312,15 +317,13 @@ func (m *Mesh) resolve(target string) (node, service string, addr netip.AddrPort
 	return node, service, m.nodes[node]
 }
 
-// source names who dialled. m.mu must be held.
+// source names who dialled, if the listener or the remote IP tells.
 func (m *Mesh) source(e *entry, near *net.TCPConn) (string, bool) {
 	if e.source != "" {
 		return e.source, true
 	}
-	at, err := netip.ParseAddrPort(near.RemoteAddr().String())
-	if err != nil {
-		return "", false
-	}
-	name, ok := m.names[at.Addr().Unmap()]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name, ok := m.names[addrPort(near.RemoteAddr()).Addr()]
 	return name, ok
 }

@@ -92,7 +92,11 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	if c.Network, err = child.OpenLog(s.LogDir, "network"); err != nil {
 		return err
 	}
-	c.Mesh = mesh.New(mesh.Options{Log: c.Network.Line, Wire: wire})
+	options := mesh.Options{Log: c.Network.Line, Wire: wire}
+	if c.Clients.Owners != nil {
+		options.Owner = c.Clients.Owners.Of
+	}
+	c.Mesh = mesh.New(options)
 	return nil
 }
 
