@@ -32,6 +32,7 @@ type Process struct {
 	mu      sync.Mutex   // held by those who signal
 	reaped  atomic.Bool  // the number may be somebody else's from now on; set under mu
 	stopped map[int]bool // whom Stop has stopped
+	ended   bool         // the whole tree is dead
 }
 
 // outputLimit is how long a process that has ended may keep its output open
@@ -114,24 +115,32 @@ func (p *Process) freeze(ctx context.Context) error {
 // one after the other has time to start others, and those whose parent is dead are not to
 // be found by it. p.mu must be held.
 func (p *Process) end() {
+	if p.ended {
+		return
+	}
 	limit, cancel := context.WithTimeout(context.Background(), outputLimit)
 	defer cancel()
-	_ = p.freeze(limit) // what does not stand still by then is killed as it is
+	// What does not stand still by then is killed as it is, and looked for again.
+	all := p.freeze(limit) == nil
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		left := p.Members()
-		for pid := range p.stopped {
-			if Alive(pid) {
-				left = append(left, pid)
+		if !all {
+			for _, pid := range p.Members() {
+				p.stopped[pid] = true
 			}
 		}
-		if len(left) == 0 {
-			return
+		// The group in any case: should the table not be readable, the process still dies.
+		_ = unix.Kill(-p.pid, unix.SIGKILL)
+		p.ended = true
+		for pid := range p.stopped {
+			if Alive(pid) {
+				p.ended = false
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
 		}
-		for _, pid := range left {
-			p.stopped[pid] = true
-			_ = unix.Kill(pid, unix.SIGKILL)
+		if p.ended {
+			return
 		}
 		select {
 		case <-tick.C:
