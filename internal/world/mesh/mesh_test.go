@@ -36,11 +36,14 @@ type lab struct {
 	mu    sync.Mutex
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T) *lab { return newLabWith(t, nil) }
+
+// newLabWith is a lab in which somebody knows who dialled.
+func newLabWith(t *testing.T, owner func(dialler, at netip.AddrPort) (string, error)) *lab {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	l := &lab{t: t, nodes: map[string]*server{}, base: [2]byte{byte(100 + os.Getpid()%100), byte(rand.IntN(255))}}
-	l.mesh = New(Options{DialLimit: patience, Wire: (redis.Service{}).Wire(), Log: func(line string) {
+	l.mesh = New(Options{DialLimit: patience, Owner: owner, Wire: (redis.Service{}).Wire(), Log: func(line string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.log = append(l.log, line)

@@ -1,0 +1,72 @@
+//go:build linux
+
+package mesh
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"lockbench/internal/world"
+)
+
+// Whoever has bound nothing is looked up, and then is one of those that faults concern; a
+// stranger is turned away as ever.
+func TestOwner(t *testing.T) {
+	names := make(chan string)
+	l := newLabWith(t, func(dialler, at netip.AddrPort) (string, error) {
+		if name := <-names; name != "" {
+			return name, nil
+		}
+		return "", errors.New("it is nobody's")
+	})
+	anyone := netip.MustParseAddr("127.0.0.1")
+	dial := func(name string) *peer {
+		p := l.dialAddr(anyone, l.nodes["n1"].announced)
+		names <- name // not before: a stranger may be turned away while it still dials
+		return p
+	}
+	one, two := dial("c1"), dial("c2")
+	one.talks()
+	two.talks()
+	link := world.Link{From: "c1", To: "n1"}
+	l.must(l.mesh.Cut([]world.Link{link}))
+	one.say("held")
+	l.atGate(link, len("held\n"))
+	two.talks()
+	if l.nodes["n1"].heard("held") {
+		t.Error("n1 heard through a cut link")
+	}
+	l.must(l.mesh.Join([]world.Link{link}))
+	one.hears("re: held")
+	if n := l.mesh.Strangers(); n != 0 {
+		t.Errorf("%d strangers", n)
+	}
+	for _, name := range []string{"", "c9"} {
+		_ = dial(name).ends()
+	}
+	if n := l.mesh.Strangers(); n != 2 {
+		t.Errorf("%d strangers; want 2", n)
+	}
+	l.dial("c1", "n1").talks() // an address that is known is asked nobody about
+}
+
+// While one is looked up, others are let in, and the mesh closes when the answer is there.
+func TestOwnerTakesItsTime(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	l := newLabWith(t, func(dialler, at netip.AddrPort) (string, error) {
+		asked <- struct{}{}
+		<-answer
+		return "c1", nil
+	})
+	slow := l.dialAddr(netip.MustParseAddr("127.0.0.1"), l.nodes["n1"].announced)
+	<-asked
+	l.dial("c2", "n1").talks()
+	closed := make(chan error)
+	go func() { closed <- l.mesh.Close() }()
+	close(answer)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	_ = slow.ends()
+}
