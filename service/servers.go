@@ -50,6 +50,9 @@ type Servers interface {
 type Host interface {
 	// Addr is where others find the first port of a node.
 	Addr(node string) netip.AddrPort
+	// AddrFor is where one node, the viewer, finds a port of another; 0 is the first. In a
+	// topology whose nodes have views ([Topology.Views]) nobody else is given this address.
+	AddrFor(viewer, node string, port int) netip.AddrPort
 	// Dial connects to the first port of a node.
 	Dial(ctx context.Context, node string) (net.Conn, error)
 	// Status is how a node's process is.

@@ -77,7 +77,10 @@ type Place struct {
 	Config    string         // the folder of its files, which survive a loss of data
 	Data      string         // the folder of its data
 	// Leader is where the node finds the one that it shall follow; nil: it leads.
-	Leader   *netip.AddrPort
+	Leader *netip.AddrPort
+	// Peers is where the node finds each port of each node, by its name: its own where it
+	// listens, those of the others as [Host.AddrFor] says.
+	Peers    map[string][]netip.AddrPort
 	Settings map[string]string // the person's own
 }
 

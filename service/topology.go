@@ -25,6 +25,10 @@ type Topology struct {
 	// Caveat is what the settings of its nodes do to the figures of a run, in a sentence;
 	// empty: nothing.
 	Caveat string
+	// Views says that each node is told where the others are, one by one, and that they do
+	// not tell each other: so each may find them at addresses that it alone is given, and
+	// its links are known by those. It is for programs that cannot bind what they dial.
+	Views bool
 	// FirstAlone says that the first node must answer before the others are started.
 	FirstAlone bool
 }

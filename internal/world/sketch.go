@@ -35,6 +35,7 @@ func NewSketch(s Spec) Sketch {
 type nowhere struct{}
 
 func (nowhere) Addr(string) netip.AddrPort                     { return netip.AddrPort{} }
+func (nowhere) AddrFor(string, string, int) netip.AddrPort     { return netip.AddrPort{} }
 func (nowhere) Dial(context.Context, string) (net.Conn, error) { return nil, errSketch }
 func (nowhere) Status(string) service.Status                   { return service.Status{Why: errSketch} }
 func (nowhere) Follow(string, netip.AddrPort) error            { return errSketch }

@@ -96,6 +96,15 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 	if c.subnet, err = createNetwork(ctx, c.api, c.owner); err != nil {
 		return nil, err
 	}
+	// Containers see each other's addresses as they are.
+	ports := map[string][]netip.AddrPort{}
+	c.Peers = map[string]map[string][]netip.AddrPort{}
+	for k, n := range c.Nodes() {
+		for i := range c.Ports() {
+			ports[n.Name] = append(ports[n.Name], real.After(netip.AddrPortFrom(c.subnet.node(k), serverPort), i))
+		}
+		c.Peers[n.Name] = ports
+	}
 	for k, n := range c.Nodes() {
 		node, err := c.newNode(n, k)
 		if err != nil {

@@ -84,6 +84,9 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 	if err := c.buildClocks(); err != nil {
 		return nil, err
 	}
+	if err := c.lookAround(usual); err != nil {
+		return nil, err
+	}
 	for k, n := range usual {
 		node, err := c.newNode(n, k+1)
 		if err != nil {
@@ -95,7 +98,7 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 			return nil, err
 		}
 		for i := range c.Ports() - 1 {
-			if err := c.Mesh.AddPort(n.Name, after(node.real, i+1), after(node.announced, i+1)); err != nil {
+			if err := c.Mesh.AddPort(n.Name, real.After(node.real, i+1), real.After(node.announced, i+1)); err != nil {
 				return nil, err
 			}
 		}
@@ -108,9 +111,31 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 	return c, nil
 }
 
-// after is the i-th port after one.
-func after(at netip.AddrPort, i int) netip.AddrPort {
-	return netip.AddrPortFrom(at.Addr(), at.Port()+uint16(i))
+// lookAround tells where each node finds each other one: at its announced address, or, in
+// a topology with views, at an address of the viewer's own.
+func (c *cluster) lookAround(all []service.Node) (err error) {
+	c.Peers = map[string]map[string][]netip.AddrPort{}
+	for v, viewer := range all {
+		peers := map[string][]netip.AddrPort{}
+		c.Peers[viewer.Name] = peers
+		for k, n := range all {
+			for i := range c.Ports() {
+				own := real.After(netip.AddrPortFrom(c.block.real(k+1), c.port), i)
+				at := real.After(netip.AddrPortFrom(c.block.announced(k+1), c.port), i)
+				switch {
+				case k == v:
+					at = own
+				case c.Topology().Views:
+					at, err = c.Mesh.AddEntryTo(viewer.Name, n.Name, netip.AddrPortFrom(c.block.view(v+1), 0), own)
+					if err != nil {
+						return err
+					}
+				}
+				peers[n.Name] = append(peers[n.Name], at)
+			}
+		}
+	}
+	return nil
 }
 
 // serviceAddr is the address that follows the leader.

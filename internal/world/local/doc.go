@@ -8,6 +8,9 @@
 //	          │      of the mesh      ├─ server-3
 //	          └───────────────────────┴─ witness-1 ...
 //
+// The mesh knows who dials by the address that is bound, by an address that only one of
+// them is given, or from the kernel (package child).
+//
 // Servers reach each other through the mesh too, so each directed link of the
 // cluster can be cut and slowed. The harness asks the servers on their real
 // addresses, past all faults.

@@ -24,6 +24,9 @@ const guestEnv = "LOCKBENCH_TEST_GUEST"
 
 func TestMain(m *testing.M) {
 	switch {
+	case len(os.Args) > 1 && os.Args[1] == toyName:
+		fmt.Fprintln(os.Stderr, serveToy(os.Args[2], os.Args[3:]))
+		os.Exit(1)
 	case os.Getenv(guestEnv) != "":
 		if err := redistest.Serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -58,6 +58,10 @@ type Cluster struct {
 	Dir     *child.Dir // temporary: what file locks share, and more as the world likes
 	Network *child.Log // what the mesh has to say
 
+	// Peers is where each node finds the ports of each, by viewer and node. A world says so
+	// before it makes the nodes.
+	Peers map[string]map[string][]netip.AddrPort
+
 	servers service.Servers // nil without servers
 	nodes   []Node          // in the order of Nodes
 }
@@ -105,12 +109,17 @@ func (c *Cluster) Add(n Node) { c.nodes = append(c.nodes, n) }
 
 // PlaceFor is the place of the next node, where it finds the first one.
 func (c *Cluster) PlaceFor(n service.Node) service.Place {
-	p := service.Place{Node: n, Topology: c.Spec.Topology, Settings: c.Spec.Settings}
+	p := service.Place{Node: n, Topology: c.Spec.Topology, Settings: c.Spec.Settings, Peers: c.Peers[n.Name]}
 	if len(c.nodes) > 0 {
-		first := c.nodes[0].Announced()
+		first := c.AddrFor(n.Name, c.nodes[0].Is().Name, 0)
 		p.Leader = &first
 	}
 	return p
+}
+
+// After is the i-th port after one.
+func After(at netip.AddrPort, i int) netip.AddrPort {
+	return netip.AddrPortFrom(at.Addr(), at.Port()+uint16(i))
 }
 
 // Ports is how many ports in a row each node has.
@@ -267,6 +276,15 @@ func (c *Cluster) Addr(name string) netip.AddrPort {
 		return netip.AddrPort{}
 	}
 	return n.Announced()
+}
+
+// AddrFor is where a node finds a port of another.
+func (c *Cluster) AddrFor(viewer, node string, port int) netip.AddrPort {
+	ports := c.Peers[viewer][node]
+	if port < 0 || port >= len(ports) {
+		return netip.AddrPort{}
+	}
+	return ports[port]
 }
 
 // Dial connects to a node, past all faults.
