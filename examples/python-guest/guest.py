@@ -1,10 +1,11 @@
 #!/usr/bin/python3 -u
-"""A lockbench guest: redis-py's own lock, redis.lock.Lock, on one Redis master."""
+"""A lockbench guest: redis-py's own lock, redis.lock.Lock, on one master or behind Sentinel."""
 import json, sys, time
 from fractions import Fraction
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+from redis.sentinel import Sentinel
 from redis.exceptions import LockError
 
 store = None   # the Redis client, after open
@@ -12,13 +13,17 @@ sessions = {}  # name -> (lock, end of its lease on the monotonic clock in ns)
 
 def connect(r, read):
     global store
-    if r["store"]["topology"] not in ("single", "replicated"):
-        return {"fail": "unsupported", "text": "this guest needs one master at a fixed address"}
-    host, port = r["store"]["nodes"][0]["addr"].rsplit(":", 1)
+    given = r["store"]
     # Never resend: a SET NX whose reply was lost and that is sent once more says
     # "taken", though this client holds. So: no retries, not after a timeout either.
-    store = redis.Redis(host, int(port), socket_timeout=0.5, socket_connect_timeout=0.5,
-                        retry=Retry(NoBackoff(), 0))
+    options = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5, "retry": Retry(NoBackoff(), 0)}
+    if given["topology"] in ("single", "replicated"):
+        store = redis.Redis(*given["nodes"][0]["addr"].rsplit(":", 1), **options)
+    elif given["topology"] == "sentinel":
+        sentinels = [s["addr"].rsplit(":", 1) for s in given["sentinels"]]
+        store = Sentinel(sentinels, **options).master_for(given["master_name"])
+    else:
+        return {"fail": "unsupported", "text": "this guest needs one master"}
     store.ping()
     return {"ok": True}
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/guest"
+	"lockbench/internal/history"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/locks"
 	"lockbench/locks/control"
@@ -93,10 +95,9 @@ func TestBadGuests(t *testing.T) {
 	}
 }
 
-// redis-py's own lock, as a guest in another language, overstays as every lease
-// lock does, and nothing worse.
-func TestPythonGuest(t *testing.T) {
-	w := trialtest.LocalWorld(t)
+// pythonGuest is the example, on a python that has redis-py.
+func pythonGuest(t *testing.T) []scenarios.LockUse {
+	t.Helper()
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import redis").Run(); err != nil {
 		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
@@ -108,23 +109,97 @@ func TestPythonGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return []scenarios.LockUse{{Name: "py", Command: python + " -u " + script}}
+}
+
+// redis-py's own lock, as a guest in another language, overstays as every lease
+// lock does, and nothing worse.
+func TestPythonGuest(t *testing.T) {
+	w := trialtest.LocalWorld(t)
 	out := runIt(t, t.Context(), Options{
-		Scenario: trialtest.Load(t, "pause-client"), World: w, Seed: 1, Episodes: 1,
-		Locks: []scenarios.LockUse{{Name: "py", Command: python + " -u " + script}},
+		Scenario: trialtest.Load(t, "pause-client"), World: w, Seed: 1, Episodes: 1, Locks: pythonGuest(t),
 	})
 	if l := out.Result.Locks[0]; l.Verdict != checker.Violated || l.Class != checker.Overstay {
 		t.Errorf("%s (%s); want violated overstay\n%s", l.Found(), l.Why, strings.Join(out.Stories["py"], "\n"))
 	}
 }
 
-// Behind sentinels a guest that does not bind its connections would be led past
-// the faults, so it is not tried at all, and nobody takes that for a verdict.
+// cutHolder cuts the holder off from all servers for less than its lease: with the sentinels
+// it sees nothing either, and nobody else is cut.
+const cutHolder = `lockbench: scenario/1
+about: The holder is cut off from all servers.
+locks: [set-nx]
+topology: {single-store: sentinel, majority: independent}
+workload: {counter: {clients: 4, keys: 2, ttl: 8s, hold: 5ms..50ms}}
+episodes: 2
+quiet: 1s
+faults:
+  - {cut: holder <-> nodes, when: acquired, for: 3s}
+`
+
+// Behind Sentinel redis-py connects to wherever the sentinels lead it, and binds nothing.
+// The kernel tells whose its connections are: in fair weather all goes well, and a cut
+// strikes the client that is meant, while the others go on.
+func TestPythonGuestBehindSentinel(t *testing.T) {
+	w := trialtest.LocalWorld(t)
+	py := pythonGuest(t)
+	fair := trialtest.Load(t, strings.Replace(trialtest.Quietly, "locks: [set-nx]", "locks: [set-nx]\ntopology: {single-store: sentinel, majority: independent}", 1))
+	for name, s := range map[string]*scenarios.Scenario{"quietly": fair, "cut": trialtest.Load(t, cutHolder)} {
+		t.Run(name, func(t *testing.T) {
+			out := runIt(t, t.Context(), Options{Scenario: s, World: w, Seed: 1, Locks: py})
+			l := out.Result.Locks[0]
+			if l.Verdict != checker.Valid || l.Unsupported != "" {
+				t.Fatalf("%s (%s) %s; want valid\n%s", l.Found(), l.Why, l.Unsupported, strings.Join(out.Stories["py"], "\n"))
+			}
+			log, err := os.ReadFile(filepath.Join(out.Bundle.Dir, "py", "logs", "network.log"))
+			if err != nil || strings.Contains(string(log), "turned away") {
+				t.Errorf("connections were turned away: %s%v", log, err)
+			}
+			if name == "cut" {
+				seeCut(t, filepath.Join(out.Bundle.Dir, "py"))
+			}
+		})
+	}
+}
+
+// seeCut holds a history against its cuts: while one bites, nothing succeeds that the client
+// that is cut off asks of a server, and others are granted locks.
+func seeCut(t *testing.T, dir string) {
+	t.Helper()
+	h, err := history.ReadFile(filepath.Join(dir, "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuts, others := 0, 0
+	for _, f := range h.Faults() {
+		if f.Name != "cut" || f.Bites < 0 || f.Heals < 0 {
+			continue
+		}
+		cuts++
+		for _, e := range h.Events[f.Bites:f.Heals] {
+			if e.Type != history.OK || e.F != history.Acquire && e.F != history.Release {
+				continue
+			}
+			if f.Strikes(e.Client) {
+				t.Errorf("client %d is cut off, and its %s of event %d succeeds", e.Client, e.F, e.Index)
+			} else {
+				others++
+			}
+		}
+	}
+	if cuts != 2 || others == 0 {
+		t.Errorf("%d cuts, and %d successes of clients that were not cut off", cuts, others)
+	}
+}
+
+// What a guest cannot do in a topology is not tried at all, and nobody takes that for a
+// verdict.
 func TestUnsupportedHere(t *testing.T) {
 	w := trialtest.LocalWorld(t)
-	command := fmt.Sprintf("%s=bad-guest exec %s none", trialtest.RoleVariable, os.Args[0])
+	command := fmt.Sprintf("%s=foreign-guest exec %s", trialtest.RoleVariable, os.Args[0])
 	out, err := Run(t.Context(), Options{
 		Scenario: trialtest.Load(t, "failover"), World: w, Seed: 1, Episodes: 1, Out: t.TempDir(),
-		Locks: []scenarios.LockUse{{Name: "foreign", Command: strings.Replace(command, "bad-guest", "foreign-guest", 1)}},
+		Locks: []scenarios.LockUse{{Name: "foreign", Command: command}},
 	}, Nobody{})
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +210,15 @@ func TestUnsupportedHere(t *testing.T) {
 	}
 }
 
-// beForeignGuest says hello as a single-store lock and goes no further.
+// beForeignGuest says hello as a single-store lock, and that it cannot do what it is opened for.
 func beForeignGuest() int {
 	fmt.Println(`{"hello":"lockbench-guest/1","name":"foreign","family":"single-store"}`)
+	var open guest.Request
+	if err := json.NewDecoder(os.Stdin).Decode(&open); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Printf(`{"id":%d,"fail":"unsupported"}`+"\n", open.ID)
 	_, _ = fmt.Scanln()
 	return 0
 }
