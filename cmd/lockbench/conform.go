@@ -253,12 +253,12 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 	}
 	err = s.world.Run(ctx, spec, func(ctx context.Context, c world.Cluster) error {
 		entered = true
-		subject, err := s.subject(ctx, c, t)
+		subject, closeLook, err := s.subject(ctx, c, t)
 		if err != nil {
 			return err
 		}
 		results = locktest.Run(ctx, subject)
-		return ctx.Err()
+		return errors.Join(ctx.Err(), closeLook())
 	})
 	if !entered && errors.Is(err, world.ErrUnsupportedHere) {
 		return nil, &noTopology{err}

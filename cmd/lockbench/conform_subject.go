@@ -24,8 +24,10 @@ import (
 // lookID is the number of the client that looks into the servers.
 const lookID = 1_000_000
 
-// subject is the lock as the suite sees it, on a running cluster.
-func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topology) (locktest.Subject, error) {
+// subject is the lock as the suite sees it, on a running cluster. What it looks into the
+// servers with is to be closed when the suite has ended.
+func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topology) (_ locktest.Subject, closeLook func() error, _ error) {
+	closeLook = func() error { return nil }
 	subject := locktest.Subject{
 		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None,
 		Excused: maps.Clone(s.entry.Excused),
@@ -37,8 +39,9 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 	if t != locks.None {
 		look, err := openLook(ctx, c, opened)
 		if err != nil {
-			return subject, err
+			return subject, closeLook, err
 		}
+		closeLook = look.close
 		if look.counter == nil {
 			subject.Quiet = false
 		}
@@ -47,6 +50,7 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 	if s.command != "" || s.module != "" {
 		subject.Excused["loss-notice"] = "notices are the host's to hear, and are not asked for here"
 		subject.Excused["wait-cancelled"] = "the protocol has no way to call a waiting guest back"
+		subject.Excused["cancelled"] = "the protocol has no way to call a guest back, and what nobody waits for any more is not sent"
 		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
 			client, err := c.Open(ctx, world.ClientSpec{ID: id, Command: s.command, Module: s.module, Args: s.args, Options: s.options})
 			if err != nil {
@@ -55,11 +59,11 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 			opened.add(id)
 			return &guestLocker{client: client, id: id, missteps: &s.missteps}, nil
 		}
-		return subject, nil
+		return subject, closeLook, nil
 	}
 	opener, err := s.entry.New(s.options)
 	if err != nil {
-		return subject, err
+		return subject, closeLook, errors.Join(err, closeLook())
 	}
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
 		// The lock is called as a library, with what a client of this cluster gets to know.
@@ -81,7 +85,7 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 	if t != locks.None {
 		subject.OpenThrough = through
 	}
-	return subject, nil
+	return subject, closeLook, nil
 }
 
 // borrow opens a client of the cluster that does nothing, for what it is told of its
@@ -167,6 +171,16 @@ func openLook(ctx context.Context, c world.Cluster, opened *openedClients) (*loo
 	}
 	l.clients = append(l.clients, client)
 	return l, nil
+}
+
+// close ends the clients: one behind sentinels listens to them until it is closed, and a
+// simulation does not end while somebody listens.
+func (l *look) close() error {
+	var errs []error
+	for _, c := range l.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func (l *look) Commands(context.Context) (int, error) {
