@@ -70,6 +70,9 @@ type Client struct {
 	// Limit is how long one operation may take, beyond what the request itself
 	// allows to wait. A client past it is killed: it would answer too late to matter.
 	Limit time.Duration
+	// Ownerless is the client of a lock that does not know the same owner again: none is
+	// named to it, for it would have to refuse one.
+	Ownerless bool
 	// Thread tells the threads of one client apart, from 1; 0: it has only one. See
 	// [Client.Threads].
 	Thread int
@@ -102,6 +105,9 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	c.start()
 	if c.Gone() {
 		return nil, guest.ErrGone
+	}
+	if c.Ownerless {
+		r.Owner = ""
 	}
 	c.attempts++
 	t := &Tenure{c: c, Session: c.session(), Key: r.Keys[0], form: formPlain}

@@ -58,6 +58,23 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
+// A lock that claims no re-entry may refuse every request that names an owner, so it is
+// asked without one, and the history says so.
+func TestAcquireOwnerless(t *testing.T) {
+	b := newBench(t, history.Header{})
+	a := &asked{conn: b.conn}
+	b.client.Conn, b.client.Ownerless = a, true
+	if _, err := b.client.Acquire(t.Context(), locks.Request{Keys: []string{"a"}, Owner: b.client.Owner(), TTL: time.Second, Wait: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"3.1 [a] exclusive  ttl=1s wait=1m0s"}; !slices.Equal(a.all, want) {
+		t.Errorf("the lock was asked for %q, want %q", a.all, want)
+	}
+	if got := b.read().Sessions[0].Owner; got != "3.1" {
+		t.Errorf("the history says that %q asked, want %q, the session itself", got, "3.1")
+	}
+}
+
 // pair is a workload of two threads.
 type pair func(c *Client)
 

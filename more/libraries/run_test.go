@@ -27,6 +27,8 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 		return string(out)
 	}
 	run(0, "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redsync,redsync-redigo,redislock")
+	// None of them knows owners, and waiting is asked of those that can wait all the same.
+	run(0, "run", "handoff", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redislock")
 	// go-redis sends a release again whose answer was lost, and the library hears "not held".
 	said := run(1, "run", "lost-replies", "--world", "sim", "--seed", "3", "--locks", "no-lock,redislock,redislock/careful=on", "--expect", "valid")
 	for _, want := range []string{"redislock: expected valid, found violated", "Exit 1: not as expected: redislock."} {
