@@ -128,6 +128,7 @@ var (
 	watchedOptions = []Option{
 		{Name: "validity", About: "how long a key lives, where the scenario asks for no ttl", Default: "5s"},
 		{Name: "extend", About: "how often keys are extended; 0s: half of the validity", Default: "0s"},
+		{Name: "try-next", About: "how long one key may take to answer", Default: "20ms"},
 		{Name: "majority", About: "keys that are a majority", Default: "2"},
 		{Name: "no-loop", About: "on: track keys without loops", Default: "off"},
 		{Name: "setpx", About: "on: set ends by PX and not by PXAT", Default: "off"},

@@ -44,6 +44,6 @@ func newValkeylock(s locks.Store, set watchedSettings, validity time.Duration) (
 		return nil, locks.ErrUnsupported
 	}
 	return valkeylock.NewLocker(valkeylock.LockerOption{
-		ClientOption: o, KeyValidity: validity, ExtendInterval: set.extend, KeyMajority: int32(set.majority), NoLoopTracking: set.noLoop, FallbackSETPX: set.setpx,
+		ClientOption: o, KeyValidity: validity, ExtendInterval: set.extend, TryNextAfter: set.tryNext, KeyMajority: int32(set.majority), NoLoopTracking: set.noLoop, FallbackSETPX: set.setpx,
 	})
 }

@@ -21,6 +21,7 @@ type watched interface {
 // watchedSettings are what their users set.
 type watchedSettings struct {
 	validity, extend time.Duration
+	tryNext          time.Duration
 	majority         int
 	noLoop, setpx    bool
 }
@@ -28,7 +29,8 @@ type watchedSettings struct {
 func watchedOptions(o *Options) (watchedSettings, error) {
 	s := watchedSettings{
 		validity: o.duration("validity", 5*time.Second), extend: o.duration("extend", 0), majority: o.number("majority", 2),
-		noLoop: o.on("no-loop", false), setpx: o.on("setpx", false),
+		tryNext: o.duration("try-next", 20*time.Millisecond),
+		noLoop:  o.on("no-loop", false), setpx: o.on("setpx", false),
 	}
 	return s, o.err()
 }
