@@ -48,3 +48,24 @@ func TestRenewalNotOffered(t *testing.T) {
 		}
 	}
 }
+
+// A lock whose every lease is renewed, also one with a ttl, is not asked to let one end.
+func TestWatchdogEndsWantsLeasesThatEnd(t *testing.T) {
+	s := Subject{
+		Card:    locks.Card{Claims: locks.Claims{Renewed: true, Watched: true}},
+		Excused: map[string]string{},
+		Open: func(ctx context.Context, _ int) (locks.Locker, error) {
+			return control.OpenNoLock(ctx, locks.Client{})
+		},
+	}
+	for _, rule := range Rules() {
+		if rule.Name != "watchdog-ends" {
+			s.Excused[rule.Name] = "another test's"
+		}
+	}
+	for _, r := range Run(t.Context(), s) {
+		if r.Rule.Name == "watchdog-ends" && (r.NA == "" || r.Err != nil || r.Undecided != nil) {
+			t.Errorf("got n/a %q, broken %v, undecided %v; want n/a", r.NA, r.Err, r.Undecided)
+		}
+	}
+}

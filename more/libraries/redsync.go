@@ -96,7 +96,7 @@ func (l *redsyncLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lea
 	}
 	m := l.redsync.NewMutex(r.Keys[0], append([]redsync.Option{redsync.WithExpiry(r.TTL), redsync.WithTries(tries)}, l.options...)...)
 	err := m.LockContext(ctx)
-	held := &redsyncLease{m}
+	held := &redsyncLease{m, r.TTL}
 	if err == nil {
 		return held, nil
 	}
@@ -109,7 +109,10 @@ func (l *redsyncLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lea
 	return held, err
 }
 
-type redsyncLease struct{ mutex *redsync.Mutex }
+type redsyncLease struct {
+	mutex *redsync.Mutex
+	ttl   time.Duration // the one that the mutex was made with
+}
 
 var (
 	_ locks.Bounded = (*redsyncLease)(nil)
@@ -118,8 +121,12 @@ var (
 
 func (l *redsyncLease) Until() time.Time { return l.mutex.Until() }
 
-// Renew extends by the expiry that the mutex was made with; redsync has no other.
-func (l *redsyncLease) Renew(ctx context.Context, _ time.Duration) error {
+// Renew extends by the expiry that the mutex was made with; redsync has no other, and must
+// not say that it did what it cannot do.
+func (l *redsyncLease) Renew(ctx context.Context, ttl time.Duration) error {
+	if ttl != l.ttl {
+		return fmt.Errorf("redsync extends by the ttl of the lock, %v, and not by %v: %w", l.ttl, ttl, locks.ErrUnsupported)
+	}
 	ok, err := l.mutex.ExtendContext(ctx)
 	if ok {
 		return nil
