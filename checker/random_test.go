@@ -139,7 +139,8 @@ func random(t *rapid.T) *history.History {
 		}
 		g.move(g.clients[rapid.IntRange(0, len(g.clients)-1).Draw(t, "who")])
 	}
-	h, err := history.Build(history.Header{}, g.events)
+	header := history.Header{Claims: locks.Claims{Session: g.odds(3)}}
+	h, err := history.Build(header, g.events)
 	if err != nil {
 		t.Fatalf("the generator made a malformed history: %v\n%s", err, lines(&history.History{Events: g.events}))
 	}
