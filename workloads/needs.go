@@ -21,6 +21,7 @@ var (
 	needsSeveral = Need{"several names in one request", func(c locks.Claims) bool { return c.Several }}
 	needsWaiting = Need{"requests that wait", func(c locks.Claims) bool { return c.Waits }}
 	needsRenewal = Need{"a lease without a ttl, which the lock renews", func(c locks.Claims) bool { return c.Renewed || !c.Bounded }}
+	needsLease   = Need{"a ttl, and what the lock grants ends with a connection", func(c locks.Claims) bool { return c.Bounded || !c.Session }}
 )
 
 // Refuses says what a workload with these settings asks of a lock that it cannot do;
@@ -30,9 +31,11 @@ func (e Entry) Refuses(p Params, c locks.Claims) error {
 	if p.Wait > 0 {
 		needs = append([]Need{needsWaiting}, needs...)
 	}
+	lease := needsLease
 	if p.TTL == 0 {
-		needs = append([]Need{needsRenewal}, needs...)
+		lease = needsRenewal
 	}
+	needs = append([]Need{lease}, needs...)
 	for _, n := range needs {
 		if !n.met(c) {
 			return fmt.Errorf("the workload %s asks for %s", e.Name, n.What)
@@ -40,6 +43,10 @@ func (e Entry) Refuses(p Params, c locks.Claims) error {
 	}
 	return nil
 }
+
+// NoLease tells whether it is the ttl that a lock refuses, for want of leases: nothing is
+// wrong then with what was asked, and nothing can be found out.
+func NoLease(p Params, c locks.Claims) bool { return p.TTL > 0 && !needsLease.met(c) }
 
 // Setting is a key of a scenario's workload with which it cannot work.
 type Setting struct {
