@@ -77,6 +77,7 @@ func TestFailoverAsWritten(t *testing.T) {
 			"set-nx":        {Judgement: Judgement{Violated, "double-grant"}, Rate: &Rate{0.6, 1}},
 			"set-nx-fenced": beside("fencing"),
 			"redisson-wait": {Judgement: Judgement{Any, ""}},
+			"rueidislock":   {Judgement: Judgement{Any, ""}},
 		},
 	}
 	for _, name := range []string{"redisson", "redisson-rw", "redisson-spin"} {
