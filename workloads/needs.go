@@ -14,14 +14,15 @@ type Need struct {
 	met  func(locks.Claims) bool
 }
 
-// The needs. A lock without leases needs nobody to renew them.
+// The needs. A lock without leases needs nobody to renew them. One that is bound to a
+// connection has none to give; others without leases may be asked for one and keep it for ever.
 var (
 	needsReentry = Need{"re-entry: the same owner takes the lock again", func(c locks.Claims) bool { return c.Reentrant }}
 	needsSharing = Need{"a mode that several may hold together", func(c locks.Claims) bool { return c.Shared }}
 	needsSeveral = Need{"several names in one request", func(c locks.Claims) bool { return c.Several }}
 	needsWaiting = Need{"requests that wait", func(c locks.Claims) bool { return c.Waits }}
 	needsRenewal = Need{"a lease without a ttl, which the lock renews", func(c locks.Claims) bool { return c.Renewed || !c.Bounded }}
-	needsLease   = Need{"a ttl, and what the lock grants ends with a connection", func(c locks.Claims) bool { return c.Bounded || !c.Session }}
+	needsLease   = Need{"a lease with a ttl", func(c locks.Claims) bool { return c.Bounded || !c.Session }}
 )
 
 // Refuses says what a workload with these settings asks of a lock that it cannot do;

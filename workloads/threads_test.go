@@ -245,7 +245,7 @@ func TestRefuses(t *testing.T) {
 		{"counter", Params{}, locks.Claims{}, ""}, // it has no leases
 		{"counter", Params{TTL: 1}, locks.Claims{}, ""},
 		{"counter", Params{}, locks.Claims{Session: true}, ""},
-		{"counter", Params{TTL: 1}, locks.Claims{Session: true}, "the workload counter asks for a ttl, and what the lock grants ends with a connection"},
+		{"counter", Params{TTL: 1}, locks.Claims{Session: true}, "the workload counter asks for a lease with a ttl"},
 		{"counter", Params{TTL: 1}, locks.Claims{Session: true, Bounded: true}, ""},
 		{"reentrant", Params{TTL: 1}, leased, "the workload reentrant asks for re-entry: the same owner takes the lock again"},
 		{"reentrant", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), ""},
