@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -141,7 +140,7 @@ func (c *conn) readable() bool {
 func (c *conn) take(b []byte, stopped bool) (n int, err error, done bool) {
 	switch {
 	case c.broken:
-		return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.remote, Err: syscall.ECONNRESET}, true
+		return 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.remote, Err: errReset}, true
 	case stopped:
 		return 0, nil, false
 	case c.closed:
@@ -168,7 +167,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	case c.closed:
 		return 0, net.ErrClosed
 	case c.broken:
-		return 0, &net.OpError{Op: "write", Net: "tcp", Addr: c.remote, Err: syscall.EPIPE}
+		return 0, &net.OpError{Op: "write", Net: "tcp", Addr: c.remote, Err: errPipe}
 	}
 	if c.says != nil {
 		_, _ = c.says.Write(b) // it reads, and nothing can fail
@@ -176,7 +175,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if c.answers != nil {
 		if reply, done := c.answers(b); done {
 			if reply == nil {
-				return 0, fmt.Errorf("write to %s: %w", c.remote, syscall.EHOSTUNREACH)
+				return 0, fmt.Errorf("write to %s: %w", c.remote, errUnreachable)
 			}
 			c.in = append(c.in, reply...)
 			c.signal()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"syscall"
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
@@ -94,11 +93,11 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		open, change := c.net.open(cl.name, n.Name)
 		switch {
 		case stopped == nil && open && !n.alive():
-			return fail(syscall.ECONNREFUSED)
+			return fail(errRefused)
 		case stopped == nil && open:
 			return c.connect(at, n, addr), nil
 		case at.purpose == Subscription:
-			return fail(syscall.EHOSTUNREACH)
+			return fail(errUnreachable)
 		case stopped != nil:
 			change = nil // nothing concerns one that stands still
 		}
@@ -151,7 +150,7 @@ func (n *network) purposeOfDial() Purpose {
 }
 
 // errNoDirectory is what a client hears of a directory that does not answer it.
-var errNoDirectory = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}
+var errNoDirectory = &net.OpError{Op: "dial", Net: "tcp", Err: errUnreachable}
 
 // attempt numbers a dial and gives it a class.
 func (c *cluster) attempt(at slot, n *node) class {
