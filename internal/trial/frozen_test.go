@@ -1,0 +1,69 @@
+package trial
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/internal/trial/trialtest"
+	"lockbench/locks"
+	"lockbench/scenarios"
+)
+
+// dozer is a lock that sleeps with a mutex held for which its other clients wait.
+type dozer struct{ mu sync.Mutex }
+
+func (d *dozer) Acquire(context.Context, locks.Request) (locks.Lease, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	time.Sleep(time.Second)
+	return nil, locks.ErrTaken
+}
+
+func (d *dozer) Close() error { return nil }
+
+// serveDozers is the process of a simulated trial in which every lock is a dozer.
+func serveDozers() int {
+	all := &dozer{}
+	open := func(context.Context, locks.Client) (locks.Locker, error) { return all, nil }
+	return Serve(context.Background(), os.Stdin, os.Stdout, func(string, map[string]string) (locks.Opener, error) { return open, nil })
+}
+
+// A whole run whose lock stops virtual time ends by itself, as a failure of the harness: it
+// names who waits for the mutex and who keeps it, and says what to do.
+func TestFrozenRunEnds(t *testing.T) {
+	dir := t.TempDir()
+	code := filepath.Join(dir, "code")
+	in := NewInput(trialtest.Load(t, trialtest.Quietly), scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, 7)
+	p := Subprocess{
+		Command: []string{
+			"/usr/bin/env", trialtest.RoleVariable + "=dozers", "sh", "-c", `"$0"; code=$?; echo $code >"$1"; exit $code`, os.Args[0], code,
+		},
+		Instructions: Instructions{Input: in, History: filepath.Join(dir, "history.jsonl")},
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell")
+	}
+	_, err := p.Run(t.Context(), Nobody{})
+	if err == nil {
+		t.Fatal("a frozen run ended in good order")
+	}
+	const at = "trial.(*dozer).Acquire at frozen_test.go:"
+	for _, want := range []string{
+		"in the run of set-nx with seed 7: a library waits with a mutex held, and the simulation is frozen (waiting for a mutex: " + at,
+		"; keeping it, most likely: " + at, " (it sleeps)).",
+		"Try the lock on real servers, with --world local, or as a module",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("it does not say %q: %v", want, err)
+		}
+	}
+	if text, err := os.ReadFile(code); err != nil || strings.TrimSpace(string(text)) != "3" {
+		t.Errorf("the process ended with %q (%v), want 3", text, err)
+	}
+}
