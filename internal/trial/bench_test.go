@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/wasm"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -12,18 +13,34 @@ import (
 )
 
 // BenchmarkSimFailover is what one lock's run of the scenario failover costs in the
-// simulation, all three episodes.
+// simulation, all three episodes: as goroutines, and set-nx as a module as well.
 func BenchmarkSimFailover(b *testing.B) {
 	for _, lock := range []string{"set-nx", "redlock"} {
 		b.Run(lock, func(b *testing.B) {
-			s := trialtest.Load(b, "failover")
-			for b.Loop() {
-				w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open})
-				given := Instructions{Input: NewInput(s, scenarios.LockUse{Name: lock, Use: lock}, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
-				if _, err := given.do(b.Context(), w, Nobody{}); err != nil {
-					b.Fatal(err)
-				}
-			}
+			benchmarkFailover(b, scenarios.LockUse{Name: lock, Use: lock})
 		})
+	}
+	b.Run("set-nx-module", func(b *testing.B) {
+		pinned, err := Pin([]scenarios.LockUse{{Name: "set-nx", Module: trialtest.SetNX(b)}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchmarkFailover(b, pinned[0])
+	})
+}
+
+func benchmarkFailover(b *testing.B, use scenarios.LockUse) {
+	s := trialtest.Load(b, "failover")
+	w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, ModuleCache: wasm.CacheDir()})
+	if use.Module != "" {
+		if err := w.Prepare(b.Context(), use.Module); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		given := Instructions{Input: NewInput(s, use, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
+		if _, err := given.do(b.Context(), w, Nobody{}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -79,51 +79,57 @@ const exitHarness = 3
 
 // do does the trial in this process, writes its history and returns the sum of that.
 func (given Instructions) do(ctx context.Context, w world.World, observer Observer) (sum string, err error) {
-	s := given.Input.AsScenario()
-	sub, err := NewSubject(s, given.Input.Lock, nil)
-	if err != nil {
-		return "", err
-	}
 	if err := given.Input.sameModule(); err != nil {
 		return "", err
 	}
-	if err := Introduce(ctx, w, sub, s); err != nil {
-		return "", err
-	}
-	if !given.Input.NoFaults {
-		if err := nemesis.Spares(s.Faults, w.Sketch(sub.Spec)); err != nil {
-			return "", err
-		}
-	}
-	plan, err := nemesis.Draw(given.Input.Seed, s.Episodes, s.Faults)
-	if err != nil {
-		return "", err
-	}
-	sub.Spec.LogDir = given.Logs
 	file, err := os.OpenFile(given.History, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return "", fmt.Errorf("create the history: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	t := &Trial{
-		Scenario: s, Subject: sub, Plan: plan, Spared: given.Input.NoFaults, Seed: given.Input.Seed, World: w,
-		Log: func(string) {}, Observer: observer,
-	}
+	say := func(string) {}
 	if given.Logs != "" {
 		log, err := CreateLog(filepath.Join(given.Logs, "trial.log"), VirtualEpoch)
 		if err != nil {
 			return "", err
 		}
 		defer log.Close()
-		t.Log = log.Say
-	}
-	if r := given.Input.Reduction; r != nil {
-		t.Reduced, t.Reduction = true, *r
+		say = log.Say
 	}
 	written := summed{file, sha256.New()}
-	t.History = written
-	err = t.Run(ctx)
+	err = given.Input.Do(ctx, w, observer, written, given.Logs, say)
 	return hex.EncodeToString(written.sum.Sum(nil)), err
+}
+
+// Do does the trial in this process, with its history and what the harness notices going
+// where they are wanted. logs is the folder of what servers say; empty: none.
+func (in Input) Do(ctx context.Context, w world.World, observer Observer, history io.Writer, logs string, say func(line string)) error {
+	s := in.AsScenario()
+	sub, err := NewSubject(s, in.Lock, nil)
+	if err != nil {
+		return err
+	}
+	if err := Introduce(ctx, w, sub, s); err != nil {
+		return err
+	}
+	if !in.NoFaults {
+		if err := nemesis.Spares(s.Faults, w.Sketch(sub.Spec)); err != nil {
+			return err
+		}
+	}
+	plan, err := nemesis.Draw(in.Seed, s.Episodes, s.Faults)
+	if err != nil {
+		return err
+	}
+	sub.Spec.LogDir = logs
+	t := &Trial{
+		Scenario: s, Subject: sub, Plan: plan, Spared: in.NoFaults, Seed: in.Seed, World: w,
+		History: history, Log: say, Observer: observer,
+	}
+	if r := in.Reduction; r != nil {
+		t.Reduced, t.Reduction = true, *r
+	}
+	return t.Run(ctx)
 }
 
 // summed is a history whose sum is known when it is written.

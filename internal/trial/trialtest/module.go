@@ -3,22 +3,47 @@ package trialtest
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // Module builds the guest of examples/go-lock as a module of WebAssembly. What simulated
 // trials compile it to is kept in a folder of the test's own.
-func Module(t testing.TB) string {
+func Module(t testing.TB) string { return keptModule(t, "lockbench/examples/go-lock/guest", "mylock") }
+
+// SetNX is the catalog's set-nx as a module, kept like [Module].
+func SetNX(t testing.TB) string {
+	return keptModule(t, "lockbench/internal/trial/testdata/setnx", "set-nx")
+}
+
+func keptModule(t testing.TB, what, name string) string {
 	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "mylock.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "lockbench/examples/go-lock/guest")
+	module := build(t, what, name)
+	// Builds that come later must not find the folder of the test's own.
+	built, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", strings.TrimSpace(string(built)))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(filepath.Dir(module), "cache"))
+	return module
+}
+
+// Build builds a package of lockbench as a module.
+func Build(t testing.TB, what string) string {
+	t.Helper()
+	return build(t, what, path.Base(what))
+}
+
+func build(t testing.TB, what, name string) string {
+	t.Helper()
+	module := filepath.Join(t.TempDir(), name+".wasm")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", module, what)
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build a module: %v\n%s", err, out)
 	}
-	Program(t) // before its own build would find an empty cache
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-	return path
+	return module
 }

@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package sim
 
 import (
@@ -13,7 +15,8 @@ import (
 var entering sync.Mutex
 
 // bubble calls f in virtual time and returns when f and every goroutine that it
-// started have ended. This file is the only one that knows how a bubble is entered.
+// started have ended. This file and bubble_wasip1.go are the only ones that know how a
+// bubble is entered.
 //
 // synctest.Test wants a test, and its documentation promises nothing for one that
 // no test runner made. It works as long as nobody fails or skips that test, which

@@ -1,0 +1,41 @@
+// Command whole is one simulated trial in a program of its own that has no need of a bubble:
+// built for WebAssembly, it is as deterministic as Go's runtime is there, which has one
+// thread. Its input comes on standard input, and its history goes to standard output.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"lockbench/internal/trial"
+	"lockbench/internal/world/sim"
+	"lockbench/locks/catalog"
+	services "lockbench/service/catalog"
+)
+
+// Libraries that draw from the process's own source of chance heed its seed.
+//
+//go:debug randseednop=0
+
+func main() {
+	if err := do(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func do() error {
+	var in trial.Input
+	if err := json.NewDecoder(os.Stdin).Decode(&in); err != nil {
+		return fmt.Errorf("read the input of a trial on standard input: %w", err)
+	}
+	w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Latency: in.Latency})
+	out := bufio.NewWriterSize(os.Stdout, 1<<20)
+	note := func(line string) { fmt.Fprintln(os.Stderr, line) }
+	err := in.Do(context.Background(), w, trial.Nobody{}, out, "", note)
+	return errors.Join(err, out.Flush())
+}

@@ -1,0 +1,135 @@
+package trial
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/wasm"
+	"lockbench/scenarios"
+)
+
+// The other way round: a trial whose simulation is one program of WebAssembly as a whole. No
+// bubble is in it, and its goroutines are scheduled by a runtime of one thread. It writes
+// the same history, byte for byte. A difference is something that the simulation leaves
+// to the order of goroutines. LOCKBENCH_SEEDS is how many seeds of each lock it takes, and
+// without it none: the machine and its compiler belong to this process, which the race
+// detector makes ten times as slow.
+func TestWholeSimulationAsAModule(t *testing.T) {
+	seeds := seedsOf(t, 0)
+	if seeds == 0 {
+		t.Skip("it compiles the whole simulation, and the nightly workflow runs it: make determinism-modules")
+	}
+	dir := t.TempDir()
+	module, err := wasm.Load(t.Context(), trialtest.Build(t, "lockbench/internal/trial/testdata/whole"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := module.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, one := range []struct{ store, lock, wait, fault string }{
+		{"single", "set-nx", "0s", "{kill: master, when: acquired, for: 250ms, data: lost}"},
+		{"replicated", "set-nx-fenced", "0s", "{promote: a replica, when: acquired}"},
+		{"sentinel", "set-nx", "0s", "{kill: master, when: acquired, for: 250ms, data: lost, early: true}"},
+		{"sentinel", "redisson", "200ms", "{cut: clients -> master, at: 50ms..90ms, for: 300ms}"},
+		{"single", "redlock", "0s", "{kill: minority, when: acquired, for: 250ms, data: lost}"}, // on independent masters
+		{"single", "no-lock", "0s", "{pause: holder, when: checked, for: 100ms..300ms}"},        // on no servers
+	} {
+		for n := range uint64(seeds) {
+			t.Run(fmt.Sprintf("%s/%s/%d", one.store, one.lock, n), func(t *testing.T) {
+				in := wholeInput(t, n, one.store, one.lock, one.wait, one.fault)
+				file := filepath.Join(dir, fmt.Sprintf("%s-%s-%d.jsonl", one.store, one.lock, n))
+				p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: file}}
+				if _, err := p.Run(t.Context(), Nobody{}); err != nil {
+					t.Fatal(err)
+				}
+				ordinary, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				as, passed := asModule(t, module, in)
+				if !bytes.Equal(as, ordinary) {
+					other := file + ".module"
+					if err := os.WriteFile(other, as, 0o600); err != nil {
+						t.Fatal(err)
+					}
+					t.Errorf("in a bubble and as a module two histories: %s", firstDifference(file, other))
+				}
+				if lines := bytes.Count(ordinary, []byte("\n")); lines < 50 || passed < time.Second {
+					t.Errorf("%d lines in %v: too little happened to prove anything", lines, passed)
+				}
+			})
+		}
+	}
+}
+
+// wholeInput is a short trial.
+func wholeInput(t *testing.T, seed uint64, store, lock, wait, fault string) Input {
+	t.Helper()
+	s, err := scenarios.Read("test.yaml", fmt.Appendf(nil, `lockbench: scenario/1
+about: One fault.
+locks: [%s]
+topology: {single-store: %s, majority: independent}
+workload: {counter: {clients: 4, keys: 2, ttl: 600ms, wait: %s, hold: 5ms..30ms}}
+episodes: 1
+quiet: 200ms
+faults:
+  - %s
+`, lock, store, wait, fault), scenarios.AllCatalogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := NewInput(s, s.Locks[0], seed)
+	in.Reduction = &Reduction{Warm: 5, Cut: 3 * time.Second}
+	return in
+}
+
+// asModule does a trial in a machine, and returns its history and how much time has passed.
+func asModule(t *testing.T, m *wasm.Module, in Input) (written []byte, passed time.Duration) {
+	t.Helper()
+	asked, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	around := &hourglass{now: VirtualEpoch}
+	v := m.Start(around, wasm.Program{
+		Args:   []string{"whole"},
+		Output: func(b []byte) { written = append(written, b...) },
+		Log:    func(line string) { said = append(said, line) },
+	})
+	defer v.Kill()
+	v.Feed(asked)
+	v.EndInput()
+	for v.Run() {
+		at, ok := v.Deadline()
+		if !ok {
+			t.Fatalf("the simulation waits for nothing any more: %s", strings.Join(said, "\n"))
+		}
+		if at.After(around.now) {
+			around.now = at
+		}
+	}
+	if err := v.Err(); err != nil {
+		t.Fatalf("%v: %s", err, strings.Join(said, "\n"))
+	}
+	return written, around.now.Sub(VirtualEpoch)
+}
+
+// hourglass is the time of a machine that has a world to itself: it passes while the machine waits.
+type hourglass struct{ now time.Time }
+
+func (h *hourglass) Now() time.Time  { return h.now }
+func (h *hourglass) Wall() time.Time { return h.now }
+
+// Dial is never asked: the simulation has its network in it.
+func (h *hourglass) Dial(string) wasm.Socket { panic("the simulation has dialled out") }
