@@ -1,0 +1,193 @@
+package libraries
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/trial"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/scenarios"
+)
+
+// role makes this test binary the process of a simulated trial in which the libraries
+// are goroutines, which they never are for users, or modules.
+const role = "LOCKBENCH_TEST_LIBRARIES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(role) != "" {
+		os.Exit(trial.Serve(context.Background(), os.Stdin, os.Stdout, native))
+	}
+	os.Exit(m.Run())
+}
+
+// native opens a library as goroutines.
+func native(name string, options map[string]string) (locks.Opener, error) {
+	library, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return library.Open(Options{given: options})
+}
+
+// simTrial is the command of a simulated trial.
+func simTrial(procs int) []string {
+	return []string{"/usr/bin/env", role + "=yes", "GOMAXPROCS=" + strconv.Itoa(procs), os.Args[0]}
+}
+
+// asModule is a library as a module. What that was compiled to is kept until the test ends.
+func asModule(t *testing.T) func(library string) scenarios.LockUse {
+	t.Helper()
+	dir := t.TempDir()
+	module := filepath.Join(dir, catalog.LibraryModule)
+	build(t, ".", []string{"GOOS=wasip1", "GOARCH=wasm"}, module, "./lockbench-more")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	return func(library string) scenarios.LockUse {
+		pinned, err := trial.Pin([]scenarios.LockUse{{Name: library, Use: library, Module: module, Args: []string{library}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pinned[0]
+	}
+}
+
+// inputOf is one episode of a scenario. A part of it, if it is to end after some time.
+func inputOf(t *testing.T, scenario string, use scenarios.LockUse, seed int, cut time.Duration) trial.Input {
+	t.Helper()
+	s, err := scenarios.Load(scenario, scenarios.AllCatalogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Episodes = 1
+	in := trial.NewInput(s, use, uint64(seed))
+	if cut > 0 {
+		in.Reduction = &trial.Reduction{Warm: 5, Cut: cut}
+	}
+	return in
+}
+
+// seedsOf is how many seeds a test takes; LOCKBENCH_SEEDS asks for another number.
+func seedsOf(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv("LOCKBENCH_SEEDS")
+	if text == "" {
+		return usual
+	}
+	seeds, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("LOCKBENCH_SEEDS: %v", err)
+	}
+	return seeds
+}
+
+// Each client library as a module gives the same history for the same seed, byte for byte:
+// in other processes, with one processor and with two.
+func TestModulesReplay(t *testing.T) {
+	seeds := seedsOf(t, 1)
+	use := asModule(t)
+	same, replays := 0, 0
+	for _, one := range []struct{ what, library, scenario string }{
+		{"go-redis Client, redislock", "redislock", "crash-restart"},
+		{"go-redis FailoverClient, redislock", "redislock", "mixed"},
+		{"go-redis Clients, redsync", "redsync", "mixed"},
+		{"rueidis to one server, rueidislock", "rueidislock", "crash-restart"},
+		{"rueidis by sentinels, rueidislock", "rueidislock", "mixed"},
+	} {
+		bitten := 0
+		for n := 1; n <= seeds; n++ {
+			in := inputOf(t, one.scenario, use(one.library), n, 4*time.Second)
+			var first string
+			for i := range 3 {
+				file := filepath.Join(t.TempDir(), "history.jsonl")
+				p := trial.Subprocess{Command: simTrial(1 + i%2), Instructions: trial.Instructions{Input: in, History: file}}
+				sum, err := p.Run(t.Context(), trial.Nobody{})
+				if err != nil {
+					t.Fatalf("%s in %s, seed %d: %v", one.what, one.scenario, n, err)
+				}
+				if i == 0 {
+					first = sum
+					bitten += bitesIn(t, file)
+					continue
+				}
+				replays++
+				if sum == first {
+					same++
+				} else {
+					t.Errorf("%s in %s, seed %d: another history the time after", one.what, one.scenario, n)
+				}
+			}
+		}
+		if bitten < (seeds+1)/2 {
+			t.Errorf("%s: %d faults in effect with %d seeds: too little happened to prove anything", one.what, bitten, seeds)
+		}
+	}
+	t.Logf("%d of %d replays gave the same history", same, replays)
+}
+
+// bitesIn is how many faults took effect.
+func bitesIn(t *testing.T, file string) (n int) {
+	t.Helper()
+	h, err := history.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range h.Faults() {
+		if f.Bites >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// The failover client of go-redis with all that it does by default, its retries too, waits
+// with a mutex held now and then. As a module it never stops virtual time. As goroutines it
+// may, and then the run ends and says so; how often that is, is what this test tells.
+func TestStockFailoverClient(t *testing.T) {
+	seeds := seedsOf(t, 1)
+	use := asModule(t)
+	for _, scenario := range withSentinels(t) {
+		if seeds == 1 && scenario != "mixed" {
+			continue // the others when somebody asks for more
+		}
+		frozen := 0
+		for n := 1; n <= seeds; n++ {
+			for _, lock := range []scenarios.LockUse{use("redislock"), {Name: "redislock", Use: "redislock"}} {
+				p := trial.Subprocess{Command: simTrial(1), Instructions: trial.Instructions{
+					Input: inputOf(t, scenario, lock, n, 0), History: filepath.Join(t.TempDir(), "history.jsonl"),
+				}}
+				_, err := p.Run(t.Context(), trial.Nobody{})
+				switch {
+				case err == nil:
+				case lock.Module == "" && strings.Contains(err.Error(), "the simulation is frozen (waiting for a mutex: "):
+					frozen++
+				default:
+					t.Errorf("%s, seed %d, module %q: %v", scenario, n, lock.Module, err)
+				}
+			}
+		}
+		t.Logf("%s: %d seeds, as goroutines %d frozen, as modules none", scenario, seeds, frozen)
+	}
+}
+
+// withSentinels are the scenarios in which the lock asks sentinels for its master.
+func withSentinels(t *testing.T) (names []string) {
+	t.Helper()
+	for _, name := range scenarios.Names() {
+		in := inputOf(t, name, scenarios.LockUse{Name: "redislock", Use: "redislock"}, 1, 0)
+		if strings.Contains(fmt.Sprint(in.Servers["redis"].Topology), "sentinel") {
+			names = append(names, name)
+		}
+	}
+	if !slices.Contains(names, "mixed") {
+		t.Fatalf("mixed is not among the scenarios with sentinels: %v", names)
+	}
+	return names
+}
