@@ -23,6 +23,9 @@ RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 # How many seeds `make determinism` runs twice.
 SEEDS ?= 1000
 
+# How many seeds of each kind take part where clients are modules, which cost ten times as much.
+MODULE_SEEDS ?= 30
+
 # What `make matrix` passes on to `lockbench matrix`.
 SCENARIOS ?=
 BUDGET    ?=
@@ -31,7 +34,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: more matrix acceptance nightly reference determinism verify bench-checker bench-sim chaos test long lint build check bench clean help
+.PHONY: more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -78,7 +81,7 @@ lint: ## gofmt, vet, staticcheck, and builds for other systems
 	cd more && go vet ./...
 	GOOS=darwin go build ./...
 	GOOS=windows go build ./...
-	GOOS=wasip1 GOARCH=wasm go build . ./examples/go-lock/...
+	GOOS=wasip1 GOARCH=wasm go build . ./examples/go-lock/... ./internal/trial/testdata/whole ./internal/trial/testdata/setnx
 
 build: ## the program, into build/lockbench
 	@mkdir -p build
@@ -113,8 +116,17 @@ verify: ## the long checks of the checker: all small histories and millions of r
 		go test -run '^$$' -fuzz "^$${target#*/}\$$" -fuzztime $(FUZZTIME) ./internal/$${target%/*}/; done
 	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZTIME) ./scenarios/
 
-determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes)
+determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes); then determinism-modules
 	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/trial/
+	$(MAKE) determinism-modules
+
+determinism-modules: ## the same where WebAssembly takes part: trials that are one module as a whole against the ordinary ones, and clients of five stock libraries that are modules, MODULE_SEEDS seeds each
+	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 3h -count 1 -v -run '^(TestWholeSimulationAsAModule|TestModuleDeterminism)$$' ./internal/trial/
+	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -C more -timeout 3h -count 1 -v -run '^TestModulesReplay$$' ./libraries/
+
+alike: ## do modules and goroutines of one lock get the same verdicts, and what freezes: MODULE_SEEDS seeds of each scenario (hours with 200)
+	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 12h -count 1 -v -run '^TestModuleBreaksAlike$$' ./examples/go-lock/
+	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -C more -timeout 12h -count 1 -v -run '^TestStockFailoverClient$$' ./libraries/
 
 bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run, and what judging costs when there is much of one thing (half an hour; PART=cost FLAGS='-case renewals' for less)
 	go test -run '^$$' -bench '^BenchmarkChecker$$$(if $(PART),/^$(PART)$$)' -benchtime 1x -timeout 3h ./checker/bench/ $(FLAGS)
