@@ -65,12 +65,8 @@ type dying struct {
 	asked int // where it was first asked to be released, or told that it is held no more
 }
 
-// dying are those of a key, in the order of their grants. What ends with a connection ends
-// with its client, so there nobody is early.
+// dying are those of a key, in the order of their grants.
 func (l *ledger) dying(k *hold.Key) []dying {
-	if l.Linked() {
-		return nil
-	}
 	var all []dying
 	for _, d := range k.Granted {
 		if d.Session.DiedAt < 0 || l.MayBeLate(d) {

@@ -123,7 +123,6 @@ func smaller(h *history.History, l law, broken string) (*history.History, string
 			func(x *history.Header) { x.Claims.Strict = false },
 			func(x *history.Header) { x.Claims.Fair = false },
 			func(x *history.Header) { x.Claims.Fenced = false },
-			func(x *history.Header) { x.Claims.Session = false },
 		} {
 			header := h.Header
 			simpler(&header)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockbench/checker/hold"
 	"lockbench/checker/models"
 	"lockbench/internal/history"
 )
@@ -76,10 +75,6 @@ func (c Linearizable) Check(h *history.History, o Options) Result {
 	}
 	if leased(h) {
 		r.Note = "not judged: its grants have leases, and those are a matter of time; exclusion judges them"
-		return r
-	}
-	if l.disconnected() {
-		r.Note = "not judged: what is held ends with a connection, and faults may have closed some; exclusion judges that"
 		return r
 	}
 	var keys []*calls
@@ -257,11 +252,6 @@ func leased(h *history.History) bool {
 		}
 	}
 	return false
-}
-
-// disconnected tells whether something may have ended holds that end with connections.
-func (l *ledger) disconnected() bool {
-	return slices.ContainsFunc(l.All(), func(d hold.Hold) bool { return d.Unlinked < len(l.h.Events) })
 }
 
 func sharedOwners(h *history.History) bool {

@@ -92,7 +92,7 @@ func (n naive) works(s *history.Session, p int, most bool) bool {
 		}
 	}
 	// What is left of a lease that was shortened, after its last renewal was asked for.
-	return !n.isRenewed(s) && p < n.unlinked(s) && n.h.At(p).Time <= n.inForce(s, len(n.h.Events)-1, most)
+	return !n.isRenewed(s) && n.h.At(p).Time <= n.inForce(s, len(n.h.Events)-1, most)
 }
 
 // bothBelieve: at some time from an event up to the next one, both do.
@@ -108,7 +108,7 @@ func (n naive) bothBelieve(a, b *history.Session, p int, most bool) (at int, ok 
 }
 
 func (n naive) believes(s *history.Session, p int, most bool) bool {
-	if !n.claims(s, p) || p >= n.unlinked(s) && !n.showsFrom(s, p) {
+	if !n.claims(s, p) {
 		return false
 	}
 	if n.isRenewed(s) {
@@ -116,29 +116,6 @@ func (n naive) believes(s *history.Session, p int, most bool) bool {
 		return !still
 	}
 	return n.h.At(p).Time <= n.inForce(s, p, most)
-}
-
-// unlinked is the first position at which the connection of a session that ends with it may
-// have been closed: something had struck its client, and was not over before it asked.
-func (n naive) unlinked(s *history.Session) int {
-	for p := range n.h.Events {
-		for _, f := range n.h.Pauses(s.Client) {
-			if n.h.Header.Claims.Session && p > s.Acquire.Invoke && f.Begins <= p && (f.Healed < 0 || f.Healed > s.Acquire.Invoke) {
-				return p
-			}
-		}
-	}
-	return len(n.h.Events)
-}
-
-// showsFrom: a sign stands at a position or later.
-func (n naive) showsFrom(s *history.Session, p int) bool {
-	for q := p; q < len(n.h.Events); q++ {
-		if n.claims(s, q) && n.signAt(s, q) {
-			return true
-		}
-	}
-	return false
 }
 
 // since is when belief comes back between an event and the next one; 0 if it was there at
@@ -154,9 +131,6 @@ func (n naive) since(s *history.Session, p int) time.Duration {
 func (n naive) until(s *history.Session, p int, most bool) time.Duration {
 	if p+1 < len(n.h.Events) && !n.claims(s, p+1) && !slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.Invoke == p+1 }) {
 		return n.h.At(p).Time // it is certain up to a sign, and no further
-	}
-	if p >= n.unlinked(s) && n.signAt(s, p) && !n.showsFrom(s, p+1) {
-		return n.h.At(p).Time
 	}
 	if n.isRenewed(s) {
 		return hold.Never

@@ -122,8 +122,6 @@ func (l *ledger) lease(t *hold.Hold, pos int) string {
 	switch {
 	case t.Renewed():
 		return "its library renewed its lease"
-	case t.Least.Deadline == hold.Never && t.Unlinked <= pos:
-		return "nobody had told it that its session was over"
 	case t.Least.Deadline == hold.Never:
 		return "without a lease, which cannot run out"
 	case !believes(t, pos):

@@ -93,16 +93,12 @@ func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
 // lostPlace tells whether a waiter may have been served and have slept through that lease,
 // or have lost its place, between being seen in the queue and the grant to somebody else:
 // its client was struck for as long as its lease. Of one that was never served it is enough
-// that a server was struck, for nobody knows then what was left of the queue. Where holds end
-// with connections, a connection that may have been closed is enough, however long it took.
+// that a server was struck, for nobody knows then what was left of the queue.
 func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 	lease := cmp.Or(l.h.At(t.Session.Acquire.Invoke).TTL, t.Lease.Length, hold.Never)
 	return slices.ContainsFunc(l.struck(t.Session.Client), func(f history.Fault) bool {
 		if f.Begins >= granted || f.Healed >= 0 && f.Healed <= seen {
 			return false
-		}
-		if l.Linked() && f.Disconnects(t.Session.Client) {
-			return true
 		}
 		if !f.Strikes(t.Session.Client) {
 			return !t.Granted()

@@ -168,9 +168,7 @@ func (a *answers) until(d *hold.Hold, op history.Op) string {
 	if d.Renewed() {
 		return "although its library renewed its lease and it had not been released"
 	}
-	if deadline, _ := d.LeaseEnd(op.Return); deadline == hold.Never && a.Linked() {
-		return "although it had not been released and nothing that is told of can have closed its connection"
-	} else if deadline != hold.Never {
+	if deadline, _ := d.LeaseEnd(op.Return); deadline != hold.Never {
 		return fmt.Sprintf("although its lease ran until %s and it had not been released", seconds(deadline))
 	}
 	return "although it had not been released"

@@ -97,7 +97,6 @@ func newWide(r *rand.Rand) *wideRun {
 	for range 2 + g.pick(3) {
 		g.join()
 	}
-	h.Claims.Session = g.odds(5)
 	return g
 }
 

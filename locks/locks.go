@@ -180,9 +180,6 @@ type Claims struct {
 	Fenced  bool `json:"fenced,omitempty"`  // leases carry tokens
 	Fair    bool `json:"fair,omitempty"`    // who asked first is served first
 	Watched bool `json:"watched,omitempty"` // the library tells when a lock is lost
-	// Session: what is held ends with its client's connection to the service, and there is
-	// no lease that could be asked for. Who asks for a TTL is told [ErrUnsupported].
-	Session bool `json:"session,omitempty"`
 
 	// What may be asked of the lock beyond one try at one name, alone.
 	Reentrant bool `json:"reentrant,omitempty"` // the same owner again is granted at once

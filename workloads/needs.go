@@ -14,15 +14,13 @@ type Need struct {
 	met  func(locks.Claims) bool
 }
 
-// The needs. A lock without leases needs nobody to renew them. One that is bound to a
-// connection has none to give; others without leases may be asked for one and keep it for ever.
+// The needs. A lock without leases needs nobody to renew them.
 var (
 	needsReentry = Need{"re-entry: the same owner takes the lock again", func(c locks.Claims) bool { return c.Reentrant }}
 	needsSharing = Need{"a mode that several may hold together", func(c locks.Claims) bool { return c.Shared }}
 	needsSeveral = Need{"several names in one request", func(c locks.Claims) bool { return c.Several }}
 	needsWaiting = Need{"requests that wait", func(c locks.Claims) bool { return c.Waits }}
 	needsRenewal = Need{"a lease without a ttl, which the lock renews", func(c locks.Claims) bool { return c.Renewed || !c.Bounded }}
-	needsLease   = Need{"a lease with a ttl", func(c locks.Claims) bool { return c.Bounded || !c.Session }}
 )
 
 // Refuses says what a workload with these settings asks of a lock that it cannot do;
@@ -32,11 +30,9 @@ func (e Entry) Refuses(p Params, c locks.Claims) error {
 	if p.Wait > 0 {
 		needs = append([]Need{needsWaiting}, needs...)
 	}
-	lease := needsLease
 	if p.TTL == 0 {
-		lease = needsRenewal
+		needs = append([]Need{needsRenewal}, needs...)
 	}
-	needs = append([]Need{lease}, needs...)
 	for _, n := range needs {
 		if !n.met(c) {
 			return fmt.Errorf("the workload %s asks for %s", e.Name, n.What)
@@ -44,10 +40,6 @@ func (e Entry) Refuses(p Params, c locks.Claims) error {
 	}
 	return nil
 }
-
-// NoLease tells whether it is the ttl that a lock refuses, for want of leases: nothing is
-// wrong then with what was asked, and nothing can be found out.
-func NoLease(p Params, c locks.Claims) bool { return p.TTL > 0 && !needsLease.met(c) }
 
 // Setting is a key of a scenario's workload with which it cannot work.
 type Setting struct {

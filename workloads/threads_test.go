@@ -243,10 +243,6 @@ func TestRefuses(t *testing.T) {
 		{"counter", Params{TTL: 1, Wait: 1}, leased, "the workload counter asks for requests that wait"},
 		{"counter", Params{}, leased, "the workload counter asks for a lease without a ttl, which the lock renews"},
 		{"counter", Params{}, locks.Claims{}, ""}, // it has no leases
-		{"counter", Params{TTL: 1}, locks.Claims{}, ""},
-		{"counter", Params{}, locks.Claims{Session: true}, ""},
-		{"counter", Params{TTL: 1}, locks.Claims{Session: true}, "the workload counter asks for a lease with a ttl"},
-		{"counter", Params{TTL: 1}, locks.Claims{Session: true, Bounded: true}, ""},
 		{"reentrant", Params{TTL: 1}, leased, "the workload reentrant asks for re-entry: the same owner takes the lock again"},
 		{"reentrant", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), ""},
 		{"readers-writers", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), "the workload readers-writers asks for a mode that several may hold together"},

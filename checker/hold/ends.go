@@ -17,8 +17,7 @@ import (
 //	                           run out                       to a release
 type Ends struct {
 	// Lapse is the position from which it may have ended though nobody asked for it:
-	// its lease may have run out, its client may be dead, the connection with which it ends
-	// may be closed. The end if it may not.
+	// its lease may have run out, its client may be dead. The end if it may not.
 	Lapse int
 	// Proven is the call of the last release or renewal that was answered with ok, or -1.
 	// If the answer is true, the session held without a break up to there.
@@ -33,9 +32,6 @@ const Beyond = math.MaxInt
 
 func (b *Book) ends(d *Hold) Ends {
 	e := Ends{Lapse: b.lapse(d), Proven: -1, Possible: Beyond}
-	if b.Linked() {
-		e.Lapse = b.linkedLapse(d, e.Lapse)
-	}
 	if d.Session.Acquire.Outcome == history.Failed {
 		e.Possible = d.Session.Acquire.Return
 	}
@@ -137,8 +133,8 @@ func (b *Book) unrenewed(d *Hold) (standstill, bool) {
 // Runs tells whether a session's lease certainly had not run out when an operation was
 // answered.
 func (b *Book) Runs(d *Hold, op history.Op) bool {
-	if d.over <= op.Return || d.Unlinked <= op.Return {
-		return false // its client is dead, knew that it is lost, or had no connection any more
+	if d.over <= op.Return {
+		return false // its client is dead, or knew that it is lost
 	}
 	at := b.time(op.Return)
 	if !d.Renewed() {
@@ -170,7 +166,7 @@ func (d *Hold) GivenBack(pos int) bool { return d.Ends.Possible < pos }
 // Holds tells whether a session was granted by a position, and nothing that was asked or
 // seen before it may have ended it, or may be moving its lease.
 func (b *Book) Holds(d *Hold, pos int) bool {
-	if !d.Granted() || d.Grant > pos || d.over < pos || d.asked < pos || d.Unlinked < pos || b.MayBeLate(d) {
+	if !d.Granted() || d.Grant > pos || d.over < pos || d.asked < pos || b.MayBeLate(d) {
 		return false
 	}
 	n := sort.Search(len(d.moves), func(i int) bool { return d.moves[i].at > pos })

@@ -54,10 +54,6 @@ type Hold struct {
 	// Where it ended, as its lock service may know it.
 	Ends Ends
 
-	// Unlinked is the position from which its client's connection may have been closed, if
-	// it ends with that; else the end.
-	Unlinked int
-
 	signs []int  // positions of all signs
 	moves []move // renewals
 	over  int    // the first notice that the session is over, or the end
@@ -70,9 +66,6 @@ func (d *Hold) Granted() bool { return d.Grant >= 0 }
 // Renewed tells whether the library keeps the lease alive.
 func (d *Hold) Renewed() bool { return d.Lease.Kind == Renewed }
 
-// Linked tells whether what is held ends with its client's connection.
-func (b *Book) Linked() bool { return b.h.Header.Claims.Session }
-
 // Book has the holds of a history.
 type Book struct {
 	h       *history.History
@@ -83,7 +76,6 @@ type Book struct {
 	keys    []*Key
 	pauses  map[paused][]standstill
 	faults  map[paused][]standstill
-	closed  map[int32][]closing // by client
 }
 
 // Key is what was asked of one key.
@@ -100,7 +92,7 @@ func Of(h *history.History, strict bool) *Book {
 	b := &Book{
 		h: h, strict: strict, stepped: h.ClockStep(),
 		holds:  make([]Hold, len(h.Sessions)),
-		pauses: map[paused][]standstill{}, faults: map[paused][]standstill{}, closed: map[int32][]closing{},
+		pauses: map[paused][]standstill{}, faults: map[paused][]standstill{},
 	}
 	for i, s := range h.Sessions {
 		d := &b.holds[i]
@@ -112,7 +104,6 @@ func Of(h *history.History, strict bool) *Book {
 		}
 		d.Lease = b.lease(s)
 		d.moves = b.moves(d)
-		d.Unlinked = b.unlinked(s)
 		if d.Granted() {
 			b.believed(d)
 		}

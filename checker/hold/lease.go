@@ -187,11 +187,8 @@ func (b *Book) Late(d *Hold) bool { return d.Granted() && b.latest(d) <= b.time(
 //
 //	client 1  acquire, waits, ttl=1s  granted at once ─────────────── ok at 1.5 s
 //	client 2                                         acquire ok at 1 s
-//
-// So may one that ends with its connection, if that may have been closed before the answer
-// was read.
 func (b *Book) MayBeLate(d *Hold) bool {
-	return b.Late(d) || d.Granted() && d.Unlinked < d.Grant || d.Granted() && d.Lease.Kind == Waited && d.Lease.First-Slack <= b.time(d.Grant)
+	return b.Late(d) || d.Granted() && d.Lease.Kind == Waited && d.Lease.First-Slack <= b.time(d.Grant)
 }
 
 // latest is the end of a lease that nobody has renewed.
@@ -212,7 +209,7 @@ func (b *Book) latest(d *Hold) time.Duration {
 // were granted in the order of their answers: had the later one come first, it would still
 // have been held when the other's answer came.
 func (b *Book) InTime(d *Hold) bool {
-	if d.Grant >= b.stepped || d.Unlinked < d.Grant {
+	if d.Grant >= b.stepped {
 		return false
 	}
 	asked := b.h.At(d.Session.Acquire.Invoke)

@@ -21,14 +21,14 @@ func (b *Book) believed(d *Hold) {
 	d.Sign = d.lastSign(d.Claim.To)
 	if d.Renewed() {
 		d.Least = b.cutOff(d, b.renewed(d))
-	} else {
-		d.Least = b.leased(d, false)
+		d.Most = d.Least
+		return
 	}
+	d.Least = b.leased(d, false)
 	d.Most = d.Least
-	if !d.Renewed() && d.Lease.First != d.Lease.Last {
+	if d.Lease.First != d.Lease.Last {
 		d.Most, d.Doubtful = b.leased(d, true), true
 	}
-	d.Least, d.Most = b.cutShort(d, d.Least), b.cutShort(d, d.Most)
 }
 
 // leased computes the reach of a lease that ends, and is moved by its renewals; with its

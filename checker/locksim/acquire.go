@@ -33,7 +33,6 @@ func (c *client) acquire(step Step, process int, then func()) {
 		x.clock.after(patience, func() {
 			k.end(func() string {
 				s.state = unknown
-				x.clock.after(time.Millisecond, func() { x.server.forget(s) })
 				return "info timeout"
 			})
 		})

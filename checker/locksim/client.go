@@ -35,7 +35,6 @@ type session struct {
 	lost     bool          // its library knows, and tells whoever asks
 	doubts   bool          // its client was told that it is lost, and works no more
 	told     bool          // by a notice, of which there is only one
-	cut      bool          // its connection was closed, and its library knows
 	open     int           // operations under way
 	answered time.Duration // library: start of the latest renewal that was answered
 }
@@ -201,7 +200,7 @@ func (k *call) request(f Fate, patience time.Duration, unknown func(), serve fun
 func (c *client) works(s *session, d time.Duration) bool {
 	l := c.x.plan.Lock
 	switch {
-	case s.leaving || s.state != granted || s.cut || c.x.plan.Lock.Mistake != TellsNobody && c.x.closing(c.n, d):
+	case s.leaving || s.state != granted:
 		return false
 	case l.Careless:
 		return !s.lost // nobody goes on once a library that renews has told
@@ -240,7 +239,7 @@ func (c *client) check(step Step, s *session, process int, then func()) {
 // believes is what a client says when it is asked.
 func (c *client) believes(s *session) bool {
 	switch {
-	case s.leaving || s.cut:
+	case s.leaving:
 		return false
 	case c.x.plan.Lock.Careless:
 		return !s.lost

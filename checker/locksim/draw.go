@@ -44,7 +44,7 @@ func Draw(rng *rand.Rand, mistake Mistake) Plan {
 		d.keys = []string{"a", "b"}
 	}
 	d.lock.Fair = d.lock.Queue && d.chance(50)
-	d.lock.Careless = (mistake == None && d.chance(20) || mistake != None && d.chance(10)) && !d.lock.Session
+	d.lock.Careless = mistake == None && d.chance(20) || mistake != None && d.chance(10)
 	if d.of(Overtakes, Forgets) {
 		d.lock.Queue, d.lock.Fair = true, true
 	}
@@ -83,14 +83,6 @@ func Draw(rng *rand.Rand, mistake Mistake) Plan {
 		f.Kind, f.Client, f.To = Death, 1, 0
 		p.Faults = append(p.Faults, f)
 		p.Clients[0] = slices.DeleteFunc(p.Clients[0], func(s Step) bool { return s.Do == Release })
-	}
-	if mistake == TellsNobody { // while the first client holds, and works on
-		f := d.fault(len(p.Clients))
-		f.Kind, f.Client, f.From, f.To = Cut, 1, d.unit/2, d.unit*3/4
-		f.Closes = d.unit/8 + time.Millisecond
-		p.Faults = append(p.Faults, f)
-		works := Step{Do: Check, Of: p.Clients[0][0].ID, After: 2 * d.unit, Fate: Fate{There: time.Millisecond, Back: time.Millisecond}}
-		p.Clients[0] = slices.Insert(p.Clients[0], 1, works)
 	}
 	if mistake == LosesAtCrash {
 		f := d.fault(len(p.Clients))
@@ -161,13 +153,10 @@ func (d *draw) leases() {
 	switch l.Mistake {
 	case LeaseShort, RenewsNothing, RenewsAnew, RenewsNot, InnerShortens, HandsOverEarly, NeverWakes, LeaseLong, AcceptsOld:
 		kinds = []lease{asking}
-	case TellsNobody, EndsSessions:
-		kinds = []lease{forever}
 	}
 	switch d.leash = pick(d, kinds...); d.leash {
 	case forever:
 		l.Unlinked = true
-		l.Session = d.chance(60) || d.of(TellsNobody, EndsSessions)
 	case asking:
 		if d.chance(30) {
 			l.Linger = d.some(d.unit)
@@ -342,9 +331,6 @@ func (d *draw) fault(clients int) Fault {
 		length = pick(d, l/3, l*2/3-20*time.Millisecond, l*2/3+100*time.Millisecond, 2*l)
 	}
 	f.To = f.From + length + time.Millisecond
-	if d.lock.Session && d.chance(70) || d.of(TellsNobody) {
-		f.Closes = max(time.Millisecond, pick(d, 0, length/2, length, length+d.unit/2))
-	}
 	switch {
 	case f.Kind == Cut && d.chance(50), f.Kind == Crash:
 		f.Client = 0

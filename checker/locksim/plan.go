@@ -46,7 +46,6 @@ type Lock struct {
 	Shy       bool          // it refuses now and then though free, and claims nothing by it
 	NoWaits   bool          // it cannot wait, and says so
 	Unlinked  bool          // a client that dies gives up what it holds without a lease
-	Session   bool          // so does one whose connection is closed, and its library knows
 	TokenStep int
 	Mistake   Mistake
 	// Careless clients work past their leases. Others stop in time, and those of a
@@ -88,8 +87,6 @@ const (
 	LibraryLetsGo   Mistake = "the library gives up a lock and tells of it late"
 	LooksAtOneKey   Mistake = "looks at the first of several keys only"
 	AcceptsOld      Mistake = "the guarded resource accepts old tokens"
-	TellsNobody     Mistake = "ends a session with its connection and does not tell the client"
-	EndsSessions    Mistake = "ends the session of a client that is connected"
 )
 
 // Mistakes lists them all.
@@ -99,7 +96,6 @@ func Mistakes() []Mistake {
 		TokenFalls, TokenRepeats, LeaseShort, LeaseLong, HandsOverEarly, RefusesFree, RefusesHeld,
 		DeniesHolder, EvictsHolder, InnerReleases, InnerShortens, WriterJoins, ReaderJoins, PermitMore,
 		Overtakes, Forgets, NeverWakes, LosesAtCrash, LibraryLetsGo, LooksAtOneKey, AcceptsOld,
-		TellsNobody, EndsSessions,
 	}
 }
 
@@ -153,17 +149,6 @@ type Fault struct {
 	Client   int // 0: all, for a cut
 	From, To time.Duration
 	Lag      time.Duration // between the fault and what is told of it
-	// Closes is when the server ends the sessions of those whose connections it closed, since
-	// the fault took effect; 0: never.
-	Closes time.Duration
-}
-
-// closes is when connections are closed.
-func (f Fault) closes() time.Duration { return f.From + f.Lag + f.Closes }
-
-// disconnects tells whether the fault closes the connection of a client.
-func (f Fault) disconnects(client int) bool {
-	return f.Closes > 0 && f.Kind != Death && (f.Client == 0 || f.Client == client)
 }
 
 // FaultKind is one of those that are simulated.

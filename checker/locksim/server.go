@@ -110,13 +110,6 @@ func (v *server) acquire(a *ask) {
 	case a.wrong && a.met && v.joins(a.s):
 		v.wrongs++
 		v.grant(a)
-	case a.wrong && a.met && v.lock.Mistake == EndsSessions:
-		v.wrongs += v.drop(func(h *hold) bool { return overlap(h.s.keys, a.s.keys) && h.s.client != a.s.client })
-		if v.fits(a.s, a.s.keys, v.lock.Permits) {
-			v.grant(a)
-		} else {
-			v.reply(a, answer{strict: true})
-		}
 	case a.wrong && fits && v.lock.Mistake == RefusesFree:
 		v.wrongs++
 		v.reply(a, answer{strict: true})
@@ -385,33 +378,6 @@ func (v *server) died(c *client) {
 		v.queue = slices.DeleteFunc(v.queue, func(a *ask) bool { return a.s.client == c && a.ttl == 0 })
 	}
 	v.serve()
-}
-
-// disconnect ends the sessions of those whose connections a fault closes. Their libraries
-// know; one that tells nobody is wrong if somebody held.
-func (v *server) disconnect(f Fault) {
-	gone := func(h *hold) bool { return f.disconnects(h.s.client.n) }
-	for _, h := range v.holds {
-		switch {
-		case !gone(h):
-		case v.lock.Mistake == TellsNobody:
-			v.wrongs++
-		default:
-			h.s.cut = true
-		}
-	}
-	v.drop(gone)
-	v.queue = slices.DeleteFunc(v.queue, func(a *ask) bool { return f.disconnects(a.s.client.n) })
-	v.serve()
-}
-
-// forget ends the session of a client that closed its connection, for it was not answered.
-func (v *server) forget(s *session) {
-	if v.lock.Session {
-		v.drop(func(h *hold) bool { return h.s == s })
-		v.queue = slices.DeleteFunc(v.queue, func(a *ask) bool { return a.s == s })
-		v.serve()
-	}
 }
 
 // crash is what becomes of the data. Who waited is not answered any more if it is lost.

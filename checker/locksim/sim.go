@@ -67,7 +67,7 @@ func (p Plan) start() *sim {
 // header is the history's, in JSON.
 func (l Lock) header() string {
 	claims := map[string]bool{}
-	for word, claimed := range map[string]bool{"strict": l.Strict, "fair": l.Fair, "renewed": l.Renewed > 0, "watched": l.Watched, "fenced": l.Fenced, "session": l.Session} {
+	for word, claimed := range map[string]bool{"strict": l.Strict, "fair": l.Fair, "renewed": l.Renewed > 0, "watched": l.Watched, "fenced": l.Fenced} {
 		if claimed {
 			claims[word] = true
 		}
@@ -109,9 +109,6 @@ func (x *sim) strike(step int, f Fault) {
 	case Death:
 		x.kill(f)
 		return
-	}
-	if x.plan.Lock.Session && f.Closes > 0 {
-		x.clock.at(f.closes(), func() { x.server.disconnect(f) })
 	}
 	x.clock.at(f.From, func() { x.tell("nemesis %s begins step=%d targets=%s", name, step, target) })
 	x.clock.at(f.From+f.Lag, func() { x.tell("nemesis %s bites step=%d targets=%s", name, step, target) })
@@ -183,13 +180,6 @@ func (x *sim) trip(n int, d time.Duration, lost bool, arrive func()) {
 		if !x.cut(n) {
 			arrive()
 		}
-	})
-}
-
-// closing tells whether the connection of a client is closed within the next d.
-func (x *sim) closing(n int, d time.Duration) bool {
-	return x.plan.Lock.Session && slices.ContainsFunc(x.plan.Faults, func(f Fault) bool {
-		return f.disconnects(n) && x.clock.now <= f.closes() && f.closes() <= x.clock.now+d
 	})
 }
 

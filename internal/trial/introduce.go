@@ -43,9 +43,6 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 	asked := s.WorkFor(sub.use)
 	if work, ok := workloads.Find(asked.Name); ok {
 		if err := work.Refuses(asked.Params(), sub.Claims); err != nil {
-			if workloads.NoLease(asked.Params(), sub.Claims) {
-				return fmt.Errorf("%w: %w, and what this lock grants ends with a connection; `ttl: 0s` asks for no lease", world.ErrUnsupportedHere, err)
-			}
 			return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", what, err)
 		}
 	}

@@ -74,9 +74,6 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 	if own != nil || known {
 		// The claims of a guest come with its hello.
 		if err := work.Refuses(p, sub.Claims); err != nil {
-			if workloads.NoLease(p, sub.Claims) {
-				return nil, fmt.Errorf("%w: %w, and what this lock grants ends with a connection; `ttl: 0s` asks for no lease", world.ErrUnsupportedHere, err)
-			}
 			return nil, fmt.Errorf("%s cannot take part: %w, which it does not claim to offer", use.Name, err)
 		}
 	}

@@ -1,11 +1,9 @@
 package trial
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
-	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/scenarios"
@@ -24,19 +22,5 @@ func TestOwnLockThatIsUnfitIsRefused(t *testing.T) {
 	own.Claims.Reentrant = true
 	if _, err := NewSubject(s, s.Locks[0], own); err != nil {
 		t.Error(err)
-	}
-}
-
-// A lock whose holds end with a connection has no lease to give. Asked for none it takes part.
-func TestTTLOfASessionIsUnsupported(t *testing.T) {
-	own := &Opener{Card: locks.Card{Claims: locks.Claims{Session: true}}, Open: control.OpenNoLock}
-	for ttl, want := range map[string]bool{"2s": true, "0s": false} {
-		s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson]\nworkload: {counter: {ttl: "+ttl+"}}\nfaults: none\n"), scenarios.AllCatalogs())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := NewSubject(s, s.Locks[0], own); errors.Is(err, world.ErrUnsupportedHere) != want || err != nil != want {
-			t.Errorf("ttl %s: %v, want it unsupported: %t", ttl, err, want)
-		}
 	}
 }

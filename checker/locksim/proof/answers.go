@@ -159,7 +159,7 @@ func (x *prover) may(s *tenure, from, to int) bool {
 
 // unborn tells whether a refused release shows that the acquire had not been done by then.
 func (x *prover) unborn(s *tenure, no op) bool {
-	if x.h.events[no.answer].error != "not-held" || x.h.header.Claims.Renewed || x.h.header.Claims.Session || s.died >= 0 {
+	if x.h.events[no.answer].error != "not-held" || x.h.header.Claims.Renewed || s.died >= 0 {
 		return false
 	}
 	for _, o := range s.ops {

@@ -309,30 +309,7 @@ func (t *tenure) within(p int, margin time.Duration) bool {
 	}
 	// Nobody renews a grant before it is heard of.
 	soon := t.x.time(t.granted)-t.x.time(t.acquire.call) < t.renewed*6/10
-	return (t.renewed == 0 || p < t.x.struck && soon) && p < t.cut()
-}
-
-// cut is the first position at which the connection may be closed with which the session
-// ends, whoever was struck; the end if nothing was, or it ends by other things.
-func (t *tenure) cut() int {
-	x := t.x
-	if !x.h.header.Claims.Session {
-		return end
-	}
-	for p, e := range x.h.events {
-		over := slices.ContainsFunc(x.h.events[p:max(p, t.acquire.call)], func(o event) bool {
-			return o.who == "nemesis" && o.phase == "healed" && o.field["step"] == e.field["step"]
-		})
-		if e.who == "nemesis" && e.phase == "begins" && !over {
-			return max(p, t.acquire.call)
-		}
-	}
-	return end
-}
-
-// shows tells whether the client shows at a position or later that it counts on the lock.
-func (t *tenure) shows(p int) bool {
-	return slices.ContainsFunc(t.signs(), func(sign int) bool { return p <= sign && sign < t.claim })
+	return t.renewed == 0 || p < t.x.struck && soon
 }
 
 // certain tells whether the server must have kept the session as a holder at a position.
@@ -352,12 +329,7 @@ func (t *tenure) certain(p int) bool {
 
 // believes tells whether the client counts on the lock at a position and may do so.
 func (t *tenure) believes(p int) bool {
-	if t.granted < 0 || p < t.granted || p >= t.claim {
-		return false
-	}
-	// Nobody has a clock that tells when a connection is closed.
-	untold := t.x.h.header.Claims.Session && t.ttl == 0 && t.renewed == 0 && t.shows(p)
-	return t.within(p, 0) || untold
+	return t.granted >= 0 && t.granted <= p && p < t.claim && t.within(p, 0)
 }
 
 // conflicts tells whether two sessions cannot hold together, permits aside.
