@@ -58,7 +58,7 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	upTo(d.Claim.To)
 
 	// A lease that ran out unused is nobody's fault: past it, only signs count.
-	r.Work = later(b.upToTime(r.Deadline), Span{To: d.Sign + 1})
+	r.Work = later(b.upToTime(r.Deadline), b.signed(d))
 	if n := len(r.Beliefs); n > 0 {
 		r.Work = later(r.Work, r.Beliefs[n-1])
 	}
@@ -66,6 +66,9 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	r.Work = r.Work.and(d.Claim)
 	return r
 }
+
+// signed is all up to the last sign of a session, which is certain up to there and no further.
+func (b *Book) signed(d *Hold) Span { return Span{To: d.Sign + 1, until: b.time(max(d.Sign, 0))} }
 
 // upToTime is all that lies before a time.
 func (b *Book) upToTime(at time.Duration) Span { return Span{To: b.After(at), until: at} }
@@ -110,7 +113,8 @@ func (b *Book) renewed(d *Hold) Reach {
 	}
 	if lapse >= 0 && d.Sign < next.From {
 		r.Paused = b.time(lapse)
-		r.Work = Span{From: d.Grant, To: min(max(lapse, d.Sign+1), d.Claim.To)}
+		r.Work = later(Span{To: lapse}, b.signed(d)).and(d.Claim)
+		r.Work.From, r.Work.since = d.Grant, 0
 		return r
 	}
 	r.Beliefs = Extend(r.Beliefs, next.and(d.Claim))
@@ -147,7 +151,7 @@ func (b *Book) cutOff(d *Hold, r Reach) Reach {
 	if end <= d.Grant {
 		over = Span{To: d.Grant}
 	}
-	over = later(over, Span{To: d.Sign + 1})
+	over = later(over, b.signed(d))
 	r.Work.To, r.Work.until = over.To, over.until
 	var before []Span
 	for _, s := range r.Beliefs {
