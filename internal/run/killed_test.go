@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,34 +11,19 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/trial/trialtest"
-	"lockbench/scenarios"
 )
-
-// beHarness runs a scenario without end, until somebody kills it.
-func beHarness(out string) int {
-	w := trialtest.NewLocalWorld()
-	if err := w.Ready(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10m}", 1)
-	s, err := scenarios.Read("test.yaml", []byte(text), scenarios.AllCatalogs())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	_, err = Run(context.Background(), Options{Scenario: s, World: w, Seed: 1, Out: out}, Nobody{})
-	fmt.Fprintln(os.Stderr, "nobody killed this:", err)
-	return 1
-}
 
 // kill -9 of the harness: nothing of the run lives on, and what was recorded can
 // be judged.
 func TestKilledHarness(t *testing.T) {
 	trialtest.LocalWorld(t) // or skip
 	out := t.TempDir()
-	harness := exec.Command(os.Args[0], out)
-	harness.Env = append(os.Environ(), trialtest.RoleVariable+"=harness")
+	scenario := filepath.Join(t.TempDir(), "endless.yaml")
+	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10m}", 1)
+	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	harness := exec.Command(trialtest.Program(t), "run", scenario, "--world", "local", "--seed", "1", "--out", out)
 	harness.Stderr = os.Stderr
 	if err := harness.Start(); err != nil {
 		t.Fatal(err)

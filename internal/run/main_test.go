@@ -13,7 +13,6 @@ func TestMain(m *testing.M) {
 	trialtest.Main(m, map[string]func() int{
 		"bad-guest":     func() int { return beBadGuest(os.Args[1]) },
 		"foreign-guest": beForeignGuest,
-		"harness":       func() int { return beHarness(os.Args[1]) },
 	})
 }
 

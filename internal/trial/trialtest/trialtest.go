@@ -3,7 +3,6 @@
 package trialtest
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,18 +15,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
-	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 	services "lockbench/service/catalog"
 )
 
-// RoleVariable makes a test binary something else than the tests: a guest ("guest"), or
-// what its package has roles for.
+// RoleVariable makes a test binary something else than the tests: what its package has
+// roles for.
 const RoleVariable = "LOCKBENCH_TEST_ROLE"
 
 // Quietly is a scenario in which nothing breaks.
@@ -55,11 +52,7 @@ faults:
 // Main is a package's TestMain: it plays the role that the environment asks for, or runs
 // the tests, and sees that they leave no goroutine and no program behind.
 func Main(m *testing.M, roles map[string]func() int) {
-	role := os.Getenv(RoleVariable)
-	if role == "guest" {
-		os.Exit(beGuest(os.Args[1]))
-	}
-	if play, ok := roles[role]; ok {
+	if play, ok := roles[os.Getenv(RoleVariable)]; ok {
 		os.Exit(play())
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
@@ -68,40 +61,11 @@ func Main(m *testing.M, roles map[string]func() int) {
 	}))
 }
 
-// beGuest is `lockbench guest NAME`, without the program around it.
-func beGuest(name string) int {
-	lock, ok := catalog.Find(name)
-	if !ok {
-		fmt.Fprintln(os.Stderr, catalog.NotFound(name))
-		return 1
-	}
-	hello := guest.HelloOf(lock.Card)
-	hello.SourceAddress = true
-	err := guest.Main(context.Background(), hello, func(_ context.Context, r guest.Request) (locks.Opener, locks.Client, error) {
-		opener, err := lock.New(r.Options)
-		if err != nil {
-			return nil, locks.Client{}, err
-		}
-		client, err := guest.NewClient(r)
-		return opener, client, err
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-// NewLocalWorld is the local world with this binary as its guests.
-func NewLocalWorld() world.World {
-	return local.New(local.Options{Self: []string{"/usr/bin/env", RoleVariable + "=guest", os.Args[0]}})
-}
-
-// LocalWorld is the local world with this binary as its guests. Without its
+// LocalWorld is the local world with lockbench itself as its guests. Without its
 // programs the test is skipped, unless the world is required.
 func LocalWorld(t testing.TB) world.World {
 	t.Helper()
-	w := NewLocalWorld()
+	w := local.New(local.Options{Self: []string{Program(t), "guest"}})
 	if err := w.Ready(t.Context()); err != nil {
 		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
 			t.Fatalf("the local world is required: %v", err)
@@ -124,8 +88,9 @@ func Load(t testing.TB, nameOrText string) *scenarios.Scenario {
 	return s
 }
 
-// program builds lockbench once, as people build it: a test binary, with the race
-// detector in it most likely, takes ten times as long.
+// program builds lockbench once, as people build it. A test binary, with the race detector
+// in it most likely, takes ten times as long: eighty guests of it kept two processors busy
+// for so long that no RedLock had an answer within its limit for one node.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "lockbench-test-")
 	if err != nil {
