@@ -96,6 +96,16 @@ func All() []Entry {
 			Draw: []Step{{Target: "master -> clients"}},
 		},
 		{
+			Name: "lose-reply", About: "lose the answer to one request of the holder: done, and never heard of",
+			Keys: loseReplyKeys, New: newLoseReply,
+			Instant: true,
+			Try:     Step{Target: "holder", When: workloads.Acquiring, Request: 1},
+		},
+		{
+			Name: "hold-request", About: "keep one request of the holder on its way, until nobody waits for it any more", New: newHoldRequest,
+			Try: Step{Target: "holder", When: workloads.Releasing, Request: 1, For: second},
+		},
+		{
 			Name: "reset", About: "end connections on links, with what is on its way", Link: true, New: newReset,
 			Instant: true,
 			Try:     Step{Target: "clients <-> master"},
@@ -168,7 +178,8 @@ var (
 		{Name: "by", Takes: "duration or minus a duration", About: "how far the clock jumps, ahead (5s) or back (-5s)"},
 		{Name: "drift", Takes: "percent", About: "what the clock gains (10%) or loses (-10%) in every second"},
 	}
-	busyKeys = []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server serves nobody"}}
+	loseReplyKeys = []Key{{Name: "then", Takes: "reset|silence", Default: "reset", About: "what becomes of the connection: it ends, or is silent until the client gives it up"}}
+	busyKeys      = []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server serves nobody"}}
 )
 
 // Find is the entry called name.

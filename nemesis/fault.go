@@ -48,6 +48,9 @@ type Scene struct {
 	Rand   *rand.Rand
 	// Begin announces what is about to be struck: its names, and in words.
 	Begin func(targets []string, text string)
+	// held is what the client of the moment waits for in the middle of an operation; nil if
+	// the step has no request.
+	held *onItsWay
 	// grips are those of all faults of the run.
 	grips *grips
 }

@@ -11,7 +11,6 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
-	"lockbench/workloads"
 )
 
 // Phase is how far a step has got; the words are those of the history.
@@ -117,14 +116,16 @@ func (r *Runner) strike(ctx context.Context, p Planned, start time.Time) (*inFor
 	if p.At != nil {
 		sleep(ctx, *p.At-time.Since(start))
 	}
-	moment, goOn, err := r.await(ctx, p)
+	who, goOn, err := r.await(ctx, p)
 	// However this ends, clients that were caught go on.
 	defer goOn()
 	if err != nil {
 		r.Note(p, Fails, nil, fmt.Sprintf("%s: %v", p.Fault, err))
 		return nil, false
 	}
-	scene.Moment = moment
+	if who != nil {
+		scene.Moment, scene.held = &who.moment, who.held
+	}
 	if ctx.Err() != nil {
 		return nil, false
 	}
@@ -143,7 +144,7 @@ func (r *Runner) strike(ctx context.Context, p Planned, start time.Time) (*inFor
 
 // await waits for the event of a step, if it has one, and returns what lets those
 // clients go on that were caught by it.
-func (r *Runner) await(ctx context.Context, p Planned) (m *workloads.Moment, goOn func(), err error) {
+func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func(), err error) {
 	limit := time.After(r.EventLimit)
 	switch p.Step.When {
 	case "":
@@ -159,20 +160,28 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *workloads.Moment, goO
 		return nil, open, err
 	}
 	if p.Step.When == Renewed {
-		if m = r.renewal(ctx, limit); m == nil && ctx.Err() == nil {
+		m := r.renewal(ctx, limit)
+		switch {
+		case m != nil:
+			who = &caught{moment: *m}
+		case ctx.Err() == nil:
 			err = fmt.Errorf("no lock was renewed within %s", r.EventLimit)
 		}
-		return m, func() {}, err
+		return who, func() {}, err
 	}
 	var hold time.Duration
 	if p.Hold != nil {
 		hold = *p.Hold
 	}
-	var within func(client int) (<-chan struct{}, func())
+	var within func(client int) world.Held
 	if p.Step.Request > 0 {
 		holder, _ := world.Ability[world.RequestHolder](r.Cluster) // else the step is n/a
-		within = func(client int) (<-chan struct{}, func()) {
-			return holder.HoldReply(history.ClientParty(client).String(), p.Step.Request)
+		hold := holder.HoldReply
+		if _, ok := p.Fault.(HoldRequest); ok {
+			hold = holder.HoldRequest
+		}
+		within = func(client int) world.Held {
+			return hold(history.ClientParty(client).String(), p.Step.Request)
 		}
 	}
 	armed := r.Triggers.armWithin(p.Step.When, hold, within)
@@ -181,7 +190,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (m *workloads.Moment, goO
 		close(armed.struck)
 	}
 	select {
-	case caught := <-armed.moment:
+	case caught := <-armed.caught:
 		return &caught, goOn, nil
 	case <-ctx.Done():
 		return nil, goOn, nil

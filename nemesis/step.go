@@ -15,10 +15,10 @@ type Step struct {
 	// starts it instead; neither: as soon as the step above is in effect.
 	At   *Range          `yaml:"at" about:"when it starts, from the beginning of the episode"`
 	When workloads.Event `yaml:"when" about:"the moment that starts it instead; neither: once the step above is in effect"`
-	// Request, if not 0, says that it starts not at the event itself but in the middle
-	// of the operation that begins with it: when so many of its requests have been done,
-	// and before the client has heard the answer to the last of them.
-	Request int `yaml:"request" about:"with when acquiring or releasing: start it after so many requests of that operation"`
+	// Request, if not 0, says that it starts not at the event itself but later: when so many
+	// requests of the client have been done from there on, and before the client has heard
+	// the answer to the last of them. After Checked that is a renewal, if its lock renews.
+	Request int `yaml:"request" about:"with when acquiring, checked or releasing: start it after so many requests of that client"`
 	// Hold asks the client whose event started the step to hold this long.
 	Hold *Range `yaml:"hold" about:"with when acquired or checked: how long that client is to hold"`
 	// For is how long it is in effect; nil: until the end of the episode.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockbench/internal/world"
 	"lockbench/workloads"
 )
 
@@ -28,9 +29,22 @@ type trigger struct {
 	hold  time.Duration
 	// within, if not nil, says that the moment comes in the middle of the operation. See
 	// [world.RequestHolder].
-	within func(client int) (reached <-chan struct{}, goOn func())
-	moment chan workloads.Moment // takes one
-	struck chan struct{}         // closed when the client may go on
+	within func(client int) world.Held
+	caught chan caught   // takes one
+	struck chan struct{} // closed when the client may go on
+}
+
+// caught is a client that a step has waited for.
+type caught struct {
+	moment workloads.Moment
+	held   *onItsWay // what it waits for; nil if it is not in the middle of an operation
+}
+
+// onItsWay is a request or an answer that is kept back until the fault has struck, or for
+// as long as the fault wants.
+type onItsWay struct {
+	world.Held
+	kept atomic.Bool // by the fault
 }
 
 // tried is one client's operation.
@@ -56,7 +70,7 @@ func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duratio
 		t.try(armed, m)
 		return 0
 	}
-	armed.moment <- m
+	armed.caught <- caught{moment: m}
 	select {
 	case <-armed.struck:
 	case <-ctx.Done():
@@ -69,13 +83,17 @@ func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duratio
 func (t *Triggers) try(armed *trigger, m workloads.Moment) {
 	op := &tried{armed, m.Client, make(chan struct{})}
 	t.trying.Store(op)
-	reached, goOn := armed.within(m.Client)
+	it := &onItsWay{Held: armed.within(m.Client)}
 	go func() {
-		defer goOn()
+		defer func() {
+			if !it.kept.Load() {
+				it.GoOn()
+			}
+		}()
 		select {
-		case <-reached:
+		case <-it.Reached():
 			t.trying.CompareAndSwap(op, nil)
-			armed.moment <- m
+			armed.caught <- caught{m, it}
 			<-armed.struck
 		case <-op.over:
 		case <-armed.struck:
@@ -144,8 +162,8 @@ func (t *Triggers) arm(e workloads.Event, hold time.Duration) *trigger {
 }
 
 // armWithin waits for the next moment in the middle of an operation.
-func (t *Triggers) armWithin(e workloads.Event, hold time.Duration, within func(int) (<-chan struct{}, func())) *trigger {
-	armed := &trigger{e, hold, within, make(chan workloads.Moment, 1), make(chan struct{})}
+func (t *Triggers) armWithin(e workloads.Event, hold time.Duration, within func(int) world.Held) *trigger {
+	armed := &trigger{e, hold, within, make(chan caught, 1), make(chan struct{})}
 	t.armed.Store(armed)
 	return armed
 }

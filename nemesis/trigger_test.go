@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lockbench/internal/world"
 	"lockbench/workloads"
 )
 
@@ -34,9 +35,9 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 		select {
 		case got := <-answers:
 			t.Fatalf("the client that was waited for goes on before the fault has struck: %v", got)
-		case m := <-armed.moment:
-			if m.Client != 2 {
-				t.Errorf("caught client %d", m.Client)
+		case m := <-armed.caught:
+			if m.moment.Client != 2 {
+				t.Errorf("caught client %d", m.moment.Client)
 			}
 		}
 		reach(workloads.Checked, 3) // the same moment of the next one
@@ -138,9 +139,9 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 		var tr Triggers
 		reached := map[int]chan struct{}{}
 		heard := map[int]int{}
-		armed := tr.armWithin(workloads.Acquiring, 0, func(client int) (<-chan struct{}, func()) {
+		armed := tr.armWithin(workloads.Acquiring, 0, func(client int) world.Held {
 			reached[client] = make(chan struct{})
-			return reached[client], func() { heard[client]++ }
+			return fakeHeld{reached: reached[client], goOn: func() { heard[client]++ }}
 		})
 		moment := func(e workloads.Event, client int) {
 			tr.Reached(t.Context(), workloads.Moment{Event: e, Client: client})
@@ -157,7 +158,7 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 			t.Fatalf("held back for %v, let pass %v; want 1 three times and let go, and 3", reached, heard)
 		}
 		close(reached[3])
-		if m := <-armed.moment; m.Client != 3 {
+		if m := (<-armed.caught).moment; m.Client != 3 {
 			t.Errorf("caught client %d, want 3", m.Client)
 		}
 		synctest.Wait()
@@ -178,7 +179,9 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
 		gone := 0
-		armed := tr.armWithin(workloads.Releasing, 0, func(int) (<-chan struct{}, func()) { return make(chan struct{}), func() { gone++ } })
+		armed := tr.armWithin(workloads.Releasing, 0, func(int) world.Held {
+			return fakeHeld{reached: make(chan struct{}), goOn: func() { gone++ }}
+		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
 		tr.disarm(armed)
 		close(armed.struck)
@@ -190,3 +193,39 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 		}
 	})
 }
+
+// What the fault has kept for itself goes on when the fault says so.
+func TestTriggerWithinKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		reached := make(chan struct{})
+		went := 0
+		armed := tr.armWithin(workloads.Releasing, 0, func(int) world.Held {
+			return fakeHeld{reached: reached, goOn: func() { went++ }}
+		})
+		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
+		close(reached)
+		it := <-armed.caught
+		it.held.kept.Store(true)
+		close(armed.struck)
+		synctest.Wait()
+		if went != 0 {
+			t.Error("it goes on although the fault keeps it")
+		}
+		it.held.GoOn()
+		if went != 1 {
+			t.Errorf("it went on %d times", went)
+		}
+	})
+}
+
+// fakeHeld is what a test says is kept back.
+type fakeHeld struct {
+	reached chan struct{}
+	goOn    func()
+	lose    func(silent bool)
+}
+
+func (f fakeHeld) Reached() <-chan struct{} { return f.reached }
+func (f fakeHeld) GoOn()                    { f.goOn() }
+func (f fakeHeld) Lose(silent bool)         { f.lose(silent) }

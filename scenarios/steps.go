@@ -116,8 +116,8 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked {
 		r.fail(list.of("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` asks the client whose lock started the step to hold on, and no such client started this one")
 	}
-	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Releasing {
-		r.fail(list.of("request").key.at, "add `when: acquiring` or `when: releasing`", "`request` counts the requests of an operation, and no operation starts this step")
+	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != workloads.Releasing {
+		r.fail(list.of("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of a client from a moment on, and no client's moment starts this step")
 	}
 }
 

@@ -69,7 +69,8 @@ func (s Sketch) Shape(context.Context, []Link, Delay) error                     
 func (s Sketch) Unshape(context.Context, []Link) error                            { return errSketch }
 func (s Sketch) DropReplies(context.Context, []Link) error                        { return errSketch }
 func (s Sketch) KeepReplies(context.Context, []Link) error                        { return errSketch }
-func (s Sketch) HoldReply(string, int) (<-chan struct{}, func())                  { return nil, func() {} }
+func (s Sketch) HoldReply(string, int) Held                                       { return nil }
+func (s Sketch) HoldRequest(string, int) Held                                     { return nil }
 func (s Sketch) Reset(context.Context, []Link) (int, error)                       { return 0, errSketch }
 func (s Sketch) ClocksReady() error                                               { return s.Clocks }
 func (s Sketch) ShiftClock(context.Context, string, time.Duration, float64) error { return errSketch }

@@ -280,11 +280,23 @@ type RequestCounter interface {
 // between the request that takes a key and the one that gives it an end, say.
 type RequestHolder interface {
 	// HoldReply lets the next n requests of a client pass, whichever nodes they go to, and
-	// keeps the answer to the last of them back. Reached is closed when that answer is
-	// there: the server has done what it was asked, and the client does not know. goOn
-	// lets the answer pass, or gives up waiting for it; calling it twice is harmless.
+	// keeps the answer to the last of them back.
 	// What sets up a connection does not count ([service.Wire]).
-	HoldReply(client string, n int) (reached <-chan struct{}, goOn func())
+	HoldReply(client string, n int) Held
+	// HoldRequest keeps the n-th request itself back: the server has not seen it.
+	HoldRequest(client string, n int) Held
+}
+
+// Held is a request that is kept back or the answer to one, from the moment at which it is
+// waited for.
+type Held interface {
+	// Reached is closed when it is there, and kept back with all that follows on its connection.
+	Reached() <-chan struct{}
+	// GoOn lets it pass, or gives up waiting for it. It is harmless twice, and after Lose.
+	GoOn()
+	// Lose is for what is there: it never arrives, nor does anything that follows on its
+	// connection. That ends at once, or is silent until the client gives it up.
+	Lose(silent bool)
 }
 
 // Pacer is a cluster in virtual time, and all that the rest of lockbench knows of that.

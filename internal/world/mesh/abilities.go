@@ -41,8 +41,13 @@ func (a *Abilities) Reset(_ context.Context, links []world.Link) (int, error) {
 }
 
 // HoldReply stops a client in the middle of an operation.
-func (a *Abilities) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
+func (a *Abilities) HoldReply(client string, n int) world.Held {
 	return a.Mesh.HoldReply(client, n)
+}
+
+// HoldRequest keeps one of its requests on its way.
+func (a *Abilities) HoldRequest(client string, n int) world.Held {
+	return a.Mesh.HoldRequest(client, n)
 }
 
 // Strangers is how many connections of unknown origin were turned away.

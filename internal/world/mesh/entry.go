@@ -131,7 +131,7 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn, source string) {
 		}
 		c.requests = m.options.Wire.Requests(func(name []byte) {
 			counter.add(name)
-			m.asked(source, name, c.down)
+			m.asked(source, name, c)
 		})
 	}
 	m.conns[c] = struct{}{}

@@ -25,6 +25,7 @@ func (f *flow) begin(c *conn, from *net.TCPConn, requests io.Writer) {
 // until the stream has ended.
 //
 //	held:     wait
+//	silenced: lose, and say nothing of it
 //	dropping: lose, and remember
 //	lost something, and no longer dropping: end the connection
 //	else:     write
@@ -33,12 +34,21 @@ func (f *flow) pump(c *conn, to *net.TCPConn) {
 	lossy := false
 	for {
 		st := f.link.state.Load()
-		var ready, gone <-chan struct{}
+		var ready, decided <-chan struct{}
 		held := f.hold.Load()
 		switch {
+		case held != nil && held.fate.Load() == silenced:
+			switch chunk, end := f.queue.next(); {
+			case end:
+				return // not even that; the connection lives until the client has had enough
+			case chunk == nil:
+				ready = f.queue.ready
+			default:
+				continue
+			}
 		case held != nil && f.queue.some():
 			held.arrived()
-			gone = held.gone
+			decided = held.decided
 		case st.held():
 			// Only a change helps.
 		case lossy && !st.dropping:
@@ -72,8 +82,10 @@ func (f *flow) pump(c *conn, to *net.TCPConn) {
 		select {
 		case <-st.changed:
 		case <-ready:
-		case <-gone:
-			f.hold.Store(nil)
+		case <-decided:
+			if held.fate.Load() == passes {
+				f.hold.Store(nil)
+			}
 		case <-c.killed:
 			return
 		}

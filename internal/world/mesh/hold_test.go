@@ -3,6 +3,9 @@
 package mesh
 
 import (
+	"errors"
+	"io"
+	"net"
 	"testing"
 
 	"lockbench/internal/world"
@@ -13,7 +16,7 @@ import (
 func TestHoldReply(t *testing.T) {
 	l := newLab(t)
 	one, other := l.dial("c1", "n1"), l.dial("c2", "n1")
-	reached, goOn := l.mesh.HoldReply("c1", 2)
+	reply := l.mesh.HoldReply("c1", 2)
 	one.say("PING")
 	one.hears("re: PING")
 	one.say("SETNX a")
@@ -23,7 +26,7 @@ func TestHoldReply(t *testing.T) {
 	one.say("EXPIRE a")
 	l.until("the answer is there", func() bool {
 		select {
-		case <-reached:
+		case <-reply.Reached():
 			return true
 		default:
 			return false
@@ -35,8 +38,8 @@ func TestHoldReply(t *testing.T) {
 	l.atGate(world.Link{From: "n1", To: "c1"}, len("re: EXPIRE a\n"))
 	second := l.dial("c1", "n2")
 	second.talks() // another connection of the same client
-	goOn()
-	goOn()
+	reply.GoOn()
+	reply.GoOn()
 	one.hears("re: EXPIRE a")
 	one.talks()
 }
@@ -45,11 +48,11 @@ func TestHoldReply(t *testing.T) {
 func TestHoldReplyThenCut(t *testing.T) {
 	l := newLab(t)
 	c := l.dial("c1", "n1")
-	reached, goOn := l.mesh.HoldReply("c1", 1)
+	reply := l.mesh.HoldReply("c1", 1)
 	c.say("GET a")
-	<-reached
+	<-reply.Reached()
 	l.must(l.mesh.Cut([]world.Link{{From: "n1", To: "c1"}}))
-	goOn()
+	reply.GoOn()
 	l.atGate(world.Link{From: "n1", To: "c1"}, len("re: GET a\n"))
 	l.must(l.mesh.Join([]world.Link{{From: "n1", To: "c1"}}))
 	c.hears("re: GET a")
@@ -59,19 +62,60 @@ func TestHoldReplyThenCut(t *testing.T) {
 func TestHoldReplyGivenUp(t *testing.T) {
 	l := newLab(t)
 	c := l.dial("c1", "n1")
-	_, goOn := l.mesh.HoldReply("c1", 2)
+	reply := l.mesh.HoldReply("c1", 2)
 	c.say("GET a")
 	c.hears("re: GET a")
-	goOn()
+	reply.GoOn()
 	c.talks()
-	reached, goOn := l.mesh.HoldReply("c1", 1)
+	reply = l.mesh.HoldReply("c1", 1)
 	c.say("GET b")
-	<-reached
+	<-reply.Reached()
 	c.Close()
-	goOn()
+	reply.GoOn()
 	l.until("the connection is gone", func() bool {
 		l.mesh.mu.Lock()
 		defer l.mesh.mu.Unlock()
 		return len(l.mesh.conns) == 0
 	})
+}
+
+// A lost answer never arrives, and the server has done what it was asked. The connection
+// ends, and another one of the same client is not concerned.
+func TestLoseReply(t *testing.T) {
+	l := newLab(t)
+	c, second := l.dial("c1", "n1"), l.dial("c1", "n1")
+	second.talks()
+	reply := l.mesh.HoldReply("c1", 1)
+	c.say("SET a")
+	<-reply.Reached()
+	reply.Lose(false)
+	reply.GoOn()
+	if err := c.ends(); errors.Is(err, io.EOF) {
+		t.Errorf("the connection ended well: %v", err)
+	}
+	if !l.nodes["n1"].heard("SET a") {
+		t.Error("the server was not asked")
+	}
+	second.talks()
+	l.dial("c1", "n1").talks()
+}
+
+// In silence nothing arrives any more, not even the end that the server says, until the
+// client hangs up; what it still asks is done.
+func TestLoseReplyInSilence(t *testing.T) {
+	l := newLab(t)
+	c, second := l.dial("c1", "n1"), l.dial("c1", "n1")
+	second.talks()
+	reply := l.mesh.HoldReply("c1", 1)
+	c.say("SET a")
+	<-reply.Reached()
+	reply.Lose(true)
+	reply.GoOn()
+	c.say("GET a")
+	l.until("the server is asked again", func() bool { return l.nodes["n1"].heard("GET a") })
+	second.talks()
+	l.must(c.Conn.(*net.TCPConn).CloseWrite())
+	if heard, _ := io.ReadAll(c.r); len(heard) > 0 {
+		t.Errorf("heard %q", heard)
+	}
 }

@@ -53,6 +53,7 @@ type conn struct {
 	broken   bool   // reset
 	closed   bool
 	hold     *hold // keeps back what comes next; nil nearly always
+	deaf     bool  // nothing that is delivered here arrives, not even the other end's hanging up
 	deadline time.Time
 	timer    *time.Timer
 	wake     chan struct{} // of one
@@ -68,7 +69,7 @@ func newConn(p *pair, owner string, late class, local, remote net.Addr) *conn {
 func (c *conn) receive(p parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.deaf {
 		return
 	}
 	if c.hold != nil && c.hold.keep(c, p) {

@@ -2,35 +2,70 @@ package sim
 
 import (
 	"sync"
+
+	"lockbench/internal/world"
 )
 
-// hold keeps back the answer to a client's n-th request from now on, and with it the
+// hold keeps back a client's n-th request from now on, or the answer to it and so the
 // client between two requests of one operation.
 type hold struct {
-	reached chan struct{} // closed when the answer is there
+	request bool // not the answer
+	net     *network
+	client  string
+	reached chan struct{} // closed when it is there
 	left    int           // requests still to come; guarded by network.mu
 
 	mu    sync.Mutex // taken after that of the connection
 	over  bool
-	at    *conn    // where the answer is kept
+	at    *conn    // where it is kept
 	kept  []parcel // what is kept, in order
 	heard bool
 }
 
+var _ world.Held = (*hold)(nil)
+
 // HoldReply lets the next n requests of a client pass and keeps the answer to the last
-// of them back, until goOn.
-func (c *cluster) HoldReply(client string, n int) (reached <-chan struct{}, goOn func()) {
-	h := &hold{reached: make(chan struct{}), left: n}
+// of them back.
+func (c *cluster) HoldReply(client string, n int) world.Held { return c.hold(client, n, false) }
+
+// HoldRequest lets the next n-1 requests of a client pass and keeps the n-th back, with
+// what follows on its connection.
+func (c *cluster) HoldRequest(client string, n int) world.Held { return c.hold(client, n, true) }
+
+func (c *cluster) hold(client string, n int, request bool) *hold {
+	h := &hold{request: request, net: c.net, client: client, reached: make(chan struct{}), left: n}
 	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
 	c.net.holds[client] = h
-	c.net.mu.Unlock()
-	return h.reached, func() {
-		c.net.mu.Lock()
-		if c.net.holds[client] == h {
-			delete(c.net.holds, client)
-		}
-		c.net.mu.Unlock()
-		h.release()
+	return h
+}
+
+// Reached is closed when it is there.
+func (h *hold) Reached() <-chan struct{} { return h.reached }
+
+// GoOn lets it pass, or gives up waiting for it.
+func (h *hold) GoOn() {
+	h.net.mu.Lock()
+	if h.net.holds[h.client] == h {
+		delete(h.net.holds, h.client)
+	}
+	h.net.mu.Unlock()
+	for _, p := range h.end() {
+		h.at.receive(p)
+	}
+}
+
+// Lose loses it, and with it its connection.
+func (h *hold) Lose(silent bool) {
+	h.mu.Lock()
+	at := h.at
+	h.mu.Unlock()
+	at.mu.Lock()
+	at.deaf = true
+	at.mu.Unlock()
+	h.end()
+	if !silent {
+		at.pair.resetSoon()
 	}
 }
 
@@ -46,9 +81,13 @@ func (p *pair) arrives(m parcel) {
 	if reached == nil {
 		return
 	}
-	p.near.mu.Lock()
-	defer p.near.mu.Unlock()
-	p.near.hold = reached
+	at := p.near
+	if reached.request {
+		at = p.far
+	}
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	at.hold = reached
 }
 
 // heard counts a request down that has arrived. Needs network.mu.
@@ -79,13 +118,11 @@ func (h *hold) keep(c *conn, p parcel) bool {
 	return true
 }
 
-// release delivers what was kept.
-func (h *hold) release() {
+// end keeps nothing any more, and returns what was kept.
+func (h *hold) end() []parcel {
 	h.mu.Lock()
-	at, kept := h.at, h.kept
+	defer h.mu.Unlock()
+	kept := h.kept
 	h.over, h.kept = true, nil
-	h.mu.Unlock()
-	for _, p := range kept {
-		at.receive(p)
-	}
+	return kept
 }

@@ -203,10 +203,10 @@ func TestServers(t *testing.T) {
 			t.Errorf("a greeting took %v", d)
 		}
 		wants("a request", ask(conn, "one 1"), "one 1")
-		reached, goOn := c.HoldReply("client-1", 1)
+		reply := c.HoldReply("client-1", 1)
 		wants("a request that is held", ask(conn, "two 2"), "timeout")
-		<-reached
-		goOn()
+		<-reply.Reached()
+		reply.GoOn()
 		wants("what was held", hear(conn), "two 2")
 		if got := c.Requests("client-1"); got["HELLO"] != 1 || got["ONE"] != 1 || got["TWO"] != 1 {
 			t.Errorf("counted %v", got)

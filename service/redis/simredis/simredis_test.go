@@ -360,24 +360,53 @@ func TestUncoveredIsLoud(t *testing.T) {
 	}
 }
 
+// A lost answer: the server has done what it was asked. The connection ends, or is silent
+// though its next requests are done, and another one is not concerned.
+func TestLoseReply(t *testing.T) {
+	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+		ended, silent, other := talk(t, c, 1).to(c.servers.data[0].addr), talk(t, c, 1).to(c.servers.data[0].addr), talk(t, c, 1).to(c.servers.data[0].addr)
+		reply := c.HoldReply("client-1", 1)
+		if got := ended.say("SET a mine"); !strings.Contains(got, "timeout") {
+			t.Errorf("heard %q before it is lost", got)
+		}
+		reply.Lose(false)
+		reply.GoOn()
+		if got := ended.say("PING"); !strings.Contains(got, "reset") && !strings.Contains(got, "broken pipe") {
+			t.Errorf("the connection that has lost an answer says %q", got)
+		}
+		other.wants("GET a", "mine")
+		reply = c.HoldReply("client-1", 1)
+		if got := silent.say("SET b mine"); !strings.Contains(got, "timeout") {
+			t.Errorf("heard %q before it is lost", got)
+		}
+		reply.Lose(true)
+		reply.GoOn()
+		if got := silent.say("SET c mine"); !strings.Contains(got, "timeout") {
+			t.Errorf("heard %q in silence", got)
+		}
+		other.wants("GET b", "mine")
+		other.wants("GET c", "mine")
+	})
+}
+
 // The answer to a client's second request is kept back, after the server has done it.
 func TestHoldReply(t *testing.T) {
 	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		w.wants("PING", "+PONG")
-		reached, goOn := c.HoldReply("client-1", 2)
+		reply := c.HoldReply("client-1", 2)
 		w.wants("SETNX a mine", ":1")
 		if got := w.say("PEXPIRE a 5000"); !strings.HasPrefix(got, "read:") {
 			t.Errorf("heard %q, and the answer was to be kept back", got)
 		}
 		select {
-		case <-reached:
+		case <-reply.Reached():
 		default:
 			t.Error("the answer has not come back from the server")
 		}
 		talk(t, c, 2).to(c.servers.data[0].addr).wants("PTTL a", ":4")
-		goOn()
-		goOn()
+		reply.GoOn()
+		reply.GoOn()
 		if got := w.hear(); !strings.Contains(got, ":1") {
 			t.Errorf("heard %q after it was let go, want :1", got)
 		}

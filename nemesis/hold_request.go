@@ -1,0 +1,41 @@
+package nemesis
+
+import (
+	"context"
+
+	"lockbench/internal/history"
+	"lockbench/internal/world"
+)
+
+// HoldRequest keeps a single request on its way, and what follows on its connection. Its
+// client gives up and goes on by another connection; the request arrives when that is
+// long over.
+//
+//	client ── DEL a ──▶ ┐
+//	       ── SET a NX ─┼──▶ server     its lease has ended; it holds again
+//	                    └──▶            and now the lock is deleted
+type HoldRequest struct{}
+
+var _ Fault = HoldRequest{}
+
+func newHoldRequest(s Step) (Fault, error) { return HoldRequest{}, onRequest(s, "hold-request") }
+
+func (HoldRequest) String() string { return "hold holder's request" }
+
+// Available has nothing to ask beside what a step with a request asks.
+func (HoldRequest) Available(world.Cluster) error { return nil }
+
+// Inject strikes a client whose request is kept back already.
+func (HoldRequest) Inject(_ context.Context, s Scene) (Undo, error) {
+	if s.held == nil {
+		return nil, errNoRequest
+	}
+	client := history.ClientParty(s.Moment.Client).String()
+	s.Begin([]string{client}, "a request of "+client+" is kept on its way")
+	it := s.held
+	it.kept.Store(true)
+	return func(context.Context) error {
+		it.GoOn()
+		return nil
+	}, nil
+}
