@@ -110,7 +110,7 @@ func (b *Book) certain(d *Hold) int {
 // lease alive, as far as it was not released; or Never.
 func (b *Book) renewable(d *Hold) time.Duration {
 	if fault, ok := b.unrenewed(d); ok {
-		return Later(fault.began, d.Lease.Length-d.Lease.period())
+		return fault.spent
 	}
 	return Never
 }

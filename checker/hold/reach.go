@@ -135,7 +135,7 @@ func (b *Book) cutOff(d *Hold, r Reach) Reach {
 	if !ok {
 		return r
 	}
-	at := Later(fault.began, d.Lease.Length-d.Lease.period())
+	at := fault.spent
 	if d.Sign >= b.After(at) {
 		at = Later(fault.struck, d.Lease.Length)
 		if fault.woke <= at || b.time(d.Sign) > at {
@@ -166,6 +166,12 @@ type standstill struct {
 	begins, healed int // positions; healed is -1 if it never was
 	began, woke    time.Duration
 	struck         time.Duration // when it took effect; of several, the last one: a renewal may have come before
+	// spent is from when on it may have cost a lease; Never if it is too short for that. Of
+	// several it is not before the one that makes them too long: what was over before that
+	// one began, others have ended.
+	//
+	//	lease 3 s   cut ├─ 1.6 s ─┤   not held   pause ├──────      the pause is not why
+	spent time.Duration
 }
 
 // paused identifies the standstills of a client for leases of a length.
@@ -186,13 +192,13 @@ func (b *Book) standstills(client int32, l Lease) []standstill {
 	for _, p := range b.h.Pauses(client) {
 		all = b.join(all, b.standstill(p.Begins, p.Healed), l)
 	}
-	all = tooLong(all, l)
+	all = tooLong(all)
 	b.pauses[id] = all
 	return all
 }
 
 func (b *Book) standstill(begins, healed int) standstill {
-	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end()), struck: b.time(begins)}
+	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end()), struck: b.time(begins), spent: Never}
 	if healed >= 0 {
 		s.woke = b.time(healed)
 	}
@@ -201,24 +207,31 @@ func (b *Book) standstill(begins, healed int) standstill {
 
 // join adds one behind others, which began before it.
 func (b *Book) join(all []standstill, next standstill, l Lease) []standstill {
-	if len(all) == 0 {
+	n := len(all)
+	if n == 0 || all[n-1].healed >= 0 && Later(all[n-1].woke, l.period()) <= next.began {
+		next.spend(next.began, l)
 		return append(all, next)
 	}
-	last := &all[len(all)-1]
-	if last.healed >= 0 && Later(last.woke, l.period()) <= next.began {
-		return append(all, next)
-	}
+	last := &all[n-1]
 	last.struck = max(last.struck, next.struck)
 	if last.healed >= 0 && (next.healed < 0 || next.healed > last.healed) {
 		last.healed, last.woke = next.healed, next.woke
 	}
+	last.spend(next.began, l)
 	return all
 }
 
-func tooLong(all []standstill, l Lease) []standstill {
+// spend notes whether it is too long for a lease since the fault that began last.
+func (s *standstill) spend(latest time.Duration, l Lease) {
+	if enough := l.Length - l.period(); s.spent == Never && s.woke-s.began > enough {
+		s.spent = max(Later(s.began, enough), latest)
+	}
+}
+
+func tooLong(all []standstill) []standstill {
 	var long []standstill
 	for _, s := range all {
-		if s.woke-s.began > l.Length-l.period() {
+		if s.spent < Never {
 			long = append(long, s)
 		}
 	}
@@ -240,7 +253,7 @@ func (b *Book) hindered(client int32, l Lease) []standstill {
 			all = b.join(all, s, l)
 		}
 	}
-	all = tooLong(all, l)
+	all = tooLong(all)
 	b.faults[id] = all
 	return all
 }
