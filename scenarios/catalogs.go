@@ -13,7 +13,9 @@ import (
 
 // Catalogs are everything that a scenario may name.
 type Catalogs struct {
-	Locks     []catalog.Lock
+	Locks []catalog.Lock
+	// Mutants are locks that can be named as well, and are offered to nobody.
+	Mutants   []catalog.Lock
 	Faults    []nemesis.Entry
 	Roles     []nemesis.Role
 	Workloads []workloads.Entry
@@ -31,10 +33,15 @@ func AllCatalogs() Catalogs {
 	for _, s := range all {
 		settings[s.Name()] = s.Settings()
 	}
-	return Catalogs{catalog.All(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.All(), all, settings}
+	return Catalogs{catalog.All(), catalog.Mutants(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.All(), all, settings}
 }
 
-func (c Catalogs) lock(name string) (catalog.Lock, bool)   { return find(c.Locks, lockName, name) }
+func (c Catalogs) lock(name string) (catalog.Lock, bool) {
+	if l, ok := find(c.Locks, lockName, name); ok {
+		return l, true
+	}
+	return find(c.Mutants, lockName, name)
+}
 func (c Catalogs) fault(name string) (nemesis.Entry, bool) { return find(c.Faults, faultName, name) }
 func (c Catalogs) workload(name string) (workloads.Entry, bool) {
 	return find(c.Workloads, workName, name)

@@ -189,6 +189,9 @@ func junitOf(r *Result, l *Lock, story []string) junitCase {
 // notes are those of the lock, a line each.
 func (l *Lock) notes() string {
 	var b strings.Builder
+	if l.Wrong {
+		b.WriteString(l.Title() + "\n")
+	}
 	for _, note := range l.Notes {
 		b.WriteString(note + "\n")
 	}

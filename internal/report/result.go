@@ -88,6 +88,8 @@ type Lock struct {
 	Unsupported string `json:"unsupported,omitempty"`
 	// Named says that somebody asked for this very lock.
 	Named bool `json:"named,omitempty"`
+	// Wrong says that the lock is wrong on purpose, to show that its mistake is found.
+	Wrong bool `json:"wrong_on_purpose,omitempty"`
 	// Error is a failure of the harness while it ran this lock: no verdict stands on
 	// what it left behind.
 	Error string `json:"error,omitempty"`
@@ -122,6 +124,14 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		Plan:     h.Header.Plan,
 		Checks:   cutFindings(judged.Checks),
 	}
+}
+
+// Title is the lock's name as people see it: of one that is wrong on purpose it says so.
+func (l *Lock) Title() string {
+	if l.Wrong {
+		return l.Lock + " (wrong on purpose)"
+	}
+	return l.Lock
 }
 
 // Control says whether the lock needs no server: it is there to show that the

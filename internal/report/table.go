@@ -28,7 +28,7 @@ type column struct {
 }
 
 var columns = []column{
-	{"LOCK", "", false, func(l *Lock) string { return oneLine(l.Lock) }},
+	{"LOCK", "", false, func(l *Lock) string { return oneLine(l.Title()) }},
 	{"SERVERS", "", false, func(l *Lock) string { return oneLine(l.servers()) }},
 	{"VERDICT", "", false, func(l *Lock) string {
 		if l.Class == checker.NoClass || l.verdictWord() != l.Verdict.String() {

@@ -13,6 +13,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
+	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
@@ -22,7 +23,7 @@ const stoppedEarly = "stopped before it began"
 // lock runs one lock and judges it. A failure of the harness becomes that lock's
 // error; the others go on.
 func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l report.Lock, story []string) {
-	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named}
+	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named, Wrong: onPurpose(use)}
 	fail := func(err error) (report.Lock, []string) {
 		if errors.Is(err, world.ErrUnsupportedHere) {
 			// Where it was met is of no use to the reader: it cannot be had here at all.
@@ -94,15 +95,21 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l re
 		// A run that failed before its history began has only one thing to say.
 		return fail(cmp.Or(err, judgeErr))
 	}
-	options, servers, named, notes := l.Options, l.Servers, l.Named, l.Notes
+	options, servers, named, wrong, notes := l.Options, l.Servers, l.Named, l.Wrong, l.Notes
 	l, story = entry(h, judged)
 	draw(r.bundle, h, judged, &l, log.Say)
-	l.Options, l.Servers, l.Named, l.Notes = options, servers, named, notes
+	l.Options, l.Servers, l.Named, l.Wrong, l.Notes = options, servers, named, wrong, notes
 	r.settle(&l)
 	if err != nil && ctx.Err() == nil {
 		return fail(err)
 	}
 	return l, story
+}
+
+// onPurpose tells whether a lock is wrong on purpose.
+func onPurpose(use scenarios.LockUse) bool {
+	l, ok := catalog.Find(use.Use)
+	return ok && !use.Own() && l.Wrong != nil
 }
 
 // subprocess tries a lock in a process of its own, and keeps the input that does it again.

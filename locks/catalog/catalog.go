@@ -10,6 +10,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/control"
+	"lockbench/locks/mutants"
 	"lockbench/locks/naive"
 	"lockbench/locks/setnx"
 	"lockbench/service/redis"
@@ -42,6 +43,9 @@ type Lock struct {
 	Excused map[string]string
 	// Library is set of a stock library.
 	Library *Library
+	// Wrong is set of a lock that is wrong on purpose. It runs under its name, and no list
+	// offers it unasked.
+	Wrong *mutants.Wrong
 	// New makes the lock for one run. Options that are not given have their default.
 	New func(options map[string]string) (locks.Opener, error)
 }
@@ -148,9 +152,9 @@ var (
 	oneMaster  = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel}
 )
 
-// Find returns the lock of a name.
+// Find returns the lock of a name, also one that is wrong on purpose.
 func Find(name string) (Lock, bool) {
-	for _, l := range All() {
+	for _, l := range slices.Concat(All(), Mutants()) {
 		if l.Name == name {
 			return l, true
 		}

@@ -20,6 +20,15 @@ func NewScript(name, lua string) *Script {
 	return &Script{name: name, text: lua, sha: redis.NewScript(lua).Hash()}
 }
 
+// Changed is the script with what change makes of its text, given its name.
+func (s *Script) Changed(change func(name, lua string) string) *Script {
+	text := change(s.name, s.text)
+	if text == s.text {
+		return s
+	}
+	return NewScript(s.name, text)
+}
+
 // Run runs a script that answers with a whole number.
 func (s *Script) Run(ctx context.Context, c Client, keys []string, args ...any) (int64, error) {
 	n, err := s.Cmd(ctx, c, keys, args...).Int64()

@@ -23,7 +23,7 @@ type fenced struct{ rlock }
 var _ kind = fenced{}
 
 func (fenced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
-	reply, err := fencedAcquire.RunList(ctx, l.client, []string{h.key, fenceCounter(h.key)}, h.leaseMs(), h.owner)
+	reply, err := l.script(fencedAcquire).RunList(ctx, l.client, []string{h.key, fenceCounter(h.key)}, h.leaseMs(), h.owner)
 	if err != nil {
 		return grant{}, err
 	}

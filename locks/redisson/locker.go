@@ -112,8 +112,8 @@ func newLocker(name string, o Options, c locks.Client, client conn, of func(*loc
 	l.id = l.tokens.Next()
 	l.subs = newSubscriptions(client, o.Publish == "spublish")
 	l.latches = newSweeper(client)
-	l.dog = newWatchdog(client, o, renewScript, func(r *renewal) []any { return []any{r.owners[0].owner} })
-	l.readDog = newWatchdog(client, o, renewReadScript, func(r *renewal) []any {
+	l.dog = newWatchdog(client, o, l.script(renewScript), func(r *renewal) []any { return []any{r.owners[0].owner} })
+	l.readDog = newWatchdog(client, o, l.script(renewReadScript), func(r *renewal) []any {
 		return []any{r.owners[0].owner, tagged(r.name)}
 	})
 	l.readDog.shared = true

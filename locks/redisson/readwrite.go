@@ -43,9 +43,9 @@ func writer(h *hold) string { return h.owner + ":write" }
 
 func (readWrite) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	if h.mode == locks.Shared {
-		return answer(readAcquire.Run(ctx, l.client, []string{h.key, readHolds(h.key, h.owner)}, h.leaseMs(), h.owner, writer(h)))
+		return answer(l.script(readAcquire).Run(ctx, l.client, []string{h.key, readHolds(h.key, h.owner)}, h.leaseMs(), h.owner, writer(h)))
 	}
-	return answer(writeAcquire.Run(ctx, l.client, []string{h.key}, h.leaseMs(), writer(h)))
+	return answer(l.script(writeAcquire).Run(ctx, l.client, []string{h.key}, h.leaseMs(), writer(h)))
 }
 
 func (k readWrite) try(ctx context.Context, l *locker, h *hold) (grant, error) {

@@ -93,6 +93,9 @@ type Options struct {
 	// Now is the client's wall clock, which only the fair lock looks at. Nil: the one of
 	// its [locks.Client].
 	Now func() time.Time
+	// Lua, if not nil, changes the text of a script, given its name, before it is run: what
+	// the lock would be if somebody had written it so.
+	Lua func(name, text string) string
 	// Reached, if not nil, is called where a client can be stopped: tests stop it there.
 	Reached func(ctx context.Context, p Point)
 }

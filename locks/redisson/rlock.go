@@ -31,7 +31,7 @@ type rlock struct{}
 var _ kind = rlock{}
 
 func (rlock) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
-	return answer(rlockAcquire.Run(ctx, l.client, []string{h.key}, h.leaseMs(), h.owner))
+	return answer(l.script(rlockAcquire).Run(ctx, l.client, []string{h.key}, h.leaseMs(), h.owner))
 }
 
 // grantedWord is what an acquire script answers instead of the milliseconds left: a
@@ -74,5 +74,13 @@ func (rlock) force(ctx context.Context, l *locker, key string, _ locks.Mode) (bo
 
 // run runs a script of a release or an acquire that answers with a number or nil.
 func (l *locker) run(ctx context.Context, s *goredis.Script, keys []string, args ...any) (n int64, ok bool, err error) {
-	return s.RunOrNil(ctx, l.client, keys, args...)
+	return l.script(s).RunOrNil(ctx, l.client, keys, args...)
+}
+
+// script is the script as this lock runs it.
+func (l *locker) script(s *goredis.Script) *goredis.Script {
+	if l.o.Lua == nil {
+		return s
+	}
+	return s.Changed(l.o.Lua)
 }

@@ -109,13 +109,13 @@ func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []s
 		return nil, 0, 0, err
 	}
 	if expected == 0 {
-		reply = s.Cmd(ctx, master, keys, args...)
+		reply = l.script(s).Cmd(ctx, master, keys, args...)
 		if err := reply.Err(); err != nil && !errors.Is(err, redis.Nil) {
 			return nil, 0, 0, err
 		}
 		return reply, 0, 0, nil
 	}
-	reply, acknowledged, err = s.RunAndWait(ctx, master, expected, l.o.SyncTimeout, keys, args...)
+	reply, acknowledged, err = l.script(s).RunAndWait(ctx, master, expected, l.o.SyncTimeout, keys, args...)
 	if err != nil {
 		k.forget()
 		return nil, 0, 0, err

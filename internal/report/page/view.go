@@ -171,7 +171,7 @@ type group struct {
 
 func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble string, barsMax int) lockView {
 	v := lockView{
-		ID: Anchor(l.Lock), Name: l.Lock, Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
+		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
 	}

@@ -1,0 +1,121 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/redisson"
+	"lockbench/service/redis"
+)
+
+// answering is a right lock between which and its caller something goes wrong.
+type answering struct {
+	locks.Locker
+	acquire func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error)
+}
+
+// Acquire asks in the wrong way.
+func (a answering) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	return a.acquire(ctx, a.Locker, r)
+}
+
+// around opens a right lock and puts a mistake around it.
+func around(open locks.Opener, acquire func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error)) func() locks.Opener {
+	return func() locks.Opener {
+		return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+			l, err := open(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			return answering{l, acquire}, nil
+		}
+	}
+}
+
+// heldForEver is a lease whose release never reaches the lock, which is renewed on.
+type heldForEver struct {
+	locks.Renewed
+	locks.Watched
+}
+
+// Release says ok.
+func (heldForEver) Release(context.Context) error { return nil }
+
+// answeringLocks are the wrong locks around right ones.
+func answeringLocks() []Mutant {
+	several := redissonClaims(func(c *locks.Claims) { c.Several = true })
+	on := func(name, mistake string, claims locks.Claims, w Wrong, open func() locks.Opener) Mutant {
+		return Mutant{
+			Card:    locks.Card{Name: name, Family: locks.SingleStore, Claims: claims},
+			Mistake: mistake, Topologies: append(anyMaster, redis.Cluster), Wrong: w, Open: open,
+		}
+	}
+	exclusive := redissonClaims(func(*locks.Claims) {})
+	return []Mutant{
+		on("threads-are-one", "knows clients and not threads, so that two threads of a client hold at once", exclusive,
+			Wrong{Bug: "R-35", Known: "Redisson #4178; redis-py #384, #489", Scenario: "reentrant", Class: "double-grant", Twin: "redisson"},
+			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				r.Owner = "main"
+				return l.Acquire(ctx, r)
+			})),
+		on("writers-only-read", "asks for a reader's lock, whatever its caller wants", redissonClaims(func(c *locks.Claims) { c.Shared = true }),
+			Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant", Twin: "redisson-rw"},
+			around(redisson.NewReadWrite(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				r.Mode = locks.Shared
+				return l.Acquire(ctx, r)
+			})),
+		on("first-of-several", "locks the first of several names", several,
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Twin: "redisson-multi"},
+			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				r.Keys = r.Keys[:1]
+				return l.Acquire(ctx, r)
+			})),
+		on("last-of-several", "keeps only the last of several names", several,
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Twin: "redisson-multi"},
+			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				r.Keys = r.Keys[len(r.Keys)-1:]
+				return l.Acquire(ctx, r)
+			})),
+		on("several-as-one-name", "makes one name of several, so that sets that share a name do not meet", several,
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Twin: "redisson-multi"},
+			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				names := slices.Sorted(slices.Values(r.Keys))
+				r.Keys = []string{strings.Join(names, "+")}
+				return l.Acquire(ctx, r)
+			})),
+		on("renewed-for-ever", "a release that fails leaves the renewal behind, which keeps the lock", exclusive,
+			Wrong{Bug: "R-10", Known: "Redisson #1602, #1966, #2037, #3714 (3.16.3), #7272", Scenario: "watchdog", Class: "no-progress", Twin: "redisson/watchdog=6s"},
+			around(redisson.New(redisson.Options{Watchdog: 6 * time.Second}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				lease, err := l.Acquire(ctx, r)
+				renewed, ok := lease.(locks.Renewed)
+				watched, _ := lease.(locks.Watched)
+				if err != nil || !ok || watched == nil {
+					return lease, err
+				}
+				return heldForEver{renewed, watched}, nil
+			})),
+		on("asks-without-pause", "asks again and again while it waits, without a pause", exclusive,
+			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "handoff", Class: "flood", Twin: "redisson-spin"},
+			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				until := time.Now().Add(r.Wait)
+				r.Wait = 0
+				for {
+					lease, err := l.Acquire(ctx, r)
+					if !errors.Is(err, locks.ErrTaken) || time.Now().After(until) || ctx.Err() != nil {
+						return lease, err
+					}
+				}
+			})),
+	}
+}
+
+// redissonClaims are those of the re-entrant lock, with a change.
+func redissonClaims(change func(*locks.Claims)) locks.Claims {
+	c := locks.Claims{Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true}
+	change(&c)
+	return c
+}

@@ -1,0 +1,57 @@
+package mutants
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"lockbench/locks"
+)
+
+// Sixty and more mistakes, each of which says what it is and what must come of it.
+func TestMutantsAreComplete(t *testing.T) {
+	all := All()
+	if len(all) < 60 {
+		t.Errorf("%d wrong locks, want 60 at least", len(all))
+	}
+	seen := map[string]bool{}
+	for _, m := range all {
+		if !regexp.MustCompile(`^[a-z][a-z0-9-]*$`).MatchString(m.Name) || seen[m.Name] {
+			t.Errorf("name %q is odd or stands twice", m.Name)
+		}
+		seen[m.Name] = true
+		if m.Mistake == "" || len(m.Mistake) > 120 || strings.ContainsAny(m.Mistake, "\n.|") {
+			t.Errorf("%s: its mistake is %q; want one clause without a full stop", m.Name, m.Mistake)
+		}
+		if !regexp.MustCompile(`^[A-Z]-\d+$`).MatchString(m.Bug) || m.Scenario == "" || m.Class == "" || m.Twin == "" {
+			t.Errorf("%s: bug %q, scenario %q, class %q, twin %q; want all of them", m.Name, m.Bug, m.Scenario, m.Class, m.Twin)
+		}
+		if len(m.Topologies) == 0 || m.Open == nil || m.Open() == nil {
+			t.Errorf("%s cannot be opened anywhere", m.Name)
+		}
+		if m.Family != locks.SingleStore && m.Family != locks.Majority {
+			t.Errorf("%s: family %q", m.Name, m.Family)
+		}
+	}
+}
+
+// What a change of a script replaces stands in it once: else the lock would be a right one
+// under a wrong name, or wrong in another way than it says.
+func TestEditsFit(t *testing.T) {
+	for _, e := range edits {
+		if e.script == "" {
+			continue
+		}
+		text, err := os.ReadFile("../redisson/" + e.script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), e.from); n != 1 {
+			t.Errorf("%s: %q stands %d times in %s, want once", e.name, e.from, n, e.script)
+		}
+		if e.of(e.script, string(text)) == string(text) || e.of("another.lua", "x") != "x" {
+			t.Errorf("%s does not change its own script alone", e.name)
+		}
+	}
+}

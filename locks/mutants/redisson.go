@@ -1,0 +1,199 @@
+package mutants
+
+import (
+	"strings"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/redisson"
+	"lockbench/service/redis"
+)
+
+// edit is one change of one script of package redisson: the text must stand in it once.
+type edit struct{ script, from, to string }
+
+// of changes a script's text.
+func (e edit) of(name, text string) string {
+	if name != e.script {
+		return text
+	}
+	return strings.Replace(text, e.from, e.to, 1)
+}
+
+// kin is what tells the locks of the family apart.
+type kin struct {
+	twin   string
+	claims locks.Claims
+	open   func(redisson.Options) locks.Opener
+	fair   bool
+}
+
+var (
+	reentrantLock = kin{"redisson", locks.Claims{
+		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true,
+	}, redisson.New, false}
+	fairLock = kin{"redisson-fair", locks.Claims{
+		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Fair: true,
+	}, redisson.NewFair, true}
+	readWriteLock = kin{"redisson-rw", locks.Claims{
+		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true, Shared: true,
+	}, redisson.NewReadWrite, false}
+	fencedLock = kin{"redisson-fenced", locks.Claims{
+		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true, Fenced: true,
+	}, redisson.NewFenced, false}
+)
+
+// edited is an entry of the family with a change in a script.
+type edited struct {
+	kin
+	name, mistake string
+	Wrong
+	edit
+	options redisson.Options
+}
+
+func (e edited) mutant() Mutant {
+	w := e.Wrong
+	if w.Twin == "" {
+		w.Twin = e.twin
+	}
+	o := e.options
+	if e.script != "" {
+		o.Lua = e.of
+	}
+	return Mutant{
+		Card:    locks.Card{Name: e.name, Family: locks.SingleStore, Claims: e.claims},
+		Mistake: e.mistake, Topologies: append(anyMaster, redis.Cluster), WritesTime: e.fair, Wrong: w,
+		Open: func() locks.Opener { return e.open(o) },
+	}
+}
+
+// redissonLocks are the wrong locks of the family.
+func redissonLocks() []Mutant {
+	var all []Mutant
+	for _, e := range edits {
+		all = append(all, e.mutant())
+	}
+	return all
+}
+
+// edits are the changes.
+var edits = []edited{
+	// Re-entry.
+	{reentrantLock, "reentry-not-counted", "lets its owner in again and does not count, so that the first release frees the lock",
+		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506, in its renewals", Scenario: "reentrant", Class: "double-grant"},
+		edit{"rlock_acquire.lua", "'hincrby', KEYS[1], ARGV[2], 1", "'hset', KEYS[1], ARGV[2], 1"}, redisson.Options{}},
+	{reentrantLock, "first-release-frees", "frees the lock with the first of an owner's releases",
+		Wrong{Bug: "R-14", Known: "Redisson #4871, by resending", Scenario: "reentrant", Class: "double-grant"},
+		edit{"rlock_release.lua", "tonumber(holds) > 1", "false"}, redisson.Options{}},
+	{reentrantLock, "counts-twice", "counts an acquire twice, so that a hold is left over",
+		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "steady", Class: "no-progress"},
+		edit{"rlock_acquire.lua", "'hincrby', KEYS[1], ARGV[2], 1", "'hincrby', KEYS[1], ARGV[2], 2"}, redisson.Options{}},
+	{reentrantLock, "last-hold-stays", "counts down to none and does not delete the lock",
+		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "steady", Class: "no-progress"},
+		edit{"rlock_release.lua", "tonumber(holds) > 1", "tonumber(holds) > 0"}, redisson.Options{}},
+	{reentrantLock, "waits-for-itself", "refuses the owner that holds already",
+		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "reentrant", Class: "refused-though-free"},
+		edit{"rlock_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[2]) == 1", ""}, redisson.Options{}},
+	{reentrantLock, "anybody-enters-again", "takes everybody for the owner that comes again",
+		Wrong{Bug: "R-35", Known: "Redisson #4178, by a thread's number", Scenario: "steady", Class: "double-grant"},
+		edit{"rlock_acquire.lua", "'hexists', KEYS[1], ARGV[2]", "'exists', KEYS[1]"}, redisson.Options{}},
+	{reentrantLock, "anybody-releases", "does not ask whose hold is given back",
+		Wrong{Bug: "C-2", Known: "ShedLock before 6.7, #2583", Scenario: "late-request", Class: "double-grant"},
+		edit{"rlock_release.lua", "if not holds then\n  return nil", "if not holds then\n  return redis.call('del', KEYS[1])"}, redisson.Options{}},
+	{reentrantLock, "released-says-nil", "frees the lock, and answers that it was not held",
+		Wrong{Bug: "R-16", Known: "Redisson #562 to #6844", Scenario: "steady", Class: "evicted"},
+		edit{"rlock_release.lua", "return tonumber(freed)", "return nil"}, redisson.Options{}},
+	{reentrantLock, "lease-tenth", "keeps the lock for a tenth of its lease",
+		Wrong{Bug: "W-8", Scenario: "steady", Class: "lease-short"},
+		edit{"rlock_acquire.lua", "'pexpire', KEYS[1], ARGV[1]", "'pexpire', KEYS[1], ARGV[1] / 10"}, redisson.Options{}},
+	{reentrantLock, "lease-tenfold", "keeps the lock for ten times its lease, and nobody gets that of a dead holder",
+		Wrong{Bug: "R-29", Known: "Redisson's MultiLock since 3.25.1, by reading", Scenario: "kill-holder", Class: "no-progress"},
+		edit{"rlock_acquire.lua", "'pexpire', KEYS[1], ARGV[1]", "'pexpire', KEYS[1], ARGV[1] * 10"}, redisson.Options{}},
+
+	// Wake-ups.
+	{reentrantLock, "tells-nobody", "frees the lock and sends no message",
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up"},
+		edit{"rlock_release.lua", "if ARGV[4] ~= '' then", "if false then"}, redisson.Options{}},
+	{reentrantLock, "tells-another-channel", "sends the message where nobody listens",
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up"},
+		edit{"rlock_release.lua", "redis.call(ARGV[4], KEYS[2], ARGV[1])", "redis.call(ARGV[4], KEYS[2] .. ':', ARGV[1])"}, redisson.Options{}},
+	{fairLock, "fair-tells-the-last", "wakes the last of the queue, who is not served",
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up"},
+		edit{"fair_release.lua", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], 0)", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], -1)"}, redisson.Options{}},
+	{fairLock, "fair-tells-nobody", "frees a lock with a queue and wakes nobody",
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up"},
+		edit{"fair_release.lua", "if freed == 1 then", "if freed == 2 then"}, redisson.Options{}},
+
+	// Fairness.
+	{fairLock, "fair-without-order", "has a queue, and serves whoever comes",
+		Wrong{Bug: "R-5", Known: "Redisson #3004, #2278, by evicting", Scenario: "fair-queue", Class: "overtaken"},
+		edit{"fair_acquire.lua", "and (redis.call('exists', KEYS[2]) == 0 or redis.call('lindex', KEYS[2], 0) == ARGV[2])", ""}, redisson.Options{}},
+	{fairLock, "fair-last-first", "queues whoever comes at the head",
+		Wrong{Bug: "W-20", Scenario: "fair-queue", Class: "overtaken"},
+		edit{"fair_acquire.lua", "'rpush', KEYS[2]", "'lpush', KEYS[2]"}, redisson.Options{}},
+	{fairLock, "fair-evicts-the-living", "takes every waiter for dead as soon as another one comes",
+		Wrong{Bug: "R-5", Known: "Redisson #3004, #2278", Scenario: "fair-queue", Class: "overtaken"},
+		edit{"fair_acquire.lua", "until_ms and tonumber(until_ms) <= tonumber(ARGV[4])", "until_ms and head ~= ARGV[2]"}, redisson.Options{}},
+	{fairLock, "fair-ghost", "leaves a waiter in the queue that has given up",
+		Wrong{Bug: "R-7", Known: "Redisson #757 (3.2.4), #5019 (4.7)", Scenario: "impatient-queue", Class: "no-progress"},
+		edit{"fair_give_up.lua", "local waiters =", "if true then return 0 end\nlocal waiters ="}, redisson.Options{}},
+
+	// Readers and writers.
+	{readWriteLock, "readers-join-a-writer", "lets readers in while somebody writes",
+		Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant"},
+		edit{"read_acquire.lua", "mode == 'read' or redis.call('hexists', KEYS[1], ARGV[3]) == 1", "true"}, redisson.Options{}},
+	{readWriteLock, "writer-joins-readers", "lets a writer in while others read",
+		Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant"},
+		edit{"write_acquire.lua", "if not mode then", "if not mode or mode == 'read' then"}, redisson.Options{}},
+	{readWriteLock, "writers-share", "takes every writer for the one that writes",
+		Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant"},
+		edit{"write_acquire.lua", "mode == 'write' and redis.call('hexists', KEYS[1], ARGV[2]) == 1", "mode == 'write'"}, redisson.Options{}},
+	{readWriteLock, "first-reader-frees", "frees the lock with the first of its readers",
+		Wrong{Bug: "R-21", Known: "Redisson #891 (3.4.3)", Scenario: "readers-writers", Class: "double-grant"},
+		edit{"read_release.lua", "redis.call('hlen', KEYS[1]) > 1", "false"}, redisson.Options{}},
+	{readWriteLock, "nested-read-frees-writer", "deletes the writer's lock when the writer stops to read",
+		Wrong{Bug: "R-21", Known: "Redisson #891 (3.4.3)", Scenario: "readers-writers", Class: "double-grant"},
+		edit{"read_release.lua", "if mode == 'write' then", "if false then"}, redisson.Options{}},
+	{readWriteLock, "downgrade-lets-go", "frees the lock when a writer goes on as a reader",
+		Wrong{Bug: "Z-5", Known: "Curator 5.4.0, CURATOR-621", Scenario: "readers-writers", Class: "double-grant"},
+		edit{"write_release.lua", "redis.call('hlen', KEYS[1]) == 1", "true"}, redisson.Options{}},
+	{readWriteLock, "downgrade-stays-write", "goes on as a writer when a writer goes on as a reader",
+		Wrong{Bug: "W-22", Scenario: "readers-writers", Class: "refused-though-free"},
+		edit{"write_release.lua", "redis.call('hset', KEYS[1], 'mode', 'read')", ""}, redisson.Options{}},
+	{readWriteLock, "writer-cannot-read", "refuses a writer that wants to read as well",
+		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "readers-writers", Class: "refused-though-free"},
+		edit{"read_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[3]) == 1", ""}, redisson.Options{}},
+
+	// Numbers.
+	{fencedLock, "fence-falls", "counts its grants down",
+		Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
+		edit{"fenced_acquire.lua", "redis.call('incr', KEYS[2])", "1000000 + redis.call('decr', KEYS[2])"}, redisson.Options{}},
+	{fencedLock, "fence-stands", "gives every grant the same number",
+		Wrong{Bug: "R-33", Known: "Redisson #6510, after a loss", Scenario: "steady", Class: "token-repeated"},
+		edit{"fenced_acquire.lua", "redis.call('incr', KEYS[2])", "7"}, redisson.Options{}},
+
+	// Renewals.
+	{reentrantLock, "renewal-ends-at-a-failure", "stops to renew for good when one renewal fails, and tells nobody",
+		Wrong{Bug: "R-9", Known: "Redisson #3194 (3.14), #2515 (3.12.1), 3.44", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+		edit{}, redisson.Options{Watchdog: 6 * time.Second, Chained: true, Silent: true}},
+	{reentrantLock, "renewal-starved-in-silence", "does not tell its holder that the renewals came too late",
+		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "watchdog-starved", Class: "double-grant", Twin: "redisson/watchdog=4s"},
+		edit{}, redisson.Options{Watchdog: 4 * time.Second, Silent: true}},
+	{reentrantLock, "renewal-cut-off-in-silence", "does not tell its holder that no renewal gets through",
+		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "cut-off-holder", Class: "double-grant", Twin: "redisson/watchdog=2s"},
+		edit{}, redisson.Options{Watchdog: 2 * time.Second, Silent: true}},
+	{reentrantLock, "renewal-of-nothing", "asks whether it still holds, and does not move the end",
+		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506 (3.46)", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", ""}, redisson.Options{Watchdog: 6 * time.Second}},
+	{reentrantLock, "renewal-by-seconds", "renews by as many milliseconds as the lease has seconds",
+		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], ARGV[1] / 1000)"}, redisson.Options{Watchdog: 6 * time.Second}},
+
+	// Sending again.
+	{reentrantLock, "release-sent-again", "sends a release again that was not answered, and it is done again",
+		Wrong{
+			Bug: "R-14", Known: "Redisson #4871", Scenario: "lost-replies", Class: "double-grant",
+			NotShown: "the answer to a release of one of two holds must be lost, and that one alone",
+		}, edit{}, redisson.Options{NoLatch: true}},
+}
