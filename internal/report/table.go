@@ -28,7 +28,7 @@ type column struct {
 }
 
 var columns = []column{
-	{"LOCK", "", false, func(l *Lock) string { return oneLine(l.Title()) }},
+	{"LOCK", "", false, func(l *Lock) string { return oneLine(l.Lock) }},
 	{"SERVERS", "", false, func(l *Lock) string { return oneLine(l.servers()) }},
 	{"VERDICT", "", false, func(l *Lock) string {
 		if l.Class == checker.NoClass || l.verdictWord() != l.Verdict.String() {
@@ -131,6 +131,9 @@ func (l *Lock) remark() string {
 		return l.Lock + ": unsupported here: " + oneLine(l.Unsupported)
 	}
 	var parts []string
+	if l.Wrong {
+		parts = append(parts, "wrong on purpose, so nothing is expected of it")
+	}
 	if !l.AsExpected {
 		parts = append(parts, l.unexpected())
 	}
@@ -146,7 +149,7 @@ func (l *Lock) remark() string {
 	if also := l.also(); also != "" {
 		parts = append(parts, also)
 	}
-	if l.AsExpected { // unknown, and that is what the scenario says
+	if l.AsExpected && !l.Wrong { // unknown, and that is what the scenario says
 		return l.Lock + ": " + l.Verdict.String() + ": " + strings.Join(parts, "; ")
 	}
 	return l.Lock + ": " + strings.Join(parts, "; ")

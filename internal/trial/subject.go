@@ -48,6 +48,7 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
 	case known:
 		sub.Card, sub.service, sub.writesTime = entry.Card, entry.Service, entry.WritesTime
+		sub.client.OwnScripts = entry.Wrong != nil
 		if entry.InHarness {
 			// One table for all clients of this run, and none shared with another run.
 			shared, err := entry.New(use.Options)

@@ -118,6 +118,9 @@ type ClientSpec struct {
 	Module  string
 	Args    []string // of the module, behind its name
 	Opener  locks.Opener
+	// OwnScripts says that the lock may send scripts which nobody has compared with a real
+	// server's: a simulation takes them, and holds their commands to what it knows.
+	OwnScripts bool
 	// Log hears what the client's end has to say outside the protocol, and Lost the
 	// library's notices that a session's lock is lost. Either may be nil.
 	Log  func(line string)

@@ -78,6 +78,9 @@ func TestEveryBugHasItsCommand(t *testing.T) {
 			}
 			continue
 		}
+		if strings.Contains(line, "`lockbench prove "+id+"`") {
+			continue // cmd/lockbench knows of which there are wrong locks
+		}
 		if !strings.Contains(line, "`lockbench conform ") {
 			t.Errorf("%s: no command in %q", id, line)
 		}

@@ -118,9 +118,10 @@ func (c *cluster) Processes() []sim.Server { return c.servers }
 // Topology is what they form.
 func (c *cluster) Topology() service.Topology { return c.form }
 
-// Opened takes note of a client: what a lock from outside the catalog sends is its own.
+// Opened takes note of a client: what a lock from outside the catalog sends is its own, and so is
+// what one sends that is wrong on purpose.
 func (c *cluster) Opened(s world.ClientSpec) {
-	if s.Opener != nil || s.Module != "" {
+	if s.Opener != nil || s.Module != "" || s.OwnScripts {
 		c.foreign.Store(true)
 	}
 }
