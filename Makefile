@@ -34,7 +34,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
+.PHONY: prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -98,6 +98,16 @@ matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' L
 acceptance: build ## does every scenario do in every world what it says (hours; WORLDS=sim,local SCENARIOS='failover*' BUDGET=30m SEED=1; RESUME=DIR goes on with one)
 	@$(BIN) acceptance $(if $(RESUME),--resume '$(RESUME)') $(if $(WORLDS),--worlds '$(WORLDS)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') \
 		$(if $(SEED),--seed $(SEED)) $(if $(BUDGET),--budget $(BUDGET)) $(FLAGS)
+
+# How many seeds `make prove` gives each wrong lock.
+PROVE_SEEDS ?= 20
+
+prove: build ## every known mistake is found, and no right lock accused: all wrong locks beside their twins (PROVE_SEEDS=3 for less, FLAGS='--world local')
+	@$(BIN) prove --all --seeds $(PROVE_SEEDS) $(FLAGS)
+
+prove-reference: build ## what docs/wrong-locks.md says was measured, anew
+	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --json > cmd/lockbench/testdata/proven.json
+	go test ./cmd/lockbench -run TestPageOfWrongLocks -update
 
 nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), and what changed since the night before: BEFORE=DIR
 	@rm -rf build/nightly; status=0; $(BIN) matrix $(if $(WORLD),--world $(WORLD)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') \

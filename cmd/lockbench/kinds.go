@@ -52,6 +52,9 @@ func kinds() []kind {
 	}
 }
 
+// wrongLocks is the kind that only those see who ask for it.
+var wrongLocks = kind{one: "mutant", list: "mutants", names: namedMutants}
+
 func namedWords(words []nemesis.Word) []named {
 	var all []named
 	for _, w := range words {
@@ -79,12 +82,16 @@ func namedLibraries() []named {
 	return namedOf(func(l catalog.Lock) bool { return l.Library != nil })
 }
 
+// namedMutants are the locks that are wrong on purpose.
+func namedMutants() []named { return namedAmong(catalog.Mutants()) }
+
 func namedOf(takes func(catalog.Lock) bool) []named {
+	return namedAmong(slices.DeleteFunc(catalog.All(), func(l catalog.Lock) bool { return !takes(l) }))
+}
+
+func namedAmong(among []catalog.Lock) []named {
 	var all []named
-	for _, l := range catalog.All() {
-		if !takes(l) {
-			continue
-		}
+	for _, l := range among {
 		var on []string
 		for _, t := range l.Topologies {
 			on = append(on, string(t))
@@ -95,6 +102,9 @@ func namedOf(takes func(catalog.Lock) bool) []named {
 		}
 		if lib := l.Library; lib != nil {
 			note += fmt.Sprintf("; %s; it says (%s): %s", lib.Version, lib.Where, lib.Says)
+		}
+		if w := l.Wrong; w != nil {
+			note += fmt.Sprintf("; bug %s; shown by %s as %s; its twin is %s", w.Bug, w.Scenario, w.Class, w.Twin)
 		}
 		var options []string
 		for _, o := range l.Options {

@@ -15,7 +15,7 @@ import (
 const columns = 100
 
 func newListCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, mutants bool
 	all := kindsListed()
 	c := &cobra.Command{
 		Use:       "list [" + strings.Join(all, "|") + "]",
@@ -39,6 +39,9 @@ func newListCommand() *cobra.Command {
 					chosen = append(chosen, kindOfList(a))
 				}
 			}
+			if mutants {
+				chosen = append(chosen, wrongLocks)
+			}
 			if asJSON {
 				lists := make(map[string][]named)
 				for _, k := range chosen {
@@ -51,6 +54,7 @@ func newListCommand() *cobra.Command {
 			return printLists(c.OutOrStdout(), chosen, len(args) == 0)
 		},
 	}
+	c.Flags().BoolVar(&mutants, "mutants", false, "also the locks that are wrong on purpose")
 	c.Flags().BoolVar(&asJSON, "json", false, "as one JSON object, with all that lockbench show says")
 	return c
 }

@@ -21,7 +21,7 @@ lockbench list what it is and what it takes. Where several kinds have the name, 
 scenario comes first; KIND says which is meant: ` + strings.Join(kindWords(), ", ") + `.`,
 		Example: "  lockbench show failover > mine.yaml\n  lockbench run ./mine.yaml\n  lockbench show redlock\n  lockbench show workload handoff\n  lockbench show 'half the clients'",
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 2 && slices.Contains(kindWords(), args[0]) {
+			if len(args) == 2 && slices.Contains(append(kindWords(), wrongLocks.one), args[0]) {
 				args = args[1:]
 			}
 			return wants("a scenario or another name")(c, args)
@@ -48,7 +48,7 @@ scenario comes first; KIND says which is meant: ` + strings.Join(kindWords(), ",
 // lookUp finds what a person named, with or without the kind, and which other kinds have
 // the name as well.
 func lookUp(args []string) (found kind, n named, others []kind, err error) {
-	name, among := args[len(args)-1], kinds()
+	name, among := args[len(args)-1], append(kinds(), wrongLocks)
 	if len(args) > 1 {
 		among = slices.DeleteFunc(among, func(k kind) bool { return k.one != args[0] })
 	}
