@@ -219,7 +219,7 @@ func (o Options) settle() (run.Options, error) {
 
 // pick is the world to run in.
 func (o Options) pick(ctx context.Context, uses []scenarios.LockUse) (world.World, error) {
-	var in run.WorldOptions
+	in := run.WorldOptions{Services: run.ServicesOf(uses)}
 	if o.RedisServer != "" {
 		in.Programs = map[string]string{redis.Name: o.RedisServer}
 	}

@@ -82,6 +82,19 @@ type Clock interface {
 	ClockOffset(ctx context.Context, node string) (time.Duration, error)
 }
 
+// Rejoiner is a service whose others must be told of a node that lost its data before it is
+// started again.
+type Rejoiner interface {
+	// Rejoin tells them, and says whether the node joins them: [Place.Rejoins].
+	Rejoin(ctx context.Context, node string) (joins bool, err error)
+}
+
+// Opaque is a service whose requests nobody reads on the way, for a reason that stands in
+// the plan: no client can be stopped between two of them.
+type Opaque interface {
+	Opaque() string
+}
+
 // Identifier tells a node from all others, asked on a connection to its first port.
 type Identifier interface {
 	Identity(ctx context.Context, c net.Conn) (string, error)

@@ -14,6 +14,8 @@ package service
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 )
 
 // Service is the software that keeps locks.
@@ -32,7 +34,7 @@ type Service interface {
 	Program(at Place) Program
 	// Open is the servers that a host runs.
 	Open(t Topology, h Host) Servers
-	// Wire reads what clients send to the service.
+	// Wire reads what clients send to the service. Nil: nobody does, see [Opaque].
 	Wire() Wire
 }
 
@@ -59,13 +61,23 @@ type Needs struct {
 
 // Executable is a program of a machine.
 type Executable struct {
-	Name    string   // as it is looked for in PATH
-	Package string   // of Debian, which has it
-	As      []string // the names that scripts call it by; empty: Name
+	Name    string // as it is looked for in PATH
+	Package string // of Debian, which has it
+	// Beside says that it is built together with lockbench, and so is looked for beside it
+	// before PATH. Words stand before all arguments of a program of this name, which does
+	// more than serve nodes; a person's own program is given none.
+	Beside bool
+	Words  []string
+	As     []string // the names that scripts call it by; empty: Name
 }
 
 // Program is the name of what nodes run.
 func (n Needs) Program() string { return n.Programs[0].Name }
+
+// Command is that program with the words before its arguments, for people.
+func (n Needs) Command() string {
+	return strings.Join(slices.Concat([]string{n.Programs[0].Name}, n.Programs[0].Words), " ")
+}
 
 // Place is where one node runs, as its program needs to know it.
 type Place struct {
@@ -80,7 +92,9 @@ type Place struct {
 	Leader *netip.AddrPort
 	// Peers is where the node finds each port of each node, by its name: its own where it
 	// listens, those of the others as [Host.AddrFor] says.
-	Peers    map[string][]netip.AddrPort
+	Peers map[string][]netip.AddrPort
+	// Rejoins says that the node lost its data, and joins others that run.
+	Rejoins  bool
 	Settings map[string]string // the person's own
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -54,13 +55,8 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 
 // besideUs is the path of a file that is built together with this program, or is on PATH.
 func besideUs(name string) (string, error) {
-	if self, err := os.Executable(); err == nil {
-		if self, err = filepath.EvalSymlinks(self); err == nil {
-			path := filepath.Join(filepath.Dir(self), name)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-				return path, nil
-			}
-		}
+	if path, ok := child.Beside(name); ok {
+		return path, nil
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		path := filepath.Join(dir, name)

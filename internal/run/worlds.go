@@ -31,6 +31,9 @@ type WorldOptions struct {
 	// Guest is a lock that is a guest of somebody's own. Empty: there is none. `auto` takes
 	// no world that cannot run it, or has no use for the programs or images above.
 	Guest string
+	// Services are those that will be started, by name: their programs must be there, and
+	// `auto` takes no world that cannot start one of them. Nil: the first of the catalog.
+	Services []string
 	// Module is one that is a module of WebAssembly. Empty: there is none.
 	Module string
 	// Self is the command that serves Go guests; empty: this program.
@@ -45,7 +48,7 @@ func Worlds(o WorldOptions) []world.World {
 	all := services.All()
 	return []world.World{
 		NewDocker(o),
-		local.New(local.Options{Services: all, Programs: o.Programs, Self: o.Self}),
+		local.New(local.Options{Services: all, Wanted: o.Services, Programs: o.Programs, Self: o.Self}),
 		sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: o.SimTrial, ModuleCache: wasm.CacheDir()}),
 	}
 }
@@ -103,9 +106,31 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
 }
 
+// ServicesOf are those that locks are for, by name. A guest of somebody's own says which
+// only when it runs, and is taken for one of the first service's. Nil: there is none.
+func ServicesOf(uses []scenarios.LockUse) []string {
+	var names []string
+	for _, u := range uses {
+		name := services.All()[0].Name()
+		if entry, known := catalog.Find(u.Use); known {
+			name = entry.Service
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Unfit says why a world cannot honour what was asked for.
 func (o WorldOptions) Unfit(w world.World) error {
-	switch d := w.Describe(); {
+	d := w.Describe()
+	for _, name := range o.Services {
+		if !slices.Contains(d.Services, name) {
+			return fmt.Errorf("it cannot start %s", name)
+		}
+	}
+	switch {
 	case o.Guest != "" && !d.Commands:
 		return fmt.Errorf("it cannot run guests, as %s is one", o.Guest)
 	case o.Module != "" && !d.Modules:

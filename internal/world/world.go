@@ -48,6 +48,8 @@ type Description struct {
 	// Commands and Modules say which guests of somebody's own it runs: programs of this
 	// machine, and modules of WebAssembly.
 	Commands, Modules bool
+	// Services are the names of the lock services that it can start.
+	Services []string
 	// Programs and Images say whether it runs programs of servers, and images of them.
 	Programs, Images bool
 }

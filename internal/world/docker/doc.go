@@ -92,6 +92,7 @@ const (
 // Describe says what this world is.
 func (w *World) Describe() world.Description {
 	return world.Description{
+		Services: []string{w.options.Service.Name()},
 		What:     w.options.Service.Needs().Program() + " in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)",
 		Caveat:   "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
 		Clients:  world.Limit{Max: clientsMax, Why: "each is a process of this machine with a listener for every server"},

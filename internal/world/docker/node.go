@@ -84,6 +84,13 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 	return nil
 }
 
+// Rejoin makes its next launches those of a node that joins others.
+func (n *node) Rejoin(ctx context.Context) error {
+	n.place.Rejoins = true
+	n.program = n.cluster.Spec.Service.Program(n.place)
+	return n.Write(ctx, n.program.Files)
+}
+
 // looks is how many looks go by between those at the process itself, each of which is a
 // command in the container.
 const looks = 50

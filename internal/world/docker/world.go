@@ -119,6 +119,9 @@ func (w *World) prepare(ctx context.Context) error {
 // Run starts the cluster, calls body, and removes all containers before it returns,
 // whatever body does.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
+	if s.Service != nil && s.Service.Name() != w.options.Service.Name() {
+		return fmt.Errorf("%w: images have %s, and no %s", world.ErrUnsupportedHere, w.options.Service.Name(), s.Service.Name())
+	}
 	// Locks without servers run without a daemon.
 	if s.Service != nil {
 		if err := w.Ready(ctx); err != nil {

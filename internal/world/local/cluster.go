@@ -38,7 +38,7 @@ var (
 type cluster struct {
 	real.Cluster
 
-	program string // path of what its nodes run
+	program program // what its nodes run
 	block   *block
 	port    uint16 // the first one, the same everywhere
 	preload string // path of the library that shifts clocks; empty: none is shifted

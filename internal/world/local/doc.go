@@ -31,8 +31,10 @@ import (
 
 // Options are how a local world is set up; the zero value is a good one.
 type Options struct {
-	// Services are those whose programs must be there.
+	// Services are all that it can start, and Wanted the names of those whose programs must
+	// be there; nil: the first.
 	Services []service.Service
+	Wanted   []string
 	// Programs are the programs to run, by service; empty: those on PATH.
 	Programs map[string]string
 	// Self is the command that serves the locks of lockbench itself; a lock's name
@@ -63,12 +65,13 @@ const (
 
 // Describe says what this world is.
 func (w *World) Describe() world.Description {
-	var programs []string
+	var programs, names []string
 	for _, s := range w.options.Services {
-		programs = append(programs, s.Needs().Program())
+		programs, names = append(programs, s.Needs().Program()), append(names, s.Name())
 	}
 	return world.Description{
-		What: strings.Join(programs, " and ") + " processes of this machine on 127/8 addresses, behind a network of their own (Linux)",
+		Services: names,
+		What:     strings.Join(programs, " and ") + " processes of this machine on 127/8 addresses, behind a network of their own (Linux)",
 		Caveat: "World local runs real servers on one machine behind a relay. A connection over a cut link is accepted and then hangs, delays are those " +
 			"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
 		Clients:  world.Limit{Max: clientsMax, Why: "a cluster has so many addresses of 127/8, also for clients that replace dead ones"},

@@ -26,8 +26,9 @@ var _ real.Node = (*node)(nil)
 // on a machine of its own, with all that the service has written into it.
 type node struct {
 	service.Node
+	service   service.Service
 	owners    *child.Owners
-	program   string
+	program   program
 	real      netip.AddrPort // where it listens, and whence it dials
 	announced netip.AddrPort // where others find it
 	place     service.Place
@@ -46,6 +47,7 @@ func (c *cluster) newNode(n service.Node, k int) (*node, error) {
 	place := c.PlaceFor(n)
 	node := &node{
 		Node:      n,
+		service:   c.Spec.Service,
 		owners:    c.Owners,
 		program:   c.program,
 		real:      netip.AddrPortFrom(c.block.real(k), c.port),
@@ -89,7 +91,7 @@ func (n *node) Launch(_ context.Context, keepData bool) error {
 			return err
 		}
 	}
-	cmd := exec.Command(n.program, n.args...)
+	cmd := exec.Command(n.program.path, n.program.with(n.args)...)
 	cmd.Dir, cmd.Env = n.place.Data, n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	p, err := n.owners.Start(n.Name, cmd)
@@ -102,6 +104,14 @@ func (n *node) Launch(_ context.Context, keepData bool) error {
 	return nil
 }
 
+// Rejoin makes its next launches those of a node that joins others.
+func (n *node) Rejoin(ctx context.Context) error {
+	n.place.Rejoins = true
+	program := n.service.Program(n.place)
+	n.args = program.Args
+	return n.Write(ctx, program.Files)
+}
+
 // Gone says how the process has ended.
 func (n *node) Gone(context.Context, int) error {
 	n.mu.Lock()
@@ -112,7 +122,7 @@ func (n *node) Gone(context.Context, int) error {
 	}
 	last := n.log.Last()
 	err := fmt.Errorf("%s; %s", p.State(), last)
-	if strings.Contains(last, "Address already in use") {
+	if strings.Contains(strings.ToLower(last), "address already in use") {
 		err = fmt.Errorf("%w: %w", err, syscall.EADDRINUSE)
 	}
 	return err

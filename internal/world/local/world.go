@@ -3,16 +3,19 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -26,15 +29,18 @@ const startLimit = 30 * time.Second
 // portTries is how many ports a cluster tries.
 const portTries = 3
 
-// Ready looks for the programs of the services.
+// Ready looks for the programs of the services that are wanted.
 func (w *World) Ready(ctx context.Context) error {
 	var about []string
-	for _, s := range w.options.Services {
+	for i, s := range w.options.Services {
+		if wanted := w.options.Wanted; !slices.Contains(wanted, s.Name()) && (wanted != nil || i > 0) {
+			continue
+		}
 		version, err := w.version(ctx, s)
 		if err != nil {
 			return err
 		}
-		about = append(about, s.Needs().Program()+" "+version)
+		about = append(about, s.Needs().Command()+" "+version)
 	}
 	w.about.Store(strings.Join(about, ", "))
 	return nil
@@ -47,18 +53,19 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 		return "", err
 	}
 	needs := s.Needs()
+	args := program.with(needs.VersionArgs)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program, needs.VersionArgs...).Output()
+	out, err := exec.CommandContext(ctx, program.path, args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("run %s %s: %w; %s", program, strings.Join(needs.VersionArgs, " "), err, needs.Install)
+		return "", fmt.Errorf("run %s %s: %w; %s", program.path, strings.Join(args, " "), err, needs.Install)
 	}
 	version, enough, err := needs.Version(string(out))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s %w; %s", program, err, needs.Install)
+		return "", fmt.Errorf("%s %w; %s", program.path, err, needs.Install)
 	case !enough:
-		return "", fmt.Errorf("%s is version %s, but the local world needs %s or later; %s", program, version, needs.Least, needs.Install)
+		return "", fmt.Errorf("%s is version %s, but the local world needs %s or later; %s", program.path, version, needs.Least, needs.Install)
 	}
 	return version, nil
 }
@@ -71,18 +78,34 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	return sketch
 }
 
-// program is the path of what a service's nodes run.
-func (w *World) program(s service.Service) (string, error) {
+// program is what a service's nodes run.
+type program struct {
+	path  string
+	words []string // before all arguments
+}
+
+func (p program) with(args []string) []string { return slices.Concat(p.words, args) }
+
+// program finds the program of a service.
+func (w *World) program(s service.Service) (program, error) {
 	needs := s.Needs()
-	name := w.options.Programs[s.Name()]
-	if name == "" {
-		name = needs.Program()
+	usual := needs.Programs[0]
+	name := cmp.Or(w.options.Programs[s.Name()], usual.Name)
+	var words []string
+	if filepath.Base(name) == usual.Name {
+		words = usual.Words
+	}
+	if usual.Beside && name == usual.Name {
+		if path, ok := child.Beside(name); ok {
+			return program{path, words}, nil
+		}
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("no %s found: %s", name, needs.Install)
+		return program{}, fmt.Errorf("no %s found: %s", name, needs.Install)
 	}
-	return filepath.Abs(path)
+	path, err = filepath.Abs(path)
+	return program{path, words}, err
 }
 
 // Run starts the cluster, calls body, and ends all processes before it returns,

@@ -41,6 +41,8 @@ type Node interface {
 	LastWords(ctx context.Context) string
 	// Write writes the files that it is started with.
 	Write(ctx context.Context, files map[string]string) error
+	// Rejoin makes its next launches those of a node that joins others, see [service.Place].
+	Rejoin(ctx context.Context) error
 	// Place is where it runs.
 	Place() service.Place
 	Kill(ctx context.Context) error
@@ -151,6 +153,9 @@ func (c *Cluster) start(ctx context.Context, n Node, keepData bool) error {
 	if n.Status().Running {
 		return fmt.Errorf("start %s: it is running", name)
 	}
+	if err := c.rejoin(ctx, n, keepData); err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
 	if err := n.Launch(ctx, keepData); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
@@ -170,6 +175,19 @@ func (c *Cluster) start(ctx context.Context, n Node, keepData bool) error {
 			return fmt.Errorf("start %s: it does not answer (%w): %w; %s", name, err, context.Cause(ctx), n.LastWords(ctx))
 		}
 	}
+}
+
+// rejoin lets the others know of a node that comes back without its data, where they must.
+func (c *Cluster) rejoin(ctx context.Context, n Node, keepData bool) error {
+	others, ok := c.servers.(service.Rejoiner)
+	if keepData || !ok {
+		return nil
+	}
+	joins, err := others.Rejoin(ctx, n.Is().Name)
+	if err != nil || !joins {
+		return err
+	}
+	return n.Rejoin(ctx)
 }
 
 // Stop ends what every cluster has but its nodes, which end after the clients and before

@@ -41,6 +41,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,6 +125,7 @@ func (w *World) Ready(context.Context) error { return nil }
 // Describe says what this world is.
 func (w *World) Describe() world.Description {
 	return world.Description{
+		Services: slices.Sorted(maps.Keys(w.options.Models)),
 		What: "the same locks on an " + w.options.Models.list(Model.About) +
 			" in virtual time: any machine, and a seed gives the same history again, to the letter",
 		Caveat: "World sim runs unmodified locks against a model of " + w.options.Models.list(Model.Covers) +

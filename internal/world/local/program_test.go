@@ -1,0 +1,76 @@
+//go:build linux
+
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/service"
+)
+
+// listed is a service whose nodes run one program of several.
+type listed struct {
+	toy
+	name string
+	runs service.Executable
+}
+
+func (s listed) Name() string { return s.name }
+
+func (s listed) Needs() service.Needs {
+	return service.Needs{
+		Programs: []service.Executable{s.runs}, Install: "there is none", VersionArgs: []string{"1.2"}, Least: "1",
+		Version: func(said string) (string, bool, error) { return strings.TrimSpace(said), true, nil },
+	}
+}
+
+// A world is ready when the services have their programs that a run names, and no others.
+func TestReadyAsksForWhatIsWanted(t *testing.T) {
+	there := listed{name: "there", runs: service.Executable{Name: "echo"}}
+	missing := listed{name: "missing", runs: service.Executable{Name: "no-such-program"}}
+	for _, one := range []struct {
+		services []service.Service
+		wanted   []string
+		about    string // empty: it is not ready
+	}{
+		{[]service.Service{there, missing}, nil, "echo 1.2"},
+		{[]service.Service{missing, there}, nil, ""},
+		{[]service.Service{missing, there}, []string{"there"}, "echo 1.2"},
+		{[]service.Service{there, missing}, []string{"there", "missing"}, ""},
+	} {
+		w := New(Options{Services: one.services, Wanted: one.wanted})
+		err := w.Ready(t.Context())
+		if ready := err == nil; ready != (one.about != "") || w.About() != one.about {
+			t.Errorf("%v, wanted %v: %v, about %q, want %q", one.services, one.wanted, err, w.About(), one.about)
+		}
+	}
+}
+
+// A program that does more than serve nodes is told to, and a person's own is not. One that
+// is built together with this program is found beside it.
+func TestProgramOfSeveral(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := filepath.Join(filepath.Dir(self), "lockbench-test-of-several")
+	if err := os.WriteFile(beside, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(beside) })
+	s := listed{name: "several", runs: service.Executable{Name: filepath.Base(beside), Beside: true, Words: []string{"serve", "it"}}}
+	for own, want := range map[string][]string{
+		"":        {beside, "serve", "it", "-x"},
+		beside:    {beside, "serve", "it", "-x"},
+		"/bin/sh": {"/bin/sh", "-x"},
+	} {
+		p, err := New(Options{Programs: map[string]string{s.name: own}}).program(s)
+		if got := append([]string{p.path}, p.with([]string{"-x"})...); err != nil || !slices.Equal(got, want) {
+			t.Errorf("own %q: %v, %v; want %v", own, got, err, want)
+		}
+	}
+}
