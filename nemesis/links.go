@@ -36,6 +36,11 @@ func (l linkTarget) String() string {
 	return l.from + " -> " + l.to
 }
 
+// replication says whether this is the way by which followers hear of what was granted.
+func (l linkTarget) replication() bool {
+	return l.from == "master" && (l.to == "replicas" || l.to == "a replica" || l.to == "nearest replica")
+}
+
 func (l linkTarget) available(c world.Cluster) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")

@@ -222,6 +222,9 @@ func (s Step) available(c world.Cluster) error {
 	if _, ok := world.Ability[world.RequestHolder](c); !ok {
 		return errors.New("this world cannot stop a client between two requests")
 	}
+	if servers, ok := world.Ability[service.Opaque](c); ok {
+		return errors.New(servers.Opaque())
+	}
 	return nil
 }
 

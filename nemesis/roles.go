@@ -104,6 +104,9 @@ func endAvailable(target string, c world.Cluster) error {
 		if !c.Topology().Follows() {
 			return errors.New("no replicas")
 		}
+		if _, tells := world.Ability[service.Replicates](c); !tells && target == "nearest replica" {
+			return errNotTold
+		}
 	case "minority":
 		if c.Topology().Leads != service.EachLeads {
 			return errors.New("no majority to be had: one master decides")
@@ -202,12 +205,15 @@ func partNodes(c world.Cluster, target string) []string {
 	return names
 }
 
+// errNotTold is why nobody can be called the nearest replica.
+var errNotTold = errors.New("these servers do not tell how far a replica is")
+
 // nearest is the replica that has heard most of its master, a drawn one of those that
 // have heard the same.
 func nearest(ctx context.Context, s Scene, replicas []string) ([]string, error) {
 	replicates, ok := world.Ability[service.Replicates](s.Cluster)
 	if !ok {
-		return nil, errors.New("these servers do not tell how far a replica is")
+		return nil, errNotTold
 	}
 	offsets := replicates.Offsets(ctx)
 	most := int64(-1)

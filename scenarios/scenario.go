@@ -8,6 +8,7 @@ import (
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/service"
+	services "lockbench/service/catalog"
 )
 
 // Version is the first line of every scenario this package reads.
@@ -91,13 +92,36 @@ func defaults() *Scenario {
 	}
 }
 
-// On is what the scenario says of a service.
-func (s *Scenario) On(service string) Servers {
-	on, ok := s.Servers[service]
-	if !ok {
-		on = defaultServers()
+// On is what the scenario says of a service. Of one that it does not name it says what it
+// says of the first, in the words of that one: see [Topology.like].
+func (s *Scenario) On(name string) Servers {
+	on, said := s.Servers[name]
+	if said {
+		return on
+	}
+	on = defaultServers()
+	all := services.All()
+	if to, known := find(all, serviceName, name); known && name != all[0].Name() {
+		on.Topology = s.On(all[0].Name()).Topology.like(all[0], to)
 	}
 	return on
+}
+
+// like is what a topology of one service is on another: that of the same name, or the first
+// that is led alike. What has followers there has followers here, and outlives its leader
+// where the other does.
+func (t Topology) like(from, to service.Service) Topology {
+	led, known := service.Find(from, t.SingleStore)
+	if _, same := service.Find(to, t.SingleStore); same || !known {
+		return t
+	}
+	for _, other := range to.Topologies() {
+		if other.Leads != service.EachLeads && other.Follows() == led.Follows() {
+			t.SingleStore = other.Name
+			break
+		}
+	}
+	return t
 }
 
 func defaultServers() Servers {

@@ -180,7 +180,7 @@ func namedServices() []named {
 			forms = append(forms, string(t.Name))
 		}
 		all = append(all, named{
-			Name: s.Name(), About: s.Needs().Program() + " of version " + s.Needs().Least + " or newer",
+			Name: s.Name(), About: s.Needs().Command() + " of version " + s.Needs().Least + " or newer",
 			Notes: "topologies " + strings.Join(forms, ", "),
 		})
 	}

@@ -26,8 +26,9 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 		return
 	}
 	masters := c.Leaders(ctx)
-	// On a busy machine the servers may have elected another one before anybody looked.
-	if t := c.Topology(); t.Leads == service.OneLeader {
+	// Where the first node leads at first, the servers of a busy machine may have elected
+	// another one before anybody looked. Elsewhere anybody may be the first leader.
+	if t := c.Topology(); t.Leads == service.OneLeader && t.FirstAlone {
 		nodes := t.Nodes()
 		first := slices.IndexFunc(nodes, func(n service.Node) bool { return n.Role == service.Data })
 		for _, m := range masters {

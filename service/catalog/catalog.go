@@ -8,6 +8,7 @@ import (
 
 	"lockbench/internal/world/sim"
 	"lockbench/service"
+	"lockbench/service/etcd"
 	"lockbench/service/redis"
 	"lockbench/service/redis/simredis"
 )
@@ -21,6 +22,7 @@ type entry struct {
 // entries are all services. The first is meant where a scenario names none.
 var entries = []entry{
 	{redis.Service{}, simredis.Model{}},
+	{etcd.Service{}, nil},
 }
 
 // All are the services, in the order of the entries.

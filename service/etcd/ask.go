@@ -1,0 +1,113 @@
+package etcd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// askLimit bounds one question to a server that is there. It is generous: a busy machine
+// is slow.
+const askLimit = 2 * time.Second
+
+// statusPath is where a member says what it is.
+const statusPath = "/v3/maintenance/status"
+
+// ask posts a question to the gateway of a node, and reads the answer.
+func (g *servers) ask(ctx context.Context, node, path string, question, answer any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	return g.http(ctx, node, http.MethodPost, path, body, answer)
+}
+
+// look is GET, of what is no part of the gateway.
+func (g *servers) look(ctx context.Context, node, path string) error {
+	return g.http(ctx, node, http.MethodGet, path, nil, nil)
+}
+
+func (g *servers) http(ctx context.Context, node, method, path string, body []byte, answer any) error {
+	if s := g.host.Status(node); s.Why != nil {
+		return fmt.Errorf("%s: %w", node, s.Why)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	dial := func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }
+	if err := exchange(ctx, dial, method, path, body, answer); err != nil {
+		return fmt.Errorf("%s: %s: %w", node, path, err)
+	}
+	return nil
+}
+
+// exchange asks once, on a connection of its own: servers die and come back.
+func exchange(ctx context.Context, dial func(context.Context) (net.Conn, error), method, path string, body []byte, answer any) error {
+	r, err := http.NewRequestWithContext(ctx, method, "http://etcd"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	by := http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
+	said, err := by.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer said.Body.Close()
+	text, err := io.ReadAll(said.Body)
+	switch {
+	case err != nil:
+		return err
+	case said.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))
+	case answer == nil:
+		return nil
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// greeting is the question of [servers.Greet], padded to about the length of its answer.
+const greeting = "GET /version HTTP/1.1\r\nHost: etcd\r\nX-Padding: " + padding + "\r\n\r\n"
+
+const padding = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+// Greet asks for the version, which a server tells without asking the others. It asks as
+// often as it takes to carry the load there, and about as much comes back.
+func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err := greet(c, 1+load/len(greeting))
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer: %w", ctx.Err())
+	}
+	return err
+}
+
+func greet(c net.Conn, times int) error {
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(c, strings.Repeat(greeting, times))
+		wrote <- err
+	}()
+	answers := bufio.NewReader(c)
+	for range times {
+		said, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, said.Body)
+		said.Body.Close()
+		if err == nil && said.StatusCode != http.StatusOK {
+			err = fmt.Errorf("it answered %s", said.Status)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return <-wrote
+}

@@ -1,0 +1,130 @@
+// Package etcd is etcd as a lock service: one server, or three that elect a leader and
+// write nothing without a majority.
+//
+// Servers are asked past all faults, by etcd's own gateway of JSON over HTTP
+// (/v3/maintenance/status, /v3/cluster/member/...), each question on a connection of its
+// own. So lockbench depends on none of etcd's packages. The server itself is a Go module,
+// which lockbench-more serves.
+package etcd
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// Name is what the service is called, its nodes, and their endpoints.
+const Name = "etcd"
+
+// Quorum is a group whose members elect one that leads, and that commits nothing without a
+// majority of them.
+const Quorum locks.Topology = "quorum"
+
+var topologies = []service.Topology{
+	{
+		Name: locks.Single, Short: "1 etcd", Leads: service.OneLeader, Entry: Name,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
+	},
+	{
+		// All members must know the same addresses of each other: no views.
+		Name: Quorum, Short: "etcd quorum of {n}", Leads: service.OneLeader, Entry: Name,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
+	},
+}
+
+// Service is etcd.
+type Service struct{}
+
+var _ service.Service = Service{}
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+var versionPattern = regexp.MustCompile(`(?m)^etcd Version: (\d+)\.(\d+)\.(\S+)`)
+
+// Needs is lockbench-more, or a program of etcd's own.
+func (Service) Needs() service.Needs {
+	return service.Needs{
+		Programs: []service.Executable{{Name: "lockbench-more", Beside: true, Words: []string{"serve", "etcd"}}},
+		Install: "`make more` builds it, and puts it beside lockbench; " +
+			"or name an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --etcd-server PATH",
+		VersionArgs: []string{"--version"},
+		Version:     version,
+		Least:       "3.4",
+	}
+}
+
+// version reads what etcd says of itself. Before 3.4 the gateway was elsewhere.
+func version(output string) (text string, enough bool, err error) {
+	v := versionPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like an etcd: --version says %.80q", output)
+	}
+	major, err := strconv.Atoi(v[1])
+	minor, minorErr := strconv.Atoi(v[2])
+	return strings.Join(v[1:], "."), err == nil && minorErr == nil && (major > 3 || major == 3 && minor >= 4), nil
+}
+
+// Ports are that for clients and that for the other members.
+func (Service) Ports(service.Topology) int { return 2 }
+
+// Program is an etcd that listens where its place says, and dials from anywhere.
+func (Service) Program(at service.Place) service.Program {
+	listen, advertise := netip.AddrPortFrom(at.Bind, at.Port), at.Announced
+	if !at.Bind.IsValid() {
+		listen = netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port)
+	}
+	var members []string
+	for _, n := range at.Topology.Nodes() {
+		peer := url(advertise, 1)
+		if ports := at.Peers[n.Name]; n.Name != at.Node.Name && len(ports) > 1 {
+			peer = url(ports[1], 0)
+		}
+		members = append(members, n.Name+"="+peer)
+	}
+	flags := map[string]string{
+		// Half a second of silence is death. A busy machine is slow, and not dead.
+		"heartbeat-interval": "50", "election-timeout": "500",
+		"snapshot-count": "10000",
+		"log-level":      "warn",
+	}
+	maps.Copy(flags, at.Settings)
+	maps.Copy(flags, map[string]string{
+		"name": at.Node.Name, "data-dir": at.Data,
+		"listen-client-urls": url(listen, 0), "advertise-client-urls": url(advertise, 0),
+		"listen-peer-urls": url(listen, 1), "initial-advertise-peer-urls": url(advertise, 1),
+		"initial-cluster": strings.Join(members, ","),
+		"logger":          "zap", "log-outputs": "stderr",
+	})
+	if at.Rejoins {
+		flags["initial-cluster-state"] = "existing"
+	}
+	var p service.Program
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		p.Args = append(p.Args, "--"+name+"="+flags[name])
+	}
+	return p
+}
+
+// url is a port of a node, so many after its first.
+func url(first netip.AddrPort, after int) string {
+	return fmt.Sprintf("http://%s", netip.AddrPortFrom(first.Addr(), first.Port()+uint16(after)))
+}
+
+// Wire is nil: clients talk gRPC, many calls on one connection, and nobody here reads it.
+func (Service) Wire() service.Wire { return nil }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	return &servers{topology: t, host: h, members: map[string]string{}}
+}

@@ -1,0 +1,302 @@
+package etcd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+func TestVersion(t *testing.T) {
+	for said, want := range map[string]struct {
+		version string
+		enough  bool
+		wrong   bool
+	}{
+		"etcd Version: 3.6.16\nGit SHA: x": {"3.6.16", true, false},
+		"etcd Version: 3.4.23":             {"3.4.23", true, false},
+		"etcd Version: 3.3.25":             {"3.3.25", false, false},
+		"etcd Version: 3.10.0":             {"3.10.0", true, false},
+		"etcd Version: 4.0.0":              {"4.0.0", true, false},
+		"etcd Version: 2.9.0":              {"2.9.0", false, false},
+		"Redis server v=7.0.15":            {"", false, true},
+	} {
+		v, enough, err := Service{}.Needs().Version(said)
+		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
+			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
+		}
+	}
+}
+
+// place is where a node of three runs.
+func place(node string, settings map[string]string) service.Place {
+	t, _ := service.Find(Service{}, Quorum)
+	p := service.Place{
+		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
+		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/data", Config: "/config",
+	}
+	for i, n := range t.Nodes() {
+		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(65 + i)}), 7000)
+		if n.Name == node {
+			at = netip.MustParseAddrPort("127.0.0.1:7000") // its own, where it listens
+		}
+		p.Peers[n.Name] = []netip.AddrPort{at, netip.AddrPortFrom(at.Addr(), 7001)}
+	}
+	return p
+}
+
+// A member listens where it is put, and tells the others, in the same words as they do, where
+// it is found.
+func TestProgram(t *testing.T) {
+	got := Service{}.Program(place("etcd-1", map[string]string{"election-timeout": "900"})).Args
+	for _, want := range []string{
+		"--name=etcd-1", "--data-dir=/data", "--election-timeout=900", "--heartbeat-interval=50",
+		"--listen-client-urls=http://127.0.0.1:7000", "--advertise-client-urls=http://127.0.0.65:7000",
+		"--listen-peer-urls=http://127.0.0.1:7001", "--initial-advertise-peer-urls=http://127.0.0.65:7001",
+		"--initial-cluster=etcd-1=http://127.0.0.65:7001,etcd-2=http://127.0.0.66:7001,etcd-3=http://127.0.0.67:7001",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("there is no %s in %v", want, got)
+		}
+	}
+	if slices.Contains(got, "--initial-cluster-state=existing") {
+		t.Error("a new member joins an old cluster")
+	}
+	again := place("etcd-1", nil)
+	again.Rejoins = true
+	if !slices.Contains(Service{}.Program(again).Args, "--initial-cluster-state=existing") {
+		t.Error("who comes back empty does not join the others")
+	}
+}
+
+// What a scenario may not set is what lockbench sets.
+func TestSettings(t *testing.T) {
+	given := map[string]string{}
+	for _, s := range (Service{}).Settings() {
+		given[s.Name] = "scenario"
+	}
+	args := Service{}.Program(place("etcd-1", given)).Args
+	for _, s := range (Service{}).Settings() {
+		taken := slices.Contains(args, "--"+s.Name+"=scenario")
+		if s.Name != "initial-cluster-state" && taken != (s.Decided == "") {
+			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
+		}
+	}
+}
+
+// fake is three members as their gateway shows them.
+type fake struct {
+	mu      sync.Mutex
+	members map[string]*member
+	done    []string
+}
+
+type member struct {
+	id, leader string
+	sick       string // what /health answers, if it is not well
+	at         net.Listener
+	down       bool
+}
+
+var errNotRunning = errors.New("it was not started")
+
+func newFake(t *testing.T) (*fake, *servers) {
+	f := &fake{members: map[string]*member{}}
+	topology, _ := service.Find(Service{}, Quorum)
+	for i, n := range topology.Nodes() {
+		m := &member{id: string(rune('1' + i)), leader: "1"}
+		f.members[n.Name] = m
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(n.Name, m, w, r) }))
+		t.Cleanup(server.Close)
+		m.at = server.Listener
+	}
+	return f, Service{}.Open(topology, f).(*servers)
+}
+
+func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	say := func(v any) { _ = json.NewEncoder(w).Encode(v) }
+	switch r.URL.Path {
+	case "/version":
+		say(map[string]string{"etcdserver": "3.6.16"})
+	case "/health":
+		if m.sick != "" {
+			http.Error(w, m.sick, http.StatusServiceUnavailable)
+			return
+		}
+		say(map[string]string{"health": "true"})
+	case statusPath:
+		say(map[string]any{"header": map[string]string{"member_id": m.id}, "leader": m.leader})
+	case "/v3/maintenance/transfer-leadership":
+		var move struct{ TargetID string }
+		_ = json.Unmarshal(body, &move)
+		for _, other := range f.members {
+			other.leader = move.TargetID
+		}
+		say(struct{}{})
+	case "/v3/cluster/member/list":
+		say(map[string]any{"members": []any{
+			map[string]any{"ID": "1", "name": "etcd-1", "peerURLs": []string{"http://127.0.0.1:7001"}},
+			map[string]any{"ID": "9", "name": "", "peerURLs": []string{"http://127.0.0.4:7001"}},
+			map[string]any{"ID": "3", "name": "etcd-3", "peerURLs": []string{"http://127.0.0.3:7001"}},
+		}})
+	default:
+		f.done = append(f.done, name+" "+r.URL.Path+" "+string(body))
+		say(struct{}{})
+	}
+}
+
+func (f *fake) Addr(node string) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, node[len(node)-1] - '0'}), 7000)
+}
+func (f *fake) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
+func (f *fake) Follow(string, netip.AddrPort) error        { return nil }
+func (f *fake) Lead(string) error                          { return nil }
+
+func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", f.members[node].at.Addr().String())
+}
+
+func (f *fake) Status(node string) service.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.members[node].down {
+		return service.Status{Why: errNotRunning}
+	}
+	return service.Status{Running: true}
+}
+
+func TestLeaders(t *testing.T) {
+	f, g := newFake(t)
+	ctx := t.Context()
+	says := func(when, leader string, leaders ...string) {
+		t.Helper()
+		got, err := g.Leader(ctx)
+		if got != leader || (err == nil) != (leader != "") {
+			t.Errorf("%s: the leader is %q, %v; want %q", when, got, err, leader)
+		}
+		if all := g.Leaders(ctx); !slices.Equal(all, leaders) {
+			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
+		}
+	}
+	says("at first", "etcd-1", "etcd-1")
+	if err := g.Healthy(ctx); err != nil {
+		t.Errorf("not healthy: %v", err)
+	}
+	f.members["etcd-1"].down = true
+	says("while the others have not noticed", "etcd-1")
+	f.members["etcd-2"].leader, f.members["etcd-3"].leader = "2", "2"
+	says("after an election", "etcd-2", "etcd-2")
+	if err := g.Healthy(ctx); !errors.Is(err, errNotRunning) {
+		t.Errorf("with one down it is said to be %v", err)
+	}
+	f.members["etcd-1"].down = false
+	says("while the old one believes", "etcd-2", "etcd-1", "etcd-2")
+	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "do not agree") {
+		t.Errorf("with two leaders it is said to be %v", err)
+	}
+	f.members["etcd-1"].leader, f.members["etcd-2"].leader, f.members["etcd-3"].leader = "0", "", "0"
+	says("without any", "")
+	f.members["etcd-3"].leader = "2"
+	says("while one of three believes in another", "")
+	f.members["etcd-3"].leader = "0"
+	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "knows no leader") {
+		t.Errorf("without a leader it is said to be %v", err)
+	}
+}
+
+// A member that names the leader and cannot read is not well.
+func TestHealthAsks(t *testing.T) {
+	f, g := newFake(t)
+	f.members["etcd-3"].sick = "RAFT NO LEADER"
+	if err := g.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd-3: /health") {
+		t.Errorf("it is said to be %v", err)
+	}
+}
+
+func TestPromote(t *testing.T) {
+	_, g := newFake(t)
+	if got, err := g.Promote(t.Context(), "etcd-3"); got != "etcd-3" || err != nil {
+		t.Errorf("promoted %q, %v", got, err)
+	}
+	if leader, err := g.Leader(t.Context()); leader != "etcd-3" {
+		t.Errorf("the leader is %q, %v", leader, err)
+	}
+}
+
+// Who comes back without data is replaced; whom nobody has replaced yet only added. Those
+// who are down are not asked.
+func TestRejoin(t *testing.T) {
+	f, g := newFake(t)
+	f.members["etcd-1"].down = true
+	for node, want := range map[string][]string{
+		"etcd-3": {`etcd-2 /v3/cluster/member/remove {"ID":"3"}`, `etcd-2 /v3/cluster/member/add {"peerURLs":["http://127.0.0.3:7001"]}`},
+		"etcd-4": nil, // it was added when it was tried before
+		"etcd-2": {`etcd-3 /v3/cluster/member/add {"peerURLs":["http://127.0.0.2:7001"]}`},
+	} {
+		f.done = nil
+		joins, err := g.Rejoin(t.Context(), node)
+		if !joins || err != nil || !slices.Equal(f.done, want) {
+			t.Errorf("%s: %v, %v, %q; want %q", node, joins, err, f.done, want)
+		}
+	}
+	single, _ := service.Find(Service{}, locks.Single)
+	if joins, err := (Service{}).Open(single, f).(*servers).Rejoin(t.Context(), "etcd-1"); joins || err != nil {
+		t.Errorf("a single server joins others: %v, %v", joins, err)
+	}
+}
+
+// A greeting carries as much as it is given, both ways, and says what went wrong.
+func TestGreet(t *testing.T) {
+	f, g := newFake(t)
+	for _, load := range []int{0, 100_000} {
+		c, err := f.Dial(t.Context(), "etcd-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := &counting{Conn: c}
+		err = g.Greet(t.Context(), counted, load)
+		c.Close()
+		if err != nil || counted.sent < load || counted.heard < load/2 {
+			t.Errorf("load %d: %v, sent %d, heard %d", load, err, counted.sent, counted.heard)
+		}
+	}
+	silent, _ := net.Pipe()
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := g.Greet(ctx, silent, 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("nobody answers, and it says %v", err)
+	}
+}
+
+type counting struct {
+	net.Conn
+	sent, heard int
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent += n
+	return n, err
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.heard += n
+	return n, err
+}

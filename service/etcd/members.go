@@ -1,0 +1,101 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"lockbench/service"
+)
+
+// Promote moves the leadership to a member.
+func (g *servers) Promote(ctx context.Context, node string) (string, error) {
+	leader, err := g.Leader(ctx)
+	if err != nil {
+		return "", fmt.Errorf("promote %s: %w", node, err)
+	}
+	to, err := g.status(ctx, node)
+	if err != nil {
+		return "", fmt.Errorf("promote %s: %w", node, err)
+	}
+	move := map[string]string{"targetID": to.Header.Member}
+	if err := g.ask(ctx, leader, "/v3/maintenance/transfer-leadership", move, nil); err != nil {
+		return "", fmt.Errorf("promote %s: %w", node, err)
+	}
+	err = service.Poll(ctx, func() error {
+		switch now, err := g.Leader(ctx); {
+		case err != nil:
+			return err
+		case now != node:
+			return fmt.Errorf("the leader is %s", now)
+		}
+		return nil
+	})
+	return node, err
+}
+
+// Rejoin takes a member that lost its data out of the cluster, and adds it anew: one that
+// came back empty under its old name would have forgotten what it has voted for, and the
+// others turn it away. A single server has nobody to join.
+func (g *servers) Rejoin(ctx context.Context, node string) (joins bool, err error) {
+	if len(g.Nodes()) == 1 {
+		return false, nil
+	}
+	err = service.Poll(ctx, func() error {
+		var errs []error
+		for _, n := range g.Nodes() {
+			if n.Name == node {
+				continue
+			}
+			err := g.replace(ctx, n.Name, node)
+			if err == nil {
+				return nil
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return false, fmt.Errorf("add %s anew: %w", node, err)
+	}
+	return true, nil
+}
+
+// replace lets one member replace another by an empty one at its address. It can be done
+// again: what was done before is seen.
+func (g *servers) replace(ctx context.Context, by, node string) error {
+	at := g.host.Addr(node)
+	peer := url(at, 1)
+	var list struct {
+		Members []struct {
+			ID    string   `json:"ID"`
+			Name  string   `json:"name"`
+			Peers []string `json:"peerURLs"`
+		} `json:"members"`
+	}
+	if err := g.ask(ctx, by, "/v3/cluster/member/list", struct{}{}, &list); err != nil {
+		return err
+	}
+	for _, m := range list.Members {
+		switch {
+		case !slices.Contains(m.Peers, peer):
+		case m.Name == "":
+			return nil // added, and never started
+		default:
+			if err := g.ask(ctx, by, "/v3/cluster/member/remove", map[string]string{"ID": m.ID}, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return g.ask(ctx, by, "/v3/cluster/member/add", map[string][]string{"peerURLs": {peer}}, nil)
+}
+
+// Identity is the id of the member behind a connection.
+func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
+	var s status
+	err := exchange(ctx, func(context.Context) (net.Conn, error) { return c, nil }, http.MethodPost, statusPath, []byte("{}"), &s)
+	return s.Header.Member, err
+}
