@@ -73,7 +73,11 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 				return err // before a world is picked: wrong usage starts nothing
 			}
 			var err error
-			if s.world, _, err = f.pick(c.Context(), f.options(c)); err != nil {
+			o := f.options(c)
+			if s.entry.Service != "" {
+				o.Services = []string{s.entry.Service}
+			}
+			if s.world, _, err = f.pick(c.Context(), o); err != nil {
 				return err
 			}
 			if s.entry.Library != nil {
@@ -186,6 +190,10 @@ func (s *conformed) meet(ctx context.Context) error {
 		return err
 	}
 	s.missteps.Hello(hello)
+	if s.entry.Library != nil {
+		s.entry.Card = hello.Card()
+		return nil // the catalog knows where it runs
+	}
 	s.entry = catalog.Lock{Card: hello.Card()}
 	switch s.entry.Family {
 	case locks.Control:
@@ -248,7 +256,11 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 	entered := false
 	spec := world.Spec{Topology: service.None, Clients: 200}
 	if t != locks.None {
-		spec.Service = services.All()[0]
+		// What a guest of one's own does not say is for the first service.
+		var known bool
+		if spec.Service, known = services.Find(s.entry.Service); !known {
+			spec.Service = services.All()[0]
+		}
 		spec.Topology, _ = service.Find(spec.Service, t)
 	}
 	err = s.world.Run(ctx, spec, func(ctx context.Context, c world.Cluster) error {

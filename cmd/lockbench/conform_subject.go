@@ -19,6 +19,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 	"lockbench/locks/locktest"
+	service "lockbench/service/redis"
 )
 
 // lookID is the number of the client that looks into the servers.
@@ -38,14 +39,18 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 	opened := &openedClients{}
 	if t != locks.None {
 		look, err := openLook(ctx, c, opened)
-		if err != nil {
+		switch {
+		case err != nil:
 			return subject, closeLook, err
+		case look == nil:
+			subject.Quiet = false // nobody looks into these servers, and rules that want it are left out
+		default:
+			closeLook = look.close
+			if look.counter == nil {
+				subject.Quiet = false
+			}
+			subject.Server = look
 		}
-		closeLook = look.close
-		if look.counter == nil {
-			subject.Quiet = false
-		}
-		subject.Server = look
 	}
 	if s.command != "" || s.module != "" {
 		subject.Excused["loss-notice"] = "notices are the host's to hear, and are not asked for here"
@@ -152,10 +157,14 @@ type look struct {
 
 var _ locktest.Server = (*look)(nil)
 
+// openLook is nil where the servers are none of Redis.
 func openLook(ctx context.Context, c world.Cluster, opened *openedClients) (*look, error) {
 	at, _, err := borrow(ctx, c, lookID)
 	if err != nil {
 		return nil, err
+	}
+	if at.Store.Service != service.Name {
+		return nil, nil
 	}
 	l := &look{opened: opened}
 	l.counter, _ = c.(world.RequestCounter)

@@ -42,6 +42,9 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 	sub := &Subject{own: own != nil || use.Own(), use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
 	entry, known := catalog.Find(use.Use)
+	if known && entry.Service != "" {
+		sub.service = entry.Service // of a stock library, too, which a guest serves
+	}
 	known = known && !use.Own() // else it serves itself, and says who it is
 	switch {
 	case own != nil:

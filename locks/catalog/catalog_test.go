@@ -34,7 +34,7 @@ func TestEntriesAreComplete(t *testing.T) {
 		}
 		// A stock library is opened by another program, and its words are checked here.
 		refused := func(err error) bool { return err != nil && (l.Library == nil || !errors.Is(err, locks.ErrUnsupported)) }
-		if _, known := catalog.Find(l.Like()); l.Library != nil && !known {
+		if _, known := catalog.Find(l.Like()); l.Like() != "" && !known {
 			t.Errorf("%s is to be like %q, and there is no such lock", l.Name, l.Like())
 		}
 		if opener, err := l.New(nil); refused(err) || opener == nil && l.Library == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockbench/locks"
+	"lockbench/service/etcd"
 	"lockbench/service/redis"
 )
 
@@ -104,6 +105,25 @@ func libraryLocks() []Lock {
 			},
 		},
 	}
+	all = append(all, Lock{
+		Card: locks.Card{
+			Name: "etcd-mutex", Family: locks.SingleStore,
+			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
+		},
+		About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
+		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum},
+		Options: []Option{
+			{Name: "session-ttl", About: "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", Default: "1m0s"},
+			{Name: "orphan", About: "on: the session of a lock that could not be released is kept alive no longer", Default: "off"},
+			{Name: "limit", About: "how long one request may take", Default: "3s"},
+			{Name: "dial-timeout", About: "etcd's DialTimeout, which also is how long a session believes in itself at first", Default: "5s"},
+			{Name: "keepalive", About: "how often an idle connection is asked whether it works; 0s: never, as by default", Default: "0s"},
+		},
+		Library: &Library{
+			Version: "go.etcd.io/etcd/client/v3/concurrency v3.6.16",
+			Says:    "concurrency operations on top of etcd such as distributed locks; it promises no more", Where: "client/v3/concurrency/doc.go:15", Real: true,
+		},
+	})
 	for i := range all {
 		l := &all[i]
 		l.New = func(options map[string]string) (locks.Opener, error) {

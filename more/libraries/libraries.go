@@ -26,13 +26,13 @@ type Library struct {
 func All() []Library {
 	bounded := locks.Claims{Bounded: true, Waits: true}
 	watched := locks.Claims{Renewed: true, Watched: true, Waits: true}
-	return []Library{
+	return append([]Library{
 		{locks.Card{Name: "redsync", Family: locks.Majority, Claims: bounded}, openRedsync(goRedisPool)},
 		{locks.Card{Name: "redsync-redigo", Family: locks.Majority, Claims: bounded}, openRedsync(redigoPool)},
 		{locks.Card{Name: "redislock", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Waits: true, Several: true}}, openRedislock},
 		{locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched}, openRueidislock},
 		{locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched}, openValkeylock},
-	}
+	}, programs()...)
 }
 
 // Find is the library of a name.

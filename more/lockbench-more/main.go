@@ -1,28 +1,49 @@
-// Command lockbench-more is one client of a lock library that lockbench itself does not
-// depend on. lockbench starts it beside itself; a person need not.
+// Command lockbench-more is what lockbench itself does not depend on: one client of a lock
+// library, or one server of a lock service that is a Go module. lockbench starts it beside
+// itself; a person need not.
 //
 //	lockbench-more redsync tries=3
+//	lockbench-more serve etcd --name etcd-1 --data-dir ...
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"lockbench"
 	"lockbench/locks"
 	"lockbench/more/libraries"
+	"lockbench/more/servers"
 )
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "lockbench-more wants the name of a library: lockbench-more redsync [OPTION=VALUE ...]")
+		fmt.Fprintln(os.Stderr, "lockbench-more wants the name of a library, lockbench-more redsync [OPTION=VALUE ...], or of a server, lockbench-more serve etcd [FLAG ...]")
 		os.Exit(64)
 	}
-	if err := serve(os.Args[1], os.Args[2:]); err != nil {
+	do := serve
+	if os.Args[1] == "serve" {
+		do = serveNodes
+	}
+	if err := do(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "lockbench-more:", err)
 		os.Exit(1)
 	}
+}
+
+// serveNodes becomes the program of a lock service.
+func serveNodes(_ string, words []string) error {
+	if len(words) == 0 {
+		return errors.New("serve wants the name of a lock service: lockbench-more serve etcd [FLAG ...]")
+	}
+	server, err := servers.Find(words[0])
+	if err != nil {
+		return err
+	}
+	server.Main(words[1:])
+	return nil
 }
 
 func serve(name string, words []string) error {

@@ -1,0 +1,3 @@
+package servers
+
+var all []Server
