@@ -78,6 +78,7 @@ func TestFailoverAsWritten(t *testing.T) {
 			"set-nx-fenced": beside("fencing"),
 			"redisson-wait": {Judgement: Judgement{Any, ""}},
 			"rueidislock":   {Judgement: Judgement{Any, ""}},
+			"etcd-mutex":    {Checks: map[string]Judgement{"exclusion": {Verdict: Valid}, "liveness": {Verdict: Any}}},
 		},
 	}
 	for _, name := range []string{"redisson", "redisson-rw", "redisson-spin"} {
