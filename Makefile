@@ -87,7 +87,7 @@ build: ## the program, into build/lockbench
 	@mkdir -p build
 	@go build -o $(BIN) ./cmd/lockbench
 
-more: build ## the programs that serve stock lock libraries (redsync, rueidislock, ...), as a process and as a module for world sim
+more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex, ...) and etcd itself, as a process, and but for etcd as a module for world sim
 	@go build -C more -o ../build/lockbench-more ./lockbench-more
 	@GOOS=wasip1 GOARCH=wasm go build -C more -o ../build/lockbench-more.wasm ./lockbench-more
 
