@@ -25,8 +25,9 @@ func (a *answers) provenPermits(k *hold.Key) {
 	type proof struct{ from, to int } // where its client first lost reason to believe, and the call that worked
 	proofs := map[*hold.Hold]proof{}
 	var byFrom []*hold.Hold
+	alone := aloneTo(k)
 	for _, d := range k.Granted {
-		if to := a.provenAlone(k, d); to > d.Grant {
+		if to := provenBefore(d, alone(d)); to > d.Grant {
 			proofs[d] = proof{lostBelief(d), to}
 			byFrom = append(byFrom, d)
 		}
@@ -57,23 +58,53 @@ func (a *answers) provenPermits(k *hold.Key) {
 	}
 }
 
-// provenAlone is the last call that worked while the session was the only one of its owner
-// that may hold, or -1. What an owner of several is told may be meant for another one:
+// aloneTo tells up to which position a session is the only one of its owner that may hold.
+// What an owner of several is told may be meant for another one:
 //
 //	client 1  acquire 2 ok   release ok   acquire 1 ...
 //
 // proves that the first session held until its release was called; and had the second
 // acquire been called before the release was answered, nothing.
-func (a *answers) provenAlone(k *hold.Key, d *hold.Hold) int {
-	alone := hold.Beyond
-	for _, x := range k.All {
-		if x != d && x.Session.Owner == d.Session.Owner && x.Session.Acquire.Outcome != history.Failed {
-			alone = min(alone, x.Session.Acquire.Invoke)
-		}
+func aloneTo(k *hold.Key) func(*hold.Hold) int {
+	type early struct {
+		first        *hold.Hold
+		asked, other int // when it asked, and when the next one did
 	}
+	owners := map[string]early{}
+	for _, d := range k.All {
+		if d.Session.Acquire.Outcome == history.Failed {
+			continue
+		}
+		e, ok := owners[d.Session.Owner]
+		asked := d.Session.Acquire.Invoke
+		switch {
+		case !ok:
+			e = early{d, asked, hold.Beyond}
+		case asked < e.asked:
+			e = early{d, asked, e.asked}
+		default:
+			e.other = min(e.other, asked)
+		}
+		owners[d.Session.Owner] = e
+	}
+	return func(d *hold.Hold) int {
+		e, ok := owners[d.Session.Owner]
+		switch {
+		case !ok:
+			return hold.Beyond
+		case e.first == d:
+			return e.other
+		}
+		return e.asked
+	}
+}
+
+// provenBefore is the last call of a session that worked and was answered before a
+// position, or -1.
+func provenBefore(d *hold.Hold, pos int) int {
 	to := -1
 	for _, op := range d.Session.Ops {
-		if op.Outcome == history.Done && (op.F == history.Release || op.F == history.Renew) && op.Return < alone {
+		if op.Outcome == history.Done && (op.F == history.Release || op.F == history.Renew) && op.Return < pos {
 			to = op.Invoke
 		}
 	}
