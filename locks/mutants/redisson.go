@@ -114,13 +114,13 @@ var edits = []edited{
 
 	// Wake-ups.
 	{reentrantLock, "tells-nobody", "frees the lock and sends no message",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "lost-wakeup", Class: "lost-wake-up"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "lost-wakeup", Class: "lost-wake-up", NotShown: "valid in the one run that was measured, probably since it is not claimed of several waiters that one is late to wake"},
 		edit{"rlock_release.lua", "if ARGV[4] ~= '' then", "if false then"}, redisson.Options{}},
 	{reentrantLock, "tells-another-channel", "sends the message where nobody listens",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "lost-wakeup", Class: "lost-wake-up"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "lost-wakeup", Class: "lost-wake-up", NotShown: "valid in the one run that was measured, probably since it is not claimed of several waiters that one is late to wake"},
 		edit{"rlock_release.lua", "redis.call(ARGV[4], KEYS[2], ARGV[1])", "redis.call(ARGV[4], KEYS[2] .. ':', ARGV[1])"}, redisson.Options{}},
 	{fairLock, "fair-tells-the-last", "wakes the last of the queue, who is not served",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up", NotShown: "valid in the one run that was measured, probably since it is not claimed of several waiters that one is late to wake"},
 		edit{"fair_release.lua", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], 0)", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], -1)"}, redisson.Options{}},
 	{fairLock, "fair-tells-nobody", "frees a lock with a queue and wakes nobody",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up"},
