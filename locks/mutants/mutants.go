@@ -52,6 +52,12 @@ var (
 	independent = []locks.Topology{locks.Independent}
 )
 
+// strictly is the mutant with the claim that whoever is refused was refused for a holder.
+func (m Mutant) strictly() Mutant {
+	m.Claims.Strict = true
+	return m
+}
+
 // opened is the mutant with another opener, one that writes its client's time.
 func (m Mutant) opened(open func() locks.Opener) Mutant {
 	m.Open, m.WritesTime = open, true
