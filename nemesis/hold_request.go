@@ -16,11 +16,16 @@ import (
 //	                    └──▶            and now the lock is deleted
 type HoldRequest struct{}
 
-var _ Fault = HoldRequest{}
+var (
+	_ Fault           = HoldRequest{}
+	_ beforeTheServer = HoldRequest{}
+)
 
 func newHoldRequest(s Step) (Fault, error) { return HoldRequest{}, onRequest(s, "hold-request") }
 
 func (HoldRequest) String() string { return "hold holder's request" }
+
+func (HoldRequest) strikesOnTheWay() {}
 
 // Available has nothing to ask beside what a step with a request asks.
 func (HoldRequest) Available(world.Cluster) error { return nil }

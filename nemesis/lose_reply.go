@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"lockbench/internal/history"
@@ -30,21 +29,6 @@ func newLoseReply(s Step) (Fault, error) {
 	default:
 		return nil, fmt.Errorf("then: %q is neither reset nor silence", then)
 	}
-}
-
-// errNoRequest is for a scene that no client's request has led to.
-var errNoRequest = errors.New("no request of a client is kept back")
-
-// onRequest says what is wrong with a step that is about one request of the client that
-// starts it.
-func onRequest(s Step, fault string) error {
-	if canonical(s.Target) != "holder" {
-		return fmt.Errorf("%q: it is about a request of the client that `when` and `request` name; write %s: holder", s.Target, fault)
-	}
-	if s.Request == 0 {
-		return errors.New("which request? Add `when: acquiring`, `checked` or `releasing`, and `request: 1` for the first one from there on")
-	}
-	return nil
 }
 
 func (f LoseReply) String() string {

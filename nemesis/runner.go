@@ -177,7 +177,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	if p.Step.Request > 0 {
 		holder, _ := world.Ability[world.RequestHolder](r.Cluster) // else the step is n/a
 		hold := holder.HoldReply
-		if _, ok := p.Fault.(HoldRequest); ok {
+		if _, ok := p.Fault.(beforeTheServer); ok {
 			hold = holder.HoldRequest
 		}
 		within = func(client int) world.Held {

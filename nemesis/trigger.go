@@ -40,13 +40,6 @@ type caught struct {
 	held   *onItsWay // what it waits for; nil if it is not in the middle of an operation
 }
 
-// onItsWay is a request or an answer that is kept back until the fault has struck, or for
-// as long as the fault wants.
-type onItsWay struct {
-	world.Held
-	kept atomic.Bool // by the fault
-}
-
 // tried is one client's operation.
 type tried struct {
 	armed  *trigger

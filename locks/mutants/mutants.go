@@ -1,10 +1,11 @@
 // Package mutants has locks that are wrong on purpose, so that a test bench can show that
 // it sees what it is for. Each makes one mistake that somebody has made, or could have.
 //
-//	token.go     a key with an owner's token on one master, and a change of one of its steps
-//	majority.go  the same on a majority of masters
-//	redisson.go  the locks of package redisson, and a change of one line of their scripts
-//	answers.go   a right lock whose answers are changed on their way to the caller
+//	token.go           a key with an owner's token on one master, made of steps
+//	token_mistakes.go  a change of one of these steps each
+//	majority.go        the same on a majority of masters
+//	redisson.go        the locks of package redisson, and a change of one line of their scripts
+//	answers.go         a right lock whose answers are changed on their way to the caller
 //
 // None of them is ever to be used. They are in the catalog so that they can be run by
 // name, but no list offers them unasked.

@@ -1,0 +1,331 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+	"lockbench/locks/naive"
+)
+
+// tokenLocks are the wrong locks of one key.
+func tokenLocks() []Mutant {
+	plainly := func(name, mistake string, w Wrong, change func(*token)) Mutant {
+		if w.Twin == "" {
+			w.Twin = "set-nx"
+		}
+		return Mutant{
+			Card:    locks.Card{Name: name, Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
+			Mistake: mistake, Topologies: anyMaster, Wrong: w, Open: open(change),
+		}
+	}
+	fenced := func(name, mistake string, w Wrong, change func(*token)) Mutant {
+		w.Twin = "set-nx-fenced"
+		m := plainly(name, mistake, w, numbered(change))
+		m.Claims.Fenced = true
+		return m
+	}
+	return []Mutant{
+		// Taking.
+		plainly("exists-then-set", "asks whether the key is there, and sets it in a second request",
+			Wrong{Bug: "W-1", Scenario: "steady", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				if n, err := t.number(ctx, "exists", l.key); err != nil || n > 0 {
+					return false, err
+				}
+				return t.set(ctx, l.key, l.token, "px", ttl.Milliseconds())
+			})),
+		plainly("get-then-set", "reads the owner, and writes its own name if there was none",
+			Wrong{Bug: "W-1", Scenario: "steady", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				err := goredis.Do(ctx, t.redis, "get", l.key).Err()
+				if !errors.Is(err, redis.Nil) {
+					return false, err
+				}
+				return t.set(ctx, l.key, l.token, "px", ttl.Milliseconds())
+			})),
+		plainly("answer-ignored", "sets the key if absent, and does not look at the answer",
+			Wrong{Bug: "W-2", Scenario: "steady", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				_, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				return true, err
+			})),
+		plainly("set-without-nx", "sets the key whether it is there or not, and reads it back",
+			Wrong{Bug: "W-2", Scenario: "steady", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				if _, err := t.set(ctx, l.key, l.token, "px", ttl.Milliseconds()); err != nil {
+					return false, err
+				}
+				owner, err := goredis.Do(ctx, t.redis, "get", l.key).Text()
+				return owner == l.token, err
+			})),
+		plainly("name-of-its-own", "puts the client's number into the key, as a prefix for each pool does",
+			Wrong{Bug: "W-3", Scenario: "steady", Class: "double-grant"},
+			func(t *token) {
+				t.key = func(t *tokenClient, name string) string { return "{" + name + "}:" + strconv.Itoa(t.id) }
+			}),
+		plainly("impatient-thief", "takes whoever refuses it a third time for dead, and deletes the key",
+			Wrong{Bug: "W-4", Scenario: "steady", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				if err != nil || granted {
+					t.again(l.key)
+					return granted, err
+				}
+				if t.turn(l.key) < 3 {
+					return false, nil
+				}
+				if _, err := t.number(ctx, "del", l.key); err != nil {
+					return false, err
+				}
+				return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+			})),
+		plainly("remembered-grant", "a client that held within the last lease takes itself for the holder, and does not ask",
+			Wrong{Bug: "W-5", Scenario: "steady", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				if t.turn(l.key) > 1 {
+					return true, nil
+				}
+				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				if !granted {
+					t.again(l.key)
+				}
+				return granted, err
+			})),
+		plainly("del-when-refused", "cleans up after a refusal, by deleting the key",
+			Wrong{Bug: "W-6", Scenario: "steady", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				if err == nil && !granted {
+					_, err = t.number(ctx, "del", l.key)
+				}
+				return granted, err
+			})),
+		plainly("refusal-renews", "a try that is refused moves the end of the lock that it met",
+			Wrong{Bug: "W-7", Scenario: "kill-holder", Class: "no-progress"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				if err == nil && !granted {
+					_, err = t.number(ctx, "pexpire", l.key, ttl.Milliseconds())
+				}
+				return granted, err
+			})),
+		plainly("clock-in-the-value", "writes the lease's end by the client's clock, and believes that of others",
+			Wrong{Bug: "C-4", Known: "redis-py up to 2.10", Scenario: "client-clock", Class: "double-grant"}, func(*token) {}).opened(clockInTheValue),
+
+		// The lease.
+		plainly("no-expiry", "sets the key without an expiry: a holder that dies locks for ever",
+			Wrong{Bug: "C-1", Known: "redis-py before 3.0, ShedLock #65", Scenario: "kill-holder", Class: "no-progress"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, _ time.Duration) (bool, error) {
+				return t.set(ctx, l.key, l.token, "nx")
+			})),
+		plainly("setnx-then-expire", "sets the key, and gives it an expiry in a second request",
+			Wrong{Bug: "C-1", Known: "redis-py before 3.0 (2139d817), ShedLock #65", Scenario: "kill-between-requests", Class: "no-progress"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				granted, err := t.set(ctx, l.key, l.token, "nx")
+				if err == nil && granted {
+					_, err = t.number(ctx, "pexpire", l.key, ttl.Milliseconds())
+				}
+				return granted, err
+			})),
+		plainly("expire-when-free", "gives the key its expiry only when it is released, to save a request",
+			Wrong{Bug: "C-1", Known: "redis-py before 3.0, ShedLock #65", Scenario: "kill-holder", Class: "no-progress"},
+			func(t *token) {
+				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, _ time.Duration) (bool, error) {
+					return t.set(ctx, l.key, l.token, "nx")
+				}
+				t.disown = func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+					return goredis.Extend(ctx, t.redis, l.key, l.token, time.Millisecond)
+				}
+			}),
+		plainly("half-lease", "asks the server for half of the lease that its holder counts on",
+			Wrong{Bug: "W-8", Scenario: "steady", Class: "lease-short"},
+			asking(func(ttl time.Duration) time.Duration { return ttl / 2 })),
+		plainly("seconds-as-milliseconds", "takes the lease's seconds for milliseconds",
+			Wrong{Bug: "W-9", Scenario: "steady", Class: "double-grant"},
+			asking(func(ttl time.Duration) time.Duration { return ttl / 1000 })),
+		plainly("lease-ignored", "asks for half a second, whatever lease its caller wants",
+			Wrong{Bug: "R-34", Known: "Redisson's FencedLock, by reading", Scenario: "steady", Class: "lease-short"},
+			asking(func(time.Duration) time.Duration { return 500 * time.Millisecond })),
+		plainly("thousandfold-lease", "converts the lease to milliseconds twice",
+			Wrong{Bug: "R-29", Known: "Redisson's MultiLock since 3.25.1 (ef2f16b25), by reading", Scenario: "kill-holder", Class: "no-progress"},
+			asking(func(ttl time.Duration) time.Duration { return 1000 * ttl })),
+		plainly("end-unknown", "tells its holder of a lease an hour long, whatever the server keeps",
+			Wrong{Bug: "W-10", Scenario: "pause-client", Class: "double-grant"},
+			func(t *token) {
+				t.end = func(start time.Time, _ time.Duration) time.Time { return start.Add(time.Hour) }
+			}),
+		plainly("lease-from-answer", "counts its lease from the answer and not from the request",
+			Wrong{Bug: "W-11", Scenario: "slow-grant", Class: "double-grant"},
+			func(t *token) {
+				t.end = func(_ time.Time, ttl time.Duration) time.Time { return time.Now().Add(ttl) }
+			}),
+
+		// Giving back.
+		plainly("del-unasked", "releases by DEL, whoever holds",
+			Wrong{Bug: "C-2", Known: "ShedLock before 6.7, #2583", Scenario: "late-request", Class: "double-grant"},
+			disowning(del)),
+		plainly("get-then-del", "asks whether the key is its own, and deletes it in a second request",
+			Wrong{Bug: "C-3", Known: "Spring Integration before 6.2.0, GH-8699", Scenario: "pause-between-requests", Class: "double-grant"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				owner, err := goredis.Do(ctx, t.redis, "get", l.key).Text()
+				if errors.Is(err, redis.Nil) {
+					return false, nil
+				}
+				if err != nil || owner != l.token {
+					return false, err
+				}
+				return del(ctx, t, l)
+			})),
+		plainly("clock-then-del", "deletes the key if its own clock says that the lease runs",
+			Wrong{Bug: "C-2", Scenario: "late-request", Class: "double-grant"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				if time.Now().After(l.Until()) {
+					return false, nil
+				}
+				return del(ctx, t, l)
+			})),
+		plainly("one-token-for-all", "has a token, and it is the same word for every client",
+			Wrong{Bug: "C-2", Scenario: "late-request", Class: "double-grant"},
+			func(t *token) { t.value = func(string) string { return "locked" } }),
+		plainly("expire-unasked", "releases by letting the key expire at once, whoever holds",
+			Wrong{Bug: "C-2", Scenario: "late-request", Class: "double-grant"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				_, err := t.number(ctx, "pexpire", l.key, 1)
+				return true, err
+			})),
+		plainly("release-of-nothing", "answers a release with ok and leaves the key to its lease",
+			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
+			disowning(func(context.Context, *tokenClient, *tokenLease) (bool, error) { return true, nil })),
+		plainly("release-now-and-then", "forgets one release in five of a key",
+			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				if t.turn(l.key)%5 == 0 {
+					return true, nil
+				}
+				return goredis.Disown(ctx, t.redis, l.key, l.token)
+			})),
+		plainly("release-of-another-key", "deletes a key that is not the one it has set",
+			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				_, err := goredis.Disown(ctx, t.redis, "lock:"+l.key, l.token)
+				return true, err
+			})),
+		plainly("release-always-ok", "says ok to a release of what is not held any more",
+			Wrong{Bug: "C-10", Known: "redsync v4.0.3 (5e3c32b)", Scenario: "pause-client", Class: "released-without-holding"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				_, err := goredis.Disown(ctx, t.redis, l.key, l.token)
+				return true, err
+			})),
+		plainly("release-never-ok", "says \"not held\" to the release of what it held",
+			Wrong{Bug: "R-16", Known: "Redisson #562 to #6844", Scenario: "steady", Class: "evicted"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				_, err := goredis.Disown(ctx, t.redis, l.key, l.token)
+				return false, err
+			})),
+
+		// What was not answered.
+		plainly("silence-is-yes", "takes a SET that nobody answered for a grant",
+			Wrong{Bug: "W-13", Scenario: "lost-replies", Class: "double-grant"},
+			func(t *token) {
+				t.doubt = func(l *tokenLease, _ error) (locks.Lease, error) { return l, nil }
+			}),
+		plainly("silence-is-no", "takes a SET that nobody answered for a refusal",
+			Wrong{
+				Bug: "W-14", Scenario: "lost-answer", Class: "refused-though-free",
+				NotShown: "the lock claims that its refusals are strict, and runs do not record that of each refusal, so it is not judged",
+			},
+			func(t *token) {
+				t.patience = 0
+				t.doubt = func(*tokenLease, error) (locks.Lease, error) { return nil, locks.ErrTaken }
+			}).strictly(),
+		plainly("taken-but-kept", "says \"taken\" to one of five whom it has granted the lock",
+			Wrong{Bug: "C-15", Known: "rueidislock before v1.0.70 (8294951)", Scenario: "steady", Class: "no-progress"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				return granted && t.turn(l.key)%5 != 0, err
+			})),
+		plainly("token-of-the-client", "has one token for each client, so that a late release meets the client's next lock",
+			Wrong{
+				Bug: "R-35", Known: "Redisson #4178", Scenario: "own-late-request", Class: "double-grant",
+			},
+			func(t *token) {
+				t.patience = 0 // it must be back before its release arrives
+				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+					l.token = strconv.Itoa(t.id)
+					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				}
+			}),
+
+		// Fencing.
+		fenced("number-before-lock", "counts the grant before it is one, in a request of its own",
+			Wrong{Bug: "W-15", Scenario: "pause-acquire", Class: "token-fell"},
+			func(t *token) {
+				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+					n, err := t.number(ctx, "incr", l.counter())
+					if err != nil {
+						return false, err
+					}
+					l.number = uint64(n)
+					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				}
+			}),
+		fenced("number-of-the-client", "each client counts its own grants",
+			Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
+			func(t *token) {
+				t.fence = func(_ context.Context, t *tokenClient, _ *tokenLease) (uint64, error) { return t.grants.Add(1), nil }
+			}),
+		fenced("number-deleted", "deletes the counter with the lock",
+			Wrong{Bug: "R-33", Known: "Redisson #6510", Scenario: "steady", Class: "token-repeated"},
+			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+				if _, err := t.number(ctx, "del", l.counter()); err != nil {
+					return false, err
+				}
+				return goredis.Disown(ctx, t.redis, l.key, l.token)
+			})),
+		fenced("number-expires", "lets the counter expire, so that it begins again",
+			Wrong{Bug: "R-33", Known: "Redisson #6510", Scenario: "steady", Class: "token-repeated"},
+			func(t *token) {
+				t.fence = func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error) {
+					n, err := t.number(ctx, "incr", l.counter())
+					if err == nil {
+						_, err = t.number(ctx, "pexpire", l.counter(), 10)
+					}
+					return uint64(n), err
+				}
+			}),
+		fenced("number-read", "reads the counter, and counts on only when it gives the lock back",
+			Wrong{Bug: "W-15", Scenario: "kill-holder", Class: "token-repeated"},
+			func(t *token) {
+				t.fence = func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error) {
+					n, err := goredis.Do(ctx, t.redis, "get", l.counter()).Uint64()
+					if errors.Is(err, redis.Nil) {
+						err = nil
+					}
+					return n + 1, err
+				}
+				t.disown = func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+					if _, err := t.number(ctx, "incr", l.counter()); err != nil {
+						return false, err
+					}
+					return goredis.Disown(ctx, t.redis, l.key, l.token)
+				}
+			}),
+		fenced("number-drawn", "draws the number of a grant by lot",
+			Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
+			func(t *token) {
+				t.fence = func(_ context.Context, _ *tokenClient, l *tokenLease) (uint64, error) {
+					n, err := strconv.ParseUint(l.token[len(l.token)-8:], 16, 64)
+					return n + 1, err
+				}
+			}),
+	}
+}
+
+// clockInTheValue is the lock of package naive.
+func clockInTheValue() locks.Opener { return naive.NewGetsetTime() }
