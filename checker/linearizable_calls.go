@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -126,10 +127,15 @@ func (c *converter) session(n, owner int32, d *hold.Hold) {
 	for _, op := range s.Ops {
 		c.operation(d, op, call)
 	}
-	if end, why := c.end(d); end >= 0 {
+	end, why := c.end(d)
+	if end >= 0 {
 		call.Kind, call.Name = models.Expire, why
 		c.items = append(c.items, item{at: end, id: c.k.ops, client: int(s.Client), kind: porcupine.CallEvent, call: call})
 		c.k.ops++
+	}
+	// A lease counts also if it ends after the last event: one event more that says
+	// nothing, and another session would be left out of a window.
+	if end >= 0 || d.Lease.Kind != hold.NoLease {
 		c.k.open++
 	}
 }
@@ -220,7 +226,7 @@ func (l *ledger) window(f Finding, as reading) *calls {
 	if key == "" && len(about) > 0 {
 		key = about[0].Session.Keys[0]
 	}
-	at := l.position(f.Event)
+	at := l.h.Events[l.position(f.Event)].Time
 	var others []*hold.Hold
 	for i := range l.All() {
 		// An attempt that may never have happened explains nothing that is wrong.
@@ -228,7 +234,9 @@ func (l *ledger) window(f Finding, as reading) *calls {
 			others = append(others, d)
 		}
 	}
-	slices.SortStableFunc(others, func(a, b *hold.Hold) int { return distance(a.Session, at) - distance(b.Session, at) })
+	slices.SortStableFunc(others, func(a, b *hold.Hold) int {
+		return cmp.Compare(l.distance(a.Session, at), l.distance(b.Session, at))
+	})
 	all, open := about, 0
 	for _, d := range others {
 		if len(all) >= windowSessions {
@@ -242,13 +250,14 @@ func (l *ledger) window(f Finding, as reading) *calls {
 	return l.calls(key, all, as)
 }
 
-// distance is how far from a position a session ended or began; 0 around it.
-func distance(s *history.Session, at int) int {
-	last := s.Acquire.Return
+// distance is how much time lies between a session and a moment; 0 around it. Counted in
+// events, one that says nothing would move a session away, and another answer be named.
+func (l *ledger) distance(s *history.Session, at time.Duration) time.Duration {
+	last := max(s.Acquire.Invoke, s.Acquire.Return)
 	for _, op := range s.Ops {
 		last = max(last, op.Invoke, op.Return)
 	}
-	return max(0, s.Acquire.Invoke-at, at-max(last, s.Acquire.Invoke))
+	return max(0, l.h.Events[s.Acquire.Invoke].Time-at, at-l.h.Events[last].Time)
 }
 
 func (l *ledger) holdsOf(f Finding) []*hold.Hold {
