@@ -78,10 +78,15 @@ func durable(h *history.History) int {
 }
 
 // strict tells whether a refusal is to be believed: it claims that the key was held by
-// somebody else. Where several keys were asked for, nobody knows which one; servers that
-// were struck may have forgotten what they granted, and may remember it again; and a reader
-// that asks to write may stand in its own way, also where it may enter again.
+// somebody else, and either the lock says so of all its refusals, or the event of this one.
+// Where several keys were asked for, nobody knows which one; servers that were struck may
+// have forgotten what they granted, and may remember it again; and a reader that asks to
+// write may stand in its own way, also where it may enter again.
 func (l *ledger) strict(s *history.Session) bool {
-	return s.Acquire.Outcome == history.Failed && len(s.Keys) == 1 && s.Acquire.Return < l.durable() && l.h.At(s.Acquire.Return).Strict &&
-		!(s.Mode != locks.Shared && l.owned().mayRead(l.Hold(s)))
+	if s.Acquire.Outcome != history.Failed || len(s.Keys) != 1 || s.Acquire.Return >= l.durable() {
+		return false
+	}
+	refused := l.h.At(s.Acquire.Return)
+	claimed := refused.Strict || l.h.Header.Claims.Strict && refused.Error == history.ErrorTaken
+	return claimed && !(s.Mode != locks.Shared && l.owned().mayRead(l.Hold(s)))
 }

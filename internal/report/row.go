@@ -155,10 +155,13 @@ func (s *story) holderRows() []row {
 }
 
 func (s *story) acquires(t *tenure) string {
-	if t.session.Acquire.Outcome != history.Done {
-		return "asks for (and nobody knows the answer)"
+	switch t.session.Acquire.Outcome {
+	case history.Done:
+		return "acquires"
+	case history.Failed:
+		return "asks for (and is refused)"
 	}
-	return "acquires"
+	return "asks for (and nobody knows the answer)"
 }
 
 // workRows are what a holder did from the moment at which both held: its first

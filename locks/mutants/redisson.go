@@ -93,8 +93,7 @@ var edits = []edited{
 		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "steady", Class: "no-progress"},
 		edit{"rlock_release.lua", "tonumber(holds) > 1", "tonumber(holds) > 0"}, redisson.Options{}},
 	{reentrantLock, "waits-for-itself", "refuses the owner that holds already",
-		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "reentrant", Class: "refused-though-free",
-			NotShown: "the workload gets nowhere, and of that the run says unknown"},
+		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "reentrant", Class: "refused-though-free"},
 		edit{"rlock_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[2]) == 1", ""}, redisson.Options{}},
 	{reentrantLock, "anybody-enters-again", "takes everybody for the owner that comes again",
 		Wrong{Bug: "R-35", Known: "Redisson #4178, by a thread's number", Scenario: "steady", Class: "double-grant"},
@@ -164,7 +163,7 @@ var edits = []edited{
 		Wrong{Bug: "W-22", Scenario: "readers-writers", Class: "refused-though-free", NotShown: "refusals of an owner that holds already are not judged among readers and writers"},
 		edit{"write_release.lua", "redis.call('hset', KEYS[1], 'mode', 'read')", ""}, redisson.Options{}},
 	{readWriteLock, "writer-cannot-read", "refuses a writer that wants to read as well",
-		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "readers-writers", Class: "refused-though-free", NotShown: "refusals of an owner that holds already are not judged among readers and writers"},
+		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "readers-writers", Class: "refused-though-free"},
 		edit{"read_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[3]) == 1", ""}, redisson.Options{}},
 
 	// Numbers.

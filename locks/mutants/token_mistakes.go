@@ -236,10 +236,7 @@ func tokenLocks() []Mutant {
 				t.doubt = func(l *tokenLease, _ error) (locks.Lease, error) { return l, nil }
 			}),
 		plainly("silence-is-no", "takes a SET that nobody answered for a refusal",
-			Wrong{
-				Bug: "W-14", Scenario: "lost-answer", Class: "refused-though-free",
-				NotShown: "the lock claims that its refusals are strict, and runs do not record that of each refusal, so it is not judged",
-			},
+			Wrong{Bug: "W-14", Scenario: "lost-answer", Class: "refused-though-free"},
 			func(t *token) {
 				t.patience = 0
 				t.doubt = func(*tokenLease, error) (locks.Lease, error) { return nil, locks.ErrTaken }
