@@ -45,19 +45,23 @@ chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPIS
 # World docker comes last: a daemon that makes containers keeps the disks so busy that the
 # sentinels of other tests stand still, and are taken for dead.
 SCENARIO_TESTS := ./internal/run
+# What only runs whole scenarios in virtual time, on what other packages test with the
+# race detector: with it that takes ten times as long.
+RACELESS := ./examples/go-lock
 DOCKER := ./internal/world/docker
 
 test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local,docker,browser makes a skip for want of these a failure)
 	@mkdir -p build && : >build/test.log
 	@status=0; all=$$(go list ./...) || exit 1; \
 		tests() { \
-			go test $(RACE) -timeout 40m -v "$$@" 2>&1 | tee -a build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
+			go test -timeout 40m -v "$$@" 2>&1 | tee -a build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
 			ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
 		}; \
-		tests $$(grep -v -e '$(DOCKER:.%=%)$$' -e '$(SCENARIO_TESTS:.%=%)$$' <<<"$$all"); \
+		tests $(RACE) $$(grep -v -e '$(DOCKER:.%=%)$$' -e '$(SCENARIO_TESTS:.%=%)$$' -e '$(RACELESS:.%=%)$$' <<<"$$all"); \
+		tests $(RACELESS); \
 		(cd more && go test -timeout 10m ./...) 2>&1 | tee -a build/test.log; ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
-		tests $(SCENARIO_TESTS); \
-		LOCKBENCH_DOCKER=1 tests $(DOCKER); \
+		tests $(RACE) $(SCENARIO_TESTS); \
+		LOCKBENCH_DOCKER=1 tests $(RACE) $(DOCKER); \
 		grep -A2 -E '^ *--- SKIP' build/test.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
 		if [ $$status -ne 0 ]; then awk "$$FAILED" build/test.log; echo "the whole output is in build/test.log"; fi; exit $$status
 

@@ -17,26 +17,31 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"lockbench": main})
+	code := m.Run()
+	trialtest.RemoveProgram()
+	os.Exit(code)
 }
 
 // The program as a person meets it, without servers: what it says, where it says
-// it, and the exit code. Runs with servers are tested in internal/run.
+// it, and the exit code. Runs with servers are tested in internal/run. It is built as
+// people build it: with the race detector, simulated trials take ten times as long, and
+// the packages that do the work are tested with it.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
-			// For scripts that take PATH away.
-			dir, _, _ := strings.Cut(e.Getenv("PATH"), string(os.PathListSeparator))
-			e.Setenv("LOCKBENCH", filepath.Join(dir, "lockbench"))
+			program := trialtest.Program(t)
+			e.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("LOCKBENCH", program) // for scripts that take PATH away
 			// For what must not reach a terminal: this clears it.
 			e.Setenv("ESCAPE", "\x1b[2J")
 			return nil

@@ -12,6 +12,12 @@ import (
 	"lockbench/internal/trial/trialtest"
 )
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	trialtest.RemoveProgram()
+	os.Exit(code)
+}
+
 // verdictSeeds is how many seeds of each scenario are compared; LOCKBENCH_SEEDS asks for
 // another number.
 const verdictSeeds = 1

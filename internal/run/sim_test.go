@@ -25,6 +25,7 @@ import (
 func TestSimScenarios(t *testing.T) {
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // replay, check and drawing keep one processor busy
 			results := t.TempDir()
 			episodes := max(1, map[string]int{"pause-client": 3, "failover-graceful": 5, "mixed": 5}[name])
 			said, code := ask(t, 2, "run", name, "--world", "sim", "--seed", "42", "--episodes", strconv.Itoa(episodes), "--out", results)

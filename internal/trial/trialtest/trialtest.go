@@ -56,7 +56,7 @@ func Main(m *testing.M, roles map[string]func() int) {
 		os.Exit(play())
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		removeProgram()
+		RemoveProgram()
 		os.Exit(code)
 	}))
 }
@@ -108,8 +108,8 @@ var program = sync.OnceValues(func() (string, error) {
 // programDir is where it was built, if it was.
 var programDir atomic.Value
 
-// removeProgram takes it away again.
-func removeProgram() {
+// RemoveProgram takes it away again, at the end of a TestMain that is not [Main].
+func RemoveProgram() {
 	if dir, ok := programDir.Load().(string); ok {
 		_ = os.RemoveAll(dir)
 	}
