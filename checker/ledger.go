@@ -79,6 +79,8 @@ func durable(h *history.History) int {
 
 // strict tells whether a refusal is to be believed: it claims that the key was held by
 // somebody else, and either the lock says so of all its refusals, or the event of this one.
+// A fair lock cannot say it of all: two of three permits are out, client 2 waits for two, and
+// client 3, who asks for one, is refused for the queue and not for want of permits.
 // Where several keys were asked for, nobody knows which one; servers that were struck may
 // have forgotten what they granted, and may remember it again; and a reader that asks to
 // write may stand in its own way, also where it may enter again.
@@ -86,7 +88,7 @@ func (l *ledger) strict(s *history.Session) bool {
 	if s.Acquire.Outcome != history.Failed || len(s.Keys) != 1 || s.Acquire.Return >= l.durable() {
 		return false
 	}
-	refused := l.h.At(s.Acquire.Return)
-	claimed := refused.Strict || l.h.Header.Claims.Strict && refused.Error == history.ErrorTaken
+	refused, lock := l.h.At(s.Acquire.Return), l.h.Header.Claims
+	claimed := refused.Strict || lock.Strict && !lock.Fair && refused.Error == history.ErrorTaken
 	return claimed && !(s.Mode != locks.Shared && l.owned().mayRead(l.Hold(s)))
 }
