@@ -180,6 +180,10 @@ type Claims struct {
 	Fenced  bool `json:"fenced,omitempty"`  // leases carry tokens
 	Fair    bool `json:"fair,omitempty"`    // who asked first is served first
 	Watched bool `json:"watched,omitempty"` // the library tells when a lock is lost
+	// Session: what is held ends with its client's connection to the service. Unless it claims
+	// leases too, there is none that could be asked for: whoever asks for a TTL is told
+	// [ErrUnsupported], and the host asks with 0.
+	Session bool `json:"session,omitempty"`
 
 	// What may be asked of the lock beyond one try at one name, alone.
 	Reentrant bool `json:"reentrant,omitempty"` // the same owner again is granted at once
@@ -187,3 +191,7 @@ type Claims struct {
 	Several   bool `json:"several,omitempty"`   // several names in one request
 	Waits     bool `json:"waits,omitempty"`     // a request may wait
 }
+
+// Leaseless tells whether the lock has no lease to give, so that nobody should ask it for one:
+// what it grants ends with a connection, and with nothing else.
+func (c Claims) Leaseless() bool { return c.Session && !c.Bounded && !c.Renewed }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis"
@@ -128,4 +129,22 @@ func make1(t testing.TB, step Step) Fault {
 		t.Fatal(err)
 	}
 	return fault
+}
+
+// Of each fault the judge of histories knows whether it may close connections, and whose.
+func TestWhoseConnectionsFaultsClose(t *testing.T) {
+	none := []string{"clock", "flush", "evict", "poison"}
+	for _, e := range All() {
+		struck := history.Fault{Name: e.Name, Targets: []string{"redis-1"}}
+		if got, want := struck.Disconnects(1), !slices.Contains(none, e.Name); got != want {
+			t.Errorf("%s of a server may close a connection: %t, want %t", e.Name, got, want)
+		}
+		if !struck.Disconnects(1) {
+			continue
+		}
+		other := history.Fault{Name: e.Name, Targets: []string{"redis-1", "client-2"}}
+		if got, want := other.Disconnects(1), !e.Link; got != want {
+			t.Errorf("%s that names another client may close a connection: %t, want %t", e.Name, got, want)
+		}
+	}
 }

@@ -53,6 +53,9 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 // unfit says why a lock cannot take part; empty: it can.
 func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
 	p, on := workloads.Params{TTL: w.TTL, Wait: w.Wait}, t.SingleStore
+	if l.Claims.Leaseless() {
+		p.TTL = 0
+	}
 	switch l.Family {
 	case locks.Majority:
 		on = t.Majority

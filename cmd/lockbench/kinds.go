@@ -211,7 +211,7 @@ func claimed(c locks.Claims) []string {
 		made bool
 		word string
 	}{
-		{c.Bounded, "leases end by themselves"}, {c.Renewed, "keeps leases alive"}, {c.Watched, "tells of a loss"},
+		{c.Bounded, "leases end by themselves"}, {c.Renewed, "keeps leases alive"}, {c.Session, "holds end with the connection"}, {c.Watched, "tells of a loss"},
 		{c.Fenced, "fencing tokens"}, {c.Waits, "waits"}, {c.Fair, "fair"}, {c.Reentrant, "re-entrant"},
 		{c.Shared, "can be shared"}, {c.Several, "several names at once"}, {c.Strict, "refuses only what is held"},
 	} {

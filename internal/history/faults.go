@@ -22,6 +22,32 @@ func (f *Fault) Began() bool { return f.Bites >= 0 || f.Heals >= 0 || f.Fails !=
 // Pauses says whether it stops processes and lets them go on.
 func (f *Fault) Pauses() bool { return f.Name == faultPause }
 
+var (
+	// leaveConnections are the faults that change clocks and data, and close no connection.
+	leaveConnections = []string{"clock", "flush", "evict", "poison"}
+	// onLinks are the faults on links, which name both ends: a client that is not named
+	// has its own.
+	onLinks = []string{"cut", "lag", "bandwidth", "drop-replies", "reset"}
+)
+
+// Disconnects says whether it may close the connection of a client to a server, at once or
+// when somebody has waited in vain. Any fault may that strikes the client or a server, if
+// nothing else is known of it: one that names clients may be about those that it spares.
+func (f *Fault) Disconnects(client int32) bool {
+	if slices.Contains(leaveConnections, f.Name) {
+		return false
+	}
+	named, servers := false, len(f.Targets) == 0
+	for _, name := range f.Targets {
+		number, ok := ParseParty(name).Client()
+		if ok && number == client {
+			return true
+		}
+		named, servers = named || ok, servers || !ok
+	}
+	return servers && !(named && slices.Contains(onLinks, f.Name))
+}
+
 // Strikes tells whether a client is among the targets.
 func (f *Fault) Strikes(client int32) bool {
 	return slices.ContainsFunc(f.Targets, func(name string) bool {

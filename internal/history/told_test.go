@@ -198,3 +198,29 @@ func TestPauses(t *testing.T) {
 		}
 	}
 }
+
+func TestDisconnects(t *testing.T) {
+	for _, test := range []struct {
+		fault   string
+		targets []string
+		want    bool // of client 1
+	}{
+		{"reset", []string{"client-1", "pg-1"}, true},
+		{"reset", []string{"client-2", "pg-1"}, false}, // its own link was spared
+		{"reset", []string{"pg-2", "pg-1"}, true},      // their clients may be sent elsewhere
+		{"isolate", []string{"pg-1", "client-2"}, true},
+		{"partition", []string{"client-2", "pg-1"}, true}, // somebody else's fault: nobody knows which side
+		{"kill", []string{"pg-1"}, true},
+		{"kill", []string{"client-2"}, false},
+		{"pause", []string{"client-1"}, true},
+		{"pause", []string{"client-2"}, false},
+		{"kill", nil, true},
+		{"flush", []string{"pg-1"}, false},
+		{"clock", []string{"client-1"}, false},
+	} {
+		f := Fault{Name: test.fault, Targets: test.targets}
+		if got := f.Disconnects(1); got != test.want {
+			t.Errorf("%s of %v: %t, want %t", test.fault, test.targets, got, test.want)
+		}
+	}
+}

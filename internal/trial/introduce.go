@@ -8,7 +8,6 @@ import (
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/scenarios"
-	"lockbench/workloads"
 )
 
 // Introduce asks a guest of somebody's own who it is, before anything is started
@@ -40,11 +39,12 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 	if err := sub.place(s); err != nil {
 		return err
 	}
-	asked := s.WorkFor(sub.use)
-	if work, ok := workloads.Find(asked.Name); ok {
-		if err := work.Refuses(asked.Params(), sub.Claims); err != nil {
-			return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", what, err)
-		}
+	refused, err := sub.asks(s.WorkFor(sub.use))
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", what, refused)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type Subject struct {
 func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Subject, error) {
 	w := s.WorkFor(use)
 	// What a lock of somebody's own does not say is for the first service.
-	sub := &Subject{own: own != nil || use.Own(), use: use, service: services.All()[0].Name(), clients: w.Clients, ttl: w.TTL}
+	sub := &Subject{own: own != nil || use.Own(), use: use, service: services.All()[0].Name(), clients: w.Clients}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
 	entry, known := catalog.Find(use.Use)
 	if known && entry.Service != "" {
@@ -64,25 +64,42 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 	if err := sub.place(s); err != nil {
 		return nil, err
 	}
+	refused, err := sub.asks(w)
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil && (own != nil || known) { // the claims of a guest come with its hello
+		return nil, fmt.Errorf("%s cannot take part: %w, which it does not claim to offer", use.Name, refused)
+	}
+	return sub, nil
+}
+
+// asks settles what its clients ask for, by what it claims; refused is what they would ask
+// that it does not offer.
+func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
 	work, ok := workloads.Find(w.Name)
 	if !ok {
 		return nil, fmt.Errorf("no workload is called %q", w.Name)
 	}
-	if sub.Family == locks.Control {
+	s.ttl = w.TTL
+	switch {
+	case s.Claims.Leaseless():
+		// The ttl of a scenario is for locks that have leases. One that was asked of this very
+		// lock cannot be had.
+		if ttl := s.use.TTL; ttl != nil && *ttl > 0 {
+			return nil, fmt.Errorf("%w: what %s grants ends with a connection, so it has no lease of %v to give; without a ttl of its own it takes part",
+				world.ErrUnsupportedHere, s.use.Name, *ttl)
+		}
+		s.ttl = 0
+	case s.Family == locks.Control && !s.use.Own():
 		// What needs no server has no lease either: asking for one would only put
 		// deadlines into the history that nobody keeps.
-		sub.ttl = 0
+		s.ttl = 0
 	}
 	p := w.Params()
-	p.TTL, sub.keys = sub.ttl, p.Keys
-	if own != nil || known {
-		// The claims of a guest come with its hello.
-		if err := work.Refuses(p, sub.Claims); err != nil {
-			return nil, fmt.Errorf("%s cannot take part: %w, which it does not claim to offer", use.Name, err)
-		}
-	}
-	sub.workload = work.New(p)
-	return sub, nil
+	p.TTL, s.keys = s.ttl, p.Keys
+	s.workload = work.New(p)
+	return work.Refuses(p, s.Claims), nil
 }
 
 // place chooses what the lock runs on, by its service and its family.

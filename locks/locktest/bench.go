@@ -125,7 +125,7 @@ const (
 
 // ask is a request for the rule's lock.
 func (b *bench) ask(ttl, wait time.Duration) locks.Request {
-	if b.NoTTL {
+	if b.NoTTL || b.Claims.Leaseless() {
 		ttl = 0
 	}
 	return locks.Request{Keys: []string{b.key}, TTL: ttl, Wait: wait}

@@ -232,6 +232,27 @@ var misuseRules = []Rule{
 		}
 		return give(ctx, lease)
 	}},
+	{"no-lease", "a lock whose holds end with a connection says that it has no lease to give, and takes nothing", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Leaseless() {
+			return notClaimed("that holds end with a connection, and with nothing else, is not claimed")
+		}
+		x, y, err := b.two(ctx)
+		if err != nil {
+			return err
+		}
+		asked := b.ask(0, 0)
+		asked.TTL = long
+		if _, err := x.Acquire(ctx, asked); err == nil {
+			return errors.New("a lease was granted, and nothing ends it when its time is over")
+		} else if !errors.Is(err, locks.ErrUnsupported) {
+			return fmt.Errorf("asked for a lease it answers something else than unsupported: %w", err)
+		}
+		lease, err := take(ctx, y, b.ask(0, 0), "nothing was taken")
+		if err != nil {
+			return err
+		}
+		return give(ctx, lease)
+	}},
 	{"closed", "a closed client says that it is closed", func(ctx context.Context, b *bench) error {
 		x, err := b.open(ctx)
 		if err != nil {

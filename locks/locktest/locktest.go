@@ -51,7 +51,8 @@ type Subject struct {
 	locks.Card
 	// Quiet says that waiters are woken and do not poll.
 	Quiet bool
-	// NoTTL says that the lock keeps no leases and is asked for none.
+	// NoTTL says that the lock keeps no leases and is asked for none. Nor is one whose holds
+	// end with a connection.
 	NoTTL bool
 	// Excused says why rules, by name, are not to be run.
 	Excused map[string]string

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -281,6 +282,33 @@ func TestTakenForAnotherReason(t *testing.T) {
 		for _, r := range locktest.Run(t.Context(), s) {
 			if r.Rule.Name == "grant" && (r.Err != nil) != test.broken {
 				t.Errorf("%s: broken %v, undecided %v", name, r.Err, r.Undecided)
+			}
+		}
+	}
+}
+
+// Asked for a lease, a lock whose holds end with a connection says that it has none.
+func TestNoLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		err    error // what it answers who asks for a lease; nil: what it has
+		broken bool
+	}{
+		"unsupported":    {fmt.Errorf("a lease: %w", locks.ErrUnsupported), false},
+		"taken":          {locks.ErrTaken, true},
+		"something else": {os.ErrInvalid, true},
+		"a grant":        {nil, true},
+	} {
+		of := change(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+			if r.TTL > 0 && test.err != nil {
+				return nil, test.err
+			}
+			r.TTL = time.Minute
+			return l.Acquire(ctx, r)
+		})
+		s := only(subject(t, of, locks.Claims{Session: true}, "mutex"), func(rule string) bool { return rule == "no-lease" })
+		for _, r := range locktest.Run(t.Context(), s) {
+			if r.Rule.Name == "no-lease" && ((r.Err != nil) != test.broken || r.NA != "") {
+				t.Errorf("%s: broken %v, not asked for %q", name, r.Err, r.NA)
 			}
 		}
 	}
