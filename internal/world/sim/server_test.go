@@ -341,3 +341,22 @@ func TestFaultIsLoud(t *testing.T) {
 		t.Error("a simulation without a lock service has run")
 	}
 }
+
+// What a plan asks before anything runs, the model answers: its servers cannot do all that
+// those can which it is a model of.
+func TestSketchAsksTheModel(t *testing.T) {
+	spec := redistest.Spec(locks.Single, world.Spec{})
+	if _, ok := world.Ability[service.Flusher](world.NewSketch(spec)); !ok {
+		t.Fatal("the servers themselves cannot be flushed; this test needs another ability")
+	}
+	sketch := New(Options{Models: Models{redis.Name: &slate{}}}).Sketch(spec)
+	if _, ok := world.Ability[service.Flusher](sketch); ok {
+		t.Error("the sketch can be flushed, and the model cannot")
+	}
+	if named := sketch.Nodes(); len(named) != 3 || named[0].Name != "board-1" {
+		t.Errorf("the nodes of the sketch are %+v", named)
+	}
+	if named := New(Options{}).Sketch(spec).Nodes(); len(named) != 1 {
+		t.Errorf("without a model the nodes are %+v, want those of the service", named)
+	}
+}

@@ -140,10 +140,14 @@ func (w *World) Describe() world.Description {
 // About is what the screen shows beside the name.
 func (w *World) About() string { return w.options.Models.list(Model.About) + " in virtual time" }
 
-// Sketch is the cluster that Run would start.
+// Sketch is the cluster that Run would start: what its servers can do, the model says. Of
+// a cluster that the model does not have, Run says that.
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.ClientDrift = clientDrift(s)
+	if c, err := w.newCluster(s); err == nil {
+		sketch.Group = c.Service
+	}
 	return sketch
 }
 
