@@ -128,6 +128,7 @@ func TestWrongOptions(t *testing.T) {
 		"Options.Expect":               func(o *lockbench.Options) { o.Expect = []string{"violatd"} },
 		"both say when":                func(o *lockbench.Options) { o.Duration = 1 },
 		"negative":                     func(o *lockbench.Options) { o.Clients = -1 },
+		"Options.Service":              func(o *lockbench.Options) { o.Service = "foo" },
 	} {
 		o := inSim("steady")
 		change(&o)

@@ -14,6 +14,8 @@ import (
 type Guest struct {
 	Name string
 	Lock locks.Opener
+	// Service is the lock service that it is for, by its name: "etcd". Empty: "redis".
+	Service string
 	// Majority says that the lock wants several independent masters.
 	Majority bool
 	Claims   locks.Claims
@@ -24,7 +26,7 @@ type Guest struct {
 // lock prints must go to standard error.
 func ServeGuest(ctx context.Context, g Guest) error {
 	hello := guest.HelloOf(card(g.Name, g.Majority, g.Claims))
-	hello.SourceAddress, hello.AddrMap = true, true
+	hello.Service, hello.SourceAddress, hello.AddrMap = g.Service, true, true
 	return guest.Main(ctx, hello, guest.Always(g.Lock))
 }
 

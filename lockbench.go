@@ -55,6 +55,8 @@ type Options struct {
 	Lock locks.Opener
 	// Name is how the lock is called in the results; empty means "mine".
 	Name string
+	// Service is the lock service that it is for, by its name: "etcd". Empty: "redis".
+	Service string
 	// Majority says that the lock wants several independent masters, as RedLock does;
 	// else it gets what the scenario gives to locks on a single store.
 	Majority bool
@@ -177,6 +179,9 @@ func (o Options) settle() (run.Options, error) {
 	if o.Episodes > 0 && o.Duration > 0 {
 		return none, fmt.Errorf("lockbench.Run: Options.Duration and Options.Episodes: give one of them; both say when the run is over")
 	}
+	if err := trial.KnownService(o.Service); err != nil {
+		return none, fmt.Errorf("lockbench.Run: Options.Service: %w", err)
+	}
 	known := scenarios.AllCatalogs()
 	s, err := scenarios.Load(o.Scenario, known)
 	if err != nil {
@@ -186,7 +191,7 @@ func (o Options) settle() (run.Options, error) {
 		Scenario: s, Seed: o.Seed, Episodes: o.Episodes, Duration: o.Duration, Clients: o.Clients, Keys: o.Keys, NoFaults: o.NoFaults,
 		Out: o.Out, InProcess: true,
 		Locks:  []scenarios.LockUse{{Name: o.name()}},
-		Opener: &trial.Opener{Card: card(o.name(), o.Majority, o.Claims), Open: o.Lock},
+		Opener: &trial.Opener{Card: card(o.name(), o.Majority, o.Claims), Service: o.Service, Open: o.Lock},
 	}
 	if out.Seed == 0 {
 		out.Seed = uint64(rand.Uint32())
@@ -219,7 +224,7 @@ func (o Options) settle() (run.Options, error) {
 
 // pick is the world to run in.
 func (o Options) pick(ctx context.Context, uses []scenarios.LockUse) (world.World, error) {
-	in := run.WorldOptions{Services: run.ServicesOf(uses)}
+	in := run.WorldOptions{Services: run.ServicesOf(uses, o.Service)}
 	if o.RedisServer != "" {
 		in.Programs = map[string]string{redis.Name: o.RedisServer}
 	}

@@ -170,7 +170,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		return err
 	}
 	in := f.options(c)
-	in.SimTrial, in.Services = simTrial(), run.ServicesOf(s.Locks)
+	in.SimTrial, in.Services = simTrial(), run.ServicesOf(s.Locks, "")
 	if i := slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
 		in.Guest = s.Locks[i].Name
 	}

@@ -10,6 +10,8 @@ type Hello struct {
 	Name    string       `json:"name"`
 	Version string       `json:"version,omitempty"`
 	Family  locks.Family `json:"family"` // "single-store", "majority" or "control"
+	// Service is the lock service that the guest is for. Empty: "redis".
+	Service string       `json:"service,omitempty"`
 	Claims  locks.Claims `json:"claims,omitzero"`
 	// Model is what the lock is to be judged as: mutex (default), fenced, ...
 	Model []string `json:"model,omitempty"`

@@ -106,14 +106,18 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
 }
 
-// ServicesOf are those that locks are for, by name. A guest of somebody's own says which
-// only when it runs, and is taken for one of the first service's. Nil: there is none.
-func ServicesOf(uses []scenarios.LockUse) []string {
+// ServicesOf are those that locks are for, by name; own is that of a lock of the caller's
+// own, and empty for the first. A guest of somebody's own says which only when it runs, and
+// is taken for one of the first service's. Nil: there is none.
+func ServicesOf(uses []scenarios.LockUse, own string) []string {
+	first := services.All()[0].Name()
 	var names []string
 	for _, u := range uses {
-		name := services.All()[0].Name()
+		name := first
 		if entry, known := catalog.Find(u.Use); known {
 			name = entry.Service
+		} else if !u.Own() {
+			name = cmp.Or(own, first)
 		}
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)

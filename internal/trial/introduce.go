@@ -36,6 +36,10 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 	default:
 		return fmt.Errorf("the guest %q says that its family is %q; known are control, single-store and majority", what, hello.Family)
 	}
+	if err := KnownService(hello.Service); err != nil {
+		return fmt.Errorf("the hello of the guest %q: %w", what, err)
+	}
+	sub.service = cmp.Or(hello.Service, sub.service)
 	if err := sub.place(s); err != nil {
 		return err
 	}

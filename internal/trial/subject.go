@@ -1,7 +1,10 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"lockbench/internal/guest"
@@ -49,6 +52,7 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 	switch {
 	case own != nil:
 		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
+		sub.service = cmp.Or(own.Service, sub.service)
 	case known:
 		sub.Card, sub.service, sub.writesTime = entry.Card, entry.Service, entry.WritesTime
 		sub.client.OwnScripts = entry.Wrong != nil
@@ -121,6 +125,18 @@ func (s *Subject) place(of *scenarios.Scenario) error {
 	return nil
 }
 
+// KnownService says of a name that it is no lock service's. Empty is the first one's.
+func KnownService(name string) error {
+	var names []string
+	for _, s := range services.All() {
+		names = append(names, s.Name())
+	}
+	if name == "" || slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("no lock service is called %q; known are %s", name, strings.Join(names, ", "))
+}
+
 // Servers is the topology in the few words of a table.
 func (s *Subject) Servers() string { return s.Spec.Topology.InTable() }
 
@@ -136,5 +152,6 @@ func PlanSteps(plan nemesis.Plan) []history.PlanStep {
 // Opener is a lock that is no entry of the catalog, in the caller's own process.
 type Opener struct {
 	locks.Card
-	Open locks.Opener
+	Service string // that it is for; empty: the first
+	Open    locks.Opener
 }

@@ -1,11 +1,13 @@
 package trial
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/control"
@@ -57,3 +59,40 @@ func TestSessionIsAskedForNoLease(t *testing.T) {
 		}
 	}
 }
+
+// A lock of somebody's own runs on the service that it says: one in Go when it is handed
+// over, a guest in its hello.
+func TestOwnLockIsForItsService(t *testing.T) {
+	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"), scenarios.AllCatalogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for said, want := range map[string]string{"": "redis", "etcd": "etcd"} {
+		sub, err := NewSubject(s, scenarios.LockUse{Name: "mine"}, &Opener{Service: said, Open: control.OpenNoLock})
+		if err != nil || sub.Spec.Service.Name() != want {
+			t.Errorf("a Go lock for %q runs on %+v (%v), want %s", said, sub, err, want)
+		}
+		use := scenarios.LockUse{Name: "mine", Command: "./mine"}
+		if sub, err = NewSubject(s, use, nil); err != nil {
+			t.Fatal(err)
+		}
+		err = Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: said}}, sub, s)
+		if err != nil || sub.Spec.Service.Name() != want {
+			t.Errorf("a guest for %q runs on %+v (%v), want %s", said, sub, err, want)
+		}
+		err = Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: "foo"}}, sub, s)
+		if err == nil || !strings.Contains(err.Error(), `no lock service is called "foo"; known are `) {
+			t.Errorf("a guest for a service that there is not: %v", err)
+		}
+	}
+}
+
+// greeter is a world of which nothing is asked but the hello of a guest.
+type greeter struct {
+	world.World
+	hello guest.Hello
+}
+
+func (greeter) Describe() world.Description { return world.Description{Commands: true} }
+
+func (g greeter) Meet(context.Context, world.ClientSpec) (guest.Hello, error) { return g.hello, nil }
