@@ -93,6 +93,9 @@ type Tenure struct {
 	token   uint64
 	fenced  bool
 	nodes   []string
+	// end is until when the client was told that it holds, no later than it was: counted
+	// from when it was asked. Zero: it was not told.
+	end time.Time
 	// released says that a release was answered; until then it may be tried again.
 	released bool
 }
@@ -127,6 +130,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	c.Hooks.Reached(ctx, Moment{Event: Acquiring, Client: c.ID, Session: t.Session, Key: t.Key})
 	octx, cancel := c.limited(ctx, r.Wait)
 	defer cancel()
+	asked := time.Now()
 	grant, err := c.Conn.Acquire(octx, t.Session, r)
 	e = history.Event{F: history.Acquire, Session: t.Session}
 	if err != nil {
@@ -139,6 +143,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	e.Type = history.OK
 	if grant.Until != nil {
 		e.Until, e.HasUntil = *grant.Until, true
+		t.end = asked.Add(*grant.Until)
 	}
 	if grant.Token != nil {
 		e.Token, e.HasToken = *grant.Token, true
@@ -175,8 +180,19 @@ func (t *Tenure) Release(ctx context.Context) error {
 	return err
 }
 
-// Renew moves the end of the lease to ttl from now.
+// Renew moves the end of the lease to ttl from now. A lock that cannot does not fit the
+// workload.
 func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
+	err := t.Extend(ctx, ttl)
+	if errors.Is(err, locks.ErrUnsupported) {
+		t.c.Hooks.Unfit(err)
+	}
+	return err
+}
+
+// Extend is Renew for a workload that does without: that a lock cannot is an answer as
+// any other.
+func (t *Tenure) Extend(ctx context.Context, ttl time.Duration) error {
 	if t.c.Gone() {
 		return guest.ErrGone
 	}
@@ -184,6 +200,7 @@ func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
 	t.c.record(e)
 	octx, cancel := t.c.limited(ctx, 0)
 	defer cancel()
+	asked := time.Now()
 	until, err := t.c.Conn.Renew(octx, t.Session, ttl)
 	if err != nil {
 		t.c.fail(octx, e, err)
@@ -192,6 +209,7 @@ func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
 	e.Type = history.OK
 	if until != nil {
 		e.Until, e.HasUntil = *until, true
+		t.end = asked.Add(*until)
 	}
 	t.c.record(e)
 	return nil
@@ -272,7 +290,9 @@ func (c *Client) fail(octx context.Context, e history.Event, err error) {
 		e.Type, e.Error = history.Fail, history.ErrorLost
 	case errors.Is(err, locks.ErrUnsupported):
 		e.Type = history.Fail
-		c.Hooks.Unfit(err)
+		if e.F != history.Renew { // see Renew
+			c.Hooks.Unfit(err)
+		}
 	case errors.Is(err, guest.ErrGone):
 		c.life.gone.Store(true)
 	}

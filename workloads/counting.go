@@ -50,21 +50,22 @@ func (w counting) turn(ctx context.Context, c *Client) (granted bool) {
 	return tryOnce(ctx, c, r, func(t *Tenure) { count(ctx, t, w.started(ctx, t)) })
 }
 
-// count reads the counter, holds, and writes the next number.
-func count(ctx context.Context, t *Tenure, hold time.Duration) {
+// count reads the counter, holds, and writes the next number. It says whether the client
+// still believes that it holds.
+func count(ctx context.Context, t *Tenure, hold time.Duration) bool {
 	if t.Check(ctx) != nil {
-		return
+		return false
 	}
 	value, err := t.Read(ctx)
 	if err != nil || !stay(ctx, t, hold) {
-		return
+		return false
 	}
 	t.Reached(ctx, Checked)
 	if t.Write(ctx, value+1) != nil {
-		return
+		return false
 	}
 	// Once more: a client that was stopped before its write finds out here.
-	_ = t.Check(ctx)
+	return t.Check(ctx) == nil
 }
 
 // stay holds for a while, and says whether the client still believes that it holds.

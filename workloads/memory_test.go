@@ -35,6 +35,7 @@ const (
 	onlyTheFirstKey   fault = "of several keys only the first is locked"
 	neverRenewed      fault = "a lease that asks for no end is not renewed"
 	everybodyIsWoken  fault = "a release lets all waiters in"
+	endsEarly         fault = "a lease ends a tenth of a second before its holder is told"
 )
 
 // watchdogLease is the lease of who asks for none.
@@ -102,7 +103,7 @@ func (m *memory) acquire(ctx context.Context, client int, session string, r lock
 	grant := guest.Grant{Renewed: true, Lease: watchdogLease}
 	switch {
 	case r.TTL > 0:
-		h.end, grant = start.Add(r.TTL), guest.Grant{Until: &r.TTL}
+		h.end, grant = start.Add(m.kept(r.TTL)), guest.Grant{Until: &r.TTL}
 	case m.faults[neverRenewed]:
 		h.end = start.Add(watchdogLease)
 	}
@@ -146,6 +147,26 @@ func (m *memory) acquire(ctx context.Context, client int, session string, r lock
 	return guest.Grant{}, locks.ErrTaken
 }
 
+// kept is how long a lease is kept of which the holder is told ttl.
+func (m *memory) kept(ttl time.Duration) time.Duration {
+	if m.faults[endsEarly] {
+		return ttl - 100*time.Millisecond
+	}
+	return ttl
+}
+
+// renew moves the end of a lease.
+func (m *memory) renew(session string, ttl time.Duration) (*time.Duration, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.holds, func(x memoryHold) bool { return x.session == session })
+	if i < 0 || !time.Now().Before(m.holds[i].end) {
+		return nil, locks.ErrNotHeld
+	}
+	m.holds[i].end = time.Now().Add(m.kept(ttl))
+	return &ttl, nil
+}
+
 func (m *memory) release(session string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,8 +202,10 @@ func (c memoryConn) Release(_ context.Context, session string) error {
 
 func (memoryConn) Check(context.Context, string) error { travel(); return nil }
 func (memoryConn) Touch(context.Context, string) error { travel(); return nil }
-func (memoryConn) Renew(context.Context, string, time.Duration) (*time.Duration, error) {
-	return nil, locks.ErrUnsupported
+
+func (c memoryConn) Renew(_ context.Context, session string, ttl time.Duration) (*time.Duration, error) {
+	defer travel()
+	return c.lock.renew(session, ttl)
 }
 
 // travel is the way to the lock, or back; without it nobody would ever be late.

@@ -64,6 +64,14 @@ func wantsNoTTL(p Params) error {
 	return nil
 }
 
+// wantsTTL: who is told of no end works to none.
+func wantsTTL(p Params) error {
+	if p.TTL == 0 {
+		return Setting{"ttl", "a lease that is renewed by itself has no end to work to", "say how long it is, such as `ttl: 2s`"}
+	}
+	return nil
+}
+
 // wantsKeys: sets of keys that are all the same set are one lock.
 func wantsKeys(p Params) error {
 	if len(p.Keys) <= keysTogether {
