@@ -69,6 +69,8 @@ type Executable struct {
 	Beside bool
 	Words  []string
 	As     []string // the names that scripts call it by; empty: Name
+	// Called is what people are told in place of its name and words; empty: these.
+	Called string
 }
 
 // Program is the name of what nodes run.
@@ -76,6 +78,9 @@ func (n Needs) Program() string { return n.Programs[0].Name }
 
 // Command is that program with the words before its arguments, for people.
 func (n Needs) Command() string {
+	if called := n.Programs[0].Called; called != "" {
+		return called
+	}
 	return strings.Join(slices.Concat([]string{n.Programs[0].Name}, n.Programs[0].Words), " ")
 }
 
@@ -100,6 +105,19 @@ type Place struct {
 
 // Program is how a node is run.
 type Program struct {
-	Args  []string
-	Files map[string]string // by path: what must be written before it is started
+	Args []string
+	// Files is what must be written before it is started, by path. What is in the folder of
+	// the data is lost with it, and written again.
+	Files map[string]string
+}
+
+// In are the files that are in a folder.
+func (p Program) In(folder string) map[string]string {
+	files := map[string]string{}
+	for file, text := range p.Files {
+		if strings.HasPrefix(file, folder+"/") {
+			files[file] = text
+		}
+	}
+	return files
 }

@@ -112,8 +112,12 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 }
 
 // lookAround tells where each node finds each other one: at its announced address, or, in
-// a topology with views, at an address of the viewer's own.
-func (c *cluster) lookAround(all []service.Node) (err error) {
+// a topology with views, at an address of this pair alone. The ports are the node's own, so
+// that a node may be told by name where it is to call.
+func (c *cluster) lookAround(all []service.Node) error {
+	if c.Topology().Views && len(all)*len(all) > viewsMax {
+		return fmt.Errorf("%d servers are too many: there are addresses for %d pairs of them", len(all), viewsMax)
+	}
 	c.Peers = map[string]map[string][]netip.AddrPort{}
 	for v, viewer := range all {
 		peers := map[string][]netip.AddrPort{}
@@ -126,8 +130,8 @@ func (c *cluster) lookAround(all []service.Node) (err error) {
 				case k == v:
 					at = own
 				case c.Topology().Views:
-					at, err = c.Mesh.AddEntryTo(viewer.Name, n.Name, netip.AddrPortFrom(c.block.view(v+1), 0), own)
-					if err != nil {
+					at = netip.AddrPortFrom(c.block.view(v*len(all)+k+1), own.Port())
+					if _, err := c.Mesh.AddEntryTo(viewer.Name, n.Name, at, own); err != nil {
 						return err
 					}
 				}

@@ -33,6 +33,7 @@ type node struct {
 	announced netip.AddrPort // where others find it
 	place     service.Place
 	args      []string
+	data      map[string]string // files of the data folder that are written again when it is lost
 	log       *child.Log
 	env       []string // nil: this process's own
 	clock     clock
@@ -60,7 +61,7 @@ func (c *cluster) newNode(n service.Node, k int) (*node, error) {
 		return nil, fmt.Errorf("make the directory of %s: %w", n.Name, err)
 	}
 	program := c.Spec.Service.Program(place)
-	node.args = program.Args
+	node.args, node.data = program.Args, program.In(place.Data)
 	if err := node.Write(context.Background(), program.Files); err != nil {
 		return nil, err
 	}
@@ -85,9 +86,12 @@ func (n *node) Write(_ context.Context, files map[string]string) error {
 }
 
 // Launch starts the server's process.
-func (n *node) Launch(_ context.Context, keepData bool) error {
+func (n *node) Launch(ctx context.Context, keepData bool) error {
 	if !keepData {
 		if err := n.wipe(); err != nil {
+			return err
+		}
+		if err := n.Write(ctx, n.data); err != nil {
 			return err
 		}
 	}

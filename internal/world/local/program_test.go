@@ -74,3 +74,20 @@ func TestProgramOfSeveral(t *testing.T) {
 		}
 	}
 }
+
+// A program that does not start is quoted: what it says first is mostly why.
+func TestProgramThatDoesNotStart(t *testing.T) {
+	s := listed{name: "lame", runs: service.Executable{Name: "sh", Words: []string{"-c", "echo; echo no main class >&2; exit 1"}}}
+	err := New(Options{Services: []service.Service{s}}).Ready(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "exit status 1: no main class; there is none") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// What is in the folder of the data is lost with the data, and written again.
+func TestDataFilesAreWrittenAgain(t *testing.T) {
+	p := service.Program{Files: map[string]string{"/c/data/id": "1", "/c/data.txt": "2", "/c/x": "3"}}
+	if got := p.In("/c/data"); len(got) != 1 || got["/c/data/id"] != "1" {
+		t.Errorf("in the folder there are %v", got)
+	}
+}

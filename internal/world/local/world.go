@@ -26,6 +26,10 @@ var _ world.World = (*World)(nil)
 // or two; the rest is for a machine that is busy with other things.
 const startLimit = 30 * time.Second
 
+// versionLimit is how long a program may take to say its version. A Java takes a second or
+// two on a busy machine.
+const versionLimit = 20 * time.Second
+
 // portTries is how many ports a cluster tries.
 const portTries = 3
 
@@ -54,11 +58,11 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 	}
 	needs := s.Needs()
 	args := program.with(needs.VersionArgs)
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program.path, args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("run %s %s: %w; %s", program.path, strings.Join(args, " "), err, needs.Install)
+		return "", fmt.Errorf("run %s %s: %w%s; %s", program.path, strings.Join(args, " "), err, firstWords(err), needs.Install)
 	}
 	version, enough, err := needs.Version(string(out))
 	switch {
@@ -68,6 +72,20 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 		return "", fmt.Errorf("%s is version %s, but the local world needs %s or later; %s", program.path, version, needs.Least, needs.Install)
 	}
 	return version, nil
+}
+
+// firstWords is what a program that has ended said first of why.
+func firstWords(err error) string {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return ""
+	}
+	for line := range strings.Lines(string(ended.Stderr)) {
+		if line = strings.TrimSpace(line); line != "" {
+			return fmt.Sprintf(": %.200s", line)
+		}
+	}
+	return ""
 }
 
 // Sketch is the cluster that Run would start.
