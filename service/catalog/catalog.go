@@ -11,6 +11,7 @@ import (
 	"lockbench/service/etcd"
 	"lockbench/service/redis"
 	"lockbench/service/redis/simredis"
+	"lockbench/service/zookeeper"
 )
 
 // entry is a service, and its model in virtual time. Nil: there is none.
@@ -23,6 +24,7 @@ type entry struct {
 var entries = []entry{
 	{redis.Service{}, simredis.Model{}},
 	{etcd.Service{}, nil},
+	{zookeeper.Service{}, nil},
 }
 
 // All are the services, in the order of the entries.

@@ -1,0 +1,156 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"lockbench/service"
+)
+
+// askLimit bounds one question to a server that is there. It is generous: a busy machine
+// is slow.
+const askLimit = 2 * time.Second
+
+// wordMax bounds what a server says to one word.
+const wordMax = 1 << 20
+
+// ask says a word of four letters to a node, and reads what it says to that.
+func (g *servers) ask(ctx context.Context, node, word string) (string, error) {
+	if s := g.host.Status(node); s.Why != nil {
+		return "", fmt.Errorf("%s: %w", node, s.Why)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	c, err := g.host.Dial(ctx, node)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", node, err)
+	}
+	defer c.Close()
+	said, err := say(ctx, c, word)
+	if err != nil {
+		return "", fmt.Errorf("%s: %s: %w", node, word, err)
+	}
+	return said, nil
+}
+
+// bounded ends what waits for a connection when ctx ends.
+func bounded(ctx context.Context, c net.Conn, do func() error) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err := do()
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer: %w", ctx.Err())
+	}
+	return err
+}
+
+// say is for a connection that is good for one word: the server ends it.
+func say(ctx context.Context, c net.Conn, word string) (said string, err error) {
+	err = bounded(ctx, c, func() error {
+		if _, err := io.WriteString(c, word); err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(c, wordMax))
+		said = string(text)
+		if err == nil && said == "" {
+			err = errors.New("it ended the connection and said nothing")
+		}
+		return err
+	})
+	return said, err
+}
+
+// sign is the word that asks for a sign of life, and what is said to it.
+const sign, well = "ruok", "imok"
+
+// Greet asks for a sign of life. A load takes a session, in which a server gives back what
+// it is given.
+func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+	if load > 0 {
+		return bounded(ctx, c, func() error { return echo(c, load) })
+	}
+	said, err := say(ctx, c, sign)
+	if err == nil && said != well {
+		err = fmt.Errorf("it answers %.40q", said)
+	}
+	return err
+}
+
+// pieceMax is how much of a load one request carries. A server takes up to a megabyte.
+const pieceMax = 64 << 10
+
+// echo opens a session and asks to bring paths of so many bytes in all up to date, which
+// are said again in the answers. They need not be there.
+func echo(c net.Conn, load int) error {
+	for _, piece := range conversation(load) {
+		if _, err := c.Write(piece); err != nil {
+			return err
+		}
+		if _, err := readPacket(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionMillis is how long the session of a load outlives its connection, if its end is lost.
+const sessionMillis = 2000
+
+// conversation is what a client says that has so many bytes to carry.
+func conversation(load int) [][]byte {
+	// Protocol 0, no transaction seen, no old session, an empty password.
+	hello := binary.BigEndian.AppendUint32(nil, 0)
+	hello = binary.BigEndian.AppendUint64(hello, 0)
+	hello = binary.BigEndian.AppendUint32(hello, sessionMillis)
+	hello = binary.BigEndian.AppendUint64(hello, 0)
+	hello = append(text(hello, strings.Repeat("\x00", 16)), 0)
+	all := [][]byte{packet(hello)}
+	xid := uint32(1)
+	for ; load > 0; load -= pieceMax {
+		path := "/" + strings.Repeat("x", min(load, pieceMax))
+		all = append(all, packet(text(request(xid, opSync), path)))
+		xid++
+	}
+	return append(all, packet(request(xid, opClose)))
+}
+
+func request(xid uint32, op int32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, xid), uint32(op))
+}
+
+func text(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
+}
+
+func packet(b []byte) []byte { return text(nil, string(b)) }
+
+func readPacket(r io.Reader) ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(length[:])
+	if n > packetMax {
+		return nil, fmt.Errorf("an answer of %d bytes is none of ZooKeeper's", n)
+	}
+	b := make([]byte, n)
+	_, err := io.ReadFull(r, b)
+	return b, err
+}
+
+// Answers asks a server for a sign of life. It gives one also while it has no leader.
+func (g *servers) Answers(ctx context.Context, node string) error {
+	said, err := g.ask(ctx, node, sign)
+	if err == nil && said != well {
+		err = fmt.Errorf("%s answers %.40q", node, said)
+	}
+	return err
+}
+
+var _ service.Wire = wire{}

@@ -1,0 +1,162 @@
+// Package zookeeper is ZooKeeper as a lock service: one server, or an ensemble of three that
+// elects a leader and writes nothing without a majority.
+//
+// Servers are asked past all faults by ZooKeeper's words of four letters (ruok, srvr, mntr),
+// each on a connection of its own. So lockbench links nothing of it to run the servers.
+//
+// The members of an ensemble call each other by name, and each has a file of its own that
+// says where these names lead (the JVM's jdk.net.hosts.file): to itself where it listens, to
+// the others at addresses that it alone is given. A member tells another where to call back
+// during an election, and what it tells is its name; an address would lead the other one past
+// the faults on the link.
+package zookeeper
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// Name is what the service is called, its nodes, and their endpoints.
+const Name = "zookeeper"
+
+// Quorum is an ensemble whose members elect one that leads, and that commits nothing without
+// a majority of them.
+const Quorum locks.Topology = "quorum"
+
+var topologies = []service.Topology{
+	{
+		Name: locks.Single, Short: "1 zookeeper", Leads: service.OneLeader, Entry: Name,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
+	},
+	{
+		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Entry: Name, Views: true,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
+	},
+}
+
+// Service is ZooKeeper.
+type Service struct{}
+
+var _ service.Service = Service{}
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+// jvm is how much of a machine one server may take, and where the classes are. What a JVM
+// compiles well, and the files in which it keeps its figures, are not worth it here.
+var jvm = []string{
+	"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
+	"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
+}
+
+// Needs is a java, and the jars of Debian.
+func (Service) Needs() service.Needs {
+	return service.Needs{
+		Programs: []service.Executable{{Name: "java", Package: "default-jre-headless", Words: jvm, Called: Name}},
+		Install: "install zookeeper and a Java of version 11 or newer (on Debian or Ubuntu: apt-get install zookeeper default-jre-headless), " +
+			"or name with --zookeeper-server PATH a script of your own, such as exec java -cp '/opt/zookeeper/lib/*' \"$@\"",
+		// On standard output: what java is, and what ZooKeeper is.
+		VersionArgs: []string{"--show-version", "org.apache.zookeeper.Version", "--short"},
+		Version:     version,
+		Least:       "3.5",
+	}
+}
+
+var (
+	javaPattern    = regexp.MustCompile(`(?m)^\S+ (\d+)(\.\S+)? .*\d{4}-\d{2}-\d{2}`)
+	versionPattern = regexp.MustCompile(`(?m)^(\d+)\.(\d+)\.(\S+)$`)
+)
+
+// version reads what they say. Before ZooKeeper 3.5 the settings of an ensemble were others.
+func version(output string) (text string, enough bool, err error) {
+	v := versionPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not run ZooKeeper: asked for the version it says %.80q", output)
+	}
+	text = v[0]
+	if java := javaPattern.FindStringSubmatch(output); java != nil {
+		text += " on Java " + java[1]
+	}
+	major, err := strconv.Atoi(v[1])
+	minor, minorErr := strconv.Atoi(v[2])
+	return text, err == nil && minorErr == nil && (major > 3 || major == 3 && minor >= 5), nil
+}
+
+// The ports of a node.
+const (
+	clientPort = iota
+	peerPort   // for followers of a leader
+	electionPort
+	ports
+)
+
+// Ports are that for clients, and two for the other members.
+func (Service) Ports(service.Topology) int { return ports }
+
+// Program is a server that listens where its place says, and dials from anywhere.
+func (Service) Program(at service.Place) service.Program {
+	set := map[string]string{
+		// Half a second of silence is no death: ten ticks are. A busy machine is slow.
+		"tickTime": "200", "initLimit": "10", "syncLimit": "10",
+		"maxSessionTimeout": "60000",
+		"maxClientCnxns":    "0",
+		"preAllocSize":      "256",
+	}
+	maps.Copy(set, at.Settings)
+	maps.Copy(set, map[string]string{
+		"dataDir": at.Data, "clientPort": fmt.Sprint(at.Port),
+		"admin.enableServer": "false", "4lw.commands.whitelist": "ruok,srvr,mntr",
+	})
+	if at.Bind.IsValid() {
+		set["clientPortAddress"] = at.Bind.String()
+	}
+	files := map[string]string{}
+	args := []string{
+		"-Dzookeeper.preAllocSize=" + set["preAllocSize"],
+		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+		// It writes a line for each question of ours.
+		"-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=warn",
+		"-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.command=warn",
+	}
+	if members := at.Topology.Nodes(); len(members) > 1 {
+		hosts := ""
+		for i, n := range members {
+			set[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", n.Name, at.Port+peerPort, at.Port+electionPort)
+			where := at.Announced.Addr()
+			if seen := at.Peers[n.Name]; len(seen) > 0 {
+				where = seen[clientPort].Addr()
+			}
+			hosts += fmt.Sprintf("%s %s\n", where, n.Name)
+			if n == at.Node {
+				files[path.Join(at.Data, "myid")] = fmt.Sprintln(i + 1)
+			}
+		}
+		files[path.Join(at.Config, "hosts")] = hosts
+		args = append(args, "-Djdk.net.hosts.file="+path.Join(at.Config, "hosts"))
+	}
+	config := ""
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		config += name + "=" + set[name] + "\n"
+	}
+	file := path.Join(at.Config, "zoo.cfg")
+	files[file] = config
+	return service.Program{Args: append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file), Files: files}
+}
+
+// Wire reads ZooKeeper's own protocol.
+func (Service) Wire() service.Wire { return wire{} }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	return &servers{topology: t, host: h}
+}

@@ -1,0 +1,329 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+func TestVersion(t *testing.T) {
+	java := "openjdk 17.0.15 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6-Debian-1deb12u1)\n"
+	for said, want := range map[string]struct {
+		version string
+		enough  bool
+		wrong   bool
+	}{
+		java + "3.8.0\n":                  {"3.8.0 on Java 17", true, false},
+		java + "3.9.2-SNAPSHOT\n":         {"3.9.2-SNAPSHOT on Java 17", true, false},
+		"java 21 2023-09-19 LTS\n3.5.0\n": {"3.5.0 on Java 21", true, false},
+		java + "3.4.13\n":                 {"3.4.13 on Java 17", false, false},
+		"3.10.1":                          {"3.10.1", true, false},
+		java:                              {"", false, true},
+		"Redis server v=7.0.15":           {"", false, true},
+	} {
+		v, enough, err := Service{}.Needs().Version(said)
+		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
+			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
+		}
+	}
+}
+
+// place is where a node of a topology runs.
+func place(topology locks.Topology, node string, settings map[string]string) service.Place {
+	t, _ := service.Find(Service{}, topology)
+	p := service.Place{
+		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
+		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/config/data", Config: "/config",
+	}
+	for i, n := range t.Nodes() {
+		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(129 + i)}), 7000)
+		if n.Name == node {
+			at = netip.MustParseAddrPort("127.0.0.1:7000") // its own, where it listens
+		}
+		for port := range uint16(ports) {
+			p.Peers[n.Name] = append(p.Peers[n.Name], netip.AddrPortFrom(at.Addr(), at.Port()+port))
+		}
+	}
+	return p
+}
+
+// Members call each other by name. Where the names lead is for each member to know.
+func TestProgram(t *testing.T) {
+	p := Service{}.Program(place(Quorum, "zookeeper-2", map[string]string{"tickTime": "500"}))
+	if want := "127.0.0.129 zookeeper-1\n127.0.0.1 zookeeper-2\n127.0.0.131 zookeeper-3\n"; p.Files["/config/hosts"] != want {
+		t.Errorf("hosts: %q, want %q", p.Files["/config/hosts"], want)
+	}
+	if !slices.Contains(p.Args, "-Djdk.net.hosts.file=/config/hosts") || p.Args[len(p.Args)-1] != "/config/zoo.cfg" {
+		t.Errorf("arguments are %q", p.Args)
+	}
+	lines := strings.Split(p.Files["/config/zoo.cfg"], "\n")
+	for _, want := range []string{
+		"dataDir=/config/data", "clientPort=7000", "clientPortAddress=127.0.0.1", "tickTime=500", "initLimit=10",
+		"admin.enableServer=false", "4lw.commands.whitelist=ruok,srvr,mntr",
+		"server.1=zookeeper-1:7001:7002", "server.2=zookeeper-2:7001:7002", "server.3=zookeeper-3:7001:7002",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("there is no %s in %q", want, lines)
+		}
+	}
+	// What is lost with the data is written again.
+	if lost := p.In("/config/data"); len(lost) != 1 || lost["/config/data/myid"] != "2\n" {
+		t.Errorf("in the folder of the data there are %q", lost)
+	}
+	single := Service{}.Program(place(locks.Single, "zookeeper-1", nil))
+	if len(single.Files) != 1 || strings.Contains(single.Files["/config/zoo.cfg"], "server.") {
+		t.Errorf("a single server has %q", single.Files)
+	}
+}
+
+// What a scenario may not set is what lockbench sets.
+func TestSettings(t *testing.T) {
+	given := map[string]string{}
+	for _, s := range (Service{}).Settings() {
+		given[s.Name] = "scenario"
+	}
+	config := Service{}.Program(place(Quorum, "zookeeper-1", given)).Files["/config/zoo.cfg"]
+	for _, s := range (Service{}).Settings() {
+		if s.Name == "dataLogDir" || s.Name == "dynamicConfigFile" {
+			continue // nobody sets them: Program is given what was checked before
+		}
+		if taken := strings.Contains("\n"+config, "\n"+s.Name+"=scenario\n"); taken != (s.Decided == "") {
+			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
+		}
+	}
+}
+
+// fake is three members as their words show them.
+type fake struct {
+	mu      sync.Mutex
+	members map[string]*member
+}
+
+type member struct {
+	mode   string // empty: it has no leader
+	zxid   uint64
+	synced string // what a leader says of its followers
+	at     net.Listener
+	down   bool
+}
+
+var errNotRunning = errors.New("it was not started")
+
+func newFake(t *testing.T, topology locks.Topology) (*fake, *servers) {
+	f := &fake{members: map[string]*member{}}
+	form, _ := service.Find(Service{}, topology)
+	for _, n := range form.Nodes() {
+		m := &member{mode: follower, zxid: 0x100000001}
+		f.members[n.Name] = m
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.at = l
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go f.serve(m, c)
+			}
+		}()
+	}
+	return f, Service{}.Open(form, f).(*servers)
+}
+
+// serve answers one connection, which begins with a word or with a session.
+func (f *fake) serve(m *member, c net.Conn) {
+	defer c.Close()
+	var word [4]byte
+	if _, err := io.ReadFull(c, word[:]); err != nil {
+		return
+	}
+	f.mu.Lock()
+	mode, zxid, synced := m.mode, m.zxid, m.synced
+	f.mu.Unlock()
+	switch string(word[:]) {
+	case "ruok":
+		fmt.Fprint(c, "imok")
+	case "srvr":
+		if mode == "" {
+			fmt.Fprint(c, "This ZooKeeper instance is not currently serving requests\n")
+			return
+		}
+		fmt.Fprintf(c, "Zookeeper version: 3.8.0\nLatency min/avg/max: 0/0.0/0\nZxid: %#x\nMode: %s\nNode count: 5\n", zxid, mode)
+	case "mntr":
+		fmt.Fprintf(c, "zk_version\t3.8.0\n")
+		if mode == leader {
+			fmt.Fprintf(c, "zk_synced_followers\t%s\n", synced)
+		}
+	default:
+		// A session: each packet comes back.
+		for next := word; ; {
+			n := int64(binary.BigEndian.Uint32(next[:]))
+			_, _ = c.Write(next[:])
+			if _, err := io.CopyN(c, c, n); err != nil {
+				return
+			}
+			if _, err := io.ReadFull(c, next[:]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
+func (f *fake) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
+func (f *fake) Follow(string, netip.AddrPort) error        { return nil }
+func (f *fake) Lead(string) error                          { return nil }
+
+func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", f.members[node].at.Addr().String())
+}
+
+func (f *fake) Status(node string) service.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.members[node].down {
+		return service.Status{Why: errNotRunning}
+	}
+	return service.Status{Running: true}
+}
+
+func TestLeaders(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	ctx := t.Context()
+	one, two, three := f.members["zookeeper-1"], f.members["zookeeper-2"], f.members["zookeeper-3"]
+	says := func(when, leads, healthy string, leaders ...string) {
+		t.Helper()
+		got, err := g.Leader(ctx)
+		if got != leads || (err == nil) != (leads != "") {
+			t.Errorf("%s: the leader is %q, %v; want %q", when, got, err, leads)
+		}
+		if all := g.Leaders(ctx); !slices.Equal(all, leaders) {
+			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
+		}
+		if err := g.Healthy(ctx); (err == nil) != (healthy == "") || err != nil && !strings.Contains(err.Error(), healthy) {
+			t.Errorf("%s: health is %v, want %q", when, err, healthy)
+		}
+	}
+	says("without any", "", "no server takes itself for the leader")
+	one.mode, one.synced = leader, "2"
+	says("at first", "zookeeper-1", "", "zookeeper-1")
+	one.synced = "2.0"
+	says("in the words of another version", "zookeeper-1", "", "zookeeper-1")
+	one.synced = "1"
+	says("while one does not follow", "zookeeper-1", "has 1 followers in sync, and not 2", "zookeeper-1")
+	// An old leader has not noticed yet.
+	three.mode, three.zxid, three.synced = leader, 0x200000000, "2"
+	says("with two", "zookeeper-3", "both take themselves", "zookeeper-1", "zookeeper-3")
+	one.mode = ""
+	says("while the old one looks for the new", "zookeeper-3", "zookeeper-1 serves nobody: This ZooKeeper instance", "zookeeper-3")
+	one.mode, two.down = follower, true
+	says("with one down", "zookeeper-3", errNotRunning.Error(), "zookeeper-3")
+	two.down, two.mode = false, "observer"
+	says("with a stranger", "zookeeper-3", "zookeeper-2 is observer", "zookeeper-3")
+
+	f, g = newFake(t, locks.Single)
+	f.members["zookeeper-1"].mode = standalone
+	says("alone", "zookeeper-1", "", "zookeeper-1")
+}
+
+// A server without a leader answers, and serves nobody.
+func TestAnswers(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	f.members["zookeeper-1"].mode = ""
+	if err := g.Answers(t.Context(), "zookeeper-1"); err != nil {
+		t.Error(err)
+	}
+	f.members["zookeeper-1"].down = true
+	if err := g.Answers(t.Context(), "zookeeper-1"); !errors.Is(err, errNotRunning) {
+		t.Errorf("one that does not run answers: %v", err)
+	}
+}
+
+// A greeting carries as much as it is given, both ways, and says what went wrong.
+func TestGreet(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	for _, load := range []int{0, 1, 300_000} {
+		c, err := f.Dial(t.Context(), "zookeeper-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := &counting{Conn: c}
+		err = g.Greet(t.Context(), counted, load)
+		c.Close()
+		if err != nil || counted.sent < load || counted.heard < load {
+			t.Errorf("load %d: %v, sent %d, heard %d", load, err, counted.sent, counted.heard)
+		}
+	}
+	for _, load := range []int{0, 100} {
+		silent, _ := net.Pipe()
+		defer silent.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if err := g.Greet(ctx, silent, load); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nobody answers, and it says %v", err)
+		}
+	}
+}
+
+type counting struct {
+	net.Conn
+	sent, heard int
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent += n
+	return n, err
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.heard += n
+	return n, err
+}
+
+// Requests are told when their last byte is there, in whatever pieces they come.
+func TestRequests(t *testing.T) {
+	session := slices.Concat(conversation(pieceMax + 1)...)
+	ordinary := slices.Concat(conversation(0)[0], packet(request(1, 1)), packet(text(request(2, 8), "/lock-a")), packet(request(3, 4711)))
+	for _, test := range []struct {
+		sent []byte
+		want []string
+	}{
+		{session, []string{"CONNECT", "SYNC", "SYNC", "CLOSE"}},
+		{ordinary, []string{"CONNECT", "CREATE", "GET-CHILDREN", "OP-4711"}},
+		{ordinary[:len(ordinary)-1], []string{"CONNECT", "CREATE", "GET-CHILDREN"}},
+		{[]byte("ruok"), []string{"RUOK"}},
+		{[]byte("srvr\x00\x00\x00\x08"), nil},
+		{slices.Concat([]byte{0, 0, 0, 0}, ordinary), nil},
+	} {
+		for _, size := range []int{1, 3, 7, len(test.sent)} {
+			var got []string
+			w := Service{}.Wire().Requests(func(name []byte) { got = append(got, string(name)) })
+			for piece := range slices.Chunk(test.sent, size) {
+				if n, err := w.Write(piece); n != len(piece) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%q in pieces of %d: %v, want %v", test.sent[:min(40, len(test.sent))], size, got, test.want)
+			}
+		}
+	}
+}
