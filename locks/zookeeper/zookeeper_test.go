@@ -1,0 +1,306 @@
+package zookeeper
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/zookeeper"
+)
+
+// server is a ZooKeeper for one test.
+type server struct {
+	addr string
+	cmd  *exec.Cmd
+}
+
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// start starts one, or skips the test where there is none.
+func start(t *testing.T) *server {
+	t.Helper()
+	of := zookeeper.Service{}
+	needs := of.Needs()
+	java := needs.Programs[0]
+	path, err := exec.LookPath(java.Name)
+	if err == nil {
+		out, failed := exec.Command(path, append(java.Words, needs.VersionArgs...)...).Output()
+		if _, _, err = needs.Version(string(out)); failed != nil {
+			err = failed
+		}
+	}
+	if err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), zookeeper.Name) {
+			t.Fatalf("no ZooKeeper: %v; %s", err, needs.Install)
+		}
+		t.Skipf("no ZooKeeper: %v; %s", err, needs.Install)
+	}
+	// An address that nobody else on this machine has, so that no port needs to be looked for.
+	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(254)), byte(rand.IntN(256)), byte(1 + rand.IntN(254))}), 2181)
+	dir := t.TempDir()
+	form, _ := service.Find(of, locks.Single)
+	program := of.Program(service.Place{
+		Node: form.Nodes()[0], Topology: form, Bind: at.Addr(), Port: at.Port(), Announced: at, Config: dir, Data: filepath.Join(dir, "data"),
+	})
+	for path, text := range program.Files {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &server{addr: at.String(), cmd: exec.Command(path, append(java.Words, program.Args...)...)}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	host := alone{at}
+	await(t, "the server serves", func() bool { return of.Open(form, host).Healthy(t.Context()) == nil })
+	return s
+}
+
+// alone lends a server to its service.
+type alone struct{ at netip.AddrPort }
+
+func (h alone) Addr(string) netip.AddrPort                 { return h.at }
+func (h alone) AddrFor(string, string, int) netip.AddrPort { return h.at }
+func (h alone) Follow(string, netip.AddrPort) error        { return nil }
+func (h alone) Lead(string) error                          { return nil }
+func (h alone) Status(string) service.Status               { return service.Status{Running: true} }
+func (h alone) Dial(ctx context.Context, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp4", h.at.String())
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("in a minute it was not seen that %s", what)
+		}
+	}
+}
+
+// usual are the options that the catalog gives.
+var usual = Options{Session: 2 * time.Second, Limit: 20 * time.Second}
+
+func open1(t *testing.T, s *server, id int, opener locks.Opener, wire *wire) locks.Locker {
+	t.Helper()
+	store := locks.Store{
+		Service: zookeeper.Name, Topology: locks.Single, Dial: wire.dial,
+		Endpoints: map[string][]locks.Node{zookeeper.Name: {{Name: "zookeeper-1", Addr: s.addr}}},
+	}
+	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(1, uint64(id))), Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// The request types whose answers are lost.
+const create, remove = 1, 2
+
+// wire loses the answer to the next request of a kind, with its connection, once the server
+// has given it.
+type wire struct{ lose atomic.Int32 }
+
+func (w *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &losing{Conn: c, wire: w}, nil
+}
+
+type losing struct {
+	net.Conn
+	wire *wire
+	lost atomic.Bool
+}
+
+func (c *losing) Write(b []byte) (int, error) {
+	if kind := c.wire.lose.Load(); kind > 0 && len(b) >= 12 && int32(binary.BigEndian.Uint32(b[8:])) == kind && c.wire.lose.CompareAndSwap(kind, 0) {
+		c.lost.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+var errLost = errors.New("the answer is lost")
+
+func (c *losing) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err == nil && c.lost.Load() {
+		c.Close()
+		return 0, errLost
+	}
+	return n, err
+}
+
+func one(wait time.Duration) locks.Request { return locks.Request{Keys: []string{"a/b"}, Wait: wait} }
+
+// The recipe grants to one at a time, in turn, with tokens that grow, and says what it is
+// told not to do.
+func TestRecipe(t *testing.T) {
+	s := start(t)
+	a, b := open1(t, s, 1, NewRecipe(usual), &wire{}), open1(t, s, 2, NewRecipe(usual), &wire{})
+	ctx := t.Context()
+	first, err := a.Acquire(ctx, one(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := first.(locks.Renewed).Lease(); got != usual.Session {
+		t.Errorf("the lease is %v", got)
+	}
+	if _, err := b.Acquire(ctx, one(0)); !errors.Is(err, locks.ErrTaken) {
+		t.Errorf("a lock that is held: %v", err)
+	}
+	if _, err := b.Acquire(ctx, one(50*time.Millisecond)); !errors.Is(err, locks.ErrTaken) {
+		t.Errorf("a lock that is held for longer than is waited: %v", err)
+	}
+	queued := make(chan struct{})
+	type answer struct {
+		locks.Lease
+		err error
+	}
+	waits := make(chan answer)
+	go func() {
+		r := one(time.Minute)
+		r.Queued = func() { close(queued) }
+		lease, err := b.Acquire(ctx, r)
+		waits <- answer{lease, err}
+	}()
+	<-queued
+	if err := first.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := first.Release(ctx); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("released twice: %v", err)
+	}
+	second := <-waits
+	if second.err != nil {
+		t.Fatal(second.err)
+	}
+	if one, two := first.(locks.Fenced).Token(), second.Lease.(locks.Fenced).Token(); two <= one || one == 0 {
+		t.Errorf("tokens are %d, %d", one, two)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := a.Acquire(cancelled, one(0)); err == nil {
+		t.Error("asked on a context that has ended, it grants")
+	}
+	for _, wrong := range []locks.Request{
+		{}, {Keys: []string{"a", "b"}}, {Keys: []string{"a"}, Mode: locks.Shared}, {Keys: []string{"a"}, Wait: -1}, {Keys: []string{"a"}, TTL: -1},
+	} {
+		if _, err := a.Acquire(ctx, wrong); !errors.Is(err, locks.ErrUnsupported) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+	// What is held ends with its session: a close ends it, a server that dies only suspends it.
+	lost := second.Lease.(locks.Watched).Lost()
+	s.kill()
+	select {
+	case <-lost:
+	case <-time.After(time.Minute):
+		t.Error("nobody is told that the server has died")
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.Acquire(ctx, one(0)); err == nil || errors.Is(err, locks.ErrTaken) {
+		t.Errorf("a client that is closed says %v", err)
+	}
+}
+
+// An answer that is lost leaves a node behind or not, by the precaution.
+func TestLostAnswers(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		name    string
+		options Options
+		lose    int32
+		left    bool // what was asked for stays, as long as its client lives
+	}{
+		{"create", usual, create, false},
+		{"create, unprotected", Options{Session: usual.Session, Limit: usual.Limit, Unprotected: true}, create, true},
+		{"delete", usual, remove, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := locks.Request{Keys: []string{test.name}}
+			w := &wire{}
+			a, b := open1(t, s, 1, NewRecipe(test.options), w), open1(t, s, 2, NewRecipe(usual), &wire{})
+			// The folder of the lock is there.
+			lease, err := b.Acquire(t.Context(), r)
+			if err != nil || lease.Release(t.Context()) != nil {
+				t.Fatal(err)
+			}
+			w.lose.Store(test.lose)
+			lease, err = a.Acquire(t.Context(), r)
+			if test.left != (err != nil) {
+				t.Fatalf("acquire: %v", err)
+			}
+			if err := lease.Release(t.Context()); err != nil && test.lose == create && !test.left {
+				t.Errorf("release: %v", err)
+			}
+			free := func() bool {
+				lease, err := b.Acquire(t.Context(), r)
+				return err == nil && lease.Release(t.Context()) == nil
+			}
+			if !test.left {
+				await(t, "the lock is free", free)
+			} else if free() {
+				t.Error("the node is gone, and nobody could know of it")
+			}
+		})
+	}
+}
+
+// The library's own Lock waits, and cannot try.
+func TestLibrary(t *testing.T) {
+	s := start(t)
+	a, b := open1(t, s, 1, NewLibrary(usual), &wire{}), open1(t, s, 2, NewLibrary(usual), &wire{})
+	if _, err := a.Acquire(t.Context(), one(0)); !errors.Is(err, locks.ErrUnsupported) {
+		t.Errorf("one try: %v", err)
+	}
+	first, err := a.Acquire(t.Context(), one(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := b.Acquire(t.Context(), one(50*time.Millisecond))
+	if err == nil || errors.Is(err, locks.ErrTaken) || late == nil {
+		t.Fatalf("a wait that is over, though it goes on: %v, %v", late, err)
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := late.Release(t.Context()); err != nil {
+		t.Errorf("what came late was not given back: %v", err)
+	}
+	again, err := a.Acquire(t.Context(), one(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpensOnItsOwnServiceAlone(t *testing.T) {
+	_, err := NewRecipe(usual)(t.Context(), locks.Client{Store: locks.Store{Service: "redis"}})
+	if !errors.Is(err, locks.ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "redis") {
+		t.Errorf("on redis: %v", err)
+	}
+}
