@@ -21,6 +21,7 @@
 package local
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -68,7 +69,7 @@ const (
 func (w *World) Describe() world.Description {
 	var programs, names []string
 	for _, s := range w.options.Services {
-		programs, names = append(programs, s.Needs().Program()), append(names, s.Name())
+		programs, names = append(programs, cmp.Or(s.Needs().Programs[0].Called, s.Needs().Program())), append(names, s.Name())
 	}
 	return world.Description{
 		Services: names,
