@@ -89,6 +89,12 @@ type Rejoiner interface {
 	Rejoin(ctx context.Context, node string) (joins bool, err error)
 }
 
+// Operated is a service whose nodes somebody must watch, who does what an operator does.
+type Operated interface {
+	// Operate watches until ctx ends.
+	Operate(ctx context.Context)
+}
+
 // Opaque is a service whose requests nobody reads on the way, for a reason that stands in
 // the plan: no client can be stopped between two of them.
 type Opaque interface {

@@ -57,11 +57,24 @@ type Host interface {
 	Dial(ctx context.Context, node string) (net.Conn, error)
 	// Status is how a node's process is.
 	Status(node string) Status
-	// Follow writes the files of a node that does not run anew: so that it follows a
-	// leader when it is started.
+	// Follow writes the files of a node anew, so that it follows a leader when it is started,
+	// or reads them again. A zero leader: it follows nobody.
 	Follow(node string, leader netip.AddrPort) error
 	// Lead makes the address that follows the leader lead to a node.
 	Lead(node string) error
+}
+
+// Operable is a Host that also lends what the operator of a database needs.
+type Operable interface {
+	Host
+	// Reaches asks for a sign of life from one node to another, on the links that faults
+	// concern.
+	Reaches(ctx context.Context, from, to string) error
+	// Renew ends a node, and starts it with the data with which nodes begin. It does so with no
+	// node that a fault keeps from running.
+	Renew(ctx context.Context, node string) error
+	// Settings are the person's own.
+	Settings() map[string]string
 }
 
 // Status is how a node's process is.

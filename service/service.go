@@ -57,12 +57,18 @@ type Needs struct {
 	Version     func(output string) (version string, enough bool, err error)
 	Least       string
 	Image       string // a public image that has it
+	// Users are whom its programs can be run as by lockbench if it is root, the first that
+	// there is: they refuse to be. Empty: root will do.
+	Users []string
 }
 
 // Executable is a program of a machine.
 type Executable struct {
 	Name    string // as it is looked for in PATH
 	Package string // of Debian, which has it
+	// Dirs are folders in which it is looked for beside PATH, as patterns: of those that match,
+	// the last that has it.
+	Dirs []string
 	// Beside says that it is built together with lockbench, and so is looked for beside it
 	// before PATH. Words stand before all arguments of a program of this name, which does
 	// more than serve nodes; a person's own program is given none.
@@ -120,4 +126,12 @@ func (p Program) In(folder string) map[string]string {
 		}
 	}
 	return files
+}
+
+// Seeded is a service whose nodes begin with data that a program makes. It is made once for a
+// cluster, and each node has a copy of it: at first, and after it has lost its data.
+type Seeded interface {
+	// Seed is the program of [Needs] and its arguments that make it in a folder, which is there
+	// and empty.
+	Seed(folder string) (program string, args []string)
 }

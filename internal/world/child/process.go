@@ -44,7 +44,10 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	cmd.WaitDelay = outputLimit
 	// The kernel sends this signal when the thread ends that forked. Go ends a
 	// thread only after a goroutine that locked itself to it, and none here does.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 	p := &Process{mark: newMark(), exited: make(chan struct{})}
 	cmd.Env = append(cmd.Environ(), p.mark+"=1")
 	if err := cmd.Start(); err != nil {

@@ -75,6 +75,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 		links: newLinks(), probes: map[world.Link]*probe{}, entries: map[string]map[string]netip.AddrPort{},
 	}
 	c.Clients.Self, c.Clients.Net = w.options.Self, c
+	c.Probe = c.Ping
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())

@@ -91,6 +91,13 @@ func (n *node) Rejoin(ctx context.Context) error {
 	return n.Write(ctx, n.program.Files)
 }
 
+// Follow makes its next launches those of a node that follows another one, or nobody.
+func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
+	n.place.Leader = leader
+	n.program = n.cluster.Spec.Service.Program(n.place)
+	return n.Write(ctx, n.program.Files)
+}
+
 // looks is how many looks go by between those at the process itself, each of which is a
 // command in the container.
 const looks = 50
@@ -208,9 +215,6 @@ func (n *node) Is() service.Node { return n.Node }
 
 // Announced is where others find it.
 func (n *node) Announced() netip.AddrPort { return n.announced }
-
-// Place is where it runs.
-func (n *node) Place() service.Place { return n.place }
 
 // Status is how its process is.
 func (n *node) Status() service.Status {

@@ -42,6 +42,7 @@ type cluster struct {
 	block   *block
 	port    uint16 // the first one, the same everywhere
 	preload string // path of the library that shifts clocks; empty: none is shifted
+	seed    string // the data with which nodes begin; empty: they need none
 	nodes   []*node
 }
 
@@ -49,9 +50,10 @@ type cluster struct {
 const stopLimit = 20 * time.Second
 
 // newCluster claims what a cluster needs and starts nothing yet.
-func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
+func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
 	c := &cluster{}
 	c.Clients.Self, c.Clients.Net, c.Clients.Owners = w.options.Self, c, &child.Owners{}
+	c.Probe = c.Ping
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -67,6 +69,12 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 		return c, nil
 	}
 	if c.program, err = w.program(s.Service); err != nil {
+		return nil, err
+	}
+	if err := c.program.letIn(c.Dir.Path); err != nil {
+		return nil, err
+	}
+	if err := c.makeSeed(ctx, w); err != nil {
 		return nil, err
 	}
 	usual := c.Nodes()

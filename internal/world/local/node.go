@@ -34,9 +34,13 @@ type node struct {
 	place     service.Place
 	args      []string
 	data      map[string]string // files of the data folder that are written again when it is lost
+	seed      string            // the data with which it begins; empty: none
+	sown      bool              // it was given that
 	log       *child.Log
 	env       []string // nil: this process's own
 	clock     clock
+
+	life sync.Mutex // held while it is started, and while what it is started with changes
 
 	mu      sync.Mutex
 	process *child.Process // nil: never started
@@ -60,10 +64,12 @@ func (c *cluster) newNode(n service.Node, k int) (*node, error) {
 	if err := os.MkdirAll(place.Data, 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of %s: %w", n.Name, err)
 	}
-	program := c.Spec.Service.Program(place)
-	node.args, node.data = program.Args, program.In(place.Data)
-	if err := node.Write(context.Background(), program.Files); err != nil {
+	node.seed = c.seed
+	if err := node.set(context.Background()); err != nil {
 		return nil, err
+	}
+	if err := node.program.give(dir); err != nil {
+		return nil, fmt.Errorf("give the directory of %s to another user: %w", n.Name, err)
 	}
 	var err error
 	if c.preload != "" && n.Role == service.Data {
@@ -75,10 +81,21 @@ func (c *cluster) newNode(n service.Node, k int) (*node, error) {
 	return node, err
 }
 
+// set settles what the server is started with, by its place.
+func (n *node) set(ctx context.Context) error {
+	program := n.service.Program(n.place)
+	n.args, n.data = program.Args, program.In(n.place.Data)
+	return n.Write(ctx, program.Files)
+}
+
 // Write writes the files that the server is started with.
 func (n *node) Write(_ context.Context, files map[string]string) error {
 	for path, text := range files {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		err := os.WriteFile(path, []byte(text), 0o644)
+		if err == nil {
+			err = n.program.give(path)
+		}
+		if err != nil {
 			return fmt.Errorf("write the configuration of %s: %w", n.Name, err)
 		}
 	}
@@ -87,15 +104,24 @@ func (n *node) Write(_ context.Context, files map[string]string) error {
 
 // Launch starts the server's process.
 func (n *node) Launch(ctx context.Context, keepData bool) error {
+	n.life.Lock()
+	defer n.life.Unlock()
 	if !keepData {
 		if err := n.wipe(); err != nil {
 			return err
 		}
+	}
+	if !keepData || !n.sown {
+		if err := n.sow(); err != nil {
+			return err
+		}
+		n.sown = true
 		if err := n.Write(ctx, n.data); err != nil {
 			return err
 		}
 	}
 	cmd := exec.Command(n.program.path, n.program.with(n.args)...)
+	n.program.credit(cmd)
 	cmd.Dir, cmd.Env = n.place.Data, n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	p, err := n.owners.Start(n.Name, cmd)
@@ -110,10 +136,18 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 
 // Rejoin makes its next launches those of a node that joins others.
 func (n *node) Rejoin(ctx context.Context) error {
+	n.life.Lock()
+	defer n.life.Unlock()
 	n.place.Rejoins = true
-	program := n.service.Program(n.place)
-	n.args = program.Args
-	return n.Write(ctx, program.Files)
+	return n.set(ctx)
+}
+
+// Follow makes its next launches those of a node that follows another one, or nobody.
+func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
+	n.life.Lock()
+	defer n.life.Unlock()
+	n.place.Leader = leader
+	return n.set(ctx)
 }
 
 // Gone says how the process has ended.
@@ -205,9 +239,6 @@ func (n *node) Is() service.Node { return n.Node }
 // Announced is where others find it.
 func (n *node) Announced() netip.AddrPort { return n.announced }
 
-// Place is where it runs.
-func (n *node) Place() service.Place { return n.place }
-
 // Dial connects to the server directly, past the mesh.
 func (n *node) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp4", n.real.String())
@@ -218,7 +249,11 @@ func (n *node) wipe() error {
 	if err := os.RemoveAll(n.place.Data); err != nil {
 		return fmt.Errorf("wipe the data of %s: %w", n.Name, err)
 	}
-	if err := os.Mkdir(n.place.Data, 0o755); err != nil {
+	err := os.Mkdir(n.place.Data, 0o755)
+	if err == nil {
+		err = n.program.give(n.place.Data)
+	}
+	if err != nil {
 		return fmt.Errorf("wipe the data of %s: %w", n.Name, err)
 	}
 	return nil

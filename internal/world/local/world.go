@@ -3,19 +3,16 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -96,36 +93,6 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	return sketch
 }
 
-// program is what a service's nodes run.
-type program struct {
-	path  string
-	words []string // before all arguments
-}
-
-func (p program) with(args []string) []string { return slices.Concat(p.words, args) }
-
-// program finds the program of a service.
-func (w *World) program(s service.Service) (program, error) {
-	needs := s.Needs()
-	usual := needs.Programs[0]
-	name := cmp.Or(w.options.Programs[s.Name()], usual.Name)
-	var words []string
-	if filepath.Base(name) == usual.Name {
-		words = usual.Words
-	}
-	if usual.Beside && name == usual.Name {
-		if path, ok := child.Beside(name); ok {
-			return program{path, words}, nil
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return program{}, fmt.Errorf("no %s found: %s", name, needs.Install)
-	}
-	path, err = filepath.Abs(path)
-	return program{path, words}, err
-}
-
 // Run starts the cluster, calls body, and ends all processes before it returns,
 // whatever body does.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
@@ -150,7 +117,7 @@ func (w *World) up(ctx context.Context, s world.Spec) (*cluster, error) {
 }
 
 func (w *World) setUp(ctx context.Context, s world.Spec) (_ *cluster, err error) {
-	c, err := w.newCluster(s)
+	c, err := w.newCluster(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)
 	}

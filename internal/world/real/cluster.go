@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"lockbench/internal/guest"
@@ -39,12 +41,11 @@ type Node interface {
 	Gone(ctx context.Context, look int) error
 	// LastWords are what it wrote last.
 	LastWords(ctx context.Context) string
-	// Write writes the files that it is started with.
-	Write(ctx context.Context, files map[string]string) error
 	// Rejoin makes its next launches those of a node that joins others, see [service.Place].
 	Rejoin(ctx context.Context) error
-	// Place is where it runs.
-	Place() service.Place
+	// Follow makes its next launches those of a node that follows another one, or nobody, and
+	// writes what it is started with.
+	Follow(ctx context.Context, leader *netip.AddrPort) error
 	Kill(ctx context.Context) error
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
@@ -64,14 +65,32 @@ type Cluster struct {
 	// before it makes the nodes.
 	Peers map[string]map[string][]netip.AddrPort
 
+	// Probe asks for a sign of life from one end to a node, on the path that faults concern.
+	Probe func(ctx context.Context, from, to string) error
+
 	servers service.Servers // nil without servers
 	nodes   []Node          // in the order of Nodes
+
+	lives    sync.Map       // by node: *life
+	operator sync.WaitGroup // who watches the servers
+	leave    context.CancelFunc
+}
+
+// life is held while a node is started or ended.
+type life struct {
+	sync.Mutex
+	down bool // a fault keeps it from running
+}
+
+func (c *Cluster) life(node string) *life {
+	l, _ := c.lives.LoadOrStore(node, &life{})
+	return l.(*life)
 }
 
 var (
 	_ world.NodeKiller = (*Cluster)(nil)
 	_ world.NodePauser = (*Cluster)(nil)
-	_ service.Host     = (*Cluster)(nil)
+	_ service.Operable = (*Cluster)(nil)
 )
 
 // Claim makes what every cluster needs before it has nodes: at most so many, with a
@@ -144,7 +163,15 @@ func (c *Cluster) Form(ctx context.Context) error {
 	if c.servers == nil {
 		return nil
 	}
-	return c.servers.Form(ctx)
+	if err := c.servers.Form(ctx); err != nil {
+		return err
+	}
+	if watched, ok := c.servers.(service.Operated); ok {
+		ctx, leave := context.WithCancel(context.Background())
+		c.leave = leave
+		c.operator.Go(func() { watched.Operate(ctx) })
+	}
+	return nil
 }
 
 // start starts a node and returns when it answers.
@@ -193,7 +220,14 @@ func (c *Cluster) rejoin(ctx context.Context, n Node, keepData bool) error {
 // Stop ends what every cluster has but its nodes, which end after the clients and before
 // the rest.
 func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
+	if c.leave != nil {
+		c.leave()
+		c.operator.Wait()
+	}
 	errs := []error{c.Clients.End(ctx), nodes()}
+	if kept, ok := c.servers.(io.Closer); ok {
+		errs = append(errs, kept.Close())
+	}
 	if c.Mesh != nil {
 		errs = append(errs, c.Mesh.Close())
 	}
@@ -224,6 +258,10 @@ func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	if err != nil {
 		return err
 	}
+	l := c.life(name)
+	l.Lock()
+	defer l.Unlock()
+	l.down = false
 	return c.start(ctx, n, keepData)
 }
 
@@ -233,7 +271,29 @@ func (c *Cluster) Kill(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	l := c.life(name)
+	l.Lock()
+	defer l.Unlock()
+	l.down = true
 	return n.Kill(ctx)
+}
+
+// Renew gives a node that runs the data with which nodes begin.
+func (c *Cluster) Renew(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	l := c.life(name)
+	l.Lock()
+	defer l.Unlock()
+	if s := n.Status(); l.down || s.Paused {
+		return fmt.Errorf("renew %s: it is not to run now: %w", name, s.Why)
+	}
+	if err := n.Kill(ctx); err != nil {
+		return fmt.Errorf("renew %s: %w", name, err)
+	}
+	return c.start(ctx, n, false)
 }
 
 // PauseNode stops a node's process.
@@ -242,6 +302,9 @@ func (c *Cluster) PauseNode(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	l := c.life(name)
+	l.Lock()
+	defer l.Unlock()
 	return n.Pause(ctx)
 }
 
@@ -323,21 +386,33 @@ func (c *Cluster) Status(name string) service.Status {
 	return n.Status()
 }
 
-// Follow lets a node that does not run follow a leader when it is started.
+// Follow lets a node follow a leader when it is started; a zero leader: nobody.
 func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
-	place := n.Place()
-	place.Leader = &leader
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return n.Write(ctx, c.Spec.Service.Program(place).Files)
+	if !leader.IsValid() {
+		return n.Follow(ctx, nil)
+	}
+	return n.Follow(ctx, &leader)
 }
 
 // Lead makes the address that follows the leader lead to a node.
 func (c *Cluster) Lead(name string) error { return c.Mesh.Move(LeaderName, name) }
+
+// Reaches asks for a sign of life from one node to another.
+func (c *Cluster) Reaches(ctx context.Context, from, to string) error {
+	if c.Probe == nil {
+		return errors.New("this world does not tell who reaches whom")
+	}
+	return c.Probe(ctx, from, to)
+}
+
+// Settings are the person's own.
+func (c *Cluster) Settings() map[string]string { return c.Spec.Settings }
 
 // HasLeaderAddress says whether there is such an address.
 func (c *Cluster) HasLeaderAddress() bool { return c.servers != nil && c.Spec.Topology.Entry == "" }

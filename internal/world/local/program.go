@@ -1,0 +1,165 @@
+//go:build linux
+
+package local
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"lockbench/internal/world/child"
+	"lockbench/service"
+)
+
+// program is what a service's nodes run.
+type program struct {
+	path  string
+	words []string            // before all arguments
+	as    *syscall.Credential // nil: as we are
+}
+
+func (p program) with(args []string) []string { return slices.Concat(p.words, args) }
+
+// program finds the program of a service.
+func (w *World) program(s service.Service) (program, error) {
+	needs := s.Needs()
+	usual := needs.Programs[0]
+	name := cmp.Or(w.options.Programs[s.Name()], usual.Name)
+	var words []string
+	if filepath.Base(name) == usual.Name {
+		words = usual.Words
+	}
+	as, err := runAs(s)
+	if err != nil {
+		return program{}, err
+	}
+	if usual.Beside && name == usual.Name {
+		if path, ok := child.Beside(name); ok {
+			return program{path, words, as}, nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil && name == usual.Name {
+		path, err = lookIn(usual)
+	}
+	if err != nil {
+		return program{}, fmt.Errorf("no %s found: %s", name, needs.Install)
+	}
+	path, err = filepath.Abs(path)
+	return program{path, words, as}, err
+}
+
+// another finds another program of a service: beside the one that nodes run, else where such
+// programs are.
+func (w *World) another(s service.Service, name string) (string, error) {
+	nodes, err := w.program(s)
+	if err != nil {
+		return "", err
+	}
+	needs := s.Needs()
+	i := slices.IndexFunc(needs.Programs, func(e service.Executable) bool { return e.Name == name })
+	for _, path := range []string{filepath.Join(filepath.Dir(nodes.path), name), name} {
+		if path, err := exec.LookPath(path); err == nil {
+			return path, nil
+		}
+	}
+	if path, err := lookIn(needs.Programs[i]); err == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("no %s found: %s", name, needs.Install)
+}
+
+// lookIn looks for a program in the folders that it is usually in.
+func lookIn(e service.Executable) (string, error) {
+	for _, pattern := range e.Dirs {
+		found, _ := filepath.Glob(filepath.Join(pattern, e.Name))
+		slices.SortFunc(found, natural)
+		for _, path := range slices.Backward(found) {
+			if path, err := exec.LookPath(path); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// natural orders 9 before 15.
+func natural(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+// runAs is whom the programs of a service are run as, where they refuse to be run as we are.
+func runAs(s service.Service) (*syscall.Credential, error) {
+	users := s.Needs().Users
+	if os.Geteuid() != 0 || len(users) == 0 {
+		return nil, nil
+	}
+	for _, name := range users {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		gid, err := strconv.ParseUint(u.Gid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), NoSetGroups: false}, nil
+	}
+	return nil, fmt.Errorf("%s refuses to be run as root, and this machine has no user %s: run lockbench as somebody else, or make one: useradd --system %s",
+		s.Name(), strings.Join(users, " or "), users[0])
+}
+
+// credit lets a command be run as the user of the program.
+func (p program) credit(cmd *exec.Cmd) {
+	if p.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.as}
+	}
+}
+
+// give gives a folder and all that is in it to the user of the program.
+func (p program) give(folder string) error {
+	if p.as == nil {
+		return nil
+	}
+	return filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(p.as.Uid), int(p.as.Gid))
+	})
+}
+
+// letIn lets the user of the program into a folder of ours, if those above it do.
+func (p program) letIn(folder string) error {
+	if p.as == nil {
+		return nil
+	}
+	if err := os.Chmod(folder, 0o711); err != nil {
+		return err
+	}
+	for above := filepath.Dir(folder); ; above = filepath.Dir(above) {
+		info, err := os.Stat(above)
+		if err != nil {
+			return err
+		}
+		owner := info.Sys().(*syscall.Stat_t)
+		mode := info.Mode().Perm()
+		if mode&0o001 == 0 && !(owner.Uid == p.as.Uid && mode&0o100 != 0) && !(owner.Gid == p.as.Gid && mode&0o010 != 0) {
+			return fmt.Errorf("%s is run as user %d, who may not enter %s: set TMPDIR to a folder that everybody may enter", filepath.Base(p.path), p.as.Uid, above)
+		}
+		if above == filepath.Dir(above) {
+			return nil
+		}
+	}
+}
