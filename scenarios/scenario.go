@@ -116,9 +116,15 @@ func (t Topology) like(from, to service.Service) Topology {
 		return t
 	}
 	for _, other := range to.Topologies() {
-		if other.Leads != service.EachLeads && other.Follows() == led.Follows() {
+		if other.Leads == service.EachLeads || other.Follows() != led.Follows() {
+			continue
+		}
+		if other.Outlives == led.Outlives {
 			t.SingleStore = other.Name
 			break
+		}
+		if t.SingleStore == led.Name {
+			t.SingleStore = other.Name // where no other is better
 		}
 	}
 	return t

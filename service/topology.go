@@ -29,6 +29,8 @@ type Topology struct {
 	// not tell each other: so each may find them at addresses that it alone is given, and
 	// its links are known by those. It is for programs that cannot bind what they dial.
 	Views bool
+	// Outlives says that another node leads when the leader is lost, without an order.
+	Outlives bool
 	// FirstAlone says that the first node must answer before the others are started.
 	FirstAlone bool
 }

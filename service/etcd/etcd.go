@@ -34,7 +34,7 @@ var topologies = []service.Topology{
 	},
 	{
 		// All members must know the same addresses of each other: no views.
-		Name: Quorum, Short: "etcd quorum of {n}", Leads: service.OneLeader, Entry: Name,
+		Name: Quorum, Short: "etcd quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},
 }

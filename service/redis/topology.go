@@ -59,7 +59,7 @@ var topologies = []service.Topology{
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},
 	{
-		Name: Sentinel, Short: "sentinel 1+2", Leads: service.OneLeader, Picks: true,
+		Name: Sentinel, Short: "sentinel 1+2", Leads: service.OneLeader, Picks: true, Outlives: true,
 		Entry: Sentinels, Discovers: true, FirstAlone: true,
 		Caveat: "Failovers are quick here: sentinels take half a second of silence for death.",
 		Parts: []service.Part{
@@ -70,7 +70,7 @@ var topologies = []service.Topology{
 	{
 		// Three masters, and a replica for each.
 		Name: Cluster, Short: "cluster 3+3", Leads: service.KeyLeader,
-		Entry: Name, Discovers: true,
+		Entry: Name, Discovers: true, Outlives: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 6}},
 	},
 	{

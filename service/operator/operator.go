@@ -1,0 +1,471 @@
+// Package operator plays whom a replicated database leaves its failovers to. Nobody in
+// PostgreSQL or MariaDB promotes a replica; Patroni, Orchestrator or a person does:
+//
+//	watch    the leader, from where the other nodes are
+//	wait     when nobody of them reaches it
+//	promote  the replica that has received most, and move the address that follows the leader
+//	point    the others to it
+//	renew    who led before, or cannot follow: with fresh data, from which it streams everything again
+//
+// It reaches a node if another node does, on the links that faults concern. Whom it reaches it asks past
+// all faults. So a leader that was cut off from the others goes on, and is renewed when it
+// is reached again.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// Managed is a leader with followers, one of which an operator promotes when the leader is lost.
+const Managed locks.Topology = "managed"
+
+// FailoverAfter is the setting of how long nobody may reach the leader.
+const FailoverAfter = "failover-after"
+
+// failoverAfter is how long that is by itself. A busy machine is slow, and not dead.
+const failoverAfter = time.Second
+
+const (
+	lookEvery = 200 * time.Millisecond
+	// reachLimit bounds the question whether a node reaches another.
+	reachLimit = 500 * time.Millisecond
+	// patience is how long a follower may hear nothing of its leader, which is well, until
+	// it is given fresh data.
+	patience = 5 * time.Second
+	// promoteLimit bounds a promotion, renewLimit the start of a node with fresh data.
+	promoteLimit = 20 * time.Second
+	renewLimit   = 30 * time.Second
+)
+
+// Topologies are the ways in which nodes of a database of this name are joined.
+func Topologies(name string) []service.Topology {
+	parts := func(count int) []service.Part { return []service.Part{{Name: name, Role: service.Data, Count: count}} }
+	return []service.Topology{
+		{Name: locks.Single, Short: "1 " + name, Leads: service.OneLeader, Entry: name, Parts: parts(1)},
+		{
+			// Nobody watches: who leads, a step of a scenario says.
+			Name: locks.Replicated, Short: name + " 1+2", Leads: service.OneLeader, Views: true, FirstAlone: true, Parts: parts(3),
+		},
+		{
+			Name: Managed, Short: name + " 1+2, managed", Leads: service.OneLeader, Views: true, FirstAlone: true, Outlives: true, Parts: parts(3),
+			Caveat: "Failovers of databases are quick here: lockbench is their operator, and takes a second of silence for death.",
+		},
+	}
+}
+
+// Settings are those of the operator.
+func Settings() []service.Setting {
+	return []service.Setting{{
+		Name: FailoverAfter, About: "how long nobody may reach the primary until a replica is promoted, where the topology is managed; lockbench's own choice is 1s",
+	}}
+}
+
+// State is what a node says of itself.
+type State struct {
+	Leads    bool
+	Follows  netip.AddrPort // where it looks for its leader, if it says so
+	Streams  bool           // it hears of it
+	Received int64          // how much it has written, or received
+	Broken   error          // why it cannot follow
+}
+
+// Database is what differs from one database to the other. All of it is asked past all faults.
+type Database interface {
+	State(ctx context.Context, node string) (State, error)
+	// Promote makes a follower a leader, with all that it has received.
+	Promote(ctx context.Context, node string) error
+	// Follow makes a node that runs, and is no leader, follow one.
+	Follow(ctx context.Context, node string, leader netip.AddrPort) error
+	// Started sets what a node forgets when it ends; follows: nil if it leads.
+	Started(ctx context.Context, node string, follows *netip.AddrPort) error
+}
+
+// Operator is the operator of one cluster. Of a single server it has nothing to do.
+type Operator struct {
+	topology service.Topology
+	host     service.Operable
+	db       Database
+
+	turn sync.Mutex // held by who changes who leads
+
+	mu     sync.Mutex
+	lead   string
+	stale  map[string]bool // has led, and was given no fresh data since
+	silent time.Time       // since when nobody reaches the leader
+	lost   map[string]time.Time
+}
+
+// New makes the operator of a cluster.
+func New(t service.Topology, h service.Host, db Database) *Operator {
+	host, ok := h.(service.Operable)
+	if !ok { // of a sketch, which runs nothing
+		host = idle{h}
+	}
+	return &Operator{topology: t, host: host, db: db, lead: t.Nodes()[0].Name, stale: map[string]bool{}, lost: map[string]time.Time{}}
+}
+
+// idle is a host of which nothing but its nodes' places is known.
+type idle struct{ service.Host }
+
+var errIdle = errors.New("this host runs nothing")
+
+func (idle) Reaches(context.Context, string, string) error { return errIdle }
+func (idle) Renew(context.Context, string) error           { return errIdle }
+func (idle) Settings() map[string]string                   { return nil }
+
+// Nodes are all nodes.
+func (o *Operator) Nodes() []service.Node { return o.topology.Nodes() }
+
+// Topology is what they form.
+func (o *Operator) Topology() service.Topology { return o.topology }
+
+// Lead is the node to which clients are led.
+func (o *Operator) Lead() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lead
+}
+
+// Leader is the node that the operator takes for the leader.
+func (o *Operator) Leader(context.Context) (string, error) { return o.Lead(), nil }
+
+// others are all nodes but one.
+func (o *Operator) others(but string) []string {
+	var names []string
+	for _, n := range o.Nodes() {
+		if n.Name != but {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// states are those of the nodes that answer.
+func (o *Operator) states(ctx context.Context, names []string) (map[string]State, error) {
+	var mu sync.Mutex
+	all := map[string]State{}
+	err := service.Each(names, func(name string) error {
+		s, err := o.db.State(ctx, name)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all[name] = s
+		return nil
+	})
+	return all, err
+}
+
+// Leaders are all that take themselves for the leader.
+func (o *Operator) Leaders(ctx context.Context) []string {
+	all, _ := o.states(ctx, o.others(""))
+	var leaders []string
+	for _, n := range o.Nodes() {
+		if all[n.Name].Leads {
+			leaders = append(leaders, n.Name)
+		}
+	}
+	return leaders
+}
+
+// Offsets tells how much each node has written or received.
+func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
+	all, _ := o.states(ctx, o.others(""))
+	offsets := map[string]int64{}
+	for name, s := range all {
+		offsets[name] = s.Received
+	}
+	return offsets
+}
+
+// Healthy tells what is missing: one leader, to which clients are led, and all others follow it.
+func (o *Operator) Healthy(ctx context.Context) error {
+	all, err := o.states(ctx, o.others(""))
+	if err != nil {
+		return err
+	}
+	lead := o.Lead()
+	var leaders []string
+	for _, n := range o.Nodes() {
+		if all[n.Name].Leads {
+			leaders = append(leaders, n.Name)
+		}
+	}
+	if !slices.Equal(leaders, []string{lead}) {
+		return fmt.Errorf("there must be one leader, %s, and not %d: %s", lead, len(leaders), strings.Join(leaders, ", "))
+	}
+	for _, name := range o.others(lead) {
+		if err := o.follows(name, all[name], lead); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follows says why a node does not follow a leader.
+func (o *Operator) follows(name string, s State, lead string) error {
+	at := o.host.AddrFor(name, lead, 0)
+	o.mu.Lock()
+	stale := o.stale[name]
+	o.mu.Unlock()
+	switch {
+	case stale:
+		return fmt.Errorf("%s has the data of one that has led", name)
+	case s.Broken != nil:
+		return fmt.Errorf("%s cannot follow %s: %w", name, lead, s.Broken)
+	case !s.Streams:
+		return fmt.Errorf("%s hears nothing of %s", name, lead)
+	case s.Follows.IsValid() && s.Follows != at:
+		return fmt.Errorf("%s follows %s, and %s is at %s", name, s.Follows, lead, at)
+	}
+	return nil
+}
+
+// Form returns when all that were just started are healthy.
+func (o *Operator) Form(ctx context.Context) error {
+	if _, err := o.wait(); err != nil {
+		return err
+	}
+	return service.AwaitHealthy(ctx, o)
+}
+
+// Setting is one of the person's own; empty: it was not given.
+func (o *Operator) Setting(name string) string { return o.host.Settings()[name] }
+
+// wait is how long nobody may reach the leader.
+func (o *Operator) wait() (time.Duration, error) {
+	text, given := o.host.Settings()[FailoverAfter]
+	if !given {
+		return failoverAfter, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%s: %q is no duration above zero, such as 1s", FailoverAfter, text)
+	}
+	return d, nil
+}
+
+// Started tells a node that was started whom it follows. One that has led is left alone, until it is
+// given fresh data.
+func (o *Operator) Started(ctx context.Context, node string) error {
+	o.mu.Lock()
+	lead, stale := o.lead, o.stale[node]
+	o.mu.Unlock()
+	switch {
+	case node == lead:
+		return o.db.Started(ctx, node, nil)
+	case stale:
+		return nil
+	}
+	at := o.host.AddrFor(node, lead, 0)
+	return o.db.Started(ctx, node, &at)
+}
+
+// Resumed has nothing to do: the operator sees who goes on.
+func (o *Operator) Resumed(context.Context, string) error { return nil }
+
+// Operate watches the cluster until ctx ends.
+func (o *Operator) Operate(ctx context.Context) {
+	if !o.topology.Follows() {
+		return
+	}
+	wait, err := o.wait()
+	if err != nil {
+		return // Form has said so
+	}
+	for {
+		o.look(ctx, wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// look does what there is to be done now.
+func (o *Operator) look(ctx context.Context, wait time.Duration) {
+	lead := o.Lead()
+	if o.reached(ctx, lead) {
+		o.silent = time.Time{}
+		o.mend(ctx, lead)
+		return
+	}
+	if ctx.Err() != nil || !o.topology.Outlives {
+		return
+	}
+	if o.silent.IsZero() {
+		o.silent = time.Now()
+	}
+	if time.Since(o.silent) >= wait {
+		_, _ = o.replace(ctx, lead, "") // it is tried again at the next look
+	}
+}
+
+// reached tells whether another node that runs reaches a node.
+func (o *Operator) reached(ctx context.Context, node string) bool {
+	ctx, cancel := context.WithTimeout(ctx, reachLimit)
+	defer cancel()
+	var reached atomic.Bool
+	_ = service.Each(o.others(node), func(from string) error {
+		if o.host.Status(from).Why == nil && o.host.Reaches(ctx, from, node) == nil {
+			reached.Store(true)
+			cancel() // one is enough
+		}
+		return nil
+	})
+	return reached.Load()
+}
+
+// mend makes all others follow the leader, if they are reached.
+func (o *Operator) mend(ctx context.Context, lead string) {
+	leader, err := o.db.State(ctx, lead)
+	if err != nil || !leader.Leads {
+		return
+	}
+	for _, name := range o.others(lead) {
+		s, err := o.db.State(ctx, name)
+		if err == nil && !s.Leads && s.Received > leader.Received {
+			// The leader may have moved on between the two.
+			if leader, err = o.db.State(ctx, lead); err == nil && s.Received > leader.Received {
+				s.Broken = errors.New("it has received more than the leader has")
+			}
+		}
+		follows := o.follows(name, s, lead)
+		if err != nil || follows == nil && !s.Leads || !o.reached(ctx, name) {
+			delete(o.lost, name)
+			continue
+		}
+		since, known := o.lost[name]
+		o.mu.Lock()
+		stale := o.stale[name]
+		o.mu.Unlock()
+		switch {
+		case s.Leads || stale || s.Broken != nil || known && time.Since(since) > patience:
+			o.renew(ctx, name, lead)
+			delete(o.lost, name)
+		case !known:
+			o.lost[name] = time.Now()
+			_ = o.point(ctx, name, lead)
+		}
+	}
+}
+
+// point makes a node follow a leader, now and when it is started.
+func (o *Operator) point(ctx context.Context, name, lead string) error {
+	at := o.host.AddrFor(name, lead, 0)
+	if err := o.host.Follow(name, at); err != nil {
+		return err
+	}
+	if s := o.host.Status(name); s.Why != nil {
+		return nil // it reads that when it is started
+	}
+	return o.db.Follow(ctx, name, at)
+}
+
+// renew gives a node fresh data, with which it follows the leader.
+func (o *Operator) renew(ctx context.Context, name, lead string) {
+	ctx, cancel := context.WithTimeout(ctx, renewLimit)
+	defer cancel()
+	if o.host.Follow(name, o.host.AddrFor(name, lead, 0)) != nil {
+		return
+	}
+	set := func(stale bool) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.stale[name] = stale
+	}
+	o.mu.Lock()
+	before := o.stale[name]
+	o.mu.Unlock()
+	set(false) // so that it is told whom it follows when it is started
+	if err := o.host.Renew(ctx, name); err != nil {
+		set(before) // a fault may keep it down
+	}
+}
+
+// Promote makes a replica the leader (empty: the one that has received most).
+func (o *Operator) Promote(ctx context.Context, node string) (string, error) {
+	if !o.topology.Follows() {
+		return "", fmt.Errorf("promote a replica: the topology %s has none", o.topology.Name)
+	}
+	if node == o.Lead() {
+		return "", fmt.Errorf("promote %s: it is the leader already", node)
+	}
+	now, err := o.replace(ctx, o.Lead(), node)
+	if err != nil {
+		return "", fmt.Errorf("promote a replica: %w", err)
+	}
+	return now, nil
+}
+
+// replace makes another node the leader in the place of one.
+func (o *Operator) replace(ctx context.Context, old, node string) (string, error) {
+	o.turn.Lock()
+	defer o.turn.Unlock()
+	if o.Lead() != old {
+		return o.Lead(), nil // somebody else was faster
+	}
+	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
+	defer cancel()
+	if node == "" {
+		var err error
+		if node, err = o.furthest(ctx, old); err != nil {
+			return "", err
+		}
+	}
+	if err := o.db.Promote(ctx, node); err != nil {
+		return "", err
+	}
+	o.mu.Lock()
+	o.lead, o.stale[old], o.stale[node] = node, true, false
+	o.mu.Unlock()
+	if err := o.host.Follow(node, netip.AddrPort{}); err != nil {
+		return "", err
+	}
+	if o.topology.Entry == "" {
+		if err := o.host.Lead(node); err != nil {
+			return "", err
+		}
+	}
+	// Who cannot be told now is pointed to the leader, or renewed, when it is reached.
+	for _, name := range o.others(node) {
+		if name == old {
+			_ = o.host.Follow(name, o.host.AddrFor(name, node, 0))
+			continue
+		}
+		_ = o.point(ctx, name, node)
+	}
+	return node, nil
+}
+
+// furthest is the replica that has received most, of those that the operator reaches.
+func (o *Operator) furthest(ctx context.Context, old string) (string, error) {
+	all, err := o.states(ctx, o.others(old))
+	best := ""
+	for _, name := range o.others(old) {
+		s, answers := all[name]
+		o.mu.Lock()
+		stale := o.stale[name]
+		o.mu.Unlock()
+		if answers && !s.Leads && !stale && o.reached(ctx, name) && (best == "" || s.Received > all[best].Received) {
+			best = name
+		}
+	}
+	if best == "" {
+		return "", errors.Join(errors.New("no replica answers"), err)
+	}
+	return best, nil
+}
