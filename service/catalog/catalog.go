@@ -9,6 +9,8 @@ import (
 	"lockbench/internal/world/sim"
 	"lockbench/service"
 	"lockbench/service/etcd"
+	"lockbench/service/mariadb"
+	"lockbench/service/postgres"
 	"lockbench/service/redis"
 	"lockbench/service/redis/simredis"
 	"lockbench/service/zookeeper"
@@ -24,6 +26,8 @@ type entry struct {
 var entries = []entry{
 	{redis.Service{}, simredis.Model{}},
 	{etcd.Service{}, nil},
+	{postgres.Service{}, nil},
+	{mariadb.Service{}, nil},
 	{zookeeper.Service{}, nil},
 }
 

@@ -1,0 +1,160 @@
+package mariadb
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// askLimit bounds one question to a server that is there. It is generous: a busy machine
+// is slow.
+const askLimit = 2 * time.Second
+
+// kept is the connection on which a node is asked: roles are looked at twenty times a second.
+type kept struct {
+	sync.Mutex
+	db *sql.DB
+}
+
+// quiet hears nothing of what the client library has to say.
+type quiet struct{}
+
+func (quiet) Print(...any) {}
+
+// open makes a handle that logs in on connections that dial makes, one at a time.
+func open(dial func(context.Context) (net.Conn, error)) (*sql.DB, error) {
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Net, cfg.Addr, cfg.Logger = user, "tcp", "mariadb:1", quiet{}
+	cfg.InterpolateParams = true
+	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// session does something on the connection to a node, past all faults. One that was made before may
+// have ended with the server: then the library makes another one.
+func (g *servers) session(ctx context.Context, node string, limit time.Duration, do func(context.Context, *sql.Conn) error) error {
+	if s := g.host.Status(node); s.Why != nil {
+		return fmt.Errorf("%s: %w", node, s.Why)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	k := g.kept[node]
+	k.Lock()
+	if k.db == nil {
+		var err error
+		if k.db, err = open(func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }); err != nil {
+			k.Unlock()
+			return err
+		}
+	}
+	db := k.db
+	k.Unlock()
+	c, err := db.Conn(ctx)
+	if err == nil {
+		defer c.Close()
+		err = do(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	return nil
+}
+
+// Close ends the connections.
+func (g *servers) Close() error {
+	for _, k := range g.kept {
+		k.Lock()
+		if k.db != nil {
+			_ = k.db.Close() // its server has ended, or will
+		}
+		k.Unlock()
+	}
+	return nil
+}
+
+// order does what has nothing to answer.
+func (g *servers) order(ctx context.Context, node string, limit time.Duration, statements ...string) error {
+	return g.session(ctx, node, limit, func(ctx context.Context, c *sql.Conn) error {
+		for _, s := range statements {
+			if _, err := c.ExecContext(ctx, s); err != nil {
+				return fmt.Errorf("%s: %w", s, err)
+			}
+		}
+		return nil
+	})
+}
+
+// row asks for one row, as texts by the names of its columns. Nil: there is none.
+func row(ctx context.Context, c *sql.Conn, question string) (map[string]string, error) {
+	rows, err := c.QueryContext(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil || !rows.Next() {
+		return nil, err
+	}
+	values, into := make([]sql.NullString, len(names)), make([]any, len(names))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return nil, err
+	}
+	said := map[string]string{}
+	for i, name := range names {
+		said[name] = values[i].String
+	}
+	return said, rows.Err()
+}
+
+// Greet waits for the greeting with which a server begins. With something to carry it logs in,
+// and has it sent back.
+func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+	if load > 0 {
+		return carry(ctx, c, load)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	// Three bytes of a length, the number of the message, and the version of the protocol.
+	var greeting [5]byte
+	_, err := io.ReadFull(bufio.NewReader(c), greeting[:])
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("no answer: %w", ctx.Err())
+	case err != nil:
+		return err
+	case greeting[4] != 10:
+		return fmt.Errorf("it greets with %d", greeting)
+	}
+	return nil
+}
+
+func carry(ctx context.Context, c net.Conn, load int) error {
+	db, err := open(func(context.Context) (net.Conn, error) { return c, nil })
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	back := ""
+	err = db.QueryRowContext(ctx, "SELECT '"+strings.Repeat("x", load)+"'").Scan(&back)
+	if err == nil && len(back) != load {
+		err = fmt.Errorf("of %d bytes %d came back", load, len(back))
+	}
+	return err
+}

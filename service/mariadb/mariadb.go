@@ -1,0 +1,154 @@
+// Package mariadb is MariaDB as a lock service: one server, or a primary with two replicas
+// that follow its binary log, asynchronously or semi-synchronously.
+//
+// Servers are asked past all faults, in SQL. All of them begin with a copy of the same data, so a
+// replica needs no dump, and one that lost its data replays everything again.
+package mariadb
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockbench/service"
+	"lockbench/service/operator"
+)
+
+// Name is what the service is called, its nodes, and their endpoints.
+const Name = "mariadb"
+
+// What clients must know beside addresses, by the names of [locks.Store.Params].
+const (
+	User     = "user"
+	Database = "database"
+)
+
+const (
+	user     = "root"
+	database = "test" // which every installation has
+)
+
+// semiSync is the setting of whether a commit waits until a replica has received it.
+const semiSync = "semi-sync"
+
+var topologies = operator.Topologies(Name)
+
+// Service is MariaDB.
+type Service struct{}
+
+var (
+	_ service.Service = Service{}
+	_ service.Seeded  = Service{}
+)
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+// The first version that is known to do: with positions of transactions for each replica,
+// and semi-synchronous replication built in.
+const majorMin, minorMin = 10, 5
+
+var versionPattern = regexp.MustCompile(`\bVer (\d+)\.(\d+)\.(\d+)-MariaDB`)
+
+// Needs are the programs of a version that will do.
+func (Service) Needs() service.Needs {
+	sbin := []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec"}
+	return service.Needs{
+		Programs: []service.Executable{
+			{Name: "mariadbd", Package: "mariadb-server-core", Dirs: sbin},
+			{Name: "mariadb-install-db", Package: "mariadb-server-core"},
+			{Name: "my_print_defaults", Package: "mariadb-client-core"}, // which the one above calls
+		},
+		Install: "install one (on Debian or Ubuntu: apt-get install mariadb-server-core mariadb-client-core, which start nothing), " +
+			"or name its program mariadbd with --mariadb-server PATH",
+		VersionArgs: []string{"--no-defaults", "--version"},
+		Version:     version,
+		Least:       fmt.Sprintf("%d.%d", majorMin, minorMin),
+	}
+}
+
+func version(output string) (text string, enough bool, err error) {
+	v := versionPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like a mariadbd: --version says %.80q", output)
+	}
+	major, err := strconv.Atoi(v[1])
+	minor, minorErr := strconv.Atoi(v[2])
+	enough = err == nil && minorErr == nil && (major > majorMin || major == majorMin && minor >= minorMin)
+	return strings.Join(v[1:], "."), enough, nil
+}
+
+// Ports is that for clients, on which replicas are served as well.
+func (Service) Ports(service.Topology) int { return 1 }
+
+// Sizes that keep a server small.
+var small = map[string]string{"innodb-log-file-size": "8M", "innodb-buffer-pool-size": "16M"}
+
+// Seed makes the tables of a server of which nobody must be known.
+func (Service) Seed(folder string) (program string, args []string) {
+	// It refuses to be run by root, unless it is told to.
+	return "mariadb-install-db", append([]string{
+		"--no-defaults", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--user=root", "--datadir=" + folder,
+	}, flags(small)...)
+}
+
+// Program is a server that listens where its place says.
+func (Service) Program(at service.Place) service.Program {
+	bind := "0.0.0.0"
+	if at.Bind.IsValid() {
+		bind = at.Bind.String()
+	}
+	settings := map[string]string{
+		"performance-schema": "OFF", "max-connections": "300", "max-connect-errors": "4294967295", "log-warnings": "1",
+	}
+	maps.Copy(settings, small)
+	if at.Topology.Follows() {
+		maps.Copy(settings, map[string]string{
+			"log-slave-updates": "ON", "sync-binlog": "1", "binlog-row-image": "MINIMAL", "slave-net-timeout": "5",
+		})
+	}
+	maps.Copy(settings, at.Settings)
+	delete(settings, operator.FailoverAfter)
+	delete(settings, semiSync)
+	maps.Copy(settings, map[string]string{
+		"user": "root", "datadir": at.Data, "bind-address": bind, "port": strconv.Itoa(int(at.Port)),
+		"socket": path.Join(at.Data, "s"), "pid-file": path.Join(at.Config, "pid"), "tmpdir": at.Config, "skip-networking": "OFF",
+		"skip-grant-tables": "ON", "skip-name-resolve": "ON",
+	})
+	if at.Topology.Follows() {
+		// Which number a server has it is told when it is started: see [asked.Started].
+		maps.Copy(settings, map[string]string{"server-id": "1", "log-bin": path.Join(at.Data, "bin"), "binlog-format": "ROW", "skip-slave-start": "ON"})
+		if at.Leader != nil {
+			settings["read-only"] = "ON"
+		}
+	}
+	return service.Program{Args: append([]string{"--no-defaults"}, flags(settings)...)}
+}
+
+func flags(settings map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		all = append(all, "--"+name+"="+settings[name])
+	}
+	return all
+}
+
+// Wire is nil: a statement may be one message or several, and nobody here reads them.
+func (Service) Wire() service.Wire { return nil }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	g := &servers{host: h, kept: map[string]*kept{}}
+	for _, n := range t.Nodes() {
+		g.kept[n.Name] = &kept{}
+	}
+	g.Operator = operator.New(t, h, asked{g})
+	return g
+}

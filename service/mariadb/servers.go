@@ -1,0 +1,184 @@
+package mariadb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"lockbench/service"
+	"lockbench/service/operator"
+)
+
+// servers are the running servers of one cluster.
+type servers struct {
+	*operator.Operator
+	host  service.Host
+	kept  map[string]*kept // by node
+	lives atomic.Int64     // how many servers were started
+}
+
+// All that they can do beside serving.
+var (
+	_ service.Servers    = (*servers)(nil)
+	_ service.Promoter   = (*servers)(nil)
+	_ service.Replicates = (*servers)(nil)
+	_ service.Operated   = (*servers)(nil)
+	_ service.Clock      = (*servers)(nil)
+	_ service.Opaque     = (*servers)(nil)
+	_ operator.Database  = asked{}
+)
+
+// Params say as whom clients log in, and where.
+func (g *servers) Params() map[string]string {
+	return map[string]string{User: user, Database: database}
+}
+
+// Opaque is why no client can be stopped between two requests.
+func (g *servers) Opaque() string {
+	return "clients of MariaDB send one message for a statement or several, and nobody reads them on the way"
+}
+
+// Answers asks a server for a sign of life.
+func (g *servers) Answers(ctx context.Context, node string) error {
+	return g.order(ctx, node, askLimit, "DO 1")
+}
+
+// ClockOffset tells by how much a server's clock is wrong.
+func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
+	before := time.Now()
+	var micros int64
+	err := g.session(ctx, node, askLimit, func(ctx context.Context, c *sql.Conn) error {
+		before = time.Now()
+		return c.QueryRowContext(ctx, "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)").Scan(&micros)
+	})
+	if err != nil {
+		return 0, err
+	}
+	middle := before.Add(time.Since(before) / 2)
+	return time.UnixMicro(micros).Sub(middle), nil
+}
+
+// Nudge logs something that touches no table.
+func (g *servers) Nudge(ctx context.Context, leader string) error {
+	return g.order(ctx, leader, askLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
+}
+
+// asked is the database as its operator asks it.
+type asked struct{ *servers }
+
+// State is what a server says of itself.
+func (g asked) State(ctx context.Context, node string) (operator.State, error) {
+	var s operator.State
+	err := g.session(ctx, node, askLimit, func(ctx context.Context, c *sql.Conn) error {
+		own, err := row(ctx, c, "SELECT @@read_only AS ro, @@gtid_binlog_pos AS logged, @@gtid_slave_pos AS replayed")
+		if err != nil {
+			return err
+		}
+		follows, err := row(ctx, c, "SHOW SLAVE STATUS")
+		if err != nil {
+			return err
+		}
+		s.Received = max(sequence(own["logged"]), sequence(own["replayed"]))
+		if follows == nil {
+			s.Leads = own["ro"] == "0"
+			return nil
+		}
+		s.Received = max(s.Received, sequence(follows["Gtid_IO_Pos"]))
+		s.Streams = follows["Slave_IO_Running"] == "Yes" && follows["Slave_SQL_Running"] == "Yes"
+		s.Follows, _ = netip.ParseAddrPort(follows["Master_Host"] + ":" + follows["Master_Port"])
+		// A primary that cannot be reached has an error as well, which passes.
+		if why := cmp.Or(follows["Last_SQL_Error"], follows["Last_IO_Error"]); !s.Streams && why != "" &&
+			(follows["Last_SQL_Errno"] != "0" || follows["Last_IO_Errno"] == lostLog) {
+			s.Broken = errors.New(why)
+		}
+		return nil
+	})
+	return s, err
+}
+
+// lostLog is the number of the error that a primary does not have what a replica asks for.
+const lostLog = "1236"
+
+// sequence is the last number of a position such as 0-101-77. There is one domain.
+func sequence(position string) int64 {
+	n, _ := strconv.ParseInt(position[strings.LastIndexByte(position, '-')+1:], 10, 64)
+	return n
+}
+
+// promoteLimit bounds the replay of what was received.
+const promoteLimit = 15 * time.Second
+
+// Promote makes a replica the primary, once it has replayed all that it has received.
+func (g asked) Promote(ctx context.Context, node string) error {
+	if err := g.order(ctx, node, askLimit, "STOP SLAVE IO_THREAD"); err != nil {
+		return err
+	}
+	return g.session(ctx, node, promoteLimit, func(ctx context.Context, c *sql.Conn) error {
+		err := service.Poll(ctx, func() error {
+			s, err := row(ctx, c, "SHOW SLAVE STATUS")
+			switch {
+			case err != nil:
+				return err
+			case s != nil && s["Slave_SQL_Running"] == "Yes" && (s["Exec_Master_Log_Pos"] != s["Read_Master_Log_Pos"] || s["Relay_Master_Log_File"] != s["Master_Log_File"]):
+				return errors.New("it has not replayed what it has received")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		statements := []string{"STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0"}
+		if g.semiSync() {
+			statements = append(statements, "SET GLOBAL rpl_semi_sync_slave_enabled = 0", "SET GLOBAL rpl_semi_sync_master_enabled = 1")
+		}
+		return all(ctx, c, statements...)
+	})
+}
+
+func all(ctx context.Context, c *sql.Conn, statements ...string) error {
+	for _, s := range statements {
+		if _, err := c.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (g asked) semiSync() bool { return g.Setting(semiSync) == "on" }
+
+// Follow makes a server follow a primary from what it has replayed.
+func (g asked) Follow(ctx context.Context, node string, leader netip.AddrPort) error {
+	statements := []string{"STOP SLAVE", "SET GLOBAL read_only = 1"}
+	if g.semiSync() {
+		statements = append(statements, "SET GLOBAL rpl_semi_sync_master_enabled = 0", "SET GLOBAL rpl_semi_sync_slave_enabled = 1")
+	}
+	statements = append(statements, fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%d, MASTER_USER='%s', MASTER_CONNECT_RETRY=1, "+
+		"MASTER_USE_GTID=slave_pos, MASTER_HEARTBEAT_PERIOD=1", leader.Addr(), leader.Port(), user), "START SLAVE")
+	return g.order(ctx, node, askLimit, statements...)
+}
+
+// Started gives a server a number that none has had: one that lost its data would skip what it
+// has written in its earlier life as its own. Then it leads, or follows.
+func (g asked) Started(ctx context.Context, node string, follows *netip.AddrPort) error {
+	if !g.Topology().Follows() {
+		return nil
+	}
+	statements := []string{fmt.Sprintf("SET GLOBAL server_id = %d", 1+g.lives.Add(1))}
+	if follows == nil {
+		statements = append(statements, "SET GLOBAL read_only = 0")
+		if g.semiSync() {
+			statements = append(statements, "SET GLOBAL rpl_semi_sync_master_enabled = 1")
+		}
+	}
+	if err := g.order(ctx, node, askLimit, statements...); err != nil || follows == nil {
+		return err
+	}
+	return g.Follow(ctx, node, *follows)
+}

@@ -1,0 +1,156 @@
+// Package postgres is PostgreSQL as a lock service: one server, or a primary with two
+// replicas that stream its log.
+//
+// Servers are asked past all faults, in SQL, each question on a connection of its own. All
+// of them begin with a copy of the same data, so a replica needs no base backup, and one that
+// lost its data streams everything again.
+package postgres
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockbench/service"
+	"lockbench/service/operator"
+)
+
+// Name is what the service is called, its nodes, and their endpoints.
+const Name = "postgres"
+
+// What clients must know beside addresses, by the names of [locks.Store.Params].
+const (
+	User     = "user"
+	Database = "database"
+)
+
+const (
+	user     = "postgres"
+	database = "postgres"
+)
+
+var topologies = operator.Topologies(Name)
+
+// Service is PostgreSQL.
+type Service struct{}
+
+var (
+	_ service.Service = Service{}
+	_ service.Seeded  = Service{}
+)
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+// majorMin is the first that takes up another primary_conninfo without a restart.
+const majorMin = 13
+
+var versionPattern = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)(\S*)`)
+
+// Needs are the programs of a version that will do.
+func (Service) Needs() service.Needs {
+	dirs := []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}
+	return service.Needs{
+		Programs: []service.Executable{
+			{Name: "postgres", Package: "postgresql", Dirs: dirs},
+			{Name: "initdb", Package: "postgresql", Dirs: dirs},
+		},
+		Install: "install one (on Debian or Ubuntu: apt-get install postgresql), or name its program postgres, " +
+			"which has initdb beside it, with --postgres-server PATH",
+		VersionArgs: []string{"--version"},
+		Version:     version,
+		Least:       strconv.Itoa(majorMin),
+		Users:       []string{"postgres", "nobody"},
+	}
+}
+
+func version(output string) (text string, enough bool, err error) {
+	v := versionPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like a postgres: --version says %.80q", output)
+	}
+	major, err := strconv.Atoi(v[1])
+	return v[1] + v[2], err == nil && major >= majorMin, nil
+}
+
+// Ports is that for clients, on which replicas are served as well.
+func (Service) Ports(service.Topology) int { return 1 }
+
+// Seed makes a database of one user, who needs no password. Its log has segments of a
+// megabyte, so that a server that is started anew writes little.
+func (Service) Seed(folder string) (program string, args []string) {
+	return "initdb", []string{
+		"--pgdata=" + folder, "--username=" + user, "--auth=trust", "--encoding=UTF8", "--locale=C",
+		"--wal-segsize=1", "--no-sync", "--no-instructions",
+	}
+}
+
+// Program is a server that listens where its place says.
+func (Service) Program(at service.Place) service.Program {
+	conf, hba := path.Join(at.Config, "postgresql.conf"), path.Join(at.Config, "pg_hba.conf")
+	listen := "*"
+	if at.Bind.IsValid() {
+		listen = at.Bind.String()
+	}
+	settings := map[string]string{
+		"shared_buffers": "8MB", "max_connections": "300", "autovacuum": "off",
+		"max_wal_size": "64MB", "min_wal_size": "8MB", "checkpoint_timeout": "30min",
+		"dynamic_shared_memory_type": "posix",
+	}
+	files := map[string]string{
+		hba: "local all all trust\nhost all all all trust\nhost replication all all trust\n",
+	}
+	if at.Topology.Follows() {
+		maps.Copy(settings, map[string]string{
+			"hot_standby": "on", "max_wal_senders": "10", "wal_level": "replica",
+			// Who lost its data streams everything again.
+			"wal_keep_size":      "1GB",
+			"wal_sender_timeout": "5s", "wal_receiver_timeout": "5s", "wal_receiver_status_interval": "1s", "wal_retrieve_retry_interval": "200ms",
+		})
+	}
+	maps.Copy(settings, at.Settings)
+	delete(settings, operator.FailoverAfter)
+	maps.Copy(settings, map[string]string{
+		"listen_addresses": listen, "port": strconv.Itoa(int(at.Port)),
+		"hba_file":                hba,
+		"unix_socket_directories": "", "logging_collector": "off",
+		// Who shows in the table of processes what it does wipes out its environment.
+		"update_process_title": "off",
+	})
+	if at.Leader != nil {
+		settings["primary_conninfo"] = conninfo(*at.Leader, at.Node.Name)
+		files[path.Join(at.Data, "standby.signal")] = ""
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.ReplaceAll(settings[name], "'", "''"))
+	}
+	files[conf] = text.String()
+	return service.Program{Args: []string{"-D", at.Data, "-c", "config_file=" + conf}, Files: files}
+}
+
+// Wire is nil: clients prepare, bind and execute as they like, and nobody here reads it.
+func (Service) Wire() service.Wire { return nil }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	g := &servers{host: h, kept: map[string]*kept{}}
+	for _, n := range t.Nodes() {
+		g.kept[n.Name] = &kept{}
+	}
+	g.Operator = operator.New(t, h, asked{g})
+	return g
+}
+
+// conninfo is how a server finds another one.
+func conninfo(at netip.AddrPort, as string) string {
+	return fmt.Sprintf("host=%s port=%d user=%s application_name=%s connect_timeout=2", at.Addr(), at.Port(), user, as)
+}

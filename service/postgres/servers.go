@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"lockbench/service"
+	"lockbench/service/operator"
+)
+
+// servers are the running servers of one cluster.
+type servers struct {
+	*operator.Operator
+	host service.Host
+	kept map[string]*kept // by node
+}
+
+// All that they can do beside serving.
+var (
+	_ service.Servers    = (*servers)(nil)
+	_ service.Promoter   = (*servers)(nil)
+	_ service.Replicates = (*servers)(nil)
+	_ service.Operated   = (*servers)(nil)
+	_ service.Clock      = (*servers)(nil)
+	_ service.Opaque     = (*servers)(nil)
+	_ operator.Database  = asked{}
+)
+
+// Params say as whom clients log in, and where.
+func (g *servers) Params() map[string]string {
+	return map[string]string{User: user, Database: database}
+}
+
+// Opaque is why no client can be stopped between two requests.
+func (g *servers) Opaque() string {
+	return "clients of PostgreSQL send several messages for one statement, and nobody reads them on the way"
+}
+
+// Answers asks a server for a sign of life.
+func (g *servers) Answers(ctx context.Context, node string) error {
+	var one int
+	return g.ask(ctx, node, "SELECT 1", &one)
+}
+
+// ClockOffset tells by how much a server's clock is wrong.
+func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
+	before := time.Now()
+	var micros int64
+	if err := g.ask(ctx, node, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", &micros); err != nil {
+		return 0, err
+	}
+	middle := before.Add(time.Since(before) / 2)
+	return time.UnixMicro(micros).Sub(middle), nil
+}
+
+// What a server says of itself. What it has received begins again with its start, what it
+// has replayed does not.
+const stateQuery = `SELECT NOT pg_is_in_recovery(),
+	CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn,
+	coalesce((SELECT status = 'streaming' FROM pg_stat_wal_receiver), false),
+	coalesce((SELECT sender_host FROM pg_stat_wal_receiver), ''), coalesce((SELECT sender_port FROM pg_stat_wal_receiver), 0)`
+
+// asked is the database as its operator asks it.
+type asked struct{ *servers }
+
+// State is what a server says of itself.
+func (g asked) State(ctx context.Context, node string) (operator.State, error) {
+	var s operator.State
+	host, port := "", 0
+	if err := g.ask(ctx, node, stateQuery, &s.Leads, &s.Received, &s.Streams, &host, &port); err != nil {
+		return s, err
+	}
+	if at, err := netip.ParseAddr(host); err == nil {
+		s.Follows = netip.AddrPortFrom(at, uint16(port))
+	}
+	return s, nil
+}
+
+// promoteLimit is how long a server may take to become the primary, in seconds.
+const promoteLimit = 15
+
+// Promote makes a replica the primary.
+func (g asked) Promote(ctx context.Context, node string) error {
+	return g.session(ctx, node, (promoteLimit+1)*time.Second, func(ctx context.Context, c *pgx.Conn) error {
+		done := false
+		err := c.QueryRow(ctx, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote(true, $1) ELSE true END", promoteLimit).Scan(&done)
+		if err == nil && !done {
+			err = errors.New("it is no primary yet")
+		}
+		return err
+	})
+}
+
+// Follow lets a replica read anew whom it follows: its files say so.
+func (g asked) Follow(ctx context.Context, node string, _ netip.AddrPort) error {
+	var done bool
+	return g.ask(ctx, node, "SELECT pg_reload_conf()", &done)
+}
+
+// Started has nothing to set: a server finds in its files whom it follows.
+func (asked) Started(context.Context, string, *netip.AddrPort) error { return nil }
+
+// Nudge commits something that touches no table, and waits for no replica.
+func (g *servers) Nudge(ctx context.Context, leader string) error {
+	return g.order(ctx, leader, "BEGIN; SET LOCAL synchronous_commit = local; SELECT pg_logical_emit_message(true, 'lockbench', ''); COMMIT")
+}
