@@ -61,7 +61,7 @@ func Names() []string {
 
 // All returns the locks, controls first.
 func All() []Lock {
-	all := slices.Concat(someLocks(), redissonLocks(), zookeeperLocks(), libraryLocks())
+	all := slices.Concat(someLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), libraryLocks())
 	for i := range all {
 		if all[i].Service == "" && all[i].Family != locks.Control {
 			all[i].Service = redis.Name

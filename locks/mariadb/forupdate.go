@@ -1,0 +1,101 @@
+package mariadb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"lockbench/locks"
+)
+
+const createNames = "CREATE TABLE IF NOT EXISTS lock_names (name VARCHAR(190) COLLATE utf8mb4_bin PRIMARY KEY) ENGINE=InnoDB"
+
+// NewForUpdate returns the opener of mysql-for-update: a row for each name is read with a
+// lock in a transaction, and the commit gives it back.
+func NewForUpdate() locks.Opener {
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		db, err := connect(c, "mysql-for-update")
+		if err != nil {
+			return nil, err
+		}
+		return &forUpdate{&sessions{db: db}}, nil
+	}
+}
+
+type forUpdate struct{ *sessions }
+
+// Acquire tries once, in a transaction of its own.
+func (l *forUpdate) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	name, err := leaseless(r)
+	if err != nil {
+		return nil, fmt.Errorf("mysql-for-update: %w", err)
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	own, err := l.take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("mysql-for-update: connect: %w", err)
+	}
+	lease := &forUpdateLease{by: l, name: name, own: own}
+	err = l.ask(ctx, own, name)
+	switch {
+	case err == nil:
+		return lease, nil
+	case said(err, lockTimeout, deadlock):
+		_, err := own.ExecContext(ctx, "ROLLBACK")
+		l.put(own, err == nil)
+		return nil, locks.ErrTaken
+	}
+	return lease, fmt.Errorf("mysql-for-update: acquire: %w", err)
+}
+
+// ask begins a transaction that has the row. A row that is not there is made before that.
+func (l *forUpdate) ask(ctx context.Context, own *sql.Conn, name string) error {
+	for tries := 0; ; tries++ {
+		err := made(ctx, own, createNames, func() error {
+			if _, err := own.ExecContext(ctx, "START TRANSACTION"); err != nil {
+				return err
+			}
+			var found string
+			return own.QueryRowContext(ctx, "SELECT name FROM lock_names WHERE name = ? FOR UPDATE NOWAIT", name).Scan(&found)
+		})
+		if !errors.Is(err, sql.ErrNoRows) || tries > 0 {
+			return err
+		}
+		if _, err := own.ExecContext(ctx, "ROLLBACK"); err != nil {
+			return err
+		}
+		if _, err := own.ExecContext(ctx, "INSERT IGNORE INTO lock_names (name) VALUES (?)", name); err != nil {
+			return err
+		}
+	}
+}
+
+type forUpdateLease struct {
+	by   *forUpdate
+	name string
+	own  *sql.Conn
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// Release commits.
+func (l *forUpdateLease) Release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return locks.ErrNotHeld
+	}
+	l.ended = true
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	_, err := l.own.ExecContext(ctx, "COMMIT")
+	l.by.put(l.own, err == nil)
+	if err != nil {
+		return fmt.Errorf("mysql-for-update: release %q: %w", l.name, err)
+	}
+	return nil
+}
