@@ -27,7 +27,7 @@ const endLimit = 2 * time.Second
 type OpenFunc = func(ctx context.Context, r Request) (locks.Opener, locks.Client, error)
 
 // Serve is the guest's end of the protocol: it writes hello, then serves the
-// requests that it reads, each on a goroutine of its own, until r ends, close is
+// requests that it reads, side by side, until r ends, close is
 // asked for, or ctx ends. It closes the lock's handle but releases nothing: what a
 // client held when its host went away ends as the lock itself provides. If ctx
 // ends first, one goroutine stays behind in r.Read until that returns.
@@ -94,6 +94,7 @@ func (s *server) serve(ctx context.Context, r io.Reader, hello Hello) error {
 			}
 		}
 	}()
+	calls := make(chan call)
 	for {
 		select {
 		case i := <-in:
@@ -105,13 +106,31 @@ func (s *server) serve(ctx context.Context, r io.Reader, hello Hello) error {
 				continue
 			}
 			c := s.receive(i)
-			s.busy.Go(func() { s.handle(ctx, c) })
+			select {
+			case calls <- c:
+			default:
+				s.busy.Go(func() { s.work(ctx, c, calls) })
+			}
 		case <-ctx.Done():
 			err := context.Cause(ctx)
 			if errors.Is(err, errClosed) {
 				err = nil
 			}
 			return errors.Join(err, s.finish())
+		}
+	}
+}
+
+// work serves requests, one after the other, beginning with c. A goroutine that has served
+// one has the stack for the next: to let one grow costs more than the request itself where
+// the guest is a module of WebAssembly.
+func (s *server) work(ctx context.Context, c call, more <-chan call) {
+	for {
+		s.handle(ctx, c)
+		select {
+		case c = <-more:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
