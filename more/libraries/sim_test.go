@@ -90,33 +90,35 @@ func TestModulesReplay(t *testing.T) {
 		{"rueidis to one server, rueidislock", "rueidislock", "crash-restart"},
 		{"rueidis by sentinels, rueidislock", "rueidislock", "mixed"},
 	} {
-		bitten := 0
-		for n := 1; n <= seeds; n++ {
-			in := inputOf(t, one.scenario, use(one.library), n, 4*time.Second)
-			var first string
-			for i := range 3 {
-				file := filepath.Join(t.TempDir(), "history.jsonl")
-				p := trial.Subprocess{Command: simTrial(1 + i%2), Instructions: trial.Instructions{Input: in, History: file}}
-				sum, err := p.Run(t.Context(), trial.Nobody{})
-				if err != nil {
-					t.Fatalf("%s in %s, seed %d: %v", one.what, one.scenario, n, err)
-				}
-				if i == 0 {
-					first = sum
-					bitten += bitesIn(t, file)
-					continue
-				}
-				replays++
-				if sum == first {
-					same++
-				} else {
-					t.Errorf("%s in %s, seed %d: another history the time after", one.what, one.scenario, n)
+		t.Run(one.library+"/"+one.scenario, func(t *testing.T) {
+			bitten := 0
+			for n := 1; n <= seeds; n++ {
+				in := inputOf(t, one.scenario, use(one.library), n, 4*time.Second)
+				var first string
+				for i := range 3 {
+					file := filepath.Join(t.TempDir(), "history.jsonl")
+					p := trial.Subprocess{Command: simTrial(1 + i%2), Instructions: trial.Instructions{Input: in, History: file}}
+					sum, err := p.Run(t.Context(), trial.Nobody{})
+					if err != nil {
+						t.Fatalf("%s in %s, seed %d: %v", one.what, one.scenario, n, err)
+					}
+					if i == 0 {
+						first = sum
+						bitten += bitesIn(t, file)
+						continue
+					}
+					replays++
+					if sum == first {
+						same++
+					} else {
+						t.Errorf("%s in %s, seed %d: another history the time after", one.what, one.scenario, n)
+					}
 				}
 			}
-		}
-		if bitten < (seeds+1)/2 {
-			t.Errorf("%s: %d faults in effect with %d seeds: too little happened to prove anything", one.what, bitten, seeds)
-		}
+			if bitten < (seeds+1)/2 {
+				t.Errorf("%s: %d faults in effect with %d seeds: too little happened to prove anything", one.what, bitten, seeds)
+			}
+		})
 	}
 	t.Logf("%d of %d replays gave the same history", same, replays)
 }
@@ -142,15 +144,17 @@ func TestStockFailoverClientNeverFreezes(t *testing.T) {
 	seeds := seedsOf(t)
 	use := asModule(t)
 	for _, scenario := range withSentinels(t) {
-		for n := 1; n <= seeds; n++ {
-			p := trial.Subprocess{Command: simTrial(1), Instructions: trial.Instructions{
-				Input: inputOf(t, scenario, use("redislock"), n, 0), History: filepath.Join(t.TempDir(), "history.jsonl"),
-			}}
-			if _, err := p.Run(t.Context(), trial.Nobody{}); err != nil {
-				t.Errorf("%s, seed %d: %v", scenario, n, err)
+		t.Run(scenario, func(t *testing.T) {
+			for n := 1; n <= seeds; n++ {
+				p := trial.Subprocess{Command: simTrial(1), Instructions: trial.Instructions{
+					Input: inputOf(t, scenario, use("redislock"), n, 0), History: filepath.Join(t.TempDir(), "history.jsonl"),
+				}}
+				if _, err := p.Run(t.Context(), trial.Nobody{}); err != nil {
+					t.Errorf("%s, seed %d: %v", scenario, n, err)
+				}
 			}
-		}
-		t.Logf("%s: %d seeds", scenario, seeds)
+			t.Logf("%d seeds", seeds)
+		})
 	}
 }
 
