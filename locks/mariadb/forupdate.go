@@ -90,11 +90,14 @@ func (l *forUpdateLease) Release(ctx context.Context) error {
 		return locks.ErrNotHeld
 	}
 	l.ended = true
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := ending(ctx)
 	defer cancel()
 	_, err := l.own.ExecContext(ctx, "COMMIT")
 	l.by.put(l.own, err == nil)
-	if err != nil {
+	switch {
+	case over(err):
+		return locks.ErrNotHeld
+	case err != nil:
 		return fmt.Errorf("mysql-for-update: release %q: %w", l.name, err)
 	}
 	return nil

@@ -74,13 +74,15 @@ func (l *getLockLease) Release(ctx context.Context) error {
 	if l.ended {
 		return locks.ErrNotHeld
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := ending(ctx)
 	defer cancel()
 	var held sql.NullBool // 0: another has it; NULL: nobody has
 	err := l.on.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", l.name).Scan(&held)
 	l.by.put(l.own, err == nil)
 	l.ended = l.own != nil
 	switch {
+	case l.own != nil && over(err):
+		return locks.ErrNotHeld
 	case err != nil:
 		return fmt.Errorf("mysql-get-lock: release %q: %w", l.name, err)
 	case !held.Bool:

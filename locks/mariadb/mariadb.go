@@ -118,6 +118,12 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, limit)
 }
 
+// ending is the context of a release, which goes on when its caller has given up: who does not
+// give a lock back holds it for as long as the connection lives.
+func ending(ctx context.Context) (context.Context, context.CancelFunc) {
+	return bounded(context.WithoutCancel(ctx))
+}
+
 // leaseless returns the one name that is asked for, of a lock that has no lease to give.
 func leaseless(r locks.Request) (string, error) {
 	if r.TTL != 0 {
@@ -134,6 +140,12 @@ const (
 	lockTimeout  = 1205
 	deadlock     = 1213
 )
+
+// over tells whether an error says that nothing was sent on a connection of one's own, since that had
+// ended before: with its session what it held is over.
+func over(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+}
 
 // said tells whether an error is an answer of the server with one of the numbers.
 func said(err error, numbers ...uint16) bool {

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"lockbench/locks"
 )
@@ -72,7 +71,7 @@ type advisoryLease struct {
 	by   *advisory
 	name string
 	on   asker
-	own  *pgxpool.Conn // nil: it has none of its own
+	own  *session // nil: it has none of its own
 
 	mu    sync.Mutex
 	ended bool // its own connection was put back
@@ -85,7 +84,11 @@ func (l *advisoryLease) Release(ctx context.Context) error {
 	if l.ended {
 		return locks.ErrNotHeld
 	}
-	ctx, cancel := bounded(ctx)
+	if l.own != nil && l.by.over(l.own) {
+		l.ended = true
+		return locks.ErrNotHeld
+	}
+	ctx, cancel := ending(ctx)
 	defer cancel()
 	held := false
 	err := l.on.QueryRow(ctx, unlock, l.name).Scan(&held)

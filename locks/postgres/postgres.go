@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"lockbench/locks"
@@ -56,45 +57,67 @@ func connect(ctx context.Context, c locks.Client, lock string) (*pgxpool.Pool, e
 	return pool, nil
 }
 
+// session is a connection of a pool that nobody else uses.
+type session struct {
+	*pgx.Conn
+	of *pgxpool.Conn // nothing once it was put back
+}
+
 // sessions are the connections that one client holds locks by, of its pool.
 type sessions struct {
 	pool *pgxpool.Pool
 
 	mu   sync.Mutex
-	held map[*pgxpool.Conn]struct{}
+	held map[*session]struct{}
 }
 
 // take takes a connection that nobody else uses until it is put back.
-func (s *sessions) take(ctx context.Context) (*pgxpool.Conn, error) {
+func (s *sessions) take(ctx context.Context) (*session, error) {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
+	own := &session{c.Conn(), c}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == nil {
-		s.held = map[*pgxpool.Conn]struct{}{}
+		s.held = map[*session]struct{}{}
 	}
-	s.held[c] = struct{}{}
-	return c, nil
+	s.held[own] = struct{}{}
+	return own, nil
 }
 
 // put gives a connection back. One of which it is not known what it holds is closed, and
 // with it goes what that was.
-func (s *sessions) put(c *pgxpool.Conn, clean bool) {
+func (s *sessions) put(own *session, clean bool) {
 	s.mu.Lock()
-	_, held := s.held[c]
-	delete(s.held, c)
+	_, held := s.held[own]
+	delete(s.held, own)
 	s.mu.Unlock()
 	switch {
 	case !held:
 	case clean:
-		c.Release()
+		own.of.Release()
 	default:
-		ctx, cancel := bounded(context.Background())
-		defer cancel()
-		_ = c.Hijack().Close(ctx) // it may be broken already
+		// At once: pgx itself, when a context ends, asks the server to stop what it does, and
+		// waits for the answer before it closes.
+		_ = own.PgConn().Conn().Close() // it may be broken already
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = own.of.Hijack().Close(ctx)
 	}
+}
+
+// over tells whether a connection was closed, and with its session what it held is gone.
+func (s *sessions) over(own *session) bool {
+	s.mu.Lock()
+	_, held := s.held[own]
+	s.mu.Unlock()
+	if held && !own.IsClosed() {
+		return false
+	}
+	s.put(own, false)
+	return true
 }
 
 // Close closes all connections, and with them what is held.
@@ -111,6 +134,12 @@ func (s *sessions) Close() error {
 
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, limit)
+}
+
+// ending is the context of a release, which goes on when its caller has given up: who does not
+// give a lock back holds it for as long as the connection lives.
+func ending(ctx context.Context) (context.Context, context.CancelFunc) {
+	return bounded(context.WithoutCancel(ctx))
 }
 
 // leaseless returns the one name that is asked for, of a lock that has no lease to give.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"lockbench/locks"
 )
 
@@ -57,7 +55,7 @@ func (l *advisoryXact) Acquire(ctx context.Context, r locks.Request) (locks.Leas
 type xactLease struct {
 	by   *advisoryXact
 	name string
-	own  *pgxpool.Conn
+	own  *session
 
 	mu    sync.Mutex
 	ended bool
@@ -71,7 +69,10 @@ func (l *xactLease) Release(ctx context.Context) error {
 		return locks.ErrNotHeld
 	}
 	l.ended = true
-	ctx, cancel := bounded(ctx)
+	if l.by.over(l.own) {
+		return locks.ErrNotHeld
+	}
+	ctx, cancel := ending(ctx)
 	defer cancel()
 	_, err := l.own.Exec(ctx, "COMMIT")
 	l.by.put(l.own, err == nil)

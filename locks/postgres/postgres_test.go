@@ -1,0 +1,162 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/local"
+	"lockbench/locks"
+	"lockbench/locks/postgres"
+	"lockbench/service"
+	of "lockbench/service/postgres"
+)
+
+// lockers opens clients of locks on a real server.
+type lockers struct {
+	t       *testing.T
+	ctx     context.Context
+	cluster world.Cluster
+	next    int
+}
+
+func (l *lockers) open(o locks.Opener) locks.Locker {
+	l.t.Helper()
+	var at locks.Client
+	l.next++
+	_, err := l.cluster.Open(l.ctx, world.ClientSpec{ID: l.next, Seed: 1, Opener: func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+		at = c
+		return o(ctx, c)
+	}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	locker, err := o(l.ctx, at)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { locker.Close() })
+	return locker
+}
+
+func (l *lockers) acquire(what string, by locks.Locker, ttl time.Duration, want error) locks.Lease {
+	l.t.Helper()
+	lease, err := by.Acquire(l.ctx, locks.Request{Keys: []string{l.t.Name()}, TTL: ttl})
+	if !errors.Is(err, want) {
+		l.t.Fatalf("%s: it answers %v, want %v", what, err, want)
+	}
+	return lease
+}
+
+func (l *lockers) release(what string, lease locks.Lease, want error) {
+	l.t.Helper()
+	if err := lease.Release(l.ctx); !errors.Is(err, want) {
+		l.t.Fatalf("%s: it answers %v, want %v", what, err, want)
+	}
+}
+
+func TestLocks(t *testing.T) {
+	w := local.New(local.Options{Services: []service.Service{of.Service{}}})
+	if err := w.Ready(t.Context()); err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), of.Name) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	form, _ := service.Find(of.Service{}, locks.Single)
+	err := w.Run(t.Context(), world.Spec{Service: of.Service{}, Topology: form, Clients: 30}, func(ctx context.Context, c world.Cluster) error {
+		on := &lockers{ctx: ctx, cluster: c}
+		test := func(name string, do func(t *testing.T)) {
+			t.Run(name, func(t *testing.T) {
+				on.t = t
+				do(t)
+			})
+		}
+		for name, opener := range map[string]locks.Opener{"pg-advisory": postgres.NewAdvisory(false), "pg-advisory-xact": postgres.NewAdvisoryXact()} {
+			test(name, func(*testing.T) { session(on, opener) })
+		}
+		test("pool", func(*testing.T) { pool(on, postgres.NewAdvisory(true)) })
+		test("row", func(t *testing.T) { row(t, on, postgres.NewRow()) })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a session holds, nobody else is granted, not even on another connection of the same client; it
+// is free when it is given back, and when the client is closed.
+func session(on *lockers, opener locks.Opener) {
+	on.t.Helper()
+	a, b := on.open(opener), on.open(opener)
+	held := on.acquire("free", a, 0, nil)
+	on.acquire("held by another client", b, 0, locks.ErrTaken)
+	on.acquire("held by itself", a, 0, locks.ErrTaken)
+	on.acquire("with a lease", b, time.Second, locks.ErrUnsupported)
+	on.release("what is held", held, nil)
+	on.release("what was given back", held, locks.ErrNotHeld)
+	held = on.acquire("given back", b, 0, nil)
+	if err := b.Close(); err != nil {
+		on.t.Fatal(err)
+	}
+	on.release("after its connection was closed", held, locks.ErrNotHeld)
+	until := time.Now().Add(20 * time.Second)
+	for {
+		_, err := a.Acquire(on.ctx, locks.Request{Keys: []string{on.t.Name()}})
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, locks.ErrTaken) || time.Now().After(until) {
+			on.t.Fatalf("its holder's connection is closed, and it answers %v", err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Through a pool the connection that is handed out again is granted what it holds.
+func pool(on *lockers, opener locks.Opener) {
+	on.t.Helper()
+	a := on.open(opener)
+	on.acquire("free", a, 0, nil)
+	on.acquire("held, and asked for on the same connection", a, 0, nil)
+}
+
+// A row is free when it is given back and when its time is over, and what was another's by then
+// is left alone.
+func row(t *testing.T, on *lockers, opener locks.Opener) {
+	a, b := on.open(opener), on.open(opener)
+	held := on.acquire("free", a, time.Minute, nil)
+	on.acquire("held", b, time.Minute, locks.ErrTaken)
+	on.acquire("without a lease", b, 0, locks.ErrUnsupported)
+	if err := held.(locks.Renewer).Renew(on.ctx, 50*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().Add(20 * time.Second)
+	var next locks.Lease
+	for {
+		var err error
+		next, err = b.Acquire(on.ctx, locks.Request{Keys: []string{t.Name()}, TTL: time.Minute})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, locks.ErrTaken) || time.Now().After(until) {
+			t.Fatalf("its time is over, and it answers %v", err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	on.release("what ran out", held, locks.ErrNotHeld)
+	if err := held.(locks.Renewer).Renew(on.ctx, time.Minute); !errors.Is(err, locks.ErrNotHeld) {
+		t.Errorf("it ran out, and a renewal answers %v", err)
+	}
+	if x, fenced := held.(locks.Fenced); fenced {
+		if y := next.(locks.Fenced); y.Token() <= x.Token() {
+			t.Errorf("tokens are %d, and then %d", x.Token(), y.Token())
+		}
+	}
+	on.release("what is held", next, nil)
+	on.acquire("given back", a, time.Minute, nil)
+}
