@@ -32,6 +32,7 @@ type Process struct {
 	mu      sync.Mutex   // held by those who signal
 	reaped  atomic.Bool  // the number may be somebody else's from now on; set under mu
 	stopped map[int]bool // whom Stop has stopped
+	guard   *guard       // of these
 	ended   bool         // the whole tree is dead
 }
 
@@ -118,6 +119,8 @@ func (p *Process) freeze(ctx context.Context) error {
 // one after the other has time to start others, and those whose parent is dead are not to
 // be found by it. p.mu must be held.
 func (p *Process) end() {
+	p.guard.dismiss()
+	p.guard = nil
 	if p.ended {
 		return
 	}
@@ -176,7 +179,13 @@ func (p *Process) Stop(ctx context.Context) error {
 		if p.reaped.Load() {
 			return os.ErrProcessDone
 		}
-		return p.freeze(ctx)
+		if err := p.freeze(ctx); err != nil || len(p.stopped) == 1 {
+			return err // alone it dies with us
+		}
+		p.guard.dismiss()
+		guard, err := guardAll(p.stopped)
+		p.guard = guard
+		return err
 	}()
 	if err == nil && !Alive(p.pid) {
 		<-p.exited
@@ -193,6 +202,8 @@ func (p *Process) Resume() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := error(os.ErrProcessDone)
+	p.guard.dismiss()
+	p.guard = nil
 	if !p.reaped.Load() {
 		err = unix.Kill(-p.pid, unix.SIGCONT)
 		for pid := range p.stopped {

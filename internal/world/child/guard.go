@@ -1,0 +1,54 @@
+//go:build linux
+
+package child
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// guard ends what stands still if we are ended ourselves. The kernel ends a process with us,
+// and what that has started notices that its parent is gone, but not while it is stopped: it would stand
+// there for ever. The guard reads from a pipe that the kernel closes with us.
+type guard struct {
+	pipe *os.File
+	done chan struct{}
+}
+
+// guardAll guards processes, until it is dismissed.
+func guardAll(pids map[int]bool) (*guard, error) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	script := "read word || kill -KILL"
+	for pid := range pids {
+		script += fmt.Sprint(" ", pid)
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Stdin = in
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	if err := cmd.Start(); err != nil {
+		out.Close()
+		return nil, err
+	}
+	g := &guard{out, make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		close(g.done)
+	}()
+	return g, nil
+}
+
+// dismiss ends the guard, and leaves the processes alone. Nil: there is none.
+func (g *guard) dismiss() {
+	if g == nil {
+		return
+	}
+	_, _ = g.pipe.WriteString("go\n")
+	g.pipe.Close()
+	<-g.done
+}
