@@ -126,7 +126,8 @@ func (g asked) Promote(ctx context.Context, node string) error {
 			switch {
 			case err != nil:
 				return err
-			case s != nil && s["Slave_SQL_Running"] == "Yes" && (s["Exec_Master_Log_Pos"] != s["Read_Master_Log_Pos"] || s["Relay_Master_Log_File"] != s["Master_Log_File"]):
+			// Positions do not tell: of the last transaction a part may have come alone.
+			case s != nil && s["Slave_SQL_Running"] == "Yes" && !strings.HasPrefix(s["Slave_SQL_Running_State"], "Slave has read all relay log"):
 				return errors.New("it has not replayed what it has received")
 			}
 			return nil
