@@ -104,6 +104,9 @@ type Place struct {
 	// Peers is where the node finds each port of each node, by its name: its own where it
 	// listens, those of the others as [Host.AddrFor] says.
 	Peers map[string][]netip.AddrPort
+	// Proxy is where the node finds the proxy (SOCKS 5) through which it dials all others, in
+	// a topology that has such ([Topology.Proxied]); invalid: it dials by itself.
+	Proxy netip.AddrPort
 	// Rejoins says that the node lost its data, and joins others that run.
 	Rejoins  bool
 	Settings map[string]string // the person's own

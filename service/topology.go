@@ -31,6 +31,10 @@ type Topology struct {
 	Views bool
 	// Outlives says that another node leads when the leader is lost, without an order.
 	Outlives bool
+	// Proxied says that each node dials the others through a proxy of its own,
+	// [Place.Proxy], where the world has one for it: so they may tell each other where they
+	// listen. It is for programs of Java, which are told of a proxy when they are started.
+	Proxied bool
 	// FirstAlone says that the first node must answer before the others are started.
 	FirstAlone bool
 }

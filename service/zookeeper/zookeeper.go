@@ -4,11 +4,10 @@
 // Servers are asked past all faults by ZooKeeper's words of four letters (ruok, srvr, mntr),
 // each on a connection of its own. So lockbench links nothing of it to run the servers.
 //
-// The members of an ensemble call each other by name, and each has a file of its own that
-// says where these names lead (the JVM's jdk.net.hosts.file): to itself where it listens, to
-// the others at addresses that it alone is given. A member tells another where to call back
-// during an election, and what it tells is its name; an address would lead the other one past
-// the faults on the link.
+// A member tells another where to call back during an election, and what it tells is where it
+// listens. So the members dial through a proxy of their own where the world has one for each
+// (a JVM is told of it when it is started), or else a call back would pass the faults on the
+// link by.
 package zookeeper
 
 import (
@@ -36,7 +35,7 @@ var topologies = []service.Topology{
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
 	},
 	{
-		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Entry: Name, Views: true,
+		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Entry: Name, Proxied: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},
 }
@@ -129,20 +128,19 @@ func (Service) Program(at service.Place) service.Program {
 		"-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.command=warn",
 	}
 	if members := at.Topology.Nodes(); len(members) > 1 {
-		hosts := ""
 		for i, n := range members {
-			set[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", n.Name, at.Port+peerPort, at.Port+electionPort)
 			where := at.Announced.Addr()
 			if seen := at.Peers[n.Name]; len(seen) > 0 {
 				where = seen[clientPort].Addr()
 			}
-			hosts += fmt.Sprintf("%s %s\n", where, n.Name)
+			set[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", where, at.Port+peerPort, at.Port+electionPort)
 			if n == at.Node {
 				files[path.Join(at.Data, "myid")] = fmt.Sprintln(i + 1)
 			}
 		}
-		files[path.Join(at.Config, "hosts")] = hosts
-		args = append(args, "-Djdk.net.hosts.file="+path.Join(at.Config, "hosts"))
+		if at.Proxy.IsValid() {
+			args = append(args, "-DsocksProxyHost="+at.Proxy.Addr().String(), fmt.Sprintf("-DsocksProxyPort=%d", at.Proxy.Port()), "-DsocksNonProxyHosts=")
+		}
 	}
 	config := ""
 	for _, name := range slices.Sorted(maps.Keys(set)) {

@@ -59,20 +59,27 @@ func place(topology locks.Topology, node string, settings map[string]string) ser
 	return p
 }
 
-// Members call each other by name. Where the names lead is for each member to know.
+// Members are told where the others listen, and dial through a proxy.
 func TestProgram(t *testing.T) {
-	p := Service{}.Program(place(Quorum, "zookeeper-2", map[string]string{"tickTime": "500"}))
-	if want := "127.0.0.129 zookeeper-1\n127.0.0.1 zookeeper-2\n127.0.0.131 zookeeper-3\n"; p.Files["/config/hosts"] != want {
-		t.Errorf("hosts: %q, want %q", p.Files["/config/hosts"], want)
+	at := place(Quorum, "zookeeper-2", map[string]string{"tickTime": "500"})
+	if alone := (Service{}).Program(at); strings.Contains(strings.Join(alone.Args, " "), "socks") {
+		t.Errorf("there is no proxy, and the arguments are %q", alone.Args)
 	}
-	if !slices.Contains(p.Args, "-Djdk.net.hosts.file=/config/hosts") || p.Args[len(p.Args)-1] != "/config/zoo.cfg" {
+	at.Proxy = netip.MustParseAddrPort("127.0.0.200:8000")
+	p := Service{}.Program(at)
+	for _, want := range []string{"-DsocksProxyHost=127.0.0.200", "-DsocksProxyPort=8000", "-DsocksNonProxyHosts="} {
+		if !slices.Contains(p.Args, want) {
+			t.Errorf("there is no %s in %q", want, p.Args)
+		}
+	}
+	if p.Args[len(p.Args)-1] != "/config/zoo.cfg" {
 		t.Errorf("arguments are %q", p.Args)
 	}
 	lines := strings.Split(p.Files["/config/zoo.cfg"], "\n")
 	for _, want := range []string{
 		"dataDir=/config/data", "clientPort=7000", "clientPortAddress=127.0.0.1", "tickTime=500", "initLimit=10",
 		"admin.enableServer=false", "4lw.commands.whitelist=ruok,srvr,mntr",
-		"server.1=zookeeper-1:7001:7002", "server.2=zookeeper-2:7001:7002", "server.3=zookeeper-3:7001:7002",
+		"server.1=127.0.0.129:7001:7002", "server.2=127.0.0.1:7001:7002", "server.3=127.0.0.131:7001:7002",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("there is no %s in %q", want, lines)

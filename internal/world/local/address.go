@@ -17,7 +17,7 @@ import (
 //
 //	127.a.b.1 ...      nodes, their real addresses
 //	127.a.b.65 ...     the same nodes, as announced
-//	127.a.b.129 ...    where each node finds each other one, in topologies with views
+//	127.a.b.129 ...    where each node finds the others, in topologies with views, or a proxy
 //	127.a.b.200        the address that follows the leader, where there is one
 //	127.a.(b+1).1 ...  clients, up to the end of 127.a.(b+3)
 //
@@ -51,11 +51,8 @@ func (b *block) real(k int) netip.Addr { return netip.AddrFrom4([4]byte{127, b.a
 func (b *block) announced(k int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, b.a, b.b, byte(64 + k)})
 }
-
-// view is the address of one pair of all pairs of nodes, from 1 to viewsMax.
 func (b *block) view(k int) netip.Addr { return netip.AddrFrom4([4]byte{127, b.a, b.b, byte(128 + k)}) }
-
-func (b *block) service() netip.Addr { return netip.AddrFrom4([4]byte{127, b.a, b.b, 200}) }
+func (b *block) service() netip.Addr   { return netip.AddrFrom4([4]byte{127, b.a, b.b, 200}) }
 
 // client is the address of the i-th client opened, from 0.
 func (b *block) client(i int) (netip.Addr, error) {

@@ -120,12 +120,9 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 }
 
 // lookAround tells where each node finds each other one: at its announced address, or, in
-// a topology with views, at an address of this pair alone. The ports are the node's own, so
-// that a node may be told by name where it is to call.
-func (c *cluster) lookAround(all []service.Node) error {
-	if c.Topology().Views && len(all)*len(all) > viewsMax {
-		return fmt.Errorf("%d servers are too many: there are addresses for %d pairs of them", len(all), viewsMax)
-	}
+// a topology with views, at an address of the viewer's own. Who has a proxy finds all where
+// they listen.
+func (c *cluster) lookAround(all []service.Node) (err error) {
 	c.Peers = map[string]map[string][]netip.AddrPort{}
 	for v, viewer := range all {
 		peers := map[string][]netip.AddrPort{}
@@ -135,11 +132,11 @@ func (c *cluster) lookAround(all []service.Node) error {
 				own := real.After(netip.AddrPortFrom(c.block.real(k+1), c.port), i)
 				at := real.After(netip.AddrPortFrom(c.block.announced(k+1), c.port), i)
 				switch {
-				case k == v:
+				case k == v || c.Topology().Proxied:
 					at = own
 				case c.Topology().Views:
-					at = netip.AddrPortFrom(c.block.view(v*len(all)+k+1), own.Port())
-					if _, err := c.Mesh.AddEntryTo(viewer.Name, n.Name, at, own); err != nil {
+					at, err = c.Mesh.AddEntryTo(viewer.Name, n.Name, netip.AddrPortFrom(c.block.view(v+1), 0), own)
+					if err != nil {
 						return err
 					}
 				}

@@ -61,7 +61,6 @@ func (w *World) Name() string { return "local" }
 // How many addresses a cluster has, see block.
 const (
 	nodesMax   = 63
-	viewsMax   = 71 // pairs of nodes that have an address
 	clientsMax = 3 * 254
 )
 

@@ -60,6 +60,12 @@ func (c *cluster) newNode(n service.Node, k int) (*node, error) {
 	}
 	place.Bind, place.Port, place.Announced = node.real.Addr(), c.port, node.announced
 	place.Config, place.Data = dir, filepath.Join(dir, "data")
+	if place.Topology.Proxied {
+		var err error
+		if place.Proxy, err = c.Mesh.AddProxy(n.Name, c.block.view(k)); err != nil {
+			return nil, err
+		}
+	}
 	node.place = place
 	if err := os.MkdirAll(place.Data, 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of %s: %w", n.Name, err)

@@ -16,6 +16,7 @@ type entry struct {
 	source   string
 	target   string         // a node or a service
 	real     netip.AddrPort // of another port of the node; zero: where the node listens
+	proxy    bool           // who connects says to whom he wants
 }
 
 func (m *Mesh) listen(addr netip.AddrPort, source, target string) (netip.AddrPort, error) {
@@ -23,14 +24,18 @@ func (m *Mesh) listen(addr netip.AddrPort, source, target string) (netip.AddrPor
 }
 
 func (m *Mesh) listenFor(addr netip.AddrPort, source, target string, real netip.AddrPort) (netip.AddrPort, error) {
+	return m.listenAs(addr, &entry{source: source, target: target, real: real})
+}
+
+func (m *Mesh) listenAs(addr netip.AddrPort, e *entry) (netip.AddrPort, error) {
 	fail := func(err error) (netip.AddrPort, error) {
-		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", target, err)
+		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", e.target, err)
 	}
 	l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(addr))
 	if err != nil {
 		return fail(err)
 	}
-	e := &entry{listener: l, source: source, target: target, real: real}
+	e.listener = l
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -66,6 +71,8 @@ func (m *Mesh) accept(e *entry) {
 func (m *Mesh) meet(e *entry, near *net.TCPConn) {
 	source, ok := m.source(e, near)
 	switch {
+	case e.proxy:
+		m.wg.Go(func() { m.direct(e, near) })
 	case ok:
 		m.admit(e, near, source)
 	case m.options.Owner == nil:

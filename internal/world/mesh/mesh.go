@@ -15,7 +15,8 @@
 //	                                                        peer: 127.9.8.1
 //
 // Whoever cannot bind a source address gets listeners of its own instead, one for
-// each server ([Mesh.AddEntry]): there the listener names the source. Where nobody can
+// each server ([Mesh.AddEntry]): there the listener names the source. Or it has one that it
+// asks for each connection where that shall lead ([Mesh.AddProxy]). Where nobody can
 // ([Mesh.AddCaller], [Mesh.AddTarget]), all do without. Whoever comes to the address for
 // all from an IP that nobody has is looked up, if there is somebody to ask
 // ([Options.Owner]). A stranger, whom nobody knows, is turned away: to let it pass would

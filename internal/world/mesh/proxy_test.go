@@ -1,0 +1,62 @@
+package mesh
+
+import (
+	"io"
+	"net/netip"
+	"testing"
+
+	"lockbench/internal/world"
+)
+
+// asks speaks to a proxy: the address that a connection shall lead to.
+func (p *peer) asks(at netip.AddrPort) error {
+	ip := at.Addr().As4()
+	if _, err := p.Conn.Write([]byte{5, 2, 0, 2}); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(p.r, make([]byte, 2)); err != nil {
+		return err
+	}
+	if _, err := p.Conn.Write([]byte{5, 1, 0, 1, ip[0], ip[1], ip[2], ip[3], byte(at.Port() >> 8), byte(at.Port())}); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(p.r, make([]byte, 10))
+	return err
+}
+
+// Whoever dials through a proxy of his own is known by it, and what is done to his links finds
+// him though he dials where others really listen.
+func TestProxy(t *testing.T) {
+	l := newLab(t)
+	proxy, err := l.mesh.AddProxy("n1", l.ip(130))
+	l.must(err)
+	through := func(at netip.AddrPort) *peer {
+		p := l.dialAddr(netip.Addr{}, proxy)
+		l.must(p.asks(at))
+		return p
+	}
+	through(l.nodes["n2"].real).talks()
+	link := world.Link{From: "n1", To: "n2"}
+	l.must(l.mesh.Cut([]world.Link{link}))
+	p := through(l.nodes["n2"].real)
+	p.say("held")
+	l.atGate(link, len("held\n"))
+	if l.nodes["n2"].heard("held") {
+		t.Error("n2 heard through a cut link")
+	}
+	l.must(l.mesh.Join([]world.Link{link}))
+	p.hears("re: held")
+	if n := l.mesh.Strangers(); n != 0 {
+		t.Errorf("%d strangers", n)
+	}
+	// Where no node is, and in other words, nobody is let in.
+	if err := l.dialAddr(netip.Addr{}, proxy).asks(netip.MustParseAddrPort("127.0.0.1:1")); err == nil {
+		t.Error("a proxy leads where no node is")
+	}
+	http := l.dialAddr(netip.Addr{}, proxy)
+	http.say("GET / HTTP/1.1" + string(make([]byte, 100)))
+	_ = http.ends()
+	if n := l.mesh.Strangers(); n != 2 {
+		t.Errorf("%d strangers; want 2", n)
+	}
+}
