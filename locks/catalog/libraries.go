@@ -124,6 +124,7 @@ func libraryLocks() []Lock {
 			Says:    "concurrency operations on top of etcd such as distributed locks; it promises no more", Where: "client/v3/concurrency/doc.go:15", Real: true,
 		},
 	})
+	all = append(all, zookeeperLibraries()...)
 	for i := range all {
 		l := &all[i]
 		l.New = func(options map[string]string) (locks.Opener, error) {

@@ -86,3 +86,34 @@ func newZooKeeper(lock string, has []Option, open func(zklocks.Options) locks.Op
 		return open(o), nil
 	}
 }
+
+// zookeeperLibraries are stock libraries that are programs of this machine.
+func zookeeperLibraries() []Lock {
+	return []Lock{
+		{
+			Card:    locks.Card{Name: "zk-curator", Family: locks.SingleStore, Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
+			About:   "ZooKeeper: Apache Curator's InterProcessMutex, in java",
+			Service: zookeeper.Name, Topologies: onZooKeeper, Woken: true,
+			Options: []Option{
+				zkSession,
+				{Name: "listener", About: "on: who holds is told when the connection is SUSPENDED or LOST, as Curator advises; off: nobody is told", Default: "on"},
+				{Name: "connection-timeout", About: "how long Curator waits for a connection, at most", Default: "15s"},
+				{Name: "retry", About: "Curator's pause before it tries again the first time, of three times", Default: "1s"},
+			},
+			Library: &Library{
+				Version: "Apache Curator, of this machine (on Debian or Ubuntu: apt-get install libcurator-recipes-java default-jdk-headless)",
+				Says:    "a re-entrant mutex that works across JVMs", Where: "InterProcessMutex, class comment", Real: true,
+			},
+		},
+		{
+			Card:    locks.Card{Name: "zk-kazoo", Family: locks.SingleStore, Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
+			About:   "ZooKeeper: kazoo's Lock, in python3",
+			Service: zookeeper.Name, Topologies: onZooKeeper, Woken: true,
+			Options: []Option{zkSession},
+			Library: &Library{
+				Version: "kazoo, of this machine (on Debian or Ubuntu: apt-get install python3-kazoo)",
+				Says:    "a mutex with at most one lock holder at any given time", Where: "kazoo/recipe/lock.py, class Lock", Real: true,
+			},
+		},
+	}
+}

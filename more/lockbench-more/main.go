@@ -16,6 +16,7 @@ import (
 	"lockbench/locks"
 	"lockbench/more/libraries"
 	"lockbench/more/servers"
+	"lockbench/more/zkguests"
 )
 
 func main() {
@@ -47,8 +48,13 @@ func serveNodes(_ string, words []string) error {
 }
 
 func serve(name string, words []string) error {
-	if name == "redis-py" {
+	switch name {
+	case "redis-py":
 		return servePython()
+	case zkguests.Curator:
+		return zkguests.ServeCurator(words)
+	case zkguests.Kazoo:
+		return zkguests.ServeKazoo(words)
 	}
 	library, err := libraries.Find(name)
 	if err != nil {

@@ -1,0 +1,81 @@
+//go:build linux
+
+package libraries
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"lockbench/locks/catalog"
+	"lockbench/service/zookeeper"
+)
+
+// ZooKeeper's servers, the locks of this project on them, and two that nobody here wrote,
+// Curator's and kazoo's, run in the local world.
+func TestZooKeeperInTheLocalWorld(t *testing.T) {
+	for _, needed := range []string{
+		"java -cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar org.apache.zookeeper.Version",
+		"javac -version", "test -e /usr/share/java/curator-recipes.jar", "/usr/bin/python3 -c 'import kazoo'",
+	} {
+		if out, err := exec.Command("sh", "-c", needed).CombinedOutput(); err != nil {
+			why := "want of zookeeper, libcurator-recipes-java, default-jdk-headless and python3-kazoo: " + needed + ": " + string(out)
+			if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), zookeeper.Name) {
+				t.Fatal(why)
+			}
+			t.Skip(why)
+		}
+	}
+	dir := t.TempDir()
+	lockbench := filepath.Join(dir, "lockbench")
+	build(t, "..", nil, lockbench, "./cmd/lockbench")
+	build(t, ".", nil, filepath.Join(dir, catalog.LibraryProgram), "./lockbench-more")
+	run := func(want int, says string, words ...string) {
+		t.Helper()
+		cmd := exec.Command(lockbench, words...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s", strings.Join(words, " "), got, want, says, out)
+		}
+	}
+	// Each client of Curator's is a JVM.
+	run(0, "1 zookeeper", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--clients", "2",
+		"--locks", "no-lock,zk-recipe,zk-curator,zk-kazoo")
+	// The leader is killed, and comes back without its data.
+	run(0, "zookeeper quorum of 3", "run", "failover", "--world", "local", "--seed", "3", "--episodes", "1", "--clients", "4",
+		"--locks", "no-lock,zk-recipe")
+	nothingPassedBeside(t, filepath.Join(dir, "results/latest/zk-recipe/logs"))
+	run(2, "no model of zookeeper", "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,zk-recipe")
+}
+
+var called = regexp.MustCompile(`Received connection request from /127\.\d+\.\d+\.(\d+):`)
+
+// nothingPassedBeside reads in the servers' logs who has called them for an election: the
+// network, in a member's name. Whoever calls by himself has another address.
+func nothingPassedBeside(t *testing.T, logs string) {
+	t.Helper()
+	calls := 0
+	for _, name := range []string{"zookeeper-1", "zookeeper-2", "zookeeper-3"} {
+		text, err := os.ReadFile(filepath.Join(logs, name+".log"))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, by := range called.FindAllStringSubmatch(string(text), -1) {
+			calls++
+			if !strings.Contains("123", by[1]) || "zookeeper-"+by[1] == name {
+				t.Errorf("%s was called past the network: %s", name, by[0])
+			}
+		}
+	}
+	if calls < 3 {
+		t.Errorf("the logs tell of %d calls", calls)
+	}
+	network, err := os.ReadFile(filepath.Join(logs, "network.log"))
+	if err != nil || strings.Contains(string(network), "turned away") {
+		t.Errorf("%v, the network says: %s", err, network)
+	}
+}
