@@ -35,7 +35,7 @@ var topologies = []service.Topology{
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
 	},
 	{
-		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Entry: Name, Proxied: true,
+		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name, Proxied: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},
 }
