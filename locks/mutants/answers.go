@@ -100,8 +100,7 @@ func answeringLocks() []Mutant {
 				return heldForEver{renewed, watched}, nil
 			})),
 		on("asks-without-pause", "asks again and again while it waits, without a pause", exclusive,
-			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "kill-waiter", Class: "flood", Twin: "redisson-spin",
-				NotShown: "an answer takes so long in the simulation that its client stays below the rate of a flood"},
+			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "long-holds", Class: "flood", Twin: "redisson-spin"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				until := time.Now().Add(r.Wait)
 				r.Wait = 0

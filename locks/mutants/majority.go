@@ -224,12 +224,12 @@ func majorityLocks() []Mutant {
 			Wrong{Bug: "W-6", Scenario: "steady", Class: "double-grant"},
 			func(m *majority) { m.token = func(string) string { return "locked" } }),
 		on("majority-first-freed", "gives the lock back on the first master alone",
-			Wrong{Bug: "R-27", Known: "Redisson's MultiLock, by reading", Scenario: "steady", Class: "no-progress"},
+			Wrong{Bug: "R-27", Known: "Redisson's MultiLock, by reading", Scenario: "lost-answer", Class: "no-progress"},
 			func(m *majority) {
 				m.freed = func(all []*redis.Client) []*redis.Client { return all[:1] }
 			}),
 		on("majority-freed-by-two", "gives the lock back on two masters of five",
-			Wrong{Bug: "R-27", Known: "Redisson's MultiLock, by reading", Scenario: "steady", Class: "no-progress"},
+			Wrong{Bug: "R-27", Known: "Redisson's MultiLock, by reading", Scenario: "lost-answer", Class: "no-progress"},
 			func(m *majority) {
 				m.freed = func(all []*redis.Client) []*redis.Client { return all[:len(all)/2] }
 			}),
@@ -270,10 +270,31 @@ func majorityLocks() []Mutant {
 				m.unlooked, m.limit = true, 10*time.Second
 				m.end = func(_ time.Time, ttl time.Duration) time.Time { return time.Now().Add(ttl) }
 			}),
+		on("majority-sent-again", "sends again what a master did not answer, and believes what it says to the second",
+			Wrong{Bug: "C-17", Known: "go-redis by default, below any majority lock", Scenario: "lost-majority", Class: "evicted"},
+			func(m *majority) {
+				claim, disown := m.claim, m.disown
+				m.claim = func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
+					return again(ctx, func() (bool, error) { return claim(ctx, c, key, token, ttl) })
+				}
+				m.disown = func(ctx context.Context, c *redis.Client, key, token string) (bool, error) {
+					return again(ctx, func() (bool, error) { return disown(ctx, c, key, token) })
+				}
+			}),
 		on("majority-of-three", "asks three masters out of five, and each client others",
 			Wrong{Bug: "W-19", Scenario: "steady", Class: "double-grant"},
 			nil).asking(),
 	}
+}
+
+// again takes a step up to three times, as a client library does by default.
+func again(ctx context.Context, step func() (bool, error)) (did bool, err error) {
+	for range 3 {
+		if did, err = step(); err == nil || ctx.Err() != nil {
+			return did, err
+		}
+	}
+	return did, err
 }
 
 // asking is a majority lock whose clients each ask masters of their own: two of three of those

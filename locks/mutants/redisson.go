@@ -87,10 +87,10 @@ var edits = []edited{
 		Wrong{Bug: "R-14", Known: "Redisson #4871, by resending", Scenario: "reentrant", Class: "double-grant"},
 		edit{"rlock_release.lua", "tonumber(holds) > 1", "false"}, redisson.Options{}},
 	{reentrantLock, "counts-twice", "counts an acquire twice, so that a hold is left over",
-		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "steady", Class: "no-progress"},
+		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "lost-answer", Class: "no-progress"},
 		edit{"rlock_acquire.lua", "'hincrby', KEYS[1], ARGV[2], 1", "'hincrby', KEYS[1], ARGV[2], 2"}, redisson.Options{}},
 	{reentrantLock, "last-hold-stays", "counts down to none and does not delete the lock",
-		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "steady", Class: "no-progress"},
+		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "lost-answer", Class: "no-progress"},
 		edit{"rlock_release.lua", "tonumber(holds) > 1", "tonumber(holds) > 0"}, redisson.Options{}},
 	{reentrantLock, "waits-for-itself", "refuses the owner that holds already",
 		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "reentrant", Class: "refused-though-free"},
@@ -113,16 +113,16 @@ var edits = []edited{
 
 	// Wake-ups.
 	{reentrantLock, "tells-nobody", "frees the lock and sends no message",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "lost-wakeup", Class: "lost-wake-up", NotShown: "valid in the one run that was measured, probably since it is not claimed of several waiters that one is late to wake"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"rlock_release.lua", "if ARGV[4] ~= '' then", "if false then"}, redisson.Options{}},
 	{reentrantLock, "tells-another-channel", "sends the message where nobody listens",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "lost-wakeup", Class: "lost-wake-up", NotShown: "valid in the one run that was measured, probably since it is not claimed of several waiters that one is late to wake"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"rlock_release.lua", "redis.call(ARGV[4], KEYS[2], ARGV[1])", "redis.call(ARGV[4], KEYS[2] .. ':', ARGV[1])"}, redisson.Options{}},
 	{fairLock, "fair-tells-the-last", "wakes the last of the queue, who is not served",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up", NotShown: "valid in the one run that was measured, probably since it is not claimed of several waiters that one is late to wake"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "overtaken"},
 		edit{"fair_release.lua", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], 0)", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], -1)"}, redisson.Options{}},
 	{fairLock, "fair-tells-nobody", "frees a lock with a queue and wakes nobody",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "lost-wake-up"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"fair_release.lua", "if freed == 1 then", "if freed == 2 then"}, redisson.Options{}},
 
 	// Fairness.
@@ -137,7 +137,7 @@ var edits = []edited{
 		edit{"fair_acquire.lua", "until_ms and tonumber(until_ms) <= tonumber(ARGV[4])", "until_ms and head ~= ARGV[2]"}, redisson.Options{}},
 	{fairLock, "fair-ghost", "leaves a waiter in the queue that has given up",
 		Wrong{Bug: "R-7", Known: "Redisson #757 (3.2.4), #5019 (4.7)", Scenario: "fair-queue", Class: "no-progress",
-			NotShown: "nobody gives up in any scenario that the right fair lock passes"},
+			NotShown: "whoever is thought to be dead is passed over, and a ghost is; where waiters give up, the right fair lock is overtaken, too"},
 		edit{"fair_give_up.lua", "local waiters =", "if true then return 0 end\nlocal waiters ="}, redisson.Options{}},
 
 	// Readers and writers.
@@ -193,8 +193,6 @@ var edits = []edited{
 
 	// Sending again.
 	{reentrantLock, "release-sent-again", "sends a release again that was not answered, and it is done again",
-		Wrong{
-			Bug: "R-14", Known: "Redisson #4871", Scenario: "lost-replies", Class: "double-grant",
-			NotShown: "the answer to a release of one of two holds must be lost, and that one alone",
-		}, edit{}, redisson.Options{NoLatch: true}},
+		Wrong{Bug: "R-14", Known: "Redisson #4871", Scenario: "lost-release", Class: "double-grant"},
+		edit{}, redisson.Options{NoLatch: true}},
 }

@@ -200,7 +200,7 @@ func tokenLocks() []Mutant {
 				return true, err
 			})),
 		plainly("release-of-nothing", "answers a release with ok and leaves the key to its lease",
-			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
+			Wrong{Bug: "W-12", Scenario: "lost-answer", Class: "no-progress"},
 			disowning(func(context.Context, *tokenClient, *tokenLease) (bool, error) { return true, nil })),
 		plainly("release-now-and-then", "forgets one release in five of a key",
 			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
@@ -211,7 +211,7 @@ func tokenLocks() []Mutant {
 				return goredis.Disown(ctx, t.redis, l.key, l.token)
 			})),
 		plainly("release-of-another-key", "deletes a key that is not the one it has set",
-			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
+			Wrong{Bug: "W-12", Scenario: "lost-answer", Class: "no-progress"},
 			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
 				_, err := goredis.Disown(ctx, t.redis, "lock:"+l.key, l.token)
 				return true, err
