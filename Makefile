@@ -110,8 +110,9 @@ PROVE_SEEDS ?= 20
 prove: build ## every known mistake is found, and no right lock accused: all wrong locks beside their twins (PROVE_SEEDS=3 for less, FLAGS='--world local')
 	@$(BIN) prove --all --seeds $(PROVE_SEEDS) $(FLAGS)
 
-prove-reference: build ## what docs/wrong-locks.md says was measured, anew
-	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --json > cmd/lockbench/testdata/proven.json
+prove-reference: build ## what docs/wrong-locks.md says was measured, anew; one that was stopped goes on (RESUME=yes)
+	@$(if $(RESUME),,rm -f cmd/lockbench/testdata/proven.json)
+	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --results cmd/lockbench/testdata/proven.json $(FLAGS)
 	go test ./cmd/lockbench -run TestPageOfWrongLocks -update
 
 nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), and what changed since the night before: BEFORE=DIR

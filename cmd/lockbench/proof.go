@@ -23,32 +23,49 @@ type proof struct {
 	Seen, Runs          int
 	Violating, Episodes int
 	// Accused are runs of which the twin did not come out as the scenario expects, or with
-	// the class of the wrong lock; Undecided are runs that said nothing of the twin.
-	Accused, Undecided int
-	Failed             []string // what the harness said
-	Found              []string // what was found in place of the class
-	Seconds            float64  // that the runs took, with all locks side by side
-	first              uint64   // the seed that showed it first
+	// the class of the wrong lock, out of TwinRuns; Undecided are runs that said nothing of
+	// the twin.
+	Accused, Undecided, TwinRuns int
+	AccusedOf                    []string // what the twin was accused of
+	Failed                       []string // what the harness said
+	Found                        []string // what was found in place of the class
+	Seconds                      float64  // that the runs took: in virtual time its own, else with all locks side by side
+	first                        uint64   // the seed that showed it first
 }
 
 // add counts a run, and says whether it showed the mistake.
 func (p *proof) add(r *report.Result, seed uint64) bool {
-	wrong, twin := lockOf(r, p.Lock), lockOf(r, p.Twin)
-	for _, l := range []*report.Lock{wrong, twin} {
-		if text := cmp.Or(l.Error, l.Unsupported); text != "" {
-			p.Failed = append(p.Failed, fmt.Sprintf("seed %d: %s: %s", seed, l.Lock, report.OneLine(text)))
-		}
-	}
-	p.Runs++
 	p.Seconds += r.DurationS
-	p.Violating += wrong.ViolatingEpisodes
-	p.Episodes += wrong.Episodes
+	p.addTwin(lockOf(r, p.Twin), seed)
+	return p.addWrong(lockOf(r, p.Lock), seed)
+}
+
+// fails keeps what the harness said of a lock.
+func (p *proof) fails(l *report.Lock, seed uint64) {
+	if text := cmp.Or(l.Error, l.Unsupported); text != "" {
+		p.Failed = append(p.Failed, fmt.Sprintf("seed %d: %s: %s", seed, l.Lock, report.OneLine(text)))
+	}
+}
+
+// addTwin counts what came out of the twin.
+func (p *proof) addTwin(twin *report.Lock, seed uint64) {
+	p.fails(twin, seed)
+	p.TwinRuns++
 	switch {
 	case shows(twin, p.Class), twin.Verdict != checker.Unknown && !twin.AsExpected:
 		p.Accused++
+		p.AccusedOf = append(p.AccusedOf, fmt.Sprintf("seed %d: %s", seed, foundIn(twin)))
 	case twin.Verdict == checker.Unknown:
 		p.Undecided++
 	}
+}
+
+// addWrong counts what came out of the wrong lock, and says whether that shows the mistake.
+func (p *proof) addWrong(wrong *report.Lock, seed uint64) bool {
+	p.fails(wrong, seed)
+	p.Runs++
+	p.Violating += wrong.ViolatingEpisodes
+	p.Episodes += wrong.Episodes
 	if !shows(wrong, p.Class) {
 		if found := foundIn(wrong); !slices.Contains(p.Found, found) {
 			p.Found = append(p.Found, found)
@@ -56,7 +73,7 @@ func (p *proof) add(r *report.Result, seed uint64) bool {
 		return false
 	}
 	p.Seen++
-	if p.first == 0 {
+	if p.first == 0 || seed < p.first {
 		p.first = seed
 	}
 	return true
@@ -141,9 +158,12 @@ func printProof(say func(string), p *proof, story []string, world string) {
 	if p.Undecided > 0 {
 		undecided = fmt.Sprintf(", %d undecided", p.Undecided)
 	}
-	say(fmt.Sprintf("  right  %s: accused in %d of %s%s", p.Twin, p.Accused, count(p.Runs, "run"), undecided))
+	say(fmt.Sprintf("  right  %s: accused in %d of %s%s", p.Twin, p.Accused, count(p.TwinRuns, "run"), undecided))
 	if !p.shown() && len(p.Found) > 0 {
 		say("  found in its place: " + strings.Join(p.Found, "; "))
+	}
+	if len(p.AccusedOf) > 0 {
+		say("  accused of: " + strings.Join(p.AccusedOf, "; "))
 	}
 	if p.NotShown != "" {
 		say("  not shown yet: " + p.NotShown)
@@ -169,7 +189,7 @@ func printProofs(out io.Writer, proofs []*proof) {
 	_, _ = fmt.Fprintln(t, "BUG\tLOCK\tSCENARIO\tCLASS\tSEEN\tTWIN\tACCUSED\tTIME\t")
 	for _, p := range proofs {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%d of %d\t%.0f s\t%s\n",
-			p.Bug, p.Lock, p.Scenario, p.Class, p.Seen, p.Runs, p.Twin, p.Accused, p.Runs, p.Seconds, p.word())
+			p.Bug, p.Lock, p.Scenario, p.Class, p.Seen, p.Runs, p.Twin, p.Accused, p.TwinRuns, p.Seconds, p.word())
 	}
 	_ = t.Flush()
 	for _, p := range proofs {
@@ -178,6 +198,9 @@ func printProofs(out io.Writer, proofs []*proof) {
 		}
 		if p.NotShown != "" {
 			_, _ = fmt.Fprintf(out, "%s: not shown yet: %s\n", p.Lock, p.NotShown)
+		}
+		if len(p.AccusedOf) > 0 {
+			_, _ = fmt.Fprintf(out, "%s: its twin %s was accused of: %s\n", p.Lock, p.Twin, strings.Join(p.AccusedOf, "; "))
 		}
 		for _, text := range p.Failed {
 			_, _ = fmt.Fprintln(out, p.Lock+": "+text)

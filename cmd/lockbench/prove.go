@@ -20,11 +20,13 @@ import (
 // proveFlags are the flags of prove.
 type proveFlags struct {
 	worldFlags
-	all      bool
-	seeds    int
-	episodes int
-	out      string
-	json     bool
+	all       bool
+	seeds     int
+	twinSeeds int
+	episodes  int
+	out       string
+	results   string
+	json      bool
 }
 
 func newProveCommand() *cobra.Command {
@@ -36,6 +38,9 @@ func newProveCommand() *cobra.Command {
 from, through the scenario that is to show its mistake. It prints a line each, with the
 class found and in how many runs, and for a few locks the story. A mistake counts as
 shown if 19 of 20 runs show its class. lockbench list mutants has all such locks.
+
+In the simulation a wrong lock gets one episode first, and as many as the scenario says
+if that has not shown its class; a right lock always gets as many as the scenario says.
 
 Exit codes: 0 each mistake was shown and no right lock accused, 1 not, 3 the harness
 failed, 64 wrong usage. Of a lock that is known as not shown yet nothing is asked, unless
@@ -51,6 +56,8 @@ it is named.`,
 	fl := c.Flags()
 	fl.BoolVar(&f.all, "all", false, "all of them, as a table")
 	fl.IntVar(&f.seeds, "seeds", 3, "how many runs of each: seeds 1, 2, ...")
+	fl.IntVar(&f.twinSeeds, "twin-seeds", 0, "how many runs of each right lock, if more than --seeds; world sim alone")
+	fl.StringVar(&f.results, "results", "", "keep what was measured in this file, and do not measure again what is in it")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes a run has (default: as the scenario says)")
 	fl.StringVar(&f.out, "out", "", "keep the folders of the runs here (default: they are not kept)")
 	fl.BoolVar(&f.json, "json", false, "print what was measured as JSON")
@@ -85,7 +92,10 @@ func (f *proveFlags) check(c *cobra.Command, args []string) error {
 		}
 		return usagef("no bug and no wrong lock is called %q; %slockbench list mutants has them all", a, near)
 	}
-	return f.notEmpty(c, "out")
+	if f.twinSeeds > 0 && (f.world != "sim" || f.out != "") {
+		return usagef("--twin-seeds goes with --world sim and without --out: elsewhere a right lock runs beside the wrong one")
+	}
+	return f.notEmpty(c, "out", "results")
 }
 
 // bugsProven are the ids of the bugs that wrong locks show.
@@ -116,7 +126,18 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 		return err
 	}
 	say := sayTo(c, c.ErrOrStderr())
-	stories, err := f.run(c, w, proofs, say)
+	kept, err := readProofs(f.results)
+	if err != nil {
+		return err
+	}
+	due := kept.due(proofs, f.seeds, max(f.seeds, f.twinSeeds))
+	done := func() error { return kept.write(f.results, proofs) }
+	var stories map[string][]string
+	if e, ok := w.(world.Enclosing); ok && f.out == "" {
+		stories, err = f.inTrials(c.Context(), e, due, say, done)
+	} else {
+		stories, err = f.run(c, w, due, say, done)
+	}
 	if err != nil {
 		return err
 	}
@@ -147,7 +168,7 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 
 // run does the runs: of each scenario one for each seed, with all wrong locks that it shows
 // and their twins side by side.
-func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof, say func(string)) (map[string][]string, error) {
+func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof, say func(string), done func() error) (map[string][]string, error) {
 	stories := map[string][]string{}
 	known := scenarios.AllCatalogs()
 	for _, name := range scenariosOf(proofs) {
@@ -180,6 +201,9 @@ func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof, say f
 				}
 				say(line)
 			}
+		}
+		if err := done(); err != nil {
+			return nil, err
 		}
 	}
 	return stories, nil

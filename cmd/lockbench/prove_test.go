@@ -123,7 +123,7 @@ func tableOfWrongLocks(measured []proof) string {
 			return m.Lock == l.Name && m.Scenario == p.Scenario && m.Class == p.Class && m.Twin == p.Twin
 		})
 		if i >= 0 {
-			seen, accused = fmt.Sprintf("%d of %d", measured[i].Seen, measured[i].Runs), fmt.Sprintf("%d of %d", measured[i].Accused, measured[i].Runs)
+			seen, accused = fmt.Sprintf("%d of %d", measured[i].Seen, measured[i].Runs), fmt.Sprintf("%d of %d", measured[i].Accused, measured[i].TwinRuns)
 			if measured[i].shown() {
 				shown++
 			}
