@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"lockbench/locks/catalog"
+	"lockbench/scenarios"
+)
+
+// proofOf is that of a wrong lock, after so many runs.
+func proofOf(t *testing.T, name string, runs int) *proof {
+	t.Helper()
+	l, ok := catalog.Find(name)
+	if !ok || l.Wrong == nil {
+		t.Fatalf("%s is no wrong lock", name)
+	}
+	return &proof{Lock: name, Wrong: *l.Wrong, Runs: runs, Seen: runs, TwinRuns: runs}
+}
+
+// What was measured is not measured again, unless it was too little, failed, or was another
+// lock.
+func TestProveGoesOn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "proven.json")
+	failed, other := proofOf(t, "set-without-nx", 20), proofOf(t, "name-of-its-own", 20)
+	failed.Failed = []string{"seed 1: a full disk"}
+	other.Scenario = "mixed"
+	before := []*proof{proofOf(t, "get-then-set", 20), proofOf(t, "exists-then-set", 20), proofOf(t, "answer-ignored", 19), failed, other}
+	if err := (keptProofs{}).write(file, before); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := readProofs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []*proof
+	for _, name := range []string{"exists-then-set", "get-then-set", "answer-ignored", "set-without-nx", "name-of-its-own", "impatient-thief"} {
+		asked = append(asked, proofOf(t, name, 0))
+	}
+	due := kept.due(asked, 20, 20)
+	if len(due) != 4 || due[0].Lock != "answer-ignored" || asked[0].Runs != 20 {
+		t.Errorf("%d are due, %+v; and the first has %d runs", len(due), due, asked[0].Runs)
+	}
+	if more := kept.due([]*proof{proofOf(t, "exists-then-set", 0)}, 20, 100); len(more) != 1 {
+		t.Error("more runs of the right lock are wanted, and nothing is due")
+	}
+	// What others have measured stays, in the catalog's order.
+	if err := kept.write(file, []*proof{proofOf(t, "impatient-thief", 3)}); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err = readProofs(file); err != nil || len(kept) != 5 || kept[0].Lock != "exists-then-set" || kept[4].Lock != "impatient-thief" {
+		t.Errorf("the file has %+v, %v", kept, err)
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var usage usageError
+	if _, err := readProofs(file); !errors.As(err, &usage) {
+		t.Errorf("a file that nobody wrote: %v, want wrong usage", err)
+	}
+}
+
+// Each right lock is tried once a seed, before all wrong locks that it is the twin of.
+func TestTrialsOfProve(t *testing.T) {
+	known := scenarios.AllCatalogs()
+	s, err := scenarios.Load("steady", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := []*proof{proofOf(t, "exists-then-set", 0), proofOf(t, "majority-of-one", 0), proofOf(t, "get-then-set", 0)}
+	uses, err := usesOf(shown, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twins, wrong := map[string]int{}, map[string]int{}
+	for _, tr := range trialsOf(s, uses, shown, 2, 5) {
+		if tr.of != nil {
+			wrong[tr.use.Name]++
+			continue
+		}
+		if twins[tr.use.Name]++; len(wrong) > 0 {
+			t.Errorf("%s comes after a wrong lock", tr.use.Name)
+		}
+		if want := map[string]int{"set-nx": 2, "redlock": 1}[tr.use.Name]; len(tr.proofs) != want {
+			t.Errorf("%s is the twin of %d, want %d", tr.use.Name, len(tr.proofs), want)
+		}
+	}
+	if len(twins) != 2 || twins["set-nx"] != 5 || twins["redlock"] != 5 || len(wrong) != 3 || wrong["get-then-set"] != 2 {
+		t.Errorf("trials of twins %v, of wrong locks %v", twins, wrong)
+	}
+}
