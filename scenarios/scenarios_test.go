@@ -79,6 +79,8 @@ func TestFailoverAsWritten(t *testing.T) {
 			"redisson-wait": {Judgement: Judgement{Any, ""}},
 			"rueidislock":   {Judgement: Judgement{Any, ""}},
 			"etcd-mutex":    {Checks: map[string]Judgement{"exclusion": {Verdict: Valid}, "liveness": {Verdict: Any}}},
+			"zk-lock":       {Judgement: Judgement{Verdict: "any"}},
+			"zk-kazoo":      {Checks: map[string]Judgement{"exclusion": {Verdict: "valid"}, "liveness": {Verdict: "any"}}},
 		},
 	}
 	for _, name := range []string{"redisson", "redisson-rw", "redisson-spin"} {
