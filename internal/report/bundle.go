@@ -227,7 +227,7 @@ func Load(dir string) (*Bundle, error) {
 	for _, f := range folders {
 		lock, ok := names[f]
 		if !ok {
-			lock = lockName(f)
+			lock = LockName(f)
 		}
 		b.Histories = append(b.Histories, LockHistory{Lock: lock, Path: filepath.Join(dir, f, HistoryFile)})
 	}

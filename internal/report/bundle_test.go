@@ -193,8 +193,8 @@ func TestFolderName(t *testing.T) {
 		if len(fa) > 120 || fa == "." || fa == ".." || strings.ContainsAny(fa, `/\:*?"<>| `) {
 			t.Fatalf("%q is no name for a folder", fa)
 		}
-		if len(fa) < 100 && a != "" && lockName(fa) != a {
-			t.Fatalf("%q comes back as %q", a, lockName(fa))
+		if len(fa) < 100 && a != "" && LockName(fa) != a {
+			t.Fatalf("%q comes back as %q", a, LockName(fa))
 		}
 	})
 }

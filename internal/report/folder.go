@@ -37,8 +37,8 @@ func FolderName(name string) string {
 	return folder
 }
 
-// lockName undoes FolderName, as far as it can be undone.
-func lockName(folder string) string {
+// LockName undoes FolderName, as far as it can be undone.
+func LockName(folder string) string {
 	var b strings.Builder
 	for i := 0; i < len(folder); i++ {
 		if folder[i] == '+' {

@@ -83,6 +83,11 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	release, err := bundle.Claim()
+	defer release()
+	if err != nil {
+		return nil, err
+	}
 	r := &runner{options: o, scenario: &s, plan: plan, bundle: bundle, started: started, stop: make(chan struct{})}
 	// The plan is on disk before anything is done.
 	if err := errors.Join(bundle.WriteScenario(s.Source), bundle.WritePlan(PlanText(o.Seed, plan, &s))); err != nil {
