@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +14,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
+	"lockbench/internal/stats"
 	"lockbench/locks"
 )
 
@@ -37,10 +38,13 @@ type lock struct {
 	Look  string `json:"look"`
 	Odd   bool   `json:"odd,omitempty"`  // not as expected
 	Calm  bool   `json:"calm,omitempty"` // a control that did what it is there for
+	// Of the episodes that count, how many there were and in how many it broke.
+	Episodes int `json:"n,omitempty"`
+	Broke    int `json:"k,omitempty"`
 }
 
 // read reads what is not known yet, newest run first.
-func read(root string, found []result, kept []entry) []entry {
+func read(root fs.FS, found []result, kept []entry) []entry {
 	byDir := map[string]entry{}
 	for _, e := range kept {
 		byDir[e.Dir] = e
@@ -85,13 +89,15 @@ type brief struct {
 		Unsupported string          `json:"unsupported"`
 		Named       bool            `json:"named"`
 		Error       string          `json:"error"`
+		Episodes    int             `json:"episodes"`
+		Violating   int             `json:"violating_episodes"`
+		Unordered   stats.Unordered `json:"unordered"`
 	} `json:"locks"`
 }
 
-func readEntry(root string, r result) entry {
+func readEntry(root fs.FS, r result) entry {
 	e := entry{result: r, Exit: report.ExitHarness}
-	dir := filepath.Join(root, filepath.FromSlash(r.Dir))
-	text, err := os.ReadFile(filepath.Join(dir, report.ResultFile))
+	text, err := fs.ReadFile(root, path.Join(r.Dir, report.ResultFile))
 	if err != nil {
 		e.Trouble = err.Error()
 		return e
@@ -108,7 +114,8 @@ func readEntry(root string, r result) entry {
 	whole := report.Result{Interrupted: b.Interrupted}
 	for _, l := range b.Locks {
 		whole.Locks = append(whole.Locks, report.Lock{Lock: l.Lock, Topology: l.Topology, Servers: l.Servers, Verdict: l.Verdict, Class: l.Class,
-			AsExpected: l.AsExpected, Unsupported: l.Unsupported, Named: l.Named, Error: l.Error})
+			AsExpected: l.AsExpected, Unsupported: l.Unsupported, Named: l.Named, Error: l.Error,
+			Figures: stats.Figures{Episodes: l.Episodes, ViolatingEpisodes: l.Violating, Unordered: l.Unordered}})
 	}
 	e.Scenario, e.World, e.Seed, e.Started, e.Stopped, e.Exit = b.Scenario, b.World, b.Seed, b.Started, b.Interrupted, whole.ExitCode()
 	for i := range whole.Locks {
@@ -117,7 +124,8 @@ func readEntry(root string, r result) entry {
 		if found == l.Verdict.String() {
 			found = l.Found()
 		}
-		e.Locks = append(e.Locks, lock{Name: report.OneLine(l.Lock), Found: found, Look: l.Look(),
+		broke, episodes := l.Counted()
+		e.Locks = append(e.Locks, lock{Name: report.OneLine(l.Lock), Found: found, Look: l.Look(), Episodes: episodes, Broke: broke,
 			Odd: l.Unsupported == "" && (!l.AsExpected || l.Error != ""), Calm: l.Control() && l.AsExpected && l.Error == ""})
 	}
 	return e

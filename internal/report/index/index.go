@@ -45,7 +45,7 @@ const (
 )
 
 // format is that of what the page keeps. A page of another one is read for nothing.
-const format = 1
+const format = 2
 
 // known is what the page keeps.
 type known struct {
@@ -64,17 +64,18 @@ func Write(root string) error {
 	if err != nil {
 		return err
 	}
-	found, err := look(root)
+	folder := os.DirFS(root)
+	found, err := look(folder)
 	for range attemptsMax {
 		if err != nil {
 			return fmt.Errorf("write the index of %s: %w", root, err)
 		}
-		runs := read(root, found.results, kept)
-		if err := (&report.Bundle{Dir: root}).Write(File, func(w io.Writer) error { return write(w, runs, found.campaigns) }); err != nil {
+		runs := read(folder, found.results, kept)
+		if err := (&report.Bundle{Dir: root}).Write(File, func(w io.Writer) error { return write(w, runs, found.campaigns, nil) }); err != nil {
 			return err
 		}
 		before := found
-		if found, err = look(root); err == nil && slices.Equal(before.results, found.results) && slices.Equal(before.campaigns, found.campaigns) {
+		if found, err = look(folder); err == nil && slices.Equal(before.results, found.results) && slices.Equal(before.campaigns, found.campaigns) {
 			return nil
 		}
 		kept = runs

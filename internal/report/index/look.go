@@ -2,9 +2,7 @@ package index
 
 import (
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
@@ -25,13 +23,14 @@ type result struct {
 type shelf struct {
 	results   []result
 	campaigns []string // pages of campaigns, relative, with slashes
+	open      []string // folders of runs without a result.json: under way, or ended before they had one
 }
 
 // look finds the runs of a results folder: those that stand by themselves, in
 // <scenario>/<run>, and those of campaigns, in <kind>/<campaign>/<world>/<scenario>/<run>.
-func look(root string) (shelf, error) {
+func look(root fs.FS) (shelf, error) {
 	var s shelf
-	outer, err := folders(root, "")
+	outer, err := folders(root, ".")
 	if err != nil {
 		return s, err
 	}
@@ -51,9 +50,12 @@ func look(root string) (shelf, error) {
 }
 
 // run adds a folder that has a result.json.
-func (s *shelf) run(root, dir string) bool {
-	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir), report.ResultFile))
+func (s *shelf) run(root fs.FS, dir string) bool {
+	info, err := fs.Stat(root, path.Join(dir, report.ResultFile))
 	if err != nil || !info.Mode().IsRegular() {
+		if isFile(root, dir, report.PlanFile) {
+			s.open = append(s.open, dir)
+		}
 		return false
 	}
 	leads := report.ResultFile
@@ -68,7 +70,7 @@ func (s *shelf) run(root, dir string) bool {
 }
 
 // campaign adds the pages and the runs of a campaign.
-func (s *shelf) campaign(root, dir string) {
+func (s *shelf) campaign(root fs.FS, dir string) {
 	worlds, _ := folders(root, dir)
 	for _, w := range worlds {
 		if isFile(root, w, page.File) {
@@ -85,8 +87,8 @@ func (s *shelf) campaign(root, dir string) {
 }
 
 // folders are those in a folder, by name; links are none.
-func folders(root, dir string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
+func folders(root fs.FS, dir string) ([]string, error) {
+	entries, err := fs.ReadDir(root, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func folders(root, dir string) ([]string, error) {
 	return all, nil
 }
 
-func isFile(root, dir, name string) bool {
-	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir), name))
+func isFile(root fs.FS, dir, name string) bool {
+	info, err := fs.Stat(root, path.Join(dir, name))
 	return err == nil && info.Mode().IsRegular()
 }

@@ -22,9 +22,10 @@ type view struct {
 	Count     string
 	Rows      []row
 	Campaigns []link
+	Site      *Site // nil: a file
 	// What there is to choose from.
-	Scenarios, Worlds, Verdicts, Outcomes []string
-	Known                                 known
+	Scenarios, Locks, Worlds, Verdicts, Outcomes []string
+	Known                                        known
 }
 
 type row struct {
@@ -32,7 +33,14 @@ type row struct {
 	Begun, Stamp         string
 	Outcome, OutcomeKey  string
 	Href, Name, Campaign string
-	Verdicts             string // of its locks, each between bars
+	Verdicts             string // of its locks: |set-nx=violated overstay|
+	Chips                []chip
+}
+
+// chip is a lock of a row. What broke leads to its story.
+type chip struct {
+	lock
+	Href string
 }
 
 type link struct{ Name, Href string }
@@ -47,10 +55,10 @@ var outcomes = map[int][2]string{
 // unreadable is the outcome of a run of which nothing is known.
 const unreadable = "cannot be read"
 
-func write(w io.Writer, runs []entry, campaigns []string) error {
+func write(w io.Writer, runs []entry, campaigns []string, site *Site) error {
 	v := view{Parts: page.Shared(), Own: template.CSS(style), Filter: template.JS(script), Generator: generator,
-		Count: report.Plural(len(runs), "run"), Known: known{format, runs}}
-	scenarios, worlds, verdicts, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+		Count: report.Plural(len(runs), "run"), Known: known{format, runs}, Site: site}
+	scenarios, names, worlds, verdicts, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, e := range runs {
 		r := row{entry: e, Name: e.Scenario, Outcome: outcomes[e.Exit][0], OutcomeKey: outcomes[e.Exit][1]}
 		if e.Trouble != "" {
@@ -67,12 +75,17 @@ func write(w io.Writer, runs []entry, campaigns []string) error {
 		}
 		ends[r.Outcome] = true
 		for _, l := range e.Locks {
-			verdicts[l.Found] = true
-			r.Verdicts += "|" + l.Found + "|"
+			verdicts[l.Found], names[l.Name] = true, true
+			r.Verdicts += "|" + l.Name + "=" + l.Found + "|"
+			c := chip{lock: l}
+			if l.Broke > 0 && !l.Calm && e.Page == page.File {
+				c.Href = r.Href + "#" + page.Anchor(l.Name)
+			}
+			r.Chips = append(r.Chips, c)
 		}
 		v.Rows = append(v.Rows, r)
 	}
-	v.Scenarios, v.Worlds, v.Verdicts, v.Outcomes = choices(scenarios), choices(worlds), choices(verdicts), choices(ends)
+	v.Scenarios, v.Locks, v.Worlds, v.Verdicts, v.Outcomes = choices(scenarios), choices(names), choices(worlds), choices(verdicts), choices(ends)
 	for _, c := range campaigns {
 		v.Campaigns = append(v.Campaigns, link{path.Dir(c), page.Href(c)})
 	}

@@ -84,7 +84,7 @@ func TestIndexInABrowser(t *testing.T) {
 			}
 			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("f"))
 			expect("scenario failover", "failover")
-			b.Do(t, chromedp.KeyEvent("a"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("u"))
+			b.Do(t, chromedp.KeyEvent("a"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("u"))
 			expect("verdict unknown", "steady")
 			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("n"))
 			expect("verdict unknown, not as expected", "")

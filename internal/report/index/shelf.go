@@ -1,0 +1,51 @@
+package index
+
+import (
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+)
+
+// Shelf is what is known of a results folder by whoever shows it again and again. The
+// zero Shelf knows nothing.
+type Shelf struct {
+	runs  []entry
+	found shelf
+}
+
+// Look looks what is in the folder now, and reads only what is new or changed.
+func (s Shelf) Look(root fs.FS) (Shelf, error) {
+	found, err := look(root)
+	if err != nil {
+		return s, err
+	}
+	return Shelf{read(root, found.results, s.runs), found}, nil
+}
+
+// Runs is how many runs have a result.
+func (s Shelf) Runs() int { return len(s.runs) }
+
+// Open are the folders of the runs that have none, relative, with slashes.
+func (s Shelf) Open() []string { return s.found.open }
+
+// Site is what the page has beside the runs where a program serves it.
+type Site struct {
+	Live   []Live
+	Script template.JS // tells of what is new
+}
+
+// Live is a run without a result.
+type Live struct {
+	Name, Dir, Href, Begun string
+	// Gone says that nobody is at work on it.
+	Gone bool
+}
+
+// Page writes the page of all runs for a site.
+func (s Shelf) Page(w io.Writer, site Site) error {
+	return write(w, s.runs, s.found.campaigns, &site)
+}
+
+// Leads is what leads to more of a run, for a link from the top of the site.
+func (e *entry) leads() string { return "/" + path.Join(e.Dir, e.Page) }
