@@ -26,6 +26,14 @@ type Browser struct {
 
 	mu       sync.Mutex
 	troubles []string // errors on the console, exceptions, requests that are no files
+	site     string   // which may be asked, too; empty: there is none
+}
+
+// Visits allows the pages of one site.
+func (b *Browser) Visits(site string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.site = site
 }
 
 // OpenBrowser starts one where one is installed.
@@ -46,7 +54,7 @@ func OpenBrowser(t testing.TB) *Browser {
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
 		// Whatever the page asks the network for must fail.
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("proxy-server", "http://127.0.0.1:9"),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("proxy-server", "http://127.0.0.1:9"),
 		chromedp.WindowSize(1400, 1000), chromedp.WSURLReadTimeout(5*time.Minute), chromedp.UserDataDir(profile(t)))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // chromium refuses one to root
@@ -76,7 +84,10 @@ func OpenBrowser(t testing.TB) *Browser {
 		case *log.EventEntryAdded:
 			b.trouble("log: " + e.Entry.Text)
 		case *network.EventRequestWillBeSent:
-			if !strings.HasPrefix(e.Request.URL, "file://") {
+			b.mu.Lock()
+			site := b.site
+			b.mu.Unlock()
+			if !strings.HasPrefix(e.Request.URL, "file://") && (site == "" || !strings.HasPrefix(e.Request.URL, site)) {
 				b.trouble("asked the network for " + e.Request.URL)
 			}
 		}

@@ -126,6 +126,24 @@ func Write(w io.Writer, b *report.Bundle) error {
 	return p.write(w)
 }
 
+// WritePart writes the part of a lock alone, from a history that may go on. The page around
+// it has the patterns of [Patterns].
+func WritePart(w io.Writer, l *report.Lock, h *history.History) error {
+	if err := pages.ExecuteTemplate(w, "lock", newLockView(nil, l, h, "", barsMost)); err != nil {
+		return fmt.Errorf("write what is known of %s: %w", l.Lock, err)
+	}
+	return nil
+}
+
+// Patterns are what bars are filled with, for a page with drawings.
+func Patterns() template.HTML {
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, "defs", nil); err != nil {
+		panic(err) // the template has no fields
+	}
+	return template.HTML(b.String())
+}
+
 // WriteTo puts the page into its bundle's folder, from what lies there.
 func WriteTo(dir string) error {
 	b, err := report.Load(dir)

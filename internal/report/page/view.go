@@ -175,12 +175,14 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
 	}
-	folder := report.FolderName(l.Lock)
-	names := []string{path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile)}
-	for n := range l.Episodes {
-		names = append(names, path.Join(folder, report.EpisodeDrawingFile(n+1)))
+	if b != nil {
+		folder := report.FolderName(l.Lock)
+		names := []string{path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile)}
+		for n := range l.Episodes {
+			names = append(names, path.Join(folder, report.EpisodeDrawingFile(n+1)))
+		}
+		v.Files = files(b.Dir, append(names, path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))...)
 	}
-	v.Files = files(b.Dir, append(names, path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))...)
 	if h == nil || len(h.Events) == 0 {
 		return v
 	}

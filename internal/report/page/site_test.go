@@ -1,0 +1,275 @@
+package page_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+	"lockbench/internal/report/site"
+	"lockbench/locks"
+)
+
+// siteOf serves a folder to a browser.
+func siteOf(t testing.TB, root string, o site.Options) (*page.Browser, string) {
+	t.Helper()
+	o.Root = root
+	o.Judge = func(_ string, h *history.History) (report.Lock, error) {
+		return report.NewLock(h, checker.Judge(h, checker.Options{})), nil
+	}
+	s, err := site.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		_ = s.Close()
+	})
+	b := page.OpenBrowser(t)
+	b.Visits(server.URL)
+	return b, server.URL
+}
+
+// shot keeps a picture of a page where somebody wants to look at it.
+func shot(t *testing.T, b *page.Browser, name string, s page.Screen) {
+	t.Helper()
+	dir := os.Getenv("LOCKBENCH_SHOTS")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	b.Do(t, chromedp.FullScreenshot(&png, 100))
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s.png", name, strings.ReplaceAll(s.String(), " ", "-"))), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until an expression is true.
+func await(t *testing.T, b *page.Browser, expression string) {
+	t.Helper()
+	if err := chromedp.Run(b, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(time.Minute))); err != nil {
+		t.Fatalf("%s: %v; the page reads\n%s", expression, err, b.Text(t, "body"))
+	}
+}
+
+func TestSiteInABrowser(t *testing.T) {
+	root := t.TempDir()
+	control := lockOf("no-lock", checker.Violated, checker.DoubleGrant, func(l *report.Lock) { l.Topology = locks.None })
+	broken := lockOf("set-nx", checker.Violated, checker.DoubleGrant, nil)
+	held := lockOf("set-nx", checker.Valid, checker.NoClass, nil)
+	runOf(t, root, "failover", 1, control, broken)
+	runOf(t, root, "failover", 2, control, held)
+	runOf(t, root, "steady", 3, control, held, lockOf("redlock/nodes=3", checker.Valid, checker.NoClass, nil))
+	b, at := siteOf(t, root, site.Options{})
+	const shown = `[...document.querySelectorAll("#runs tr")].filter(r => r.getClientRects().length).map(r => r.dataset.scenario + r.querySelector("td.right").textContent).join(" ")`
+	for _, s := range page.Screens {
+		t.Run(s.String(), func(t *testing.T) {
+			b.On(t, s)
+			b.Do(t, chromedp.Navigate(at+"/"))
+			b.Readable(t)
+			shot(t, b, "list", s)
+			// By keyboard: past the two places of the site and the text to scenario and lock.
+			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("s"))
+			if got := page.JS[string](t, b, shown); got != "steady3 failover2 failover1" {
+				t.Errorf("of lock set-nx it shows %q", got)
+			}
+			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("va"))
+			// The control was violated in all of them: the lock itself must be valid.
+			if got := page.JS[string](t, b, shown); got != "steady3 failover2" {
+				t.Errorf("of lock set-nx, valid, it shows %q", got)
+			}
+			b.Do(t, chromedp.Click(`.site a[href="/~/locks"]`, chromedp.ByQuery), chromedp.WaitVisible(".subjects", chromedp.ByQuery))
+			b.Readable(t)
+			shot(t, b, "locks", s)
+			b.Do(t, chromedp.Focus(`.subjects a[href="/~/lock?name=set-nx"]`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible(".trend", chromedp.ByQuery))
+			b.Readable(t)
+			shot(t, b, "lock", s)
+			if got := b.Text(t, ".trend dl"); !strings.Contains(got, "broke in 3 of 6") {
+				t.Errorf("the first trend reads %q", got)
+			}
+			// Its runs are the list again, with the lock chosen; and the first seen leads to the report.
+			b.Do(t, chromedp.Click(".facts a", chromedp.ByQuery), chromedp.WaitVisible("#runs", chromedp.ByQuery))
+			if got := page.JS[string](t, b, `document.getElementById("lock").value`); got != "set-nx" {
+				t.Errorf("the list of its runs has lock %q chosen", got)
+			}
+			b.Do(t, chromedp.Click(`#runs tr:last-child a.lock`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
+			if got := page.JS[string](t, b, `location.pathname + location.hash`); !strings.HasSuffix(got, "report.html#lock-set-nx") {
+				t.Errorf("the verdict leads to %s", got)
+			}
+		})
+	}
+	b.Calm(t)
+}
+
+func TestTokenInABrowser(t *testing.T) {
+	root := t.TempDir()
+	runOf(t, root, "failover", 1, lockOf("set-nx", checker.Violated, checker.DoubleGrant, nil))
+	b, at := siteOf(t, root, site.Options{Token: "a token of some length"})
+	// The browser reports an answer of 401 as an error, which it is here.
+	b.Do(t, chromedp.Navigate(at+"/"))
+	b.Readable(t)
+	b.Do(t, chromedp.KeyEvent("a guess\r"), chromedp.WaitVisible(".warning", chromedp.ByQuery), chromedp.KeyEvent("a token of some length\r"), chromedp.WaitVisible("#runs a", chromedp.ByQuery))
+	// From a page of the folder, which is a stranger to the site, one comes to others of it.
+	b.Do(t, chromedp.Click("#runs .name a", chromedp.ByQuery), chromedp.WaitVisible("#provenance a", chromedp.ByQuery), chromedp.Click("#provenance a", chromedp.ByQuery), chromedp.WaitVisible("body > pre", chromedp.ByQuery))
+	if got := b.Text(t, "body > pre"); !strings.Contains(got, "failover") {
+		t.Errorf("a file that the report leads to reads %q", got)
+	}
+}
+
+// A run that goes on: what it has written is seen, and what it goes on to write.
+func TestRunUnderWayInABrowser(t *testing.T) {
+	root := t.TempDir()
+	bundle, err := report.Create(root, "failover", time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := bundle.Claim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { release() }()
+	if err := bundle.WritePlan([]byte("seed: 7\n")); err != nil {
+		t.Fatal(err)
+	}
+	plan := []history.PlanStep{{ID: 1, Fault: "lag", Episode: 1, Text: "lag master -> replicas"}, {ID: 2, Fault: "kill", Episode: 1, Text: "kill <master>"}}
+	all := page.Failover()
+	file, err := bundle.CreateHistory("set-nx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var text strings.Builder
+	h, err := history.Build(history.Header{Scenario: "failover", Lock: "set-nx", Topology: "sentinel", World: "sim", Seed: 7, Plan: plan, Started: time.Now()}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Encode(&text); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(text.String(), "\n")
+	write := func(from, to int) {
+		if _, err := file.WriteString(strings.Join(lines[from:to], "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(what string) int {
+		for i, line := range lines {
+			if strings.Contains(line, what) {
+				return i + 1
+			}
+		}
+		t.Fatalf("no line has %s", what)
+		return 0
+	}
+	killed, quiet := at(`"f":"kill","step":2,"targets":["redis-1"],"phase":"bites"`), len(lines)
+	write(0, killed)
+	b, site := siteOf(t, root, site.Options{})
+	b.On(t, page.Screens[2])
+	b.Do(t, chromedp.Navigate(site+"/"), chromedp.Click("#live a", chromedp.ByQuery), chromedp.WaitVisible("#facts", chromedp.ByQuery))
+	await(t, b, `document.querySelector("#rows .force")?.textContent.includes('redis-1 (master) <is> "gone"')`)
+	await(t, b, `[...document.querySelectorAll("#steps tr")].map(r => r.textContent).join("|") === "1lag master -> replicasin force 1set-nx|1kill <master>in force 1set-nx"`)
+	if got := page.JS[int](t, b, `document.querySelectorAll("#drawing .hold").length`); got != 2 {
+		t.Errorf("%d holds are drawn, want that of client 1 and that of client 3", got)
+	}
+	if got := page.JS[string](t, b, `document.getElementById("parts").textContent`); got != "" {
+		t.Errorf("before anything is broken it tells %q", got)
+	}
+	// It grows: both hold, and the quiet stretch begins, so that the episode is judged.
+	write(killed, quiet)
+	probe := history.Probed(history.Quiet{Begins: true})
+	probe.Index, probe.Time = len(all), 12300*time.Millisecond
+	line, err := history.AppendEvent(nil, &probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString(strings.TrimSuffix(string(line), "\n") + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, b, `document.querySelector("#parts .story")?.textContent.includes("both hold from")`)
+	await(t, b, `document.querySelector("#rows .badge")?.textContent === "violated double-grant" && document.querySelector("#steps tr:last-child").children[2].textContent === "healed 1"`)
+	// Another lock begins, and is chosen by keyboard.
+	other, err := bundle.CreateHistory("redlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.WriteString(strings.Replace(lines[0], "set-nx", "redlock", 1) + strings.Join(lines[1:8], "")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, b, `document.querySelectorAll("#rows tr").length === 2`)
+	for _, s := range page.Screens {
+		b.On(t, s)
+		b.Readable(t)
+		shot(t, b, "live", s)
+	}
+	b.Do(t, chromedp.Focus("#rows tr:last-child button", chromedp.ByQuery), chromedp.KeyEvent("\r"))
+	await(t, b, `document.getElementById("drawn").textContent === "redlock"`)
+	// It ends, and leads to its report.
+	if err := bundle.WriteResult(&report.Result{Schema: report.SchemaVersion, Scenario: "failover", World: "sim"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := page.WriteTo(bundle.Dir); err != nil {
+		t.Fatal(err)
+	}
+	await(t, b, `document.getElementById("outcome").textContent === "ended"`)
+	b.Do(t, chromedp.Click("#news a", chromedp.ByQuery), chromedp.WaitVisible("#again,#verdicts", chromedp.ByQuery))
+	b.Calm(t)
+}
+
+// Nobody is at work on a run that was killed, and the page says so.
+func TestRunThatWasKilledInABrowser(t *testing.T) {
+	root := t.TempDir()
+	bundle, err := report.Create(root, "failover", time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bundle.WritePlan([]byte("seed: 7\n")); err != nil {
+		t.Fatal(err)
+	}
+	b, at := siteOf(t, root, site.Options{})
+	b.Do(t, chromedp.Navigate(at+"/"))
+	if got := b.Text(t, "#live"); !strings.Contains(got, "ended without a result") || !strings.Contains(got, "lockbench report "+bundle.Dir) {
+		t.Errorf("the list says %q", got)
+	}
+	b.Do(t, chromedp.Navigate(at+"/~/live/failover/"+filepath.Base(bundle.Dir)))
+	await(t, b, `document.getElementById("outcome").textContent === "ended without a result"`)
+	b.Calm(t)
+}
+
+// BenchmarkListOpens opens the list of 2000 runs of ten locks each in a browser, to the
+// moment when all of it stands there.
+func BenchmarkListOpens(b *testing.B) {
+	root := b.TempDir()
+	var all []report.Lock
+	for n := range 10 {
+		all = append(all, lockOf(fmt.Sprintf("lock-%d", n), checker.Valid, checker.NoClass, nil))
+	}
+	for seed := range uint64(2000) {
+		bundle, err := report.Create(root, "failover", time.Date(2026, 11, 21, 2, 0, int(seed), 0, time.UTC), seed)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := bundle.WriteResult(&report.Result{Schema: report.SchemaVersion, Scenario: "failover", World: "sim", Seed: seed, Locks: all}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	browser, at := siteOf(b, root, site.Options{})
+	browser.Do(b, chromedp.Navigate(at+"/")) // the first time it reads every result
+	for b.Loop() {
+		browser.Do(b, chromedp.Navigate(at+"/"))
+		b.ReportMetric(page.JS[float64](b, browser, `performance.getEntriesByType("navigation")[0].loadEventStart`), "ms-to-load")
+		b.ReportMetric(page.JS[float64](b, browser, `performance.getEntriesByName("first-contentful-paint")[0].startTime`), "ms-to-paint")
+	}
+}

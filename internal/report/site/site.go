@@ -1,0 +1,198 @@
+// Package site serves a results folder to browsers: all runs, what came out for each lock
+// over the nights, reports, histories in pieces, and runs that are under way as they go on.
+//
+// It reads and never writes. What it knows of runs comes from package index, and how
+// things look from package page; what is under way it reads from the histories, as they
+// are written, and asks a judge that it is handed.
+//
+//	/                       all runs
+//	/~/locks  /~/lock       locks over time
+//	/~/live/RUN             a run that has no result yet, and /~/events/RUN, its events
+//	/RUN/...                the files of the folder
+//
+// Whatever is asked for is opened below the folder (os.Root), so that neither dots nor
+// links lead out of it. A browser tells a server by which name it was asked for: a name
+// that is not this machine's is refused, or a page of somebody else could point its own
+// name here and read along.
+package site
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/report/index"
+	"lockbench/internal/report/page"
+)
+
+// Options are what a site is made of.
+type Options struct {
+	Root string // the results folder
+	// Judge says what the history of a lock shows that may not have ended.
+	Judge func(name string, h *history.History) (report.Lock, error)
+	Token string   // whoever asks must know it; empty: nobody must
+	Hosts []string // names of this machine beside its addresses and localhost
+}
+
+// Site is a results folder as a site.
+type Site struct {
+	o     Options
+	root  *os.Root
+	mux   *http.ServeMux
+	files fs.FS
+
+	mu    sync.Mutex
+	shelf index.Shelf
+	// watches are of the runs that somebody looks at, by folder.
+	watches map[string]*watch
+}
+
+var (
+	//go:embed site.tmpl.html
+	markup string
+	//go:embed site.css
+	style string
+	//go:embed live.js
+	liveScript string
+	//go:embed news.js
+	newsScript string
+)
+
+var pages = template.Must(template.New("site").Funcs(page.Words).Funcs(template.FuncMap{
+	"percent": report.Percent, "count": report.Count, "plural": report.Plural,
+	"day": func(t time.Time) string { return t.UTC().Format("2006-01-02") },
+}).Parse(markup))
+
+// New opens a results folder.
+func New(o Options) (*Site, error) {
+	root, err := os.OpenRoot(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("serve a results folder: %w", err)
+	}
+	s := &Site{o: o, root: root, files: root.FS(), mux: http.NewServeMux(), watches: map[string]*watch{}}
+	s.mux.HandleFunc("GET /{$}", s.runs)
+	s.mux.HandleFunc("GET /"+index.File, s.runs)
+	s.mux.HandleFunc("GET /~/locks", s.locks)
+	s.mux.HandleFunc("GET /~/lock", s.lock)
+	s.mux.HandleFunc("GET /~/live/{run...}", s.live)
+	s.mux.HandleFunc("GET /~/events/{run...}", s.events)
+	s.mux.HandleFunc("GET /~/news", s.news)
+	s.mux.HandleFunc("GET /", s.file)
+	return s, nil
+}
+
+// Close lets go of the folder.
+func (s *Site) Close() error { return s.root.Close() }
+
+// csp is what pages may do: show themselves, and ask this site for what is new.
+const csp = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// ServeHTTP answers what is asked under a name of this machine by whoever may.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", csp)
+	if !s.knownHost(r.Host) {
+		http.Error(w, fmt.Sprintf("lockbench: this site is not called %q; ask for it by the address that `lockbench serve` has printed", r.Host), http.StatusMisdirectedRequest)
+		return
+	}
+	if s.o.Token != "" && !s.admitted(w, r) {
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "lockbench: this site is read only", http.StatusMethodNotAllowed)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// look is what is in the folder now.
+func (s *Site) look() (index.Shelf, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shelf, err := s.shelf.Look(s.files)
+	if err == nil {
+		s.shelf = shelf
+	}
+	return s.shelf, err
+}
+
+// runs is the page of all runs.
+func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
+	shelf, err := s.look()
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = shelf.Page(w, index.Site{Live: s.underWay(shelf), Script: template.JS(newsScript)}) // who does not read on is gone
+}
+
+// underWay are the runs without a result, the newest first.
+func (s *Site) underWay(shelf index.Shelf) []index.Live {
+	var all []index.Live
+	for _, dir := range shelf.Open() {
+		l := index.Live{Name: path.Base(path.Dir(dir)), Dir: filepath.Join(s.o.Root, filepath.FromSlash(dir)), Href: page.Href("/~/live/" + dir), Gone: !s.claimed(dir)}
+		if stamp, _, ok := strings.Cut(path.Base(dir), "-"); ok && len(path.Base(dir)) > 15 {
+			if begun, err := time.Parse("20060102150405", stamp+path.Base(dir)[9:15]); err == nil {
+				l.Begun = "begun " + begun.Format("2006-01-02 15:04")
+			}
+		}
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b index.Live) int { return strings.Compare(b.Begun, a.Begun) })
+	return all
+}
+
+// claimed tells whether somebody is at work on a run.
+func (s *Site) claimed(dir string) bool {
+	f, err := s.root.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return report.Claimed(f)
+}
+
+// frame is what every page of the site has.
+type frame struct {
+	page.Parts
+	Own    template.CSS
+	Script template.JS
+	Title  string
+	Kind   string
+	Here   string
+}
+
+func newFrame(title, kind, here string) frame {
+	return frame{Parts: page.Shared(), Own: template.CSS(style), Title: title, Kind: kind, Here: here}
+}
+
+func (s *Site) show(w http.ResponseWriter, name string, view any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = pages.ExecuteTemplate(w, name, view) // who does not read on is gone
+}
+
+// fail says what went wrong, without the folder's place.
+func (s *Site) fail(w http.ResponseWriter, err error) {
+	code := http.StatusInternalServerError
+	if os.IsNotExist(err) {
+		code = http.StatusNotFound
+	}
+	http.Error(w, "lockbench: "+strings.ReplaceAll(err.Error(), s.o.Root, "results"), code)
+}

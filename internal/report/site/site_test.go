@@ -1,0 +1,261 @@
+package site_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/report/site"
+	"lockbench/internal/stats"
+)
+
+var begun = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+
+// judge is the judge of the tests.
+func judge(_ string, h *history.History) (report.Lock, error) {
+	return report.NewLock(h, checker.Judge(h, checker.Options{})), nil
+}
+
+// ran leaves a run of so many days after the first, in which set-nx broke in so many of
+// three episodes.
+func ran(t testing.TB, out, scenario string, day, broke int) string {
+	t.Helper()
+	at := begun.AddDate(0, 0, day)
+	b, err := report.Create(out, scenario, at, uint64(day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := func(name string, broke int) report.Lock {
+		l := report.Lock{Lock: name, Topology: "single", Verdict: checker.Valid, AsExpected: true, Figures: stats.Figures{Episodes: 3, ViolatingEpisodes: broke}}
+		if broke > 0 {
+			l.Verdict, l.Class = checker.Violated, checker.DoubleGrant
+		}
+		return l
+	}
+	r := &report.Result{Schema: report.SchemaVersion, Scenario: scenario, World: "sim", Seed: uint64(day), Started: at, Locks: []report.Lock{lock("set-nx", broke), lock("redlock/nodes=3", 0)}}
+	if err := b.WriteResult(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Write("report.html", func(w io.Writer) error { _, err := io.WriteString(w, "<h1>report</h1>"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return b.Dir
+}
+
+// serve serves a folder.
+func serve(t testing.TB, o site.Options) *httptest.Server {
+	t.Helper()
+	o.Judge = judge
+	s, err := site.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// ask is what a server answers; change may change the request.
+func ask(t testing.TB, server *httptest.Server, path string, change func(*http.Request)) (int, string, http.Header) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(r)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text), answer.Header
+}
+
+func TestNothingOutsideTheFolder(t *testing.T) {
+	top := t.TempDir()
+	root := filepath.Join(top, "results")
+	dir := ran(t, root, "failover", 1, 3)
+	secret := filepath.Join(top, "secret.txt")
+	const words = "nobody may read this"
+	for _, err := range []error{
+		os.WriteFile(secret, []byte(words), 0o644),
+		os.WriteFile(filepath.Join(top, "result.json"), []byte(`{"schema":1,"scenario":"`+words+`"}`), 0o644),
+		os.WriteFile(filepath.Join(root, ".hidden"), []byte(words), 0o644),
+		os.Symlink(secret, filepath.Join(dir, "absolute.txt")),
+		os.Symlink("../../../secret.txt", filepath.Join(dir, "relative.txt")),
+		os.Symlink(top, filepath.Join(root, "up")),
+		os.Symlink("failover", filepath.Join(root, "within")),
+		os.Mkdir(filepath.Join(root, "failover", "linked"), 0o755),
+		os.Symlink(filepath.Join(top, "result.json"), filepath.Join(root, "failover", "linked", "result.json")),
+		os.Symlink(filepath.Join(top, "result.json"), filepath.Join(root, "failover", "linked", "plan.yaml")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := serve(t, site.Options{Root: root})
+	run := "/failover/" + filepath.Base(dir)
+	for _, path := range []string{run + "/absolute.txt", run + "/relative.txt", "/up/secret.txt", "/up/", "/.hidden", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt",
+		"/failover/..%2f..%2fsecret.txt", "/failover/linked/result.json", "/~/live/failover/linked", "/~/events/failover/linked", "/~/live/..", "//etc/passwd", "/"} {
+		code, text, _ := ask(t, server, path, func(r *http.Request) { r.URL.Opaque = "//" + r.URL.Host + path })
+		if strings.Contains(text, words) || path != "/" && code == http.StatusOK {
+			t.Errorf("%s: %d %.100s", path, code, text)
+		}
+	}
+	// A link that stays within is followed: latest is one.
+	if code, text, _ := ask(t, server, "/within/"+filepath.Base(dir)+"/report.html", nil); code != http.StatusOK || !strings.Contains(text, "report") {
+		t.Errorf("a link within the folder: %d %s", code, text)
+	}
+}
+
+func TestReadOnlyUnderItsOwnName(t *testing.T) {
+	root := t.TempDir()
+	server := serve(t, site.Options{Root: root, Hosts: []string{"bench.example"}})
+	for host, want := range map[string]int{"": 200, "localhost": 200, "localhost:8300": 200, "[::1]:8300": 200, "192.0.2.1": 200, "bench.example:80": 200,
+		"evil.example": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example:8300": 421, "127.0.0.1.nip.io": 421} {
+		code, _, _ := ask(t, server, "/", func(r *http.Request) {
+			if host != "" {
+				r.Host = host
+			}
+		})
+		if code != want {
+			t.Errorf("as %q it answers %d, want %d", host, code, want)
+		}
+	}
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+		if code, _, _ := ask(t, server, "/", func(r *http.Request) { r.Method = method }); code != http.StatusMethodNotAllowed {
+			t.Errorf("%s is answered with %d", method, code)
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	root := t.TempDir()
+	ran(t, root, "failover", 1, 3)
+	const token = "a token of some length"
+	server := serve(t, site.Options{Root: root, Token: token})
+	for name, change := range map[string]func(*http.Request){
+		"nothing": nil, "a wrong token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token+"x") },
+		"the token as a cookie": func(r *http.Request) {
+			r.AddCookie(&http.Cookie{Name: "lockbench", Value: strings.ReplaceAll(token, " ", "+")})
+		},
+	} {
+		for _, path := range []string{"/", "/failover/", "/~/news", "/~/locks"} {
+			if code, text, _ := ask(t, server, path, change); code != http.StatusUnauthorized || strings.Contains(text, "failover") {
+				t.Errorf("%s with %s: %d %.80s", path, name, code, text)
+			}
+		}
+	}
+	if code, _, _ := ask(t, server, "/", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }); code != http.StatusOK {
+		t.Errorf("with the token: %d", code)
+	}
+	enter := func(said string) (int, http.Header) {
+		code, _, h := ask(t, server, "/~/enter", func(r *http.Request) {
+			r.Method, r.Body = http.MethodPost, io.NopCloser(strings.NewReader(url.Values{"token": {said}}.Encode()))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		})
+		return code, h
+	}
+	if code, h := enter("a guess"); code != http.StatusUnauthorized || h.Get("Set-Cookie") != "" {
+		t.Errorf("a guess is answered with %d %q", code, h.Get("Set-Cookie"))
+	}
+	code, h := enter(token)
+	if code != http.StatusSeeOther || strings.Contains(h.Get("Set-Cookie"), "token") || !strings.Contains(h.Get("Set-Cookie"), "HttpOnly") {
+		t.Fatalf("the token is answered with %d %q", code, h.Get("Set-Cookie"))
+	}
+	cookie, _, _ := strings.Cut(h.Get("Set-Cookie"), ";")
+	if code, text, _ := ask(t, server, "/", func(r *http.Request) { r.Header.Set("Cookie", cookie) }); code != http.StatusOK || !strings.Contains(text, "failover") {
+		t.Errorf("with the cookie: %d", code)
+	}
+}
+
+func TestHistoryInPieces(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(ran(t, root, "failover", 1, 3), "set-nx")
+	var text strings.Builder
+	for n := range 1200 {
+		fmt.Fprintf(&text, `{"index":%d,"note":"<b>%s"}`+"\n", n, strings.Repeat("x", n%7*1000))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	server := serve(t, site.Options{Root: root})
+	path := "/failover/" + filepath.Base(filepath.Dir(dir)) + "/set-nx/history.jsonl"
+	for query, want := range map[string][2]string{
+		"": {`id="L1"`, `id="L500"`}, "?from=501": {`id="L501"`, `id="L1000"`}, "?from=1001": {`id="L1001"`, `id="L1200"`}, "?from=zero": {`id="L1"`, `id="L500"`},
+		"?find=" + url.QueryEscape(`"index":777,`): {`id="L778"`, `id="L778"`},
+	} {
+		_, page, _ := ask(t, server, path+query, nil)
+		first, last := strings.Index(page, `<li id="L`), strings.LastIndex(page, `<li id="L`)
+		if first < 0 || !strings.HasPrefix(page[first+4:], want[0]) || !strings.HasPrefix(page[last+4:], want[1]) || !strings.Contains(page, "of 1,200") {
+			t.Errorf("%s: want lines %s to %s", query, want[0], want[1])
+		}
+		if strings.Contains(page, "<b>") {
+			t.Errorf("%s: what the history says is taken for markup", query)
+		}
+	}
+	if _, raw, h := ask(t, server, path+"?raw", nil); raw != text.String() || h.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("as a file it has %d bytes of %d, as %s", len(raw), text.Len(), h.Get("Content-Type"))
+	}
+}
+
+func TestLockOverTheNights(t *testing.T) {
+	root := t.TempDir()
+	for day, broke := range []int{0, 2, 3, 0} {
+		ran(t, root, "failover", day, broke)
+	}
+	ran(t, root, "steady", 9, 0)
+	server := serve(t, site.Options{Root: root})
+	_, text, _ := ask(t, server, "/~/lock?name=set-nx", nil)
+	for _, want := range []string{"broke in 5 of 12", "42 % (19 % to 68 %)", `first seen</dt><dd><a href="/failover/20261102-020000-1/report.html#lock-set-nx">2026-11-02</a> violated double-grant`,
+		`last seen</dt><dd><a href="/failover/20261103-020000-2/report.html#lock-set-nx">2026-11-03</a>`, "4 nights", "2026-11-03: broke in 3 of 3, 100 % (44 % to 100 %)", "last seen</dt><dd>never"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not on the page of the lock", want)
+		}
+	}
+	if code, _, _ := ask(t, server, "/~/lock?name=none", nil); code != http.StatusNotFound {
+		t.Errorf("a lock that is not there: %d", code)
+	}
+	if _, text, _ = ask(t, server, "/~/locks", nil); !strings.Contains(text, `<a href="/~/lock?name=redlock%2fnodes%3d3">redlock/nodes=3</a>`) {
+		t.Error("the lock with options is not among all locks, or its link is broken")
+	}
+}
+
+// BenchmarkList asks for the list of 2000 runs, all of which are known.
+func BenchmarkList(b *testing.B) {
+	root := b.TempDir()
+	for day := range 2000 {
+		ran(b, root, "failover", day, day%4)
+	}
+	server := serve(b, site.Options{Root: root})
+	ask(b, server, "/", nil) // reads every result
+	for b.Loop() {
+		ask(b, server, "/", nil)
+	}
+}

@@ -1,0 +1,113 @@
+package site
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"lockbench/internal/report"
+	"lockbench/internal/report/index"
+	"lockbench/internal/stats"
+)
+
+// locks lists all locks with what became of them.
+func (s *Site) locks(w http.ResponseWriter, _ *http.Request) {
+	shelf, err := s.look()
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	view := struct {
+		frame
+		Locks []index.Subject
+	}{newFrame("Locks", "lockbench · results folder", "locks"), shelf.Locks()}
+	s.show(w, "locks", view)
+}
+
+// lock shows one over the nights.
+func (s *Site) lock(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("name")
+	shelf, err := s.look()
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	trends := shelf.Trends(name)
+	if len(trends) == 0 {
+		http.Error(w, fmt.Sprintf("lockbench: no run has a lock that is called %q", name), http.StatusNotFound)
+		return
+	}
+	view := struct {
+		frame
+		Name   string
+		Trends []trend
+		Runs   string
+	}{frame: newFrame(report.OneLine(name), "lockbench · a lock over the nights", ""), Name: name, Runs: "/#lock=" + url.QueryEscape(name)}
+	for _, t := range trends {
+		view.Trends = append(view.Trends, trend{t, len(view.Trends)})
+	}
+	s.show(w, "lock", view)
+}
+
+// trend is a lock in one scenario and world, for the template.
+type trend struct {
+	index.Trend
+	N int
+}
+
+// Share is a rate with its interval.
+func Share(t index.Tally) string {
+	r := t.Rate()
+	if r == nil {
+		return "no episode"
+	}
+	return fmt.Sprintf("%s (%s to %s)", report.Percent(r.Rate), report.Percent(r.Low), report.Percent(r.High))
+}
+
+func (trend) Share(t index.Tally) string { return Share(t) }
+
+// Newest are the nights, the newest first.
+func (t trend) Newest() []index.Night {
+	all := make([]index.Night, 0, len(t.Nights))
+	for i := len(t.Nights) - 1; i >= 0; i-- {
+		all = append(all, t.Nights[i])
+	}
+	return all
+}
+
+// nightsDrawn is how many nights a drawing has room for.
+const nightsDrawn = 60
+
+// Drawing is the rate of each night as a dot in its interval. Nights stand side by side:
+// those in which nothing was run take no room.
+func (t trend) Drawing() template.HTML {
+	nights := t.Nights[max(0, len(t.Nights)-nightsDrawn):]
+	var b strings.Builder
+	const high, step, edge = 64.0, 14, 6
+	width := max(len(nights), 6)*step + edge
+	says := fmt.Sprintf("Rate of %s, with its interval each; the last is %s.", report.Plural(len(nights), "night"), Share(nights[len(nights)-1].Tally))
+	fmt.Fprintf(&b, `<svg class="trend" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s">`, width, high+2*edge, width, high+2*edge, template.HTMLEscapeString(says))
+	y := func(share float64) float64 { return edge + high*(1-share) }
+	for _, share := range []float64{0, 0.5, 1} {
+		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="%d" y1="%.1f" y2="%.1f"/>`, width, y(share), y(share))
+	}
+	for i, n := range nights {
+		x := edge + i*step + step/2
+		r := n.Rate()
+		if r == nil {
+			r = &stats.Rate{}
+			fmt.Fprintf(&b, `<g class="night"><title>%s: no episode that counts</title><circle class="none" cx="%d" cy="%.1f" r="2"/></g>`, n.Day.Format("2006-01-02"), x, y(0))
+			continue
+		}
+		look := "held"
+		if n.Broke > 0 {
+			look = "broke"
+		}
+		fmt.Fprintf(&b, `<g class="night"><title>%s: broke in %d of %d, %s</title><line class="range" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><circle class="%s" cx="%d" cy="%.1f" r="4"/></g>`,
+			n.Day.Format("2006-01-02"), n.Broke, n.Episodes, template.HTMLEscapeString(Share(n.Tally)), x, x, y(r.High), y(r.Low), look, x, y(r.Rate))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
