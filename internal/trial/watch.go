@@ -38,6 +38,9 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 			}
 		}
 	}
+	// Where leaders are elected for what clients make, nobody leads at first, and the first
+	// who does took over from nobody.
+	led := len(masters) > 0 || c.Topology().FirstAlone
 	for {
 		select {
 		case <-ctx.Done():
@@ -49,12 +52,12 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 			return
 		}
 		for _, m := range now {
-			if !slices.Contains(masters, m) {
+			if !slices.Contains(masters, m) && led {
 				record(history.Promoted{Node: m, Ordered: ordered()})
 				seen(m)
 			}
 		}
-		masters = now
+		masters, led = now, led || len(now) > 0
 	}
 }
 
