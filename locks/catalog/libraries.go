@@ -125,6 +125,7 @@ func libraryLocks() []Lock {
 		},
 	})
 	all = append(all, zookeeperLibraries()...)
+	all = append(all, natsKV())
 	for i := range all {
 		l := &all[i]
 		l.New = func(options map[string]string) (locks.Opener, error) {

@@ -25,6 +25,7 @@ func programs() []Library {
 			Name: "etcd-mutex", Family: locks.SingleStore,
 			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
 		}, openEtcdMutex},
+		{locks.Card{Name: "nats-kv", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}}, openNatsKV},
 	}
 }
 

@@ -101,6 +101,16 @@ func (o *Options) on(name string, usual bool) bool {
 	})
 }
 
+// oneOf is a word of several, the first if it is not given.
+func (o *Options) oneOf(name string, usual string, others ...string) string {
+	return read(o, name, usual, func(s string) (string, error) {
+		if s != usual && !slices.Contains(others, s) {
+			return "", fmt.Errorf("%s or %s", usual, strings.Join(others, " or "))
+		}
+		return s, nil
+	})
+}
+
 // err says what of the options nobody reads, or cannot be read.
 func (o *Options) err() error {
 	for _, name := range slices.Sorted(maps.Keys(o.given)) {

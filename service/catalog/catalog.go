@@ -10,6 +10,7 @@ import (
 	"lockbench/service"
 	"lockbench/service/etcd"
 	"lockbench/service/mariadb"
+	"lockbench/service/nats"
 	"lockbench/service/postgres"
 	"lockbench/service/redis"
 	"lockbench/service/redis/simredis"
@@ -29,6 +30,7 @@ var entries = []entry{
 	{postgres.Service{}, nil},
 	{mariadb.Service{}, nil},
 	{zookeeper.Service{}, nil},
+	{nats.Service{}, nil},
 }
 
 // All are the services, in the order of the entries.

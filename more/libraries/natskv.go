@@ -1,0 +1,281 @@
+//go:build !wasip1
+
+package libraries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"lockbench/locks"
+)
+
+// natsSettings are what its users set.
+type natsSettings struct {
+	replicas            int
+	expiry              string
+	limit               time.Duration
+	ping, reconnectWait time.Duration
+}
+
+// natsBucket is the bucket of all locks.
+const natsBucket = "locks"
+
+// openNatsKV is the lock on a key of a JetStream bucket: Create takes it, Delete at the
+// revision that Create gave releases it, and its end is the bucket's ttl, or the key's own.
+func openNatsKV(o Options) (locks.Opener, error) {
+	s := natsSettings{
+		replicas: o.number("replicas", 0), expiry: o.oneOf("expiry", "bucket", "key"),
+		limit: o.duration("limit", 5*time.Second),
+		ping:  o.duration("ping", nats.DefaultPingInterval), reconnectWait: o.duration("reconnect-wait", nats.DefaultReconnectWait),
+	}
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		var urls []string
+		for _, a := range addresses(c.Store.Nodes()) {
+			urls = append(urls, "nats://"+a)
+		}
+		replicas := s.replicas
+		if replicas == 0 {
+			replicas = min(len(urls), 3)
+		}
+		if replicas > len(urls) {
+			return nil, fmt.Errorf("nats-kv: %d replicas on %d servers: %w", replicas, len(urls), locks.ErrUnsupported)
+		}
+		options := []nats.Option{nats.PingInterval(s.ping), nats.ReconnectWait(s.reconnectWait)}
+		if dial := c.Store.Dial; dial != nil {
+			options = append(options, nats.SetCustomDialer(natsDialer(dial)))
+		}
+		conn, err := nats.Connect(strings.Join(urls, ","), options...)
+		if err != nil {
+			return nil, err
+		}
+		js, err := jetstream.New(conn)
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return &natsLocker{client: c, conn: conn, js: js, settings: s, replicas: replicas}, nil
+	}, nil
+}
+
+// natsDialer opens connections as the client was told to.
+type natsDialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func (d natsDialer) Dial(network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), nats.DefaultTimeout)
+	defer cancel()
+	return d(ctx, network, addr)
+}
+
+type natsLocker struct {
+	client   locks.Client
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	settings natsSettings
+	replicas int
+
+	mu  sync.Mutex
+	kv  jetstream.KeyValue // nil: not opened yet, or there no more
+	ttl time.Duration      // of all its keys; 0: each has its own
+}
+
+func (l *natsLocker) Close() error {
+	l.conn.Close()
+	return nil
+}
+
+func (l *natsLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" || r.Wait > 0 || r.TTL <= 0 {
+		return nil, fmt.Errorf("nats-kv: one try at one key, alone, for nobody in particular, with a ttl: %w", locks.ErrUnsupported)
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.settings.limit)
+	defer cancel()
+	kv, err := l.bucket(ctx, r.TTL)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket: %w", err) // nothing was asked of the lock
+	}
+	held := &natsLease{locker: l, kv: kv, key: r.Keys[0], owner: fmt.Sprintf("%d-%016x", l.client.ID, l.client.Rand.Uint64())}
+	var options []jetstream.KVCreateOpt
+	if l.settings.expiry == "key" {
+		options = append(options, jetstream.KeyTTL(wholeSeconds(r.TTL)))
+	}
+	held.until = time.Now().Add(r.TTL)
+	revision, err := kv.Create(ctx, held.key, []byte(held.owner), options...)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyExists) || wrongRevision(err):
+		return nil, fmt.Errorf("%w: %w", locks.ErrTaken, err)
+	case errors.Is(err, jetstream.ErrInvalidKey):
+		return nil, err
+	case err != nil:
+		l.lookAgain(err)
+		return held, err
+	}
+	held.revision, held.token = revision, revision
+	return held, nil
+}
+
+// wholeSeconds is in what the ends of keys are counted.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+// bucket makes the bucket, or finds the one that there is. All its keys have one ttl.
+func (l *natsLocker) bucket(ctx context.Context, ttl time.Duration) (jetstream.KeyValue, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kv == nil {
+		config := jetstream.KeyValueConfig{Bucket: natsBucket, Replicas: l.replicas}
+		if l.settings.expiry == "key" {
+			// What is left of a key that ran out, for those who watch it.
+			config.LimitMarkerTTL = time.Second
+		} else {
+			config.TTL = ttl
+		}
+		kv, err := l.js.CreateKeyValue(ctx, config)
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			kv, err = l.js.KeyValue(ctx, natsBucket)
+		}
+		if err != nil {
+			return nil, err
+		}
+		status, err := kv.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l.kv, l.ttl = kv, status.TTL()
+	}
+	if l.ttl != 0 && l.ttl != ttl {
+		return nil, fmt.Errorf("a bucket has one ttl for all its keys, and that is %v (expiry=key: each has its own): %w", l.ttl, locks.ErrUnsupported)
+	}
+	return l.kv, nil
+}
+
+// lookAgain lets the next one make the bucket anew if it has gone with its server, as who
+// starts now does.
+func (l *natsLocker) lookAgain(err error) {
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) {
+		l.mu.Lock()
+		l.kv = nil
+		l.mu.Unlock()
+	}
+}
+
+// wrongRevision says that the servers refused a write because the key was not as expected.
+func wrongRevision(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) &&
+		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// natsLease is one key at one revision.
+type natsLease struct {
+	locker     *natsLocker
+	kv         jetstream.KeyValue
+	key, owner string
+	token      uint64 // the revision of the grant
+
+	mu       sync.Mutex
+	revision uint64 // of the last write; 0: nobody knows what came of it
+	until    time.Time
+}
+
+var (
+	_ locks.Bounded = (*natsLease)(nil)
+	_ locks.Fenced  = (*natsLease)(nil)
+	_ locks.Renewer = (*natsLease)(nil)
+)
+
+// Until is when the key may be gone. Nobody tells its holder.
+func (l *natsLease) Until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+// Token is the number of the write in its bucket.
+func (l *natsLease) Token() uint64 { return l.token }
+
+// Renew writes the key again. A ttl of the key itself is not asked for by the library's
+// Update, so that write is made by hand.
+func (l *natsLease) Renew(ctx context.Context, ttl time.Duration) error {
+	if l.locker.settings.expiry == "bucket" && ttl != l.locker.ttl || ttl <= 0 {
+		return fmt.Errorf("nats-kv: a key of this bucket lives for %v: %w", l.locker.ttl, locks.ErrUnsupported)
+	}
+	return l.write(ctx, func(ctx context.Context, at uint64) error {
+		until := time.Now().Add(ttl)
+		var revision uint64
+		var err error
+		if l.locker.settings.expiry == "bucket" {
+			revision, err = l.kv.Update(ctx, l.key, []byte(l.owner), at)
+		} else {
+			m := nats.NewMsg("$KV." + natsBucket + "." + l.key)
+			m.Data = []byte(l.owner)
+			var ack *jetstream.PubAck
+			ack, err = l.locker.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(at), jetstream.WithMsgTTL(wholeSeconds(ttl)))
+			if err == nil {
+				revision = ack.Sequence
+			}
+		}
+		if err == nil {
+			l.revision, l.until = revision, until
+		}
+		return err
+	})
+}
+
+// Release deletes the key if nobody has written it since.
+func (l *natsLease) Release(ctx context.Context) error {
+	return l.write(ctx, func(ctx context.Context, at uint64) error {
+		return l.kv.Delete(ctx, l.key, jetstream.LastRevision(at))
+	})
+}
+
+// write does what is right if the key is still that of the lease.
+func (l *natsLease) write(ctx context.Context, do func(ctx context.Context, at uint64) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, l.locker.settings.limit)
+	defer cancel()
+	at := l.revision
+	if at == 0 {
+		found, err := l.find(ctx)
+		if err != nil {
+			return err
+		}
+		at = found
+	}
+	known := l.revision != 0
+	l.revision = 0
+	err := do(ctx, at)
+	switch {
+	case wrongRevision(err) && known:
+		l.revision = at // refused, and so it will always be
+		return fmt.Errorf("%w: %w", locks.ErrNotHeld, err)
+	case err == nil && l.revision == 0:
+		l.revision = at // deleted: refused from now on
+	}
+	return err
+}
+
+// find is the revision of the key, if it is of this lease. Any server that keeps the bucket
+// answers, and may not know the newest, so that nothing is certain if it is not.
+func (l *natsLease) find(ctx context.Context) (uint64, error) {
+	entry, err := l.kv.Get(ctx, l.key)
+	if err != nil {
+		return 0, err
+	}
+	if string(entry.Value()) != l.owner {
+		return 0, errors.New("another one's key is there, as far as a server knows, and whether there was one of this lease nobody knows")
+	}
+	return entry.Revision(), nil
+}

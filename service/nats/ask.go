@@ -1,0 +1,269 @@
+package nats
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// askLimit bounds one question to a server that is there. It is generous: a busy machine
+// is slow.
+const askLimit = 2 * time.Second
+
+// The accounts of a server, and the only user of each.
+const (
+	clients   = "clients"
+	operators = "operators"
+)
+
+// info is what a server says of itself to whoever connects.
+type info struct {
+	ID   string `json:"server_id"`
+	Name string `json:"server_name"`
+}
+
+// talk is a connection in the protocol of clients. A question is a message to a subject,
+// and its answer one to the subject that the question names:
+//
+//	◀ INFO {...}
+//	▶ CONNECT {...}  SUB answer 1  PUB question answer 2  {}
+//	◀ MSG answer 1 17  {"cluster": ...}
+type talk struct {
+	conn net.Conn
+	read *bufio.Reader
+	info info
+}
+
+// meet hears who a server is and says who asks.
+func meet(c net.Conn, account string) (*talk, error) {
+	t := &talk{conn: c, read: bufio.NewReader(c)}
+	line, err := t.line()
+	if err != nil {
+		return nil, err
+	}
+	said, ok := strings.CutPrefix(line, "INFO ")
+	if !ok {
+		return nil, fmt.Errorf("it greets with %.80q", line)
+	}
+	if err := json.Unmarshal([]byte(said), &t.info); err != nil {
+		return nil, err
+	}
+	hello, err := json.Marshal(map[string]any{
+		"verbose": false, "pedantic": false, "protocol": 1, "headers": true, "no_responders": true,
+		"name": "lockbench", "lang": "go", "version": "1", "user": account, "pass": account,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, t.say("CONNECT " + string(hello))
+}
+
+func (t *talk) say(lines ...string) error {
+	_, err := io.WriteString(t.conn, strings.Join(lines, "\r\n")+"\r\n")
+	return err
+}
+
+func (t *talk) line() (string, error) {
+	line, err := t.read.ReadString('\n')
+	return strings.TrimRight(line, "\r\n"), err
+}
+
+// errNobody is what a question ends with that nobody listens to.
+var errNobody = errors.New("nobody answers this question now")
+
+// hear is the next message, or nil for the answer to a PING.
+func (t *talk) hear() ([]byte, error) {
+	for {
+		line, err := t.line()
+		if err != nil {
+			return nil, err
+		}
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		switch words[0] {
+		case "PING":
+			if err := t.say("PONG"); err != nil {
+				return nil, err
+			}
+		case "PONG":
+			return nil, nil
+		case "-ERR":
+			return nil, errors.New(strings.Trim(strings.TrimPrefix(line, "-ERR "), "'"))
+		case "MSG", "HMSG":
+			return t.message(words)
+		}
+	}
+}
+
+// message reads what MSG subject sid [reply] size and HMSG subject sid [reply] headers size
+// announce.
+func (t *talk) message(words []string) ([]byte, error) {
+	size, err := strconv.Atoi(words[len(words)-1])
+	head := 0
+	if err == nil && words[0] == "HMSG" {
+		head, err = strconv.Atoi(words[len(words)-2])
+	}
+	if err != nil || head < 0 || size < head || size > 64<<20 {
+		return nil, fmt.Errorf("it sends a message of the size %q", words)
+	}
+	body := make([]byte, size+2)
+	if _, err := io.ReadFull(t.read, body); err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(string(body[:head]), "NATS/1.0 503") {
+		return nil, errNobody
+	}
+	return body[head:size], nil
+}
+
+// ask sends a question and reads its answer.
+func (t *talk) ask(subject string, question, answer any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	const inbox = "_INBOX.lockbench"
+	if err := t.say("SUB "+inbox+" 1", fmt.Sprintf("PUB %s %s %d", subject, inbox, len(body)), string(body)); err != nil {
+		return err
+	}
+	said, err := t.hear()
+	if err != nil {
+		return err
+	}
+	var failed struct {
+		Error *struct {
+			Code        int    `json:"code"`
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(said, &failed); err != nil {
+		return err
+	}
+	if e := failed.Error; e != nil {
+		return fmt.Errorf("%s (%d)", e.Description, e.Code)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(said, answer)
+}
+
+// bounded gives what is done on a connection the limit of a context.
+func bounded(ctx context.Context, c net.Conn, do func() error) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err := do()
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer: %w", ctx.Err())
+	}
+	return err
+}
+
+// with connects to a node past all faults, as somebody.
+func (g *servers) with(ctx context.Context, node, account string, do func(*talk) error) error {
+	if s := g.host.Status(node); s.Why != nil {
+		return fmt.Errorf("%s: %w", node, s.Why)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	c, err := g.host.Dial(ctx, node)
+	if err == nil {
+		defer c.Close()
+		err = bounded(ctx, c, func() error {
+			t, err := meet(c, account)
+			if err != nil {
+				return err
+			}
+			return do(t)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	return nil
+}
+
+// monitor asks one server itself.
+func (g *servers) monitor(ctx context.Context, node, what string, question, answer any) error {
+	return g.with(ctx, node, operators, func(t *talk) error {
+		said := struct {
+			Data any `json:"data"`
+		}{answer}
+		if err := t.ask("$SYS.REQ.SERVER."+t.info.ID+"."+what, question, &said); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
+}
+
+// Answers asks for a sign of life, for which a server asks nobody.
+func (g *servers) Answers(ctx context.Context, node string) error {
+	return g.with(ctx, node, clients, func(t *talk) error { return t.ping() })
+}
+
+func (t *talk) ping() error {
+	if err := t.say("PING"); err != nil {
+		return err
+	}
+	_, err := t.hear()
+	return err
+}
+
+// Identity is the id of the server behind a connection, which a restart changes.
+func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err error) {
+	err = bounded(ctx, c, func() error {
+		t, err := meet(c, clients)
+		if err != nil {
+			return err
+		}
+		id = t.info.ID
+		return t.ping()
+	})
+	return id, err
+}
+
+// carried is how much of a load one message has.
+const carried = 32 << 10
+
+// Greet asks for a sign of life. The load goes there as messages that the same connection
+// hears.
+func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+	return bounded(ctx, c, func() error { return greet(c, load) })
+}
+
+func greet(c net.Conn, load int) error {
+	t, err := meet(c, clients)
+	if err != nil {
+		return err
+	}
+	if load == 0 {
+		return t.ping()
+	}
+	// Nobody else hears it.
+	subject := "_LOAD." + t.info.ID + "." + strings.NewReplacer(".", "-", ":", "-").Replace(c.LocalAddr().String())
+	wrote := make(chan error, 1)
+	go func() {
+		err := t.say("SUB " + subject + " 1")
+		for left := load; left > 0 && err == nil; left -= carried {
+			size := min(left, carried)
+			err = t.say(fmt.Sprintf("PUB %s %d", subject, size), string(slices.Repeat([]byte("x"), size)))
+		}
+		wrote <- err
+	}()
+	for left := load; left > 0; left -= carried {
+		if _, err := t.hear(); err != nil {
+			return err
+		}
+	}
+	return <-wrote
+}

@@ -1,0 +1,157 @@
+// Package nats is NATS JetStream as a lock service: one server, or three that write nothing
+// without a majority of those that keep it.
+//
+// Locks are keys of a bucket, and each bucket is a stream with a leader of its own: the
+// servers elect one among those that keep it. Beside these they elect one that places
+// streams, the leader of the metadata.
+//
+// Servers are asked past all faults in the protocol of their clients, each question on a
+// connection of its own, as an operator whom the configuration knows. So lockbench depends
+// on none of NATS' packages. The server itself is a Go module, which lockbench-more serves.
+package nats
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// Name is what the service is called, its nodes, and their endpoints.
+const Name = "nats"
+
+// Quorum is a group of servers that keep each bucket on three of them, or on one.
+const Quorum locks.Topology = "quorum"
+
+var topologies = []service.Topology{
+	{
+		Name: locks.Single, Short: "1 nats", Leads: service.OneLeader, Entry: Name,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
+	},
+	{
+		Name: Quorum, Short: "nats quorum of {n}", Leads: service.KeyLeader, Entry: Name, Views: true,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
+	},
+}
+
+// Service is NATS JetStream.
+type Service struct{}
+
+var _ service.Service = Service{}
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+var versionPattern = regexp.MustCompile(`(?m)^nats-server: v(\d+)\.(\d+)\.(\S+)`)
+
+// Needs is lockbench-more, or a program of NATS' own.
+func (Service) Needs() service.Needs {
+	return service.Needs{
+		Programs: []service.Executable{{Name: "lockbench-more", Beside: true, Words: []string{"serve", "nats"}}},
+		Install: "`make more` builds it, and puts it beside lockbench; " +
+			"or name a nats-server of your own with --nats-server PATH",
+		VersionArgs: []string{"--version"},
+		Version:     version,
+		Least:       "2.11",
+	}
+}
+
+// version reads what a server says of itself. Before 2.11 nobody could say who is to lead.
+func version(output string) (text string, enough bool, err error) {
+	v := versionPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like a nats-server: --version says %.80q", output)
+	}
+	major, err := strconv.Atoi(v[1])
+	minor, minorErr := strconv.Atoi(v[2])
+	return strings.Join(v[1:], "."), err == nil && minorErr == nil && (major > 2 || major == 2 && minor >= 11), nil
+}
+
+// Ports are that for clients and that for the other servers.
+func (Service) Ports(service.Topology) int { return 2 }
+
+// Program is a server that listens where its place says, and dials from anywhere.
+func (Service) Program(at service.Place) service.Program {
+	listen := netip.AddrPortFrom(at.Bind, at.Port)
+	if !at.Bind.IsValid() {
+		listen = netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port)
+	}
+	top := map[string]string{
+		"server_name": at.Node.Name, "listen": listen.String(),
+		// Clients are who says nothing of himself; whoever asks past all faults is the operator.
+		"system_account": operators, "no_auth_user": clients,
+	}
+	// A bounded store: locks are small, and only their newest state is kept.
+	store := map[string]string{
+		"store_dir": strconv.Quote(at.Data),
+		"max_file":  "256MB", "max_mem": "64MB",
+	}
+	cluster := map[string]string{}
+	if nodes := at.Topology.Nodes(); len(nodes) > 1 {
+		var routes []string
+		for _, n := range nodes {
+			if ports := at.Peers[n.Name]; n.Name != at.Node.Name && len(ports) > 1 {
+				routes = append(routes, strconv.Quote("nats://"+ports[1].String()))
+			}
+		}
+		cluster = map[string]string{
+			"name": "lockbench", "listen": next(listen).String(), "routes": "[" + strings.Join(routes, ", ") + "]",
+			// What servers tell each other of third ones leads to where everybody finds those.
+			"advertise": next(at.Announced).String(),
+			// Clients are told all servers by lockbench.
+			"no_advertise": "true",
+			// One connection for each pair is enough, and is soon there again.
+			"pool_size": "-1",
+		}
+	}
+	blocks := map[string]map[string]string{"": top, "jetstream": store, "cluster": cluster}
+	for _, name := range slices.Sorted(maps.Keys(at.Settings)) {
+		block, key, nested := strings.Cut(name, ".")
+		if !nested {
+			block, key = "", name
+		}
+		blocks[block][key] = at.Settings[name]
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(blocks)) {
+		switch block := blocks[name]; {
+		case len(block) == 0:
+		case name == "":
+			write(&text, "", block)
+		default:
+			fmt.Fprintf(&text, "%s {\n", name)
+			write(&text, "\t", block)
+			text.WriteString("}\n")
+		}
+	}
+	fmt.Fprintf(&text, "accounts {\n\t%[1]s: { jetstream: enabled, users: [ {user: %[1]s, password: %[1]s} ] }\n\t%[2]s: { users: [ {user: %[2]s, password: %[2]s} ] }\n}\n", clients, operators)
+	file := filepath.Join(at.Config, "nats.conf")
+	return service.Program{Args: []string{"-c", file}, Files: map[string]string{file: text.String()}}
+}
+
+func write(text *strings.Builder, indent string, block map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(block)) {
+		fmt.Fprintf(text, "%s%s: %s\n", indent, key, block[key])
+	}
+}
+
+// next is the port after one.
+func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
+
+// Wire is nil: clients send many requests on one connection, and nobody here reads them.
+func (Service) Wire() service.Wire { return nil }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	return &servers{topology: t, host: h}
+}

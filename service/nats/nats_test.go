@@ -1,0 +1,378 @@
+package nats
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+func TestVersion(t *testing.T) {
+	for said, want := range map[string]struct {
+		version string
+		enough  bool
+		wrong   bool
+	}{
+		"nats-server: v2.12.15":    {"2.12.15", true, false},
+		"nats-server: v2.11.0-dev": {"2.11.0-dev", true, false},
+		"nats-server: v2.9.10":     {"2.9.10", false, false},
+		"nats-server: v3.0.0":      {"3.0.0", true, false},
+		"nats-server: v1.12.0":     {"1.12.0", false, false},
+		"etcd Version: 3.6.16":     {"", false, true},
+	} {
+		v, enough, err := Service{}.Needs().Version(said)
+		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
+			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
+		}
+	}
+}
+
+// place is where a node of three runs.
+func place(node string, settings map[string]string) service.Place {
+	t, _ := service.Find(Service{}, Quorum)
+	p := service.Place{
+		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
+		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/data", Config: "/config",
+	}
+	for i, n := range t.Nodes() {
+		at := netip.AddrFrom4([4]byte{127, 0, 1, byte(i + 1)}) // an address of the viewer's own
+		p.Peers[n.Name] = []netip.AddrPort{netip.AddrPortFrom(at, 7000), netip.AddrPortFrom(at, 7001)}
+	}
+	return p
+}
+
+// A server finds each other one at the address that it alone is given.
+func TestProgram(t *testing.T) {
+	p := Service{}.Program(place("nats-1", map[string]string{"jetstream.sync_interval": "always", "max_payload": "1KB"}))
+	if !slices.Equal(p.Args, []string{"-c", "/config/nats.conf"}) {
+		t.Errorf("it is run with %v", p.Args)
+	}
+	text := p.Files["/config/nats.conf"]
+	for _, want := range []string{
+		"server_name: nats-1\n", "listen: 127.0.0.1:7000\n", "\tlisten: 127.0.0.1:7001\n", "\tstore_dir: \"/data\"\n",
+		"\troutes: [\"nats://127.0.1.2:7001\", \"nats://127.0.1.3:7001\"]\n", "\tadvertise: 127.0.0.65:7001\n",
+		"jetstream {\n", "\tsync_interval: always\n", "\nmax_payload: 1KB\n", "\tmax_file: 256MB\n",
+	} {
+		if !strings.Contains("\n"+text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	alone := place("nats-1", nil)
+	alone.Topology, _ = service.Find(Service{}, locks.Single)
+	if text := (Service{}).Program(alone).Files["/config/nats.conf"]; strings.Contains(text, "cluster") {
+		t.Errorf("a single server is one of several:\n%s", text)
+	}
+}
+
+// Whatever a scenario may set is written where it belongs.
+func TestSettings(t *testing.T) {
+	given := map[string]string{}
+	for _, s := range (Service{}).Settings() {
+		if s.Decided == "" {
+			given[s.Name] = "of-" + s.Name
+		}
+	}
+	text := Service{}.Program(place("nats-1", given)).Files["/config/nats.conf"]
+	for name, value := range given {
+		_, key, nested := strings.Cut(name, ".")
+		if !nested {
+			key = name
+		}
+		if !strings.Contains(text, key+": "+value+"\n") {
+			t.Errorf("%s is not in\n%s", name, text)
+		}
+	}
+}
+
+// fake is three servers as they show themselves on their first port.
+type fake struct {
+	mu    sync.Mutex
+	nodes map[string]*node
+	asked []string
+}
+
+type node struct {
+	meta    string
+	buckets map[string]string // leaders as this one sees them
+	has     string            // the key that each bucket has; only one of those that there are
+	sick    string
+	refuses bool // whoever connects
+	down    bool
+	at      net.Listener
+}
+
+var errNotRunning = errors.New("it was not started")
+
+func newFake(t *testing.T, of locks.Topology) (*fake, *servers) {
+	f := &fake{nodes: map[string]*node{}}
+	topology, _ := service.Find(Service{}, of)
+	for _, n := range topology.Nodes() {
+		at, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { at.Close() })
+		f.nodes[n.Name] = &node{meta: "nats-1", buckets: map[string]string{"KV_locks": "nats-2"}, at: at}
+		go func() {
+			for {
+				c, err := at.Accept()
+				if err != nil {
+					return
+				}
+				go f.serve(n.Name, c)
+			}
+		}()
+	}
+	return f, Service{}.Open(topology, f).(*servers)
+}
+
+// serve talks to one client, with a sign of life in between as real servers ask for.
+func (f *fake) serve(name string, c net.Conn) {
+	defer c.Close()
+	fmt.Fprintf(c, "INFO {\"server_id\":\"ID-%s\",\"server_name\":%q}\r\nPING\r\n", name, name)
+	lines := bufio.NewReader(c)
+	account := ""
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		words := strings.Fields(line)
+		switch words[0] {
+		case "CONNECT":
+			var hello struct{ User string }
+			_ = json.Unmarshal([]byte(words[1]), &hello)
+			account = hello.User
+			f.set(func(one, _, _ *node) {
+				if one.refuses {
+					fmt.Fprint(c, "-ERR 'Authorization Violation'\r\n")
+				}
+			})
+		case "PING":
+			fmt.Fprint(c, "PONG\r\n")
+		case "PUB":
+			size := 0
+			_, _ = fmt.Sscan(words[len(words)-1], &size)
+			body := make([]byte, size+2)
+			if _, err := io.ReadFull(lines, body); err != nil {
+				return
+			}
+			if len(words) == 3 { // nobody is to answer: it comes back to who listens
+				fmt.Fprintf(c, "MSG %s 1 %d\r\n%s", words[1], size, body)
+				continue
+			}
+			if said := f.answer(name, account, words[1], string(body[:size])); said == nil {
+				const none = "NATS/1.0 503\r\n\r\n"
+				fmt.Fprintf(c, "HMSG inbox 1 %d %d\r\n%s\r\n", len(none), len(none), none)
+			} else {
+				text, _ := json.Marshal(said)
+				fmt.Fprintf(c, "MSG inbox 1 %d\r\n%s\r\n", len(text), text)
+			}
+		}
+	}
+}
+
+func (f *fake) answer(name, account, subject, body string) any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.nodes[name]
+	prefix := "$SYS.REQ.SERVER.ID-" + name + "."
+	data := func(v any) any { return map[string]any{"data": v} }
+	switch {
+	case subject == prefix+"JSZ" && account == operators:
+		var streams []any
+		for stream, leader := range n.buckets {
+			streams = append(streams, map[string]any{"name": stream, "cluster": map[string]string{"leader": leader}})
+		}
+		return data(map[string]any{"meta_cluster": map[string]string{"leader": n.meta}, "account_details": []any{map[string]any{"stream_detail": streams}}})
+	case subject == prefix+"HEALTHZ" && account == operators:
+		if n.sick != "" {
+			return data(map[string]string{"status": "unavailable", "error": n.sick})
+		}
+		return data(map[string]string{"status": "ok"})
+	case strings.HasPrefix(subject, "$JS.API.STREAM.INFO.") && account == clients:
+		bucket := strings.TrimPrefix(subject, "$JS.API.STREAM.INFO.KV_")
+		key := "$KV." + bucket + "." + n.has
+		if strings.Contains(body, `"`+key+`"`) && bucket == "other" {
+			return map[string]any{"state": map[string]any{"subjects": map[string]int{key: 1}}}
+		}
+		return map[string]any{"state": map[string]any{}}
+	case strings.Contains(subject, ".LEADER.STEPDOWN"):
+		f.asked = append(f.asked, account+" "+subject+" "+body)
+		for _, other := range f.nodes {
+			if subject == "$JS.API.META.LEADER.STEPDOWN" {
+				other.meta = "nats-3"
+			} else {
+				other.buckets["KV_locks"] = "nats-3"
+			}
+		}
+		return map[string]any{"success": true}
+	}
+	return nil
+}
+
+func (f *fake) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
+func (f *fake) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
+func (f *fake) Follow(string, netip.AddrPort) error        { return nil }
+func (f *fake) Lead(string) error                          { return nil }
+
+func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", f.nodes[node].at.Addr().String())
+}
+
+// set changes what the servers say.
+func (f *fake) set(change func(one, two, three *node)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f.nodes["nats-1"], f.nodes["nats-2"], f.nodes["nats-3"])
+}
+
+func (f *fake) Status(node string) service.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.nodes[node].down {
+		return service.Status{Why: errNotRunning}
+	}
+	return service.Status{Running: true}
+}
+
+func TestLeaders(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	ctx := t.Context()
+	says := func(when, meta, bucket string, leaders ...string) {
+		t.Helper()
+		if got, err := g.Leader(ctx); got != meta || (err == nil) != (meta != "") {
+			t.Errorf("%s: the leader of the metadata is %q, %v; want %q", when, got, err, meta)
+		}
+		if got, err := g.LeaderOf(ctx, "a"); got != bucket || (err == nil) != (bucket != "") {
+			t.Errorf("%s: the leader of the key is %q, %v; want %q", when, got, err, bucket)
+		}
+		if all := g.Leaders(ctx); !slices.Equal(all, leaders) {
+			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
+		}
+	}
+	says("at first", "nats-1", "nats-2", "nats-2")
+	if err := g.Healthy(ctx); err != nil {
+		t.Errorf("not healthy: %v", err)
+	}
+	f.set(func(_, two, _ *node) { two.down = true })
+	says("while the others have not noticed", "nats-1", "")
+	f.set(func(one, _, three *node) { one.buckets["KV_locks"], three.buckets["KV_locks"] = "", "" })
+	says("before an election", "nats-1", "")
+	f.set(func(one, _, three *node) { one.buckets["KV_locks"], three.buckets["KV_locks"] = "nats-3", "nats-3" })
+	says("after one", "nats-1", "nats-3", "nats-3")
+	if err := g.Healthy(ctx); !errors.Is(err, errNotRunning) {
+		t.Errorf("with one down it is said to be %v", err)
+	}
+	f.set(func(_, two, _ *node) { two.down = false })
+	says("while the old one believes", "nats-1", "nats-3", "nats-2", "nats-3")
+	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "do not agree on one leader of KV_locks") {
+		t.Errorf("with two leaders it is said to be %v", err)
+	}
+	f.set(func(one, two, three *node) { one.buckets, two.buckets, three.buckets = nil, nil, nil })
+	says("without a bucket", "nats-1", "")
+	f.set(func(one, _, _ *node) { one.buckets = map[string]string{"KV_locks": "nats-1"} })
+	says("of a bucket that one server keeps", "nats-1", "nats-1", "nats-1")
+	if err := g.Healthy(ctx); err != nil {
+		t.Errorf("not healthy: %v", err)
+	}
+	f.set(func(one, two, three *node) {
+		for _, n := range []*node{one, two, three} {
+			n.buckets, n.has = map[string]string{"KV_locks": "nats-2", "KV_other": "nats-3", "ORDERS": "nats-1"}, "a"
+		}
+	})
+	says("of two buckets, of which one has the key", "nats-1", "nats-3", "nats-2", "nats-3")
+	f.set(func(one, two, three *node) { one.meta, two.meta, three.meta = "", "", "" })
+	if got, err := g.Leader(ctx); err == nil {
+		t.Errorf("nobody is named, and the leader is %q", got)
+	}
+}
+
+// A server that cannot serve yet is not well.
+func TestHealthAsks(t *testing.T) {
+	for _, topology := range []locks.Topology{locks.Single, Quorum} {
+		f, g := newFake(t, topology)
+		f.set(func(one, _, _ *node) { one.sick = "JetStream stream is not current" })
+		if err := g.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "nats-1 is unavailable: JetStream stream is not current") {
+			t.Errorf("%s: it is said to be %v", topology, err)
+		}
+	}
+}
+
+// All buckets and the metadata are led by who is promoted.
+func TestPromote(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	if got, err := g.Promote(t.Context(), "nats-3"); got != "nats-3" || err != nil {
+		t.Errorf("promoted %q, %v", got, err)
+	}
+	slices.Sort(f.asked)
+	want := []string{
+		`clients $JS.API.STREAM.LEADER.STEPDOWN.KV_locks {"placement":{"preferred":"nats-3"}}`,
+		`operators $JS.API.META.LEADER.STEPDOWN {"placement":{"preferred":"nats-3"}}`,
+	}
+	if !slices.Equal(f.asked, want) {
+		t.Errorf("asked were %q, want %q", f.asked, want)
+	}
+}
+
+// What nobody answers is an error at once, and what is refused says why.
+func TestAsk(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	if err := g.monitor(t.Context(), "nats-1", "NOTHING", nil, nil); !errors.Is(err, errNobody) {
+		t.Errorf("nobody answers, and it says %v", err)
+	}
+	f.set(func(one, _, _ *node) { one.refuses = true })
+	if err := g.Answers(t.Context(), "nats-1"); err == nil || err.Error() != "nats-1: Authorization Violation" {
+		t.Errorf("it is refused, and says %v", err)
+	}
+}
+
+// A greeting carries as much as it is given, both ways, and says what went wrong.
+func TestGreet(t *testing.T) {
+	f, g := newFake(t, locks.Single)
+	for _, load := range []int{0, 1, 100_000} {
+		c, _ := f.Dial(t.Context(), "nats-1")
+		counted := &counting{Conn: c}
+		err := g.Greet(t.Context(), counted, load)
+		c.Close()
+		if err != nil || counted.sent < load || counted.heard < load {
+			t.Errorf("load %d: %v, sent %d, heard %d", load, err, counted.sent, counted.heard)
+		}
+	}
+	silent, _ := net.Pipe()
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := g.Greet(ctx, silent, 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("nobody answers, and it says %v", err)
+	}
+}
+
+type counting struct {
+	net.Conn
+	sent, heard int
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent += n
+	return n, err
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.heard += n
+	return n, err
+}

@@ -1,0 +1,288 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"lockbench/service"
+)
+
+// servers are the running servers of one group.
+type servers struct {
+	topology service.Topology
+	host     service.Host
+}
+
+// All that they can do beside serving.
+var (
+	_ service.Servers    = (*servers)(nil)
+	_ service.Sharded    = (*servers)(nil)
+	_ service.Promoter   = (*servers)(nil)
+	_ service.Identifier = (*servers)(nil)
+	_ service.Opaque     = (*servers)(nil)
+)
+
+// Nodes are all servers.
+func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
+
+// Topology is what they form.
+func (g *servers) Topology() service.Topology { return g.topology }
+
+// Params are none: addresses say all.
+func (g *servers) Params() map[string]string { return nil }
+
+// Lead is nobody: clients are told all servers.
+func (g *servers) Lead() string { return "" }
+
+// Opaque is why no client can be stopped between two requests.
+func (g *servers) Opaque() string {
+	return "clients of NATS send many requests on one connection, and nobody reads them on the way"
+}
+
+// state is what a server says of JetStream.
+type state struct {
+	Meta struct {
+		Leader string `json:"leader"`
+	} `json:"meta_cluster"`
+	Accounts []struct {
+		Streams []struct {
+			Name    string `json:"name"`
+			Cluster struct {
+				Leader string `json:"leader"`
+			} `json:"cluster"`
+		} `json:"stream_detail"`
+	} `json:"account_details"`
+}
+
+// bucketPrefix is how the names of the streams begin that are buckets of keys.
+const bucketPrefix = "KV_"
+
+// leaders are those whom a server names, by the streams of the buckets that it keeps. "":
+// it knows none.
+func (s state) leaders() map[string]string {
+	all := map[string]string{}
+	for _, a := range s.Accounts {
+		for _, stream := range a.Streams {
+			if strings.HasPrefix(stream.Name, bucketPrefix) {
+				all[stream.Name] = stream.Cluster.Leader
+			}
+		}
+	}
+	return all
+}
+
+// states are those of all servers that answer, by their names; err is why others do not.
+func (g *servers) states(ctx context.Context) (map[string]state, error) {
+	var mu sync.Mutex
+	all := map[string]state{}
+	err := service.Each(g.Nodes(), func(n service.Node) error {
+		var s state
+		if err := g.monitor(ctx, n.Name, "JSZ", map[string]bool{"accounts": true, "streams": true}, &s); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all[n.Name] = s
+		return nil
+	})
+	return all, err
+}
+
+// Leaders are all that take themselves for the leader of a bucket; nobody while there is no
+// bucket.
+func (g *servers) Leaders(ctx context.Context) []string {
+	if nodes := g.Nodes(); len(nodes) == 1 {
+		if g.Answers(ctx, nodes[0].Name) == nil {
+			return []string{nodes[0].Name}
+		}
+		return nil
+	}
+	all, _ := g.states(ctx)
+	var lead []string
+	for _, n := range g.Nodes() {
+		if slices.Contains(slices.Collect(maps.Values(all[n.Name].leaders())), n.Name) {
+			lead = append(lead, n.Name)
+		}
+	}
+	return lead
+}
+
+// Leader is the server that a majority of all takes for the leader of the metadata.
+func (g *servers) Leader(ctx context.Context) (string, error) {
+	nodes := g.Nodes()
+	if len(nodes) == 1 {
+		return nodes[0].Name, nil
+	}
+	all, err := g.states(ctx)
+	votes := map[string]int{}
+	for _, s := range all {
+		votes[s.Meta.Leader]++
+	}
+	for name, n := range votes {
+		if n > len(nodes)/2 && name != "" {
+			return name, nil
+		}
+	}
+	return "", errors.Join(errors.New("no leader of the metadata is named by a majority of the servers"), err)
+}
+
+// LeaderOf names the leader of the bucket that has a key, as most of those see it that
+// keep the bucket.
+func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
+	if nodes := g.Nodes(); len(nodes) == 1 {
+		return nodes[0].Name, nil
+	}
+	all, err := g.states(ctx)
+	buckets := map[string]map[string]int{} // votes for each
+	for _, s := range all {
+		for stream, leader := range s.leaders() {
+			if buckets[stream] == nil {
+				buckets[stream] = map[string]int{}
+			}
+			buckets[stream][leader]++
+		}
+	}
+	var errs []error
+	for stream, votes := range buckets {
+		if len(buckets) > 1 {
+			has, err := g.has(ctx, stream, key)
+			errs = append(errs, err)
+			if !has {
+				continue
+			}
+		}
+		best := ""
+		for name, n := range votes {
+			if name != "" && (best == "" || n > votes[best]) {
+				best = name
+			}
+		}
+		if best != "" && g.host.Status(best).Running {
+			return best, nil
+		}
+		errs = append(errs, fmt.Errorf("the bucket %s has no leader", strings.TrimPrefix(stream, bucketPrefix)))
+	}
+	if len(buckets) == 0 {
+		errs = append(errs, errors.New("there is no bucket"))
+	}
+	return "", errors.Join(append(errs, fmt.Errorf("no leader of the key %q is known", key), err)...)
+}
+
+// has says whether a bucket knows a key, which may have been deleted there.
+func (g *servers) has(ctx context.Context, stream, key string) (bool, error) {
+	subject := "$KV." + strings.TrimPrefix(stream, bucketPrefix) + "." + key
+	var about struct {
+		State struct {
+			Subjects map[string]int `json:"subjects"`
+		} `json:"state"`
+	}
+	var errs []error
+	for _, n := range g.Nodes() {
+		err := g.with(ctx, n.Name, clients, func(t *talk) error {
+			return t.ask("$JS.API.STREAM.INFO."+stream, map[string]string{"subjects_filter": subject}, &about)
+		})
+		if err == nil {
+			return about.State.Subjects[subject] > 0, nil
+		}
+		errs = append(errs, err)
+	}
+	return false, errors.Join(errs...)
+}
+
+// FollowersOf names all others: where a bucket is kept on one server alone, they follow its
+// leader in nothing but the metadata.
+func (g *servers) FollowersOf(_ context.Context, leader string) ([]string, error) {
+	var others []string
+	for _, n := range g.Nodes() {
+		if n.Name != leader {
+			others = append(others, n.Name)
+		}
+	}
+	return others, nil
+}
+
+// Healthy tells what the group lacks, asked past all faults.
+func (g *servers) Healthy(ctx context.Context) error {
+	err := service.Each(g.Nodes(), func(n service.Node) error {
+		var health struct {
+			Status string `json:"status"`
+			Error  string `json:"error"`
+		}
+		if err := g.monitor(ctx, n.Name, "HEALTHZ", struct{}{}, &health); err != nil {
+			return err
+		}
+		if health.Status != "ok" {
+			return fmt.Errorf("%s is %s: %s", n.Name, health.Status, health.Error)
+		}
+		return nil
+	})
+	if err != nil || len(g.Nodes()) == 1 {
+		return err
+	}
+	all, err := g.states(ctx)
+	if err != nil {
+		return err
+	}
+	named := map[string][]string{} // whom the servers name, by what these would lead
+	for _, n := range g.Nodes() {
+		s := all[n.Name]
+		named["the metadata"] = append(named["the metadata"], s.Meta.Leader)
+		for stream, leader := range s.leaders() {
+			named[stream] = append(named[stream], leader)
+		}
+	}
+	for what, leaders := range named {
+		slices.Sort(leaders)
+		if leaders = slices.Compact(leaders); len(leaders) != 1 || leaders[0] == "" {
+			return fmt.Errorf("the servers do not agree on one leader of %s: they name %q", what, leaders)
+		}
+	}
+	return nil
+}
+
+// Form returns when servers that were just started are one group.
+func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
+
+// Started and Resumed have nothing to do: a server knows from its files where the others
+// are, and one that comes back empty is told what it kept.
+func (g *servers) Started(context.Context, string) error { return nil }
+func (g *servers) Resumed(context.Context, string) error { return nil }
+
+// Promote makes a server the leader of all buckets and of the metadata.
+func (g *servers) Promote(ctx context.Context, node string) (string, error) {
+	to := map[string]any{"placement": map[string]string{"preferred": node}}
+	err := service.Poll(ctx, func() error {
+		all, err := g.states(ctx)
+		if err != nil {
+			return err
+		}
+		lacks := map[string]string{} // whom to ask to step down, by the account that may
+		if leader := all[node].Meta.Leader; leader != node {
+			lacks["$JS.API.META.LEADER.STEPDOWN"] = operators
+		}
+		for _, s := range all {
+			for stream, leader := range s.leaders() {
+				if leader != node {
+					lacks["$JS.API.STREAM.LEADER.STEPDOWN."+stream] = clients
+				}
+			}
+		}
+		var errs []error
+		for subject, account := range lacks {
+			err := g.with(ctx, node, account, func(t *talk) error { return t.ask(subject, to, nil) })
+			errs = append(errs, fmt.Errorf("%s does not lead yet; %s: %w", node, subject, errors.Join(err, errNotYet)))
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return "", fmt.Errorf("promote %s: %w", node, err)
+	}
+	return node, nil
+}
+
+var errNotYet = errors.New("it was asked")
