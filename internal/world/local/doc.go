@@ -23,6 +23,7 @@ package local
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -68,11 +69,14 @@ const (
 func (w *World) Describe() world.Description {
 	var programs, names []string
 	for _, s := range w.options.Services {
-		programs, names = append(programs, cmp.Or(s.Needs().Programs[0].Called, s.Needs().Program())), append(names, s.Name())
+		names = append(names, s.Name())
+		if program := cmp.Or(s.Needs().Programs[0].Called, s.Needs().Program()); !slices.Contains(programs, program) {
+			programs = append(programs, program)
+		}
 	}
 	return world.Description{
 		Services: names,
-		What:     strings.Join(programs, " and ") + " processes of this machine on 127/8 addresses, behind a network of their own (Linux)",
+		What:     "processes on 127/8 addresses, behind a network of their own (Linux): " + strings.Join(programs, ", "),
 		Caveat: "World local runs real servers on one machine behind a relay. A connection over a cut link is accepted and then hangs, delays are those " +
 			"of TCP streams, and a paused server is slow, not dead. All processes share one clock and one machine, which adds to every latency.",
 		Clients:  world.Limit{Max: clientsMax, Why: "a cluster has so many addresses of 127/8, also for clients that replace dead ones"},
