@@ -13,11 +13,13 @@ import (
 )
 
 // Dir is a cluster's own directory, which lives as long as this process at most: what
-// a killed one leaves behind is removed when the next cluster of its kind starts.
+// a killed one leaves behind an [undertaker] removes. Should that be killed as well, the
+// next cluster of its kind does.
 type Dir struct {
-	Path   string
-	Shared string // in it: what all clients share
-	claim  *os.File
+	Path       string
+	Shared     string // in it: what all clients share
+	claim      *os.File
+	undertaker *undertaker
 }
 
 const (
@@ -44,6 +46,9 @@ func ClaimDir(prefix string) (*Dir, error) {
 	if err == nil {
 		err = os.Mkdir(d.Shared, 0o755)
 	}
+	if err == nil {
+		d.undertaker, err = startUndertaker(path)
+	}
 	if err != nil {
 		_ = d.Remove()
 		return nil, fmt.Errorf("claim the cluster's directory: %w", err)
@@ -52,7 +57,13 @@ func ClaimDir(prefix string) (*Dir, error) {
 }
 
 // Remove removes the directory and all that is in it.
-func (d *Dir) Remove() error { return errors.Join(os.RemoveAll(d.Path), d.claim.Close()) }
+func (d *Dir) Remove() error {
+	err := errors.Join(os.RemoveAll(d.Path), d.claim.Close())
+	if d.undertaker != nil {
+		err = errors.Join(err, d.undertaker.dismiss())
+	}
+	return err
+}
 
 // sweepDirs removes what runs have left behind that were killed. What cannot be
 // removed is somebody else's, or will be tried again by the next run.
