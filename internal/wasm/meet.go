@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -16,6 +19,14 @@ const meetLimit = time.Minute
 // FirstLine runs a program alone in a world in which there is nobody else, until it has
 // written a line, and returns that.
 func (m *Module) FirstLine(ctx context.Context, p Program) (string, error) {
+	return m.firstLineWithin(ctx, meetLimit, p)
+}
+
+func (m *Module) firstLineWithin(ctx context.Context, limit time.Duration, p Program) (string, error) {
+	// A program that computes cannot be stopped, so a collection of garbage would wait for it,
+	// and with it everybody who could give it up. None begins while a program is met, and none
+	// ever again after one that was left alone.
+	uncollected.begin()
 	type answer struct {
 		line string
 		err  error
@@ -27,12 +38,42 @@ func (m *Module) FirstLine(ctx context.Context, p Program) (string, error) {
 	}()
 	select {
 	case a := <-said:
+		uncollected.end()
 		return a.line, a.err
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
-	case <-time.After(meetLimit):
+	case <-time.After(limit):
 		// It cannot be ended, only left alone.
-		return "", fmt.Errorf("it computed for %v and wrote nothing", meetLimit)
+		return "", fmt.Errorf("it computed for %v and wrote nothing", limit)
+	}
+}
+
+// uncollected is the time in which no garbage is collected in this process: while it is
+// wanted by anybody.
+var uncollected noCollection
+
+type noCollection struct {
+	mu      sync.Mutex
+	wanted  int
+	percent int // what it was before
+}
+
+func (c *noCollection) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wanted++; c.wanted == 1 {
+		c.percent = debug.SetGCPercent(-1)
+		// A collection that is under way has marked all by now, but has not ended: only who
+		// stops the world waits for that.
+		runtime.ReadMemStats(new(runtime.MemStats))
+	}
+}
+
+func (c *noCollection) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wanted--; c.wanted == 0 {
+		debug.SetGCPercent(c.percent)
 	}
 }
 
