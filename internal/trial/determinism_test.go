@@ -19,7 +19,7 @@ import (
 
 // determinismSeeds is how many seeds the test below takes; LOCKBENCH_SEEDS asks for
 // another number, as `make determinism` does.
-const determinismSeeds = 50
+const determinismSeeds = 30
 
 // One seed gives one history, byte for byte: in another process, with another number
 // of processors, with up to 30 clients, and with faults that end connections.
