@@ -45,20 +45,24 @@ chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPIS
 # World docker comes last: a daemon that makes containers keeps the disks so busy that the
 # sentinels of other tests stand still, and are taken for dead.
 SCENARIO_TESTS := ./internal/run
+# What waits for real servers more than it computes: four of these at a time keep two
+# processors less busy than two of the others do, which are done before.
+WAITING := ./internal/world/local ./locks/... ./nemesis/faulttest
 # What takes five to ten times as long with the race detector and has little for it: whole
 # scenarios in virtual time, and what makes a verdict or a page of a history. Packages that
 # are tested with it run both.
-RACELESS := ./examples/go-lock ./checker ./checker/sweep ./internal/report/page
+RACELESS := ./examples/go-lock ./checker ./checker/sweep ./internal/report/page ./internal/world/sim ./service/redis/simredis
 DOCKER := ./internal/world/docker
 
 test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local,docker,browser makes a skip for want of these a failure)
 	@mkdir -p build && : >build/test.log
-	@status=0; all=$$(go list ./...) || exit 1; \
+	@status=0; all=$$(go list ./...) && waiting=$$(go list $(WAITING)) || exit 1; \
 		tests() { \
 			go test -timeout 40m -v "$$@" 2>&1 | tee -a build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
 			ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
 		}; \
-		tests $(RACE) $$(grep -v $(foreach p,$(DOCKER) $(SCENARIO_TESTS) $(RACELESS),-e '^lockbench$(p:.%=%)$$') <<<"$$all"); \
+		tests $(RACE) $$(grep -v $(foreach p,$(DOCKER) $(SCENARIO_TESTS) $(RACELESS),-e '^lockbench$(p:.%=%)$$') <<<"$$all" | grep -vxF "$$waiting"); \
+		tests $(RACE) -p 4 $$waiting; \
 		tests $(RACELESS); \
 		(cd more && go test -timeout 10m ./...) 2>&1 | tee -a build/test.log; ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
 		tests $(RACE) $(SCENARIO_TESTS); \
