@@ -74,6 +74,7 @@ func TestBadGuests(t *testing.T) {
 		"babbles": "DEBUG lock acquired",
 	} {
 		t.Run(habit, func(t *testing.T) {
+			t.Parallel() // it waits, for half a minute where the guest hangs
 			command := fmt.Sprintf("%s=bad-guest exec %s %s", trialtest.RoleVariable, os.Args[0], habit)
 			out := runIt(t, t.Context(), Options{
 				Scenario: trialtest.Load(t, trialtest.Quietly), World: w, Seed: 1,

@@ -14,26 +14,28 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
+	"lockbench/internal/trial"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
 
 // Every scenario gives in virtual time what it expects of real servers, and what it left
-// behind replays to the same histories, is judged the same again and has its pictures.
+// behind is judged the same again and has its pictures. Of its locks every third replays to
+// the same history, which ones differs from scenario to scenario: each lock does in some.
 // The program is asked as people ask it: this binary has the race detector in it most
 // likely, with which judging and drawing take ten times as long.
 func TestSimScenarios(t *testing.T) {
-	for _, name := range scenarios.Names() {
+	for n, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // replay, check and drawing keep one processor busy
+			t.Parallel() // a simulation keeps one processor busy
 			results := t.TempDir()
-			episodes := max(1, map[string]int{"pause-client": 3, "failover-graceful": 5, "mixed": 5}[name])
-			said, code := ask(t, 2, "run", name, "--world", "sim", "--seed", "42", "--episodes", strconv.Itoa(episodes), "--out", results)
+			episodes := max(1, map[string]int{"failover-graceful": 3, "mixed": 2}[name])
+			said, code := ask(t, 1, "run", name, "--world", "sim", "--seed", "42", "--episodes", strconv.Itoa(episodes), "--out", results)
 			bundle, err := report.Load(filepath.Join(results, report.LatestLink))
 			if err != nil {
 				t.Fatalf("%v, after exit code %d:\n%s", err, code, said)
 			}
-			ran := 0
+			var ran []string
 			for _, l := range bundle.Result.Locks {
 				switch {
 				case strings.Contains(l.Unsupported, `no topology "cluster"`):
@@ -46,15 +48,20 @@ func TestSimScenarios(t *testing.T) {
 					t.Errorf("%s: %s (%s%s), expected %s", l.Lock, l.Found(), l.Why, l.Error, l.Expected)
 				}
 				if l.Unsupported == "" {
-					ran++
+					ran = append(ran, l.Lock)
 				}
 			}
 			if code != report.ExitExpected || t.Failed() {
 				t.Errorf("exit code %d, want %d:\n%s", code, report.ExitExpected, said)
 			}
-			said, code = ask(t, 1, "replay", bundle.Dir)
-			if replayed := strings.Count(said, " identical: "); code != 0 || replayed != ran {
-				t.Errorf("%d locks replayed to the same history, want all %d that ran; exit code %d:\n%s", replayed, ran, code, said)
+			for i, lock := range ran {
+				if (i+n)%3 > 0 {
+					continue
+				}
+				said, code = ask(t, 2, "replay", filepath.Join(bundle.Dir, report.FolderName(lock), trial.InputFile))
+				if code != 0 || strings.Count(said, " identical: ") != 1 {
+					t.Errorf("%s does not replay to the same history; exit code %d:\n%s", lock, code, said)
+				}
 			}
 			checkedAgain(t, bundle)
 			drawn(t, bundle)
