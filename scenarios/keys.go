@@ -33,33 +33,6 @@ const (
 	takesTarget      = "role or link"
 )
 
-// Part is one map of a scenario file, with all its keys.
-type Part struct {
-	Title string
-	Keys  []nemesis.Key
-}
-
-// Parts are all maps of a scenario file, from the outside inwards. The page about
-// scenarios and the schema for editors are made of them.
-func Parts(known Catalogs) []Part {
-	parts := []Part{
-		{"A scenario", scenarioKeys(known)},
-		{"Under `topology`", topologyKeys(known)},
-		{"Under `servers`, for each service", keysIn(defaultServers())},
-		{"Under `workload`, for the workload that is named", keysIn(defaults().Workload)},
-		{"A lock that is written as a map", lockKeys()},
-		{"A step of `faults`", stepKeys()},
-	}
-	for _, f := range known.Faults {
-		if len(f.Keys) > 0 {
-			parts = append(parts, Part{"Also in a step with `" + f.Name + "`", f.Keys})
-		}
-	}
-	return append(parts,
-		Part{"Under `faults: {random: ...}`", nemesis.RandomKeys},
-		Part{"Under `expect`, for each lock", expectationKeys(known)})
-}
-
 // scenarioKeys are the keys at the top.
 func scenarioKeys(known Catalogs) []nemesis.Key {
 	keys := keysIn(*defaults())
@@ -95,16 +68,6 @@ func lockKeys() []nemesis.Key {
 		{Name: "cmd", Takes: nemesis.TakesText, About: "the command of a lock of your own, instead of use"},
 		{Name: "as", Takes: nemesis.TakesText, About: "how the lock is called in this scenario; a command needs it"},
 	}, keysIn(LockUse{})...)
-}
-
-func stepKeys() []nemesis.Key {
-	fault := nemesis.Key{Name: "FAULT", Takes: takesTarget, Needed: true, About: "a fault of lockbench list faults, and whom it strikes; see list roles and list links"}
-	return append([]nemesis.Key{fault}, keysIn(nemesis.Step{})...)
-}
-
-func expectationKeys(known Catalogs) []nemesis.Key {
-	keys := keysIn(Expectation{})
-	return append(keys, nemesis.Key{Name: "CHECKER", Takes: takesVerdict, About: "what one checker is to find: " + strings.Join(names(known.Checkers, checkerName), ", ")})
 }
 
 // keysIn are the keys of a struct's fields, whose tags say what they mean. What the fields
@@ -162,24 +125,4 @@ func described(v any) (takes, holds string) {
 		return takesTopologies, ""
 	}
 	panic(fmt.Sprintf("nobody says what a %T takes", v))
-}
-
-// KeysTable is the keys of all parts as a table for each, in Markdown.
-func KeysTable(known Catalogs) string {
-	var b strings.Builder
-	for _, p := range Parts(known) {
-		fmt.Fprintf(&b, "**%s**\n\n| key | takes | default | meaning |\n| --- | --- | --- | --- |\n", p.Title)
-		for _, k := range p.Keys {
-			usual := ""
-			switch {
-			case k.Needed:
-				usual = "required"
-			case k.Default != "":
-				usual = "`" + k.Default + "`"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, strings.ReplaceAll(k.Takes, "|", ", "), usual, k.About)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }

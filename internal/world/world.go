@@ -10,7 +10,6 @@ package world
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"lockbench/internal/guest"
@@ -156,10 +155,7 @@ type Doorkeeper interface {
 	Strangers() int
 }
 
-// ClientName is how links name a client.
-func ClientName(id int) string { return "client-" + strconv.Itoa(id) }
-
-// Link is a directed way between two ends: node names or ClientName(id).
+// Link is a directed way between two ends: nodes or clients, by their names.
 type Link struct{ From, To string }
 
 func (l Link) String() string { return l.From + " -> " + l.To }
