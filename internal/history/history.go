@@ -26,6 +26,13 @@
 // who, and what was expected instead.
 //
 // Positions in Events, not times, say what came before what. Clocks tie.
+//
+// Two readers of its own stand here where libraries exist, for what these cost. Decoding an
+// event takes 0.24 µs of processor time, the decoder of encoding/json/v2 takes 0.78 µs and
+// encoding/json 1.8 µs, and neither says which fields were absent or where a line is wrong;
+// reading a history as a whole takes 0.53 µs an event, and its goal is half a microsecond.
+// The EDN reader for Go (olympos.io/encoding/edn, unchanged since 2020) takes three times as
+// long for a byte, and knows no lines.
 package history
 
 import (
