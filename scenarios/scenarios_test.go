@@ -83,10 +83,11 @@ func TestFailoverAsWritten(t *testing.T) {
 			"zk-kazoo":      {Checks: map[string]Judgement{"exclusion": {Verdict: "valid"}, "liveness": {Verdict: "any"}}},
 		},
 	}
-	for _, name := range []string{"redisson", "redisson-rw", "redisson-spin"} {
+	for _, name := range []string{"redisson", "redisson-rw", "redisson-spin", "pg-advisory", "pg-advisory-xact", "mysql-row", "mysql-get-lock", "mysql-for-update"} {
 		want.Expect[name] = Expectation{Judgement: Judgement{Violated, "double-grant"}}
 	}
 	want.Expect["redisson-fair"], want.Expect["redisson-fenced"] = beside("results"), beside("fencing")
+	want.Expect["pg-row"] = beside("fencing")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failover (-want +got):\n%s", diff)
 	}
