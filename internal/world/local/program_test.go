@@ -77,10 +77,12 @@ func TestProgramOfSeveral(t *testing.T) {
 
 // A program that does not start is quoted: what it says first is mostly why.
 func TestProgramThatDoesNotStart(t *testing.T) {
-	s := listed{name: "lame", runs: service.Executable{Name: "sh", Words: []string{"-c", "echo; echo no main class >&2; exit 1"}}}
-	err := New(Options{Services: []service.Service{s}}).Ready(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "exit status 1: no main class; there is none") {
-		t.Errorf("it says %v", err)
+	for _, script := range []string{"echo out; echo; echo no main class >&2; exit 1", "echo; echo no main class; exit 1"} {
+		s := listed{name: "lame", runs: service.Executable{Name: "sh", Words: []string{"-c", script}}}
+		err := New(Options{Services: []service.Service{s}}).Ready(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "exit status 1: no main class; there is none") {
+			t.Errorf("%s: it says %v", script, err)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program.path, args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("run %s %s: %w%s; %s", program.path, strings.Join(args, " "), err, firstWords(err), needs.Install)
+		return "", fmt.Errorf("run %s %s: %w%s; %s", program.path, strings.Join(args, " "), err, firstWords(err, out), needs.Install)
 	}
 	version, enough, err := needs.Version(string(out))
 	switch {
@@ -71,13 +71,14 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 	return version, nil
 }
 
-// firstWords is what a program that has ended said first of why.
-func firstWords(err error) string {
+// firstWords is what a program that has ended said first of why. A Java that does not start
+// says it on standard output.
+func firstWords(err error, out []byte) string {
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) {
 		return ""
 	}
-	for line := range strings.Lines(string(ended.Stderr)) {
+	for line := range strings.Lines(string(ended.Stderr) + "\n" + string(out)) {
 		if line = strings.TrimSpace(line); line != "" {
 			return fmt.Sprintf(": %.200s", line)
 		}
