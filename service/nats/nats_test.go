@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -347,8 +348,8 @@ func TestGreet(t *testing.T) {
 		counted := &counting{Conn: c}
 		err := g.Greet(t.Context(), counted, load)
 		c.Close()
-		if err != nil || counted.sent < load || counted.heard < load {
-			t.Errorf("load %d: %v, sent %d, heard %d", load, err, counted.sent, counted.heard)
+		if sent, heard := counted.sent.Load(), counted.heard.Load(); err != nil || sent < int64(load) || heard < int64(load) {
+			t.Errorf("load %d: %v, sent %d, heard %d", load, err, sent, heard)
 		}
 	}
 	silent, _ := net.Pipe()
@@ -360,19 +361,20 @@ func TestGreet(t *testing.T) {
 	}
 }
 
+// counting counts what is sent and heard. A PING may be answered while the load is being sent.
 type counting struct {
 	net.Conn
-	sent, heard int
+	sent, heard atomic.Int64
 }
 
 func (c *counting) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	c.sent += n
+	c.sent.Add(int64(n))
 	return n, err
 }
 
 func (c *counting) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.heard += n
+	c.heard.Add(int64(n))
 	return n, err
 }
