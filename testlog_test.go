@@ -14,7 +14,7 @@ type logged struct {
 	lines []string
 }
 
-func (l *logged) Logf(f string, a ...any)  { l.lines = append(l.lines, fmt.Sprintf(f, a...)) }
+func (l *logged) Logf(f string, a ...any) { l.lines = append(l.lines, fmt.Sprintf(f, a...)) }
 
 // A test is told of each episode once, however often the run says where it stands. A run
 // says so at times: an episode that is over in less than that is never seen.
