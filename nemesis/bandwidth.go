@@ -76,20 +76,16 @@ func (f Bandwidth) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	throttler, _ := world.Ability[world.LinkThrottler](s.Cluster)
 	s.Begin(ends(links), fmt.Sprintf("%s narrowed to %s", f.link, f.rate()))
-	grip := s.grips.take(narrow, linkNames(links))
-	undo := func(ctx context.Context) error {
+	return s.stand(ctx, standing{
+		way: narrow, names: linkNames(links),
+		strike: func() error { return throttler.Throttle(ctx, links, f.bytesPerSecond) },
 		// Of two on one link, the later one's rate stays until both are healed.
-		err := grip.free(ctx, func(last []string) error { return throttler.Unthrottle(ctx, linksNamed(links, last)) })
-		if err != nil {
-			return err
-		}
-		return f.wide(ctx, s, throttler, over(links))
-	}
-	err = grip.strike(ctx, func() error { return throttler.Throttle(ctx, links, f.bytesPerSecond) })
-	if err != nil {
-		return undo, err
-	}
-	return undo, f.slow(ctx, s, throttler, over(links))
+		mend: func(ctx context.Context, last []string) error {
+			return throttler.Unthrottle(ctx, linksNamed(links, last))
+		},
+		seen: func(ctx context.Context) error { return f.slow(ctx, s, throttler, over(links)) },
+		gone: func(ctx context.Context) error { return f.wide(ctx, s, throttler, over(links)) },
+	})
 }
 
 // load is what takes three times lateEnough over a link that is so narrow.

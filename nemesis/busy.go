@@ -47,19 +47,12 @@ func (f Busy) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	s.Begin(targets, strings.Join(targets, ", ")+" busy for "+f.By.String())
 	by, _ := world.Ability[service.Busier](s.Cluster)
-	grip := s.grips.take(occupied, targets)
-	undo := func(ctx context.Context) error {
+	return s.stand(ctx, s.silences(s.towards(targets), standing{
+		way: occupied, names: targets,
+		strike: func() error {
+			return each(targets, func(node string) error { return by.Busy(ctx, node, f.By) })
+		},
 		// It ends by itself; others may keep the same server busy for longer.
-		if err := grip.free(ctx, func([]string) error { return nil }); err != nil {
-			return err
-		}
-		return s.answering(ctx, s.towards(targets), pingLimit)
-	}
-	err = grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return by.Busy(ctx, node, f.By) })
-	})
-	if err != nil {
-		return undo, err
-	}
-	return undo, s.silent(ctx, s.towards(targets), pingLimit)
+		mend: func(context.Context, []string) error { return nil },
+	}))
 }

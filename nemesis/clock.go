@@ -97,32 +97,33 @@ func (f Clock) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	s.Begin(targets, f.String())
 	clocks := f.clocks(s)
-	grip := s.grips.take(skewed, targets)
-	undo := func(ctx context.Context) error {
-		// Of two that shifted one clock, the later one's shift stays until both are healed.
-		return grip.free(ctx, func(last []string) error {
+	return s.stand(ctx, standing{
+		way: skewed, names: targets,
+		strike: func() error {
+			return each(targets, func(node string) error { return clocks.shift(ctx, node, f.By, f.Drift) })
+		},
+		seen: func(ctx context.Context) error { return f.seen(ctx, s, clocks, targets, "wrong", f.wrong) },
+		// Of two that shifted one clock, the later one's shift stays until both are healed, and
+		// so only those that were put right are looked at.
+		mend: func(ctx context.Context, last []string) error {
 			err := each(last, func(node string) error { return clocks.shift(ctx, node, 0, 0) })
 			if err != nil {
 				return err
 			}
 			return f.seen(ctx, s, clocks, last, "right", func(offset time.Duration) bool { return offset.Abs() < clockLeast })
-		})
-	}
-	err = grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return clocks.shift(ctx, node, f.By, f.Drift) })
+		},
 	})
-	if err != nil {
-		return undo, err
+}
+
+// wrong tells whether a clock is off as it was asked to be.
+func (f Clock) wrong(offset time.Duration) bool {
+	switch {
+	case f.By == 0:
+		return (offset > 0) == (f.Drift > 0) && offset.Abs() > clockLeast/10
+	case f.Drift == 0:
+		return (offset - f.By).Abs() < clockLeast
 	}
-	return undo, f.seen(ctx, s, clocks, targets, "wrong", func(offset time.Duration) bool {
-		switch {
-		case f.By == 0:
-			return (offset > 0) == (f.Drift > 0) && offset.Abs() > clockLeast/10
-		case f.Drift == 0:
-			return (offset - f.By).Abs() < clockLeast
-		}
-		return (offset-f.By).Abs() < clockLeast || offset.Abs() > clockLeast
-	})
+	return (offset-f.By).Abs() < clockLeast || offset.Abs() > clockLeast
 }
 
 // clocks are those of servers or of clients, by name.

@@ -39,16 +39,11 @@ func (f DropReplies) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	dropper, _ := world.Ability[world.ReplyDropper](s.Cluster)
 	s.Begin(ends(links), f.link.String()+": replies lost")
-	grip := s.grips.take(losing, linkNames(links))
-	undo := func(ctx context.Context) error {
-		err := grip.free(ctx, func(last []string) error { return dropper.KeepReplies(ctx, linksNamed(links, last)) })
-		if err != nil {
-			return err
-		}
-		return s.answering(ctx, over(links), pingLimit)
-	}
-	if err := grip.strike(ctx, func() error { return dropper.DropReplies(ctx, links) }); err != nil {
-		return undo, err
-	}
-	return undo, s.silent(ctx, over(links), pingLimit)
+	return s.stand(ctx, s.silences(over(links), standing{
+		way: losing, names: linkNames(links),
+		strike: func() error { return dropper.DropReplies(ctx, links) },
+		mend: func(ctx context.Context, last []string) error {
+			return dropper.KeepReplies(ctx, linksNamed(links, last))
+		},
+	}))
 }

@@ -8,7 +8,7 @@
 // returns undoes it, and in turn returns when a probe has seen it gone.
 //
 // [Draw] makes a [Plan] of a scenario's steps, and a [Runner] carries one
-// episode of it out and always heals. The smallest fault is [Pause]; read it first.
+// episode of it out and always heals. The smallest lasting fault is [DropReplies]; read it first.
 package nemesis
 
 import (

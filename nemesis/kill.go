@@ -61,11 +61,16 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	s.Begin(targets, withRole(targets, f.Target)+" gone")
 	killer, _ := world.Ability[world.NodeKiller](s.Cluster)
-	grip := s.grips.take(killed, targets)
 	cutShort := false
-	undo := func(ctx context.Context) error {
+	return s.stand(ctx, s.silences(s.towards(targets), standing{
+		way: killed, names: targets,
+		strike: func() error {
+			err := each(targets, func(node string) error { return killer.Kill(ctx, node) })
+			cutShort = err != nil
+			return err
+		},
 		// Of two that killed a node, the last to be healed says whether its data is kept.
-		err := grip.free(ctx, func(last []string) error {
+		mend: func(ctx context.Context, last []string) error {
 			return each(last, func(node string) error {
 				if cutShort {
 					// It may be dying still, or not have begun to, and what runs cannot be
@@ -74,20 +79,8 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 				}
 				return killer.Start(ctx, node, f.KeepData)
 			})
-		})
-		if err != nil {
-			return err
-		}
-		return s.answering(ctx, s.towards(targets), pingLimit)
-	}
-	err = grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return killer.Kill(ctx, node) })
-	})
-	if err != nil {
-		cutShort = true
-		return undo, err
-	}
-	return undo, s.silent(ctx, s.towards(targets), pingLimit)
+		},
+	}))
 }
 
 // withRole says "redis-1 (master)", or only the name where the scenario gave it.

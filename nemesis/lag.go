@@ -84,19 +84,16 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	shaper, _ := world.Ability[world.LinkShaper](s.Cluster)
 	s.Begin(ends(links), fmt.Sprintf("%s late by %s", f.link, f.lateness()))
-	grip := s.grips.take(lagging, linkNames(links))
-	undo := func(ctx context.Context) error {
+	return s.stand(ctx, standing{
+		way: lagging, names: linkNames(links),
+		strike: func() error { return shaper.Shape(ctx, links, world.Delay{By: f.By, Jitter: f.Jitter}) },
 		// Of two lags on one link, the later one's delay stays until both are healed.
-		err := grip.free(ctx, func(last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) })
-		if err != nil {
-			return err
-		}
-		return s.answering(ctx, over(links), max(lateEnough, min(f.By/2, pingLimit)))
-	}
-	if err := grip.strike(ctx, func() error { return shaper.Shape(ctx, links, world.Delay{By: f.By, Jitter: f.Jitter}) }); err != nil {
-		return undo, err
-	}
-	return undo, f.late(ctx, s, links)
+		mend: func(ctx context.Context, last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) },
+		seen: func(ctx context.Context) error { return f.late(ctx, s, links) },
+		gone: func(ctx context.Context) error {
+			return s.answering(ctx, over(links), max(lateEnough, min(f.By/2, pingLimit)))
+		},
+	})
 }
 
 // late sees that links are slow. Between data nodes that is the replication stream

@@ -99,16 +99,9 @@ func ends(links []world.Link) []string {
 // cutLinks holds links and sees that no PING comes back over them.
 func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
 	cutter, _ := world.Ability[world.LinkCutter](s.Cluster)
-	grip := s.grips.take(cut, linkNames(links))
-	undo := func(ctx context.Context) error {
-		err := grip.free(ctx, func(last []string) error { return cutter.Join(ctx, linksNamed(links, last)) })
-		if err != nil {
-			return err
-		}
-		return s.answering(ctx, over(links), pingLimit)
-	}
-	if err := grip.strike(ctx, func() error { return cutter.Cut(ctx, links) }); err != nil {
-		return undo, err
-	}
-	return undo, s.silent(ctx, over(links), pingLimit)
+	return s.stand(ctx, s.silences(over(links), standing{
+		way: cut, names: linkNames(links),
+		strike: func() error { return cutter.Cut(ctx, links) },
+		mend:   func(ctx context.Context, last []string) error { return cutter.Join(ctx, linksNamed(links, last)) },
+	}))
 }

@@ -38,20 +38,24 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return nil, err
 	}
 	s.Begin(targets, strings.Join(targets, ", ")+" stands still")
-	grip := s.grips.take(stopped, targets)
 	if ofClients(f.Target) {
-		undo := func(ctx context.Context) error {
-			return grip.free(ctx, func(last []string) error {
+		return s.stand(ctx, standing{
+			way: stopped, names: targets,
+			strike: func() error {
+				return each(targets, func(name string) error { return s.Crew.Pause(ctx, history.ParseParty(name).Number) })
+			},
+			mend: func(ctx context.Context, last []string) error {
 				return each(last, func(name string) error { return s.Crew.Resume(ctx, history.ParseParty(name).Number) })
-			})
-		}
-		return undo, grip.strike(ctx, func() error {
-			return each(targets, func(name string) error { return s.Crew.Pause(ctx, history.ParseParty(name).Number) })
+			},
 		})
 	}
 	pauser, _ := world.Ability[world.NodePauser](s.Cluster)
-	undo := func(ctx context.Context) error {
-		err := grip.free(ctx, func(last []string) error {
+	return s.stand(ctx, s.silences(s.towards(targets), standing{
+		way: stopped, names: targets,
+		strike: func() error {
+			return each(targets, func(node string) error { return pauser.PauseNode(ctx, node) })
+		},
+		mend: func(ctx context.Context, last []string) error {
 			return each(last, func(node string) error {
 				// One that was killed meanwhile does not stand still when it starts again.
 				if s.grips.has(node, killed) {
@@ -59,17 +63,6 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 				}
 				return pauser.ResumeNode(ctx, node)
 			})
-		})
-		if err != nil {
-			return err
-		}
-		return s.answering(ctx, s.towards(targets), pingLimit)
-	}
-	err = grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return pauser.PauseNode(ctx, node) })
-	})
-	if err != nil {
-		return undo, err
-	}
-	return undo, s.silent(ctx, s.towards(targets), pingLimit)
+		},
+	}))
 }

@@ -39,13 +39,13 @@ func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
 	for i, node := range targets {
 		keys[i] = node + "/" + h.Key
 	}
-	grip := s.grips.take(poisoned, keys)
-	undo := func(ctx context.Context) error {
-		return grip.free(ctx, func(last []string) error {
+	return s.stand(ctx, standing{
+		way: poisoned, names: keys,
+		strike: func() error {
+			return each(targets, func(node string) error { return by.Poison(ctx, node, h.Key) })
+		},
+		mend: func(ctx context.Context, last []string) error {
 			return each(last, func(at string) error { return by.Cure(ctx, at[:len(at)-len(h.Key)-1], h.Key) })
-		})
-	}
-	return undo, grip.strike(ctx, func() error {
-		return each(targets, func(node string) error { return by.Poison(ctx, node, h.Key) })
+		},
 	})
 }
