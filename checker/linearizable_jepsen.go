@@ -9,12 +9,13 @@ import (
 
 	"lockbench/checker/models"
 	"lockbench/internal/history"
+	"lockbench/internal/history/jepsen"
 )
 
 // JudgeJepsen judges the operations of a foreign history by a model that has no
 // sessions: a mutex that anybody may release, a register. There is no theorem for
 // these, so it is a search, and past its limit the verdict is unknown.
-func JudgeJepsen(j *history.Jepsen, m models.Model, limit models.Limit) (Report, error) {
+func JudgeJepsen(j *jepsen.History, m models.Model, limit models.Limit) (Report, error) {
 	keys, err := jepsenCalls(j, m)
 	if err != nil {
 		return Report{}, err
@@ -54,13 +55,13 @@ func (k *jepsenKey) on() string {
 }
 
 // jepsenCalls makes calls of operations, key by key.
-func jepsenCalls(j *history.Jepsen, m models.Model) ([]*jepsenKey, error) {
+func jepsenCalls(j *jepsen.History, m models.Model) ([]*jepsenKey, error) {
 	var keys []*jepsenKey
 	place := map[string]*jepsenKey{}
 	type outstanding struct {
 		k  *jepsenKey
 		id int
-		op *history.JepsenOp
+		op *jepsen.Op
 	}
 	open := map[int64]outstanding{}
 	for i := range j.Ops {
@@ -70,7 +71,7 @@ func jepsenCalls(j *history.Jepsen, m models.Model) ([]*jepsenKey, error) {
 		}
 		was, is := open[op.Process]
 		wrong := func(format string, args ...any) error {
-			return &history.Malformed{Line: op.Line, Rule: "model", Text: fmt.Sprintf("process %d: ", op.Process) + fmt.Sprintf(format, args...)}
+			return history.Malform(op.Line, "model", "process %d: %s", op.Process, fmt.Sprintf(format, args...))
 		}
 		if op.Type == history.Invoke {
 			if is {
@@ -125,23 +126,23 @@ func (k *jepsenKey) put(at int, e porcupine.Event) {
 
 // jepsenValue takes a value apart into the key that it is about and the rest, where it
 // is of the form [key value].
-func jepsenValue(op *history.JepsenOp, m models.Model) (key string, rest history.Value) {
+func jepsenValue(op *jepsen.Op, m models.Model) (key string, rest jepsen.Value) {
 	v := op.Value()
-	for v.Kind == history.Tagged && len(v.Items) == 1 {
+	for v.Kind == jepsen.Tagged && len(v.Items) == 1 {
 		v = v.Items[0]
 	}
-	if v.Kind != history.Vector || len(v.Items) != 2 {
+	if v.Kind != jepsen.Vector || len(v.Items) != 2 {
 		return "", v
 	}
 	// The two of a compare-and-set alone are no key and value.
-	if op.F == "cas" && v.Items[1].Kind != history.Vector {
+	if op.F == "cas" && v.Items[1].Kind != jepsen.Vector {
 		return "", v
 	}
 	return v.Items[0].String(), v.Items[1]
 }
 
 // value numbers what is written and read. nil, the value before any write, is 0.
-func (k *jepsenKey) value(v history.Value) int64 {
+func (k *jepsenKey) value(v jepsen.Value) int64 {
 	text := v.String()
 	id, ok := k.ids[text]
 	if !ok {
@@ -151,7 +152,7 @@ func (k *jepsenKey) value(v history.Value) int64 {
 	return id
 }
 
-func (k *jepsenKey) jepsenCall(op *history.JepsenOp, m models.Model, value history.Value) (models.Call, error) {
+func (k *jepsenKey) jepsenCall(op *jepsen.Op, m models.Model, value jepsen.Value) (models.Call, error) {
 	c := models.Call{Session: 1, Owner: 1}
 	switch {
 	case m.Lock && (op.F == "acquire" || op.F == "lock"):
@@ -163,7 +164,7 @@ func (k *jepsenKey) jepsenCall(op *history.JepsenOp, m models.Model, value histo
 	case !m.Lock && op.F == "write":
 		c.Kind, c.Value = models.Write, k.value(value)
 	case m.Name == "cas-register" && op.F == "cas":
-		if value.Kind != history.Vector || len(value.Items) != 2 {
+		if value.Kind != jepsen.Vector || len(value.Items) != 2 {
 			return c, fmt.Errorf("its cas has the value %s; expected [old new]", value)
 		}
 		c.Kind, c.Old, c.Value = models.CAS, k.value(value.Items[0]), k.value(value.Items[1])
@@ -184,7 +185,7 @@ func jepsenOperations(m models.Model) []string {
 }
 
 // unexplained finds the last operation of the shortest beginning that has no order.
-func (k *jepsenKey) unexplained(j *history.Jepsen, m models.Model, limit models.Limit) Finding {
+func (k *jepsenKey) unexplained(j *jepsen.History, m models.Model, limit models.Limit) Finding {
 	low, high := 0, k.closed
 	for low+1 < high {
 		mid := (low + high) / 2
@@ -196,7 +197,7 @@ func (k *jepsenKey) unexplained(j *history.Jepsen, m models.Model, limit models.
 	}
 	op := &j.Ops[k.ops[high-1]]
 	answer := op.Type.String()
-	if op.Value().Kind != history.Nil {
+	if op.Value().Kind != jepsen.Nil {
 		answer += " " + op.Value().String()
 	}
 	return Finding{
@@ -208,7 +209,7 @@ func (k *jepsenKey) unexplained(j *history.Jepsen, m models.Model, limit models.
 
 // Strays makes a check of the releases that were answered with ok though their process
 // held nothing: of a lock with owners there is nothing that they could have released.
-func Strays(r Report, strays []history.Stray) Report {
+func Strays(r Report, strays []jepsen.Stray) Report {
 	var findings []Finding
 	for _, s := range strays {
 		findings = append(findings, Finding{

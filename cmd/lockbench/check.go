@@ -18,6 +18,7 @@ import (
 	"lockbench/checker"
 	"lockbench/checker/models"
 	"lockbench/internal/history"
+	"lockbench/internal/history/jepsen"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 )
@@ -75,7 +76,7 @@ history, 64 wrong usage.`,
 		},
 	}
 	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "how a failed release is read: ended (the claim is over) or strict (nothing ended)")
-	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(history.Formats(), ", ")+" (default: found by looking)")
+	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(jepsen.Formats(), ", ")+" (default: found by looking)")
 	c.Flags().StringVar(&f.model, "model", "", "what kind of lock it is (default: what the history says, else owner-mutex)")
 	c.Flags().BoolVar(&f.json, "json", false, "one JSON object a line")
 	return c
@@ -101,7 +102,7 @@ type checkFlags struct {
 type judge struct {
 	in      io.Reader
 	options checker.Options
-	open    history.OpenOptions
+	open    jepsen.OpenOptions
 	search  *models.Model // of foreign histories: judged by searching alone
 	json    bool
 }
@@ -115,9 +116,9 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	if !slices.Contains(readings, f.release) {
 		return j, usagef("--release: %q is no reading of a failed release; %s", f.release, didYouMean(f.release, readings))
 	}
-	j.open.Format = history.Format(f.format)
+	j.open.Format = jepsen.Format(f.format)
 	if f.format != "" && !j.open.Format.Known() {
-		return j, usagef("--format: %q is no format of a history; %s", f.format, didYouMean(f.format, history.Formats()))
+		return j, usagef("--format: %q is no format of a history; %s", f.format, didYouMean(f.format, jepsen.Formats()))
 	}
 	if f.model == "" {
 		return j, nil
@@ -221,7 +222,7 @@ func exit(worst checker.Verdict, failed []error) error {
 
 // one judges one file, which may be another program's.
 func (j judge) one(file string) (l report.Lock, story, warnings []string, err error) {
-	opened, err := history.Open(file, j.in, j.open)
+	opened, err := jepsen.Open(file, j.in, j.open)
 	if err != nil {
 		return l, nil, nil, err
 	}

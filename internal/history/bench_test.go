@@ -140,13 +140,13 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkValidate(b *testing.B) {
 	events := manyEvents(100_000)
 	b.ReportAllocs()
-	var v *Validator
+	var v *validator
 	for i := range b.N {
 		pos := i % len(events)
 		if pos == 0 {
 			v = newValidator(&Header{})
 		}
-		if err := v.Add(&events[pos]); err != nil {
+		if err := v.add(&events[pos], pos+2); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -255,29 +255,3 @@ func orderlyEvents(t *rapid.T) []Event {
 	}
 	return events
 }
-
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(text(header, line(0, "invoke", "acquire", "s", ",'key':'a'"), line(0, "ok", "acquire", "s", ",'until':5e9"))))
-	f.Add([]byte(text(header, "{'process':'probe','type':'info','f':'probe','facts':{'a':[1.5,{'b':'\\u00e9'}]},'x':[[]]}")))
-	f.Add([]byte(text("{'lockbench':'history/1','model':['fenced'],'permits':2}", "{'process':'nemesis','type':'info','f':'kill','value':'x"))[:90])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		boundedMemory(t, len(data), func() { _, _ = Read(bytes.NewReader(data)) })
-		h, err := Read(bytes.NewReader(data))
-		if err != nil {
-			return
-		}
-		// What could be read can be written, and is then the same again.
-		var file bytes.Buffer
-		if err := h.Encode(&file); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Read(bytes.NewReader(file.Bytes()))
-		if err != nil {
-			t.Fatalf("%v in %s", err, file.Bytes())
-		}
-		if diff := cmp.Diff(h, again, cmpopts.IgnoreFields(History{}, "Torn", "Warnings"), cmpopts.EquateEmpty(),
-			cmp.AllowUnexported(History{}, told{}, placed{})); diff != "" {
-			t.Fatal(diff)
-		}
-	})
-}

@@ -11,10 +11,10 @@ import (
 // checkForm says what is wrong with an event taken by itself.
 func checkForm(e *Event, line int) *Malformed {
 	if e.Type < Invoke || e.Type > Info {
-		return malformed(line, "word", "the event has no type; expected invoke, ok, fail or info")
+		return Malform(line, "word", "the event has no type; expected invoke, ok, fail or info")
 	}
 	if e.Mode > locks.Shared {
-		return malformed(line, "word", "mode %d is not known; expected exclusive or shared", e.Mode)
+		return Malform(line, "word", "mode %d is not known; expected exclusive or shared", e.Mode)
 	}
 	if m := checkNumbers(e, line); m != nil {
 		return m
@@ -24,13 +24,13 @@ func checkForm(e *Event, line int) *Malformed {
 		return checkNemesis(e, line)
 	case e.Process == Probe:
 		if e.F != FProbe || e.Type != Info {
-			return malformed(line, "form", "the probe has %s of %q; expected info of \"probe\"", e.Type, e.F)
+			return Malform(line, "form", "the probe has %s of %q; expected info of \"probe\"", e.Type, e.F)
 		}
 		return nil
 	case e.Process < 0:
-		return malformed(line, "negative", "process is %d; expected 0 or more, \"nemesis\" or \"probe\"", e.Process)
+		return Malform(line, "negative", "process is %d; expected 0 or more, \"nemesis\" or \"probe\"", e.Process)
 	case e.Client < 0:
-		return malformed(line, "negative", "client is %d; expected 0 or more", e.Client)
+		return Malform(line, "negative", "client is %d; expected 0 or more", e.Client)
 	}
 	return checkOperation(e, line)
 }
@@ -39,7 +39,7 @@ func checkOperation(e *Event, line int) *Malformed {
 	switch e.F {
 	case Lost, Died:
 		if e.Type != Info {
-			return malformed(line, "form", "%s has %s of %q, which nobody invokes; expected info", who(e), e.Type, e.F)
+			return Malform(line, "form", "%s has %s of %q, which nobody invokes; expected info", who(e), e.Type, e.F)
 		}
 		if e.F == Died {
 			return nil
@@ -52,27 +52,27 @@ func checkOperation(e *Event, line int) *Malformed {
 		switch {
 		case e.Session == "":
 		case e.Key == "" && !keys:
-			return malformed(line, "key", "%s acquires session %s without the name of a lock; expected \"key\", or \"keys\" for several", who(e), e.Session)
+			return Malform(line, "key", "%s acquires session %s without the name of a lock; expected \"key\", or \"keys\" for several", who(e), e.Session)
 		case e.Key != "" && keys:
-			return malformed(line, "key", "%s acquires session %s with both \"key\" and \"keys\"; expected one of the two", who(e), e.Session)
+			return Malform(line, "key", "%s acquires session %s with both \"key\" and \"keys\"; expected one of the two", who(e), e.Session)
 		case keys && slices.Contains(e.Extra.Keys, ""):
-			return malformed(line, "key", "%s acquires session %s with an empty name among %q; expected names", who(e), e.Session, e.Extra.Keys)
+			return Malform(line, "key", "%s acquires session %s with an empty name among %q; expected names", who(e), e.Session, e.Extra.Keys)
 		}
 	case FRead, Write:
 		if e.Resource != "" && e.Resource != Plain && e.Resource != Fenced {
-			return malformed(line, "word", "the resource %q is not known; expected plain or fenced", e.Resource)
+			return Malform(line, "word", "the resource %q is not known; expected plain or fenced", e.Resource)
 		}
 		if e.F == FRead && e.Session == "" {
 			return nil
 		}
 	case Release, Renew, Check:
 	case "":
-		return malformed(line, "word", "the event does not say what was done; expected f with one of %s", operationWords)
+		return Malform(line, "word", "the event does not say what was done; expected f with one of %s", operationWords)
 	default:
-		return malformed(line, "word", "%s does %q, which is not known; expected one of %s, or process \"nemesis\" for a fault", who(e), e.F, operationWords)
+		return Malform(line, "word", "%s does %q, which is not known; expected one of %s, or process \"nemesis\" for a fault", who(e), e.F, operationWords)
 	}
 	if e.Session == "" {
-		return malformed(line, "session", "%s has %s of %s without a session; expected the name of the acquire attempt it belongs to", who(e), e.Type, article(e.F))
+		return Malform(line, "session", "%s has %s of %s without a session; expected the name of the acquire attempt it belongs to", who(e), e.Type, article(e.F))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ var operationWords = strings.Join([]string{Acquire, Release, Renew, Check, FRead
 
 func checkNemesis(e *Event, line int) *Malformed {
 	if e.Type != Info || e.F == "" {
-		return malformed(line, "form", "the nemesis has %s of %q; expected info of a fault's name", e.Type, e.F)
+		return Malform(line, "form", "the nemesis has %s of %q; expected info of a fault's name", e.Type, e.F)
 	}
 	if e.Extra == nil {
 		return nil
@@ -90,7 +90,7 @@ func checkNemesis(e *Event, line int) *Malformed {
 	case "", Begins, Bites, Heals, Healed, Fails:
 		return nil
 	}
-	return malformed(line, "word", "phase %q of fault %q is not known; expected %s", e.Extra.Phase, e.F,
+	return Malform(line, "word", "phase %q of fault %q is not known; expected %s", e.Extra.Phase, e.F,
 		strings.Join([]string{Begins, Bites, Heals, Healed, Fails}, ", "))
 }
 
@@ -103,7 +103,7 @@ func checkNumbers(e *Event, line int) *Malformed {
 			of   time.Duration
 		}{{"ttl", e.TTL}, {"wait", e.Wait}, {"until", e.Until}} {
 			if d.of < 0 {
-				return malformed(line, "negative", "%s has %s %d; expected 0 or more nanoseconds", subject(e), d.name, d.of)
+				return Malform(line, "negative", "%s has %s %d; expected 0 or more nanoseconds", subject(e), d.name, d.of)
 			}
 		}
 	}
@@ -111,11 +111,11 @@ func checkNumbers(e *Event, line int) *Malformed {
 	switch {
 	case x == nil:
 	case x.Lease < 0:
-		return malformed(line, "negative", "%s has lease %d; expected 0 or more nanoseconds", subject(e), x.Lease)
+		return Malform(line, "negative", "%s has lease %d; expected 0 or more nanoseconds", subject(e), x.Lease)
 	case x.Step < 0:
-		return malformed(line, "negative", "%s has step %d; expected 0 or more", subject(e), x.Step)
+		return Malform(line, "negative", "%s has step %d; expected 0 or more", subject(e), x.Step)
 	case x.Permits < 0:
-		return malformed(line, "permits", "%s has permits %d; expected 1 or more", subject(e), x.Permits)
+		return Malform(line, "permits", "%s has permits %d; expected 1 or more", subject(e), x.Permits)
 	}
 	return nil
 }

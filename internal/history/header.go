@@ -90,17 +90,17 @@ func (h *Header) check() *Malformed {
 	major, _, _ := strings.Cut(h.Lockbench, ".") // history/1.2 only adds to history/1
 	switch {
 	case h.Lockbench == "":
-		return malformed(1, "header", "this is not a header of lockbench; expected the first line of a history, such as %s", exampleHeader)
+		return Malform(1, "header", "this is not a header of lockbench; expected the first line of a history, such as %s", exampleHeader)
 	case major != Version:
-		return malformed(1, "version", "the history says it is of version %q, which this lockbench cannot judge; expected %q", h.Lockbench, Version)
+		return Malform(1, "version", "the history says it is of version %q, which this lockbench cannot judge; expected %q", h.Lockbench, Version)
 	case h.Permits < 0:
-		return malformed(1, "permits", "the header has permits %d; expected 1 or more", h.Permits)
+		return Malform(1, "permits", "the header has permits %d; expected 1 or more", h.Permits)
 	case h.Model.Has(Semaphore) && h.Permits < 1:
-		return malformed(1, "permits", "the model is semaphore, but the header does not say how many permits there are; expected \"permits\":N with N of 1 or more")
+		return Malform(1, "permits", "the model is semaphore, but the header does not say how many permits there are; expected \"permits\":N with N of 1 or more")
 	}
 	for _, word := range h.Model {
 		if !slices.Contains(modelWords, word) {
-			return malformed(1, "word", "the model %q is not known; expected some of %s", word, strings.Join(modelWords, ", "))
+			return Malform(1, "word", "the model %q is not known; expected some of %s", word, strings.Join(modelWords, ", "))
 		}
 	}
 	return nil
@@ -114,9 +114,9 @@ func decodeHeader(line []byte) (Header, *Malformed) {
 	if err := json.Unmarshal(line, &h); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && kind.Field != "" {
-			return h, malformed(1, "header", "field %q of the header is a JSON %s, which it cannot be", kind.Field, kind.Value)
+			return h, Malform(1, "header", "field %q of the header is a JSON %s, which it cannot be", kind.Field, kind.Value)
 		}
-		return h, malformed(1, "header", "the line is no JSON object (%v); expected the header of a history, such as %s", err, exampleHeader)
+		return h, Malform(1, "header", "the line is no JSON object (%v); expected the header of a history, such as %s", err, exampleHeader)
 	}
 	return h, h.check()
 }

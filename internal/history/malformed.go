@@ -14,6 +14,7 @@ var _ error = (*Malformed)(nil)
 
 func (m *Malformed) Error() string { return fmt.Sprintf("line %d: %s", m.Line, m.Text) }
 
-func malformed(line int, rule, format string, args ...any) *Malformed {
+// Malform says what is wrong with a line, for whoever reads the files of other programs.
+func Malform(line int, rule, format string, args ...any) *Malformed {
 	return &Malformed{Line: line, Rule: rule, Text: fmt.Sprintf(format, args...)}
 }

@@ -28,10 +28,12 @@ func Read(r io.Reader) (*History, error) {
 }
 
 // read reads about size bytes, 0 if nobody knows.
-func read(r io.Reader, size int64) (*History, error) { return readAs(r, size, OpenOptions{}) }
+func read(r io.Reader, size int64) (*History, error) { return ReadAs(r, size, nil, 0) }
 
-func readAs(r io.Reader, size int64, o OpenOptions) (*History, error) {
-	s, err := newEventReader(r, o)
+// ReadAs is [Read] of about size bytes, with a model and permits in the place of what the
+// header says; nil and 0: with the header's own.
+func ReadAs(r io.Reader, size int64, model Model, permits int) (*History, error) {
+	s, err := newEventReader(r, model, permits)
 	if err != nil {
 		return nil, err
 	}
@@ -63,21 +65,21 @@ type eventReader struct {
 	warnings []string
 
 	lines lineReader
-	v     *Validator
+	v     *validator
 	d     *decoder
 }
 
 // newEventReader reads the header.
-func newEventReader(r io.Reader, o OpenOptions) (*eventReader, error) {
+func newEventReader(r io.Reader, model Model, permits int) (*eventReader, error) {
 	s := &eventReader{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}, d: newDecoder()}
 	header, err := readHeader(&s.lines)
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Model) > 0 {
-		header.Model = o.Model
-		if o.Permits > 0 {
-			header.Permits = o.Permits
+	if len(model) > 0 {
+		header.Model = model
+		if permits > 0 {
+			header.Permits = permits
 		}
 		if m := header.check(); m != nil {
 			return nil, m
@@ -103,11 +105,11 @@ func (s *eventReader) next(e *Event) (bool, error) {
 		s.warnings = append(s.warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", s.lines.number))
 		return false, nil
 	case errors.Is(err, errCutOff):
-		return false, malformed(s.lines.number, "json", "the line ends in the middle of its object; expected one whole object on every line")
+		return false, Malform(s.lines.number, "json", "the line ends in the middle of its object; expected one whole object on every line")
 	case err != nil:
-		return false, malformed(s.lines.number, s.d.s.rule, "%v", err)
+		return false, Malform(s.lines.number, s.d.s.rule, "%v", err)
 	case !g.process:
-		return false, malformed(s.lines.number, "process", "the event has no process; expected a whole number, \"nemesis\" or \"probe\"")
+		return false, Malform(s.lines.number, "process", "the event has no process; expected a whole number, \"nemesis\" or \"probe\"")
 	}
 	fill(e, g, s.v)
 	if m := s.v.add(e, s.lines.number); m != nil {
@@ -140,7 +142,7 @@ func ReadFile(path string) (*History, error) {
 func readHeader(lines *lineReader) (h Header, err error) {
 	line, err := lines.next()
 	if errors.Is(err, io.EOF) {
-		return h, malformed(1, "header", "there is nothing to read; expected the header of a history, such as %s", exampleHeader)
+		return h, Malform(1, "header", "there is nothing to read; expected the header of a history, such as %s", exampleHeader)
 	}
 	if err != nil {
 		return h, err
@@ -154,7 +156,7 @@ func readHeader(lines *lineReader) (h Header, err error) {
 }
 
 // fill gives the fields that a line may leave out what their absence means.
-func fill(e *Event, g given, v *Validator) {
+func fill(e *Event, g given, v *validator) {
 	if !g.index {
 		e.Index = max(v.count, v.index+1)
 	}
@@ -217,7 +219,7 @@ func (l *lineReader) nextLong(begin []byte) ([]byte, error) {
 		part, err := l.r.ReadSlice('\n')
 		l.long = append(l.long, part...)
 		if len(l.long) > lineMax {
-			return nil, malformed(l.number+1, "json", "the line is longer than %d MiB; expected a history, with one event a line", lineMax>>20)
+			return nil, Malform(l.number+1, "json", "the line is longer than %d MiB; expected a history, with one event a line", lineMax>>20)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return l.long, err

@@ -195,7 +195,7 @@ func (r *Recorder) fresh() *chunk {
 }
 
 // run is the writer's goroutine.
-func (r *Recorder) run(v *Validator) {
+func (r *Recorder) run(v *validator) {
 	defer close(r.done)
 	for closing := false; !closing; {
 		var flush chan struct{}
@@ -266,7 +266,7 @@ func (r *Recorder) take(written []*chunk) (batch []*chunk) {
 
 // writeBatch writes whole lines only, so that what reaches the disk before an
 // error can be read.
-func (r *Recorder) writeBatch(v *Validator, batch []*chunk) error {
+func (r *Recorder) writeBatch(v *validator, batch []*chunk) error {
 	buf := r.buf[:0]
 	defer func() { r.buf = buf }()
 	for _, c := range batch {
@@ -274,8 +274,10 @@ func (r *Recorder) writeBatch(v *Validator, batch []*chunk) error {
 			e := &c.events[i]
 			line, err := AppendEvent(buf, e)
 			if err != nil {
-				err = malformed(e.Index+2, "facts", "%s: %v", e.F, err)
-			} else if err = v.Add(e); err == nil {
+				err = Malform(e.Index+2, "facts", "%s: %v", e.F, err)
+			} else if m := v.add(e, v.count+2); m != nil {
+				err = m
+			} else {
 				buf = line
 			}
 			if err != nil {

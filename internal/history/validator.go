@@ -7,7 +7,7 @@ import (
 	"lockbench/locks"
 )
 
-// Validator holds events to the rules of the format, one by one and in their
+// validator holds events to the rules of the format, one by one and in their
 // order. The reader and the recorder share it. After its first error it is of no
 // further use.
 //
@@ -20,7 +20,7 @@ import (
 //
 // And of a process: it has at most one operation outstanding; once one of its
 // operations has ended in info, it acquires no more.
-type Validator struct {
+type validator struct {
 	count     int // events so far
 	line      int // of the event before
 	index     int
@@ -67,17 +67,9 @@ type session struct {
 	ops     int
 }
 
-// NewValidator returns a validator for the events after a header, or says what is
-// wrong with the header.
-func NewValidator(h Header) (*Validator, error) {
-	if m := h.check(); m != nil {
-		return nil, m
-	}
-	return newValidator(&h), nil
-}
-
-func newValidator(h *Header) *Validator {
-	return &Validator{
+// newValidator is one for the events after a header that is right.
+func newValidator(h *Header) *validator {
+	return &validator{
 		line: 1, index: -1,
 		fenced:    h.Model.Has(Fenced),
 		permits:   max(1, h.Permits),
@@ -88,16 +80,8 @@ func newValidator(h *Header) *Validator {
 	}
 }
 
-// Add takes the next event. Lines are counted as in lockbench's own files: the
-// first event stands on line 2.
-func (v *Validator) Add(e *Event) error {
-	if m := v.add(e, v.count+2); m != nil {
-		return m
-	}
-	return nil
-}
-
-func (v *Validator) add(e *Event, line int) *Malformed {
+// add takes the next event, which stands in a line of the file.
+func (v *validator) add(e *Event, line int) *Malformed {
 	v.last = place{-1, -1}
 	if m := v.checkOrder(e, line); m != nil {
 		return m
@@ -123,30 +107,30 @@ func (v *Validator) add(e *Event, line int) *Malformed {
 	}
 }
 
-func (v *Validator) checkOrder(e *Event, line int) *Malformed {
+func (v *validator) checkOrder(e *Event, line int) *Malformed {
 	if e.Index < 0 {
-		return malformed(line, "negative", "index is %d; expected 0 or more", e.Index)
+		return Malform(line, "negative", "index is %d; expected 0 or more", e.Index)
 	}
 	if e.Time < 0 {
-		return malformed(line, "negative", "time is %d; expected 0 or more nanoseconds since the run began", e.Time)
+		return Malform(line, "negative", "time is %d; expected 0 or more nanoseconds since the run began", e.Time)
 	}
 	if e.Index <= v.index {
-		return malformed(line, "index", "index %d comes after index %d (line %d); expected a greater one on every line", e.Index, v.index, v.line)
+		return Malform(line, "index", "index %d comes after index %d (line %d); expected a greater one on every line", e.Index, v.index, v.line)
 	}
 	if e.Time < v.time {
-		return malformed(line, "time", "time goes back to %d from %d (line %d); expected one monotonic clock, read in the order of the lines", e.Time, v.time, v.line)
+		return Malform(line, "time", "time goes back to %d from %d (line %d); expected one monotonic clock, read in the order of the lines", e.Time, v.time, v.line)
 	}
 	return nil
 }
 
-func (v *Validator) invoke(e *Event, line int) *Malformed {
+func (v *validator) invoke(e *Event, line int) *Malformed {
 	p := v.processes[e.Process]
 	if p == nil {
 		p = new(process)
 		v.processes[e.Process] = p
 	}
 	if p.open.line != 0 {
-		return malformed(line, "outstanding", "%s %s, but its %s%s (line %d) has not returned; expected that one's ok, fail or info first, or another process",
+		return Malform(line, "outstanding", "%s %s, but its %s%s (line %d) has not returned; expected that one's ok, fail or info first, or another process",
 			who(e), v.what(e), p.open.f, p.open.under(), p.open.line)
 	}
 	var s *session
@@ -166,12 +150,12 @@ func (v *Validator) invoke(e *Event, line int) *Malformed {
 	return nil
 }
 
-func (v *Validator) acquire(p *process, e *Event, line int) (*session, *Malformed) {
+func (v *validator) acquire(p *process, e *Event, line int) (*session, *Malformed) {
 	if s := v.sessions[e.Session]; s != nil {
-		return nil, malformed(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label(e), s.acquire)
+		return nil, Malform(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label(e), s.acquire)
 	}
 	if p.retired.line != 0 {
-		return nil, malformed(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
+		return nil, Malform(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
 			who(e), label(e), p.retired.f, p.retired.under(), p.retired.line, p.unknown)
 	}
 	owner, permits := e.Session, 1
@@ -184,11 +168,11 @@ func (v *Validator) acquire(p *process, e *Event, line int) (*session, *Malforme
 		}
 	}
 	if c, ok := v.owners[owner]; ok {
-		return nil, malformed(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
+		return nil, Malform(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
 			who(e), label(e), owner, c.f, c.under(), c.line)
 	}
 	if permits > v.permits {
-		return nil, malformed(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label(e), permits, v.permits)
+		return nil, Malform(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label(e), permits, v.permits)
 	}
 	s := &session{number: len(v.sessions), client: e.Client, name: e.Session, keys: keysOf(e), owner: owner, acquire: line, state: Invoke}
 	v.sessions[s.name] = s
@@ -197,40 +181,40 @@ func (v *Validator) acquire(p *process, e *Event, line int) (*session, *Malforme
 }
 
 // use places an operation under a session, if it may be done there now.
-func (v *Validator) use(e *Event, line int) (*session, *Malformed) {
+func (v *validator) use(e *Event, line int) (*session, *Malformed) {
 	s := v.sessions[e.Session]
 	switch {
 	case s == nil:
-		return nil, malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
+		return nil, Malform(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
 	case s.state == Fail:
-		return nil, malformed(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
+		return nil, Malform(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
 	case s.state == OK:
 	case e.F != Release:
-		return nil, malformed(line, "not-granted", "%s %s, but its acquire (line %d) %s; expected its ok before", who(e), v.what(e), s.acquire, s.standing())
+		return nil, Malform(line, "not-granted", "%s %s, but its acquire (line %d) %s; expected its ok before", who(e), v.what(e), s.acquire, s.standing())
 	case s.state == Invoke && v.deaths[s.client] < s.acquire:
 		// A release that overtakes its own acquire would be done by a client that
 		// does not wait for itself; if nobody will answer any more, info says so.
-		return nil, malformed(line, "not-granted", "%s %s, before its acquire (line %d) returned; expected ok or info of the acquire before", who(e), v.what(e), s.acquire)
+		return nil, Malform(line, "not-granted", "%s %s, before its acquire (line %d) returned; expected ok or info of the acquire before", who(e), v.what(e), s.acquire)
 	}
 	v.last = place{s.number, s.ops}
 	s.ops++
 	return s, nil
 }
 
-func (v *Validator) returned(e *Event, line int) *Malformed {
+func (v *validator) returned(e *Event, line int) *Malformed {
 	p := v.processes[e.Process]
 	switch {
 	case p == nil || p.open.line == 0 && (p.done.f != e.F || p.done.session != e.Session):
-		return malformed(line, "not-invoked", "%s has %s of %s%s that it did not invoke; expected the invocation before", who(e), e.Type, article(e.F), under(e.Session))
+		return Malform(line, "not-invoked", "%s has %s of %s%s that it did not invoke; expected the invocation before", who(e), e.Type, article(e.F), under(e.Session))
 	case p.open.line == 0:
-		return malformed(line, "not-invoked", "%s has a second return, %s, of its %s%s (line %d), which returned before (line %d); expected one return", who(e), e.Type, e.F, under(e.Session), p.done.line, p.doneLine)
+		return Malform(line, "not-invoked", "%s has a second return, %s, of its %s%s (line %d), which returned before (line %d); expected one return", who(e), e.Type, e.F, under(e.Session), p.done.line, p.doneLine)
 	case p.open.f != e.F || p.open.session != e.Session:
-		return malformed(line, "not-invoked", "%s has %s of %s%s that it did not invoke; expected the return of its %s%s (line %d)", who(e), e.Type, article(e.F), under(e.Session), p.open.f, p.open.under(), p.open.line)
+		return Malform(line, "not-invoked", "%s has %s of %s%s that it did not invoke; expected the return of its %s%s (line %d)", who(e), e.Type, article(e.F), under(e.Session), p.open.f, p.open.under(), p.open.line)
 	}
 	s := p.under
 	if e.F == Acquire {
 		if e.Type == OK && v.fenced && !e.HasToken {
-			return malformed(line, "token", "%s acquired %s without a token; expected one, because the model is fenced; a lock without tokens has a model without that word", who(e), s.label())
+			return Malform(line, "token", "%s acquired %s without a token; expected one, because the model is fenced; a lock without tokens has a model without that word", who(e), s.label())
 		}
 		s.state, s.end = e.Type, line
 	}
@@ -250,13 +234,13 @@ func (v *Validator) returned(e *Event, line int) *Malformed {
 
 // lost places a notice. It may stand anywhere after the acquire's invocation: the
 // client's answer and its notice can overtake each other on their way to the host.
-func (v *Validator) lost(e *Event, line int) *Malformed {
+func (v *validator) lost(e *Event, line int) *Malformed {
 	s := v.sessions[e.Session]
 	switch {
 	case s == nil:
-		return malformed(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
+		return Malform(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
 	case s.state == Fail:
-		return malformed(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
+		return Malform(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
 	}
 	v.last = place{s.number, -1}
 	return nil
@@ -310,7 +294,7 @@ var verbs = map[string]string{
 }
 
 // what says what an operation does, and under which session of which lock.
-func (v *Validator) what(e *Event) string {
+func (v *validator) what(e *Event) string {
 	verb := verbs[e.F]
 	if s := v.sessions[e.Session]; s != nil {
 		return verb + " " + s.label()

@@ -1,4 +1,4 @@
-package history
+package jepsen
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/locks"
 )
 
@@ -14,7 +15,7 @@ import (
 // that there is no session to place it in. A lock with owners cannot answer so.
 type Stray struct {
 	Line, Index int
-	Process     Process
+	Process     history.Process
 	Time        time.Duration
 }
 
@@ -27,32 +28,30 @@ type Stray struct {
 // A value [key v], or a map with :key, names the lock; otherwise there is one. What a
 // release that failed says, nobody knows: Jepsen's clients put everything there that
 // is sure not to have happened. So it is no claim that nothing was held.
-func (j *Jepsen) Lock(model Model, permits int) (*History, []Stray, error) {
-	h := Header{Lockbench: Version, Model: model, Permits: permits}
-	v, err := NewValidator(h)
+func (j *History) Lock(model history.Model, permits int) (*history.History, []Stray, error) {
+	b, err := history.NewBuilder(history.Header{Lockbench: history.Version, Model: model, Permits: permits}, len(j.Ops))
 	if err != nil {
 		return nil, nil, err
 	}
-	c := jepsenLock{
-		validator: v, pairing: pairing{history: &History{Header: h, Torn: j.Torn, Warnings: slices.Clone(j.Warnings)}},
-		holds: map[int64][]jepsenSession{}, keys: map[string]bool{}, open: map[int64]jepsenOpen{}, left: map[string]int{},
+	c := lockReader{
+		b: b, model: model,
+		holds: map[int64][]session{}, keys: map[string]bool{}, open: map[int64]outstanding{}, left: map[string]int{},
 	}
-	c.pairing.history.Events = make([]Event, 0, len(j.Ops))
-	c.pairing.history.Lines = make([]int, 0, len(j.Ops))
 	for i := range j.Ops {
 		if err := c.op(&j.Ops[i]); err != nil {
 			return nil, nil, err
 		}
 	}
 	if !c.acquires {
-		return nil, nil, malformed(j.Ops[0].Line, "f", "nobody acquires or locks anything here; found are %s. Expected a history of a lock, or a model with --model", j.operations())
+		return nil, nil, history.Malform(j.Ops[0].Line, "f", "nobody acquires or locks anything here; found are %s. Expected a history of a lock, or a model with --model", j.operations())
 	}
-	c.warn()
-	return c.pairing.done(), c.strays, nil
+	h := c.b.Done()
+	h.Torn, h.Warnings = j.Torn, append(slices.Clone(j.Warnings), c.warnings()...)
+	return h, c.strays, nil
 }
 
 // operations lists what is done.
-func (j *Jepsen) operations() string {
+func (j *History) operations() string {
 	var fs []string
 	for _, op := range j.Ops {
 		if !op.Nemesis && !slices.Contains(fs, op.F) && len(fs) < 8 {
@@ -62,73 +61,73 @@ func (j *Jepsen) operations() string {
 	return strings.Join(fs, ", ")
 }
 
-type jepsenLock struct {
-	validator *Validator
-	pairing   pairing
-	time      time.Duration
-	holds     map[int64][]jepsenSession // by process, the latest last
-	keys      map[string]bool           // that were acquired
-	attempts  int
-	open      map[int64]jepsenOpen
-	strays    []Stray
-	dropped   int            // releases of nothing that were not ok
-	numbers   int            // acquires whose value was a number
-	named     int            // acquires that name a lock
-	nameless  int            // acquires without a value
-	left      map[string]int // operations that no lock has
-	acquires  bool
+type lockReader struct {
+	b        *history.Builder
+	model    history.Model
+	time     time.Duration
+	holds    map[int64][]session // by process, the latest last
+	keys     map[string]bool     // that were acquired
+	attempts int
+	open     map[int64]outstanding
+	strays   []Stray
+	dropped  int            // releases of nothing that were not ok
+	numbers  int            // acquires whose value was a number
+	named    int            // acquires that name a lock
+	nameless int            // acquires without a value
+	left     map[string]int // operations that no lock has
+	acquires bool
 }
 
-type jepsenSession struct {
+type session struct {
 	name, key string
 	granted   bool
 	released  bool
 }
 
-// jepsenOpen is what a process has outstanding.
-type jepsenOpen struct {
+// outstanding is what a process has outstanding.
+type outstanding struct {
 	f       string // as recorded
-	what    string // Acquire, Release, or nothing
+	what    string // history.Acquire, history.Release, or nothing
 	session string // empty for a release that nobody's session is behind
 	line    int
 }
 
-// jepsenWords are what the operations of lock tests are called.
-var jepsenWords = map[string]string{
-	"acquire": Acquire, "lock": Acquire, "try-acquire": Acquire, "try-lock": Acquire, "tryLock": Acquire,
-	"read-lock": Acquire, "write-lock": Acquire, "acquire-read": Acquire, "acquire-write": Acquire, "acquire-shared": Acquire,
-	"release": Release, "unlock": Release, "read-unlock": Release, "write-unlock": Release, "release-read": Release, "release-write": Release, "release-shared": Release,
+// words are what the operations of lock tests are called.
+var words = map[string]string{
+	"acquire": history.Acquire, "lock": history.Acquire, "try-acquire": history.Acquire, "try-lock": history.Acquire, "tryLock": history.Acquire,
+	"read-lock": history.Acquire, "write-lock": history.Acquire, "acquire-read": history.Acquire, "acquire-write": history.Acquire, "acquire-shared": history.Acquire,
+	"release": history.Release, "unlock": history.Release, "read-unlock": history.Release, "write-unlock": history.Release, "release-read": history.Release, "release-write": history.Release, "release-shared": history.Release,
 }
 
-func (c *jepsenLock) op(op *JepsenOp) error {
+func (c *lockReader) op(op *Op) error {
 	// Recorded times can go back, and nothing here rests on them.
 	c.time = max(c.time, time.Duration(op.Time))
 	if op.Nemesis {
-		return c.add(op, Event{Process: Nemesis, Type: Info, F: op.F, Extra: &Extra{Text: nemesisText(op.Value())}})
+		return c.add(op, history.Event{Process: history.Nemesis, Type: history.Info, F: op.F, Extra: &history.Extra{Text: nemesisText(op.Value())}})
 	}
 	open, outstanding := c.open[op.Process]
 	who := fmt.Sprintf("process %d", op.Process)
-	if op.Type == Invoke {
+	if op.Type == history.Invoke {
 		if outstanding {
-			return malformed(op.Line, "outstanding", "%s invokes %s, but its %s (line %d) has not completed; expected that one's completion first", who, op.F, open.f, open.line)
+			return history.Malform(op.Line, "outstanding", "%s invokes %s, but its %s (line %d) has not completed; expected that one's completion first", who, op.F, open.f, open.line)
 		}
 		return c.invoke(op)
 	}
 	if !outstanding {
-		return malformed(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the invocation before", who, op.F, op.Type)
+		return history.Malform(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the invocation before", who, op.F, op.Type)
 	}
 	if open.f != op.F {
-		return malformed(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the completion of its %s (line %d)", who, op.F, op.Type, open.f, open.line)
+		return history.Malform(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the completion of its %s (line %d)", who, op.F, op.Type, open.f, open.line)
 	}
 	delete(c.open, op.Process)
 	return c.complete(op, open)
 }
 
-func (c *jepsenLock) invoke(op *JepsenOp) error {
-	open := jepsenOpen{f: op.F, what: jepsenWords[op.F], line: op.Line}
-	e := Event{Process: Process(op.Process), Client: int32(op.Process), Type: Invoke, F: open.what}
+func (c *lockReader) invoke(op *Op) error {
+	open := outstanding{f: op.F, what: words[op.F], line: op.Line}
+	e := history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: history.Invoke, F: open.what}
 	switch open.what {
-	case Acquire:
+	case history.Acquire:
 		c.acquires = true
 		c.attempts++
 		open.session = fmt.Sprintf("%d.%d", op.Process, c.attempts)
@@ -150,8 +149,8 @@ func (c *jepsenLock) invoke(op *JepsenOp) error {
 		} else if e.Key != theLock {
 			c.named++
 		}
-		c.holds[op.Process] = append(stillHeld(c.holds[op.Process]), jepsenSession{name: open.session, key: e.Key})
-	case Release:
+		c.holds[op.Process] = append(stillHeld(c.holds[op.Process]), session{name: open.session, key: e.Key})
+	case history.Release:
 		if s := c.toRelease(op); s != nil {
 			open.session, s.released = s.name, true
 			e.Session = s.name
@@ -167,7 +166,7 @@ func (c *jepsenLock) invoke(op *JepsenOp) error {
 }
 
 // stillHeld leaves out what was released, but for the latest, which may be released again.
-func stillHeld(all []jepsenSession) []jepsenSession {
+func stillHeld(all []session) []session {
 	kept := all[:0]
 	for i, s := range all {
 		if !s.released || i == len(all)-1 {
@@ -178,12 +177,13 @@ func stillHeld(all []jepsenSession) []jepsenSession {
 }
 
 // acquire fills in what the model needs.
-func (c *jepsenLock) acquire(op *JepsenOp, e *Event) error {
-	m := c.pairing.history.Header.Model
-	if m.Has(Reentrant) {
-		e.extra().Owner = fmt.Sprintf("process %d", op.Process)
+func (c *lockReader) acquire(op *Op, e *history.Event) error {
+	more := &history.Extra{}
+	if c.model.Has(history.Reentrant) {
+		more.Owner = fmt.Sprintf("process %d", op.Process)
+		e.Extra = more
 	}
-	if !m.Has(Semaphore) {
+	if !c.model.Has(history.Semaphore) {
 		return nil
 	}
 	n := op.Value().bare()
@@ -193,15 +193,16 @@ func (c *jepsenLock) acquire(op *JepsenOp, e *Event) error {
 	switch {
 	case n.Kind != Int:
 	case n.Int < 1 || n.Int > math.MaxInt32:
-		return malformed(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n.Int)
+		return history.Malform(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n.Int)
 	default:
-		e.extra().Permits = int(n.Int)
+		more.Permits = int(n.Int)
+		e.Extra = more
 	}
 	return nil
 }
 
 // key is the name of the lock that an operation is about.
-func (c *jepsenLock) key(op *JepsenOp) string {
+func (c *lockReader) key(op *Op) string {
 	v := op.Value().bare()
 	if named, ok := v.field("key", "lock", "name"); ok {
 		return plainText(named)
@@ -211,7 +212,7 @@ func (c *jepsenLock) key(op *JepsenOp) string {
 		return plainText(v.Items[0])
 	case v.Kind == String || v.Kind == Keyword || v.Kind == Symbol:
 		return plainText(v)
-	case v.Kind == Int && !c.pairing.history.Header.Model.Has(Semaphore):
+	case v.Kind == Int && !c.model.Has(history.Semaphore):
 		c.numbers++
 	}
 	return theLock
@@ -229,7 +230,7 @@ func plainText(v Value) string {
 
 // toRelease is the session that a process gives back: the latest that it holds, else
 // the latest that it held, else none.
-func (c *jepsenLock) toRelease(op *JepsenOp) *jepsenSession {
+func (c *lockReader) toRelease(op *Op) *session {
 	all := c.holds[op.Process]
 	key := ""
 	if v := op.Value().bare(); v.Kind != Nil && v.Kind != Int {
@@ -239,7 +240,7 @@ func (c *jepsenLock) toRelease(op *JepsenOp) *jepsenSession {
 	if !c.keys[key] {
 		key = ""
 	}
-	var last *jepsenSession
+	var last *session
 	for i := len(all) - 1; i >= 0; i-- {
 		s := &all[i]
 		if !s.granted || key != "" && s.key != key {
@@ -255,26 +256,26 @@ func (c *jepsenLock) toRelease(op *JepsenOp) *jepsenSession {
 	return last
 }
 
-func (c *jepsenLock) complete(op *JepsenOp, open jepsenOpen) error {
+func (c *lockReader) complete(op *Op, open outstanding) error {
 	if open.session == "" {
-		if open.what == Release && op.Type == OK {
-			c.strays = append(c.strays, Stray{op.Line, op.Index, Process(op.Process), c.time})
-		} else if open.what == Release {
+		if open.what == history.Release && op.Type == history.OK {
+			c.strays = append(c.strays, Stray{op.Line, op.Index, history.Process(op.Process), c.time})
+		} else if open.what == history.Release {
 			c.dropped++
 		}
 		return nil
 	}
-	e := Event{Process: Process(op.Process), Client: int32(op.Process), Type: op.Type, F: open.what, Session: open.session, Error: op.Error}
-	if e.Error == ErrorNotHeld {
+	e := history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: op.Type, F: open.what, Session: open.session, Error: op.Error}
+	if e.Error == history.ErrorNotHeld {
 		e.Error = "not held" // a text of the test's own, and no claim
 	}
 	all := c.holds[op.Process]
-	if open.what == Acquire && op.Type != OK {
+	if open.what == history.Acquire && op.Type != history.OK {
 		c.holds[op.Process] = all[:len(all)-1]
 	}
-	if open.what == Acquire && op.Type == OK {
+	if open.what == history.Acquire && op.Type == history.OK {
 		all[len(all)-1].granted = true
-		if c.pairing.history.Header.Model.Has(Fenced) {
+		if c.model.Has(history.Fenced) {
 			c.token(op, &e)
 		}
 	}
@@ -282,7 +283,7 @@ func (c *jepsenLock) complete(op *JepsenOp, open jepsenOpen) error {
 }
 
 // token finds the fencing token that came with a grant.
-func (c *jepsenLock) token(op *JepsenOp, e *Event) {
+func (c *lockReader) token(op *Op, e *history.Event) {
 	v := op.Value().bare()
 	if v.Kind == Vector && len(v.Items) == 2 {
 		v = v.Items[1].bare()
@@ -296,20 +297,14 @@ func (c *jepsenLock) token(op *JepsenOp, e *Event) {
 }
 
 // add holds an event to the rules and pairs it. Its line is that of the file it is from.
-func (c *jepsenLock) add(op *JepsenOp, e Event) error {
+func (c *lockReader) add(op *Op, e history.Event) error {
 	e.Index, e.Time = op.Index, c.time
-	h := c.pairing.history
-	h.Events, h.Lines = append(h.Events, e), append(h.Lines, op.Line)
-	if m := c.validator.add(&h.Events[len(h.Events)-1], op.Line); m != nil {
-		return m
-	}
-	c.pairing.add(len(h.Events)-1, c.validator.last)
-	return nil
+	return c.b.Add(e, op.Line)
 }
 
-func (c *jepsenLock) warn() {
-	h := c.pairing.history
-	say := func(format string, args ...any) { h.Warnings = append(h.Warnings, fmt.Sprintf(format, args...)) }
+// warnings say what was left out, and how names were taken.
+func (c *lockReader) warnings() (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if len(c.left) > 0 {
 		var fs []string
 		for f, n := range c.left {
@@ -327,6 +322,7 @@ func (c *jepsenLock) warn() {
 	if c.named > 0 && c.nameless > 0 {
 		say("%d acquires name a lock with their value and %d have no value: those were taken for a lock of its own, %q, which excludes none of the others", c.named, c.nameless, theLock)
 	}
+	return all
 }
 
 // nemesisText is what a fault says of itself, kept short.

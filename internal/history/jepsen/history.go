@@ -1,4 +1,10 @@
-package history
+// Package jepsen reads the histories of other programs: those that Jepsen records, as EDN or
+// as JSON, and what has the same form. [Open] takes a file in any format, lockbench's own
+// included, by looking; [History.Lock] makes sessions of operations on a lock.
+//
+// The EDN reader is its own: the one for Go (olympos.io/encoding/edn, unchanged since 2020)
+// takes three times as long for a byte, and knows no lines.
+package jepsen
 
 import (
 	"bufio"
@@ -7,53 +13,55 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"lockbench/internal/history"
 )
 
-// JepsenOp is one line of a history that Jepsen recorded: an invocation or a
+// Op is one line of a history that Jepsen recorded: an invocation or a
 // completion, of a client or of the nemesis.
-type JepsenOp struct {
+type Op struct {
 	Line    int
 	Index   int   // as recorded, or the line's order
 	Time    int64 // ns; as recorded, whatever that is worth, or 0
 	Process int64
 	Nemesis bool
-	Type    Type
+	Type    history.Type
 	F       string
 	Error   string
 	value   *Value // nil for nil, which most are
 }
 
 // Value is what the operation was done with, or what came of it.
-func (op *JepsenOp) Value() Value {
+func (op *Op) Value() Value {
 	if op.value == nil {
 		return Value{Line: op.Line}
 	}
 	return *op.value
 }
 
-// Jepsen is a history that Jepsen recorded, in order.
-type Jepsen struct {
-	Ops      []JepsenOp
+// History is a history that Jepsen recorded, in order.
+type History struct {
+	Ops      []Op
 	Torn     bool
 	Warnings []string
 }
 
 // ReadEDN reads Jepsen's history.edn: operations one after the other, or in one vector.
 // Tags, records and symbols that nobody here knows are read as names.
-func ReadEDN(r io.Reader) (*Jepsen, error) {
-	return readJepsen(newForms(bufio.NewReaderSize(r, 64<<10), false))
+func ReadEDN(r io.Reader) (*History, error) {
+	return read(newForms(bufio.NewReaderSize(r, 64<<10), false))
 }
 
-// ReadJepsenJSON reads the same as JSON: one object a line, or all in one array.
-func ReadJepsenJSON(r io.Reader) (*Jepsen, error) {
-	return readJepsen(newForms(bufio.NewReaderSize(r, 64<<10), true))
+// ReadJSON reads the same as JSON: one object a line, or all in one array.
+func ReadJSON(r io.Reader) (*History, error) {
+	return read(newForms(bufio.NewReaderSize(r, 64<<10), true))
 }
 
-func readJepsen(f *forms) (*Jepsen, error) {
-	j := &Jepsen{}
-	given := jepsenGiven{}
+func read(f *forms) (*History, error) {
+	j := &History{}
+	counted := given{}
 	err := f.operations(func(v Value) error {
-		op, err := given.op(v)
+		op, err := counted.op(v)
 		if err != nil {
 			return err
 		}
@@ -71,22 +79,22 @@ func readJepsen(f *forms) (*Jepsen, error) {
 		return nil, err
 	}
 	if len(j.Ops) == 0 {
-		return nil, malformed(1, "operation", "there is no operation to read; expected a history as Jepsen records it, such as {:process 0, :type :invoke, :f :acquire, :value nil}")
+		return nil, history.Malform(1, "operation", "there is no operation to read; expected a history as Jepsen records it, such as {:process 0, :type :invoke, :f :acquire, :value nil}")
 	}
-	if given.indexes > 0 && given.indexes < len(j.Ops) {
-		return nil, malformed(given.without, "index", "the operation has no index, and others have one; expected that all have one or none")
+	if counted.indexes > 0 && counted.indexes < len(j.Ops) {
+		return nil, history.Malform(counted.without, "index", "the operation has no index, and others have one; expected that all have one or none")
 	}
 	return j, j.sort()
 }
 
 // sort puts the operations into the order of their indexes. What was recorded may not
 // stand in that order, and its times may go back: the index says what came first.
-func (j *Jepsen) sort() error {
-	slices.SortStableFunc(j.Ops, func(a, b JepsenOp) int { return cmp.Compare(a.Index, b.Index) })
+func (j *History) sort() error {
+	slices.SortStableFunc(j.Ops, func(a, b Op) int { return cmp.Compare(a.Index, b.Index) })
 	back, last := 0, int64(0)
 	for i, op := range j.Ops {
 		if i > 0 && op.Index == j.Ops[i-1].Index {
-			return malformed(op.Line, "index", "index %d stands in line %d as well; expected one for each operation", op.Index, j.Ops[i-1].Line)
+			return history.Malform(op.Line, "index", "index %d stands in line %d as well; expected one for each operation", op.Index, j.Ops[i-1].Line)
 		}
 		if op.Time != 0 && op.Time < last { // 0: there is none
 			back++
@@ -160,20 +168,20 @@ func (f *forms) nothing() error {
 	return f.wrong("%q stands behind the end of the history", c)
 }
 
-// jepsenGiven counts what may be absent, though not of some operations alone.
-type jepsenGiven struct {
+// given counts what may be absent, though not of some operations alone.
+type given struct {
 	indexes int
 	without int // the line of one that has none
 }
 
-func (g *jepsenGiven) op(v Value) (op JepsenOp, err error) {
+func (g *given) op(v Value) (op Op, err error) {
 	if v.bare().Kind != Map {
-		return op, malformed(v.Line, "operation", "here stands %s; expected an operation, as a map with :process, :type and :f", v.Kind)
+		return op, history.Malform(v.Line, "operation", "here stands %s; expected an operation, as a map with :process, :type and :f", v.Kind)
 	}
-	op = JepsenOp{Line: v.Line, Index: -1}
+	op = Op{Line: v.Line, Index: -1}
 	process, ok := v.field("process")
 	if !ok {
-		return op, malformed(v.Line, "process", "the operation has no :process; expected a whole number or :nemesis")
+		return op, history.Malform(v.Line, "process", "the operation has no :process; expected a whole number or :nemesis")
 	}
 	process = process.bare()
 	word, isWord := process.word()
@@ -183,15 +191,15 @@ func (g *jepsenGiven) op(v Value) (op JepsenOp, err error) {
 	case isWord && word == "nemesis":
 		op.Nemesis = true
 	default:
-		return op, malformed(process.Line, "process", "the process is %s; expected a whole number from 0 to %d, or :nemesis", process, processMax)
+		return op, history.Malform(process.Line, "process", "the process is %s; expected a whole number from 0 to %d, or :nemesis", process, processMax)
 	}
-	if op.Type, err = jepsenType(v); err != nil {
+	if op.Type, err = typeOf(v); err != nil {
 		return op, err
 	}
 	f, ok := v.field("f")
 	if op.F, isWord = f.bare().word(); !ok || !isWord || op.F == "" {
 		if !op.Nemesis {
-			return op, malformed(v.Line, "f", "the operation does not say in one word what was done; expected :f :acquire or :f :release, say")
+			return op, history.Malform(v.Line, "f", "the operation does not say in one word what was done; expected :f :acquire or :f :release, say")
 		}
 		op.F = f.String()
 	}
@@ -210,31 +218,31 @@ func (g *jepsenGiven) op(v Value) (op JepsenOp, err error) {
 	return op, nil
 }
 
-// processMax keeps the numbers of processes inside Process, and apart from those that
+// processMax keeps the numbers of processes inside [history.Process], and apart from those that
 // lockbench gives to its own.
 const processMax = 1<<30 - 1
 
-func jepsenType(v Value) (Type, error) {
+func typeOf(v Value) (history.Type, error) {
 	typ, ok := v.field("type")
 	word, isWord := typ.bare().word()
 	if ok && isWord {
-		for t, known := range typeWords {
-			if t > 0 && known == word {
-				return Type(t), nil
+		for t := history.Invoke; t <= history.Info; t++ {
+			if t.String() == word {
+				return t, nil
 			}
 		}
 	}
 	if !ok {
-		return 0, malformed(v.Line, "word", "the operation has no :type; expected :invoke, :ok, :fail or :info")
+		return 0, history.Malform(v.Line, "word", "the operation has no :type; expected :invoke, :ok, :fail or :info")
 	}
-	return 0, malformed(typ.Line, "word", "the type %s is not known; expected :invoke, :ok, :fail or :info", typ)
+	return 0, history.Malform(typ.Line, "word", "the type %s is not known; expected :invoke, :ok, :fail or :info", typ)
 }
 
-func (g *jepsenGiven) numbers(v Value, op *JepsenOp) error {
+func (g *given) numbers(v Value, op *Op) error {
 	if index, ok := v.field("index"); ok && index.bare().Kind != Nil {
 		n := index.bare()
 		if n.Kind != Int || n.Int < 0 {
-			return malformed(index.Line, "index", "the index is %s; expected a whole number from 0", index)
+			return history.Malform(index.Line, "index", "the index is %s; expected a whole number from 0", index)
 		}
 		op.Index = int(n.Int)
 		g.indexes++
@@ -244,7 +252,7 @@ func (g *jepsenGiven) numbers(v Value, op *JepsenOp) error {
 	if at, ok := v.field("time"); ok && at.bare().Kind != Nil {
 		n := at.bare()
 		if n.Kind != Int {
-			return malformed(at.Line, "time", "the time is %s; expected whole nanoseconds", at)
+			return history.Malform(at.Line, "time", "the time is %s; expected whole nanoseconds", at)
 		}
 		op.Time = n.Int
 	}

@@ -1,18 +1,20 @@
-package history
+package jepsen
 
 import (
 	"bufio"
 	"errors"
 	"io"
 	"strconv"
+
+	"lockbench/internal/history"
 )
 
 // What one value may cost. An operation of a lock test is small; a history may also
 // hold the final read of a set with a million elements, of which nothing is needed.
 const (
 	depthMax = 100
-	keptMax  = 1 << 10 // values kept of one operation; the others are read and left out
-	textMax  = lineMax // bytes of one text
+	keptMax  = 1 << 10  // values kept of one operation; the others are read and left out
+	textMax  = 16 << 20 // bytes of one text
 )
 
 // forms reads the values of a file one by one: EDN, or JSON. It knows the line of
@@ -83,7 +85,7 @@ func (f *forms) unread() {
 }
 
 func (f *forms) wrong(format string, args ...any) error {
-	m := malformed(f.line, "edn", format, args...)
+	m := history.Malform(f.line, "edn", format, args...)
 	if f.json {
 		m.Rule = "json"
 	}

@@ -1,4 +1,4 @@
-package history
+package historytest
 
 import (
 	"runtime"
@@ -13,8 +13,8 @@ const (
 	allocatedAnyway  = 2 << 20
 )
 
-// boundedMemory fails if reading so many bytes allocates more than is stated.
-func boundedMemory(t *testing.T, input int, read func()) {
+// BoundedMemory fails if reading so many bytes allocates more than is stated.
+func BoundedMemory(t *testing.T, input int, read func()) {
 	t.Helper()
 	bound := uint64(allocatedAnyway + allocatedPerByte*input)
 	var before, after runtime.MemStats

@@ -1,7 +1,8 @@
-package history
+package jepsen
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,12 +10,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"lockbench/internal/history"
+	"lockbench/internal/history/historytest"
 )
 
-// TestJepsen reads each history in testdata/jepsen, as whatever it looks like, and
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestRead reads each history in testdata, as whatever it looks like, and
 // compares the sessions that come out with the text beside it.
-func TestJepsen(t *testing.T) {
-	files, err := filepath.Glob("testdata/jepsen/*.[ej]*")
+func TestRead(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.[ej]*")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files", err)
 	}
@@ -27,9 +33,9 @@ func TestJepsen(t *testing.T) {
 			if opened.Jepsen == nil {
 				t.Fatalf("taken for %s", opened.Format)
 			}
-			model := Model(nil)
+			model := history.Model(nil)
 			if strings.Contains(file, "odd") {
-				model = Model{Fenced}
+				model = history.Model{history.Fenced}
 			}
 			h, strays, err := opened.Jepsen.Lock(model, 0)
 			if err != nil {
@@ -61,10 +67,10 @@ func TestJepsen(t *testing.T) {
 
 // sessions writes what was made of a history, an operation a line, with the lines of
 // the file that its events are from.
-func sessions(h *History) string {
+func sessions(h *history.History) string {
 	var b strings.Builder
 	for _, s := range h.Sessions {
-		for _, op := range append([]Op{s.Acquire}, s.Ops...) {
+		for _, op := range append([]history.Op{s.Acquire}, s.Ops...) {
 			fmt.Fprintf(&b, "%s of %v: %s is %s, line %d", s.Name, s.Keys, op.F, op.Outcome, h.Line(op.Invoke))
 			if e := h.At(op.Return); e != nil {
 				fmt.Fprintf(&b, " to %d %s", h.Line(op.Return), e.Error)
@@ -76,7 +82,7 @@ func sessions(h *History) string {
 		}
 	}
 	for pos := range h.Events {
-		if e := &h.Events[pos]; e.Process == Nemesis {
+		if e := &h.Events[pos]; e.Process == history.Nemesis {
 			fmt.Fprintf(&b, "nemesis %s %s, line %d\n", e.F, e.Extra.Text, h.Line(pos))
 		}
 	}
@@ -84,7 +90,7 @@ func sessions(h *History) string {
 }
 
 // What cannot be read is refused with its place; what is odd and not needed is not.
-func TestJepsenRefuses(t *testing.T) {
+func TestRefuses(t *testing.T) {
 	const ok = "{:process 0 :type :invoke :f :acquire}\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"no process", ok + "{:type :ok :f :acquire}", "line 2: the operation has no :process"},
@@ -118,7 +124,7 @@ func TestJepsenRefuses(t *testing.T) {
 			if err == nil {
 				_, _, err = opened.Jepsen.Lock(nil, 0)
 			}
-			var m *Malformed
+			var m *history.Malformed
 			if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want that it is malformed: %s", err, c.want)
 			}
@@ -128,14 +134,14 @@ func TestJepsenRefuses(t *testing.T) {
 
 func formatOf(text string) Format {
 	if strings.HasPrefix(text, `[{"`) {
-		return JepsenJSON
+		return JSON
 	}
-	return JepsenEDN
+	return EDN
 }
 
 // A release that is answered with ok though its process held nothing has no session to
 // stand in, and is not lost.
-func TestJepsenStrays(t *testing.T) {
+func TestStrays(t *testing.T) {
 	j, err := ReadEDN(strings.NewReader(`{:process 0 :type :invoke :f :acquire}
 {:process 0 :type :fail :f :acquire}
 {:process 0 :type :invoke :f :release}
@@ -159,7 +165,7 @@ func TestJepsenStrays(t *testing.T) {
 
 // Two grants of one lock look like those of two if some acquires alone say its name, so
 // the reader says how it took them.
-func TestJepsenWarnsOfNamelessAcquires(t *testing.T) {
+func TestWarnsOfNamelessAcquires(t *testing.T) {
 	const named, nameless = `{:process 0 :type :invoke :f :acquire :value [1 nil]}
 {:process 0 :type :ok :f :acquire :value [1 nil]}`, `{:process 1 :type :invoke :f :acquire}
 {:process 1 :type :ok :f :acquire}`
@@ -185,16 +191,16 @@ func TestDetect(t *testing.T) {
 		``:      Lines,
 		`hello`: Lines,
 		`{"index":0,"process":0,"f":"acquire","session":"0.1"}`: Lines, // its header is missing, and that is what to say
-		`{"process":0,"type":"invoke","f":"acquire"}`:           JepsenJSON,
-		` [ {"process":0}]`:           JepsenJSON,
-		`[]`:                          JepsenJSON,
-		`{:process 0}`:                JepsenEDN,
-		`[{:process 0}]`:              JepsenEDN,
-		"[\n#jepsen.history.Op{":      JepsenEDN,
-		"; made by hand\n{:index 0}":  JepsenEDN,
-		`#jepsen.history.Op{:index`:   JepsenEDN,
-		`({:process 0})`:              JepsenEDN,
-		`{"process" 0, "f" :acquire}`: JepsenEDN,
+		`{"process":0,"type":"invoke","f":"acquire"}`:           JSON,
+		` [ {"process":0}]`:           JSON,
+		`[]`:                          JSON,
+		`{:process 0}`:                EDN,
+		`[{:process 0}]`:              EDN,
+		"[\n#jepsen.history.Op{":      EDN,
+		"; made by hand\n{:index 0}":  EDN,
+		`#jepsen.history.Op{:index`:   EDN,
+		`({:process 0})`:              EDN,
+		`{"process" 0, "f" :acquire}`: EDN,
 	} {
 		opened, _ := open(strings.NewReader(text), 0, OpenOptions{})
 		if opened.Format != want {
@@ -203,11 +209,11 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// FuzzJepsen: whatever is read, there is no panic, no end of time, and nothing kept that
+// FuzzRead: whatever is read, there is no panic, no end of time, and nothing kept that
 // is much larger than what was read.
-func FuzzJepsen(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, file := range []string{"failed_release.edn", "odd.edn", "array.json", "lines.json"} {
-		data, err := os.ReadFile(filepath.Join("testdata", "jepsen", file))
+		data, err := os.ReadFile(filepath.Join("testdata", file))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -217,12 +223,12 @@ func FuzzJepsen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, asJSON bool) {
 		read := ReadEDN
 		if asJSON {
-			read = ReadJepsenJSON
+			read = ReadJSON
 		}
-		boundedMemory(t, len(data), func() { _, _ = read(strings.NewReader(string(data))) })
+		historytest.BoundedMemory(t, len(data), func() { _, _ = read(strings.NewReader(string(data))) })
 		j, err := read(strings.NewReader(string(data)))
 		if err != nil {
-			var m *Malformed
+			var m *history.Malformed
 			if !errors.As(err, &m) || m.Line < 1 || m.Text == "" {
 				t.Fatalf("the error does not say where: %v", err)
 			}
@@ -231,13 +237,13 @@ func FuzzJepsen(f *testing.F) {
 		if len(j.Ops) > len(data) {
 			t.Fatalf("%d operations of %d bytes", len(j.Ops), len(data))
 		}
-		for _, model := range []Model{nil, {Reentrant}, {Semaphore}, {RW}} {
+		for _, model := range []history.Model{nil, {history.Reentrant}, {history.Semaphore}, {history.RW}} {
 			h, _, err := j.Lock(model, 2)
 			if err != nil {
 				continue
 			}
 			// What was imported obeys the rules of what is read.
-			if _, err := Build(h.Header, h.Events); err != nil {
+			if _, err := history.Build(h.Header, h.Events); err != nil {
 				t.Fatalf("%v: %v", model, err)
 			}
 		}
@@ -249,7 +255,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("{\"lockbench\":\"history/1\"}\n"))
 	f.Add([]byte("[{:process 0}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		boundedMemory(t, len(data), func() { _, _ = open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{}) })
+		historytest.BoundedMemory(t, len(data), func() { _, _ = open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{}) })
 		opened, err := open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{})
 		if err == nil && opened.Own == nil && opened.Jepsen == nil {
 			t.Fatal("no error and no history")

@@ -1,4 +1,4 @@
-package history
+package jepsen
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"lockbench/internal/history"
 )
 
 // Format says how a history is written down.
@@ -15,14 +17,14 @@ type Format string
 
 // The formats. Detected, the default, is found by looking.
 const (
-	Detected   Format = ""
-	Lines      Format = "lines"       // lockbench's own JSON lines
-	JepsenEDN  Format = "jepsen-edn"  // Jepsen's history.edn
-	JepsenJSON Format = "jepsen-json" // the same as JSON, an array or one object a line
+	Detected Format = ""
+	Lines    Format = "lines"       // lockbench's own JSON lines
+	EDN      Format = "jepsen-edn"  // Jepsen's history.edn
+	JSON     Format = "jepsen-json" // the same as JSON, an array or one object a line
 )
 
 // Formats are those that can be named.
-func Formats() []string { return []string{string(Lines), string(JepsenEDN), string(JepsenJSON)} }
+func Formats() []string { return []string{string(Lines), string(EDN), string(JSON)} }
 
 // Known tells whether a format can be named.
 func (f Format) Known() bool { return slices.Contains(Formats(), string(f)) }
@@ -31,15 +33,15 @@ func (f Format) Known() bool { return slices.Contains(Formats(), string(f)) }
 type Opened struct {
 	Format Format
 	// Own and Jepsen: one of the two is there.
-	Own    *History
-	Jepsen *Jepsen
+	Own    *history.History
+	Jepsen *History
 }
 
 // OpenOptions are what a reader may be told.
 type OpenOptions struct {
 	Format Format // empty: by looking
 	// Model and Permits take the place of what an own header says; empty and 0: they do not.
-	Model   Model
+	Model   history.Model
 	Permits int
 }
 
@@ -84,12 +86,12 @@ func open(in io.Reader, size int64, o OpenOptions) (Opened, error) {
 	opened := Opened{Format: o.Format}
 	var err error
 	switch o.Format {
-	case JepsenEDN:
+	case EDN:
 		opened.Jepsen, err = ReadEDN(r)
-	case JepsenJSON:
-		opened.Jepsen, err = ReadJepsenJSON(r)
+	case JSON:
+		opened.Jepsen, err = ReadJSON(r)
 	default:
-		opened.Own, err = readAs(r, size, o)
+		opened.Own, err = history.ReadAs(r, size, o.Model, o.Permits)
 	}
 	return opened, err
 }
@@ -108,21 +110,21 @@ func Detect(r *bufio.Reader) Format {
 	}
 	switch text[0] {
 	case '#', ';', '(':
-		return JepsenEDN
+		return EDN
 	case '[':
 		if rest := bytes.TrimLeft(text[1:], " \t\r\n,"); len(rest) > 1 && rest[0] == '{' && !startsJSON(rest) || len(rest) > 0 && rest[0] == '#' {
-			return JepsenEDN
+			return EDN
 		}
-		return JepsenJSON
+		return JSON
 	case '{':
 		line, _, _ := strings.Cut(string(text), "\n")
 		switch {
 		case !startsJSON(text):
-			return JepsenEDN
+			return EDN
 		case strings.Contains(line, `"lockbench"`):
 			return Lines
 		case strings.Contains(line, `"process"`) && strings.Contains(line, `"f"`) && !strings.Contains(line, `"session"`):
-			return JepsenJSON
+			return JSON
 		}
 	}
 	return Lines
