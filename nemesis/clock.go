@@ -64,8 +64,11 @@ func (f Clock) String() string {
 	return text
 }
 
-// Prepare asks for servers whose clocks can be shifted.
-func (f Clock) Prepare(s *world.Spec) { s.Clocks = s.Clocks || !ofClients(f.Target) }
+// Prepare asks for servers or clients whose clocks can be shifted.
+func (f Clock) Prepare(s *world.Spec) {
+	s.Clocks = s.Clocks || !ofClients(f.Target)
+	s.ClientClocks = s.ClientClocks || ofClients(f.Target)
+}
 
 // Available asks for servers, and for the power over their clocks.
 func (f Clock) Available(c world.Cluster) error {

@@ -189,7 +189,7 @@ func (s *conformed) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.missteps.Hello(hello)
+	s.missteps.Hello(hello.Hello)
 	if s.entry.Library != nil {
 		s.entry.Card = hello.Card()
 		return nil // the catalog knows where it runs

@@ -26,11 +26,12 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 		return fmt.Errorf("%w: %s cannot run guests; use --world local or docker", world.ErrUnsupportedHere, w.Name())
 	}
 	what := cmp.Or(sub.use.Command, sub.use.Module)
-	hello, err := host.Meet(ctx, sub.client)
+	met, err := host.Meet(ctx, sub.client)
 	if err != nil {
 		return fmt.Errorf("meet the guest %q: %w", what, err)
 	}
-	sub.Card, sub.Hello = hello.Card(), hello
+	hello := met.Hello
+	sub.Card, sub.Hello, sub.asksLibc = hello.Card(), hello, met.AsksLibc
 	switch sub.Family {
 	case locks.Control, locks.SingleStore, locks.Majority:
 	default:

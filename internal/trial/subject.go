@@ -29,6 +29,7 @@ type Subject struct {
 	// writesTime says that it writes its client's wall clock where others read it. Of a lock
 	// of somebody's own nobody knows.
 	writesTime bool
+	asksLibc   bool // for the time; known once it is introduced
 	Spec       world.Spec
 	client     world.ClientSpec
 	workload   workloads.Workload
@@ -108,7 +109,7 @@ func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
 
 // place chooses what the lock runs on, by its service and its family.
 func (s *Subject) place(of *scenarios.Scenario) error {
-	s.Spec = world.Spec{Topology: service.None, Clients: s.clients, Modules: s.use.Module != "", WritesTime: s.writesTime}
+	s.Spec = world.Spec{Topology: service.None, Clients: s.clients, Modules: s.use.Module != "", WritesTime: s.writesTime, AsksLibc: s.asksLibc}
 	if s.Family == locks.Control {
 		return nil
 	}

@@ -69,7 +69,15 @@ type Limit struct {
 // Host is a world that can start a guest of somebody's own by itself, to ask it who
 // it is before anything is started for it.
 type Host interface {
-	Meet(ctx context.Context, c ClientSpec) (guest.Hello, error)
+	Meet(ctx context.Context, c ClientSpec) (Met, error)
+}
+
+// Met is what is known of a guest of somebody's own before anything is started for it.
+type Met struct {
+	guest.Hello
+	// AsksLibc says that it is a program which asks the C library for the time, as those in
+	// Python, Node and Java do, and those in Go do not.
+	AsksLibc bool
 }
 
 // Spec is the cluster that a run asks for.
@@ -81,6 +89,9 @@ type Spec struct {
 	LogDir   string            // logs of servers and guests go here
 	Seed     uint64            // of the run, for worlds in which chance is simulated
 	Clocks   bool              // the servers' clocks will be shifted
+	// ClientClocks says that those of the clients will be, and AsksLibc that the clients are
+	// programs for which a real world can do that: see [Met].
+	ClientClocks, AsksLibc bool
 	// Modules says that the clients are modules of WebAssembly, which have clocks and timers
 	// of their own, and WritesTime that the lock writes its client's wall clock where others
 	// read it.
@@ -235,9 +246,12 @@ type ClockShifter interface {
 	ShiftClock(ctx context.Context, node string, by time.Duration, drift float64) error
 }
 
-// ErrClientClock is why no real world shifts the clock of a client. What is preloaded
+// ErrClientClock is why a real world spares a client a wrong clock. What is preloaded
 // into a process catches those who ask the C library for the time.
-var ErrClientClock error = sparing("a client's clock can be shifted in world sim alone: a Go program asks the kernel for the time, past anything that could be preloaded")
+var ErrClientClock error = sparing("a client's clock can be shifted in world sim, and elsewhere that of a guest whose runtime asks the C library for the time (Python, Node, Java): a Go program asks the kernel, past anything that could be preloaded")
+
+// ErrProgramDrift is why it spares one a clock that runs fast or slow.
+var ErrProgramDrift error = sparing("its clients are programs, whose timers are the kernel's and cannot run fast or slow; as a module (wasm:) they can")
 
 // ErrClientDrift is why a client that is goroutines is spared a clock that runs fast or
 // slow: its leases and timers would go on at the right speed.

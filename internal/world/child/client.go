@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"time"
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/internal/world/shim"
 )
 
 // Client is a client in a process of its own.
@@ -22,6 +24,8 @@ type Client struct {
 	conn    *guest.Conn
 	process *Process
 	log     *Log
+	clock   shim.Clock   // its wall clock, if that can be wrong
+	off     atomic.Int64 // by so many nanoseconds
 }
 
 var (
@@ -29,7 +33,7 @@ var (
 	_ world.Speaker = (*Client)(nil)
 )
 
-func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners) (*Client, error) {
+func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners, clock func(*Client) ([]string, error)) (*Client, error) {
 	ch := &Client{name: history.ClientParty(s.ID).String()}
 	command := []string{"sh", "-c", s.Command}
 	if s.Command == "" {
@@ -44,6 +48,11 @@ func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = ch.log
+	if env, err := clock(ch); err != nil {
+		return nil, err
+	} else if env != nil {
+		cmd.Env = append(os.Environ(), env...)
+	}
 	// Pipes of our own: those of package exec are closed when the process ends, and
 	// its last answers with them.
 	in, hostIn, err := os.Pipe()
@@ -168,6 +177,7 @@ func (ch *Client) Close(ctx context.Context) error {
 // end ends the client in whatever state it is. It may be called again.
 func (ch *Client) end(ctx context.Context) error {
 	err := ch.Kill(ctx)
+	ch.clock.Close()
 	ch.log.Close()
 	return err
 }

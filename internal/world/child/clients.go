@@ -35,6 +35,10 @@ type Clients struct {
 	Self   []string // the command that serves a lock of lockbench's own, without the lock's name
 	Owners *Owners  // learns which processes the clients are; may be nil
 
+	preload     string // path of the library that shifts clocks; empty: none is shifted
+	clocks      string // the folder of the clocks
+	clocksReady error  // why they cannot be shifted
+
 	mu      sync.Mutex
 	clients map[int]opened
 }
@@ -64,7 +68,7 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (opened, error) 
 	if s.Opener != nil {
 		return c.openInProcess(ctx, s)
 	}
-	ch, err := startClient(s, c.Self, c.LogDir, c.Owners)
+	ch, err := startClient(s, c.Self, c.LogDir, c.Owners, c.clockEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -125,15 +129,16 @@ func (c *Clients) End(ctx context.Context) error {
 
 // Meet starts a guest of somebody's own without any lock service, hears its hello,
 // and ends it.
-func Meet(ctx context.Context, s world.ClientSpec) (hello guest.Hello, err error) {
-	ch, err := startClient(s, nil, "", nil)
+func Meet(ctx context.Context, s world.ClientSpec) (met world.Met, err error) {
+	ch, err := startClient(s, nil, "", nil, new(Clients).clockEnv)
 	if err != nil {
-		return hello, err
+		return met, err
 	}
-	hello, err = ch.hello(ctx)
+	met.Hello, err = ch.hello(ctx)
+	met.AsksLibc = err == nil && asksLibc(ch.process)
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
-	return hello, errors.Join(err, ch.end(ended))
+	return met, errors.Join(err, ch.end(ended))
 }
 
 // self is the command that serves a lock of lockbench's own.

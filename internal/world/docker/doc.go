@@ -40,6 +40,7 @@ import (
 	"sync"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -112,7 +113,7 @@ func (w *World) About() string {
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
-	sketch.ClientClocks = world.ErrClientClock
+	sketch.ClientClocks, sketch.ClientDrift = child.ClockReady(s), world.ErrProgramDrift
 	sketch.Bandwidth = errors.New("servers talk to each other directly here, and nothing makes that way narrow")
 	return sketch
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 
-	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 )
@@ -154,7 +153,7 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 
 // Meet starts a guest of somebody's own without any lock service, hears its hello,
 // and ends it.
-func (w *World) Meet(ctx context.Context, s world.ClientSpec) (guest.Hello, error) {
+func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	return child.Meet(ctx, s)
 }
 

@@ -9,19 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
-
-// clock is how wrong the clock of one server is: a file that the server has mapped.
-type clock struct {
-	mu      sync.Mutex
-	file    *os.File
-	changes int64
-}
 
 // buildClocks builds what shifts clocks, if they are to be shifted and there is a compiler.
 func (c *cluster) buildClocks() (err error) {
@@ -33,40 +25,12 @@ func (c *cluster) buildClocks() (err error) {
 }
 
 // newClock gives a server a clock that can be wrong, and returns what tells it so.
-func (c *cluster) newClock(n *node) (env []string, err error) {
+func (c *cluster) newClock(n *node) ([]string, error) {
 	path := filepath.Join(c.Dir.Path, n.Name, "clock")
-	if n.clock.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
-		return nil, fmt.Errorf("make the clock of %s: %w", n.Name, err)
-	}
-	if err := n.clock.file.Truncate(shim.FileSize); err != nil {
-		return nil, fmt.Errorf("set the clock of %s: %w", n.Name, err)
+	if err := n.clock.Make(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Name, err)
 	}
 	return append(os.Environ(), shim.Env(c.preload, path)...), nil
-}
-
-func (k *clock) set(by time.Duration, drift float64) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.changes++
-	writes, err := shim.Change(k.changes, by, drift)
-	if err != nil {
-		return err
-	}
-	for _, w := range writes {
-		if _, err := k.file.WriteAt(w.Data, w.At); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (k *clock) close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.file != nil {
-		k.file.Close()
-		k.file = nil
-	}
 }
 
 // ClocksReady says why the servers' clocks cannot be shifted.
@@ -92,7 +56,7 @@ func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, d
 	if n.Role != service.Data {
 		return fmt.Errorf("the clock of %s cannot be shifted: it is no data node", name)
 	}
-	if err := n.clock.set(by, drift); err != nil {
+	if err := n.clock.Set(by, drift); err != nil {
 		return fmt.Errorf("set the clock of %s: %w", name, err)
 	}
 	return nil

@@ -5,7 +5,6 @@ package local
 import (
 	"context"
 
-	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 )
@@ -14,6 +13,6 @@ var _ world.Host = (*World)(nil)
 
 // Meet starts a guest of somebody's own without any lock service, hears its hello,
 // and ends it.
-func (w *World) Meet(ctx context.Context, s world.ClientSpec) (guest.Hello, error) {
+func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	return child.Meet(ctx, s)
 }

@@ -17,6 +17,7 @@ import (
 
 	"lockbench/internal/world/child"
 	"lockbench/internal/world/real"
+	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
 
@@ -38,7 +39,7 @@ type node struct {
 	sown      bool              // it was given that
 	log       *child.Log
 	env       []string // nil: this process's own
-	clock     clock
+	clock     shim.Clock
 
 	life sync.Mutex // held while it is started, and while what it is started with changes
 
@@ -192,7 +193,7 @@ func (n *node) Kill(ctx context.Context) error {
 // end is Kill for good.
 func (n *node) end(ctx context.Context) error {
 	err := n.Kill(ctx)
-	n.clock.close()
+	n.clock.Close()
 	if n.log != nil {
 		n.log.Close()
 	}

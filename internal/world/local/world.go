@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -90,7 +91,7 @@ func firstWords(err error, out []byte) string {
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
-	sketch.ClientClocks = world.ErrClientClock
+	sketch.ClientClocks, sketch.ClientDrift = child.ClockReady(s), world.ErrProgramDrift
 	return sketch
 }
 

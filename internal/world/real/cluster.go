@@ -91,6 +91,8 @@ var (
 	_ world.NodeKiller = (*Cluster)(nil)
 	_ world.NodePauser = (*Cluster)(nil)
 	_ service.Operable = (*Cluster)(nil)
+
+	_ world.ClientClockShifter = (*Cluster)(nil)
 )
 
 // Claim makes what every cluster needs before it has nodes: at most so many, with a
@@ -107,6 +109,9 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 		c.Group, wire = c.servers, s.Service.Wire()
 	}
 	if c.Dir, err = child.ClaimDir(dir); err != nil {
+		return err
+	}
+	if err := c.MakeClocks(context.Background(), s, c.Dir.Path); err != nil {
 		return err
 	}
 	if s.LogDir != "" {

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package shim lets the wall clock of one server be wrong, and of nothing else: a
-// library of a few lines is preloaded into the server and adds what a small file says,
-// which the server has mapped. It is built when it is wanted, which takes a C compiler
+// Package shim lets the wall clock of one program be wrong, and of nothing else: a
+// library of a few lines is preloaded into it and adds what a small file says, which the
+// program has mapped. It catches those who ask the C library for the time. It is built when it is wanted, which takes a C compiler
 // a tenth of a second. The machine's own clock is not touched, and needs no leave to be.
 package shim
 
@@ -65,7 +65,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return library, nil
 }
 
-// Env is what a server is started with, so that its clock is what the file says.
+// Env is what a program is started with, so that its clock is what the file says.
 func Env(library, file string) []string {
 	return []string{"LD_PRELOAD=" + library, "LOCKBENCH_CLOCK=" + file}
 }
@@ -76,7 +76,7 @@ type Write struct {
 	Data []byte
 }
 
-// Change is how the file is changed: one write after the other, in this order. A server
+// Change is how the file is changed: one write after the other, in this order. A program
 // that reads in between sees by an odd first number that it has to read again. Each
 // change of a file has a number of its own, from 1.
 func Change(number int64, by time.Duration, drift float64) ([]Write, error) {

@@ -73,19 +73,20 @@ func (w *World) load(ctx context.Context, path string) (*wasm.Module, error) {
 }
 
 // Meet asks a module who it is.
-func (w *World) Meet(ctx context.Context, s world.ClientSpec) (guest.Hello, error) {
+func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	if s.Module == "" {
-		return guest.Hello{}, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
+		return world.Met{}, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
 	}
 	m, err := w.load(ctx, s.Module)
 	if err != nil {
-		return guest.Hello{}, err
+		return world.Met{}, err
 	}
 	line, err := m.FirstLine(ctx, program(s))
 	if err != nil {
-		return guest.Hello{}, err
+		return world.Met{}, err
 	}
-	return guest.ReadHello([]byte(line))
+	hello, err := guest.ReadHello([]byte(line))
+	return world.Met{Hello: hello}, err
 }
 
 // errProcess is why a guest that is a process takes no part.

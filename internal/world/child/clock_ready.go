@@ -1,0 +1,14 @@
+package child
+
+import (
+	"lockbench/internal/world"
+	"lockbench/internal/world/shim"
+)
+
+// ClockReady says why the clocks of clients that are processes cannot be shifted.
+func ClockReady(s world.Spec) error {
+	if !s.AsksLibc {
+		return world.ErrClientClock
+	}
+	return shim.Ready()
+}

@@ -1,0 +1,153 @@
+//go:build linux
+
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/shim"
+)
+
+// stayEnv makes TestStay the Go program of the tests of clocks.
+const stayEnv = "LOCKBENCH_TEST_STAY"
+
+func TestStay(t *testing.T) {
+	if os.Getenv(stayEnv) == "" {
+		return
+	}
+	for range time.Tick(20 * time.Millisecond) {
+		fmt.Println(float64(time.Now().UnixMilli()) / 1000)
+	}
+}
+
+// tellers are programs that tell the time in seconds again and again.
+func tellers(t *testing.T) map[string]string {
+	java := filepath.Join(t.TempDir(), "Teller.java")
+	err := os.WriteFile(java, []byte(`class Teller { public static void main(String[] a) throws Exception {
+		for (;;) { System.out.println(System.currentTimeMillis() / 1000.0); Thread.sleep(20); } } }`), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{
+		"python3": `exec /usr/bin/python3 -u -c "import time
+while True:
+	print(time.time())
+	time.sleep(.02)"`,
+		"node": `node -e "setInterval(() => console.log(Date.now() / 1000), 20)"; exit`,
+		"java": "java " + java + "; exit",
+		"go":   "exec env " + stayEnv + "=1 " + os.Args[0] + " -test.run '^TestStay$'",
+	}
+}
+
+// A client's clock is wrong for itself alone, and right again, whatever its runtime is, as
+// long as that asks the C library. A Go program is known not to, before and after.
+func TestClientClock(t *testing.T) {
+	if err := shim.Ready(); err != nil {
+		t.Skip(err)
+	}
+	for program, command := range tellers(t) {
+		t.Run(program, func(t *testing.T) {
+			if _, err := exec.LookPath(program); program != "go" && err != nil {
+				t.Skip(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			c := &Clients{LogDir: t.TempDir()}
+			if err := c.MakeClocks(ctx, world.Spec{ClientClocks: true, AsksLibc: true}, t.TempDir()); err != nil {
+				t.Fatal(err)
+			}
+			said := make(chan string)
+			ch, err := startClient(world.ClientSpec{ID: 1, Command: command, Log: func(line string) {
+				select {
+				case said <- line:
+				case <-ctx.Done():
+				}
+			}}, nil, c.LogDir, nil, c.clockEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				cancel()
+				if err := ch.end(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}()
+			c.clients = map[int]opened{1: ch}
+			// off waits until the program tells a time that is wrong by so much.
+			off := func(want time.Duration) {
+				t.Helper()
+				for {
+					select {
+					case line := <-said:
+						seconds, err := strconv.ParseFloat(line, 64)
+						if err != nil {
+							continue // a runtime has more to say
+						}
+						wrong := time.UnixMilli(int64(seconds * 1000)).Sub(time.Now())
+						if (wrong - want).Abs() < 10*time.Minute {
+							return
+						}
+					case <-ctx.Done():
+						t.Fatalf("its clock was never seen to be off by %s", want)
+					}
+				}
+			}
+			off(0)
+			if got := asksLibc(ch.process); got != (program != "go") {
+				t.Errorf("that it asks the C library is %t", got)
+			}
+			if err := c.ShiftClientClock(1, time.Hour, 0); err != nil {
+				t.Fatal(err)
+			}
+			told, err := c.ClientClockOffset(1)
+			if program == "go" {
+				if err == nil {
+					t.Error("a Go program's clock is said to be wrong")
+				}
+				off(0)
+				return
+			}
+			if err != nil || told != time.Hour {
+				t.Errorf("its clock is said to be off by %s, %v", told, err)
+			}
+			off(time.Hour)
+			if err := c.ShiftClientClock(1, -time.Hour, 0); err != nil {
+				t.Fatal(err)
+			}
+			off(-time.Hour)
+			if err := c.ShiftClientClock(1, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			off(0)
+		})
+	}
+}
+
+// Who is not to have such a clock is told why.
+func TestClientClocksReady(t *testing.T) {
+	for _, s := range []struct {
+		spec   world.Spec
+		drifts bool
+		want   error
+	}{
+		{world.Spec{ClientClocks: true}, false, world.ErrClientClock},
+		{world.Spec{ClientClocks: true, AsksLibc: true}, true, world.ErrProgramDrift},
+	} {
+		c := &Clients{}
+		if err := c.MakeClocks(t.Context(), s.spec, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.ClientClocksReady(s.drifts); !errors.Is(err, s.want) {
+			t.Errorf("%+v: %v; want %v", s.spec, err, s.want)
+		}
+	}
+}
