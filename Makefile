@@ -111,13 +111,13 @@ acceptance: build ## does every scenario do in every world what it says (hours; 
 # How many seeds `make prove` gives each wrong lock.
 PROVE_SEEDS ?= 20
 
-prove: build ## every known mistake is found, and no right lock accused: all wrong locks beside their twins (PROVE_SEEDS=3 for less, FLAGS='--world local')
-	@$(BIN) prove --all --seeds $(PROVE_SEEDS) $(FLAGS)
+prove: build ## every known mistake is found, and no right lock accused: all wrong locks beside their twins, as build/prove.html too (PROVE_SEEDS=3 for less, FLAGS='--world local')
+	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --page build/prove.html $(FLAGS)
 
 prove-reference: build ## what docs/wrong-locks.md says was measured, anew; one that was stopped goes on (RESUME=yes)
 	@$(if $(RESUME),,rm -f cmd/lockbench/testdata/proven.json)
 	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --results cmd/lockbench/testdata/proven.json $(FLAGS)
-	go test ./cmd/lockbench -run TestPageOfWrongLocks -update
+	go test ./cmd/lockbench -run TestPagesOfWrongLocks -update
 
 nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), and what changed since the night before: BEFORE=DIR
 	@rm -rf build/nightly; status=0; $(BIN) matrix $(if $(WORLD),--world $(WORLD)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') \

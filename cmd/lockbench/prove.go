@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"lockbench/internal/campaign"
+	"lockbench/internal/proof"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
@@ -26,6 +28,7 @@ type proveFlags struct {
 	episodes  int
 	out       string
 	results   string
+	page      string
 	json      bool
 }
 
@@ -60,6 +63,7 @@ it is named.`,
 	fl.StringVar(&f.results, "results", "", "keep what was measured in this file, and do not measure again what is in it")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes a run has (default: as the scenario says)")
 	fl.StringVar(&f.out, "out", "", "keep the folders of the runs here (default: they are not kept)")
+	fl.StringVar(&f.page, "page", "", "write what was measured into this file, as a page")
 	fl.BoolVar(&f.json, "json", false, "print what was measured as JSON")
 	f.addWorld(c, "sim")
 	f.add(c, serverToStart, imageToStart)
@@ -95,7 +99,7 @@ func (f *proveFlags) check(c *cobra.Command, args []string) error {
 	if f.twinSeeds > 0 && (f.world != "sim" || f.out != "") {
 		return usagef("--twin-seeds goes with --world sim and without --out: elsewhere a right lock runs beside the wrong one")
 	}
-	return f.notEmpty(c, "out", "results")
+	return f.notEmpty(c, "out", "results", "page")
 }
 
 // bugsProven are the ids of the bugs that wrong locks show.
@@ -110,12 +114,12 @@ func bugsProven() []string {
 
 // prove shows what was asked for, and says how it went.
 func prove(c *cobra.Command, args []string, f *proveFlags) error {
-	var proofs []*proof
-	named := map[*proof]bool{}
+	var proofs []*proof.Proof
+	named := map[*proof.Proof]bool{}
 	for _, l := range catalog.Mutants() {
 		byName := slices.Contains(args, l.Name)
 		if f.all || byName || slices.Contains(args, l.Wrong.Bug) {
-			p := &proof{Lock: l.Name, Wrong: *l.Wrong, Mistake: strings.TrimPrefix(l.About, "wrong on purpose: ")}
+			p := &proof.Proof{Lock: l.Name, Wrong: *l.Wrong, Mistake: strings.TrimPrefix(l.About, "wrong on purpose: ")}
 			proofs, named[p] = append(proofs, p), byName
 		}
 	}
@@ -141,6 +145,21 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 	if err != nil {
 		return err
 	}
+	code := 0
+	for _, p := range proofs {
+		code = report.Worst(code, p.ExitCode(named[p]))
+	}
+	if f.page != "" {
+		again := c.CommandPath()
+		c.Flags().Visit(func(fl *pflag.Flag) { again += " --" + fl.Name + "=" + campaign.Quote(fl.Value.String()) })
+		for _, a := range args {
+			again += " " + campaign.Quote(a)
+		}
+		p := proof.Page{World: w.Name(), Again: again, Conclusion: conclusionOf(proofs, code), Code: code, Proofs: proofs, Stories: stories}
+		if err := p.Save(f.page); err != nil {
+			return err
+		}
+	}
 	out := c.OutOrStdout()
 	switch {
 	case f.json:
@@ -156,10 +175,6 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 			printProof(sayTo(c, out), p, stories[p.Lock], w.Name())
 		}
 	}
-	code := 0
-	for _, p := range proofs {
-		code = report.Worst(code, p.exitCode(named[p]))
-	}
 	if !f.json {
 		sayTo(c, out)(conclusionOf(proofs, code))
 	}
@@ -168,7 +183,7 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 
 // run does the runs: of each scenario one for each seed, with all wrong locks that it shows
 // and their twins side by side.
-func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof, say func(string), done func() error) (map[string][]string, error) {
+func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof.Proof, say func(string), done func() error) (map[string][]string, error) {
 	stories := map[string][]string{}
 	known := scenarios.AllCatalogs()
 	for _, name := range scenariosOf(proofs) {
@@ -176,7 +191,7 @@ func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof, say f
 		if err != nil {
 			return nil, err
 		}
-		shown := slices.DeleteFunc(slices.Clone(proofs), func(p *proof) bool { return p.Scenario != name })
+		shown := slices.DeleteFunc(slices.Clone(proofs), func(p *proof.Proof) bool { return p.Scenario != name })
 		uses, err := usesOf(shown, known)
 		if err != nil {
 			return nil, err
@@ -188,7 +203,7 @@ func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof, say f
 			}
 			var missed []string
 			for _, p := range shown {
-				if !p.add(out.Result, uint64(seed)) {
+				if !p.Add(out.Result, uint64(seed)) {
 					missed = append(missed, p.Lock)
 				} else if stories[p.Lock] == nil {
 					stories[p.Lock] = out.Stories[p.Lock]
@@ -237,7 +252,7 @@ func (f *proveFlags) once(c *cobra.Command, w world.World, s *scenarios.Scenario
 }
 
 // scenariosOf are the scenarios of proofs, in their order.
-func scenariosOf(proofs []*proof) []string {
+func scenariosOf(proofs []*proof.Proof) []string {
 	var all []string
 	for _, p := range proofs {
 		if !slices.Contains(all, p.Scenario) {
@@ -248,7 +263,7 @@ func scenariosOf(proofs []*proof) []string {
 }
 
 // usesOf are the wrong locks and, once each, their twins.
-func usesOf(proofs []*proof, known scenarios.Catalogs) ([]scenarios.LockUse, error) {
+func usesOf(proofs []*proof.Proof, known scenarios.Catalogs) ([]scenarios.LockUse, error) {
 	var words []string
 	for _, p := range proofs {
 		for _, word := range []string{p.Lock, p.Twin} {

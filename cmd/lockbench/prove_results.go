@@ -8,11 +8,12 @@ import (
 	"os"
 	"slices"
 
+	"lockbench/internal/proof"
 	"lockbench/locks/catalog"
 )
 
 // keptProofs are what was measured before, so that a long prove can be done in pieces.
-type keptProofs []proof
+type keptProofs []proof.Proof
 
 // readProofs reads what a file has; one that is not there yet has nothing.
 func readProofs(file string) (keptProofs, error) {
@@ -34,8 +35,8 @@ func readProofs(file string) (keptProofs, error) {
 }
 
 // find is what was measured of a lock, unless it was another lock then.
-func (k keptProofs) find(p *proof) *proof {
-	i := slices.IndexFunc(k, func(m proof) bool {
+func (k keptProofs) find(p *proof.Proof) *proof.Proof {
+	i := slices.IndexFunc(k, func(m proof.Proof) bool {
 		return m.Lock == p.Lock && m.Scenario == p.Scenario && m.Class == p.Class && m.Twin == p.Twin
 	})
 	if i < 0 {
@@ -44,35 +45,41 @@ func (k keptProofs) find(p *proof) *proof {
 	return &k[i]
 }
 
-// due are the proofs that are still to be measured. The others become what they were.
-func (k keptProofs) due(proofs []*proof, seeds, twinSeeds int) []*proof {
-	var left []*proof
+// due are the proofs that are still to be measured. The others become what they were. One
+// whose wrong lock is through, and whose right one is wanted more often, keeps what was seen
+// of the wrong one.
+func (k keptProofs) due(proofs []*proof.Proof, seeds, twinSeeds int) []*proof.Proof {
+	var left []*proof.Proof
 	for _, p := range proofs {
 		m := k.find(p)
-		if m == nil || m.Runs < seeds || m.TwinRuns < twinSeeds || len(m.Failed) > 0 {
+		if m == nil || m.Runs < seeds || len(m.Failed) > 0 {
 			left = append(left, p)
 			continue
 		}
 		was := *m
 		was.Mistake, was.Wrong = p.Mistake, p.Wrong
+		if was.TwinRuns < twinSeeds {
+			was.Accused, was.Undecided, was.TwinRuns, was.AccusedOf, was.Through = 0, 0, 0, nil, true
+			left = append(left, p)
+		}
 		*p = was
 	}
 	return left
 }
 
 // write puts what was measured so far beside what the file has of other locks, in the catalog's order.
-func (k keptProofs) write(file string, proofs []*proof) error {
+func (k keptProofs) write(file string, proofs []*proof.Proof) error {
 	if file == "" {
 		return nil
 	}
-	all := []proof{}
+	all := []proof.Proof{}
 	for _, l := range catalog.Mutants() {
-		i := slices.IndexFunc(proofs, func(p *proof) bool { return p.Lock == l.Name && p.Runs > 0 })
+		i := slices.IndexFunc(proofs, func(p *proof.Proof) bool { return p.Lock == l.Name && p.Runs > 0 && p.TwinRuns > 0 })
 		if i >= 0 {
 			all = append(all, *proofs[i])
 			continue
 		}
-		if m := k.find(&proof{Lock: l.Name, Wrong: *l.Wrong}); m != nil {
+		if m := k.find(&proof.Proof{Lock: l.Name, Wrong: *l.Wrong}); m != nil {
 			all = append(all, *m)
 		}
 	}

@@ -6,18 +6,19 @@ import (
 	"path/filepath"
 	"testing"
 
+	"lockbench/internal/proof"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
 // proofOf is that of a wrong lock, after so many runs.
-func proofOf(t *testing.T, name string, runs int) *proof {
+func proofOf(t *testing.T, name string, runs int) *proof.Proof {
 	t.Helper()
 	l, ok := catalog.Find(name)
 	if !ok || l.Wrong == nil {
 		t.Fatalf("%s is no wrong lock", name)
 	}
-	return &proof{Lock: name, Wrong: *l.Wrong, Runs: runs, Seen: runs, TwinRuns: runs}
+	return &proof.Proof{Lock: name, Wrong: *l.Wrong, Runs: runs, Seen: runs, TwinRuns: runs}
 }
 
 // What was measured is not measured again, unless it was too little, failed, or was another
@@ -27,7 +28,7 @@ func TestProveGoesOn(t *testing.T) {
 	failed, other := proofOf(t, "set-without-nx", 20), proofOf(t, "name-of-its-own", 20)
 	failed.Failed = []string{"seed 1: a full disk"}
 	other.Scenario = "mixed"
-	before := []*proof{proofOf(t, "get-then-set", 20), proofOf(t, "exists-then-set", 20), proofOf(t, "answer-ignored", 19), failed, other}
+	before := []*proof.Proof{proofOf(t, "get-then-set", 20), proofOf(t, "exists-then-set", 20), proofOf(t, "answer-ignored", 19), failed, other}
 	if err := (keptProofs{}).write(file, before); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestProveGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked []*proof
+	var asked []*proof.Proof
 	for _, name := range []string{"exists-then-set", "get-then-set", "answer-ignored", "set-without-nx", "name-of-its-own", "impatient-thief"} {
 		asked = append(asked, proofOf(t, name, 0))
 	}
@@ -43,11 +44,12 @@ func TestProveGoesOn(t *testing.T) {
 	if len(due) != 4 || due[0].Lock != "answer-ignored" || asked[0].Runs != 20 {
 		t.Errorf("%d are due, %+v; and the first has %d runs", len(due), due, asked[0].Runs)
 	}
-	if more := kept.due([]*proof{proofOf(t, "exists-then-set", 0)}, 20, 100); len(more) != 1 {
-		t.Error("more runs of the right lock are wanted, and nothing is due")
+	more := kept.due([]*proof.Proof{proofOf(t, "exists-then-set", 0)}, 20, 100)
+	if len(more) != 1 || !more[0].Through || more[0].Seen != 20 || more[0].TwinRuns != 0 {
+		t.Errorf("more runs of the right lock are wanted, and this is due: %+v", more)
 	}
 	// What others have measured stays, in the catalog's order.
-	if err := kept.write(file, []*proof{proofOf(t, "impatient-thief", 3)}); err != nil {
+	if err := kept.write(file, []*proof.Proof{proofOf(t, "impatient-thief", 3)}); err != nil {
 		t.Fatal(err)
 	}
 	if kept, err = readProofs(file); err != nil || len(kept) != 5 || kept[0].Lock != "exists-then-set" || kept[4].Lock != "impatient-thief" {
@@ -69,7 +71,7 @@ func TestTrialsOfProve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := []*proof{proofOf(t, "exists-then-set", 0), proofOf(t, "majority-of-one", 0), proofOf(t, "get-then-set", 0)}
+	shown := []*proof.Proof{proofOf(t, "exists-then-set", 0), proofOf(t, "majority-of-one", 0), proofOf(t, "get-then-set", 0)}
 	uses, err := usesOf(shown, known)
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +87,12 @@ func TestTrialsOfProve(t *testing.T) {
 		}
 		if want := map[string]int{"set-nx": 2, "redlock": 1}[tr.use.Name]; len(tr.proofs) != want {
 			t.Errorf("%s is the twin of %d, want %d", tr.use.Name, len(tr.proofs), want)
+		}
+	}
+	shown[0].Through = true
+	for _, tr := range trialsOf(s, uses, shown, 2, 5) {
+		if tr.of == shown[0] {
+			t.Error("a wrong lock that was measured is tried again")
 		}
 	}
 	if len(twins) != 2 || twins["set-nx"] != 5 || twins["redlock"] != 5 || len(wrong) != 3 || wrong["get-then-set"] != 2 {

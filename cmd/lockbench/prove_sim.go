@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/proof"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/search"
@@ -40,12 +41,12 @@ type aTrial struct {
 	scenario *scenarios.Scenario
 	use      scenarios.LockUse
 	seed     uint64
-	proofs   []*proof // whose twin it is
-	of       *proof   // whose wrong lock it is; nil: it is a twin
+	proofs   []*proof.Proof // whose twin it is
+	of       *proof.Proof   // whose wrong lock it is; nil: it is a twin
 }
 
 // inTrials does all trials, and calls done whenever a wrong lock has been through all seeds.
-func (f *proveFlags) inTrials(ctx context.Context, w world.Enclosing, proofs []*proof, say func(string), done func() error) (map[string][]string, error) {
+func (f *proveFlags) inTrials(ctx context.Context, w world.Enclosing, proofs []*proof.Proof, say func(string), done func() error) (map[string][]string, error) {
 	dir, err := os.MkdirTemp("", "lockbench-prove-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for histories: %w", err)
@@ -53,7 +54,7 @@ func (f *proveFlags) inTrials(ctx context.Context, w world.Enclosing, proofs []*
 	defer func() { _ = os.RemoveAll(dir) }()
 	p := &proving{proveFlags: f, command: w.Enclosure(), dir: dir, say: say, done: done, stories: map[string][]string{}}
 	for _, name := range scenariosOf(proofs) {
-		shown := slices.DeleteFunc(slices.Clone(proofs), func(p *proof) bool { return p.Scenario != name })
+		shown := slices.DeleteFunc(slices.Clone(proofs), func(p *proof.Proof) bool { return p.Scenario != name })
 		started := time.Now()
 		if err := p.scenario(ctx, name, shown); err != nil {
 			return nil, err
@@ -61,12 +62,15 @@ func (f *proveFlags) inTrials(ctx context.Context, w world.Enclosing, proofs []*
 		if len(proofs) > 1 || f.seeds > 1 {
 			say(" " + lineOf(name, shown, f.seeds, time.Since(started)))
 		}
+		if err := done(); err != nil {
+			return nil, err
+		}
 	}
 	return p.stories, nil
 }
 
 // lineOf says how far a prove is, with what a scenario has not shown in each run.
-func lineOf(name string, shown []*proof, seeds int, took time.Duration) string {
+func lineOf(name string, shown []*proof.Proof, seeds int, took time.Duration) string {
 	missed := ""
 	for _, p := range shown {
 		if p.Seen < p.Runs {
@@ -80,7 +84,7 @@ func lineOf(name string, shown []*proof, seeds int, took time.Duration) string {
 }
 
 // scenario does the trials of one scenario, as many at once as there are processors.
-func (p *proving) scenario(ctx context.Context, name string, shown []*proof) error {
+func (p *proving) scenario(ctx context.Context, name string, shown []*proof.Proof) error {
 	known := scenarios.AllCatalogs()
 	s, err := scenarios.Load(name, known)
 	if err != nil {
@@ -123,17 +127,20 @@ func (p *proving) scenario(ctx context.Context, name string, shown []*proof) err
 
 // trialsOf are the trials of a scenario: of each twin and of each wrong lock one a seed. Twins
 // come first, so that a wrong lock is through when its own seeds are.
-func trialsOf(s *scenarios.Scenario, uses []scenarios.LockUse, shown []*proof, seeds, twinSeeds int) []aTrial {
+func trialsOf(s *scenarios.Scenario, uses []scenarios.LockUse, shown []*proof.Proof, seeds, twinSeeds int) []aTrial {
 	var all, wrong []aTrial
 	for _, use := range uses {
-		twins := slices.DeleteFunc(slices.Clone(shown), func(p *proof) bool { return p.Twin != use.Name })
+		twins := slices.DeleteFunc(slices.Clone(shown), func(p *proof.Proof) bool { return p.Twin != use.Name })
 		if len(twins) > 0 {
 			for seed := range twinSeeds {
 				all = append(all, aTrial{s, use, uint64(seed + 1), twins, nil})
 			}
 			continue
 		}
-		i := slices.IndexFunc(shown, func(p *proof) bool { return p.Lock == use.Name })
+		i := slices.IndexFunc(shown, func(p *proof.Proof) bool { return p.Lock == use.Name })
+		if shown[i].Through {
+			continue
+		}
 		for seed := range seeds {
 			wrong = append(wrong, aTrial{s, use, uint64(seed + 1), nil, shown[i]})
 		}
@@ -149,7 +156,7 @@ func (p *proving) try(ctx context.Context, t aTrial, history string) error {
 		in.Episodes = 1
 	}
 	l, story, err := search.Once(ctx, p.command, in, history)
-	if err == nil && t.of != nil && !shows(&l, t.of.Class) && t.scenario.Episodes > 1 {
+	if err == nil && t.of != nil && !proof.Shows(&l, t.of.Class) && t.scenario.Episodes > 1 {
 		in.Episodes = t.scenario.Episodes
 		l, story, err = search.Once(ctx, p.command, in, history)
 	}
@@ -165,12 +172,12 @@ func (p *proving) try(ctx context.Context, t aTrial, history string) error {
 	defer p.mu.Unlock()
 	if t.of == nil {
 		for _, of := range t.proofs {
-			of.addTwin(&l, t.seed)
+			of.AddTwin(&l, t.seed)
 		}
 		return nil
 	}
 	t.of.Seconds += time.Since(started).Seconds()
-	if t.of.addWrong(&l, t.seed) && (p.stories[t.of.Lock] == nil || t.of.first == t.seed) {
+	if t.of.AddWrong(&l, t.seed) && (p.stories[t.of.Lock] == nil || t.of.First == t.seed) {
 		p.stories[t.of.Lock] = story
 	}
 	if t.of.Runs == p.seeds {

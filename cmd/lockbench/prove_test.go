@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/proof"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/locks/catalog"
+	"lockbench/locks/mutants"
 	"lockbench/scenarios"
 )
 
@@ -42,7 +44,7 @@ func TestWrongLocksFitTheirScenarios(t *testing.T) {
 			continue
 		}
 		one := *s
-		if one.Locks, err = usesOf([]*proof{{Lock: l.Name, Wrong: *l.Wrong}}, known); err != nil {
+		if one.Locks, err = usesOf([]*proof.Proof{{Lock: l.Name, Wrong: *l.Wrong}}, known); err != nil {
 			t.Errorf("%s: %v", l.Name, err)
 			continue
 		}
@@ -76,55 +78,88 @@ func TestBugsOfWrongLocksAreListed(t *testing.T) {
 	}
 }
 
-// The page shows the wrong locks as they are, with what prove measured when it was last asked:
-// make prove-reference measures, and go test ./cmd/lockbench -run TestPageOfWrongLocks -update
+// The pages show the wrong locks as they are, with what prove measured when it was last asked:
+// make prove-reference measures, and go test ./cmd/lockbench -run TestPagesOfWrongLocks -update
 // writes.
-func TestPageOfWrongLocks(t *testing.T) {
+func TestPagesOfWrongLocks(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "proven.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var measured []proof
+	var measured []proof.Proof
 	if err := json.Unmarshal(text, &measured); err != nil {
 		t.Fatal(err)
 	}
-	const begins, ends = "<!-- measured -->\n", "<!-- /measured -->"
-	const page = top + "docs/wrong-locks.md"
-	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(old), begins)
-	_, tail, closed := strings.Cut(rest, ends)
-	if !ok || !closed {
-		t.Fatalf("%s has no place for the table", page)
-	}
-	want := head + begins + tableOfWrongLocks(measured) + ends + tail
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+	for page, table := range map[string]string{"docs/wrong-locks.md": tableOfWrongLocks(measured), "docs/bugs.md": tableOfBugs(measured)} {
+		old, err := os.ReadFile(top + page)
+		if err != nil {
 			t.Fatal(err)
 		}
-	} else if want != string(old) {
-		t.Errorf("%s does not show the wrong locks as they are; go test ./cmd/lockbench -run TestPageOfWrongLocks -update writes it", page)
+		const begins, ends = "<!-- measured -->\n", "<!-- /measured -->"
+		head, rest, ok := strings.Cut(string(old), begins)
+		_, tail, closed := strings.Cut(rest, ends)
+		if !ok || !closed {
+			t.Fatalf("%s has no place for the table", page)
+		}
+		want := head + begins + table + ends + tail
+		if *update {
+			if err := os.WriteFile(top+page, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if want != string(old) {
+			t.Errorf("%s does not show the wrong locks as they are; go test ./cmd/lockbench -run TestPagesOfWrongLocks -update writes it", page)
+		}
 	}
 }
 
+// measuredOf is what was measured of a wrong lock as it is now, or nil.
+func measuredOf(l mutants.Wrong, name string, measured []proof.Proof) *proof.Proof {
+	i := slices.IndexFunc(measured, func(m proof.Proof) bool {
+		return m.Lock == name && m.Scenario == l.Scenario && m.Class == l.Class && m.Twin == l.Twin
+	})
+	if i < 0 {
+		return nil
+	}
+	return &measured[i]
+}
+
+// tableOfBugs is the table of those that only wrong locks show.
+func tableOfBugs(measured []proof.Proof) string {
+	var b strings.Builder
+	b.WriteString("| id | what breaks | runs that showed it | command |\n| --- | --- | --- | --- |\n")
+	for _, bug := range mutants.Bugs() {
+		var seen []string
+		for _, l := range catalog.Mutants() {
+			if l.Wrong.Bug != bug.ID {
+				continue
+			}
+			text := "not measured"
+			if m := measuredOf(*l.Wrong, l.Name, measured); m != nil {
+				text = fmt.Sprintf("%d of %d", m.Seen, m.Runs)
+			}
+			if l.Wrong.NotShown != "" {
+				text += ", not shown yet"
+			}
+			seen = append(seen, fmt.Sprintf("`%s` %s", l.Name, text))
+		}
+		_, _ = fmt.Fprintf(&b, "| %s | %s | %s | `lockbench prove %s` |\n", bug.ID, bug.Breaks, strings.Join(seen, "; "), bug.ID)
+	}
+	return b.String()
+}
+
 // tableOfWrongLocks is the table of the page.
-func tableOfWrongLocks(measured []proof) string {
+func tableOfWrongLocks(measured []proof.Proof) string {
 	var b strings.Builder
 	b.WriteString("| bug | lock | its mistake | where it was found | scenario | class | seen | twin | accused |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	var open []string
 	shown, all := 0, catalog.Mutants()
 	for _, l := range all {
-		p := proof{Lock: l.Name, Wrong: *l.Wrong}
+		p := proof.Proof{Lock: l.Name, Wrong: *l.Wrong}
 		seen, accused := "not measured", "not measured"
-		i := slices.IndexFunc(measured, func(m proof) bool {
-			return m.Lock == l.Name && m.Scenario == p.Scenario && m.Class == p.Class && m.Twin == p.Twin
-		})
-		if i >= 0 {
-			seen, accused = fmt.Sprintf("%d of %d", measured[i].Seen, measured[i].Runs), fmt.Sprintf("%d of %d", measured[i].Accused, measured[i].TwinRuns)
-			if measured[i].shown() {
+		if m := measuredOf(p.Wrong, l.Name, measured); m != nil {
+			seen, accused = fmt.Sprintf("%d of %d", m.Seen, m.Runs), fmt.Sprintf("%d of %d", m.Accused, m.TwinRuns)
+			if m.Shown() {
 				shown++
 			}
 		}
@@ -143,29 +178,29 @@ func tableOfWrongLocks(measured []proof) string {
 func TestProofs(t *testing.T) {
 	for _, test := range []struct {
 		what  string
-		p     proof
+		p     proof.Proof
 		named bool
 		want  int
 		word  string
 	}{
-		{"all", proof{Seen: 3, Runs: 3}, false, 0, "shown"},
-		{"one of twenty missed", proof{Seen: 19, Runs: 20}, false, 0, "shown"},
-		{"two of twenty missed", proof{Seen: 18, Runs: 20}, false, 1, "NOT SHOWN"},
-		{"one of three missed", proof{Seen: 2, Runs: 3}, false, 1, "NOT SHOWN"},
-		{"no run", proof{}, false, 1, "NOT SHOWN"},
-		{"the twin accused", proof{Seen: 3, Runs: 3, Accused: 1}, false, 1, "twin accused"},
-		{"the harness failed", proof{Seen: 3, Runs: 3, Accused: 1, Failed: []string{"seed 1"}}, false, 3, "failed"},
+		{"all", proof.Proof{Seen: 3, Runs: 3}, false, 0, "shown"},
+		{"one of twenty missed", proof.Proof{Seen: 19, Runs: 20}, false, 0, "shown"},
+		{"two of twenty missed", proof.Proof{Seen: 18, Runs: 20}, false, 1, "NOT SHOWN"},
+		{"one of three missed", proof.Proof{Seen: 2, Runs: 3}, false, 1, "NOT SHOWN"},
+		{"no run", proof.Proof{}, false, 1, "NOT SHOWN"},
+		{"the twin accused", proof.Proof{Seen: 3, Runs: 3, Accused: 1}, false, 1, "twin accused"},
+		{"the harness failed", proof.Proof{Seen: 3, Runs: 3, Accused: 1, Failed: []string{"seed 1"}}, false, 3, "failed"},
 	} {
-		if got := test.p.exitCode(test.named); got != test.want || test.p.word() != test.word {
-			t.Errorf("%s: got %d, %q, want %d, %q", test.what, got, test.p.word(), test.want, test.word)
+		if got := test.p.ExitCode(test.named); got != test.want || test.p.Word() != test.word {
+			t.Errorf("%s: got %d, %q, want %d, %q", test.what, got, test.p.Word(), test.want, test.word)
 		}
 	}
-	known := proof{Runs: 3}
+	known := proof.Proof{Runs: 3}
 	known.NotShown = "it needs another fault"
-	if got := known.exitCode(false); got != 0 || known.word() != "not shown yet" {
-		t.Errorf("a lock that is known as not shown: got %d, %q", got, known.word())
+	if got := known.ExitCode(false); got != 0 || known.Word() != "not shown yet" {
+		t.Errorf("a lock that is known as not shown: got %d, %q", got, known.Word())
 	}
-	if got := known.exitCode(true); got != 1 {
+	if got := known.ExitCode(true); got != 1 {
 		t.Errorf("the same by its name: got %d, want 1", got)
 	}
 }
