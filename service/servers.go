@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -103,4 +104,24 @@ type Shell interface {
 	Ping(at netip.AddrPort) (command, answer string)
 	// Pong is what a node sends as an answer.
 	Pong() []byte
+}
+
+// BashAsks is a command of [Shell.Ping] for services whose own programs ask for no sign of
+// life: it connects, says a text in the escapes of printf, and writes so many characters of the
+// answer; 0: its first line. The image must have bash.
+func BashAsks(at netip.AddrPort, text string, characters int) string {
+	read := "read -r"
+	if characters > 0 {
+		read += fmt.Sprint(" -n ", characters)
+	}
+	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; printf "%s" >&3; %s said <&3; echo "$said"'`, at.Addr(), at.Port(), text, read)
+}
+
+// Names are those of services.
+func Names(all []Service) []string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name()
+	}
+	return names
 }

@@ -60,6 +60,10 @@ type Needs struct {
 	// Users are whom its programs can be run as by lockbench if it is root, the first that
 	// there is: they refuse to be. Empty: root will do.
 	Users []string
+	// Files are what a container must have beside the programs and the libraries that they
+	// load: files, and folders with all that is in them, as patterns of paths. Program is
+	// where the first one is on this machine, past all links. Nil: nothing.
+	Files func(program string) []string
 }
 
 // Executable is a program of a machine.

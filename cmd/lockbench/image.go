@@ -6,29 +6,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/run"
+	services "lockbench/service/catalog"
 )
 
 func newImageCommand() *cobra.Command {
 	var f worldFlags
 	c := &cobra.Command{
-		Use:   "image",
+		Use:   "image [SERVICE]",
 		Short: "Build the Docker image for --world docker",
-		Long: `image makes what world docker needs: an image of this machine's own redis-server,
-redis-cli and nft, with the libraries that they load and nothing else. It is made in
-memory and handed to the daemon, and no registry is asked. On a machine without these
+		Long: `image makes what world docker needs: an image of this machine's own programs of a
+lock service and nft, with the libraries that they load and what else the service needs. It
+is made in memory and handed to the daemon, and no registry is asked. On a machine without these
 programs it fetches an official image and adds nft to it.
 
 Runs do the same by themselves. An image is named after what is in it, so it is made
 again only when one of the programs has changed.`,
-		Example: "  lockbench image\n  lockbench image --redis-server /opt/valkey/bin/valkey-server",
-		Args:    nothing,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Example: "  lockbench image\n  lockbench image --redis-server /opt/valkey/bin/valkey-server\n  lockbench image etcd",
+		Args:    atMostAService,
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.notEmpty(c); err != nil {
 				return err
 			}
 			o := f.options(c)
 			o.Again = true
-			info, err := run.NewDocker(o).Image(c.Context())
+			of := services.All()[0]
+			if len(args) > 0 {
+				of, _ = services.Find(args[0]) // it is known
+			}
+			info, err := run.NewDocker(o).Image(c.Context(), of)
 			if err != nil {
 				return fmt.Errorf("world docker: %w", err)
 			}
@@ -42,4 +47,16 @@ again only when one of the programs has changed.`,
 	}
 	f.add(c, "the server to put into it (default: from PATH)", "look at this image instead, and fetch it if it is not here")
 	return c
+}
+
+// atMostAService is for commands that are about one lock service, and about the first if
+// nobody says which.
+func atMostAService(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usagef("%s takes one lock service and got %d; see lockbench %s --help", c.Name(), len(args), c.Name())
+	}
+	if len(args) == 1 {
+		return knownService(args[0])
+	}
+	return nil
 }

@@ -120,10 +120,17 @@ func (f *serviceFlag) Set(text string) error {
 	if !ok || value == "" {
 		return usagef("%q is no %s", text, f.Type())
 	}
+	if err := knownService(name); err != nil {
+		return err
+	}
+	f.of[name] = value
+	return nil
+}
+
+func knownService(name string) error {
 	if _, ok := services.Find(name); !ok {
 		return usagef("no lock service is called %q; %s", name, didYouMean(name, serviceNames()))
 	}
-	f.of[name] = value
 	return nil
 }
 

@@ -53,11 +53,11 @@ func Worlds(o WorldOptions) []world.World {
 	}
 }
 
-// NewDocker is the world of containers, whose images have the first service.
+// NewDocker is the world of containers.
 func NewDocker(o WorldOptions) *docker.World {
-	s := services.All()[0]
 	return docker.New(docker.Options{
-		Service: s, Image: o.Images[s.Name()], Program: o.Programs[s.Name()], Self: o.Self, Say: o.Say, NoFetch: o.NoFetch, Again: o.Again,
+		Services: services.All(), Wanted: o.Services, Images: o.Images, Programs: o.Programs,
+		Self: o.Self, Say: o.Say, NoFetch: o.NoFetch, Again: o.Again,
 	})
 }
 

@@ -42,7 +42,10 @@ var topologies = []service.Topology{
 // Service is etcd.
 type Service struct{}
 
-var _ service.Service = Service{}
+var (
+	_ service.Service = Service{}
+	_ service.Shell   = Service{}
+)
 
 // Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
@@ -55,7 +58,10 @@ var versionPattern = regexp.MustCompile(`(?m)^etcd Version: (\d+)\.(\d+)\.(\S+)`
 // Needs is lockbench-more, or a program of etcd's own.
 func (Service) Needs() service.Needs {
 	return service.Needs{
-		Programs: []service.Executable{{Name: "lockbench-more", Beside: true, Words: []string{"serve", "etcd"}}},
+		Programs: []service.Executable{
+			{Name: "lockbench-more", Beside: true, Words: []string{"serve", "etcd"}},
+			{Name: "bash", Package: "bash"},
+		},
 		Install: "`make more` builds it, and puts it beside lockbench; " +
 			"or name an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --etcd-server PATH",
 		VersionArgs: []string{"--version"},
@@ -120,6 +126,14 @@ func (Service) Program(at service.Place) service.Program {
 func url(first netip.AddrPort, after int) string {
 	return fmt.Sprintf("http://%s", netip.AddrPortFrom(first.Addr(), first.Port()+uint16(after)))
 }
+
+// Ping is a question that a shell can ask, and how its answer begins.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	return service.BashAsks(at, `GET /version HTTP/1.0\r\n\r\n`, 0), "HTTP/1.0 200 OK"
+}
+
+// Pong is that answer as a server sends it.
+func (Service) Pong() []byte { return []byte("HTTP/1.0 200 OK\r\n\r\n") }
 
 // Wire is nil: clients talk gRPC, many calls on one connection, and nobody here reads it.
 func (Service) Wire() service.Wire { return nil }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,6 +43,7 @@ type Service struct{}
 var (
 	_ service.Service = Service{}
 	_ service.Seeded  = Service{}
+	_ service.Shell   = Service{}
 )
 
 // Name is what scenarios and guests call it.
@@ -62,6 +64,7 @@ func (Service) Needs() service.Needs {
 		Programs: []service.Executable{
 			{Name: "postgres", Package: "postgresql", Dirs: dirs},
 			{Name: "initdb", Package: "postgresql", Dirs: dirs},
+			{Name: "bash", Package: "bash"},
 		},
 		Install: "install one (on Debian or Ubuntu: apt-get install postgresql), or name its program postgres, " +
 			"which has initdb beside it, with --postgres-server PATH",
@@ -69,8 +72,29 @@ func (Service) Needs() service.Needs {
 		Version:     version,
 		Least:       strconv.Itoa(majorMin),
 		Users:       []string{"postgres", "nobody"},
+		Files:       files,
 	}
 }
+
+// files are what its programs find beside themselves, and under /usr/share.
+func files(postgres string) []string {
+	home := filepath.Dir(filepath.Dir(postgres))
+	return []string{
+		filepath.Join(home, "bin", "*"), filepath.Join(home, "lib"), filepath.Join(home, "share"),
+		filepath.Join("/usr/share/postgresql", filepath.Base(home)), "/usr/share/zoneinfo/UTC", "/usr/share/zoneinfo/Etc/UTC",
+	}
+}
+
+// sslBytes are an sslRequest in the escapes of printf. A server without keys answers N.
+const sslBytes = `\0\0\0\10\4\322\26\57`
+
+// Ping is a question that a shell can ask, and its answer.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	return service.BashAsks(at, sslBytes, 1), "N"
+}
+
+// Pong is that answer as a server sends it.
+func (Service) Pong() []byte { return []byte("N") }
 
 func version(output string) (text string, enough bool, err error) {
 	v := versionPattern.FindStringSubmatch(output)

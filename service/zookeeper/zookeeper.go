@@ -13,7 +13,9 @@ package zookeeper
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,7 +45,10 @@ var topologies = []service.Topology{
 // Service is ZooKeeper.
 type Service struct{}
 
-var _ service.Service = Service{}
+var (
+	_ service.Service = Service{}
+	_ service.Shell   = Service{}
+)
 
 // Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
@@ -61,7 +66,11 @@ var jvm = []string{
 // Needs is a java, and the jars of Debian.
 func (Service) Needs() service.Needs {
 	return service.Needs{
-		Programs: []service.Executable{{Name: "java", Package: "default-jre-headless", Words: jvm, Called: Name}},
+		Programs: []service.Executable{
+			{Name: "java", Package: "default-jre-headless", Words: jvm, Called: Name},
+			{Name: "bash", Package: "bash"},
+		},
+		Files: files,
 		Install: "install zookeeper and a Java of version 11 or newer (on Debian or Ubuntu: apt-get install zookeeper default-jre-headless), " +
 			"or name with --zookeeper-server PATH a script of your own, such as exec java -cp '/opt/zookeeper/lib/*' \"$@\"",
 		// On standard output: what java is, and what ZooKeeper is.
@@ -70,6 +79,20 @@ func (Service) Needs() service.Needs {
 		Least:       "3.5",
 	}
 }
+
+// files are those of the Java, and the jars, which name each other.
+func files(java string) []string {
+	home := filepath.Dir(filepath.Dir(java))
+	return []string{java, filepath.Join(home, "lib"), filepath.Join(home, "conf"), "/usr/share/java/*.jar"}
+}
+
+// Ping is a question that a shell can ask, and its answer.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	return service.BashAsks(at, "ruok", len("imok")), "imok"
+}
+
+// Pong is that answer as a server sends it.
+func (Service) Pong() []byte { return []byte("imok") }
 
 var (
 	javaPattern    = regexp.MustCompile(`(?m)^\S+ (\d+)(\.\S+)? .*\d{4}-\d{2}-\d{2}`)

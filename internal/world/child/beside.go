@@ -1,8 +1,14 @@
 package child
 
 import (
+	"cmp"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"lockbench/service"
 )
 
 // Beside is the path of a file that was built together with this program and lies beside
@@ -18,4 +24,23 @@ func Beside(name string) (path string, ok bool) {
 	path = filepath.Join(filepath.Dir(self), name)
 	info, err := os.Stat(path)
 	return path, err == nil && info.Mode().IsRegular()
+}
+
+// LookIn looks for a program in the folders that it is usually in.
+func LookIn(e service.Executable) (string, error) {
+	for _, pattern := range e.Dirs {
+		found, _ := filepath.Glob(filepath.Join(pattern, e.Name))
+		slices.SortFunc(found, natural)
+		for _, path := range slices.Backward(found) {
+			if path, err := exec.LookPath(path); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// natural orders 9 before 15.
+func natural(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }

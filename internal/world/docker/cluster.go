@@ -45,9 +45,11 @@ type cluster struct {
 	docker  *testcontainers.DockerProvider
 	api     client.APIClient
 	image   string
-	parent  string // the group of processes that containers are put under
+	words   []string // before the arguments of what nodes run
+	parent  string   // the group of processes that containers are put under
 	owner   *owner
 	subnet  subnet
+	seed    []byte // the data with which nodes begin, as a tar file; nil: they need none
 	preload []byte // the library that shifts clocks; nil: none is shifted
 	nodes   []*node
 
@@ -71,7 +73,7 @@ type cluster struct {
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
 	c := &cluster{
-		say: w.options.Say, docker: w.state.provider, image: w.state.image.Name, parent: w.state.parent,
+		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
 		links: newLinks(), probes: map[world.Link]*probe{}, entries: map[string]map[string]netip.AddrPort{},
 	}
 	c.Clients.Self, c.Clients.Net = w.options.Self, c
@@ -87,7 +89,8 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 	if s.Service == nil {
 		return c, nil
 	}
-	c.api = c.docker.Client()
+	c.api, c.image = c.docker.Client(), w.state.images[s.Service.Name()].Name
+	c.words = w.images(s.Service).words()
 	if err := c.buildClocks(ctx); err != nil {
 		return nil, err
 	}
@@ -123,6 +126,9 @@ func (c *cluster) start(ctx context.Context) error {
 		return nil
 	}
 	if err := service.Each(c.nodes, func(n *node) error { return n.boot(ctx) }); err != nil {
+		return err
+	}
+	if err := c.sow(ctx); err != nil {
 		return err
 	}
 	if err := c.Launch(ctx); err != nil {

@@ -31,6 +31,7 @@ const (
 	folder    = "/lb"
 	rulesFile = folder + "/rules.nft"
 	dataDir   = folder + "/data"
+	seedDir   = folder + "/seed"
 )
 
 // machineScript is the first process of a container, which is to its server what a

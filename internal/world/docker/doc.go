@@ -37,6 +37,7 @@ package docker
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"lockbench/internal/world"
@@ -47,13 +48,15 @@ import (
 
 // Options are how a docker world is set up; the zero value is a good one.
 type Options struct {
-	// Service is the one that images have.
-	Service service.Service
-	// Image is an image of the person's own, with sh, nft and the programs of the service.
-	// Empty: one that is built from this machine's programs.
-	Image string
-	// Program is what the nodes of a built image run; empty: the one on PATH.
-	Program string
+	// Services are those that containers can run; Wanted are the names of those that there
+	// must be images of. Nil: the first.
+	Services []service.Service
+	Wanted   []string
+	// Images are those of the person's own by the names of services, with sh, nft and the
+	// programs of the service. One that is not there is built from this machine's programs.
+	Images map[string]string
+	// Programs are what the nodes of built images run; one that is not there is that on PATH.
+	Programs map[string]string
 	// Self is the command that serves the locks of lockbench itself; a lock's name
 	// is added to it. Empty: this very program, with the argument "guest".
 	Self []string
@@ -93,13 +96,22 @@ const (
 // Describe says what this world is.
 func (w *World) Describe() world.Description {
 	return world.Description{
-		Services: []string{w.options.Service.Name()},
-		What:     w.options.Service.Needs().Program() + " in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)",
+		Services: service.Names(w.services()),
+		What:     "servers in containers on a network of their own, cut by nft; needs a Docker daemon, no registry and no root (Linux)",
 		Caveat:   "World docker runs real servers in containers on one machine. All share one kernel and one clock, which adds to every latency.",
 		Clients:  world.Limit{Max: clientsMax, Why: "each is a process of this machine with a listener for every server"},
 		Servers:  world.Limit{Max: nodesMax, Why: "a cluster has so many addresses"},
 		Commands: true, Programs: true, Images: true,
 	}
+}
+
+// services are those of which there can be images: a shell in a container must be able to ask
+// them for a sign of life.
+func (w *World) services() []service.Service {
+	return slices.DeleteFunc(slices.Clone(w.options.Services), func(s service.Service) bool {
+		_, asked := s.(service.Shell)
+		return !asked
+	})
 }
 
 // About is the daemon's and the server's version, once Ready has found them.

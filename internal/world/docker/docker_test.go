@@ -17,6 +17,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/service"
 	"lockbench/service/redis"
 	"lockbench/service/redis/redistest"
 )
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 
 // shared is one world for all tests, since each new one tries a container first.
 var shared = sync.OnceValues(func() (*World, error) {
-	w := New(Options{Service: redis.Service{}, Self: []string{os.Args[0]}})
+	w := New(Options{Services: onlyRedis, Self: []string{os.Args[0]}})
 	return w, w.Ready(context.Background())
 })
 
@@ -57,6 +58,9 @@ var shared = sync.OnceValues(func() (*World, error) {
 func required() bool {
 	return slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker")
 }
+
+// onlyRedis is the service of most tests.
+var onlyRedis = []service.Service{redis.Service{}}
 
 // newWorld is a docker world that is ready, or the end of the test where there can
 // be none.

@@ -10,7 +10,6 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis"
 	"lockbench/service/redis/redistest"
 )
 
@@ -22,7 +21,7 @@ const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 func runDoomedHarness() {
 	follow := os.Getenv(harnessEnv) == "follow"
 	os.Unsetenv(harnessEnv)
-	w := New(Options{Service: redis.Service{}})
+	w := New(Options{Services: onlyRedis})
 	err := w.Run(context.Background(), redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
 		fmt.Println(c.owner.name)

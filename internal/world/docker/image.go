@@ -5,12 +5,14 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 const (
@@ -27,12 +30,33 @@ const (
 	buildLimit = 5 * time.Minute
 )
 
+// images finds and makes the images of one service.
+type images struct {
+	*Options
+	service service.Service
+}
+
+func (w *World) images(s service.Service) images { return images{&w.options, s} }
+
+// own is the image of the person's own, and program what the nodes of a built one run.
+func (w images) own() string     { return w.Images[w.service.Name()] }
+func (w images) program() string { return w.Programs[w.service.Name()] }
+
+// words stand before the arguments of the service's program, but of the person's own.
+func (w images) words() []string {
+	first := w.service.Needs().Programs[0]
+	if filepath.Base(cmp.Or(w.program(), first.Name)) != first.Name {
+		return nil
+	}
+	return first.Words
+}
+
 // repository is the name of the images that we make; their tags are made from what is in
 // them, so that a tag never means something else.
-func (w *World) repository() string { return "lockbench-" + w.options.Service.Name() }
+func (w images) repository() string { return "lockbench-" + w.service.Name() }
 
 // registryBase is what is built on where this machine lacks the programs of the service.
-func (w *World) registryBase() string { return w.options.Service.Needs().Image }
+func (w images) registryBase() string { return w.service.Needs().Image }
 
 // dockerfile makes of an official image one that has nft as well.
 func dockerfile(base string) string {
@@ -42,22 +66,25 @@ RUN apt-get update && apt-get install -y --no-install-recommends nftables && rm 
 `
 }
 
-// ensureImage finds the image to start servers from, and makes it if need be: the
+// find finds the image to start servers from, and makes it if need be: the
 // person's own; else one of this machine's programs, which needs no registry; else
 // an official one with nft added, where a registry answers.
-func (w *World) ensureImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
-	if w.options.Image != "" {
+func (w images) find(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+	if w.own() != "" {
 		return w.ownImage(ctx, api)
 	}
-	programs, missing := findPrograms(w.options.Service, w.options.Program)
+	programs, missing := findPrograms(w.service, w.program())
 	if missing == nil {
 		return w.machineImage(ctx, api, programs)
 	}
-	if w.options.Program != "" {
+	if w.program() != "" {
 		return ImageInfo{}, missing
 	}
 	if info, ok := w.earlierImage(ctx, api); ok {
 		return info, nil
+	}
+	if w.registryBase() == "" {
+		return ImageInfo{}, fmt.Errorf("there is no image to start %s from: %w", w.service.Name(), missing)
 	}
 	info, err := w.registryImage(ctx, api)
 	if toFetch := (*world.ToFetch)(nil); errors.As(err, &toFetch) {
@@ -68,35 +95,39 @@ func (w *World) ensureImage(ctx context.Context, api client.APIClient) (ImageInf
 	return info, nil
 }
 
-func (w *World) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
-	info := ImageInfo{Name: w.options.Image, From: "as it is"}
+func (w images) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+	info := ImageInfo{Name: w.own(), From: "as it is"}
 	found, err := api.ImageInspect(ctx, info.Name)
 	if errdefs.IsNotFound(err) {
-		if w.options.NoFetch {
-			return info, fmt.Errorf("the image %s of --%s-image is not here: docker pull %s", info.Name, w.options.Service.Name(), info.Name)
+		if w.NoFetch {
+			return info, fmt.Errorf("the image %s of --%s-image is not here: docker pull %s", info.Name, w.service.Name(), info.Name)
 		}
-		w.options.Say("fetching the image " + info.Name)
+		w.Say("fetching the image " + info.Name)
 		if err := pull(ctx, api, info.Name); err != nil {
-			return info, fmt.Errorf("the image %s of --%s-image is neither here nor to be had: %w", info.Name, w.options.Service.Name(), err)
+			return info, fmt.Errorf("the image %s of --%s-image is neither here nor to be had: %w", info.Name, w.service.Name(), err)
 		}
 		info.Built = true
 		found, err = api.ImageInspect(ctx, info.Name)
 	}
 	if err != nil {
-		return info, fmt.Errorf("look at the image %s of --%s-image: %w", info.Name, w.options.Service.Name(), explain(err))
+		return info, fmt.Errorf("look at the image %s of --%s-image: %w", info.Name, w.service.Name(), explain(err))
 	}
 	info.Bytes = found.Size
 	return info, nil
 }
 
 // machineImage is an image of this machine's own programs.
-func (w *World) machineImage(ctx context.Context, api client.APIClient, programs []program) (ImageInfo, error) {
+func (w images) machineImage(ctx context.Context, api client.APIClient, programs []program) (ImageInfo, error) {
 	info := ImageInfo{From: "this machine's programs"}
-	content, err := pack(ctx, programs)
+	content, err := gather(ctx, programs, w.service.Needs())
 	if err != nil {
 		return info, fmt.Errorf("make an image of this machine's programs: %w", err)
 	}
-	info.Name = w.repository() + ":" + content.digest[:12]
+	digest, err := content.digest()
+	if err != nil {
+		return info, err
+	}
+	info.Name = w.repository() + ":" + digest[:12]
 	found, err := api.ImageInspect(ctx, info.Name)
 	if err == nil {
 		info.Bytes = found.Size
@@ -105,7 +136,11 @@ func (w *World) machineImage(ctx context.Context, api client.APIClient, programs
 	if !errdefs.IsNotFound(err) {
 		return info, explain(err)
 	}
-	result, err := api.ImageImport(ctx, client.ImageImportSource{Source: bytes.NewReader(content.tar), SourceName: "-"}, info.Name,
+	packed, err := content.pack()
+	if err != nil {
+		return info, err
+	}
+	result, err := api.ImageImport(ctx, client.ImageImportSource{Source: bytes.NewReader(packed), SourceName: "-"}, info.Name,
 		client.ImageImportOptions{Message: "made by lockbench", Changes: []string{
 			"ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 			"LABEL " + imageLabel + "=machine",
@@ -116,13 +151,13 @@ func (w *World) machineImage(ctx context.Context, api client.APIClient, programs
 	if err != nil {
 		return info, fmt.Errorf("import an image of this machine's programs: %w", explain(err))
 	}
-	info.Built, info.Bytes = true, int64(len(content.tar))
+	info.Built, info.Bytes = true, int64(len(packed))
 	return info, nil
 }
 
 // earlierImage is the newest of the images that were made here before, for a machine that
 // has lost the programs since.
-func (w *World) earlierImage(ctx context.Context, api client.APIClient) (info ImageInfo, ok bool) {
+func (w images) earlierImage(ctx context.Context, api client.APIClient) (info ImageInfo, ok bool) {
 	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
 	if err != nil {
 		return info, false
@@ -140,17 +175,17 @@ func (w *World) earlierImage(ctx context.Context, api client.APIClient) (info Im
 }
 
 // registryImage is an official image with nft.
-func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	info := ImageInfo{Name: w.repository() + ":registry-1", From: w.registryBase() + " and nft"}
-	if !w.options.Again {
+	if !w.Again {
 		if err := refused(w.registryBase(), time.Now()); err != nil {
 			return info, err
 		}
 	}
-	if w.options.NoFetch {
+	if w.NoFetch {
 		return info, &world.ToFetch{What: w.registryBase()}
 	}
-	w.options.Say("fetching " + w.registryBase() + ", and adding nft to it; this is done once")
+	w.Say("fetching " + w.registryBase() + ", and adding nft to it; this is done once")
 	err := pull(ctx, api, w.registryBase())
 	if remember(w.registryBase(), err); err != nil {
 		return info, err
@@ -173,8 +208,8 @@ func (w *World) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	return info, nil
 }
 
-// olderImages are those of ours that this run has no use for.
-func olderImages(ctx context.Context, api client.APIClient, current string) []string {
+// olderImages are those of ours of services that this run has others of.
+func olderImages(ctx context.Context, api client.APIClient, current map[string]ImageInfo) []string {
 	var older []string
 	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
 	if err != nil {
@@ -182,7 +217,8 @@ func olderImages(ctx context.Context, api client.APIClient, current string) []st
 	}
 	for _, image := range found.Items {
 		for _, tag := range image.RepoTags {
-			if tag != current {
+			repository, _, _ := strings.Cut(tag, ":")
+			if now, ok := current[strings.TrimPrefix(repository, "lockbench-")]; ok && now.Name != tag {
 				older = append(older, tag)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/service"
 	"lockbench/service/redis"
 	"lockbench/service/redis/redistest"
 )
@@ -27,16 +28,25 @@ func TestPackHasProgramsAndLibraries(t *testing.T) {
 		skip(t, err.Error())
 	}
 	programs := []program{{sh, []string{"sh", "ash"}}}
-	one, err := pack(t.Context(), programs)
-	if err != nil {
-		t.Fatal(err)
+	packed := func() (digest string, image []byte) {
+		c, err := gather(t.Context(), programs, service.Needs{})
+		if err == nil {
+			digest, err = c.digest()
+		}
+		if err == nil {
+			image, err = c.pack()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest, image
 	}
-	other, err := pack(t.Context(), programs)
-	if err != nil || one.digest != other.digest || !bytes.Equal(one.tar, other.tar) {
-		t.Errorf("the same files make the same image, or its tag means nothing: %s, %s, %v", one.digest, other.digest, err)
+	one, image := packed()
+	if other, again := packed(); one != other || !bytes.Equal(image, again) {
+		t.Errorf("the same files make the same image, or its tag means nothing: %s, %s", one, other)
 	}
 	var names []string
-	for r := tar.NewReader(bytes.NewReader(one.tar)); ; {
+	for r := tar.NewReader(bytes.NewReader(image)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -45,7 +55,7 @@ func TestPackHasProgramsAndLibraries(t *testing.T) {
 		}
 		names = append(names, h.Name)
 	}
-	libraries, err := librariesOf(t.Context(), sh)
+	libraries, err := librariesOf(t.Context(), sh, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +85,7 @@ func TestLibrariesOfWhatIsNoProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A script, like a static program, loads nothing.
-	if got, err := librariesOf(t.Context(), text); err != nil || len(got) != 0 {
+	if got, err := librariesOf(t.Context(), text, false); err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -106,7 +116,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	err = New(Options{Service: redis.Service{}, Image: name}).Ready(t.Context())
+	err = New(Options{Services: onlyRedis, Images: map[string]string{redis.Name: name}}).Ready(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "another kind of processor") {
 		t.Errorf("got %v", err)
 	}
@@ -115,7 +125,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 // TestImageThatIsNowhere: no registry has this one, whether one answers or not.
 func TestImageThatIsNowhere(t *testing.T) {
 	newWorld(t)
-	err := New(Options{Service: redis.Service{}, Image: "127.0.0.1:9/lockbench-test/nowhere:1"}).Ready(t.Context())
+	err := New(Options{Services: onlyRedis, Images: map[string]string{redis.Name: "127.0.0.1:9/lockbench-test/nowhere:1"}}).Ready(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "--redis-image") {
 		t.Errorf("got %v", err)
 	}
@@ -124,8 +134,8 @@ func TestImageThatIsNowhere(t *testing.T) {
 // TestImageIsMadeOnce: the second time it is there.
 func TestImageIsMadeOnce(t *testing.T) {
 	w := newWorld(t)
-	info, err := w.Image(t.Context())
-	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, w.repository()+":") {
+	info, err := w.Image(t.Context(), redis.Service{})
+	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, w.images(redis.Service{}).repository()+":") {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if lines := w.Report(t.Context()); len(lines) < 2 || !strings.Contains(lines[1], info.Name) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,6 +40,7 @@ type node struct {
 	clock     clock
 
 	life sync.Mutex // held while it starts or ends, and while its rules are changed
+	sown bool       // it has the data that it begins with
 
 	mu     sync.Mutex
 	pid    string // of the server's process in the container; empty: it does not run
@@ -65,23 +67,60 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 	if n.process() != "" {
 		return errors.New("it is running")
 	}
-	script := "mkdir -p " + dataDir + "\ncd " + dataDir + "\n"
-	if !keepData {
-		script = "rm -rf " + dataDir + "\n" + script
+	script := ""
+	if !keepData || !n.sown {
+		wipe := "rm -rf " + dataDir + "\nmkdir -p " + dataDir + "\n"
+		if n.cluster.seed != nil {
+			wipe += "cp -a " + seedDir + "/. " + dataDir + "\n"
+		}
+		if _, err := n.shellRun(ctx, wipe); err != nil {
+			return fmt.Errorf("make the data of %s: %w", n.Name, err)
+		}
+		if lost := n.program.In(dataDir); len(lost) > 0 {
+			if err := n.Write(ctx, lost); err != nil {
+				return err
+			}
+		}
 	}
+	as := n.cluster.as()
+	if as != "" {
+		script += "chown -R " + ordinary + ":" + ordinary + " " + dataDir + "\n"
+	}
+	script += "cd " + dataDir + "\n"
 	// It writes where the container's log comes from, and becomes a child of the
 	// container's first process when the shell's has said its number.
-	script += n.clockEnv() + n.cluster.Spec.Service.Needs().Program()
-	for _, arg := range n.program.Args {
-		script += " '" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-	}
+	script += n.clockEnv() + as + quoted(n.cluster.command(n.program.Args))
 	script += " >>/proc/1/fd/1 2>&1 &\necho $!"
 	pid, err := n.shellRun(ctx, script)
 	if err != nil {
 		return err
 	}
 	n.setPID(pid)
+	n.sown = true
 	return nil
+}
+
+// as is what begins the commands of a service whose programs refuse to be run by root.
+func (c *cluster) as() string {
+	if len(c.Spec.Service.Needs().Users) == 0 {
+		return ""
+	}
+	return "setpriv --reuid=" + ordinary + " --regid=" + ordinary + " --clear-groups "
+}
+
+// command is what a node runs, with these arguments.
+func (c *cluster) command(args []string) []string {
+	first := c.Spec.Service.Needs().Programs[0]
+	return slices.Concat([]string{first.Name}, c.words, args)
+}
+
+// quoted is a command as a shell reads it.
+func quoted(words []string) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
+	}
+	return strings.Join(all, " ")
 }
 
 // Rejoin makes its next launches those of a node that joins others.
@@ -189,8 +228,14 @@ func (n *node) Resume(ctx context.Context) error {
 	return nil
 }
 
+// signal reaches all processes of the server. Those of a user who has nothing else in the
+// container may be in groups of their own.
 func (n *node) signal(ctx context.Context, name string) error {
-	_, err := n.shellRun(ctx, "kill -"+name+" "+n.process())
+	command := "kill -" + name + " " + n.process()
+	if as := n.cluster.as(); as != "" {
+		command = as + "sh -c 'kill -s " + name + " -- -1'"
+	}
+	_, err := n.shellRun(ctx, command)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/internal/world/child"
 	"lockbench/service"
 )
 
@@ -35,6 +37,9 @@ var tools = []service.Executable{
 	{Name: "mkdir", Package: "coreutils"},
 	{Name: "sleep", Package: "coreutils"},
 	{Name: "timeout", Package: "coreutils"},
+	{Name: "chown", Package: "coreutils"},
+	{Name: "cp", Package: "coreutils"},
+	{Name: "setpriv", Package: "util-linux"},
 }
 
 // wanted are all programs of a service's image.
@@ -54,10 +59,19 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 			name = own
 		}
 		path, err := lookPath(name)
+		if beside, ok := child.Beside(name); ok && want.Beside && name == want.Name {
+			path, err = beside, nil
+		}
+		if err != nil && name == want.Name {
+			path, err = child.LookIn(want)
+		}
 		if err != nil && name == own {
 			return nil, fmt.Errorf("there is no %s, which --%s-server names: %w", own, s.Name(), err)
 		}
 		if err != nil {
+			if want.Package == "" {
+				return nil, errors.New(s.Needs().Install)
+			}
 			packages = append(packages, want.Package)
 			continue
 		}
@@ -84,56 +98,184 @@ func lookPath(name string) (string, error) {
 	return "", err
 }
 
-// packed is the content of an image.
-type packed struct {
-	tar    []byte
-	digest string
+// content is what an image has, by path.
+type content struct {
+	files map[string]file
 }
 
-// pack makes the file system of an image out of programs and the libraries that
-// they load. The same files make the same bytes.
-func pack(ctx context.Context, programs []program) (packed, error) {
-	files := map[string]string{} // paths in the image, and here
-	for _, p := range programs {
-		for _, name := range p.names {
-			files["/bin/"+name] = p.path
-		}
-		libraries, err := librariesOf(ctx, p.path)
+// file is one of an image: a copy of one of this machine's, or a link.
+type file struct {
+	from string
+	link string // where it leads to; empty: it is a copy
+	mode int64
+	// many says that it is one of many, which are told by their sizes and times: reading a
+	// Java whole, each time that somebody wants to know its image, takes too long.
+	many bool
+}
+
+// gather looks for all that an image is made of: programs, the libraries that they load,
+// and what their service needs beside them.
+func gather(ctx context.Context, programs []program, needs service.Needs) (content, error) {
+	c := content{map[string]file{}}
+	if needs.Files != nil {
+		real, err := filepath.EvalSymlinks(programs[0].path)
 		if err != nil {
-			return packed{}, err
+			return c, fmt.Errorf("find the files of %s: %w", programs[0].path, err)
 		}
-		for _, l := range libraries {
-			files[l] = l
+		for _, pattern := range needs.Files(real) {
+			found, err := filepath.Glob(pattern)
+			if err != nil {
+				return c, fmt.Errorf("find the files of %s: %w", real, err)
+			}
+			for _, at := range found {
+				if err := c.tree(ctx, at); err != nil {
+					return c, err
+				}
+			}
 		}
 	}
+	for _, p := range programs {
+		real, err := filepath.EvalSymlinks(p.path)
+		if err != nil {
+			return c, fmt.Errorf("find %s: %w", p.path, err)
+		}
+		_, whole := c.files[real] // it looks for files beside itself
+		for _, name := range p.names {
+			if whole {
+				c.files["/bin/"+name] = file{link: real}
+			} else {
+				c.files["/bin/"+name] = file{from: p.path, mode: 0o755}
+			}
+		}
+		libraries, err := librariesOf(ctx, real, false)
+		if err != nil {
+			return c, err
+		}
+		c.libraries(libraries)
+	}
+	return c, nil
+}
+
+func (c content) libraries(paths []string) {
+	for _, l := range paths {
+		l = filepath.Clean(l) // two ways to a file are one
+		if _, known := c.files[l]; !known {
+			c.files[l] = file{from: l, mode: 0o755}
+		}
+	}
+}
+
+// tree adds a file, or all files of a folder, and what their libraries load. Links are
+// followed; one that leads nowhere is left out.
+func (c content) tree(ctx context.Context, at string) error {
+	info, err := os.Stat(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at a file for the image: %w", err)
+	}
+	if info.IsDir() {
+		inside, err := os.ReadDir(at)
+		if err != nil {
+			return fmt.Errorf("look at a folder for the image: %w", err)
+		}
+		for _, e := range inside {
+			if err := c.tree(ctx, filepath.Join(at, e.Name())); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	c.files[at] = file{from: at, mode: int64(info.Mode().Perm() | 0o444), many: true}
+	if info.Mode()&0o111 == 0 && !strings.HasSuffix(at, ".so") {
+		return nil
+	}
+	libraries, err := librariesOf(ctx, at, true)
+	c.libraries(libraries)
+	return err
+}
+
+// fixed are files that all images have. Services that refuse to be run by root are run by
+// [ordinary].
+var fixed = map[string]string{
+	"/etc/passwd": "root:x:0:0:root:/:/bin/sh\nlockbench:x:" + ordinary + ":" + ordinary + ":lockbench:/lb:/bin/sh\n",
+	"/etc/group":  "root:x:0:\nlockbench:x:" + ordinary + ":\n",
+}
+
+// ordinary is the number of a user who may nothing but write in the folder of its server.
+const ordinary = "1000"
+
+// digest is the same for the same files.
+func (c content) digest() (string, error) {
+	sum := sha256.New()
+	for _, at := range slices.Sorted(maps.Keys(c.files)) {
+		f := c.files[at]
+		fmt.Fprintf(sum, "%s %s %o %t\n", at, f.link, f.mode, f.many)
+		switch {
+		case f.many:
+			info, err := os.Stat(f.from)
+			if err != nil {
+				return "", fmt.Errorf("look at a file for the image: %w", err)
+			}
+			fmt.Fprintln(sum, info.Size(), info.ModTime().UnixNano())
+		case f.link == "":
+			b, err := readable(f.from)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintln(sum, len(b))
+			sum.Write(b)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(fixed)) {
+		fmt.Fprintln(sum, at, fixed[at])
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// pack makes the file system of an image. The same files make the same bytes.
+func (c content) pack() ([]byte, error) {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
 	// Folders first: servers and scripts write there.
 	err := errors.Join(
 		t.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}),
 		t.WriteHeader(&tar.Header{Name: "lb/", Typeflag: tar.TypeDir, Mode: 0o755}),
-		addFile(t, "/etc/passwd", []byte("root:x:0:0:root:/:/bin/sh\n"), 0o644),
 	)
-	for _, at := range slices.Sorted(maps.Keys(files)) {
-		content, readErr := readable(files[at])
-		err = errors.Join(err, readErr, addFile(t, at, content, 0o755))
+	for _, at := range slices.Sorted(maps.Keys(fixed)) {
+		err = errors.Join(err, addFile(t, at, []byte(fixed[at]), 0o644))
+	}
+	for _, at := range slices.Sorted(maps.Keys(c.files)) {
+		f := c.files[at]
+		if f.link != "" {
+			err = errors.Join(err, t.WriteHeader(&tar.Header{Name: strings.TrimPrefix(at, "/"), Typeflag: tar.TypeSymlink, Linkname: f.link, Mode: 0o777}))
+			continue
+		}
+		text, readErr := readable(f.from)
+		err = errors.Join(err, readErr, addFile(t, at, text, f.mode))
 	}
 	if err = errors.Join(err, t.Close()); err != nil {
-		return packed{}, err
+		return nil, fmt.Errorf("pack an image: %w", err)
 	}
-	sum := sha256.Sum256(b.Bytes())
-	return packed{b.Bytes(), hex.EncodeToString(sum[:])}, nil
+	return b.Bytes(), nil
 }
 
 // librariesOf asks the loader what a program loads. A program that needs none says
-// so by an error of ldd, so that one only counts where it says nothing else.
-func librariesOf(ctx context.Context, path string) ([]string, error) {
+// so by an error of ldd, so that one only counts where it says nothing else. Of a tree of
+// files some may be for what the machine does not have.
+func librariesOf(ctx context.Context, path string, some bool) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "ldd", path)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
 	text := string(out)
 	switch {
 	case strings.Contains(text, "not a dynamic executable"), strings.Contains(text, "statically linked"):
+		return nil, nil
+	case err != nil && some:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("ask which libraries %s needs: ldd: %w: %.200s", path, err, text)
@@ -148,7 +290,7 @@ func librariesOf(ctx context.Context, path string) ([]string, error) {
 		switch {
 		case strings.HasPrefix(lib, "/"):
 			libraries = append(libraries, lib)
-		case lib == "not":
+		case lib == "not" && !some:
 			return nil, fmt.Errorf("%s does not run on this machine: %s", path, strings.TrimSpace(text))
 		}
 	}

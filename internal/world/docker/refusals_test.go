@@ -104,7 +104,7 @@ func behind(t *testing.T, refusals ...refusal) *World {
 			}
 		}
 	})
-	refusing := New(Options{Service: redis.Service{}, Self: w.options.Self})
+	refusing := New(Options{Services: onlyRedis, Self: w.options.Self})
 	refusing.state.provider = provider
 	return refusing
 }
@@ -282,7 +282,7 @@ func TestSweepLooksAgain(t *testing.T) {
 	o.release()
 	late := &lateContainer{APIClient: api, create: func() error {
 		_, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-			Config:           &container.Config{Image: w.state.image.Name, Cmd: []string{"sh"}, Labels: o.labels()},
+			Config:           &container.Config{Image: w.state.images[redis.Name].Name, Cmd: []string{"sh"}, Labels: o.labels()},
 			HostConfig:       &container.HostConfig{NetworkMode: container.NetworkMode(net.name)},
 			NetworkingConfig: &network.NetworkingConfig{},
 		})

@@ -21,7 +21,6 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis"
 	"lockbench/service/redis/redistest"
 )
 
@@ -121,7 +120,7 @@ func TestKilledHarness(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		owner = strings.TrimSpace(owner)
-		w := New(Options{Service: redis.Service{}})
+		w := New(Options{Services: onlyRedis})
 		if w.state.provider, err = connect(); err != nil {
 			return err
 		}
@@ -239,7 +238,7 @@ func forward(t *testing.T, from, to string) (stop func()) {
 func TestNoDaemon(t *testing.T) {
 	newWorld(t)
 	t.Setenv("DOCKER_HOST", "unix:///no/such/socket")
-	if err := New(Options{Service: redis.Service{}}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
+	if err := New(Options{Services: onlyRedis}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
+	"lockbench/service"
 )
 
 var (
@@ -24,9 +26,11 @@ var (
 // state is what Ready has found; zero until it has.
 type state struct {
 	provider *testcontainers.DockerProvider
-	daemon   string // its version
-	image    ImageInfo
-	tried    bool // a container was started, and answered
+	daemon   string               // its version
+	images   map[string]ImageInfo // by service
+	// tried are the services of which a container was started and answered, with what that
+	// said of itself.
+	tried map[string]string
 	// parent is the group of processes that containers are put under; empty: as the
 	// daemon does.
 	parent string
@@ -41,42 +45,81 @@ const daemonLimit = 10 * time.Second
 func (w *World) Ready(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state.tried {
-		return nil
-	}
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
-	version, err := w.try(ctx)
-	if err != nil && w.state.parent != "" && ctx.Err() == nil {
-		// Not every daemon may put containers there.
-		w.state.parent = ""
-		version, err = w.try(ctx)
+	about := []string{"Docker " + w.state.daemon}
+	for _, s := range w.wanted() {
+		if err := w.ready(ctx, s); err != nil {
+			return err
+		}
+		about = append(about, w.state.tried[s.Name()])
 	}
-	if err != nil {
-		return fmt.Errorf("try one container: %w", err)
-	}
-	w.state.tried = true
-	w.about = fmt.Sprintf("Docker %s, %s %s", w.state.daemon, w.options.Service.Needs().Program(), version)
+	w.about = strings.Join(about, ", ")
 	return nil
 }
 
+// wanted are the services that a run is about.
+func (w *World) wanted() []service.Service {
+	var all []service.Service
+	for i, s := range w.services() {
+		if wanted := w.options.Wanted; slices.Contains(wanted, s.Name()) || wanted == nil && i == 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// ready finds or makes the image of a service, and tries it. w.mu must be held.
+func (w *World) ready(ctx context.Context, s service.Service) error {
+	if w.state.tried[s.Name()] != "" {
+		return nil
+	}
+	if err := w.image(ctx, s); err != nil {
+		return err
+	}
+	version, err := w.try(ctx, s)
+	if err != nil && w.state.parent != "" && ctx.Err() == nil {
+		// Not every daemon may put containers there.
+		w.state.parent = ""
+		version, err = w.try(ctx, s)
+	}
+	if err != nil {
+		return fmt.Errorf("try one container of %s: %w", s.Name(), err)
+	}
+	w.state.tried[s.Name()] = s.Needs().Command() + " " + version
+	return nil
+}
+
+// image finds or makes the image of a service. w.mu must be held.
+func (w *World) image(ctx context.Context, s service.Service) error {
+	info, err := w.images(s).find(ctx, w.state.provider.Client())
+	if err == nil {
+		w.state.images[s.Name()] = info
+	}
+	return err
+}
+
 // try starts one server as runs do, and asks its program for its version.
-func (w *World) try(ctx context.Context) (version string, err error) {
-	s := w.options.Service
+func (w *World) try(ctx context.Context, s service.Service) (version string, err error) {
 	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies()[0]}, func(ctx context.Context, wc world.Cluster) error {
 		needs := s.Needs()
-		out, err := wc.(*cluster).nodes[0].shellRun(ctx, needs.Program()+" "+strings.Join(needs.VersionArgs, " "))
+		c := wc.(*cluster)
+		// The shell makes one line of all, and some say what they are in one of several.
+		const between = "\x1f"
+		out, err := c.nodes[0].shellRun(ctx, "o=$("+quoted(c.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+
+			`echo "$o" | while IFS= read -r line; do printf '%s'"`+between+`" "$line"; done`)
 		if err != nil {
 			return err
 		}
+		out = strings.ReplaceAll(out, between, "\n")
 		var enough bool
 		if version, enough, err = needs.Version(out); err != nil {
-			return fmt.Errorf("the %s of the image %s %w: name another one with --%s-image", needs.Program(), w.state.image.Name, err, s.Name())
+			return fmt.Errorf("the %s of the image %s %w: name another one with --%s-image", needs.Program(), w.state.images[s.Name()].Name, err, s.Name())
 		}
 		if !enough {
 			return fmt.Errorf("the image %s has %s %s, but %s or later is needed: name another one with --%s-image",
-				w.state.image.Name, needs.Program(), version, needs.Least, s.Name())
+				w.state.images[s.Name()].Name, needs.Program(), version, needs.Least, s.Name())
 		}
 		return nil
 	})
@@ -88,7 +131,7 @@ func (w *World) try(ctx context.Context) (version string, err error) {
 // servers stand still for seconds then, and failovers come that nobody ordered.
 const rootGroup = "/"
 
-// prepare finds the daemon and the image, and sweeps. w.mu must be held.
+// prepare finds the daemon, and sweeps, once. w.mu must be held.
 func (w *World) prepare(ctx context.Context) error {
 	if w.state.provider == nil {
 		provider, err := connect()
@@ -96,6 +139,10 @@ func (w *World) prepare(ctx context.Context) error {
 			return err
 		}
 		w.state.provider = provider
+		w.state.images, w.state.tried = map[string]ImageInfo{}, map[string]string{}
+	}
+	if w.state.daemon != "" {
+		return nil
 	}
 	api := w.state.provider.Client()
 	limited, cancel := contextWithLimit(ctx, daemonLimit, "ask the Docker daemon")
@@ -104,26 +151,31 @@ func (w *World) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.state.daemon = version
 	if info, err := api.Info(limited, client.InfoOptions{}); err == nil && info.Info.CgroupDriver == "cgroupfs" {
 		w.state.parent = rootGroup // systemd has a tree of its own, and wants names of it
 	}
 	if err := sweep(ctx, api); err != nil {
 		return fmt.Errorf("remove what a killed run has left behind: %w", explain(err))
 	}
-	w.state.image, err = w.ensureImage(ctx, api)
-	return err
+	w.state.daemon = version
+	return nil
 }
 
 // Run starts the cluster, calls body, and removes all containers before it returns,
 // whatever body does.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
-	if s.Service != nil && s.Service.Name() != w.options.Service.Name() {
-		return fmt.Errorf("%w: images have %s, and no %s", world.ErrUnsupportedHere, w.options.Service.Name(), s.Service.Name())
+	if s.Service != nil && !slices.Contains(w.Describe().Services, s.Service.Name()) {
+		return fmt.Errorf("%w: there are no images of %s", world.ErrUnsupportedHere, s.Service.Name())
 	}
 	// Locks without servers run without a daemon.
 	if s.Service != nil {
-		if err := w.Ready(ctx); err != nil {
+		w.mu.Lock()
+		err := w.prepare(ctx)
+		if err == nil {
+			err = w.ready(ctx, s.Service)
+		}
+		w.mu.Unlock()
+		if err != nil {
 			return err
 		}
 	}
@@ -157,14 +209,15 @@ func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error)
 	return child.Meet(ctx, s)
 }
 
-// Image finds the image that servers are started from, or makes it.
-func (w *World) Image(ctx context.Context) (ImageInfo, error) {
+// Image finds the image that the servers of a service are started from, or makes it.
+func (w *World) Image(ctx context.Context, s service.Service) (ImageInfo, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.prepare(ctx); err != nil {
-		return ImageInfo{}, err
+	err := w.prepare(ctx)
+	if err == nil {
+		err = w.image(ctx, s)
 	}
-	return w.state.image, nil
+	return w.state.images[s.Name()], err
 }
 
 // Report says, a line each, what there is: for `lockbench doctor`. It says what it
@@ -177,14 +230,17 @@ func (w *World) Report(ctx context.Context) []string {
 	}
 	s := w.state
 	lines := []string{fmt.Sprintf("daemon %s at %s", s.daemon, s.provider.Client().DaemonHost())}
-	if s.image.Bytes > 0 {
-		how := "there already"
-		if s.image.Built {
+	for _, of := range w.wanted() {
+		if w.image(ctx, of) != nil {
+			continue
+		}
+		image, how := s.images[of.Name()], "there already"
+		if image.Built {
 			how = "made just now"
 		}
-		lines = append(lines, fmt.Sprintf("image %s, %d MB, from %s, %s", s.image.Name, s.image.Bytes>>20, s.image.From, how))
+		lines = append(lines, fmt.Sprintf("image %s, %d MB, from %s, %s", image.Name, image.Bytes>>20, image.From, how))
 	}
-	if older := olderImages(ctx, s.provider.Client(), s.image.Name); s.image.Bytes > 0 && len(older) > 0 {
+	if older := olderImages(ctx, s.provider.Client(), s.images); len(older) > 0 {
 		lines = append(lines, "images of earlier programs, which nothing needs: docker rmi "+strings.Join(older, " "))
 	}
 	found, err := findLeftovers(ctx, s.provider.Client())

@@ -47,7 +47,7 @@ func (w *World) program(s service.Service) (program, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil && name == usual.Name {
-		path, err = lookIn(usual)
+		path, err = child.LookIn(usual)
 	}
 	if err != nil {
 		return program{}, fmt.Errorf("no %s found: %s", name, needs.Install)
@@ -70,29 +70,10 @@ func (w *World) another(s service.Service, name string) (string, error) {
 			return path, nil
 		}
 	}
-	if path, err := lookIn(needs.Programs[i]); err == nil {
+	if path, err := child.LookIn(needs.Programs[i]); err == nil {
 		return path, nil
 	}
 	return "", fmt.Errorf("no %s found: %s", name, needs.Install)
-}
-
-// lookIn looks for a program in the folders that it is usually in.
-func lookIn(e service.Executable) (string, error) {
-	for _, pattern := range e.Dirs {
-		found, _ := filepath.Glob(filepath.Join(pattern, e.Name))
-		slices.SortFunc(found, natural)
-		for _, path := range slices.Backward(found) {
-			if path, err := exec.LookPath(path); err == nil {
-				return path, nil
-			}
-		}
-	}
-	return "", exec.ErrNotFound
-}
-
-// natural orders 9 before 15.
-func natural(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
 // runAs is whom the programs of a service are run as, where they refuse to be run as we are.

@@ -1,0 +1,49 @@
+//go:build linux
+
+package docker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/moby/moby/client"
+
+	"lockbench/service"
+)
+
+// sow makes the data with which nodes begin, if the service has any: once, in the container
+// of the first node, for all must begin with the same.
+func (c *cluster) sow(ctx context.Context) error {
+	seeded, ok := c.Spec.Service.(service.Seeded)
+	if !ok {
+		return nil
+	}
+	first := c.nodes[0]
+	program, args := seeded.Seed(seedDir)
+	script := "mkdir -p " + seedDir + "\n"
+	as := c.as()
+	if as != "" {
+		script += "chown " + ordinary + ":" + ordinary + " " + seedDir + "\n"
+	}
+	script += "cd " + seedDir + " && " + as + quoted(append([]string{program}, args...))
+	if out, err := first.shellRun(ctx, script); err != nil {
+		return fmt.Errorf("make the data with which %s begins, with %s: %w: %.300s", c.Spec.Service.Name(), program, err, out)
+	}
+	from, err := c.api.CopyFromContainer(ctx, first.id(), client.CopyFromContainerOptions{SourcePath: seedDir})
+	if err != nil {
+		return fmt.Errorf("read the data with which nodes begin: %w", explain(err))
+	}
+	defer from.Content.Close()
+	if c.seed, err = io.ReadAll(from.Content); err != nil {
+		return fmt.Errorf("read the data with which nodes begin: %w", explain(err))
+	}
+	return service.Each(c.nodes[1:], func(n *node) error {
+		_, err := c.api.CopyToContainer(ctx, n.id(), client.CopyToContainerOptions{DestinationPath: folder, Content: bytes.NewReader(c.seed)})
+		if err != nil {
+			return fmt.Errorf("write the data with which %s begins: %w", n.Name, explain(err))
+		}
+		return nil
+	})
+}
