@@ -13,6 +13,8 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
+	"lockbench/service"
+	services "lockbench/service/catalog"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -51,6 +53,19 @@ func newDoctorCommand() *cobra.Command {
 					takes = append(takes, w.Name())
 				}
 				ready = ready || err == nil
+				if has, ok := w.(interface {
+					Has(context.Context, service.Service) (string, error)
+				}); ok {
+					for _, s := range services.All() {
+						what, err := has.Has(c.Context(), s)
+						if err != nil {
+							what = err.Error()
+						} else {
+							what = "ready, " + what
+						}
+						say("", fmt.Sprintf("%-9s %s", s.Name(), what))
+					}
+				}
 				if r, ok := w.(interface {
 					Report(context.Context) []string
 				}); ok {

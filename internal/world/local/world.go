@@ -72,6 +72,12 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 	return version, nil
 }
 
+// Has says what this machine has of a service, or what it lacks: for `lockbench doctor`.
+func (w *World) Has(ctx context.Context, s service.Service) (string, error) {
+	version, err := w.version(ctx, s)
+	return strings.TrimSpace(s.Needs().Command() + " " + version), err
+}
+
 // firstWords is what a program that has ended said first of why. A Java that does not start
 // says it on standard output.
 func firstWords(err error, out []byte) string {
