@@ -8,7 +8,9 @@ package mariadb
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,6 +45,7 @@ type Service struct{}
 var (
 	_ service.Service = Service{}
 	_ service.Seeded  = Service{}
+	_ service.Shell   = Service{}
 )
 
 // Name is what scenarios and guests call it.
@@ -64,15 +67,44 @@ func (Service) Needs() service.Needs {
 		Programs: []service.Executable{
 			{Name: "mariadbd", Package: "mariadb-server-core", Dirs: sbin},
 			{Name: "mariadb-install-db", Package: "mariadb-server-core"},
-			{Name: "my_print_defaults", Package: "mariadb-client-core"}, // which the one above calls
+			// What the one above calls.
+			{Name: "my_print_defaults", Package: "mariadb-client-core"},
+			{Name: "sed", Package: "sed"},
+			{Name: "dirname", Package: "coreutils"},
+			{Name: "uname", Package: "coreutils"},
+			{Name: "bash", Package: "bash"},
 		},
 		Install: "install one (on Debian or Ubuntu: apt-get install mariadb-server-core mariadb-client-core, which start nothing), " +
 			"or name its program mariadbd with --mariadb-server PATH",
 		VersionArgs: []string{"--no-defaults", "--version"},
 		Version:     version,
 		Least:       fmt.Sprintf("%d.%d", majorMin, minorMin),
+		Files:       files,
 	}
 }
+
+// files are what its programs look for at fixed places.
+func files(mariadbd string) []string {
+	home := filepath.Dir(filepath.Dir(mariadbd))
+	share := filepath.Join(home, "share", "mysql")
+	return []string{
+		mariadbd, filepath.Join(home, "bin", "my_print_defaults"), filepath.Join(share, "*.sql"),
+		filepath.Join(share, "english"), filepath.Join(share, "charsets"),
+	}
+}
+
+// greeting is a word in what a server sends to whoever connects: the length of that, a newline
+// that is the version of the protocol, and the version of the server.
+const greeting = "MariaDB"
+
+// Ping connects, for servers speak first.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; read -r <&3; read -r -n 40 said <&3; case "$said" in *%[3]s*) echo %[3]s;; esac'`,
+		at.Addr(), at.Port(), greeting), greeting
+}
+
+// Pong is as much of it as [Service.Ping] reads.
+func (Service) Pong() []byte { return []byte("\n10.5.0-" + greeting + strings.Repeat(" ", 40)) }
 
 func version(output string) (text string, enough bool, err error) {
 	v := versionPattern.FindStringSubmatch(output)
@@ -93,9 +125,10 @@ var small = map[string]string{"innodb-log-file-size": "8M", "innodb-buffer-pool-
 
 // Seed makes the tables of a server of which nobody must be known.
 func (Service) Seed(folder string) (program string, args []string) {
-	// It refuses to be run by root, unless it is told to.
+	// It refuses to be run by root, unless it is told to. With --force it does not look for the
+	// machine's name, which a container does not know.
 	return "mariadb-install-db", append([]string{
-		"--no-defaults", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--user=root", "--datadir=" + folder,
+		"--no-defaults", "--force", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--user=root", "--datadir=" + folder,
 	}, flags(small)...)
 }
 

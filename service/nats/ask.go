@@ -49,7 +49,7 @@ func meet(c net.Conn, account string) (*talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, ok := strings.CutPrefix(line, "INFO ")
+	said, ok := strings.CutPrefix(line, greeting)
 	if !ok {
 		return nil, fmt.Errorf("it greets with %.80q", line)
 	}

@@ -44,7 +44,10 @@ var topologies = []service.Topology{
 // Service is NATS JetStream.
 type Service struct{}
 
-var _ service.Service = Service{}
+var (
+	_ service.Service = Service{}
+	_ service.Shell   = Service{}
+)
 
 // Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
@@ -57,7 +60,10 @@ var versionPattern = regexp.MustCompile(`(?m)^nats-server: v(\d+)\.(\d+)\.(\S+)`
 // Needs is lockbench-more, or a program of NATS' own.
 func (Service) Needs() service.Needs {
 	return service.Needs{
-		Programs: []service.Executable{{Name: "lockbench-more", Beside: true, Words: []string{"serve", "nats"}}},
+		Programs: []service.Executable{
+			{Name: "lockbench-more", Beside: true, Words: []string{"serve", "nats"}},
+			{Name: "bash", Package: "bash"},
+		},
 		Install: "`make more` builds it, and puts it beside lockbench; " +
 			"or name a nats-server of your own with --nats-server PATH",
 		VersionArgs: []string{"--version"},
@@ -147,6 +153,17 @@ func write(text *strings.Builder, indent string, block map[string]string) {
 
 // next is the port after one.
 func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
+
+// greeting is how a server greets whoever connects.
+const greeting = "INFO "
+
+// Ping connects, for servers speak first.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	return service.BashAsks(at, "", len("INFO")), "INFO"
+}
+
+// Pong is how a server greets.
+func (Service) Pong() []byte { return []byte(greeting + "{}\r\n") }
 
 // Wire is nil: clients send many requests on one connection, and nobody here reads them.
 func (Service) Wire() service.Wire { return nil }

@@ -86,7 +86,11 @@ func skip(t *testing.T, why string) {
 // The body reports by t.Error and by what it returns.
 func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) error) {
 	t.Helper()
-	w := newWorld(t)
+	runIn(t, newWorld(t), s, body)
+}
+
+func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, c *cluster) error) {
+	t.Helper()
 	if s.LogDir == "" {
 		s.LogDir = t.TempDir()
 	}

@@ -1,0 +1,110 @@
+//go:build linux
+
+package docker
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/internal/world"
+	"lockbench/service"
+	services "lockbench/service/catalog"
+	"lockbench/service/redis"
+)
+
+// TestServices: the nodes of each other service run from its image, where they are cut off,
+// paused, and killed with all that they have started, as those of Redis are in the other tests.
+func TestServices(t *testing.T) {
+	newWorld(t)
+	more := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../more", "-o", more, "./lockbench-more")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("PATH", more+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, s := range services.All() {
+		if s.Name() == redis.Name {
+			continue
+		}
+		t.Run(s.Name(), func(t *testing.T) {
+			w := New(Options{Services: []service.Service{s}, Self: []string{os.Args[0]}})
+			if err := w.Ready(t.Context()); err != nil {
+				if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), s.Name()) {
+					t.Fatal(err)
+				}
+				t.Skip(err)
+			}
+			several := s.Topologies()[slices.IndexFunc(s.Topologies(), func(t service.Topology) bool { return len(t.Nodes()) > 1 })]
+			runIn(t, w, world.Spec{Service: s, Topology: several, Clients: 1}, func(ctx context.Context, c *cluster) error {
+				return breakEach(ctx, t, c)
+			})
+		})
+	}
+}
+
+func breakEach(ctx context.Context, t *testing.T, c *cluster) error {
+	open(ctx, t, c, 1)
+	node, other := c.Nodes()[1].Name, c.Nodes()[2].Name // no leader of a database
+	ways := []world.Link{{From: "client-1", To: node}, {From: other, To: node}}
+	see := func(when string, there bool) {
+		t.Helper()
+		for _, l := range ways {
+			ask := func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To) }
+			if there {
+				if err := soon(ctx, ask); err != nil {
+					t.Errorf("%s: %s: %v", when, l, err)
+				}
+				continue
+			}
+			hasty, cancel := short(ctx)
+			if ask(hasty) == nil {
+				t.Errorf("%s: %s answers", when, l)
+			}
+			cancel()
+		}
+	}
+	see("started", true)
+	if err := c.Cut(ctx, ways); err != nil {
+		return err
+	}
+	see("cut", false)
+	if err := c.Join(ctx, ways); err != nil {
+		return err
+	}
+	see("whole again", true)
+	if err := c.PauseNode(ctx, node); err != nil {
+		return err
+	}
+	see("paused", false)
+	if err := c.ResumeNode(ctx, node); err != nil {
+		return err
+	}
+	see("resumed", true)
+	if err := c.Kill(ctx, node); err != nil {
+		return err
+	}
+	see("killed", false)
+	n, err := c.node(node)
+	if err != nil {
+		return err
+	}
+	// What is left are the shell and what holds the container: all else was the server.
+	left, err := n.shellRun(ctx, `for p in /proc/[0-9]*; do if read -r name <$p/comm; then printf '%s ' "$name"; fi; done 2>/dev/null`)
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(left) {
+		if !slices.Contains([]string{"sh", "sleep"}, name) {
+			t.Errorf("killed, and %s is still there", name)
+		}
+	}
+	if err := c.Start(ctx, node, false); err != nil {
+		return err
+	}
+	see("back without its data", true)
+	return soon(ctx, c.Healthy)
+}

@@ -1,0 +1,67 @@
+package catalog
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/service"
+)
+
+// TestShells: what a shell asks is answered by what the service says that a node answers, and
+// a node that accepts and says nothing has given no sign of life.
+func TestShells(t *testing.T) {
+	for _, s := range All() {
+		shell, ok := s.(service.Shell)
+		if !ok {
+			continue
+		}
+		t.Run(s.Name(), func(t *testing.T) {
+			l, err := net.Listen("tcp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			command, answer := shell.Ping(netip.MustParseAddrPort(l.Addr().String()))
+			if program := strings.Fields(command)[0]; !there(program) {
+				t.Skip("there is no " + program)
+			}
+			ask := func(says []byte, limit time.Duration) string {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+command)
+				var out strings.Builder
+				cmd.Stdout = &out
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				c, err := l.Accept()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if len(says) > 0 {
+					_, _ = c.Write(says)
+				}
+				_ = cmd.Wait() // what it wrote is asked for
+				return strings.TrimSpace(out.String())
+			}
+			if got := ask(shell.Pong(), time.Minute); got != answer {
+				t.Errorf("asked %s and answered %q, it says %q, want %q", command, shell.Pong(), got, answer)
+			}
+			if got := ask(nil, 300*time.Millisecond); got == answer {
+				t.Errorf("nobody has answered, and it says %q", got)
+			}
+		})
+	}
+}
+
+func there(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
