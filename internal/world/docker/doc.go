@@ -82,7 +82,7 @@ func New(o Options) *World {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	return &World{options: o}
+	return &World{options: o, state: state{images: map[string]ImageInfo{}, tried: map[string]string{}}}
 }
 
 // Name is what people call this world.

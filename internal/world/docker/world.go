@@ -139,7 +139,6 @@ func (w *World) prepare(ctx context.Context) error {
 			return err
 		}
 		w.state.provider = provider
-		w.state.images, w.state.tried = map[string]ImageInfo{}, map[string]string{}
 	}
 	if w.state.daemon != "" {
 		return nil
