@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +35,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, hello Hello, open Open
 }
 
 func newServer(open OpenFunc, w, log io.Writer) *server {
-	return &server{open: open, w: w, log: log, sessions: newSessions(), writing: turn.New()}
+	return &server{open: open, w: w, log: log, sessions: newSessions(), writing: turn.New(), calls: make(chan call)}
 }
 
 // server serves one client.
@@ -51,93 +50,96 @@ type server struct {
 	mu     sync.Mutex
 	opened bool // also while it is being opened
 	closed bool
+	ended  bool // and calls is closed
 	locker locks.Locker
 
-	end  context.CancelCauseFunc
-	busy sync.WaitGroup
+	end   context.CancelCauseFunc
+	calls chan call // for a goroutine that has served one
+	busy  sync.WaitGroup
 }
 
 // errClosed ends Serve in good order.
 var errClosed = errors.New("closed by the host")
 
-// input is what the reading goroutine hands over.
+// input is a line of the host.
 type input struct {
 	line string
 	cut  bool
 	at   time.Time // when the line had been read
-	err  error
 }
 
 func (s *server) serve(ctx context.Context, r io.Reader, hello Hello) error {
 	ctx, s.end = context.WithCancelCause(ctx)
 	defer s.end(nil)
 	hello.Hello = ProtocolVersion
-	if err := s.write(hello); err != nil {
+	line, err := marshalLine(hello)
+	if err == nil {
+		err = s.write(line)
+	}
+	if err != nil {
 		return fmt.Errorf("write hello: %w", err)
 	}
-	in := make(chan input)
-	go func() {
-		l := newLines(r)
-		for {
-			line, cut, err := l.next()
-			// Before anything else: a lease's end is told from here. Taken later, a
-			// goroutine that had to wait for the processor would make leases look
-			// shorter to the host than the client knows them to be.
-			at := time.Now()
-			select {
-			case in <- input{line: string(line), cut: cut, at: at, err: err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	calls := make(chan call)
+	go s.read(ctx, newLines(r))
+	<-ctx.Done()
+	if err = context.Cause(ctx); errors.Is(err, errClosed) {
+		err = nil
+	}
+	return errors.Join(err, s.finish())
+}
+
+// read takes the host's lines until there are no more, or the guest has ended.
+func (s *server) read(ctx context.Context, l *lines) {
 	for {
-		select {
-		case i := <-in:
-			if i.err != nil {
-				if errors.Is(i.err, io.EOF) {
-					i.err = errClosed // a host that is gone wants no answer
-				}
-				s.end(i.err)
-				continue
+		line, cut, err := l.next()
+		// Before anything else: a lease's end is told from here. Taken later, a
+		// goroutine that had to wait for the processor would make leases look
+		// shorter to the host than the client knows them to be.
+		at := time.Now()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errClosed // a host that is gone wants no answer
 			}
-			c := s.receive(i)
-			select {
-			case calls <- c:
-			default:
-				s.busy.Go(func() { s.work(ctx, c, calls) })
-			}
-		case <-ctx.Done():
-			err := context.Cause(ctx)
-			if errors.Is(err, errClosed) {
-				err = nil
-			}
-			return errors.Join(err, s.finish())
+			s.end(err)
+			return
+		}
+		if !s.begin(ctx, s.receive(input{line: string(line), cut: cut, at: at})) {
+			return
 		}
 	}
+}
+
+// begin gives a request to a goroutine that has none, or to a new one; false: the guest
+// has ended, and nothing begins.
+func (s *server) begin(ctx context.Context, c call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	select {
+	case s.calls <- c:
+	default:
+		s.busy.Go(func() { s.work(ctx, c) })
+	}
+	return true
 }
 
 // work serves requests, one after the other, beginning with c. A goroutine that has served
 // one has the stack for the next: to let one grow costs more than the request itself where
 // the guest is a module of WebAssembly.
-func (s *server) work(ctx context.Context, c call, more <-chan call) {
-	for {
+func (s *server) work(ctx context.Context, c call) {
+	for more := true; more; c, more = <-s.calls {
 		s.handle(ctx, c)
-		select {
-		case c = <-more:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 
 // finish closes the lock's handle, which often frees calls that stand, and waits
 // for them.
 func (s *server) finish() error {
+	s.mu.Lock()
+	s.ended = true
+	close(s.calls)
+	s.mu.Unlock()
 	done := make(chan struct{})
 	var err error
 	go func() {
@@ -197,13 +199,13 @@ func (s *server) receive(i input) call {
 	if i.cut {
 		return refuse("the line is longer than %d bytes", lineBytesMax)
 	}
-	if err := json.Unmarshal([]byte(i.line), &c.Request); err != nil {
+	var err error
+	if c.Request, err = readRequest(i.line); err != nil {
 		return refuse("the line is no request: %v: %s", err, quoted([]byte(i.line)))
 	}
 	if c.Op != OpAcquire {
 		return c
 	}
-	var err error
 	if c.ask, err = requestOf(c.Request); err != nil {
 		return refuse("%v", err)
 	}
@@ -217,7 +219,7 @@ func (s *server) receive(i input) call {
 func (s *server) handle(ctx context.Context, c call) {
 	a := s.answer(ctx, c)
 	a.ID = c.ID
-	if err := s.write(a); err != nil {
+	if err := s.say(a); err != nil {
 		s.end(fmt.Errorf("write an answer: %w", err))
 	}
 	switch {
@@ -306,15 +308,20 @@ func (s *server) doOpen(ctx context.Context, r Request) Answer {
 	return Answer{OK: true}
 }
 
-// write sends one line, whole.
-func (s *server) write(v any) error {
-	line, err := json.Marshal(v)
+// say sends an answer or a notice.
+func (s *server) say(a Answer) error {
+	line, err := a.marshalLine()
 	if err != nil {
 		return err
 	}
+	return s.write(line)
+}
+
+// write sends one line, whole.
+func (s *server) write(line []byte) error {
 	_ = s.writing.Take(context.Background()) // which does not end
 	defer s.writing.Give()
-	_, err = s.w.Write(append(line, '\n'))
+	_, err := s.w.Write(line)
 	return err
 }
 

@@ -156,7 +156,7 @@ func (s *server) watch(ctx context.Context, name string) {
 
 // notify tells the host something that it did not ask.
 func (s *server) notify(notice, session string) {
-	if err := s.write(Answer{Notice: notice, Session: session}); err != nil {
+	if err := s.say(Answer{Notice: notice, Session: session}); err != nil {
 		s.end(fmt.Errorf("write a notice: %w", err))
 	}
 }
