@@ -136,6 +136,9 @@ func (o WorldOptions) Unfit(w world.World) error {
 	}
 	switch {
 	case o.Guest != "" && !d.Commands:
+		if d.Modules {
+			return fmt.Errorf("it runs no programs, as %s is one; build it as a module (in Go: GOOS=wasip1 GOARCH=wasm go build -o guest.wasm ./guest) and name it %s=wasm:./guest.wasm", o.Guest, o.Guest)
+		}
 		return fmt.Errorf("it cannot run guests, as %s is one", o.Guest)
 	case o.Module != "" && !d.Modules:
 		return fmt.Errorf("it cannot run modules, as %s is one", o.Module)
