@@ -1,31 +1,37 @@
 #!/usr/bin/env bash
-# libraries.sh DIR...: puts what the runs below some folders show of the stock libraries into
-# docs/libraries.md, between its two marks. Of each scenario, library and world the newest run
-# counts. A run is what `lockbench run` writes: a folder with a result.json.
+# libraries.sh DIR...: takes what the runs below some folders show of the stock libraries into
+# results/libraries.json, a line for each scenario, library and world, and writes the tables of
+# docs/libraries.md from that, between its two marks. Of runs of the same the newest counts; of
+# what the folders do not have the old line stays. A run is what `lockbench run` writes: a folder
+# with a result.json. Without a folder only the tables are written.
 set -euo pipefail
-if [ $# -eq 0 ]; then
-	echo "libraries.sh wants folders with runs: results/libraries.sh DIR..." >&2
-	exit 64
-fi
-runs=$(find "$@" -name result.json -not -path '*/latest/*')
-if [ -z "$runs" ]; then
-	echo "libraries.sh: no run is below $*; make some with lockbench run SCENARIO --locks LIBRARY,..." >&2
-	exit 64
+runs=
+if [ $# -gt 0 ]; then
+	runs=$(find "$@" -name result.json -not -path '*/latest/*' -exec realpath {} +)
+	if [ -z "$runs" ]; then
+		echo "libraries.sh: no run is below $*; make some with lockbench run SCENARIO --locks LIBRARY,..." >&2
+		exit 64
+	fi
 fi
 cd "$(dirname "$0")/.."
 page=docs/libraries.md
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
-xargs cat <<<"$runs" | jq -rs '
-	["sim", "local", "docker"] as $worlds
-	| ["redsync", "redsync/careful=on", "redsync-redigo", "redislock", "redislock/careful=on",
-	   "rueidislock/validity=2s", "valkeylock/validity=2s", "redis-py"] as $libraries
-	# one cell for each lock of each run, the newest of those that are about the same
-	| [.[] as $run | $run.locks[] | select(.lock | IN($libraries[]))
+kept=results/libraries.json
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+table=$work/table
+libraries='["redsync", "redsync/careful=on", "redsync-redigo", "redislock", "redislock/careful=on",
+	"rueidislock/validity=2s", "valkeylock/validity=2s", "redis-py"]'
+xargs -r cat <<<"$runs" | jq -rs --argjson libraries "$libraries" --slurpfile old "$kept" '
+	[.[] as $run | $run.locks[] | select(.lock | IN($libraries[]))
 		| select(.verdict != "unsupported")
-		| {key: "\($run.scenario) \(.lock) \($run.world)", at: $run.started, scenario: $run.scenario, world: $run.world,
-		   lock, topology, verdict, class: (.class // ([.checks[] | select(.verdict == "violated").name][0] // "")), k: .violating_episodes, n: .episodes}]
-	| group_by(.key) | map(max_by(.at))
+		| {scenario: $run.scenario, lock, world: $run.world, topology, verdict,
+		   class: (.class // ([.checks[] | select(.verdict == "violated").name][0] // "")),
+		   k: .violating_episodes, n: .episodes, at: $run.started}]
+	| $old[0] + . | group_by([.scenario, .lock, .world]) | map(max_by(.at // ""))
+	| "[\n" + (map(tojson) | join(",\n")) + "\n]"' >"$work/kept"
+cp "$work/kept" "$kept"
+jq -r --argjson libraries "$libraries" '
+	["sim", "local", "docker"] as $worlds
 	# the kind of a scenario is what a single store is put on
 	| . as $cells
 	| def kind: . as $s | [$cells[] | select(.scenario == $s).topology] | if any(. == "sentinel") then "sentinel" elif any(. == "cluster") then "cluster" elif any(. == "single") then "single" else "independent" end;
@@ -44,7 +50,7 @@ xargs cat <<<"$runs" | jq -rs '
 	| "\n**\($titles[$kind])**\n",
 	  "| scenario | \($libraries | map("`\(.)`") | join(" | ")) |",
 	  "| --- |\($libraries | map(" --- |") | join(""))",
-	  ($rows[] as $s | "| `\($s)` | \([$libraries[] as $l | cell($s; $l)] | join(" | ")) |")' >"$table"
+	  ($rows[] as $s | "| `\($s)` | \([$libraries[] as $l | cell($s; $l)] | join(" | ")) |")' "$kept" >"$table"
 awk -v table="$table" '
 	/<!-- libraries -->/ { print; while ((getline line < table) > 0) print line; print ""; skip = 1; next }
 	/<!-- end of libraries -->/ { skip = 0 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"lockbench/internal/trial/trialtest"
@@ -19,26 +20,30 @@ func TestMain(m *testing.M) {
 }
 
 // verdictSeeds is how many seeds of each scenario are compared; LOCKBENCH_SEEDS asks for
-// another number.
+// another number, or for some of them: 9..16.
 const verdictSeeds = 1
 
 // A lock in modules breaks as it does in goroutines: set-nx itself as both, and a stock client
 // in modules beside them, which needs no settings of its own there.
 func TestModuleBreaksAlike(t *testing.T) {
-	seeds := verdictSeeds
-	if text := os.Getenv("LOCKBENCH_SEEDS"); text != "" {
-		var err error
-		if seeds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	first, last := 1, verdictSeeds
 	locks := "set-nx,same=wasm:" + trialtest.SetNX(t)
-	if seeds == verdictSeeds {
+	if text := os.Getenv("LOCKBENCH_SEEDS"); text != "" {
+		from, to, ranged := strings.Cut(text, "..")
+		if !ranged {
+			from, to = "1", text
+		}
+		var err, alsoErr error
+		first, err = strconv.Atoi(from)
+		if last, alsoErr = strconv.Atoi(to); err != nil || alsoErr != nil {
+			t.Fatalf("LOCKBENCH_SEEDS is a number or two of them: %q", text)
+		}
+	} else {
 		locks += ",mine=wasm:" + trialtest.Module(t)
 	}
 	for _, scenario := range []string{"failover", "pause-client", "crash-restart", "mixed"} {
 		alike, of := 0, map[string]int{}
-		for seed := 1; seed <= seeds; seed++ {
+		for seed := first; seed <= last; seed++ {
 			verdicts := simulated(t, scenario, seed, locks)
 			differ := false
 			for _, v := range verdicts[1:] {
@@ -56,7 +61,7 @@ func TestModuleBreaksAlike(t *testing.T) {
 			}
 			alike++
 		}
-		t.Logf("%s: %d of %d seeds alike; as goroutines %v", scenario, alike, seeds, of)
+		t.Logf("%s: %d of the seeds %d to %d alike; as goroutines %v", scenario, alike, first, last, of)
 	}
 }
 
