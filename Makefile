@@ -65,7 +65,7 @@ test: ## every test that this machine can run, and what was skipped (LOCKBENCH_R
 		tests $(RACE) -p 4 $$waiting; \
 		tests $(RACELESS); \
 		(cd more && go test -timeout 10m ./...) 2>&1 | tee -a build/test.log; ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
-		tests $(RACE) $(SCENARIO_TESTS); \
+		LOCKBENCH_DOCKER=1 tests $(RACE) $(SCENARIO_TESTS); \
 		LOCKBENCH_DOCKER=1 tests $(RACE) $(DOCKER); \
 		grep -A2 -E '^ *--- SKIP' build/test.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
 		if [ $$status -ne 0 ]; then awk "$$FAILED" build/test.log; echo "the whole output is in build/test.log"; fi; exit $$status
@@ -82,6 +82,7 @@ export FAILED
 
 long: ## the tests that take long or are not steady on every machine, which `make test` says it skipped (half an hour)
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
+	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^TestKilledAtAnyMoment$$' ./internal/run
 
 lint: ## gofmt, vet, staticcheck, and builds for other systems
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

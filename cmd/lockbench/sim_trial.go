@@ -26,10 +26,13 @@ func newSimTrialCommand() *cobra.Command {
 
 // simTrial is the command that the world sim runs its trials by: this program. If
 // nobody can say where that is, they run in this process.
-func simTrial() []string {
+func simTrial() []string { return itself("sim-trial") }
+
+// itself is this program with a command. Nil: nobody can say where it is.
+func itself(command string) []string {
 	path, err := os.Executable()
 	if err != nil {
 		return nil
 	}
-	return []string{path, "sim-trial"}
+	return []string{path, command}
 }

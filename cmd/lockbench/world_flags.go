@@ -82,7 +82,9 @@ func (f *worldFlags) programsExist() error {
 
 // options are what worlds are told.
 func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
-	return run.WorldOptions{Programs: f.programs, Images: f.images, NoFetch: f.offline, Say: sayTo(c, c.ErrOrStderr())}
+	return run.WorldOptions{
+		Programs: f.programs, Images: f.images, NoFetch: f.offline, Say: sayTo(c, c.ErrOrStderr()), SweepDocker: sweepDocker(),
+	}
 }
 
 // pick is the world, if it can make use of the programs and images that were given.

@@ -2,12 +2,18 @@ package run
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/moby/moby/client"
 
 	"lockbench/checker"
 	"lockbench/internal/trial/trialtest"
@@ -64,6 +70,144 @@ func TestKilledHarness(t *testing.T) {
 	if l.Verdict != checker.Unknown || l.Acquires.OK == 0 {
 		t.Errorf("%s with %d grants; want unknown, since the run did not end, and some grants", l.Found(), l.Acquires.OK)
 	}
+}
+
+// TestKilledAtAnyMoment: whenever a run is killed, nothing but its results is there some
+// seconds later, and all of its histories can be judged. LOCKBENCH_LONG=1 takes twenty
+// moments in each world instead of two.
+func TestKilledAtAnyMoment(t *testing.T) {
+	moments := 2
+	if os.Getenv("LOCKBENCH_LONG") != "" {
+		moments = 20
+	}
+	for _, world := range []string{"local", "docker"} {
+		t.Run(world, func(t *testing.T) {
+			var api client.APIClient
+			if world == "local" {
+				trialtest.LocalWorld(t) // or skip
+			} else {
+				api = daemon(t)
+			}
+			rng := rand.New(rand.NewPCG(1, uint64(len(world))))
+			for i := range moments {
+				// The first clients are there after one second in local and three or so in docker.
+				after := time.Duration(rng.Int64N(int64(10 * time.Second)))
+				killAt(t, world, api, i+1, after)
+			}
+		})
+	}
+}
+
+// killAt kills a run that would go on for minutes, and looks for what is left of it.
+func killAt(t *testing.T, world string, api client.APIClient, seed int, after time.Duration) {
+	out, tmp := t.TempDir(), t.TempDir()
+	harness := exec.Command(trialtest.Program(t), "run", "failover", "--locks", "set-nx", "--episodes", "50",
+		"--world", world, "--seed", fmt.Sprint(seed), "--out", out)
+	harness.Env = append(os.Environ(), "TMPDIR="+tmp)
+	harness.Stderr = os.Stderr
+	if err := harness.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after) // no synchronisation: any moment will do
+	// It stands still, so that it starts nothing that is not seen here.
+	if err := harness.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	children := descendants(t, harness.Process.Pid)
+	var owners []string
+	for _, pid := range children {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if words := strings.Split(string(text), "\x00"); len(words) > 2 && words[1] == "sweep-docker" {
+			owners = append(owners, words[2])
+		}
+	}
+	if err := harness.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = harness.Wait() // it was killed
+	killed := time.Now()
+	left := map[string]bool{}
+	for {
+		clear(left)
+		for _, pid := range children {
+			if running(pid) {
+				left[fmt.Sprint("process ", pid)] = true
+			}
+		}
+		for _, path := range must(filepath.Glob(filepath.Join(tmp, "*"))) {
+			left["folder "+path] = true
+		}
+		for _, owner := range owners {
+			for _, what := range ownedBy(t, api, owner) {
+				left[what] = true
+			}
+		}
+		if len(left) == 0 {
+			break
+		}
+		if time.Since(killed) > time.Minute { // generous: a daemon on a busy machine is slow
+			t.Fatalf("killed after %v: left are %v", after, slices.Sorted(maps.Keys(left)))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	gone := time.Since(killed).Round(10 * time.Millisecond)
+	verdict := "nothing recorded yet"
+	for _, file := range must(filepath.Glob(filepath.Join(out, "*", "*", "*", "history.jsonl"))) {
+		if info, err := os.Stat(file); err != nil {
+			t.Fatal(err)
+		} else if info.Size() == 0 {
+			continue // its servers were not up yet, and nothing was recorded
+		}
+		l, _, err := Judge(file, checker.Options{})
+		if err != nil {
+			t.Fatalf("killed after %v: %v", after, err)
+		}
+		verdict = fmt.Sprintf("%s, %d grants", l.Found(), l.Acquires.OK)
+	}
+	t.Logf("killed after %v with %d processes and %d clusters of containers: all gone within %v; %s",
+		after.Round(time.Millisecond), len(children), len(owners), gone, verdict)
+}
+
+// daemon is the Docker daemon. Where world docker is not tested, the test is skipped.
+func daemon(t *testing.T) client.APIClient {
+	t.Helper()
+	required := slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker")
+	if !required && os.Getenv("LOCKBENCH_DOCKER") == "" {
+		t.Skip("world docker is not asked for: LOCKBENCH_DOCKER=1")
+	}
+	api, err := client.New(client.FromEnv)
+	if err == nil {
+		t.Cleanup(func() { _ = api.Close() })
+		_, err = api.Ping(t.Context(), client.PingOptions{})
+	}
+	if err != nil && !required {
+		t.Skipf("no Docker daemon answers: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// ownedBy are the containers and networks of an owner.
+func ownedBy(t *testing.T, api client.APIClient, owner string) []string {
+	t.Helper()
+	mine := client.Filters{}.Add("label", "lockbench.owner="+owner)
+	var all []string
+	containers, err := api.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: mine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range containers.Items {
+		all = append(all, "container "+c.ID[:12]+", "+c.Status)
+	}
+	networks, err := api.NetworkList(t.Context(), client.NetworkListOptions{Filters: mine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range networks.Items {
+		all = append(all, "network "+n.Name)
+	}
+	return all
 }
 
 // descendants are the processes below one, by number.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ type WorldOptions struct {
 	Module string
 	// Self is the command that serves Go guests; empty: this program.
 	Self []string
+	// SweepDocker is the command that removes the containers of a run of this process should
+	// that be killed. Empty: the next run does.
+	SweepDocker []string
 	// SimTrial is the command that runs one trial of the world sim in a process of
 	// its own; empty: trials run in this process, one after the other.
 	SimTrial []string
@@ -57,8 +61,13 @@ func Worlds(o WorldOptions) []world.World {
 func NewDocker(o WorldOptions) *docker.World {
 	return docker.New(docker.Options{
 		Services: services.All(), Wanted: o.Services, Images: o.Images, Programs: o.Programs,
-		Self: o.Self, Say: o.Say, NoFetch: o.NoFetch, Again: o.Again,
+		Self: o.Self, Sweep: o.SweepDocker, Say: o.Say, NoFetch: o.NoFetch, Again: o.Again,
 	})
+}
+
+// SweepDocker waits for the end of life, and removes what an owner of containers has left.
+func SweepDocker(ctx context.Context, life io.Reader, owner string) error {
+	return docker.SweepAfter(ctx, life, owner)
 }
 
 // NotReady is a world that cannot be used on this machine, and why.

@@ -48,6 +48,7 @@ type cluster struct {
 	words   []string // before the arguments of what nodes run
 	parent  string   // the group of processes that containers are put under
 	owner   *owner
+	after   *undertaker
 	subnet  subnet
 	seed    []byte // the data with which nodes begin, as a tar file; nil: they need none
 	preload []byte // the library that shifts clocks; nil: none is shifted
@@ -95,6 +96,9 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 		return nil, err
 	}
 	if c.owner, err = claimOwner(); err != nil {
+		return nil, err
+	}
+	if c.after, err = startUndertaker(w.options.Sweep, c.owner.name); err != nil {
 		return nil, err
 	}
 	if c.subnet, err = createNetwork(ctx, c.api, c.owner); err != nil {
@@ -168,6 +172,7 @@ func (c *cluster) stop() error {
 	if c.owner != nil {
 		c.owner.release()
 	}
+	c.after.dismiss()
 	if err != nil {
 		return fmt.Errorf("end the cluster of containers: %w", explain(err))
 	}

@@ -35,8 +35,10 @@ const (
 )
 
 // machineScript is the first process of a container, which is to its server what a
-// machine is: it stays when the server dies. It collects the dead, and does nothing else.
-const machineScript = "nft -f " + rulesFile + " || exit 70\nsleep infinity & wait $!\n"
+// machine is: it stays when the server dies. It collects the dead, and does nothing else
+// but end when it is told to: the shell that is kept open does that, when nobody is at its
+// other end any more.
+const machineScript = "trap 'exit 0' TERM\nnft -f " + rulesFile + " || exit 70\nsleep infinity & wait $!\n"
 
 // create makes the container and starts nothing.
 func (n *node) create(ctx context.Context) (err error) {

@@ -31,7 +31,9 @@
 //
 // Nothing: every container and network carries the label of its owner, and the
 // owner's name is claimed by a socket that the kernel closes when the process ends,
-// however it ends. What nobody claims any more is removed when a run starts next.
+// however it ends. An [undertaker] removes them then. Should that be killed as well,
+// containers end by themselves, since each is tied to a connection of the run, and what
+// nobody claims any more is removed when a run starts next.
 package docker
 
 import (
@@ -60,6 +62,10 @@ type Options struct {
 	// Self is the command that serves the locks of lockbench itself; a lock's name
 	// is added to it. Empty: this very program, with the argument "guest".
 	Self []string
+	// Sweep is the command that waits for the end of its input and then calls [SweepAfter]
+	// with the word that is added to it: a process of it stands by each cluster, for the case that
+	// this one is killed. Empty: the next run removes what is left.
+	Sweep []string
 	// NoFetch leaves registries alone, for who only wants to know.
 	NoFetch bool
 	// Again fetches also what could not be fetched within the last hour.

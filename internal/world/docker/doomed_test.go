@@ -15,13 +15,25 @@ import (
 
 // harnessEnv makes this test program a harness that tells the name of what it has
 // started and then waits for its end, or, told to follow, for the end of its input
-// and then kills a node.
+// and then kills a node. Told to be swept, it has one who sweeps after it.
 const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 
 func runDoomedHarness() {
-	follow := os.Getenv(harnessEnv) == "follow"
+	role := os.Getenv(harnessEnv)
+	if role == "sweep" {
+		if err := SweepAfter(context.Background(), os.Stdin, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	follow := role == "follow"
 	os.Unsetenv(harnessEnv)
-	w := New(Options{Services: onlyRedis})
+	o := Options{Services: onlyRedis}
+	if role == "swept" {
+		o.Sweep = []string{"/usr/bin/env", harnessEnv + "=sweep", os.Args[0]}
+	}
+	w := New(o)
 	err := w.Run(context.Background(), redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*cluster)
 		fmt.Println(c.owner.name)

@@ -5,6 +5,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"io"
 
 	"lockbench/internal/world"
 )
@@ -25,6 +26,9 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 
 // Image fails as Ready does.
 func (w *World) Image(context.Context) (ImageInfo, error) { return ImageInfo{}, errLinux }
+
+// SweepAfter fails as Ready does.
+func SweepAfter(context.Context, io.Reader, string) error { return errLinux }
 
 // Report has nothing to say beyond what Ready says.
 func (w *World) Report(context.Context) []string { return nil }

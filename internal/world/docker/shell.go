@@ -38,9 +38,13 @@ type answer struct {
 	text string
 }
 
+// shellScript ends the container when its standard input does: the daemon closes that as
+// soon as this process is gone, so that the containers of a killed run do not live on.
+const shellScript = "sh; kill -TERM 1"
+
 func openShell(ctx context.Context, api client.APIClient, container string) (*shell, error) {
 	exec, err := api.ExecCreate(ctx, container, client.ExecCreateOptions{
-		AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: []string{"sh"},
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: []string{"sh", "-c", shellScript},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open a shell in the container: %w", err)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,10 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moby/moby/client"
 	"go.uber.org/goleak"
 
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/service"
 	"lockbench/service/redis/redistest"
 )
 
@@ -99,33 +102,31 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestKilledHarness: what a harness leaves that is killed goes when another starts
-// next, and what a living one owns stays.
+// TestKilledHarness: the containers of a harness that is killed end by themselves, and go when
+// another starts next; what a living one owns stays.
 func TestKilledHarness(t *testing.T) {
 	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
-		cmd := exec.Command(testProgram)
-		cmd.Env = append(os.Environ(), harnessEnv+"=1", guestEnv+"=")
-		cmd.Stderr = os.Stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		out, err := cmd.StdoutPipe()
+		owner, err := killedHarness(t, "1")
 		if err != nil {
 			return err
 		}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		owner, err := bufio.NewReader(out).ReadString('\n')
-		if err := errors.Join(err, cmd.Process.Kill()); err != nil {
-			return err
-		}
-		_ = cmd.Wait()
-		owner = strings.TrimSpace(owner)
 		w := New(Options{Services: onlyRedis})
 		if w.state.provider, err = connect(); err != nil {
 			return err
 		}
 		if left := leftOf(t, w, owner); len(left) != 4 {
 			t.Errorf("three containers and a network should be left: %v", left)
+		}
+		mine := client.Filters{}.Add("label", ownerLabel+"="+owner)
+		err = service.Poll(ctx, func() error {
+			alive, err := c.api.ContainerList(ctx, client.ContainerListOptions{Filters: mine})
+			if err == nil && len(alive.Items) > 0 {
+				err = fmt.Errorf("%d containers live on", len(alive.Items))
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		if err := w.Ready(ctx); err != nil {
 			return err
@@ -136,6 +137,46 @@ func TestKilledHarness(t *testing.T) {
 		}
 		return c.Healthy(ctx)
 	})
+}
+
+// TestUndertaker: with one who sweeps, nothing of a killed harness is left, and no run has to start for that.
+func TestUndertaker(t *testing.T) {
+	w := newWorld(t)
+	owner, err := killedHarness(t, "swept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = service.Poll(ctx, func() error {
+		if left := leftOf(t, w, owner); len(left) > 0 {
+			return fmt.Errorf("left are %v", left)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// killedHarness starts a harness of three servers, and kills it when they are up.
+func killedHarness(t *testing.T, role string) (owner string, err error) {
+	t.Helper()
+	cmd := exec.Command(testProgram)
+	cmd.Env = append(os.Environ(), harnessEnv+"="+role, guestEnv+"=")
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	owner, err = bufio.NewReader(out).ReadString('\n')
+	err = errors.Join(err, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	return strings.TrimSpace(owner), err
 }
 
 // TestDaemonGoes: a daemon that ends in the middle of a run ends the run, with a
