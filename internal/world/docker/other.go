@@ -8,13 +8,17 @@ import (
 	"io"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 var _ world.World = (*World)(nil)
 
 var errLinux = errors.New("the docker world needs Linux so far, for the clients, which are processes of this machine")
 
-type state struct{}
+type state struct {
+	images map[string]ImageInfo
+	tried  map[string]string
+}
 
 // Ready says why this world cannot be used here.
 func (w *World) Ready(context.Context) error { return errLinux }
@@ -25,7 +29,7 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 }
 
 // Image fails as Ready does.
-func (w *World) Image(context.Context) (ImageInfo, error) { return ImageInfo{}, errLinux }
+func (w *World) Image(context.Context, service.Service) (ImageInfo, error) { return ImageInfo{}, errLinux }
 
 // SweepAfter fails as Ready does.
 func SweepAfter(context.Context, io.Reader, string) error { return errLinux }
