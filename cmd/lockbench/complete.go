@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/nemesis"
+	"lockbench/service"
+	services "lockbench/service/catalog"
 )
 
 // completeList completes a flag whose value is a list with commas: the word behind the
@@ -25,8 +27,8 @@ func completeList(c *cobra.Command, flag string, known func() []string) {
 	})
 }
 
-// completeTry completes whom a fault strikes, its keys and the topology.
-func completeTry(c *cobra.Command) {
+// completeTry completes whom a fault strikes, its keys, the service and its topology.
+func completeTry(c *cobra.Command, on *tried) {
 	of := func(args []string) (nemesis.Entry, bool) {
 		if len(args) == 0 {
 			return nemesis.Entry{}, false
@@ -50,7 +52,10 @@ func completeTry(c *cobra.Command) {
 		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 	_ = c.RegisterFlagCompletionFunc("topology", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return tryTopologies(), cobra.ShellCompDirectiveNoFileComp
+		return topologyNames(on.service), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = c.RegisterFlagCompletionFunc("service", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return service.Names(services.All()), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 

@@ -101,7 +101,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 	f.add(c, serverToStart, imageToStart)
 	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
 	show.add(fl)
-	completeList(c, "topology", tryTopologies)
+	completeList(c, "topology", func() []string { return topologyNames("") })
 	fl.StringToStringVar(&set, "set", nil, "options of the lock, such as form=F2")
 	return c
 }
@@ -265,12 +265,12 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 	}
 	err = s.world.Run(ctx, spec, func(ctx context.Context, c world.Cluster) error {
 		entered = true
-		subject, closeLook, err := s.subject(ctx, c, t)
+		subject, err := s.subject(c, t)
 		if err != nil {
 			return err
 		}
 		results = locktest.Run(ctx, subject)
-		return errors.Join(ctx.Err(), closeLook())
+		return ctx.Err()
 	})
 	if !entered && errors.Is(err, world.ErrUnsupportedHere) {
 		return nil, &noTopology{err}

@@ -10,25 +10,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/locks/goredis"
 	"lockbench/locks/locktest"
-	service "lockbench/service/redis"
+	"lockbench/service"
 )
 
-// lookID is the number of the client that looks into the servers.
-const lookID = 1_000_000
-
-// subject is the lock as the suite sees it, on a running cluster. What it looks into the
-// servers with is to be closed when the suite has ended.
-func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topology) (_ locktest.Subject, closeLook func() error, _ error) {
-	closeLook = func() error { return nil }
+// subject is the lock as the suite sees it, on a running cluster.
+func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
 		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None,
 		Excused: maps.Clone(s.entry.Excused),
@@ -38,17 +30,11 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 	}
 	opened := &openedClients{}
 	if t != locks.None {
-		look, err := openLook(ctx, c, opened)
-		switch {
-		case err != nil:
-			return subject, closeLook, err
-		case look == nil:
-			subject.Quiet = false // nobody looks into these servers, and rules that want it are left out
-		default:
-			closeLook = look.close
-			if look.counter == nil {
-				subject.Quiet = false
-			}
+		look := newLook(c, opened)
+		if look == nil || look.counter == nil {
+			subject.Quiet = false // rules that want it are left out
+		}
+		if look != nil {
 			subject.Server = look
 		}
 	}
@@ -64,11 +50,11 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 			opened.add(id)
 			return &guestLocker{client: client, id: id, missteps: &s.missteps}, nil
 		}
-		return subject, closeLook, nil
+		return subject, nil
 	}
 	opener, err := s.entry.New(s.options)
 	if err != nil {
-		return subject, closeLook, errors.Join(err, closeLook())
+		return subject, err
 	}
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
 		// The lock is called as a library, with what a client of this cluster gets to know.
@@ -90,7 +76,7 @@ func (s *conformed) subject(ctx context.Context, c world.Cluster, t locks.Topolo
 	if t != locks.None {
 		subject.OpenThrough = through
 	}
-	return subject, closeLook, nil
+	return subject, nil
 }
 
 // borrow opens a client of the cluster that does nothing, for what it is told of its
@@ -148,48 +134,28 @@ func (o *openedClients) names() []string {
 	return names
 }
 
-// look is a hand in the servers, through a client of its own.
+// look is a hand in the servers, past what the lock's clients do.
 type look struct {
-	clients []redis.UniversalClient
+	cluster world.Cluster
+	keeper  service.Keeper
+	flusher service.Flusher
 	counter world.RequestCounter
 	opened  *openedClients
 }
 
 var _ locktest.Server = (*look)(nil)
 
-// openLook is nil where the servers are none of Redis.
-func openLook(ctx context.Context, c world.Cluster, opened *openedClients) (*look, error) {
-	at, _, err := borrow(ctx, c, lookID)
-	if err != nil {
-		return nil, err
-	}
-	if at.Store.Service != service.Name {
-		return nil, nil
-	}
-	l := &look{opened: opened}
+// newLook is nil where the service tells nobody what it keeps.
+func newLook(c world.Cluster, opened *openedClients) *look {
+	l := &look{cluster: c, opened: opened}
+	var keeps, flushes bool
+	l.keeper, keeps = world.Ability[service.Keeper](c)
+	l.flusher, flushes = world.Ability[service.Flusher](c)
 	l.counter, _ = c.(world.RequestCounter)
-	if at.Store.Topology == locks.Independent {
-		for _, n := range at.Store.Nodes() {
-			l.clients = append(l.clients, goredis.ConnectNode(at.Store, n))
-		}
-		return l, nil
+	if !keeps || !flushes {
+		return nil
 	}
-	client, err := goredis.Connect(at.Store)
-	if err != nil {
-		return nil, err
-	}
-	l.clients = append(l.clients, client)
-	return l, nil
-}
-
-// close ends the clients: one behind sentinels listens to them until it is closed, and a
-// simulation does not end while somebody listens.
-func (l *look) close() error {
-	var errs []error
-	for _, c := range l.clients {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+	return l
 }
 
 func (l *look) Commands(context.Context) (int, error) {
@@ -205,38 +171,19 @@ func (l *look) Commands(context.Context) (int, error) {
 	return n, nil
 }
 
-// each calls do for every master.
-func (l *look) each(ctx context.Context, do func(ctx context.Context, c redis.UniversalClient) error) error {
-	var errs []error
-	for _, c := range l.clients {
-		if cluster, ok := c.(*redis.ClusterClient); ok {
-			errs = append(errs, cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, c) }))
-			continue
-		}
-		errs = append(errs, do(ctx, c))
-	}
-	return errors.Join(errs...)
-}
-
 func (l *look) Keys(ctx context.Context) ([]string, error) {
-	var mu sync.Mutex
+	kept, err := l.keeper.Kept(ctx)
 	var keys []string
-	err := l.each(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		found, err := c.Keys(ctx, "*").Result()
-		mu.Lock()
-		defer mu.Unlock()
-		for _, k := range found {
-			if !strings.HasPrefix(k, "lockbench:") { // the world's own
-				keys = append(keys, k)
-			}
+	for k := range kept {
+		if !strings.HasPrefix(k, "lockbench:") { // the world's own
+			keys = append(keys, k)
 		}
-		return err
-	})
+	}
 	return keys, err
 }
 
 func (l *look) Forget(ctx context.Context) error {
-	return l.each(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.FlushAll(ctx).Err() })
+	return service.Each(l.cluster.Leaders(ctx), func(node string) error { return l.flusher.Flush(ctx, node) })
 }
 
 // guestLocker is a guest as a locker.

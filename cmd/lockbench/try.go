@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,16 +11,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
+	"lockbench/scenarios"
+	"lockbench/service"
 	services "lockbench/service/catalog"
 )
 
 func newTryCommand() *cobra.Command {
 	var f worldFlags
-	var topology, target string
+	var on tried
+	var target string
 	var all bool
 	var set map[string]string
 	c := &cobra.Command{
@@ -29,12 +35,12 @@ func newTryCommand() *cobra.Command {
 probe on the path of those concerned that it bites, undoes it, and sees that it is
 gone.
 
---all does so for every fault in its usual form, on each topology, and prints a table
-for people and for Markdown. In world docker this takes a quarter of an hour.
+--all does so for every fault in its usual form, on each topology of the service, and
+prints a table for people and for Markdown. In world docker this takes a quarter of an hour.
 
 Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 3 the harness failed, 64 wrong usage.`,
-		Example: "  lockbench try kill --topology sentinel\n  lockbench try isolate --target 'a replica' --topology replicated\n  lockbench try lag --target 'master -> replicas' --set by=2s --topology sentinel\n  lockbench try --all --world local",
+		Example: "  lockbench try kill --topology sentinel\n  lockbench try isolate --target 'a replica' --topology replicated\n  lockbench try lag --target 'master -> replicas' --set by=2s --topology sentinel\n  lockbench try kill --service etcd --topology quorum\n  lockbench try --all --world local",
 		Args: func(c *cobra.Command, args []string) error {
 			if all {
 				return nothing(c, args)
@@ -45,29 +51,31 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 			return faultNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(tryTopologies(), topology) {
-				return usagef("--topology: no topology is called %q; %s", topology, didYouMean(topology, tryTopologies()))
-			}
-			if err := f.notEmpty(c, "target"); err != nil {
+			if err := f.notEmpty(c, "target", "service"); err != nil {
 				return err
 			}
-			pick := func() (world.World, error) {
-				w, _, err := f.pick(c.Context(), f.options(c))
-				return w, err
+			if err := on.check(); err != nil {
+				return err
+			}
+			pick := func() error {
+				o := f.options(c)
+				o.Services = []string{on.service}
+				var err error
+				on.world, _, err = f.pick(c.Context(), o)
+				return err
 			}
 			if all {
 				if target != "" || len(set) > 0 {
 					return usagef("--all does each fault in its usual form: --target and --set go with one fault")
 				}
-				on := tryTopologies()
+				topologies := topologyNames(on.service)
 				if c.Flags().Changed("topology") {
-					on = []string{topology}
+					topologies = []string{on.topology}
 				}
-				w, err := pick()
-				if err != nil {
+				if err := pick(); err != nil {
 					return err
 				}
-				return tryAll(c.Context(), c.OutOrStdout(), w, on)
+				return tryAll(c.Context(), c.OutOrStdout(), on, topologies)
 			}
 			entry, ok := nemesis.Find(args[0])
 			if !ok {
@@ -77,16 +85,15 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 			if err != nil {
 				return err
 			}
-			w, err := pick()
-			if err != nil {
+			if err := pick(); err != nil {
 				return err
 			}
-			got, err := trial.Try(c.Context(), w, locks.Topology(topology), step, 1)
+			got, err := on.try(c.Context(), on.topology, step)
 			if err != nil {
 				return err
 			}
 			out := c.OutOrStdout()
-			head := fmt.Sprintf("%s, %s in world %s", got.Fault, topology, w.Name())
+			head := fmt.Sprintf("%s, %s of %s in world %s", got.Fault, on.topology, on.service, on.world.Name())
 			switch {
 			case got.NA != "":
 				_, _ = fmt.Fprintf(out, "%s: n/a, %s\n", head, got.NA)
@@ -103,13 +110,44 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 	}
 	fl := c.Flags()
 	fl.BoolVar(&all, "all", false, "every fault, on each topology or on the one of --topology")
-	fl.StringVar(&topology, "topology", string(locks.Single), strings.Join(tryTopologies(), ", "))
+	fl.StringVar(&on.service, "service", services.All()[0].Name(), "the lock service: "+strings.Join(service.Names(services.All()), ", "))
+	fl.StringVar(&on.topology, "topology", string(locks.Single), "one of the service's, see lockbench list services")
 	f.addWorld(c, "auto")
 	f.add(c, serverToStart, imageToStart)
 	fl.StringVar(&target, "target", "", "the role or link to strike (default: the fault's usual one)")
 	fl.StringToStringVar(&set, "set", nil, "keys of the fault, such as by=2s")
-	completeTry(c)
+	completeTry(c, &on)
 	return c
+}
+
+// tried is on what a fault is tried.
+type tried struct {
+	service, topology string
+	world             world.World
+}
+
+// check refuses what there is not. Its errors are wrong usage.
+func (on *tried) check() error {
+	if err := knownService(on.service); err != nil {
+		return err
+	}
+	if known := topologyNames(on.service); !slices.Contains(known, on.topology) {
+		return usagef("--topology: no topology of %s is called %q; %s", on.service, on.topology, didYouMean(on.topology, known))
+	}
+	return nil
+}
+
+// try does one fault, with the lock of the service that is for this.
+func (on *tried) try(ctx context.Context, topology string, step nemesis.Step) (trial.Tried, error) {
+	lock, ok := catalog.TriedOn(on.service, locks.Topology(topology))
+	if !ok {
+		return trial.Tried{}, fmt.Errorf("no lock is for trying faults on the topology %s of %s", topology, on.service)
+	}
+	served, err := run.Serve([]scenarios.LockUse{{Name: lock.Name, Use: lock.Name}}, on.world)
+	if err != nil {
+		return trial.Tried{}, err
+	}
+	return trial.Try(ctx, on.world, on.service, locks.Topology(topology), served[0], step, 1)
 }
 
 // tryStep is the step that try does: the fault's usual one, changed as the flags say.
@@ -168,11 +206,18 @@ func roleNames() []string {
 	return names
 }
 
-// tryTopologies are those of the service that is tried, by name.
-func tryTopologies() []string {
+// topologyNames are those of a service, and of all services if it is none.
+func topologyNames(of string) []string {
 	var names []string
-	for _, t := range services.All()[0].Topologies() {
-		names = append(names, string(t.Name))
+	for _, s := range services.All() {
+		if _, known := services.Find(of); known && s.Name() != of {
+			continue
+		}
+		for _, t := range s.Topologies() {
+			if !slices.Contains(names, string(t.Name)) {
+				names = append(names, string(t.Name))
+			}
+		}
 	}
 	return names
 }

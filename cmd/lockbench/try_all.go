@@ -9,18 +9,15 @@ import (
 	"time"
 
 	"lockbench/internal/report"
-	"lockbench/internal/trial"
-	"lockbench/internal/world"
-	"lockbench/locks"
 	"lockbench/nemesis"
 )
 
 // tryAll tries every fault on the topologies, each alone on a cluster of its own, and
 // prints a row when a fault has been everywhere.
-func tryAll(ctx context.Context, out io.Writer, w world.World, topologies []string) error {
+func tryAll(ctx context.Context, out io.Writer, on tried, topologies []string) error {
 	_, _ = fmt.Fprintf(out, "World %s on %s/%s with %d processors: %s. From the call until a probe saw it bite, and\n"+
 		"from the call to heal until one saw it gone.\n\n| fault | %s |\n|%s\n",
-		w.Name(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), w.About(),
+		on.world.Name(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), on.world.About(),
 		strings.Join(topologies, " | "), strings.Repeat(" --- |", 1+len(topologies)))
 	notes := reasons{number: map[string]int{}}
 	failed := false
@@ -31,7 +28,7 @@ func tryAll(ctx context.Context, out io.Writer, w world.World, topologies []stri
 		}
 		name, cells := "", make([]string, len(topologies))
 		for k, topology := range topologies {
-			got, err := trial.Try(ctx, w, locks.Topology(topology), step, 1)
+			got, err := on.try(ctx, topology, step)
 			if err != nil {
 				return fmt.Errorf("try %s on %s: %w", entry.Name, topology, err)
 			}

@@ -95,4 +95,8 @@ type greeter struct {
 
 func (greeter) Describe() world.Description { return world.Description{Commands: true} }
 
-func (g greeter) Meet(context.Context, world.ClientSpec) (guest.Hello, error) { return g.hello, nil }
+func (g greeter) Meet(context.Context, world.ClientSpec) (world.Met, error) {
+	return world.Met{Hello: g.hello}, nil
+}
+
+var _ world.Host = greeter{}

@@ -13,7 +13,6 @@ import (
 	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 // Tried is one fault that was tried alone.
@@ -28,8 +27,8 @@ type Tried struct {
 	ToBite, ToHeal time.Duration
 }
 
-// Try does one fault alone on a topology, with clients at work on it.
-func Try(ctx context.Context, w world.World, topology locks.Topology, step nemesis.Step, seed uint64) (Tried, error) {
+// Try does one fault alone on a topology of a service, with clients of a lock at work on it.
+func Try(ctx context.Context, w world.World, service string, topology locks.Topology, use scenarios.LockUse, step nemesis.Step, seed uint64) (Tried, error) {
 	plan, err := nemesis.Draw(seed, 1, []nemesis.Step{step})
 	if err != nil {
 		return Tried{}, &scenarios.Error{File: "try", Text: err.Error()}
@@ -37,7 +36,7 @@ func Try(ctx context.Context, w world.World, topology locks.Topology, step nemes
 	out := Tried{Fault: plan[0].Fault.String()}
 	s := &scenarios.Scenario{
 		Name: "try", Episodes: 1, Limit: time.Minute,
-		Servers: map[string]scenarios.Servers{services.All()[0].Name(): {Topology: scenarios.Topology{
+		Servers: map[string]scenarios.Servers{service: {Topology: scenarios.Topology{
 			SingleStore: topology, Majority: locks.Independent, Masters: scenarios.DefaultMasters,
 		}}},
 		Workload: scenarios.Workload{
@@ -45,16 +44,15 @@ func Try(ctx context.Context, w world.World, topology locks.Topology, step nemes
 			Hold: nemesis.Range{From: scenarios.DefaultHoldMin, To: scenarios.DefaultHoldMax},
 		},
 	}
-	lock := "set-nx"
-	if topology == locks.Independent {
-		lock = "redlock"
+	sub, err := NewSubject(s, use, nil)
+	if err == nil {
+		err = Introduce(ctx, w, sub, s)
 	}
-	sub, err := NewSubject(s, scenarios.LockUse{Name: lock, Use: lock}, nil)
 	if err != nil {
 		return out, err
 	}
-	if err := plan[0].Fault.Available(w.Sketch(sub.Spec)); err != nil {
-		out.NA = err.Error()
+	if plan = plan.For(w.Sketch(sub.Spec)); plan[0].NA != "" {
+		out.NA = plan[0].NA
 		return out, nil
 	}
 	logs, err := os.MkdirTemp("", "lockbench-try-")

@@ -39,6 +39,9 @@ type Lock struct {
 	// StandIn is set if each client needs a process of its own: the lock that stands for
 	// this one where all are goroutines of one.
 	StandIn string
+	// Tried says that faults are tried with it (lockbench try): it is the plain one of its
+	// service, on the topologies on which it runs.
+	Tried bool
 	// Excused are rules of the conformance suite that the lock breaks on purpose, and why.
 	Excused map[string]string
 	// Library is set of a stock library.
@@ -126,6 +129,7 @@ func someLocks() []Lock {
 			Card:       locks.Card{Name: "set-nx", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX PX with an owner's token, renewed and released by script; the base line",
 			Topologies: anyMaster,
+			Tried:      true,
 			New:        without("set-nx", setnx.New),
 		},
 		{
@@ -141,6 +145,7 @@ func someLocks() []Lock {
 			Card:       locks.Card{Name: "redlock", Family: locks.Majority, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX PX on a majority of independent masters, believed for what is left of the ttl",
 			Topologies: []locks.Topology{locks.Independent},
+			Tried:      true,
 			Options:    redlockOptions,
 			New:        newRedlock,
 		},
@@ -156,6 +161,16 @@ var (
 func Find(name string) (Lock, bool) {
 	for _, l := range slices.Concat(All(), Mutants()) {
 		if l.Name == name {
+			return l, true
+		}
+	}
+	return Lock{}, false
+}
+
+// TriedOn is the lock with which faults are tried on a topology of a service.
+func TriedOn(service string, t locks.Topology) (Lock, bool) {
+	for _, l := range All() {
+		if l.Tried && l.Service == service && slices.Contains(l.Topologies, t) {
 			return l, true
 		}
 	}

@@ -111,7 +111,7 @@ func libraryLocks() []Lock {
 			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
 		},
 		About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
-		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum},
+		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Tried: true,
 		Options: []Option{
 			{Name: "session-ttl", About: "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", Default: "1m0s"},
 			{Name: "orphan", About: "on: the session of a lock that could not be released is kept alive no longer", Default: "off"},
