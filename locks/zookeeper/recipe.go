@@ -112,10 +112,11 @@ func (n *node) Token() uint64 { return n.token }
 
 // take makes a node and holds, or is out of the queue again, or does not know.
 func (n *node) take(ctx context.Context, r locks.Request) error {
-	conn := n.session.conn
 	if r.Wait == 0 {
-		// Who only tries makes no node while there are others.
-		switch kids, _, err := conn.Children(n.dir); {
+		// Who only tries makes no node while there are others. Its server is told first what it
+		// has not been told yet, such as that another one's node has gone.
+		kids, err := n.all()
+		switch {
 		case err == nil && len(kids) > 0:
 			return fmt.Errorf("%w: there are %d nodes", locks.ErrTaken, len(kids))
 		case err != nil && !errors.Is(err, zk.ErrNoNode):
@@ -149,7 +150,9 @@ func (n *node) take(ctx context.Context, r locks.Request) error {
 			return err
 		case before == "" && ctx.Err() == nil:
 			return n.hold()
-		case before == "", r.Wait == 0:
+		case before == "":
+			return n.giveUp(ctx)
+		case r.Wait == 0:
 			return n.leave()
 		case gone == nil: // it went away meanwhile
 			continue
@@ -163,9 +166,18 @@ func (n *node) take(ctx context.Context, r locks.Request) error {
 		case <-waited:
 			return n.leave()
 		case <-ctx.Done():
-			return n.leave()
+			return n.giveUp(ctx)
 		}
 	}
+}
+
+// giveUp leaves the queue because the context has ended, and says so: the lock may be free.
+func (n *node) giveUp(ctx context.Context) error {
+	err := n.leave()
+	if errors.Is(err, locks.ErrTaken) {
+		err = fmt.Errorf("%w: the request was given up: %w", err, ctx.Err())
+	}
+	return err
 }
 
 // nothingAsked is for what failed before a node was asked for.
@@ -195,13 +207,19 @@ func (n *node) create(ctx context.Context) error {
 	return nil
 }
 
-// find looks for a node that the client has made, and of which it has not heard. What the
-// server has not been told yet it is told first.
-func (n *node) find() (path string, err error) {
+// all are the nodes that there are now: what the client's server has not been told yet it is
+// told first.
+func (n *node) all() ([]string, error) {
 	if _, err := n.session.conn.Sync(n.dir); err != nil {
-		return "", err
+		return nil, err
 	}
 	kids, _, err := n.session.conn.Children(n.dir)
+	return kids, err
+}
+
+// find looks for a node that the client has made, and of which it has not heard.
+func (n *node) find() (path string, err error) {
+	kids, err := n.all()
 	if err != nil {
 		return "", err
 	}
