@@ -29,6 +29,7 @@ type proveFlags struct {
 	out       string
 	results   string
 	page      string
+	power     int
 	json      bool
 }
 
@@ -63,6 +64,7 @@ it is named.`,
 	fl.StringVar(&f.results, "results", "", "keep what was measured in this file, and do not measure again what is in it")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes a run has (default: as the scenario says)")
 	fl.StringVar(&f.out, "out", "", "keep the folders of the runs here (default: they are not kept)")
+	fl.IntVar(&f.power, "power", 0, "also put each through all scenarios, so many episodes each, and say which catch it; world sim alone")
 	fl.StringVar(&f.page, "page", "", "write what was measured into this file, as a page")
 	fl.BoolVar(&f.json, "json", false, "print what was measured as JSON")
 	f.addWorld(c, "sim")
@@ -95,6 +97,9 @@ func (f *proveFlags) check(c *cobra.Command, args []string) error {
 			near = fmt.Sprintf("did you mean %q? ", n)
 		}
 		return usagef("no bug and no wrong lock is called %q; %slockbench list mutants has them all", a, near)
+	}
+	if c.Flags().Changed("power") && (f.power < 1 || f.power > scenarios.EpisodesMax || f.world != "sim" || f.out != "") {
+		return usagef("--power wants a number from 1 to %d, with --world sim and without --out", scenarios.EpisodesMax)
 	}
 	if f.twinSeeds > 0 && (f.world != "sim" || f.out != "") {
 		return usagef("--twin-seeds goes with --world sim and without --out: elsewhere a right lock runs beside the wrong one")
@@ -145,6 +150,11 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 	if err != nil {
 		return err
 	}
+	if e, ok := w.(world.Enclosing); ok && f.power > 0 {
+		if err := f.powerOf(c.Context(), e, proofs, say, done); err != nil {
+			return err
+		}
+	}
 	code := 0
 	for _, p := range proofs {
 		code = report.Worst(code, p.ExitCode(named[p]))
@@ -175,6 +185,9 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 			printProof(sayTo(c, out), p, stories[p.Lock], w.Name())
 		}
 	}
+	if f.power > 0 && !f.json {
+		proof.WritePower(out, proofs)
+	}
 	if !f.json {
 		sayTo(c, out)(conclusionOf(proofs, code))
 	}
@@ -196,6 +209,7 @@ func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof.Proof,
 		if err != nil {
 			return nil, err
 		}
+		s = f.longEnough(s, shown)
 		for seed := 1; seed <= f.seeds; seed++ {
 			out, err := f.once(c, w, s, uses, uint64(seed))
 			if err != nil {
@@ -222,6 +236,19 @@ func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof.Proof,
 		}
 	}
 	return stories, nil
+}
+
+// longEnough is a scenario with as many episodes as were asked for or, if none were, as its
+// wrong locks need.
+func (f *proveFlags) longEnough(s *scenarios.Scenario, shown []*proof.Proof) *scenarios.Scenario {
+	one := *s
+	for _, p := range shown {
+		one.Episodes = max(one.Episodes, p.EpisodesMin)
+	}
+	if f.episodes > 0 {
+		one.Episodes = f.episodes
+	}
+	return &one
 }
 
 // once does one run. Its folder is gone afterwards, unless somebody wants to keep it.

@@ -99,3 +99,22 @@ func TestTrialsOfProve(t *testing.T) {
 		t.Errorf("trials of twins %v, of wrong locks %v", twins, wrong)
 	}
 }
+
+// A scenario lasts as long as its wrong locks need, unless somebody says how long.
+func TestEpisodesOfProve(t *testing.T) {
+	s, err := scenarios.Load("steady", scenarios.AllCatalogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, long := proofOf(t, "get-then-set", 0), proofOf(t, "exists-then-set", 0)
+	long.EpisodesMin = s.Episodes + 7
+	for _, test := range []struct {
+		asked int
+		shown []*proof.Proof
+		want  int
+	}{{0, []*proof.Proof{usual}, s.Episodes}, {0, []*proof.Proof{usual, long}, s.Episodes + 7}, {2, []*proof.Proof{long}, 2}} {
+		if got := (&proveFlags{episodes: test.asked}).longEnough(s, test.shown).Episodes; got != test.want {
+			t.Errorf("%d asked for, %d shown: %d episodes, want %d", test.asked, len(test.shown), got, test.want)
+		}
+	}
+}

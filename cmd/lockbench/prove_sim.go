@@ -94,10 +94,7 @@ func (p *proving) scenario(ctx context.Context, name string, shown []*proof.Proo
 	if err != nil {
 		return err
 	}
-	if p.episodes > 0 {
-		one := *s
-		s, one.Episodes = &one, p.episodes
-	}
+	s = p.longEnough(s, shown)
 	next := make(chan aTrial)
 	var all sync.WaitGroup
 	for i := range runtime.NumCPU() {

@@ -39,6 +39,8 @@ type Wrong struct {
 	Scenario, Class string
 	// Twin is the right lock that must pass the same scenario, with its options as they are typed.
 	Twin string
+	// EpisodesMin is how many episodes the scenario needs for it, if more than the scenario says.
+	EpisodesMin int `json:"-"`
 	// NotShown is why no scenario shows it yet. Empty: one does.
 	NotShown string
 }

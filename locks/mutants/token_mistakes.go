@@ -231,7 +231,7 @@ func tokenLocks() []Mutant {
 
 		// What was not answered.
 		plainly("silence-is-yes", "takes a SET that nobody answered for a grant",
-			Wrong{Bug: "W-13", Scenario: "lost-replies", Class: "double-grant"},
+			Wrong{Bug: "W-13", Scenario: "lost-replies", Class: "double-grant", EpisodesMin: 10},
 			func(t *token) {
 				t.doubt = func(l *tokenLease, _ error) (locks.Lease, error) { return l, nil }
 			}),
