@@ -30,9 +30,36 @@ const (
 	trackingFile    = "testdata/tracking.txt"
 )
 
+// conformanceFiles are the file of all locks and those of single locks, which have them
+// beside their scripts.
+func conformanceFiles(t *testing.T) []string {
+	files, err := filepath.Glob("../../../locks/*/conformance.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files beside scripts: %v", err)
+	}
+	return append(files, conformanceFile)
+}
+
+// conformanceText is what all of these files say.
+func conformanceText(t *testing.T) string {
+	var all strings.Builder
+	for _, file := range conformanceFiles(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
 // The simulated server answers as a real one does, in everything that locks use:
-// every command of the file goes to both, and both must say what the file says.
-func TestConformance(t *testing.T) { conforms(t, conformanceFile) }
+// every command of the files goes to both, and both must say what the files say.
+func TestConformance(t *testing.T) {
+	for _, file := range conformanceFiles(t) {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { conforms(t, file) })
+	}
+}
 
 // So it does in what it tells, unasked, to connections that cache what they read.
 func TestTrackingConformance(t *testing.T) { conforms(t, trackingFile) }
@@ -71,13 +98,10 @@ func conforms(t *testing.T, file string) {
 	})
 }
 
-// Every command and every script of the file is covered, and every covered command
-// that can write is in the file: what nobody compares proves nothing.
+// Every command and every script of the files is covered, and every covered command
+// that can write is in them: what nobody compares proves nothing.
 func TestConformanceIsWhole(t *testing.T) {
-	text, err := os.ReadFile(conformanceFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := conformanceText(t)
 	tried := map[string]bool{}
 	var list strings.Builder
 	for _, file := range scriptFiles(t) {
@@ -86,8 +110,8 @@ func TestConformanceIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		short := strings.TrimPrefix(filepath.ToSlash(file), "../../../locks/")
-		if !strings.Contains(string(text), "EVAL @"+short) || !strings.Contains(string(text), "EVALSHA #"+short) {
-			t.Errorf("%s is not tried, by its text and by its digest", short)
+		if !strings.Contains(text, "EVAL @"+short) || !strings.Contains(text, "EVALSHA #"+short) {
+			t.Errorf("%s is not tried, by its text and by its digest: write it into the conformance.txt beside it (docs/add-a-lock.md)", short)
 		}
 		fmt.Fprintf(&list, "%s %s\n", digest(string(script)), short)
 	}
@@ -98,7 +122,7 @@ func TestConformanceIsWhole(t *testing.T) {
 	} else if list.String() != comparedText {
 		t.Errorf("scripts.txt is not the list of scripts; go test ./service/redis/simredis -run Conformance -args -update writes it")
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if _, command, ok := prompt(line); ok {
 			if name := strings.ToUpper(strings.Fields(command)[0]); name != "NOTHING" {
 				tried[name] = true
