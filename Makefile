@@ -34,7 +34,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
+.PHONY: image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -51,7 +51,7 @@ WAITING := ./internal/world/local ./locks/... ./nemesis/faulttest
 # What takes five to ten times as long with the race detector and has little for it: whole
 # scenarios in virtual time, and what makes a verdict or a page of a history. Packages that
 # are tested with it run both.
-RACELESS := ./examples/go-lock ./checker ./checker/sweep ./internal/report/page ./internal/world/sim ./service/redis/simredis
+RACELESS := ./deploy ./examples/go-lock ./checker ./checker/sweep ./internal/report/page ./internal/world/sim ./service/redis/simredis
 DOCKER := ./internal/world/docker
 
 test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local,docker,browser makes a skip for want of these a failure)
@@ -64,7 +64,7 @@ test: ## every test that this machine can run, and what was skipped (LOCKBENCH_R
 		tests $(RACE) $$(grep -v $(foreach p,$(DOCKER) $(SCENARIO_TESTS) $(RACELESS),-e '^lockbench$(p:.%=%)$$') <<<"$$all" | grep -vxF "$$waiting"); \
 		tests $(RACE) -p 4 $$waiting; \
 		tests $(RACELESS); \
-		(cd more && go test -timeout 10m ./...) 2>&1 | tee -a build/test.log; ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
+		(cd more && go test -timeout 10m ./... && cd ../deploy/kubernetes && go test ./...) 2>&1 | tee -a build/test.log; ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
 		LOCKBENCH_DOCKER=1 tests $(RACE) $(SCENARIO_TESTS); \
 		LOCKBENCH_DOCKER=1 tests $(RACE) $(DOCKER); \
 		grep -A2 -E '^ *--- SKIP' build/test.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
@@ -89,6 +89,7 @@ lint: ## gofmt, vet, staticcheck, and builds for other systems
 	go vet ./...
 	go tool staticcheck ./...
 	cd more && go vet ./...
+	cd deploy/kubernetes && go vet ./...
 	GOOS=darwin go build ./...
 	GOOS=windows go build ./...
 	GOOS=wasip1 GOARCH=wasm go build . ./examples/go-lock/... ./internal/trial/testdata/whole ./internal/trial/testdata/setnx
@@ -96,6 +97,13 @@ lint: ## gofmt, vet, staticcheck, and builds for other systems
 build: ## the program, into build/lockbench
 	@mkdir -p build
 	@go build -o $(BIN) ./cmd/lockbench
+
+image: ## the image lockbench of this machine's own programs, without a registry: docker run --rm -v "$$PWD/results:/results" lockbench run failover
+	@mkdir -p build/image
+	CGO_ENABLED=0 go build -ldflags '-s -w' -o build/image/lockbench ./cmd/lockbench
+	build/image/lockbench image --pack build/image/rootfs-$$(go env GOARCH).tar
+	@rm build/image/lockbench
+	docker build --quiet --build-arg TARGETARCH=$$(go env GOARCH) --tag lockbench -f Dockerfile build/image
 
 more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex, ...) and etcd itself, as a process, and but for etcd as a module for world sim
 	@go build -C more -o ../build/lockbench-more ./lockbench-more

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 
 func newImageCommand() *cobra.Command {
 	var f worldFlags
+	var own string
 	c := &cobra.Command{
 		Use:   "image [SERVICE]",
 		Short: "Build the Docker image for --world docker",
@@ -20,12 +22,18 @@ is made in memory and handed to the daemon, and no registry is asked. On a machi
 programs it fetches an official image and adds nft to it.
 
 Runs do the same by themselves. An image is named after what is in it, so it is made
-again only when one of the programs has changed.`,
+again only when one of the programs has changed.
+
+With --pack FILE it writes what an image of lockbench itself has, this program and the
+servers: make image puts it into the image lockbench, in which world local runs.`,
 		Example: "  lockbench image\n  lockbench image --redis-server /opt/valkey/bin/valkey-server\n  lockbench image etcd",
 		Args:    atMostAService,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.notEmpty(c); err != nil {
+			if err := f.notEmpty(c, "pack"); err != nil {
 				return err
+			}
+			if c.Flags().Changed("pack") {
+				return packProgram(c, own)
 			}
 			o := f.options(c)
 			o.Again = true
@@ -46,7 +54,25 @@ again only when one of the programs has changed.`,
 		},
 	}
 	f.add(c, "the server to put into it (default: from PATH)", "look at this image instead, and fetch it if it is not here")
+	c.Flags().StringVar(&own, "pack", "", "write the files of an image of lockbench itself into this tar, and ask no daemon")
 	return c
+}
+
+// packProgram writes the files of an image of lockbench itself.
+func packProgram(c *cobra.Command, to string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	content, err := run.PackProgram(c.Context(), self)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(c.OutOrStdout(), "%s: %d MB\n", to, len(content)>>20)
+	return nil
 }
 
 // atMostAService is for commands that are about one lock service, and about the first if

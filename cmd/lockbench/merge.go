@@ -18,7 +18,7 @@ func newMergeCommand() *cobra.Command {
 		Short: "Combine the shards of explore, matrix or acceptance",
 		Long: `merge reads what ` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder and adds
 it up; or it puts what ` + "`lockbench matrix --shard I/N`" + ` left in each folder together in a
-new one, --out DIR. Parts of different searches or matrices, or one part twice, are
+new one, --out DIR; of lockbench campaign the folder that has all of its parts may be named. Parts of different searches or matrices, or one part twice, are
 refused; parts that are missing are named. Of acceptances it takes each world from the
 one in which it ran last, into a new folder, --out DIR.
 
@@ -33,7 +33,11 @@ part is missing.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if campaign.Is(args[0]) {
+			var dirs []string
+			for _, dir := range args {
+				dirs = append(dirs, campaign.Parts(dir)...)
+			}
+			if args = dirs; campaign.Is(args[0]) {
 				return mergeCampaigns(c, args, out)
 			}
 			if out != "" {

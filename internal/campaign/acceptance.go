@@ -39,7 +39,7 @@ func (a *Campaign) Counts() string {
 				unable++
 				continue
 			}
-			asked, ran, good = asked+s.Asked, ran+len(s.Runs), good+s.asExpected()
+			asked, ran, good = asked+s.Asked-s.Elsewhere, ran+len(s.Runs), good+s.asExpected()
 		}
 	}
 	text := fmt.Sprintf("%s asked for, %d run, %d of these as expected", report.Plural(asked, "run"), ran, good)

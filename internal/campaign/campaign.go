@@ -46,6 +46,9 @@ const Schema = 1
 const (
 	MatrixKind     = "matrix"
 	AcceptanceKind = "acceptance"
+	// SpreadKind is one that a file describes and that is split by runs, where the parts of a matrix
+	// are whole scenarios.
+	SpreadKind = "campaign"
 )
 
 // Settings are what was asked for. They are on the disk before anything runs.
@@ -106,6 +109,8 @@ type Part struct {
 	// Asked is how many runs are wanted, each with the next seed; 0: as the number of
 	// episodes, or the budget, says.
 	Asked int `json:"asked,omitempty"`
+	// Elsewhere is how many of these belong to other parts.
+	Elsewhere int `json:"elsewhere,omitempty"`
 }
 
 // Row is a scenario in a world: its locks over all of its runs.
@@ -306,7 +311,12 @@ func (c *Campaign) Remarks() []string {
 }
 
 // Resume is the command that goes on with this campaign.
-func (c *Campaign) Resume() string { return "lockbench " + c.Kind + " --resume " + Quote(c.Dir) }
+func (c *Campaign) Resume() string {
+	if c.Kind == SpreadKind {
+		return c.Again // the same command goes on
+	}
+	return "lockbench " + c.Kind + " --resume " + Quote(c.Dir)
+}
 
 // Quote is a word as a shell takes it for one. Signs that cannot be seen are written as
 // bash and zsh read them, so that the word can be shown and copied.
@@ -391,7 +401,7 @@ func (o *Odd) exitCode() int {
 }
 
 // whole tells whether everything that was asked for was run.
-func (r *Row) whole() bool { return len(r.Runs) >= max(r.Asked, 1) || r.Unable() != "" }
+func (r *Row) whole() bool { return len(r.Runs) >= max(r.Asked, 1)-r.Elsewhere || r.Unable() != "" }
 
 // Unable is why no lock with servers could take part: the world cannot do what the
 // scenario asks for. Empty if one could, if there is none but controls, or before a run.
@@ -416,6 +426,8 @@ func (r *Row) notRun() string {
 	switch {
 	case len(r.Runs) > 0:
 		return ""
+	case r.Elsewhere > 0 && r.Elsewhere == r.Asked:
+		return "in other parts"
 	case r.NotRun == "":
 		return "not run"
 	}

@@ -75,6 +75,9 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 		maps.Copy(sum.Groups, s.from.Groups)
 		for k := range s.Rows {
 			place[s.Rows[k].Scenario] = s.from.Shard.Place(k)
+			if first.Kind == SpreadKind {
+				place[s.Rows[k].Scenario] = k // each part has them all
+			}
 		}
 		if err := sum.take(s, say); err != nil {
 			return nil, nil, err
@@ -124,7 +127,14 @@ func (c *Campaign) take(s source, say func(line string)) error {
 		if !row.whole() {
 			row.NotRun = cmp.Or(row.NotRun, "its part did not come that far")
 		}
-		w.Rows = append(w.Rows, row)
+		if c.Kind == SpreadKind {
+			// Each part has runs of it. What is missing in the end is missing in one of these,
+			// or in a part that lacks.
+			row.Elsewhere, row.NotRun = 0, "its part did not come that far, or lacks"
+		}
+		if !slices.ContainsFunc(w.Rows, func(r Row) bool { return r.Scenario == row.Scenario }) {
+			w.Rows = append(w.Rows, row)
+		}
 		folder := filepath.Join(w.World, report.FolderName(row.Scenario))
 		from := filepath.Join(s.from.Dir, folder)
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -153,10 +163,20 @@ func (c *Campaign) differs(with *Campaign) string {
 		return "what is expected"
 	case c.Scenarios != with.Scenarios, c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
 		return "scenarios, locks, seeds or episodes"
+	case c.Kind == SpreadKind && c.seeds() != with.seeds():
+		return "the number of seeds"
 	case c.Shard.N != with.Shard.N:
 		return "the number of shards"
 	case c.Shard.N > 0 && worlds(c) != worlds(with):
 		return "their worlds"
 	}
 	return ""
+}
+
+// seeds is how many runs are wanted of each scenario in each world, where all want as many.
+func (c *Campaign) seeds() int {
+	if len(c.Worlds) == 0 || len(c.Worlds[0].Rows) == 0 {
+		return 0
+	}
+	return c.Worlds[0].Rows[0].Asked
 }

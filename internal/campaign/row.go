@@ -152,6 +152,9 @@ func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) e
 		}
 		if c.Each {
 			row.judge(chosen)
+			if row.Elsewhere > 0 {
+				row.Rates = nil // they are for all runs together to show
+			}
 		}
 		*r = row
 	}

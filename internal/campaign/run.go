@@ -123,7 +123,7 @@ func (t *turn) run(ctx context.Context) (why string, err error) {
 				break
 			}
 			r := Run{World: t.world.World, Part: t.world.Rows[i].Part, Seed: t.Seed + uint64(round)}
-			d, err := t.due(r, round)
+			d, err := t.due(r, round, t.mine(t.world, i, round))
 			if err != nil {
 				return "", err
 			}
@@ -176,9 +176,12 @@ type due struct {
 	took      time.Duration // the longest run of its scenario before it
 }
 
-func (t *turn) due(r Run, round int) (due, error) {
+func (t *turn) due(r Run, round int, mine bool) (due, error) {
 	if r.Asked > 0 && round >= r.Asked {
 		return due{}, nil
+	}
+	if !mine {
+		return due{done: true}, nil // by another part
 	}
 	ran, err := t.shelf.whole(r.World, r.Scenario)
 	if err != nil {

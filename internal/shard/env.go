@@ -23,7 +23,7 @@ func FromEnvironment(getenv func(string) string) (s Shard, by string, err error)
 	case getenv("JOB_COMPLETION_INDEX") != "":
 		return counted(getenv, "JOB_COMPLETION_INDEX", 0, size, SizeVariable)
 	case getenv("LOCKBENCH_TASK_SLOT") != "": // of Docker Swarm, by a template
-		return counted(getenv, "LOCKBENCH_TASK_SLOT", 0, size, SizeVariable)
+		return counted(swarm(getenv), "LOCKBENCH_TASK_SLOT", 0, size, SizeVariable)
 	case getenv("CI_NODE_INDEX") != "": // of GitLab, with parallel:
 		return counted(getenv, "CI_NODE_INDEX", 1, getenv("CI_NODE_TOTAL"), "CI_NODE_TOTAL")
 	case size != "":
@@ -61,6 +61,17 @@ func slurm(getenv func(string) string, size string) (Shard, string, error) {
 			getenv(low), getenv(high), getenv(count), SizeVariable)
 	}
 	return counted(getenv, id, first, getenv(count), count)
+}
+
+// swarm tells slots by their numbers: of the first, which is 0, Swarm's template says the name of
+// the node in its place.
+func swarm(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		if name == "LOCKBENCH_TASK_SLOT" && getenv(name) == getenv("LOCKBENCH_TASK_NODE") {
+			return "0"
+		}
+		return getenv(name)
+	}
 }
 
 func prefix(variable string, err error) error {

@@ -25,6 +25,8 @@ func TestFromEnvironment(t *testing.T) {
 		{"JOB_COMPLETION_INDEX=8 LOCKBENCH_SHARDS=8", "below the number", true},
 		{"JOB_COMPLETION_INDEX=2", "of how many", true},
 		{"LOCKBENCH_TASK_SLOT=2 LOCKBENCH_SHARDS=8", "3/8", false},
+		{"LOCKBENCH_TASK_SLOT=ysrm3f LOCKBENCH_TASK_NODE=ysrm3f LOCKBENCH_SHARDS=8", "1/8", false},
+		{"LOCKBENCH_TASK_SLOT=ysrm3f LOCKBENCH_TASK_NODE=other LOCKBENCH_SHARDS=8", "from 0", true},
 		{"CI_NODE_INDEX=3 CI_NODE_TOTAL=8", "3/8", false},
 		{"CI_NODE_INDEX=0 CI_NODE_TOTAL=8", "from 1", true},
 		{"LOCKBENCH_SHARDS=8", "which of them", true},

@@ -29,10 +29,15 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 }
 
 // Image fails as Ready does.
-func (w *World) Image(context.Context, service.Service) (ImageInfo, error) { return ImageInfo{}, errLinux }
+func (w *World) Image(context.Context, service.Service) (ImageInfo, error) {
+	return ImageInfo{}, errLinux
+}
 
 // SweepAfter fails as Ready does.
 func SweepAfter(context.Context, io.Reader, string) error { return errLinux }
+
+// PackProgram fails as Ready does.
+func PackProgram(context.Context, string, []service.Service) ([]byte, error) { return nil, errLinux }
 
 // Report has nothing to say beyond what Ready says.
 func (w *World) Report(context.Context) []string { return nil }

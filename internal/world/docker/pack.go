@@ -98,6 +98,31 @@ func lookPath(name string) (string, error) {
 	return "", err
 }
 
+// PackProgram is the file system of an image in which lockbench itself runs servers, as a tar: the
+// program at a path, the servers of services, and what world local calls. Who runs it may be
+// anybody, so everybody may write results.
+func PackProgram(ctx context.Context, path string, services []service.Service) ([]byte, error) {
+	all := content{map[string]file{}}
+	programs := []program{{path, []string{"lockbench"}}}
+	for _, s := range services {
+		found, err := findPrograms(s, "")
+		if err != nil {
+			return nil, err
+		}
+		c, err := gather(ctx, found, s.Needs())
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all.files, c.files)
+	}
+	c, err := gather(ctx, programs, service.Needs{})
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(all.files, c.files)
+	return all.pack("results/")
+}
+
 // content is what an image has, by path.
 type content struct {
 	files map[string]file
@@ -237,8 +262,9 @@ func (c content) digest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// pack makes the file system of an image. The same files make the same bytes.
-func (c content) pack() ([]byte, error) {
+// pack makes the file system of an image, with folders into which everybody may write. The
+// same files make the same bytes.
+func (c content) pack(open ...string) ([]byte, error) {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
 	// Folders first: servers and scripts write there.
@@ -246,6 +272,9 @@ func (c content) pack() ([]byte, error) {
 		t.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}),
 		t.WriteHeader(&tar.Header{Name: "lb/", Typeflag: tar.TypeDir, Mode: 0o755}),
 	)
+	for _, name := range open {
+		err = errors.Join(err, t.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o777}))
+	}
 	for _, at := range slices.Sorted(maps.Keys(fixed)) {
 		err = errors.Join(err, addFile(t, at, []byte(fixed[at]), 0o644))
 	}

@@ -1,0 +1,191 @@
+// Package deploy has files for batch engines, and the tests that use them on real ones.
+package deploy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/campaign"
+	"lockbench/internal/trial/trialtest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	trialtest.RemoveProgram()
+	os.Exit(code)
+}
+
+// patience is generous: a busy machine is slow, not broken.
+const patience = 8 * time.Minute
+
+// need skips a test for which something is missing, unless it is required.
+func need(t *testing.T, name string, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), name) {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
+// programs tells which of some are missing.
+func programs(names ...string) error {
+	var errs []error
+	for _, name := range names {
+		_, err := exec.LookPath(name)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// command runs one and wants it to succeed.
+func command(t *testing.T, env []string, words ...string) string {
+	t.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, out)
+	}
+	return string(out)
+}
+
+// await asks until the answer is yes.
+func await(t *testing.T, what string, ask func() (bool, string)) {
+	t.Helper()
+	for limit := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		done, said := ask()
+		if done {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%s: not within %v: %s", what, patience, said)
+		}
+	}
+}
+
+// background starts a program that lives as long as the test.
+func background(t *testing.T, env []string, words ...string) {
+	t.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	var said bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		if t.Failed() {
+			t.Logf("%s said:\n%s", words[0], said.String())
+		}
+	})
+}
+
+// inOneProcess does the whole campaign, and sees that the merged parts say the same.
+func inOneProcess(t *testing.T, merged string) {
+	t.Helper()
+	out := t.TempDir()
+	env := []string{"SLURM_ARRAY_TASK_ID=", "LOCKBENCH_SHARD="}
+	command(t, env, trialtest.Program(t), "campaign", "campaign.yaml", "--out", out)
+	if want, got := told(t, filepath.Join(out, "campaign", "whole")), told(t, merged); got != want {
+		t.Errorf("merged:\n%s\nin one process:\n%s", got, want)
+	}
+}
+
+// told is what a campaign found out, without what differs from one attempt to the next.
+func told(t *testing.T, dir string) string {
+	t.Helper()
+	c, err := campaign.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, w := range c.Worlds {
+		for _, r := range w.Rows {
+			fmt.Fprintf(&b, "%s %s: asked %d, not run %q, odd %d, rates %v\n", w.World, r.Scenario, r.Asked, r.NotRun, len(r.Odd), r.Rates)
+			for _, x := range r.Runs {
+				fmt.Fprintf(&b, "  seed %d broke %v\n", x.Seed, x.Broke)
+			}
+			for _, l := range r.Result.Locks {
+				figures, err := json.Marshal(struct{ Episodes, Violating, OK, Writes, Lost, Faults any }{
+					l.Episodes, l.ViolatingEpisodes, l.Acquires, l.Writes, l.LostUpdates, l.LatencyMS})
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&b, "  %s %s %s\n", l.Lock, l.Found(), figures)
+			}
+		}
+	}
+	return b.String()
+}
+
+// workers are the processes that run a campaign into a folder, and are no wrappers of it.
+func workers(out string) []int {
+	var found []int
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		words := strings.Split(string(text), "\x00")
+		if err != nil || len(words) < 3 || filepath.Base(words[0]) != "lockbench" || words[1] != "campaign" || !slices.Contains(words, out) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// killOne ends one worker in the middle of a run.
+func killOne(t *testing.T, look, out string) {
+	t.Helper()
+	await(t, "a worker in a run", func() (bool, string) {
+		begun, _ := filepath.Glob(filepath.Join(look, "*", "*-of-*", "sim", "*", "*", "plan.yaml"))
+		results, _ := filepath.Glob(filepath.Join(look, "*", "*-of-*", "sim", "*", "*", "result.json"))
+		pids := workers(out)
+		if len(pids) == 0 || len(begun) <= len(results) {
+			return false, fmt.Sprintf("%d workers, %d runs begun, %d done", len(pids), len(begun), len(results))
+		}
+		p, err := os.FindProcess(pids[0])
+		if err == nil {
+			err = p.Kill()
+		}
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// freePort is one on loopback that nobody has now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// commandOutput is what a command says, which may fail.
+func commandOutput(env []string, words ...string) string {
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("%s%v", out, err)
+	}
+	return string(out)
+}

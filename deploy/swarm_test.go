@@ -1,0 +1,101 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// image makes the image lockbench, as people do.
+func image(t *testing.T, name string) {
+	t.Helper()
+	err := programs("docker", "make")
+	if err == nil {
+		if out, failed := exec.Command("docker", "version").CombinedOutput(); failed != nil {
+			err = fmt.Errorf("no Docker daemon: %w: %s", failed, out)
+		}
+	}
+	need(t, name, err)
+	command(t, nil, "make", "-C", "..", "image")
+}
+
+// TestImage: lockbench runs in its own image as an ordinary user, and leaves its results.
+func TestImage(t *testing.T) {
+	image(t, "image")
+	size, err := strconv.Atoi(strings.TrimSpace(command(t, nil, "docker", "image", "inspect", "--format", "{{.Size}}", "lockbench")))
+	if err != nil || size > 200<<20 {
+		t.Errorf("the image has %d bytes, %v", size, err)
+	}
+	results := shared(t)
+	out := command(t, nil, "docker", "run", "--rm", "-v", results+":/results", "lockbench", "run", "failover", "--locks", "no-lock,set-nx", "--episodes", "1", "--seed", "1")
+	if !strings.Contains(out, "Exit 0: as expected") || !strings.Contains(out, "world local") {
+		t.Errorf("it said:\n%s", out)
+	}
+	if all, _ := filepath.Glob(filepath.Join(results, "failover", "*", "result.json")); len(all) != 1 {
+		t.Errorf("results of %d runs", len(all))
+	}
+	t.Logf("the image has %d MB", size>>20)
+}
+
+// shared is a folder that the image's user may write to.
+func shared(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for up := filepath.Dir(dir); strings.HasPrefix(up, filepath.Join(os.TempDir(), "Test")); up = filepath.Dir(up) {
+		if err := os.Chmod(up, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestSwarm: a job of eight tasks on a swarm of this machine alone, one worker of which is
+// killed, says the same as one process. It does so only if it is required, since it makes a swarm of the
+// daemon and ends it again.
+func TestSwarm(t *testing.T) {
+	if !strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "swarm") {
+		t.Skip("it makes a swarm of this machine's Docker daemon for as long as it takes: LOCKBENCH_REQUIRE=swarm")
+	}
+	image(t, "swarm")
+	if os.Getuid() != 0 {
+		need(t, "swarm", errors.New("who kills a process of a container must be root"))
+	}
+	if state := strings.TrimSpace(command(t, nil, "docker", "info", "--format", "{{.Swarm.LocalNodeState}}")); state != "inactive" {
+		t.Fatalf("the daemon's swarm is %s already, and this test would end it", state)
+	}
+	bridge := commandOutput(nil, "docker", "network", "ls", "--quiet", "--filter", "name=docker_gwbridge")
+	command(t, nil, "docker", "swarm", "init", "--advertise-addr", "127.0.0.1", "--listen-addr", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
+	t.Cleanup(func() {
+		command(t, nil, "docker", "swarm", "leave", "--force")
+		if strings.TrimSpace(bridge) == "" {
+			command(t, nil, "docker", "network", "rm", "docker_gwbridge")
+		}
+	})
+	results := shared(t)
+	file, err := filepath.Abs("campaign.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"SHARDS=8", "CAMPAIGN=" + file, "RESULTS=" + results, "NAME=lockbench-test"}
+	command(t, env, "swarm/campaign.sh")
+	t.Cleanup(func() { command(t, nil, "docker", "service", "rm", "lockbench-test") })
+	killOne(t, results, "/results")
+	await(t, "the end of all parts", func() (bool, string) {
+		out := commandOutput(nil, "docker", "service", "ps", "--format", "{{.Name}} {{.CurrentState}} {{.Error}}", "lockbench-test")
+		return strings.Count(out, " Complete ") >= 8, out
+	})
+	if out := commandOutput(nil, "docker", "service", "ps", "--format", "{{.CurrentState}}", "lockbench-test"); !strings.Contains(out, "Failed") {
+		t.Errorf("no task failed, and one was killed:\n%s", out)
+	}
+	merged := filepath.Join(results, "merged")
+	t.Log(command(t, nil, "docker", "run", "--rm", "-v", results+":/results", "lockbench", "merge", "/results/campaign", "--out", "/results/merged"))
+	inOneProcess(t, merged)
+}
