@@ -120,6 +120,21 @@ func stale(t *testing.T) (*history.History, checker.Finding) {
 		Sessions: []string{"1.1", "2.1"}, Text: `client 1 wrote "a" after client 2, a later holder, had written`}
 }
 
+// overtaken is a waiter who was passed and never served: it held at no time.
+func overtaken(t *testing.T) (*history.History, checker.Finding) {
+	s := historytest.New(t, "redisson-fair")
+	s.Granted(100, 1, "1.1", "a")
+	s.Call(200, 2, history.Acquire, "2.1", historytest.Key("a"), historytest.TTL(4000))
+	s.Probe(201, history.Queued{Sessions: []string{"2.1"}})
+	s.Call(300, 3, history.Acquire, "3.1", historytest.Key("a"), historytest.TTL(4000))
+	s.Releases(400, 1, "1.1")
+	b := s.Event(410, 3, history.OK, history.Acquire, "3.1", historytest.Until(4000))
+	s.Releases(500, 3, "3.1")
+	s.Event(3200, 2, history.Fail, history.Acquire, "2.1", historytest.Failed(history.ErrorTaken))
+	return s.History(), checker.Finding{Rule: "overtaken", Key: "a", Event: b, Sessions: []string{"2.1", "3.1"},
+		Text: `client 2 was seen in the queue for "a" at 0.201 s, but client 3 asked after that and was granted it at 0.410 s, while client 2 never was`}
+}
+
 // overslept is an overstay of the later holder: it was paused inside its acquire and
 // came back with a lease that was long over. A fence refuses what it writes then.
 func overslept(t *testing.T) (*history.History, checker.Finding) {

@@ -55,7 +55,8 @@ type story struct {
 	key     string
 	// a held, and then b came; b is nil if the finding concerns one session, and both
 	// are nil if it concerns none.
-	a, b *tenure
+	a, b   *tenure
+	waiter string // who was overtaken; empty: nobody
 	// meets is the position from which both held: b's grant, or where the finding was.
 	meets int
 	// ends is the last position that the story tells of.
@@ -75,6 +76,15 @@ func newStory(h *history.History, f checker.Finding) *story {
 		}
 	}
 	slices.SortStableFunc(concerned, func(x, y *tenure) int { return x.granted - y.granted })
+	if f.Rule == overtakenRule {
+		concerned = slices.DeleteFunc(concerned, func(t *tenure) bool {
+			passed := t.granted != s.meets
+			if passed {
+				s.waiter = t.name
+			}
+			return passed
+		})
+	}
 	if len(concerned) > 0 {
 		s.a = concerned[0]
 		if s.key == "" {
@@ -135,6 +145,11 @@ func (s *story) headline(below []string) string {
 // sessions need not have overlapped, so its text tells it better than a template.
 const lostUpdateRule = "lost-update"
 
+// overtakenRule is the rule of findings about a waiter and who was granted before it. The
+// two need not have held at once, and the waiter perhaps never did: so the story is of the
+// grant, and the finding's text tells of the waiter.
+const overtakenRule = "overtaken"
+
 // headlineIndent is what the screen writes before a headline ("First violation").
 const headlineIndent = 18
 
@@ -144,6 +159,8 @@ func (s *story) title(lock string) string {
 	key := quoteKey(s.key)
 	a, b := s.a, s.b
 	switch {
+	case s.waiter != "" && a != nil:
+		return fmt.Sprintf("%s granted %s to %s before %s, who had waited for longer", lock, key, a.name, s.waiter)
 	case a == nil || b == nil || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
 		return lock + ": " + oneLine(s.finding.Text)
 	case s.finding.Class == checker.Overstay:

@@ -17,7 +17,7 @@ import (
 
 func TestStory(t *testing.T) {
 	stories := map[string]func(*testing.T) (*history.History, checker.Finding){
-		"failover": failover, "overstay": overstay, "overslept": overslept, "foreign": foreign, "deleted": deleted, "evicted": evicted, "stale": stale,
+		"failover": failover, "overstay": overstay, "overslept": overslept, "foreign": foreign, "deleted": deleted, "evicted": evicted, "stale": stale, "overtaken": overtaken,
 	}
 	for name, make := range stories {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (s *story) why() string {
 	case checker.Undetermined:
 		return s.whyUndetermined()
 	}
-	if s.a != nil && s.b != nil {
+	if s.a != nil && (s.b != nil || s.waiter != "") {
 		return oneLine(s.finding.Text)
 	}
 	return ""
