@@ -8,7 +8,7 @@ import (
 
 // Requests and answers are read and written many thousand times in a run, nearly all of
 // them flat and without anything to escape. In a client that is a module of WebAssembly
-// encoding/json took a quarter of the processor time. So what is plain is done here, and
+// encoding/json took a fifth of the processor time. So what is plain is done here, and
 // the rest there; a test holds both to the same.
 
 // readRequest reads a line of the host.
