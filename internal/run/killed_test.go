@@ -101,6 +101,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 // killAt kills a run that would go on for minutes, and looks for what is left of it.
 func killAt(t *testing.T, world string, api client.APIClient, seed int, after time.Duration) {
 	out, tmp := t.TempDir(), t.TempDir()
+	before := owned(t, api)
 	harness := exec.Command(trialtest.Program(t), "run", "failover", "--locks", "set-nx", "--episodes", "50",
 		"--world", world, "--seed", fmt.Sprint(seed), "--out", out)
 	harness.Env = append(os.Environ(), "TMPDIR="+tmp)
@@ -108,23 +109,23 @@ func killAt(t *testing.T, world string, api client.APIClient, seed int, after ti
 	if err := harness.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(after) // no synchronisation: any moment will do
+	ended := make(chan error, 1)
+	go func() { ended <- harness.Wait() }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended by itself, before it was killed: %v", err)
+	case <-time.After(after): // the moment is drawn; nothing is waited for
+	}
 	// It stands still, so that it starts nothing that is not seen here.
 	if err := harness.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	children := descendants(t, harness.Process.Pid)
-	var owners []string
-	for _, pid := range children {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if words := strings.Split(string(text), "\x00"); len(words) > 2 && words[1] == "sweep-docker" {
-			owners = append(owners, words[2])
-		}
-	}
+	containers := len(owned(t, api)) - len(before)
 	if err := harness.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = harness.Wait() // it was killed
+	<-ended
 	killed := time.Now()
 	left := map[string]bool{}
 	for {
@@ -137,8 +138,8 @@ func killAt(t *testing.T, world string, api client.APIClient, seed int, after ti
 		for _, path := range must(filepath.Glob(filepath.Join(tmp, "*"))) {
 			left["folder "+path] = true
 		}
-		for _, owner := range owners {
-			for _, what := range ownedBy(t, api, owner) {
+		for what := range owned(t, api) {
+			if !before[what] {
 				left[what] = true
 			}
 		}
@@ -164,8 +165,8 @@ func killAt(t *testing.T, world string, api client.APIClient, seed int, after ti
 		}
 		verdict = fmt.Sprintf("%s, %d grants", l.Found(), l.Acquires.OK)
 	}
-	t.Logf("killed after %v with %d processes and %d clusters of containers: all gone within %v; %s",
-		after.Round(time.Millisecond), len(children), len(owners), gone, verdict)
+	t.Logf("killed after %v with %d processes and %d containers and networks: all gone within %v; %s",
+		after.Round(time.Millisecond), len(children), containers, gone, verdict)
 }
 
 // daemon is the Docker daemon. Where world docker is not tested, the test is skipped.
@@ -188,24 +189,28 @@ func daemon(t *testing.T) client.APIClient {
 	return api
 }
 
-// ownedBy are the containers and networks of an owner.
-func ownedBy(t *testing.T, api client.APIClient, owner string) []string {
+// owned are all containers and networks of runs; without a daemon there are none. Nobody
+// else has any meanwhile: this package is tested by itself.
+func owned(t *testing.T, api client.APIClient) map[string]bool {
 	t.Helper()
-	mine := client.Filters{}.Add("label", "lockbench.owner="+owner)
-	var all []string
+	all := map[string]bool{}
+	if api == nil {
+		return all
+	}
+	mine := client.Filters{}.Add("label", "lockbench.owner")
 	containers, err := api.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: mine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range containers.Items {
-		all = append(all, "container "+c.ID[:12]+", "+c.Status)
+		all["container "+c.ID[:12]] = true
 	}
 	networks, err := api.NetworkList(t.Context(), client.NetworkListOptions{Filters: mine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range networks.Items {
-		all = append(all, "network "+n.Name)
+		all["network "+n.Name] = true
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -27,8 +28,11 @@ func TestShells(t *testing.T) {
 			}
 			defer l.Close()
 			command, answer := shell.Ping(netip.MustParseAddrPort(l.Addr().String()))
-			if program := strings.Fields(command)[0]; !there(program) {
-				t.Skip("there is no " + program)
+			if _, err := exec.LookPath(strings.Fields(command)[0]); err != nil {
+				if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+					t.Fatal(err)
+				}
+				t.Skip(err)
 			}
 			ask := func(says []byte, limit time.Duration) string {
 				t.Helper()
@@ -59,9 +63,4 @@ func TestShells(t *testing.T) {
 			}
 		})
 	}
-}
-
-func there(program string) bool {
-	_, err := exec.LookPath(program)
-	return err == nil
 }

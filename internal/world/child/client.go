@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"sync/atomic"
 	"time"
 
 	"lockbench/internal/guest"
@@ -24,8 +23,7 @@ type Client struct {
 	conn    *guest.Conn
 	process *Process
 	log     *Log
-	clock   shim.Clock   // its wall clock, if that can be wrong
-	off     atomic.Int64 // by so many nanoseconds
+	clock   shim.Clock // its wall clock, if that can be wrong
 }
 
 var (

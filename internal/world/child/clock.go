@@ -51,7 +51,6 @@ func (c *Clients) ShiftClientClock(id int, by time.Duration, drift float64) erro
 	if err != nil {
 		return fmt.Errorf("shift the clock of %s: %w", history.ClientParty(id), err)
 	}
-	ch.off.Store(int64(by))
 	return nil
 }
 
@@ -69,7 +68,7 @@ func (c *Clients) ClientClockOffset(id int) (time.Duration, error) {
 			return 0, fmt.Errorf("process %d of %s does not ask the C library for the time", pid, ch.name)
 		}
 	}
-	return time.Duration(ch.off.Load()), nil
+	return ch.clock.By(), nil
 }
 
 func (c *Clients) withClock(id int) (*Client, error) {

@@ -13,13 +13,13 @@ import (
 )
 
 // Dir is a cluster's own directory, which lives as long as this process at most: what
-// a killed one leaves behind an [undertaker] removes. Should that be killed as well, the
+// a killed one leaves behind an [Undertaker] removes. Should that be killed as well, the
 // next cluster of its kind does.
 type Dir struct {
 	Path       string
 	Shared     string // in it: what all clients share
 	claim      *os.File
-	undertaker *undertaker
+	undertaker *Undertaker
 }
 
 const (
@@ -60,7 +60,7 @@ func ClaimDir(prefix string) (*Dir, error) {
 func (d *Dir) Remove() error {
 	err := errors.Join(os.RemoveAll(d.Path), d.claim.Close())
 	if d.undertaker != nil {
-		err = errors.Join(err, d.undertaker.dismiss())
+		err = errors.Join(err, d.undertaker.Work())
 	}
 	return err
 }

@@ -9,11 +9,12 @@ import (
 	"syscall"
 )
 
-// undertaker is a process that outlives this one for a moment, to remove what it leaves.
+// Undertaker is a process that outlives this one for a moment, to remove what it leaves.
 // It is tied to a pipe whose other end this process alone has: the kernel closes that,
 // however the process ends. What somebody else starts meanwhile does not keep it open, for it
 // is closed when a program begins.
-type undertaker struct {
+type Undertaker struct {
+	what string // it removes
 	cmd  *exec.Cmd
 	life io.Closer
 }
@@ -22,9 +23,14 @@ type undertaker struct {
 // at that moment may still write into it, so it looks again.
 const undertakerScript = `trap '' INT TERM HUP; cat >/dev/null; i=0; while ! rm -rf -- "$1" 2>/dev/null || [ -e "$1" ]; do i=$((i+1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done`
 
-// startUndertaker begins to wait for the end of this process.
-func startUndertaker(path string) (*undertaker, error) {
-	cmd := exec.Command("sh", "-c", undertakerScript, "lockbench-undertaker", path)
+// startUndertaker begins to wait for the end of this process, to remove a folder.
+func startUndertaker(path string) (*Undertaker, error) {
+	return StartUndertaker("the cluster's directory", "sh", "-c", undertakerScript, "lockbench-undertaker", path)
+}
+
+// StartUndertaker starts a command that removes something when its standard input ends.
+func StartUndertaker(what string, words ...string) (*Undertaker, error) {
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = "/"
 	// A session of its own: what ends all of a terminal or of a group spares it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -33,16 +39,25 @@ func startUndertaker(path string) (*undertaker, error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start what removes the cluster's directory should this process be killed: %w", err)
+		return nil, fmt.Errorf("start what removes %s should this process be killed: %w", what, err)
 	}
-	return &undertaker{cmd, life}, nil
+	return &Undertaker{what, cmd, life}, nil
 }
 
-// dismiss lets it do its work now, and waits.
-func (u *undertaker) dismiss() error {
+// Work lets it do its work now, and waits.
+func (u *Undertaker) Work() error {
 	_ = u.life.Close()
 	if err := u.cmd.Wait(); err != nil {
-		return fmt.Errorf("remove the cluster's directory: %w", err)
+		return fmt.Errorf("remove %s: %w", u.what, err)
 	}
 	return nil
+}
+
+// Dismiss ends it: everything is removed already. Nil: there is none.
+func (u *Undertaker) Dismiss() {
+	if u == nil {
+		return
+	}
+	_ = u.cmd.Process.Kill()
+	_ = u.cmd.Wait() // it was killed
 }

@@ -17,6 +17,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/child"
 	"lockbench/internal/world/real"
 	"lockbench/service"
 )
@@ -48,7 +49,7 @@ type cluster struct {
 	words   []string // before the arguments of what nodes run
 	parent  string   // the group of processes that containers are put under
 	owner   *owner
-	after   *undertaker
+	after   *child.Undertaker
 	subnet  subnet
 	seed    []byte // the data with which nodes begin, as a tar file; nil: they need none
 	preload []byte // the library that shifts clocks; nil: none is shifted
@@ -98,8 +99,11 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 	if c.owner, err = claimOwner(); err != nil {
 		return nil, err
 	}
-	if c.after, err = startUndertaker(w.options.Sweep, c.owner.name); err != nil {
-		return nil, err
+	if sweep := w.options.Sweep; len(sweep) > 0 {
+		c.after, err = child.StartUndertaker("containers", append(slices.Clone(sweep), c.owner.name)...)
+		if err != nil {
+			return nil, err
+		}
 	}
 	if c.subnet, err = createNetwork(ctx, c.api, c.owner); err != nil {
 		return nil, err
@@ -172,7 +176,7 @@ func (c *cluster) stop() error {
 	if c.owner != nil {
 		c.owner.release()
 	}
-	c.after.dismiss()
+	c.after.Dismiss()
 	if err != nil {
 		return fmt.Errorf("end the cluster of containers: %w", explain(err))
 	}

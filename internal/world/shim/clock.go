@@ -15,6 +15,7 @@ type Clock struct {
 	mu      sync.Mutex
 	file    *os.File
 	changes int64
+	by      time.Duration
 }
 
 // Make makes the file of a clock that is right.
@@ -42,7 +43,15 @@ func (c *Clock) Set(by time.Duration, drift float64) error {
 			return err
 		}
 	}
+	c.by = by
 	return nil
+}
+
+// By is how much it was set to be wrong by.
+func (c *Clock) By() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by
 }
 
 // Close is harmless twice.

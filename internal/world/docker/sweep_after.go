@@ -7,49 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
-
-// undertaker is a process that outlives this one for a moment, to remove the containers
-// and the network that it leaves. It is tied to a pipe whose other end this process alone
-// has: the kernel closes that, however the process ends.
-type undertaker struct {
-	cmd  *exec.Cmd
-	life io.Closer
-}
-
-// startUndertaker begins to wait for the end of this process. Nil: there is no command for it.
-func startUndertaker(command []string, owner string) (*undertaker, error) {
-	if len(command) == 0 {
-		return nil, nil
-	}
-	words := slices.Concat(command, []string{owner})
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = "/"
-	// A session of its own: what ends all of a terminal or of a group spares it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	life, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start what removes containers should this process be killed: %w", err)
-	}
-	return &undertaker{cmd, life}, nil
-}
-
-// dismiss ends it: everything is removed already. Nil: there is none.
-func (u *undertaker) dismiss() {
-	if u == nil {
-		return
-	}
-	_ = u.cmd.Process.Kill()
-	_ = u.cmd.Wait() // it was killed
-}
 
 // lateFor is how long after an owner's end something of it may still appear: a daemon goes
 // on with what it was asked by somebody who is dead.

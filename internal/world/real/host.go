@@ -1,0 +1,79 @@
+//go:build linux
+
+package real
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"lockbench/service"
+)
+
+// A cluster lends its nodes to their service: what follows is [service.Host].
+
+// Addr is where others find a node.
+func (c *Cluster) Addr(name string) netip.AddrPort {
+	n, err := c.node(name)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	return n.Announced()
+}
+
+// AddrFor is where a node finds a port of another.
+func (c *Cluster) AddrFor(viewer, node string, port int) netip.AddrPort {
+	ports := c.Peers[viewer][node]
+	if port < 0 || port >= len(ports) {
+		return netip.AddrPort{}
+	}
+	return ports[port]
+}
+
+// Dial connects to a node, past all faults.
+func (c *Cluster) Dial(ctx context.Context, name string) (net.Conn, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.Dial(ctx)
+}
+
+// Status is how a node's process is.
+func (c *Cluster) Status(name string) service.Status {
+	n, err := c.node(name)
+	if err != nil {
+		return service.Status{Why: err}
+	}
+	return n.Status()
+}
+
+// Follow lets a node follow a leader when it is started; a zero leader: nobody.
+func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if !leader.IsValid() {
+		return n.Follow(ctx, nil)
+	}
+	return n.Follow(ctx, &leader)
+}
+
+// Lead makes the address that follows the leader lead to a node.
+func (c *Cluster) Lead(name string) error { return c.Mesh.Move(LeaderName, name) }
+
+// Reaches asks for a sign of life from one node to another.
+func (c *Cluster) Reaches(ctx context.Context, from, to string) error {
+	if c.Probe == nil {
+		return errors.New("this world does not tell who reaches whom")
+	}
+	return c.Probe(ctx, from, to)
+}
+
+// Settings are the person's own.
+func (c *Cluster) Settings() map[string]string { return c.Spec.Settings }
