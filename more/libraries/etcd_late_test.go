@@ -5,8 +5,8 @@ package libraries
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
@@ -22,19 +22,16 @@ import (
 )
 
 // How long a holder who has lost the way to etcd goes on believing in its session after the
-// server has given its lock away. It measures and judges nothing: docs/findings.md tells of it.
-func TestEtcdSessionIsToldLate(t *testing.T) {
-	if os.Getenv("LOCKBENCH_LONG") == "" {
-		t.Skip("takes two minutes; LOCKBENCH_LONG=1 runs it")
-	}
-	dir := t.TempDir()
+// server has given its lock away. docs/findings.md tells of it.
+func BenchmarkEtcdSessionToldLate(b *testing.B) {
+	dir := b.TempDir()
 	program := filepath.Join(dir, catalog.LibraryProgram)
-	build(t, ".", nil, program, "./lockbench-more")
-	at := freeAddress(t)
+	build(b, ".", nil, program, "./lockbench-more")
+	at := freeAddress(b)
 	server := exec.Command(program, "serve", "etcd", "--data-dir="+filepath.Join(dir, "data"), "--log-level=error",
-		"--listen-client-urls=http://"+at, "--advertise-client-urls=http://"+at, "--listen-peer-urls=http://"+freeAddress(t))
+		"--listen-client-urls=http://"+at, "--advertise-client-urls=http://"+at, "--listen-peer-urls=http://"+freeAddress(b))
 	if err := server.Start(); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	defer func() {
 		_ = server.Process.Kill()
@@ -42,10 +39,10 @@ func TestEtcdSessionIsToldLate(t *testing.T) {
 	}()
 	watcher, err := clientv3.New(clientv3.Config{Endpoints: []string{at}, Logger: zap.NewNop()})
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	defer watcher.Close()
-	for n, test := range []struct {
+	for _, c := range []struct {
 		dial  time.Duration
 		ttl   int
 		after time.Duration // since it was granted
@@ -53,14 +50,21 @@ func TestEtcdSessionIsToldLate(t *testing.T) {
 		{0, 2, 100 * time.Millisecond}, {5 * time.Second, 2, 100 * time.Millisecond}, {5 * time.Second, 5, 100 * time.Millisecond},
 		{5 * time.Second, 10, 100 * time.Millisecond}, {5 * time.Second, 2, 2 * time.Second},
 	} {
-		for trial := range 4 {
-			late := toldLate(t, at, watcher, fmt.Sprint(n, "-", trial), test.dial, test.ttl, test.after)
-			t.Logf("DialTimeout %v, TTL %d s, cut %v after the grant: Done %+d ms after the server's deletion", test.dial, test.ttl, test.after, late.Milliseconds())
-		}
+		name := fmt.Sprintf("DialTimeout=%v/TTL=%ds/cut=%v", c.dial, c.ttl, c.after)
+		b.Run(name, func(b *testing.B) {
+			late, most := time.Duration(0), time.Duration(math.MinInt64)
+			for n := range b.N {
+				one := toldLate(b, at, watcher, fmt.Sprint(name, "/", b.N, "/", n), c.dial, c.ttl, c.after)
+				late, most = late+one, max(most, one)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(late.Milliseconds())/float64(b.N), "ms-late")
+			b.ReportMetric(float64(most.Milliseconds()), "ms-late-at-most")
+		})
 	}
 }
 
-func toldLate(t *testing.T, at string, watcher *clientv3.Client, name string, dial time.Duration, ttl int, after time.Duration) time.Duration {
+func toldLate(t *testing.B, at string, watcher *clientv3.Client, name string, dial time.Duration, ttl int, after time.Duration) time.Duration {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var cut atomic.Bool
@@ -132,7 +136,7 @@ func (h *hole) Read(b []byte) (int, error) {
 	}
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

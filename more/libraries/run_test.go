@@ -45,7 +45,7 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 }
 
 // build builds a package of the module in a folder beside this module's.
-func build(t *testing.T, module string, env []string, out, what string) {
+func build(t testing.TB, module string, env []string, out, what string) {
 	t.Helper()
 	cmd := exec.Command("go", "build", "-o", out, what)
 	cmd.Dir = filepath.Join("..", module)
