@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -34,40 +32,29 @@ func (f *proveFlags) powerOf(ctx context.Context, w world.Enclosing, proofs []*p
 			return err
 		}
 		started := time.Now()
-		due := make(chan *proof.Proof)
-		var all sync.WaitGroup
+		due := slices.DeleteFunc(slices.Clone(proofs), func(p *proof.Proof) bool {
+			return slices.ContainsFunc(p.Power, func(c proof.Catch) bool { return c.Scenario == name && c.Runs >= f.power })
+		})
 		var mu sync.Mutex
-		var failed error
 		caught, tried := 0, 0
-		for i := range runtime.NumCPU() {
-			all.Go(func() {
-				history := filepath.Join(dir, fmt.Sprintf("%d.jsonl", i))
-				for p := range due {
-					c, err := f.catch(ctx, w.Enclosure(), s, p, known, history)
-					mu.Lock()
-					switch {
-					case err != nil:
-						failed = errors.Join(failed, fmt.Errorf("%s, %s: %w", name, p.Lock, err))
-					case c.Runs > 0:
-						p.Power = append(slices.DeleteFunc(p.Power, func(c proof.Catch) bool { return c.Scenario == name }), c)
-						tried++
-						if c.Counts() {
-							caught++
-						}
-					}
-					mu.Unlock()
-				}
-			})
-		}
-		for _, p := range proofs {
-			measured := slices.ContainsFunc(p.Power, func(c proof.Catch) bool { return c.Scenario == name && c.Runs >= f.power })
-			if !measured && ctx.Err() == nil {
-				due <- p
+		err = sideBySide(ctx, due, dir, func(p *proof.Proof, history string) error {
+			c, err := f.catch(ctx, w.Enclosure(), s, p, known, history)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", name, p.Lock, err)
 			}
-		}
-		close(due)
-		all.Wait()
-		if err := errors.Join(ctx.Err(), failed); err != nil {
+			if c.Runs == 0 {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			p.Power = append(slices.DeleteFunc(p.Power, func(c proof.Catch) bool { return c.Scenario == name }), c)
+			tried++
+			if c.Counts() {
+				caught++
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 		if tried > 0 {

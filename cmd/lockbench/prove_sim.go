@@ -33,7 +33,6 @@ type proving struct {
 
 	mu      sync.Mutex
 	stories map[string][]string
-	err     error // of the harness, the first
 }
 
 // aTrial is one lock of a scenario with one seed.
@@ -95,31 +94,39 @@ func (p *proving) scenario(ctx context.Context, name string, shown []*proof.Proo
 		return err
 	}
 	s = p.longEnough(s, shown)
-	next := make(chan aTrial)
-	var all sync.WaitGroup
-	for i := range runtime.NumCPU() {
-		all.Go(func() {
-			for t := range next {
-				if err := p.try(ctx, t, filepath.Join(p.dir, fmt.Sprintf("%d.jsonl", i))); err != nil {
-					p.mu.Lock()
-					p.err = errors.Join(p.err, fmt.Errorf("%s, %s, seed %d: %w", name, t.use.Name, t.seed, err))
-					p.mu.Unlock()
-				}
+	return sideBySide(ctx, trialsOf(s, uses, shown, p.seeds, max(p.seeds, p.twinSeeds)), p.dir, func(t aTrial, history string) error {
+		if err := p.try(ctx, t, history); err != nil {
+			return fmt.Errorf("%s, %s, seed %d: %w", name, t.use.Name, t.seed, err)
+		}
+		return nil
+	})
+}
+
+// sideBySide does all, as many at once as there are processors, each with a file for a
+// history that is its own meanwhile. When ctx ends, nothing more is begun.
+func sideBySide[T any](ctx context.Context, all []T, dir string, do func(one T, history string) error) error {
+	next := make(chan T)
+	errs := make([]error, runtime.NumCPU())
+	var workers sync.WaitGroup
+	for i := range errs {
+		workers.Go(func() {
+			for one := range next {
+				errs[i] = errors.Join(errs[i], do(one, filepath.Join(dir, fmt.Sprintf("%d.jsonl", i))))
 			}
 		})
 	}
-	for _, t := range trialsOf(s, uses, shown, p.seeds, max(p.seeds, p.twinSeeds)) {
+	for _, one := range all {
 		if ctx.Err() != nil {
 			break
 		}
-		next <- t
+		next <- one
 	}
 	close(next)
-	all.Wait()
+	workers.Wait()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return p.err
+	return errors.Join(errs...)
 }
 
 // trialsOf are the trials of a scenario: of each twin and of each wrong lock one a seed. Twins

@@ -51,6 +51,10 @@ const (
 	SpreadKind = "campaign"
 )
 
+// byRuns tells whether its parts share the runs of each scenario. Those of the others have
+// scenarios of their own.
+func (s Settings) byRuns() bool { return s.Kind == SpreadKind }
+
 // Settings are what was asked for. They are on the disk before anything runs.
 type Settings struct {
 	Campaign  int    `json:"campaign"` // the schema
@@ -312,7 +316,7 @@ func (c *Campaign) Remarks() []string {
 
 // Resume is the command that goes on with this campaign.
 func (c *Campaign) Resume() string {
-	if c.Kind == SpreadKind {
+	if c.byRuns() {
 		return c.Again // the same command goes on
 	}
 	return "lockbench " + c.Kind + " --resume " + Quote(c.Dir)

@@ -73,7 +73,7 @@ func Choose(o Settings) (Choices, error) {
 	}
 	var mine Choices
 	for i, c := range all {
-		if o.Shard.Has(i) || o.Kind == SpreadKind {
+		if o.Shard.Has(i) || o.byRuns() {
 			mine = append(mine, c)
 		}
 	}

@@ -75,7 +75,7 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 		maps.Copy(sum.Groups, s.from.Groups)
 		for k := range s.Rows {
 			place[s.Rows[k].Scenario] = s.from.Shard.Place(k)
-			if first.Kind == SpreadKind {
+			if first.byRuns() {
 				place[s.Rows[k].Scenario] = k // each part has them all
 			}
 		}
@@ -127,7 +127,7 @@ func (c *Campaign) take(s source, say func(line string)) error {
 		if !row.whole() {
 			row.NotRun = cmp.Or(row.NotRun, "its part did not come that far")
 		}
-		if c.Kind == SpreadKind {
+		if c.byRuns() {
 			// Each part has runs of it. What is missing in the end is missing in one of these,
 			// or in a part that lacks.
 			row.Elsewhere, row.NotRun = 0, "its part did not come that far, or lacks"
@@ -163,7 +163,7 @@ func (c *Campaign) differs(with *Campaign) string {
 		return "what is expected"
 	case c.Scenarios != with.Scenarios, c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
 		return "scenarios, locks, seeds or episodes"
-	case c.Kind == SpreadKind && c.seeds() != with.seeds():
+	case c.byRuns() && c.seeds() != with.seeds():
 		return "the number of seeds"
 	case c.Shard.N != with.Shard.N:
 		return "the number of shards"

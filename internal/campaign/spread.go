@@ -112,8 +112,8 @@ func OpenOrCreate(dir string, s Settings, worlds []World) (*Campaign, error) {
 // mine tells whether a run belongs to this part. The scenarios change places from round to round,
 // so that no part has all runs of a slow one.
 func (c *Campaign) mine(world *World, row, round int) bool {
-	if c.Kind != SpreadKind {
-		return true // its parts have scenarios of their own
+	if !c.byRuns() {
+		return true
 	}
 	piece := 0
 	for i := range c.Worlds {
