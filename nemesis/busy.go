@@ -47,7 +47,7 @@ func (f Busy) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	s.Begin(targets, strings.Join(targets, ", ")+" busy for "+f.By.String())
 	by, _ := world.Ability[service.Busier](s.Cluster)
-	return s.stand(ctx, s.silences(s.towards(targets), standing{
+	return s.stand(ctx, s.silencesNodes(targets, standing{
 		way: occupied, names: targets,
 		strike: func() error {
 			return each(targets, func(node string) error { return by.Busy(ctx, node, f.By) })

@@ -39,7 +39,7 @@ func (f DropReplies) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	dropper, _ := world.Ability[world.ReplyDropper](s.Cluster)
 	s.Begin(ends(links), f.link.String()+": replies lost")
-	return s.stand(ctx, s.silences(over(links), standing{
+	return s.stand(ctx, s.silencesLinks(links, standing{
 		way: losing, names: linkNames(links),
 		strike: func() error { return dropper.DropReplies(ctx, links) },
 		mend: func(ctx context.Context, last []string) error {

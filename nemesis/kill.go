@@ -62,7 +62,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 	s.Begin(targets, withRole(targets, f.Target)+" gone")
 	killer, _ := world.Ability[world.NodeKiller](s.Cluster)
 	cutShort := false
-	return s.stand(ctx, s.silences(s.towards(targets), standing{
+	return s.stand(ctx, s.silencesNodes(targets, standing{
 		way: killed, names: targets,
 		strike: func() error {
 			err := each(targets, func(node string) error { return killer.Kill(ctx, node) })

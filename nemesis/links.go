@@ -99,7 +99,7 @@ func ends(links []world.Link) []string {
 // cutLinks holds links and sees that no PING comes back over them.
 func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
 	cutter, _ := world.Ability[world.LinkCutter](s.Cluster)
-	return s.stand(ctx, s.silences(over(links), standing{
+	return s.stand(ctx, s.silencesLinks(links, standing{
 		way: cut, names: linkNames(links),
 		strike: func() error { return cutter.Cut(ctx, links) },
 		mend:   func(ctx context.Context, last []string) error { return cutter.Join(ctx, linksNamed(links, last)) },

@@ -50,7 +50,7 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 		})
 	}
 	pauser, _ := world.Ability[world.NodePauser](s.Cluster)
-	return s.stand(ctx, s.silences(s.towards(targets), standing{
+	return s.stand(ctx, s.silencesNodes(targets, standing{
 		way: stopped, names: targets,
 		strike: func() error {
 			return each(targets, func(node string) error { return pauser.PauseNode(ctx, node) })

@@ -1,6 +1,10 @@
 package nemesis
 
-import "context"
+import (
+	"context"
+
+	"lockbench/internal/world"
+)
 
 // standing is a fault that lasts until it is undone: what it breaks, and how that is seen.
 type standing struct {
@@ -29,9 +33,19 @@ func (s Scene) stand(ctx context.Context, f standing) (Undo, error) {
 	return undo, f.seen(ctx)
 }
 
-// silences is a fault by which nobody gets an answer on some paths any more.
-func (s Scene) silences(paths []path, f standing) standing {
-	f.seen = func(ctx context.Context) error { return s.silent(ctx, paths, pingLimit) }
-	f.gone = func(ctx context.Context) error { return s.answering(ctx, paths, pingLimit) }
+// silencesLinks is a fault by which nobody gets an answer over some links any more.
+func (s Scene) silencesLinks(links []world.Link, f standing) standing {
+	return s.silences(func() []path { return over(links) }, f)
+}
+
+// silencesNodes is one by which nobody gets an answer of some nodes any more.
+func (s Scene) silencesNodes(nodes []string, f standing) standing {
+	// Asked when it heals as well: the client that looked first may be dead by then.
+	return s.silences(func() []path { return s.towards(nodes) }, f)
+}
+
+func (s Scene) silences(paths func() []path, f standing) standing {
+	f.seen = func(ctx context.Context) error { return s.silent(ctx, paths(), pingLimit) }
+	f.gone = func(ctx context.Context) error { return s.answering(ctx, paths(), pingLimit) }
 	return f
 }

@@ -1,0 +1,37 @@
+package nemesis
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"lockbench/service/redis"
+)
+
+// A fault on a server is seen to be gone by a client that is there then: the one that saw it
+// begin may have been killed meanwhile, and nobody can ask on its path any more.
+func TestHealedIsSeenByWhoIsThere(t *testing.T) {
+	for _, step := range []Step{
+		{Fault: "kill", Target: "master"}, {Fault: "pause", Target: "master"}, {Fault: "busy", Target: "master", Options: map[string]string{"by": "1s"}},
+	} {
+		t.Run(step.Fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newFake(redis.Sentinel, 0)
+				s := sceneOf(c)
+				undo, err := make1(t, step).Inject(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				clear(c.probed)
+				s.Crew.(*fakeCrew).clients = []int{7}
+				if err := undo(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if asked := slices.Collect(maps.Keys(c.probed)); !slices.Equal(asked, []string{"client-7 -> redis-1"}) {
+					t.Errorf("asked were %q; the only client is 7", asked)
+				}
+			})
+		})
+	}
+}
