@@ -112,15 +112,16 @@ func sequence(position string) int64 {
 	return n
 }
 
-// promoteLimit bounds the replay of what was received.
-const promoteLimit = 15 * time.Second
+// turnLimit bounds what changes whom a node follows: the replay of what was received, and the
+// start and the end of threads, which wait for the disk and for each other.
+const turnLimit = 15 * time.Second
 
 // Promote makes a replica the primary, once it has replayed all that it has received.
 func (g asked) Promote(ctx context.Context, node string) error {
-	if err := g.order(ctx, node, askLimit, "STOP SLAVE IO_THREAD"); err != nil {
+	if err := g.order(ctx, node, turnLimit, "STOP SLAVE IO_THREAD"); err != nil {
 		return err
 	}
-	return g.session(ctx, node, promoteLimit, func(ctx context.Context, c *sql.Conn) error {
+	return g.session(ctx, node, turnLimit, func(ctx context.Context, c *sql.Conn) error {
 		err := service.Poll(ctx, func() error {
 			s, err := row(ctx, c, "SHOW SLAVE STATUS")
 			switch {
@@ -162,7 +163,7 @@ func (g asked) Follow(ctx context.Context, node string, leader netip.AddrPort) e
 	}
 	statements = append(statements, fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%d, MASTER_USER='%s', MASTER_CONNECT_RETRY=1, "+
 		"MASTER_USE_GTID=slave_pos, MASTER_HEARTBEAT_PERIOD=1", leader.Addr(), leader.Port(), user), "START SLAVE")
-	return g.order(ctx, node, askLimit, statements...)
+	return g.order(ctx, node, turnLimit, statements...)
 }
 
 // Started gives a server a number that none has had: one that lost its data would skip what it
