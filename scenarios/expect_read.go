@@ -28,9 +28,14 @@ func (r *reader) expectations(e entry) map[string]Expectation {
 	for _, e := range list {
 		// A lock of the catalog need not run here: --locks can bring it in. And a lock
 		// that could not be read may be the one that is meant.
-		_, known := r.known.lock(e.key.text)
-		if !known && !slices.Contains(running, e.key.text) && !r.bad["locks"] {
+		name, _, options := strings.Cut(e.key.text, "/")
+		_, known := r.known.lock(name)
+		switch {
+		case slices.Contains(running, e.key.text) || r.bad["locks"]:
+		case !known:
 			r.unknown(e.key, running, "locks here", "no lock named %q runs in this scenario", e.key.text)
+		case options:
+			r.lockWord(e.key, "expect") // says what is wrong with them
 		}
 		expect[e.key.text] = r.expectation(e)
 	}
