@@ -62,6 +62,16 @@ func libraryLocks() []Lock {
 			},
 		},
 		{
+			Card:       locks.Card{Name: "redsync-rueidis", Family: locks.Majority, Claims: bounded},
+			About:      "redsync on rueidis, a client for each master",
+			Topologies: independent, Options: redsyncOptions,
+			Library: &Library{
+				Like:    "redlock",
+				Version: "github.com/go-redsync/redsync/v4 v4.17.0, github.com/redis/rueidis v1.0.79",
+				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
+			},
+		},
+		{
 			Card:       locks.Card{Name: "redislock", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Waits: true, Several: true}},
 			About:      "bsm/redislock on go-redis",
 			Topologies: client,

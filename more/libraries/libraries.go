@@ -29,6 +29,7 @@ func All() []Library {
 	return append([]Library{
 		{locks.Card{Name: "redsync", Family: locks.Majority, Claims: bounded}, openRedsync(goRedisPool)},
 		{locks.Card{Name: "redsync-redigo", Family: locks.Majority, Claims: bounded}, openRedsync(redigoPool)},
+		{locks.Card{Name: "redsync-rueidis", Family: locks.Majority, Claims: bounded}, openRedsync(newRueidisPool)},
 		{locks.Card{Name: "redislock", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Waits: true, Several: true}}, openRedislock},
 		{locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched}, openRueidislock},
 		{locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched}, openValkeylock},

@@ -27,12 +27,7 @@ func openRueidislock(o Options) (locks.Opener, error) {
 }
 
 func newRueidislock(s locks.Store, set watchedSettings, validity time.Duration) (watched, error) {
-	o := rueidis.ClientOption{}
-	if s.Dial != nil {
-		o.DialCtxFn = func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return s.Dial(ctx, "tcp", addr)
-		}
-	}
+	o := rueidisDials(s)
 	switch s.Topology {
 	case service.Single, service.Replicated:
 		o.InitAddress, o.ForceSingleClient = []string{s.Nodes()[0].Addr}, true
@@ -46,4 +41,14 @@ func newRueidislock(s locks.Store, set watchedSettings, validity time.Duration) 
 	return rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: o, KeyValidity: validity, ExtendInterval: set.extend, TryNextAfter: set.tryNext, KeyMajority: int32(set.majority), NoLoopTracking: set.noLoop, FallbackSETPX: set.setpx,
 	})
+}
+
+// rueidisDials are the settings of a client of rueidis that opens its connections as a store wants.
+func rueidisDials(s locks.Store) (o rueidis.ClientOption) {
+	if s.Dial != nil {
+		o.DialCtxFn = func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return s.Dial(ctx, "tcp", addr)
+		}
+	}
+	return o
 }
