@@ -25,6 +25,9 @@ func newDoctorCommand() *cobra.Command {
 		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := bases(); err != nil {
+				return err
+			}
 			screen := sayTo(c, c.OutOrStdout())
 			say := func(word, text string) { screen(fmt.Sprintf("%-9s %s", word, text)) }
 			screen(fmt.Sprintf("machine   %s/%s, %s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.NumCPU()))
@@ -34,7 +37,8 @@ func newDoctorCommand() *cobra.Command {
 				screen(fmt.Sprintf("disk      servers keep their data under %s", os.TempDir()))
 				_ = os.Remove(dir)
 			}
-			var takes []string // what auto would try
+			// What auto would try, and what it would pass by.
+			var takes, passed []string
 			ready := false
 			o := f.options(c)
 			o.NoFetch = true
@@ -49,8 +53,14 @@ func newDoctorCommand() *cobra.Command {
 				default:
 					say(w.Name(), "ready, "+w.About())
 				}
-				if !ready && (err == nil || toFetch != nil && !f.offline) {
+				switch {
+				case ready:
+				case err == nil:
 					takes = append(takes, w.Name())
+				case toFetch != nil && !f.offline:
+					takes = append(takes, w.Name()+" if that can be fetched within a minute")
+				default:
+					passed = append(passed, w.Name())
 				}
 				ready = ready || err == nil
 				if has, ok := w.(interface {
@@ -77,7 +87,14 @@ func newDoctorCommand() *cobra.Command {
 			if len(takes) == 0 {
 				return exitError{report.ExitHarness, errors.New("no world is ready on this machine; the lines above say what to install")}
 			}
-			say("auto", "takes "+strings.Join(takes, ", or if that fails "))
+			why := "the first that is ready"
+			if len(passed) > 0 {
+				why = "since " + strings.Join(passed, " and ") + " cannot be used, as said above"
+			}
+			if len(takes) > 1 {
+				why = "the first that is ready then"
+			}
+			say("auto", "takes "+strings.Join(takes, ", else ")+": "+why)
 			screen("next      lockbench run failover")
 			return nil
 		},

@@ -24,6 +24,21 @@ type worldFlags struct {
 	offline          bool
 }
 
+// fetchVariable is the environment variable that says what is fetched in the place of official
+// images, as NAME=IMAGE,...: a company's own registry, say.
+const fetchVariable = "LOCKBENCH_FETCH"
+
+// bases are the images of that variable, by service.
+func bases() (byService, error) {
+	of := serviceFlag{byService{}, "IMAGE"}
+	for _, text := range strings.FieldsFunc(os.Getenv(fetchVariable), func(r rune) bool { return r == ',' }) {
+		if err := of.Set(text); err != nil {
+			return nil, usagef("%s: %v; write it as redis=registry.example/redis:7-bookworm", fetchVariable, err)
+		}
+	}
+	return of.of, nil
+}
+
 // What the short forms of the flags are for, where servers are started.
 const (
 	serverToStart = "the server to start (default: from PATH)"
@@ -40,7 +55,7 @@ func (f *worldFlags) add(c *cobra.Command, server, image string) {
 		fmt.Sprintf("the program of a service, by the service's name; may be repeated; --%s-server PATH is short for --server %s=PATH", first, first))
 	fl.Var(&serviceFlag{f.images, "IMAGE"}, "image",
 		fmt.Sprintf("the image of a service, in world docker; may be repeated; --%s-image IMAGE is short for --image %s=IMAGE", first, first))
-	fl.BoolVar(&f.offline, "offline", false, "fetch nothing from a registry")
+	fl.BoolVar(&f.offline, "offline", false, "fetch nothing from a registry; without it, world docker fetches an official image where this machine lacks the programs, or what "+fetchVariable+"=NAME=IMAGE names")
 	for _, s := range services.All() {
 		fl.Var(&shortFlag{f.programs, s.Name()}, s.Name()+"-server", server)
 		fl.Var(&shortFlag{f.images, s.Name()}, s.Name()+"-image", image)
@@ -66,8 +81,11 @@ func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
 	return f.programsExist()
 }
 
-// programsExist refuses programs that nobody could start.
+// programsExist refuses programs that nobody could start, and an environment that says nothing.
 func (f *worldFlags) programsExist() error {
+	if _, err := bases(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.programs)) {
 		path := f.programs[name]
 		if _, err := exec.LookPath(path); err == nil {
@@ -82,8 +100,9 @@ func (f *worldFlags) programsExist() error {
 
 // options are what worlds are told.
 func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
+	fetched, _ := bases() // that they are right has been seen
 	return run.WorldOptions{
-		Programs: f.programs, Images: f.images, NoFetch: f.offline, Say: sayTo(c, c.ErrOrStderr()), SweepDocker: sweepDocker(),
+		Programs: f.programs, Images: f.images, Bases: fetched, NoFetch: f.offline, Say: sayTo(c, c.ErrOrStderr()), SweepDocker: sweepDocker(),
 	}
 }
 

@@ -13,6 +13,7 @@ func TestMain(m *testing.M) {
 	trialtest.Main(m, map[string]func() int{
 		"bad-guest":     func() int { return beBadGuest(os.Args[1]) },
 		"foreign-guest": beForeignGuest,
+		"pick":          func() int { return bePick(os.Args[1], os.Args[2]) },
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"lockbench/internal/report"
 	"lockbench/internal/wasm"
@@ -25,8 +26,13 @@ type WorldOptions struct {
 	// Programs are what nodes run and Images what docker starts them from, by the names of
 	// services. One that is not there is found on PATH, or made of what is found there.
 	Programs, Images map[string]string
-	NoFetch          bool // nothing is fetched from a registry
-	Again            bool // but what could not be fetched a while ago is tried again
+	// Bases are what docker fetches, by the names of services, where this machine lacks the
+	// programs; one that is not there is that of the service. FetchLimit is how long that may
+	// take; 0: a minute.
+	Bases      map[string]string
+	FetchLimit time.Duration
+	NoFetch    bool // nothing is fetched from a registry
+	Again      bool // but what could not be fetched a while ago is tried again
 	// Say hears of what takes long before anything runs. Nil: nobody does.
 	Say func(line string)
 	// Guest is a lock that is a guest of somebody's own. Empty: there is none. `auto` takes
@@ -61,7 +67,7 @@ func Worlds(o WorldOptions) []world.World {
 func NewDocker(o WorldOptions) *docker.World {
 	return docker.New(docker.Options{
 		Services: services.All(), Wanted: o.Services, Images: o.Images, Programs: o.Programs,
-		Self: o.Self, Sweep: o.SweepDocker, Say: o.Say, NoFetch: o.NoFetch, Again: o.Again,
+		Self: o.Self, Sweep: o.SweepDocker, Say: o.Say, Bases: o.Bases, FetchLimit: o.FetchLimit, NoFetch: o.NoFetch, Again: o.Again,
 	})
 }
 

@@ -37,6 +37,11 @@ const majorMin = 7
 
 var versionPattern = regexp.MustCompile(`\bv=(\d+)\.(\d+\.\d+)`)
 
+// image is the official one of Redis 7.4.11, as docker-library's list of 19 September 2026 has
+// it, for amd64, arm64, arm, 386 and ppc64le. The digest and not the tag says which: a tag means
+// another image tomorrow.
+const image = "redis:7-bookworm@sha256:c6eabf748fc7a61dbb5a705c78bcf3d6377b1127a97d0ce965c11c44ba46896f"
+
 // Needs is a redis-server of a version that will do.
 func (Service) Needs() service.Needs {
 	return service.Needs{
@@ -49,7 +54,7 @@ func (Service) Needs() service.Needs {
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       strconv.Itoa(majorMin),
-		Image:       "redis:7-bookworm",
+		Image:       image,
 	}
 }
 

@@ -41,6 +41,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
@@ -57,6 +58,11 @@ type Options struct {
 	// Images are those of the person's own by the names of services, with sh, nft and the
 	// programs of the service. One that is not there is built from this machine's programs.
 	Images map[string]string
+	// Bases are the images that are fetched, by the names of services, where this machine lacks
+	// the programs; one that is not there is that of the service.
+	Bases map[string]string
+	// FetchLimit is how long that may take, and 0 a minute.
+	FetchLimit time.Duration
 	// Programs are what the nodes of built images run; one that is not there is that on PATH.
 	Programs map[string]string
 	// Self is the command that serves the locks of lockbench itself; a lock's name

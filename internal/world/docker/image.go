@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
@@ -25,9 +28,17 @@ import (
 
 const (
 	imageLabel = "lockbench.image"
-	// pullLimit and buildLimit bound a registry and a package mirror. Both can hang.
-	pullLimit  = time.Minute
-	buildLimit = 5 * time.Minute
+	// fetchLimit bounds what a run waits for a registry and a package mirror, both of which can
+	// hang; askedLimit is for who has asked for an image.
+	fetchLimit = time.Minute
+	askedLimit = 10 * time.Minute
+)
+
+// What images of ours were made from, as their label says.
+const (
+	fromMachine  = "machine"  // this machine's programs
+	fromGiven    = "given"    // a program that somebody has named: nobody else wants that
+	fromRegistry = "registry" // an official image
 )
 
 // images finds and makes the images of one service.
@@ -56,19 +67,23 @@ func (w images) words() []string {
 func (w images) repository() string { return "lockbench-" + w.service.Name() }
 
 // registryBase is what is built on where this machine lacks the programs of the service.
-func (w images) registryBase() string { return w.service.Needs().Image }
+func (w images) registryBase() string {
+	return cmp.Or(w.Bases[w.service.Name()], w.service.Needs().Image)
+}
 
-// dockerfile makes of an official image one that has nft as well.
+// dockerfile makes of an official image one that has nft as well. Some have it already.
 func dockerfile(base string) string {
 	return `FROM ` + base + `
-LABEL ` + imageLabel + `=registry
-RUN apt-get update && apt-get install -y --no-install-recommends nftables && rm -rf /var/lib/apt/lists/*
+LABEL ` + imageLabel + `=` + fromRegistry + `
+RUN command -v nft >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nftables && rm -rf /var/lib/apt/lists/*; }
 `
 }
 
 // find finds the image to start servers from, and makes it if need be: the
-// person's own; else one of this machine's programs, which needs no registry; else
-// an official one with nft added, where a registry answers.
+// person's own; else one of this machine's programs, which needs no registry; else one that
+// was made here before; else an official one with nft added, where a registry answers. An
+// older image does not stand in for programs that are there: who has installed another
+// server wants that.
 func (w images) find(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	if w.own() != "" {
 		return w.ownImage(ctx, api)
@@ -103,7 +118,9 @@ func (w images) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, 
 			return info, fmt.Errorf("the image %s of --%s-image is not here: docker pull %s", info.Name, w.service.Name(), info.Name)
 		}
 		w.Say("fetching the image " + info.Name)
-		if err := pull(ctx, api, info.Name); err != nil {
+		limited, cancel := contextWithLimit(ctx, askedLimit, "fetch the image "+info.Name)
+		defer cancel()
+		if err := w.pull(limited, api, info.Name); err != nil {
 			return info, fmt.Errorf("the image %s of --%s-image is neither here nor to be had: %w", info.Name, w.service.Name(), err)
 		}
 		info.Built = true
@@ -140,13 +157,17 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 	if err != nil {
 		return info, err
 	}
+	from := fromMachine
+	if w.program() != "" {
+		from = fromGiven
+	}
 	result, err := api.ImageImport(ctx, client.ImageImportSource{Source: bytes.NewReader(packed), SourceName: "-"}, info.Name,
 		client.ImageImportOptions{Message: "made by lockbench", Changes: []string{
 			"ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-			"LABEL " + imageLabel + "=machine",
+			"LABEL " + imageLabel + "=" + from,
 		}})
 	if err == nil {
-		err = errors.Join(readProgress(result), result.Close())
+		err = errors.Join(readProgress(result, nil), result.Close())
 	}
 	if err != nil {
 		return info, fmt.Errorf("import an image of this machine's programs: %w", explain(err))
@@ -158,99 +179,146 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 // earlierImage is the newest of the images that were made here before, for a machine that
 // has lost the programs since.
 func (w images) earlierImage(ctx context.Context, api client.APIClient) (info ImageInfo, ok bool) {
-	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
+	found, err := ourImages(ctx, api)
 	if err != nil {
 		return info, false
 	}
-	newest := int64(0)
+	newest, ok := newestOf(found, w.repository())
+	return ImageInfo{Name: newest.tag, From: "what was installed when it was made, which this machine lacks", Bytes: newest.Size}, ok
+}
+
+// ourImage is one that was made here before, by one of its names.
+type ourImage struct {
+	image.Summary
+	repository, tag string // the tag with its repository
+}
+
+func ourImages(ctx context.Context, api client.APIClient) ([]ourImage, error) {
+	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
+	if err != nil {
+		return nil, explain(err)
+	}
+	var all []ourImage
 	for _, image := range found.Items {
 		for _, tag := range image.RepoTags {
-			if strings.HasPrefix(tag, w.repository()+":") && image.Created >= newest {
-				newest, ok = image.Created, true
-				info = ImageInfo{Name: tag, From: "what was installed when it was made", Bytes: image.Size}
-			}
+			repository, _, _ := strings.Cut(tag, ":")
+			all = append(all, ourImage{image, repository, tag})
 		}
 	}
-	return info, ok
+	return all, nil
+}
+
+// newestOf is the image that stands in for programs that a machine lacks.
+func newestOf(all []ourImage, repository string) (newest ourImage, ok bool) {
+	for _, i := range all {
+		if i.repository == repository && i.Labels[imageLabel] != fromGiven && (!ok || i.Created >= newest.Created) {
+			newest, ok = i, true
+		}
+	}
+	return newest, ok
 }
 
 // registryImage is an official image with nft.
 func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
-	info := ImageInfo{Name: w.repository() + ":registry-1", From: w.registryBase() + " and nft"}
+	base := w.registryBase()
+	sum := sha256.Sum256([]byte(dockerfile(base)))
+	info := ImageInfo{Name: w.repository() + ":registry-" + hex.EncodeToString(sum[:6]), From: base + " and nft"}
 	if !w.Again {
-		if err := refused(w.registryBase(), time.Now()); err != nil {
+		if err := refused(base, time.Now()); err != nil {
 			return info, err
 		}
 	}
 	if w.NoFetch {
-		return info, &world.ToFetch{What: w.registryBase()}
+		return info, &world.ToFetch{What: base}
 	}
-	w.Say("fetching " + w.registryBase() + ", and adding nft to it; this is done once")
-	err := pull(ctx, api, w.registryBase())
-	if remember(w.registryBase(), err); err != nil {
-		return info, err
+	limit := cmp.Or(w.FetchLimit, fetchLimit)
+	if w.Again {
+		limit = askedLimit
 	}
-	var context bytes.Buffer
-	t := tar.NewWriter(&context)
-	if err := errors.Join(addFile(t, "Dockerfile", []byte(dockerfile(w.registryBase())), 0o644), t.Close()); err != nil {
-		return info, err
-	}
-	limited, cancel := contextWithLimit(ctx, buildLimit, "build an image")
+	w.Say(fmt.Sprintf("fetching %s, and adding nft to it; this is done once, and given up after %v", base, limit))
+	limited, cancel := contextWithLimit(ctx, limit, "fetch "+base)
 	defer cancel()
-	result, err := api.ImageBuild(limited, &context, client.ImageBuildOptions{Tags: []string{info.Name}, Remove: true, ForceRemove: true})
+	err := w.pull(limited, api, base)
 	if err == nil {
-		err = errors.Join(readProgress(result.Body), result.Body.Close())
+		err = addNft(limited, api, base, info.Name)
 	}
-	if err != nil {
-		return info, fmt.Errorf("add nft to it: %w", explain(err))
+	if ctx.Err() != nil { // nobody waits any more, which says nothing about the registry
+		return info, context.Cause(ctx)
+	}
+	if remember(base, err); err != nil {
+		return info, err
 	}
 	info.Built = true
 	return info, nil
 }
 
-// olderImages are those of ours of services that this run has others of.
-func olderImages(ctx context.Context, api client.APIClient, current map[string]ImageInfo) []string {
-	var older []string
-	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
-	if err != nil {
+// addNft makes an image of one that is here.
+func addNft(ctx context.Context, api client.APIClient, base, name string) error {
+	var files bytes.Buffer
+	t := tar.NewWriter(&files)
+	if err := errors.Join(addFile(t, "Dockerfile", []byte(dockerfile(base)), 0o644), t.Close()); err != nil {
+		return err
+	}
+	result, err := api.ImageBuild(ctx, &files, client.ImageBuildOptions{Tags: []string{name}, Remove: true, ForceRemove: true})
+	if err == nil {
+		err = errors.Join(readProgress(result.Body, nil), result.Body.Close())
+	}
+	switch {
+	case err == nil:
 		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("add nft to it: %w", context.Cause(ctx))
+	default:
+		return fmt.Errorf("add nft to it: %w", explain(err))
 	}
-	for _, image := range found.Items {
-		for _, tag := range image.RepoTags {
-			repository, _, _ := strings.Cut(tag, ":")
-			if now, ok := current[strings.TrimPrefix(repository, "lockbench-")]; ok && now.Name != tag {
-				older = append(older, tag)
-			}
-		}
-	}
-	return older
 }
 
-// pull fetches an image, within a limit: a registry that does not answer can keep a
-// client waiting for a quarter of an hour.
-func pull(ctx context.Context, api client.APIClient, name string) error {
-	ctx, cancel := contextWithLimit(ctx, pullLimit, "fetch "+name)
-	defer cancel()
+// older are those of services that this run has others of, but for those that stand in where
+// the programs are not there.
+func older(all []ourImage, current map[string]ImageInfo) []string {
+	var tags []string
+	for _, i := range all {
+		newest, _ := newestOf(all, i.repository)
+		if now, ok := current[strings.TrimPrefix(i.repository, "lockbench-")]; ok && now.Name != i.tag && newest.tag != i.tag {
+			tags = append(tags, i.tag)
+		}
+	}
+	return tags
+}
+
+// pull fetches an image, and says how far it is.
+func (w images) pull(ctx context.Context, api client.APIClient, name string) error {
 	result, err := api.ImagePull(ctx, name, client.ImagePullOptions{})
 	if err == nil {
-		err = errors.Join(readProgress(result), result.Close())
+		err = errors.Join(readProgress(result, w.Say), result.Close())
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
 		return fmt.Errorf("fetch %s from its registry: %w", name, explain(err))
 	}
-	return nil
 }
 
 func contextWithLimit(ctx context.Context, limit time.Duration, what string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %v", what, limit))
 }
 
-// readProgress reads what a daemon tells while it works. Errors come in there too:
-// the answer has begun long before.
-func readProgress(r io.Reader) error {
+// progressStep is how much must have been fetched before it is said again.
+const progressStep = 10 << 20
+
+// readProgress reads what a daemon tells while it works, and says how much of an image is
+// there. Errors come in there too: the answer has begun long before.
+func readProgress(r io.Reader, say func(line string)) error {
+	type bytes struct{ Current, Total int64 }
+	layers := map[string]bytes{}
+	said := int64(0)
 	for d := json.NewDecoder(r); ; {
 		var line struct {
-			Error string `json:"error"`
+			Error, Status, ID string
+			ProgressDetail    bytes
 		}
 		switch err := d.Decode(&line); {
 		case errors.Is(err, io.EOF):
@@ -259,6 +327,18 @@ func readProgress(r io.Reader) error {
 			return fmt.Errorf("read the daemon's answer: %w", err)
 		case line.Error != "":
 			return errors.New(strings.TrimSpace(line.Error))
+		}
+		if line.Status != "Downloading" || say == nil {
+			continue
+		}
+		layers[line.ID] = line.ProgressDetail
+		var sum bytes
+		for _, l := range layers {
+			sum.Current, sum.Total = sum.Current+l.Current, sum.Total+l.Total
+		}
+		if sum.Current >= said+progressStep {
+			said = sum.Current
+			say(fmt.Sprintf("fetched %d of %d MB, of what is known so far", sum.Current>>20, sum.Total>>20))
 		}
 	}
 }

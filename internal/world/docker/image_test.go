@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
@@ -41,12 +43,12 @@ func TestPackHasProgramsAndLibraries(t *testing.T) {
 		}
 		return digest, image
 	}
-	one, image := packed()
-	if other, again := packed(); one != other || !bytes.Equal(image, again) {
+	one, packedOnce := packed()
+	if other, again := packed(); one != other || !bytes.Equal(packedOnce, again) {
 		t.Errorf("the same files make the same image, or its tag means nothing: %s, %s", one, other)
 	}
 	var names []string
-	for r := tar.NewReader(bytes.NewReader(image)); ; {
+	for r := tar.NewReader(bytes.NewReader(packedOnce)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -106,7 +108,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 	result, err := api.ImageImport(t.Context(), client.ImageImportSource{Source: &content, SourceName: "-"}, name,
 		client.ImageImportOptions{Changes: []string{"ENV PATH=/bin"}})
 	if err == nil {
-		err = errors.Join(readProgress(result), result.Close())
+		err = errors.Join(readProgress(result, nil), result.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -143,5 +145,50 @@ func TestImageIsMadeOnce(t *testing.T) {
 	}
 	if w.About() == "" || w.Sketch(redistest.Spec(locks.Single, world.Spec{})).Topology().Name != locks.Single {
 		t.Error("a world that is ready says what it is")
+	}
+}
+
+// What a daemon tells of a fetch is said for each 10 MB, and errors in it are errors.
+func TestReadProgress(t *testing.T) {
+	var b strings.Builder
+	for mb := range 13 {
+		fmt.Fprintf(&b, `{"status":"Downloading","progressDetail":{"current":%d,"total":%d},"id":"a"}`+"\n", mb<<20, 12<<20)
+		fmt.Fprintf(&b, `{"status":"Downloading","progressDetail":{"current":%d,"total":%d},"id":"b"}`+"\n", mb<<20, 30<<20)
+		fmt.Fprintf(&b, `{"status":"Extracting","progressDetail":{"current":%d,"total":%d},"id":"a"}`+"\n", mb<<22, 12<<20)
+	}
+	var said []string
+	err := readProgress(strings.NewReader(b.String()), func(line string) { said = append(said, line) })
+	if want := []string{"fetched 10 of 42 MB, of what is known so far", "fetched 20 of 42 MB, of what is known so far"}; err != nil || !slices.Equal(said, want) {
+		t.Errorf("got %q, %v", said, err)
+	}
+	if err := readProgress(strings.NewReader(`{"status":"x"}{"error":"manifest unknown"}`), nil); err == nil || err.Error() != "manifest unknown" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The newest image stands in for programs that are not there, unless somebody else's program is in
+// it; nobody is told to remove it, whatever this run has.
+func TestWhichImageStandsIn(t *testing.T) {
+	found := func(tag, from string, created int64) ourImage {
+		repository, _, _ := strings.Cut(tag, ":")
+		return ourImage{image.Summary{Created: created, Labels: map[string]string{imageLabel: from}, RepoTags: []string{tag}}, repository, tag}
+	}
+	all := []ourImage{
+		found("lockbench-redis:b", fromMachine, 2), found("lockbench-redis:a", fromMachine, 1),
+		found("lockbench-redis:valkey", fromGiven, 3), found("lockbench-etcd:c", fromMachine, 9),
+	}
+	if newest, ok := newestOf(all, "lockbench-redis"); !ok || newest.tag != "lockbench-redis:b" {
+		t.Errorf("got %s, %t", newest.tag, ok)
+	}
+	if newest, ok := newestOf(all, "lockbench-nats"); ok {
+		t.Errorf("got %s", newest.tag)
+	}
+	for now, want := range map[string][]string{
+		"lockbench-redis:b":      {"lockbench-redis:a", "lockbench-redis:valkey"},
+		"lockbench-redis:valkey": {"lockbench-redis:a"},
+	} {
+		if got := older(all, map[string]ImageInfo{redis.Name: {Name: now}}); !slices.Equal(got, want) {
+			t.Errorf("beside %s nothing needs %q, want %q", now, got, want)
+		}
 	}
 }

@@ -1,0 +1,349 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"lockbench/internal/report"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/service/redis"
+)
+
+// TestAutoFetchesWhatItNeeds: a machine that has a Docker daemon and no redis-server, on which no
+// image was made before, runs in containers by itself. The registry is one of the test's own,
+// and what it has is made of this machine's programs. LOCKBENCH_LONG=1 takes failover, and else a
+// run that is shorter.
+func TestAutoFetchesWhatItNeeds(t *testing.T) {
+	api := daemon(t)
+	registry := ownRegistry(t)
+	tag, digest := pushed(t, api, registry)
+	base := tag + "@" + digest
+	d := newBareDaemon(t)
+	env := append(bareMachine(t), "DOCKER_HOST="+d.host, "LOCKBENCH_FETCH=redis="+base)
+	t.Cleanup(func() {
+		for _, name := range append(d.made(t, api), strings.TrimSuffix(tag, ":7-bookworm")+"@"+digest) {
+			if _, err := api.ImageRemove(context.Background(), name, client.ImageRemoveOptions{Force: true, PruneChildren: true}); err != nil {
+				t.Errorf("remove %s: %v", name, err)
+			}
+		}
+	})
+	lockbench := func(codes []int, words ...string) string {
+		t.Helper()
+		cmd := exec.Command(trialtest.Program(t), words...)
+		cmd.Env = append(os.Environ(), env...)
+		text, err := cmd.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || !slices.Contains(codes, exit.ExitCode())) {
+			t.Fatalf("lockbench %s: %v\n%s", strings.Join(words, " "), err, text)
+		}
+		return string(text)
+	}
+	if said := lockbench(nil, "doctor"); !strings.Contains(said, "will fetch "+base) || !regexp.MustCompile(`auto +takes docker if that can be fetched within a minute, else sim: `).MatchString(said) {
+		t.Errorf("doctor says\n%s", said)
+	}
+	if n := d.fetches.Load(); n != 0 {
+		t.Errorf("doctor has fetched something")
+	}
+	if said := lockbench(nil, "doctor", "--offline"); !strings.Contains(said, "takes sim: since docker and local cannot be used") || d.fetches.Load() != 0 {
+		t.Errorf("offline it fetches %d times, and says\n%s", d.fetches.Load(), said)
+	}
+	scenario := "steady"
+	if os.Getenv("LOCKBENCH_LONG") != "" {
+		scenario = "failover"
+	}
+	out := t.TempDir()
+	said := lockbench([]int{0, 1}, "run", scenario, "--locks", "set-nx", "--episodes", "1", "--seed", "1", "--out", out)
+	if !strings.Contains(said, "world docker,") || !strings.Contains(said, "fetching "+base) || d.fetches.Load() != 1 {
+		t.Errorf("it fetches %d times, and says\n%s", d.fetches.Load(), said)
+	}
+	files, _ := filepath.Glob(filepath.Join(out, scenario, "2*", report.ResultFile))
+	if len(files) != 1 {
+		t.Fatalf("results: %v; it says\n%s", files, said)
+	}
+	// The second time it is there.
+	if said := lockbench(nil, "doctor"); d.fetches.Load() != 1 || !strings.Contains(said, "which this machine lacks, there already") ||
+		strings.Contains(said, "docker rmi") || !strings.Contains(said, "takes docker: the first that is ready") {
+		t.Errorf("then doctor says\n%s", said)
+	}
+}
+
+// TestAutoPassesASilentRegistry: one that never answers costs the limit once, and nothing the second
+// time.
+func TestAutoPassesASilentRegistry(t *testing.T) {
+	daemon(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close() // until then it is silent
+		}
+	}()
+	d := newBareDaemon(t)
+	env := append(bareMachine(t), "DOCKER_HOST="+d.host, trialtest.RoleVariable+"=pick")
+	pick := func() string {
+		cmd := exec.Command(os.Args[0], l.Addr().String()+"/redis:7", "300ms")
+		cmd.Env = append(os.Environ(), env...)
+		text, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return string(text)
+	}
+	for i, want := range []string{
+		`not docker: .*apt-get install redis-server .*; nor one from .*: not done after 300ms\nnot local: .*\ntakes sim`,
+		`not docker: .*: not done after 300ms \(.* ago; .lockbench image. tries again\)\nnot local: .*\ntakes sim`,
+	} {
+		if said := pick(); !regexp.MustCompile(want).MatchString(said) || d.fetches.Load() != 1 {
+			t.Errorf("time %d: it fetches %d times, and says\n%s", i+1, d.fetches.Load(), said)
+		}
+	}
+}
+
+// bePick says what auto takes, with an image to fetch and a limit for that.
+func bePick(base, limit string) int {
+	most, err := time.ParseDuration(limit)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	w, passed, err := Pick(context.Background(), "auto", WorldOptions{Bases: map[string]string{redis.Name: base}, FetchLimit: most})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, p := range passed {
+		fmt.Printf("not %s: %v\n", p.World, p.Err)
+	}
+	fmt.Printf("takes %s\n", w.Name())
+	return 0
+}
+
+// bareMachine is the environment of one without redis-server, on which nothing has failed
+// before.
+func bareMachine(t *testing.T) []string {
+	t.Helper()
+	bin := t.TempDir()
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		entries, _ := os.ReadDir(dir) // some are not there
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), "redis-") {
+				_ = os.Symlink(filepath.Join(dir, e.Name()), filepath.Join(bin, e.Name())) // the first counts
+			}
+		}
+	}
+	return []string{"PATH=" + bin, "XDG_CACHE_HOME=" + t.TempDir()}
+}
+
+// bareDaemon is the daemon of this machine, but for the images of ours that were there before.
+type bareDaemon struct {
+	host    string
+	fetches atomic.Int64
+	before  map[string]bool
+}
+
+func newBareDaemon(t *testing.T) *bareDaemon {
+	t.Helper()
+	api := daemon(t)
+	onward, isFile := strings.CutPrefix(api.DaemonHost(), "unix://")
+	if !isFile {
+		t.Skip("the daemon is not at a socket here, but at " + api.DaemonHost())
+	}
+	d := &bareDaemon{before: map[string]bool{}}
+	for _, name := range ours(t, api) {
+		d.before[name] = true
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", onward)
+	}}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "docker"})
+	proxy.Transport, proxy.FlushInterval = transport, -1
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // it tells of everybody who stops waiting
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if !strings.HasSuffix(r.Request.URL.Path, "/images/json") {
+			return nil
+		}
+		var all []map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
+			return err
+		}
+		_ = r.Body.Close()
+		all = slices.DeleteFunc(all, func(image map[string]any) bool {
+			tags, _ := image["RepoTags"].([]any)
+			return slices.ContainsFunc(tags, func(tag any) bool { return d.before[fmt.Sprint(tag)] })
+		})
+		text, err := json.Marshal(all)
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		r.ContentLength = int64(len(text))
+		r.Header.Set("Content-Length", fmt.Sprint(len(text)))
+		return err
+	}
+	socket := filepath.Join(t.TempDir(), "docker.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/images/create") {
+			d.fetches.Add(1)
+		}
+		proxy.ServeHTTP(w, q)
+	})}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = server.Serve(l) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-served
+		transport.CloseIdleConnections()
+	})
+	d.host = "unix://" + socket
+	return d
+}
+
+// made are the images of ours that were not there before.
+func (d *bareDaemon) made(t *testing.T, api client.APIClient) []string {
+	return slices.DeleteFunc(ours(t, api), func(name string) bool { return d.before[name] })
+}
+
+// ours are the names of all images of servers that lockbench has made.
+func ours(t *testing.T, api client.APIClient) []string {
+	t.Helper()
+	all, err := api.ImageList(context.Background(), client.ImageListOptions{Filters: client.Filters{}.Add("label", "lockbench.image")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, image := range all.Items {
+		names = append(names, image.RepoTags...)
+	}
+	return names
+}
+
+// ownRegistry is Debian's docker-registry, at an address of this machine's own, where daemons want no
+// TLS.
+func ownRegistry(t *testing.T) string {
+	t.Helper()
+	program, err := exec.LookPath("docker-registry")
+	if err != nil {
+		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "registry") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	_ = l.Close()
+	config := filepath.Join(t.TempDir(), "config.yml")
+	text := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %s}\n", t.TempDir(), at)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "serve", config)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.Dial("tcp", at)
+		if err == nil {
+			_ = c.Close()
+			return at
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("docker-registry ended: %v\n%s", err, said.String())
+		default:
+		}
+		if time.Now().After(limit) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pushed puts an image with redis-server and nft into a registry, and is its name there and its
+// digest. The daemon itself has it no more.
+func pushed(t *testing.T, api client.APIClient, registry string) (tag, digest string) {
+	t.Helper()
+	info, err := NewDocker(WorldOptions{}).Image(t.Context(), redis.Service{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What comes out of a container is not the layer that is here already.
+	made, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: info.Name, Cmd: []string{"sh"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_, _ = api.ContainerRemove(context.Background(), made.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	}()
+	files, err := api.ContainerExport(t.Context(), made.ID, client.ContainerExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	name := registry + "/redis:7-bookworm"
+	imported, err := api.ImageImport(t.Context(), client.ImageImportSource{Source: files, SourceName: "-"}, name,
+		client.ImageImportOptions{Changes: []string{"ENV PATH=/usr/local/bin:/usr/bin:/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all(t, imported)
+	nobody := base64.URLEncoding.EncodeToString([]byte("{}"))
+	done, err := api.ImagePush(t.Context(), name, client.ImagePushOptions{RegistryAuth: nobody})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := all(t, done)
+	digest = regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(said[strings.LastIndex(said, "digest: "):])
+	if _, err := api.ImageRemove(t.Context(), name, client.ImageRemoveOptions{Force: true, PruneChildren: true}); err != nil {
+		t.Fatal(err)
+	}
+	return name, digest
+}
+
+func all(t *testing.T, r io.ReadCloser) string {
+	t.Helper()
+	text, err := io.ReadAll(r)
+	if err = errors.Join(err, r.Close()); err != nil || strings.Contains(string(text), `"error"`) {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return string(text)
+}
