@@ -40,6 +40,7 @@ harness failed in some run; 64 wrong usage. Without parts, and of merge: 0 as ex
 	}
 	f.add(c, serverToStart, imageToStart)
 	fl := c.Flags()
+	fl.Uint64Var(&f.seed, "seed", 0, "the seed to begin with (default: as the file says)")
 	fl.StringVar(&part, "shard", "", "I/N: only the I-th of N parts of the runs (default: as a batch engine says, or all)")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run side by side (default: what the machine carries)")
 	fl.StringVar(&f.out, "out", "results/campaign", "where the folder is made")
@@ -59,6 +60,9 @@ func (f *campaignFlags) spread(c *cobra.Command, file, part string) error {
 		if f.budget, err = time.ParseDuration(asking.Budget); err != nil || f.budget <= 0 {
 			return usagef("%s: budget is %q; want a time, such as 2h", file, asking.Budget)
 		}
+	}
+	if c.Flags().Changed("seed") {
+		asking.Seed = f.seed
 	}
 	s := asking.Settings()
 	if s.File != "" && !filepath.IsAbs(s.File) {
@@ -91,6 +95,9 @@ func (f *campaignFlags) spread(c *cobra.Command, file, part string) error {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	s.Started, s.Program, s.Machine = time.Now().UTC().Truncate(time.Second), strings.TrimSpace(versionLine()), run.Machine()
 	s.Groups, s.Again = chosen.Groups(), "lockbench campaign "+campaign.Quote(file)
+	if c.Flags().Changed("seed") {
+		s.Again += fmt.Sprintf(" --seed %d", f.seed)
+	}
 	if s.Shard.N > 0 {
 		s.Again += " --shard " + s.Shard.String()
 	}

@@ -3,10 +3,13 @@ package campaign
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
@@ -113,7 +116,7 @@ func (c *Campaign) chosen() (all Choices, err error) {
 	known := scenarios.AllCatalogs()
 	for _, w := range c.Worlds {
 		for _, r := range w.Rows {
-			s, err := scenarios.Load(r.Scenario, known)
+			s, err := c.scenario(w.World, r.Scenario, known)
 			if _, there := all.of(r.Scenario); there || err != nil {
 				continue
 			}
@@ -125,6 +128,22 @@ func (c *Campaign) chosen() (all Choices, err error) {
 		}
 	}
 	return all, all.apply(c.Asked, known)
+}
+
+// scenario is one that comes along, or else what its runs were given: it came from a file, which need
+// not be here where parts are put together.
+func (c *Campaign) scenario(world, name string, known scenarios.Catalogs) (*scenarios.Scenario, error) {
+	s, err := scenarios.Load(name, known)
+	if err == nil {
+		return s, nil
+	}
+	files, _ := filepath.Glob(filepath.Join(c.Dir, world, report.FolderName(name), "*", report.ScenarioFile))
+	for _, file := range files {
+		if text, readErr := os.ReadFile(file); readErr == nil {
+			return scenarios.Read(name+".yaml", text, known)
+		}
+	}
+	return nil, err
 }
 
 // wrong is a mistake on the command line.

@@ -117,9 +117,16 @@ func readEntry(root fs.FS, r result) entry {
 			AsExpected: l.AsExpected, Unsupported: l.Unsupported, Named: l.Named, Error: l.Error,
 			Figures: stats.Figures{Episodes: l.Episodes, ViolatingEpisodes: l.Violating, Unordered: l.Unordered}})
 	}
-	e.Scenario, e.World, e.Seed, e.Started, e.Stopped, e.Exit = b.Scenario, b.World, b.Seed, b.Started, b.Interrupted, whole.ExitCode()
-	for i := range whole.Locks {
-		l := &whole.Locks[i]
+	whole.Scenario, whole.World, whole.Seed, whole.Started = b.Scenario, b.World, b.Seed, b.Started
+	e.take(&whole)
+	return e
+}
+
+// take keeps of a result what the page shows.
+func (e *entry) take(r *report.Result) {
+	e.Scenario, e.World, e.Seed, e.Started, e.Stopped, e.Exit = r.Scenario, r.World, r.Seed, r.Started, r.Interrupted, r.ExitCode()
+	for i := range r.Locks {
+		l := &r.Locks[i]
 		found := l.Word()
 		if found == l.Verdict.String() {
 			found = l.Found()
@@ -128,5 +135,4 @@ func readEntry(root fs.FS, r result) entry {
 		e.Locks = append(e.Locks, lock{Name: report.OneLine(l.Lock), Found: found, Look: l.Look(), Episodes: episodes, Broke: broke,
 			Odd: l.Unsupported == "" && (!l.AsExpected || l.Error != ""), Calm: l.Control() && l.AsExpected && l.Error == ""})
 	}
-	return e
 }

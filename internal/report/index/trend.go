@@ -25,7 +25,7 @@ type Night struct {
 	Day time.Time
 	Tally
 	Found []string // verdicts, each once
-	Href  string   // of its last run
+	Href  string   // of its last run, if that is there
 }
 
 // Tally are the episodes that count.
@@ -38,7 +38,7 @@ func (t Tally) Rate() *stats.Rate { return stats.RateOf(t.Broke, t.Episodes) }
 type Seen struct {
 	At    time.Time
 	Found string
-	Href  string
+	Href  string // empty: the run is not there
 }
 
 // Subject is a lock over everything that is there.
@@ -129,7 +129,11 @@ func (s Shelf) Trends(name string) []Trend {
 }
 
 func seen(e *entry, l *lock) *Seen {
-	s := &Seen{At: e.Started, Found: l.Found, Href: page.Href(e.leads())}
+	s := &Seen{At: e.Started, Found: l.Found}
+	if e.Dir == "" {
+		return s // a night of which only the figures are left
+	}
+	s.Href = page.Href(e.leads())
 	if e.Page == page.File {
 		s.Href += "#" + page.Anchor(l.Name)
 	}

@@ -3,12 +3,17 @@ package site
 import (
 	"fmt"
 	"html/template"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"lockbench/internal/report"
 	"lockbench/internal/report/index"
+	"lockbench/internal/report/page"
 	"lockbench/internal/stats"
 )
 
@@ -45,10 +50,51 @@ func (s *Site) lock(w http.ResponseWriter, r *http.Request) {
 		Trends []trend
 		Runs   string
 	}{frame: newFrame(report.OneLine(name), "lockbench · a lock over the nights", ""), Name: name, Runs: "/#lock=" + url.QueryEscape(name)}
-	for _, t := range trends {
-		view.Trends = append(view.Trends, trend{t, len(view.Trends)})
-	}
+	view.Trends = asDrawn(trends)
 	s.show(w, "lock", view)
+}
+
+func asDrawn(trends []index.Trend) []trend {
+	var all []trend
+	for _, t := range trends {
+		all = append(all, trend{t, len(all)})
+	}
+	return all
+}
+
+// Nights writes the page of all locks over the nights that are kept, in one file that needs no
+// network: a year of figures outlives the runs that they are from.
+func Nights(w io.Writer, shelf index.Shelf) error {
+	type section struct {
+		index.Subject
+		Anchor string
+		Trends []trend
+		Open   bool
+	}
+	view := struct {
+		frame
+		Facts string
+		Locks []section
+	}{frame: newFrame("Locks over the nights", "lockbench · nightly", "")}
+	nights := map[string]bool{}
+	for _, l := range shelf.Locks() {
+		at := section{Subject: l, Anchor: page.Anchor(l.Name), Trends: asDrawn(shelf.Trends(l.Name))}
+		for _, t := range at.Trends {
+			for _, n := range t.Nights {
+				nights[n.Day.Format(time.DateOnly)] = true
+			}
+		}
+		view.Locks = append(view.Locks, at)
+	}
+	for i := range view.Locks {
+		view.Locks[i].Open = len(view.Locks) == 1
+	}
+	days := slices.Sorted(maps.Keys(nights))
+	view.Facts = "no night yet"
+	if len(days) > 0 {
+		view.Facts = fmt.Sprintf("%s, %s to %s", report.Plural(len(days), "night"), days[0], days[len(days)-1])
+	}
+	return pages.ExecuteTemplate(w, "nights", view)
 }
 
 // trend is a lock in one scenario and world, for the template.
