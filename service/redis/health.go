@@ -55,7 +55,7 @@ func (g *servers) onlyMaster(ctx context.Context) (*server, error) {
 // role is what a data node says of itself.
 type role struct {
 	master   bool
-	of       string // the announced IP of the master it follows
+	of, port string // where the master is that it follows
 	state    string // of that: "connected"
 	replicas int    // that follow it, in sync
 }
@@ -71,7 +71,7 @@ func roleOf(ctx context.Context, n *server) (role, error) {
 		replicas, _ := list[2].([]any)
 		return role{master: true, replicas: len(replicas)}, nil
 	case len(list) == 5 && list[0] == "slave":
-		return role{of: fmt.Sprint(list[1]), state: fmt.Sprint(list[3])}, nil
+		return role{of: fmt.Sprint(list[1]), port: fmt.Sprint(list[2]), state: fmt.Sprint(list[3])}, nil
 	}
 	return role{}, fmt.Errorf("%s answers ROLE by %v", n.Name, reply)
 }
@@ -79,6 +79,7 @@ func roleOf(ctx context.Context, n *server) (role, error) {
 // follows checks that a data node is the master, or follows it.
 func (g *servers) follows(ctx context.Context, n, master *server) error {
 	r, err := roleOf(ctx, n)
+	followed, _ := g.called(r.of, r.port)
 	switch {
 	case err != nil:
 		return err
@@ -86,7 +87,7 @@ func (g *servers) follows(ctx context.Context, n, master *server) error {
 		return fmt.Errorf("%s, the master, has %d replicas in sync", n.Name, r.replicas)
 	case n == master:
 		return nil
-	case r.of != master.announced().Addr().String():
+	case followed != master:
 		return fmt.Errorf("%s does not follow %s", n.Name, master.Name)
 	case r.state != "connected":
 		return fmt.Errorf("%s is not in sync with %s: %s", n.Name, master.Name, r.state)
@@ -103,7 +104,7 @@ func (g *servers) watches(ctx context.Context, n, master *server) error {
 	if name != master.Name {
 		return fmt.Errorf("%s takes %s for the master, not %s", n.Name, name, master.Name)
 	}
-	reply, err := n.Ask(ctx, "SENTINEL", "MASTER", masterName)
+	reply, err := n.Ask(ctx, "SENTINEL", "MASTER", g.master)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (g *servers) watches(ctx context.Context, n, master *server) error {
 
 // sees checks that a sentinel knows so many others of a kind, all of them well.
 func (g *servers) sees(ctx context.Context, n *server, what, flags string, count int) error {
-	reply, err := n.Ask(ctx, "SENTINEL", what, masterName)
+	reply, err := n.Ask(ctx, "SENTINEL", what, g.master)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (g *servers) sees(ctx context.Context, n *server, what, flags string, count
 	for _, item := range list {
 		other := pairs(item)
 		name := other["ip"]
-		if node, ok := g.announcedAt(name); ok {
+		if node, ok := g.called(name, other["port"]); ok {
 			name = node.Name
 		}
 		// A sentinel remembers for five seconds that another took the master for dead,
@@ -186,13 +187,13 @@ func (g *servers) elected(ctx context.Context) (string, error) {
 
 // masterOf asks one sentinel.
 func (g *servers) masterOf(ctx context.Context, sentinel *server) (string, error) {
-	reply, err := sentinel.Ask(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName)
+	reply, err := sentinel.Ask(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", g.master)
 	if err != nil {
 		return "", err
 	}
 	at := texts(reply)
 	if len(at) == 2 {
-		if n, ok := g.announcedAt(at[0]); ok {
+		if n, ok := g.called(at[0], at[1]); ok {
 			return n.Name, nil
 		}
 	}

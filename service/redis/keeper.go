@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"lockbench/locks"
@@ -28,7 +29,7 @@ func (g *servers) TTL(ctx context.Context, key string) (ttl time.Duration, node 
 	if err != nil {
 		return 0, "", err
 	}
-	ttl, err = keptFor(ctx, s, key)
+	ttl, err = keptFor(ctx, s, g.prefix+key)
 	return ttl, node, err
 }
 
@@ -41,12 +42,11 @@ func (g *servers) Kept(ctx context.Context) (map[string]time.Duration, error) {
 		if err != nil {
 			return nil, err
 		}
-		reply, err := s.Ask(ctx, "KEYS", "*")
+		keys, err := g.keys(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		keys := texts(reply)
-		for _, key := range keys[:min(len(keys), keysMax)] {
+		for _, key := range keys {
 			ttl, err := keptFor(ctx, s, key)
 			if err != nil {
 				return nil, err
@@ -54,12 +54,23 @@ func (g *servers) Kept(ctx context.Context) (map[string]time.Duration, error) {
 			if ttl == service.Gone {
 				continue
 			}
-			if before, ok := kept[key]; !ok || ttl == service.Forever || before != service.Forever && ttl > before {
-				kept[key] = ttl
+			name := strings.Replace(key, g.prefix, "", 1)
+			if before, ok := kept[name]; !ok || ttl == service.Forever || before != service.Forever && ttl > before {
+				kept[name] = ttl
 			}
 		}
 	}
 	return kept, nil
+}
+
+// keys lists the keys of a server: all, or where it has others as well, those that are ours.
+func (g *servers) keys(ctx context.Context, s *server) ([]string, error) {
+	if g.prefix != "" {
+		return scan(ctx, s, g.prefix, keysMax)
+	}
+	reply, err := s.Ask(ctx, "KEYS", "*")
+	keys := texts(reply)
+	return keys[:min(len(keys), keysMax)], err
 }
 
 func keptFor(ctx context.Context, s *server, key string) (time.Duration, error) {

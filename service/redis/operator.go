@@ -80,7 +80,7 @@ func (g *servers) Poison(ctx context.Context, node, key string) error {
 	}
 	// At once: between the two somebody might take the lock.
 	const script = "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'poison')"
-	if err := order(ctx, s, "EVAL", script, "1", key); err != nil {
+	if err := order(ctx, s, "EVAL", script, "1", g.prefix+key); err != nil {
 		return fmt.Errorf("put a list in the place of %s at %s: %w", key, node, err)
 	}
 	return nil
@@ -93,7 +93,7 @@ func (g *servers) Cure(ctx context.Context, node, key string) error {
 		return err
 	}
 	const script = "if redis.call('type', KEYS[1]).ok == 'list' then return redis.call('del', KEYS[1]) end return 0"
-	if err := order(ctx, s, "EVAL", script, "1", key); err != nil {
+	if err := order(ctx, s, "EVAL", script, "1", g.prefix+key); err != nil {
 		return fmt.Errorf("take the list %s away from %s: %w", key, node, err)
 	}
 	return nil

@@ -179,7 +179,7 @@ func (g *servers) successor(ctx context.Context, old string) (string, error) {
 func (g *servers) order(ctx context.Context) error {
 	var errs []error
 	for _, s := range g.of(service.Witness) {
-		_, err := s.Ask(ctx, "SENTINEL", "FAILOVER", masterName)
+		_, err := s.Ask(ctx, "SENTINEL", "FAILOVER", g.master)
 		// INPROG: this one is at it already, and a second failover would follow the
 		// first if another were asked as well.
 		if err == nil || strings.Contains(err.Error(), "INPROG") {
@@ -208,14 +208,14 @@ func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), e
 			return nil
 		}
 		return service.Poll(ctx, func() error {
-			reply, err := s.Ask(ctx, "SENTINEL", "REPLICAS", masterName)
+			reply, err := s.Ask(ctx, "SENTINEL", "REPLICAS", g.master)
 			if err != nil {
 				return err
 			}
 			list, _ := reply.([]any)
 			for _, item := range list {
 				r := pairs(item)
-				if r["ip"] == chosen.announced().Addr().String() && r["slave-priority"] == low {
+				if at, _ := g.called(r["ip"], r["port"]); at == chosen && r["slave-priority"] == low {
 					return nil
 				}
 			}

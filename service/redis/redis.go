@@ -95,7 +95,11 @@ func (Service) Pong() []byte { return []byte("+PONG\r\n") }
 
 // Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	g := &servers{topology: t, host: h}
+	return open(t, h)
+}
+
+func open(t service.Topology, h service.Host) *servers {
+	g := &servers{topology: t, host: h, master: masterName}
 	for _, n := range t.Nodes() {
 		g.servers = append(g.servers, &server{Node: n, group: g})
 	}

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -18,6 +19,9 @@ type servers struct {
 	host     service.Host
 	servers  []*server
 	ask      func(ctx context.Context, node string, command ...string) (any, error)
+	master   string            // what sentinels call the one that they watch
+	prefix   string            // of the keys, behind which their names begin
+	calls    map[string]string // the nodes by the addresses by which others call them; nil: as announced
 
 	mu   sync.Mutex
 	lead string // the node that clients of a replicated group are led to
@@ -64,7 +68,7 @@ func (g *servers) is(t locks.Topology) bool { return g.topology.Name == t }
 // Params are what clients of sentinels ask for.
 func (g *servers) Params() map[string]string {
 	if g.is(Sentinel) {
-		return map[string]string{MasterName: masterName}
+		return map[string]string{MasterName: g.master}
 	}
 	return nil
 }
@@ -98,10 +102,15 @@ func (g *servers) of(role service.Role) []*server {
 	return some
 }
 
-// announcedAt finds the server that announces an address.
-func (g *servers) announcedAt(ip string) (*server, bool) {
+// called finds the server that others call by a host and a port.
+func (g *servers) called(host, port string) (*server, bool) {
+	addr := net.JoinHostPort(host, port)
+	if g.calls != nil {
+		s, err := g.server(g.calls[addr])
+		return s, err == nil
+	}
 	for _, s := range g.servers {
-		if s.announced().Addr().String() == ip {
+		if s.announced().String() == addr {
 			return s, true
 		}
 	}

@@ -125,15 +125,19 @@ func (g *servers) members(ctx context.Context, n *server) ([]member, error) {
 		if words[3] != "-" {
 			m.master = words[3]
 		}
-		at, _, _ := strings.Cut(words[1], "@")
-		if i := strings.LastIndex(at, ":"); i >= 0 {
-			if s, ok := g.announcedAt(at[:i]); ok {
-				m.name = s.Name
-			}
+		if s, ok := g.called(placeOf(words[1])); ok {
+			m.name = s.Name
 		}
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// placeOf reads the host and the port of "ip:port@bus,name".
+func placeOf(text string) (host, port string) {
+	at, _, _ := strings.Cut(text, "@")
+	i := strings.LastIndex(at, ":")
+	return at[:max(i, 0)], at[i+1:]
 }
 
 // agreed tells what a cluster lacks: every node must see all others well, and all
@@ -227,7 +231,7 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	if !g.is(Cluster) {
 		return g.Leader(ctx)
 	}
-	slot := Slot(key)
+	slot := Slot(g.prefix + key)
 	name, err := g.most(ctx, func(members []member) []string {
 		for _, m := range members {
 			if m.has(slot) {

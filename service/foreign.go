@@ -1,0 +1,67 @@
+package service
+
+import (
+	"context"
+	"net"
+)
+
+// Foreign is a service that can be used where somebody else runs it. Nothing is asked of the
+// servers but what a guest may ask: no setting is changed, and no key is touched that is not
+// under a prefix of lockbench's own.
+type Foreign interface {
+	Service
+	// Locate reads the addresses by which a person names servers, each a URL, and says what they
+	// form. Its errors are wrong usage.
+	Locate(urls []string) (Location, error)
+	// Login is said on a new connection before anything else. A refusal is a [LoginError].
+	Login(ctx context.Context, c net.Conn, as Credentials) error
+	// Survey asks the servers what there is. Dial connects to one of a role and has logged in.
+	Survey(ctx context.Context, l Location, dial func(ctx context.Context, r Role, addr string) (net.Conn, error)) (Site, error)
+	// OpenForeign is the servers of a site, with what a guest may do to them whose keys begin with
+	// a prefix.
+	OpenForeign(s Site, prefix string, h Host) ForeignServers
+}
+
+// Location is where servers of somebody else's are looked for.
+type Location struct {
+	Topology Topology
+	Addrs    []string // host:port, of the nodes that clients are told
+	Master   string   // what watchers call the leader; empty: nobody watches
+	User     string   // of the data nodes; empty: the usual one
+	TLS      bool
+}
+
+// Credentials are those of one role. What is empty is not said.
+type Credentials struct{ User, Password string }
+
+// LoginError is a server that does not let somebody in.
+type LoginError struct {
+	Said string
+	Role Role // of the server, where that is known
+}
+
+func (e *LoginError) Error() string { return "it refuses the login: " + e.Said }
+
+// Site is what there is at a location.
+type Site struct {
+	Location
+	// Topology has as many nodes as were found. Addrs are where they are, by node.
+	Topology Topology
+	Addrs    map[string]string
+	// Called are the addresses by which the servers call each other and clients are led to
+	// them, and whose they are.
+	Called map[string]string
+	About  string // the version
+}
+
+// ForeignServers are servers of somebody else's.
+type ForeignServers interface {
+	Servers
+	// Under names so many keys at most in which there is a text, whoever's they are, by the
+	// leader that has them.
+	Under(ctx context.Context, text string, most int) (map[string][]string, error)
+	// Clear removes all own keys, and says how many there were.
+	Clear(ctx context.Context) (int, error)
+	// ByHand is the command by which a person removes all keys with a text.
+	ByHand(text string) string
+}

@@ -1,0 +1,451 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+var _ service.Foreign = Service{}
+
+// The ports of URLs that name none.
+const (
+	usualPort     = "6379"
+	usualSentinel = "26379"
+)
+
+// Locate reads
+//
+//	redis://host:port                       one server; several URLs: independent masters
+//	redis+sentinel://host:port,.../master   sentinels, and what they call the master
+//	redis+cluster://host:port,...           nodes of a cluster, which know the others
+//
+// and rediss in the place of redis for TLS. A user may stand before the first host.
+func (Service) Locate(urls []string) (service.Location, error) {
+	var all service.Location
+	for i, text := range urls {
+		l, err := locate(text)
+		if err != nil {
+			return l, fmt.Errorf("%s: %w", text, err)
+		}
+		if i == 0 {
+			all = l
+			continue
+		}
+		if l.Topology.Name != Single || all.Topology.Name != Single && all.Topology.Name != Independent {
+			return l, fmt.Errorf("%s: several URLs are independent masters, each redis://HOST:PORT; the hosts of one set of sentinels or of one cluster stand in one URL, with commas between", text)
+		}
+		if l.TLS != all.TLS || l.User != all.User {
+			return l, fmt.Errorf("%s: all masters must be reached in one way: as one user, and all with TLS (rediss) or none", text)
+		}
+		all.Addrs = append(all.Addrs, l.Addrs...)
+		all.Topology = form(Independent).Sized(len(all.Addrs))
+	}
+	if again := firstTwice(all.Addrs); again != "" {
+		return all, fmt.Errorf("%s is named twice", again)
+	}
+	return all, nil
+}
+
+func firstTwice(all []string) string {
+	for i, one := range all {
+		if slices.Contains(all[:i], one) {
+			return one
+		}
+	}
+	return ""
+}
+
+// form is a topology by its name.
+func form(name locks.Topology) service.Topology {
+	t, _ := service.Find(Service{}, name)
+	return t
+}
+
+func locate(text string) (l service.Location, err error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return l, errors.New("this is no URL such as redis://HOST:PORT")
+	}
+	way, topology, _ := strings.Cut(scheme, "+")
+	l.TLS = way == "rediss"
+	port := usualPort
+	switch topology {
+	case "":
+		l.Topology = form(Single)
+	case string(Sentinel), string(Cluster):
+		l.Topology = form(locks.Topology(topology))
+	default:
+		return l, fmt.Errorf("servers are joined as redis://, redis+sentinel:// or redis+cluster://, not as %q", topology)
+	}
+	if l.Topology.Name == Sentinel {
+		port = usualSentinel
+	}
+	hosts, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndex(hosts, "@"); at >= 0 {
+		var secret bool
+		l.User, _, secret = strings.Cut(hosts[:at], ":")
+		if secret {
+			return l, errors.New("a password in a URL would be read by others, in the list of processes and in results")
+		}
+		if l.User, err = url.PathUnescape(l.User); err != nil {
+			return l, fmt.Errorf("the user: %w", err)
+		}
+		hosts = hosts[at+1:]
+	}
+	switch {
+	case l.Topology.Name == Sentinel && path == "":
+		return l, errors.New("sentinels are asked for a master by its name: redis+sentinel://HOST:PORT,HOST:PORT/MASTER")
+	case l.Topology.Name == Sentinel:
+		l.Master = path
+	case path != "":
+		return l, fmt.Errorf("the path /%s means nothing here: locks are kept in database 0", path)
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if l.Topology.Name == Single && len(l.Addrs) > 0 {
+			return l, errors.New("several servers are several URLs: redis://A:6379,redis://B:6379")
+		}
+		addr, err := addrOf(host, port)
+		if err != nil {
+			return l, err
+		}
+		l.Addrs = append(l.Addrs, addr)
+	}
+	return l, nil
+}
+
+// addrOf is host:port.
+func addrOf(text, usual string) (string, error) {
+	u, err := url.Parse("tcp://" + text)
+	if err != nil || u.Hostname() == "" || u.Host != text || u.RawQuery != "" {
+		return "", fmt.Errorf("%q is no HOST or HOST:PORT", text)
+	}
+	port := u.Port()
+	if port == "" {
+		port = usual
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
+}
+
+// Login says AUTH. A server that wants no password is content with one that nobody needs.
+func (Service) Login(ctx context.Context, c net.Conn, as service.Credentials) error {
+	if as.Password == "" {
+		return nil
+	}
+	command := []string{"AUTH", as.Password}
+	if as.User != "" {
+		command = []string{"AUTH", as.User, as.Password}
+	}
+	_, err := askOn(ctx, c, command...)
+	var said serverError
+	switch {
+	case !errors.As(err, &said):
+		return err
+	case as.User == "" && strings.Contains(string(said), "without any password configured"):
+		return nil
+	}
+	return &service.LoginError{Said: string(said)}
+}
+
+// asker asks servers that have no names yet.
+type asker func(ctx context.Context, r service.Role, addr string) (net.Conn, error)
+
+func (dial asker) ask(ctx context.Context, r service.Role, addr string, command ...string) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	defer cancel()
+	c, err := dial(ctx, r, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	defer c.Close()
+	reply, err := askOn(ctx, c, command...)
+	var said serverError
+	switch {
+	case errors.As(err, &said) && strings.HasPrefix(string(said), "NOAUTH"):
+		return nil, fmt.Errorf("%s: %w", addr, &service.LoginError{Said: string(said), Role: r})
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	return reply, nil
+}
+
+// found are servers and by what they call each other.
+type found struct{ data, watchers []spot }
+
+// spot is one of them: where it is reached, and other addresses by which it is called.
+type spot struct {
+	addr string
+	also []string
+}
+
+// Survey asks the servers who there is, and each whether it is what it should be.
+func (s Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+	ask := asker(dial)
+	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+	var all found
+	var err error
+	switch l.Topology.Name {
+	case Sentinel:
+		all, err = ask.watched(ctx, l)
+	case Cluster:
+		all, err = ask.clustered(ctx, l)
+	default:
+		all.data, err = ask.alone(ctx, l)
+	}
+	if err != nil {
+		return site, err
+	}
+	site.Topology.FirstAlone = false // whoever leads, led before anybody looked
+	site.Topology.Parts = slices.Clone(l.Topology.Parts)
+	for i, p := range site.Topology.Parts {
+		places := all.data
+		if p.Role == service.Witness {
+			places = all.watchers
+		}
+		slices.SortFunc(places, func(a, b spot) int { return strings.Compare(a.addr, b.addr) })
+		site.Topology.Parts[i].Count = len(places)
+		for k, n := range site.Topology.Of(p.Name) {
+			site.Addrs[n.Name] = places[k].addr
+			for _, addr := range append(places[k].also, places[k].addr) {
+				site.Called[addr] = n.Name
+			}
+		}
+	}
+	switch l.Topology.Name {
+	case Sentinel:
+		site.Topology.Short = fmt.Sprintf("sentinel 1+%d", len(all.data)-1)
+	case Cluster:
+		site.Topology.Short = fmt.Sprintf("cluster of %d", len(all.data))
+	}
+	info, err := ask.ask(ctx, service.Data, all.data[0].addr, "INFO", "server")
+	if err != nil {
+		return site, err
+	}
+	site.About = Name + " " + fields(info)["redis_version"]
+	return site, nil
+}
+
+// fields reads an answer to INFO.
+func fields(reply any) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(fmt.Sprint(reply)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		all[name] = value
+	}
+	return all
+}
+
+// alone are servers that others know nothing of. Each must be a master.
+func (dial asker) alone(ctx context.Context, l service.Location) ([]spot, error) {
+	places := make([]spot, len(l.Addrs))
+	ids := make([]string, len(l.Addrs))
+	for i, addr := range l.Addrs {
+		reply, err := dial.ask(ctx, service.Data, addr, "INFO")
+		if err != nil {
+			return nil, err
+		}
+		info := fields(reply)
+		switch {
+		case info["redis_mode"] == "sentinel":
+			return nil, fmt.Errorf("%s is a sentinel: name it as redis+sentinel://%s/MASTER", addr, addr)
+		case info["cluster_enabled"] == "1":
+			return nil, fmt.Errorf("%s is a node of a cluster: name it as redis+cluster://%s", addr, addr)
+		case info["role"] != "master":
+			return nil, fmt.Errorf("%s is no master (role %s of %s:%s): name the master, or the sentinels that watch it", addr, info["role"], info["master_host"], info["master_port"])
+		case slices.Contains(ids[:i], info["run_id"]):
+			return nil, fmt.Errorf("%s is the same server as %s", addr, l.Addrs[slices.Index(ids, info["run_id"])])
+		}
+		places[i], ids[i] = spot{addr: addr}, info["run_id"]
+	}
+	return places, nil
+}
+
+// watched are a master, its replicas and its sentinels, as the first sentinel that answers says.
+func (dial asker) watched(ctx context.Context, l service.Location) (all found, err error) {
+	known := map[string]bool{} // sentinels, by their ids
+	first := ""
+	var errs []error
+	for _, addr := range l.Addrs {
+		id, err := dial.ask(ctx, service.Witness, addr, "SENTINEL", "MYID")
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if known[fmt.Sprint(id)] {
+			return all, fmt.Errorf("%s is a sentinel that is named twice, by two addresses", addr)
+		}
+		known[fmt.Sprint(id)] = true
+		all.watchers = append(all.watchers, spot{addr: addr})
+		if first == "" {
+			first = addr
+		}
+	}
+	if len(errs) > 0 {
+		return all, fmt.Errorf("ask the sentinels: %w", errors.Join(errs...))
+	}
+	at, err := dial.ask(ctx, service.Witness, first, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", l.Master)
+	if err != nil {
+		return all, err
+	}
+	if leader := texts(at); len(leader) == 2 {
+		all.data = append(all.data, spot{addr: net.JoinHostPort(leader[0], leader[1])})
+	} else {
+		return all, fmt.Errorf("%s watches no master that is called %q", first, l.Master)
+	}
+	others := func(what string, each func(map[string]string)) error {
+		reply, err := dial.ask(ctx, service.Witness, first, "SENTINEL", what, l.Master)
+		list, _ := reply.([]any)
+		for _, item := range list {
+			each(pairs(item))
+		}
+		return err
+	}
+	err = others("REPLICAS", func(r map[string]string) {
+		all.data = append(all.data, spot{addr: net.JoinHostPort(r["ip"], r["port"])})
+	})
+	if err == nil {
+		err = others("SENTINELS", func(r map[string]string) {
+			if !known[r["runid"]] {
+				all.watchers = append(all.watchers, spot{addr: net.JoinHostPort(r["ip"], r["port"])})
+			}
+		})
+	}
+	return all, err
+}
+
+// clustered are the nodes that the first node that answers knows of.
+func (dial asker) clustered(ctx context.Context, l service.Location) (all found, err error) {
+	var errs []error
+	for _, addr := range l.Addrs {
+		reply, err := dial.ask(ctx, service.Data, addr, "CLUSTER", "NODES")
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for line := range strings.Lines(fmt.Sprint(reply)) {
+			words := strings.Fields(line)
+			if len(words) < 8 {
+				return all, fmt.Errorf("%s answers CLUSTER NODES by %q", addr, line)
+			}
+			host, port := placeOf(words[1])
+			p := spot{addr: net.JoinHostPort(host, port)}
+			if host == "" {
+				p.addr = addr // it does not know its own
+			}
+			if names := strings.Split(words[1], ","); len(names) > 1 && names[1] != "" {
+				p.also = append(p.also, net.JoinHostPort(names[1], port))
+			}
+			all.data = append(all.data, p)
+		}
+		return all, nil
+	}
+	return all, fmt.Errorf("ask the nodes of the cluster: %w", errors.Join(errs...))
+}
+
+// foreign are servers of somebody else's: these abilities, and no other.
+type foreign struct {
+	service.Servers
+	service.Sharded
+	service.Replicates
+	service.Keeper
+	service.Poisoner
+	service.Clock
+	own *servers
+}
+
+var _ service.ForeignServers = foreign{}
+
+// OpenForeign is the servers of a site.
+func (Service) OpenForeign(s service.Site, prefix string, h service.Host) service.ForeignServers {
+	g := open(s.Topology, h)
+	g.prefix, g.calls = prefix, s.Called
+	if s.Master != "" {
+		g.master = s.Master
+	}
+	return foreign{g, g, g, g, g, g, g}
+}
+
+// Form waits for what others have formed, and Started leaves the sentinels' times alone.
+func (f foreign) Form(ctx context.Context) error        { return service.AwaitHealthy(ctx, f.own) }
+func (f foreign) Started(context.Context, string) error { return nil }
+
+// Under looks through the keys of all masters.
+func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+	under := map[string][]string{}
+	for _, name := range f.own.Leaders(ctx) {
+		s, err := f.own.server(name)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := scan(ctx, s, text, most)
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) > 0 {
+			under[name] = keys
+		}
+	}
+	return under, nil
+}
+
+// clearAtOnce is how many keys are looked up before they are removed.
+const clearAtOnce = 1000
+
+// Clear removes what is under the prefix, key by key: each may be in a slot of its own.
+func (f foreign) Clear(ctx context.Context) (int, error) {
+	n := 0
+	for {
+		under, err := f.Under(ctx, f.own.prefix, clearAtOnce)
+		if err != nil || len(under) == 0 {
+			return n, err
+		}
+		for name, keys := range under {
+			s, err := f.own.server(name)
+			if err != nil {
+				return n, err
+			}
+			for _, key := range keys {
+				if err := order(ctx, s, "DEL", key); err != nil {
+					return n, fmt.Errorf("remove %q of %s: %w", key, name, err)
+				}
+				n++
+			}
+		}
+	}
+}
+
+// ByHand is what a person types.
+func (f foreign) ByHand(text string) string {
+	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | xargs -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
+}
+
+// scan looks through all keys of a server, as slowly as it likes, for those with a text.
+func scan(ctx context.Context, s *server, text string, most int) ([]string, error) {
+	seen := map[string]bool{}
+	for cursor := "0"; ; {
+		reply, err := s.Ask(ctx, "SCAN", cursor, "MATCH", "*"+text+"*", "COUNT", "1000")
+		if err != nil {
+			return nil, err
+		}
+		list, _ := reply.([]any)
+		if len(list) != 2 {
+			return nil, fmt.Errorf("%s answers SCAN by %v", s.Name, reply)
+		}
+		for _, key := range texts(list[1]) {
+			seen[key] = true
+		}
+		if cursor = fmt.Sprint(list[0]); cursor == "0" || len(seen) >= most {
+			break
+		}
+	}
+	keys := slices.Sorted(maps.Keys(seen))
+	return keys[:min(len(keys), most)], nil
+}
