@@ -36,9 +36,6 @@ var (
 	_ world.ConnResetter   = (*cluster)(nil)
 )
 
-// loopback is where clients are listened for.
-var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-
 // cluster is one running lock service and its clients.
 type cluster struct {
 	real.Cluster
@@ -66,17 +63,16 @@ type cluster struct {
 
 	probing sync.WaitGroup
 
-	mu      sync.Mutex
-	probes  map[world.Link]*probe // under way, one at most for a way
-	links   links
-	entries map[string]map[string]netip.AddrPort // by client and node or service
+	mu     sync.Mutex
+	probes map[world.Link]*probe // under way, one at most for a way
+	links  links
 }
 
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
 	c := &cluster{
 		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
-		links: newLinks(), probes: map[world.Link]*probe{}, entries: map[string]map[string]netip.AddrPort{},
+		links: newLinks(), probes: map[world.Link]*probe{},
 	}
 	c.Clients.Self, c.Clients.Net = w.options.Self, c
 	c.Probe = c.Ping
@@ -211,55 +207,15 @@ func (c *cluster) node(name string) (*node, error) {
 func (c *cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
 
 // Leave closes what was listened on for a client.
-func (c *cluster) Leave(name string) {
-	c.mu.Lock()
-	delete(c.entries, name)
-	c.mu.Unlock()
-	c.Mesh.CloseEntries(name)
-}
+func (c *cluster) Leave(name string) { c.CloseDoors(name) }
 
-// entry is where a client reaches a node or the service, and nobody else does.
-func (c *cluster) entry(client, target string) (netip.AddrPort, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at, ok := c.entries[client][target]; ok {
-		return at, nil
-	}
-	at, err := c.Mesh.AddEntry(client, target, netip.AddrPortFrom(loopback, 0))
-	if err != nil {
-		return at, err
-	}
-	if c.entries[client] == nil {
-		c.entries[client] = map[string]netip.AddrPort{}
-	}
-	c.entries[client][target] = at
-	return at, nil
-}
-
-// Store gives a guest addresses of its own, so that faults on its links find it.
+// Store gives a guest addresses of its own.
 func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	if c.Topology().Discovers && !hello.AddrMap {
-		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead clients to their containers' addresses, and this guest does not dial others in "+
-			"their place by the open request's addr_map, so faults on its links could not find it; "+
-			`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
-	}
-	s, err := c.Cluster.Store(func(target string) (netip.AddrPort, error) { return c.entry(name, target) })
-	if hello.SourceAddress {
-		// It is used to being told one; here it is known by where it connects to.
-		s.LocalAddr = loopback.String()
-	}
-	if err != nil || !c.Topology().Discovers {
-		return s, err
-	}
-	s.AddrMap = map[string]string{}
+	called := map[string]string{}
 	for _, n := range c.nodes {
-		at, err := c.entry(name, n.Name)
-		if err != nil {
-			return s, err
-		}
-		s.AddrMap[n.announced.String()] = at.String()
+		called[n.announced.String()] = n.Name
 	}
-	return s, nil
+	return c.StoreByDoors(name, hello, called)
 }
 
 const (

@@ -230,7 +230,7 @@ func (c *cluster) Ping(ctx context.Context, from, to string) error {
 		}
 		return nil
 	}
-	at, err := c.entry(from, to)
+	at, err := c.Door(from, to)
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}

@@ -37,7 +37,13 @@ type conn struct {
 
 	mu   sync.Mutex
 	dead bool
-	far  *net.TCPConn // nil until dialled
+	far  farEnd // nil until dialled
+}
+
+// farEnd is the connection to a node.
+type farEnd interface {
+	net.Conn
+	CloseWrite() error
 }
 
 // serve lives as long as the connection.
@@ -89,11 +95,7 @@ func (c *conn) connect() bool {
 		case <-ctx.Done():
 		}
 	}()
-	var dialer net.Dialer
-	if c.from.IsValid() {
-		dialer.LocalAddr = &net.TCPAddr{IP: c.from.AsSlice()}
-	}
-	far, err := dialer.DialContext(ctx, "tcp4", c.to.String())
+	far, err := c.dial(ctx)
 	if err != nil {
 		c.refuse(err)
 		return false
@@ -104,8 +106,19 @@ func (c *conn) connect() bool {
 		far.Close()
 		return false
 	}
-	c.far = far.(*net.TCPConn)
+	c.far = far.(farEnd)
 	return true
+}
+
+func (c *conn) dial(ctx context.Context) (net.Conn, error) {
+	if dial := c.mesh.options.Dial; dial != nil {
+		return dial(ctx, c.name.To)
+	}
+	var dialer net.Dialer
+	if c.from.IsValid() {
+		dialer.LocalAddr = &net.TCPAddr{IP: c.from.AsSlice()}
+	}
+	return dialer.DialContext(ctx, "tcp4", c.to.String())
 }
 
 // refuse resets a connection whose node cannot be reached, once the news of it may
@@ -151,7 +164,9 @@ func (c *conn) reset() {
 	if !c.dead {
 		_ = c.near.SetLinger(0)
 		if c.far != nil {
-			_ = c.far.SetLinger(0)
+			if far, ok := c.far.(*net.TCPConn); ok {
+				_ = far.SetLinger(0)
+			}
 		}
 	}
 	c.mu.Unlock()

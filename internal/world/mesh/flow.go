@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 )
@@ -17,7 +16,7 @@ type flow struct {
 func newFlow(l *link) *flow { return &flow{link: l, queue: newQueue()} }
 
 // begin starts to read the stream.
-func (f *flow) begin(c *conn, from *net.TCPConn, requests io.Writer) {
+func (f *flow) begin(c *conn, from io.Reader, requests io.Writer) {
 	f.link.carry(&source{from: from, queue: f.queue, requests: requests, killed: c.killed}, f.queue)
 }
 
@@ -29,7 +28,7 @@ func (f *flow) begin(c *conn, from *net.TCPConn, requests io.Writer) {
 //	dropping: lose, and remember
 //	lost something, and no longer dropping: end the connection
 //	else:     write
-func (f *flow) pump(c *conn, to *net.TCPConn) {
+func (f *flow) pump(c *conn, to farEnd) {
 	defer f.queue.discard()
 	lossy := false
 	for {
@@ -94,7 +93,7 @@ func (f *flow) pump(c *conn, to *net.TCPConn) {
 
 // source is the reading end of a flow, as toxiproxy wants it.
 type source struct {
-	from     *net.TCPConn
+	from     io.Reader
 	queue    *queue
 	requests io.Writer // hears of it; nil: nobody does
 	killed   <-chan struct{}

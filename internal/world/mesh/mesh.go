@@ -38,6 +38,7 @@
 package mesh
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -63,6 +64,9 @@ type Options struct {
 	Owner func(dialler, at netip.AddrPort) (string, error)
 	// Wire reads what clients send; nil: their requests are not counted, and cannot be held.
 	Wire service.Wire
+	// Dial connects to a node, in the place of an ordinary connection to its address. What it
+	// returns can close its writing end.
+	Dial func(ctx context.Context, node string) (net.Conn, error)
 	// DialLimit bounds each connection attempt to a node: 5 s if zero.
 	DialLimit time.Duration
 }

@@ -68,9 +68,13 @@ type Cluster struct {
 	// Probe asks for a sign of life from one end to a node, on the path that faults concern.
 	Probe func(ctx context.Context, from, to string) error
 
+	// DialNode connects to a node for the mesh. Nil: an ordinary connection to its address.
+	DialNode func(ctx context.Context, node string) (net.Conn, error)
+
 	servers service.Servers // nil without servers
 	nodes   []Node          // in the order of Nodes
 
+	doors    doors
 	lives    sync.Map       // by node: *life
 	operator sync.WaitGroup // who watches the servers
 	leave    context.CancelFunc
@@ -122,7 +126,7 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	if c.Network, err = child.OpenLog(s.LogDir, "network"); err != nil {
 		return err
 	}
-	options := mesh.Options{Log: c.Network.Line, Wire: wire}
+	options := mesh.Options{Log: c.Network.Line, Wire: wire, Dial: c.DialNode}
 	if c.Clients.Owners != nil {
 		options.Owner = c.Clients.Owners.Of
 	}
