@@ -57,7 +57,7 @@ func (f Bandwidth) String() string { return fmt.Sprintf("narrow %s to %s", f.lin
 
 // Available asks for both ends and for the power to make links narrow.
 func (f Bandwidth) Available(c world.Cluster) error {
-	if err := f.link.available(c); err != nil {
+	if err := f.link.available(c, world.Deed{Way: world.Throttled}); err != nil {
 		return err
 	}
 	throttler, ok := world.Ability[world.LinkThrottler](c)

@@ -22,7 +22,7 @@ func (f Cut) String() string { return "cut " + f.link.String() }
 
 // Available asks for both ends and for the power to cut links.
 func (f Cut) Available(c world.Cluster) error {
-	if err := f.link.available(c); err != nil {
+	if err := f.link.available(c, world.Deed{Way: world.Cutting}); err != nil {
 		return err
 	}
 	if _, ok := world.Ability[world.LinkCutter](c); !ok {

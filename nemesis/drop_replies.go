@@ -22,7 +22,7 @@ func (f DropReplies) String() string { return "drop replies " + f.link.String() 
 
 // Available asks for both ends and for the power to drop what travels between them.
 func (f DropReplies) Available(c world.Cluster) error {
-	if err := f.link.available(c); err != nil {
+	if err := f.link.available(c, world.Deed{Way: world.Dropping}); err != nil {
 		return err
 	}
 	if _, ok := world.Ability[world.ReplyDropper](c); !ok {

@@ -60,7 +60,13 @@ func (f Isolate) Available(c world.Cluster) error {
 	if _, ok := world.Ability[world.LinkCutter](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
-	return nil
+	switch {
+	case ofClients(f.Target) && (f.With == "" || ofClients(f.With)):
+		return nil // between servers nothing is cut
+	case f.Way == "both":
+		return lacks(c, world.Deed{Way: world.Isolating})
+	}
+	return lacks(c, world.Deed{Way: world.Cutting})
 }
 
 // Inject cuts every link between the two sides.

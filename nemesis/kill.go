@@ -46,7 +46,13 @@ func (f Kill) Available(c world.Cluster) error {
 	if _, ok := world.Ability[world.NodeKiller](c); !ok && !ofClients(f.Target) {
 		return errors.New("this world cannot kill nodes")
 	}
-	return nil
+	switch {
+	case ofClients(f.Target):
+		return nil
+	case f.KeepData:
+		return lacks(c, world.Deed{Way: world.Killing})
+	}
+	return lacks(c, world.Deed{Way: world.Losing})
 }
 
 // Inject kills, and sees from a client's side that nobody answers any more.

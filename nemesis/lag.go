@@ -64,7 +64,7 @@ func inSeconds(d time.Duration) string {
 
 // Available asks for both ends and for the power to slow links down.
 func (f Lag) Available(c world.Cluster) error {
-	if err := f.link.available(c); err != nil {
+	if err := f.link.available(c, world.Deed{Way: world.Lagging, By: f.By}); err != nil {
 		return err
 	}
 	if _, behind := world.Ability[service.Replicates](c); !behind && f.link.replication() {

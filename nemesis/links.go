@@ -41,14 +41,26 @@ func (l linkTarget) replication() bool {
 	return l.from == "master" && (l.to == "replicas" || l.to == "a replica" || l.to == "nearest replica")
 }
 
-func (l linkTarget) available(c world.Cluster) error {
+// available asks for both ends, and for what it takes between servers to do it to them.
+func (l linkTarget) available(c world.Cluster, deed world.Deed) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
 	if ofClients(l.from) && ofClients(l.to) {
 		return errors.New("clients do not talk to each other")
 	}
-	return errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c))
+	if err := errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil || ofClients(l.from) || ofClients(l.to) {
+		return err
+	}
+	return lacks(c, deed)
+}
+
+// lacks says what a cluster lacks to do something to its nodes, or to links between them.
+func lacks(c world.Cluster, d world.Deed) error {
+	if limited, ok := world.Ability[world.Limited](c); ok {
+		return limited.Lacks(d)
+	}
+	return nil
 }
 
 func (l linkTarget) resolve(ctx context.Context, s Scene) ([]world.Link, error) {

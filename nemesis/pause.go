@@ -28,7 +28,10 @@ func (f Pause) Available(c world.Cluster) error {
 	if _, ok := world.Ability[world.NodePauser](c); !ok && !ofClients(f.Target) {
 		return errors.New("this world cannot stop nodes")
 	}
-	return nil
+	if ofClients(f.Target) {
+		return nil
+	}
+	return lacks(c, world.Deed{Way: world.Pausing})
 }
 
 // Inject stops the targets; stopping returns when the kernel says that they stand.

@@ -22,7 +22,7 @@ func (f Reset) String() string { return "reset " + f.link.String() }
 
 // Available asks for both ends and for the power to end connections between them.
 func (f Reset) Available(c world.Cluster) error {
-	if err := f.link.available(c); err != nil {
+	if err := f.link.available(c, world.Deed{Way: world.Resetting}); err != nil {
 		return err
 	}
 	if _, ok := world.Ability[world.ConnResetter](c); !ok {

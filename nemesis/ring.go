@@ -62,7 +62,7 @@ func (f Ring) Available(c world.Cluster) error {
 	if _, ok := world.Ability[world.LinkCutter](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
-	return nil
+	return lacks(c, world.Deed{Way: world.Cutting})
 }
 
 // most is how many servers the target can have.

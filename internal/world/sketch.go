@@ -21,6 +21,8 @@ type Sketch struct {
 	// ClientClocks is that of the clients' clocks, ClientDrift of how fast these run, and
 	// Bandwidth of narrow links.
 	Clocks, ClientClocks, ClientDrift, Bandwidth error
+	// Limits is [Limited]; nil: there are none.
+	Limits func(Deed) error
 }
 
 // NewSketch is the cluster that a spec asks for.
@@ -53,6 +55,7 @@ var (
 	_ ConnResetter  = Sketch{}
 	_ ClockShifter  = Sketch{}
 	_ LinkThrottler = Sketch{}
+	_ Limited       = Sketch{}
 
 	_ ClientClockShifter = Sketch{}
 )
@@ -78,6 +81,12 @@ func (s Sketch) BandwidthReady() error                                          
 func (s Sketch) Throttle(context.Context, []Link, int64) error                    { return errSketch }
 func (s Sketch) Unthrottle(context.Context, []Link) error                         { return errSketch }
 func (s Sketch) PingBulk(context.Context, string, string, int) error              { return errSketch }
+func (s Sketch) Lacks(d Deed) error {
+	if s.Limits == nil {
+		return nil
+	}
+	return s.Limits(d)
+}
 func (s Sketch) ClientClocksReady(drifts bool) error {
 	if drifts && s.ClientClocks == nil {
 		return s.ClientDrift

@@ -133,6 +133,8 @@ type ClientSpec struct {
 	// OwnScripts says that the lock may send scripts which nobody has compared with a real
 	// server's: a simulation takes them, and holds their commands to what it knows.
 	OwnScripts bool
+	// KeyPrefix is what the names of its keys begin with at the servers. A world sets it.
+	KeyPrefix string
 	// Log hears what the client's end has to say outside the protocol, and Lost the
 	// library's notices that a session's lock is lost. Either may be nil.
 	Log  func(line string)
@@ -274,6 +276,43 @@ type ClientClockShifter interface {
 	// by how much its clock is wrong now.
 	ShiftClientClock(client int, by time.Duration, drift float64) error
 	ClientClockOffset(client int) (time.Duration, error)
+}
+
+// Limited is a cluster in which not all can be done to nodes, and to links between them, that its
+// types say.
+type Limited interface {
+	// Lacks says what is missing to do something; nil: nothing.
+	Lacks(d Deed) error
+}
+
+// Deed is what a fault does to nodes, or to links between them.
+type Deed struct {
+	Way Way
+	By  time.Duration // of Lagging
+}
+
+// Way is how nodes and links are broken.
+type Way string
+
+// The ways to break them.
+const (
+	Killing   Way = "killed and started"
+	Losing    Way = "killed and started without data"
+	Pausing   Way = "paused"
+	Promoting Way = "promoted"
+	Isolating Way = "cut off from all other servers"
+	Cutting   Way = "cut off from other servers"
+	Lagging   Way = "slowed down"
+	Throttled Way = "narrowed"
+	Dropping  Way = "robbed of replies"
+	Resetting Way = "robbed of connections"
+)
+
+// Placer is a world whose servers are there already, whatever a scenario says.
+type Placer interface {
+	// Place puts them into a spec in the place of those that it asks for, or says why a lock
+	// that asks for such servers cannot use them.
+	Place(s *Spec) error
 }
 
 // Prober asks a node for a sign of life on the path that one end uses.
