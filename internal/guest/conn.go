@@ -69,6 +69,8 @@ type ConnOptions struct {
 	Queued func(session string)
 	// Gained is by how much the guest's steady clock is ahead of the right one. Nil: nothing.
 	Gained func() time.Duration
+	// KeyPrefix stands before the names that the guest is told, and in no history.
+	KeyPrefix string
 	// HelloLimit is how long Hello waits; 0 means 30 s.
 	HelloLimit time.Duration
 }
@@ -149,10 +151,14 @@ func (c *Conn) Open(ctx context.Context, r Request) error {
 // Acquire asks for a lock in the name of a session that was never used before.
 func (c *Conn) Acquire(ctx context.Context, session string, r locks.Request) (Grant, error) {
 	m := Request{Op: OpAcquire, Session: session, Owner: r.Owner, TTL: int64(r.TTL), Wait: int64(r.Wait)}
-	if len(r.Keys) == 1 {
-		m.Key = r.Keys[0]
+	keys := make([]string, len(r.Keys))
+	for i, key := range r.Keys {
+		keys[i] = c.o.KeyPrefix + key
+	}
+	if len(keys) == 1 {
+		m.Key = keys[0]
 	} else {
-		m.Keys = r.Keys
+		m.Keys = keys
 	}
 	if r.Mode != locks.Exclusive {
 		m.Mode = r.Mode.String()
