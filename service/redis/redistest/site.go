@@ -1,0 +1,351 @@
+//go:build linux
+
+package redistest
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/child"
+	"lockbench/internal/world/mesh"
+	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/redis"
+)
+
+// Site are servers that a test runs, for a world that uses servers of somebody else's. They
+// find each other through a mesh, so that links between them can be cut, and are found
+// there by everybody else.
+type Site struct {
+	Topology service.Topology
+	Password string // of all; empty: none
+	Certs    *Certs // nil: no TLS
+	Dir      string // its files, and the script of the hooks
+
+	t       testing.TB
+	servers service.Servers
+	mesh    *mesh.Mesh
+	nodes   map[string]*siteNode
+	orders  net.Listener
+	serving sync.WaitGroup
+}
+
+type siteNode struct {
+	real, announced netip.AddrPort
+	args            []string
+	log             *child.Log
+
+	mu      sync.Mutex
+	process *child.Process
+}
+
+// outside is everybody who is no server, to the mesh.
+const outside = "client-1"
+
+// siteLimit bounds the start of a site.
+const siteLimit = time.Minute
+
+// NewSite starts servers, or skips the test where there is no redis-server. They end with the
+// test, and with its process.
+func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Site {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+			t.Fatal("a redis-server is required (LOCKBENCH_REQUIRE), and there is none")
+		}
+		t.Skip(err)
+	}
+	s := &Site{Topology: Form(on), Password: password, Certs: certs, Dir: t.TempDir(), t: t, nodes: map[string]*siteNode{}}
+	s.mesh = mesh.New(mesh.Options{})
+	t.Cleanup(s.close)
+	s.servers = redis.Service{}.Open(s.Topology, s)
+	s.listen()
+	must(t, s.mesh.AddClient(outside, netip.AddrFrom4([4]byte{127, 0, 0, 1})))
+	ctx, cancel := context.WithTimeout(t.Context(), siteLimit)
+	defer cancel()
+	// Which block of addresses it is shows nowhere.
+	block := [2]byte{byte(1 + rand.IntN(250)), byte(rand.IntN(250))}
+	port := uint16(12000 + rand.IntN(18000))
+	at := func(k int) netip.AddrPort {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, block[0], block[1], byte(k)}), port)
+	}
+	var leader *netip.AddrPort
+	for k, n := range s.Topology.Nodes() {
+		node := &siteNode{real: at(1 + k), announced: at(101 + k), log: &child.Log{}}
+		s.nodes[n.Name] = node
+		must(t, s.mesh.AddNode(mesh.Node{Name: n.Name, Real: node.real, Announced: node.announced}))
+		for i := range (redis.Service{}).Ports(s.Topology) - 1 {
+			next := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+uint16(i)+1) }
+			must(t, s.mesh.AddPort(n.Name, next(node.real), next(node.announced)))
+		}
+		dir := filepath.Join(s.Dir, n.Name)
+		must(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+		run := redis.Service{}.Program(service.Place{
+			Node: n, Topology: s.Topology, Bind: node.real.Addr(), Port: port, Announced: node.announced,
+			Config: dir, Data: filepath.Join(dir, "data"), Leader: leader,
+		})
+		for path, text := range run.Files {
+			must(t, os.WriteFile(path, []byte(text+s.secured(n, port)), 0o644))
+		}
+		node.args = append([]string{program}, run.Args...)
+		if leader == nil {
+			leader = &node.announced
+		}
+		must(t, s.start(n.Name))
+		must(t, service.Poll(ctx, func() error { return s.servers.Answers(ctx, n.Name) }))
+	}
+	must(t, s.servers.Form(ctx))
+	return s
+}
+
+// secured is what a server's configuration has beside, for a password and TLS.
+func (s *Site) secured(n service.Node, port uint16) string {
+	var b strings.Builder
+	if s.Password != "" {
+		fmt.Fprintf(&b, "requirepass %s\n", s.Password)
+		if n.Role == service.Witness {
+			fmt.Fprintf(&b, "sentinel auth-pass mymaster %s\nsentinel sentinel-pass %[1]s\n", s.Password)
+		} else {
+			fmt.Fprintf(&b, "masterauth %s\n", s.Password)
+		}
+	}
+	if s.Certs != nil {
+		fmt.Fprintf(&b, "port 0\ntls-port %d\ntls-replication yes\ntls-cert-file %s\ntls-key-file %s\ntls-ca-cert-file %s\n",
+			port, s.Certs.Server.Cert, s.Certs.Server.Key, s.Certs.CA)
+		if s.Topology.Name == redis.Cluster {
+			b.WriteString("tls-cluster yes\n")
+		}
+	}
+	return b.String()
+}
+
+func (s *Site) close() {
+	s.orders.Close()
+	s.serving.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), siteLimit)
+	defer cancel()
+	for name := range s.nodes {
+		if err := s.Kill(ctx, name); err != nil {
+			s.t.Error(err)
+		}
+	}
+	if err := s.mesh.Close(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *Site) start(name string) error {
+	n := s.nodes[name]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process != nil && n.process.Running() {
+		return fmt.Errorf("%s runs", name)
+	}
+	cmd := exec.Command(n.args[0], n.args[1:]...)
+	cmd.Stdout, cmd.Stderr = n.log, n.log
+	var err error
+	n.process, err = child.Start(cmd)
+	return err
+}
+
+// Kill ends a server.
+func (s *Site) Kill(ctx context.Context, name string) error {
+	n, ok := s.nodes[name]
+	if !ok {
+		return fmt.Errorf("no server is called %q", name)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return nil
+	}
+	return n.process.Kill(ctx)
+}
+
+// Running tells whether a server runs.
+func (s *Site) Running(name string) bool {
+	n := s.nodes[name]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process != nil && n.process.Running()
+}
+
+// Ask asks a server.
+func (s *Site) Ask(ctx context.Context, name string, command ...string) (string, error) {
+	c, err := s.Dial(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "%s\r\n", strings.Join(command, " "))
+	line, err := bufio.NewReader(c).ReadString('\n')
+	return strings.TrimSpace(line), err
+}
+
+// URL names the servers, as --servers takes it.
+func (s *Site) URL() string {
+	scheme := "redis"
+	if s.Certs != nil {
+		scheme = "rediss"
+	}
+	var addrs []string
+	part, path := redis.Name, ""
+	switch s.Topology.Name {
+	case redis.Sentinel:
+		scheme, part, path = scheme+"+sentinel", redis.Sentinels, "/mymaster"
+	case redis.Cluster:
+		scheme += "+cluster"
+	}
+	for _, n := range s.Topology.Of(part) {
+		addrs = append(addrs, s.Addr(n.Name).String())
+	}
+	if s.Topology.Name == redis.Independent {
+		return scheme + "://" + strings.Join(addrs, ","+scheme+"://")
+	}
+	return scheme + "://" + strings.Join(addrs, ",") + path
+}
+
+// Hooks writes a file of hooks that do to these servers what they say, and more of the
+// test's own, and returns its path. The nodes have the names of the site.
+func (s *Site) Hooks(own ...string) string {
+	s.t.Helper()
+	script := filepath.Join(s.Dir, "hook")
+	at := s.orders.Addr().(*net.TCPAddr).Port
+	must(s.t, os.WriteFile(script, fmt.Appendf(nil,
+		"exec 3<>/dev/tcp/127.0.0.1/%d; echo \"$*\" >&3; read -r said <&3; echo \"$said\"; [ \"$said\" = ok ]\n", at), 0o644))
+	var b strings.Builder
+	b.WriteString("nodes:\n")
+	for name, n := range s.nodes {
+		fmt.Fprintf(&b, "  my-%s: %s\n", name, n.announced)
+	}
+	b.WriteString("hooks:\n")
+	for _, hook := range []string{"kill", "start", "wipe", "pause", "resume"} {
+		fmt.Fprintf(&b, "  %s: bash %s %[1]s {node}\n", hook, script)
+	}
+	for _, hook := range []string{"cut", "join"} {
+		fmt.Fprintf(&b, "  %s: bash %s %[1]s {from} {to}\n", hook, script)
+	}
+	text := b.String()
+	for _, line := range own {
+		name, _, _ := strings.Cut(line, ":")
+		lines := strings.Split(text, "\n")
+		for i := range lines {
+			if strings.HasPrefix(lines[i], "  "+name+": ") {
+				lines[i] = "  " + line
+			}
+		}
+		text = strings.Join(lines, "\n")
+	}
+	path := filepath.Join(s.Dir, "hooks.yaml")
+	must(s.t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+// listen serves what hooks ask for.
+func (s *Site) listen() {
+	var err error
+	s.orders, err = net.Listen("tcp4", "127.0.0.1:0")
+	must(s.t, err)
+	s.serving.Go(func() {
+		for {
+			c, err := s.orders.Accept()
+			if err != nil {
+				return
+			}
+			s.serving.Go(func() {
+				defer c.Close()
+				line, _ := bufio.NewReader(c).ReadString('\n')
+				answer := "ok"
+				if err := s.obey(strings.Fields(line)); err != nil {
+					answer = err.Error()
+				}
+				fmt.Fprintln(c, answer)
+			})
+		}
+	})
+}
+
+func (s *Site) obey(words []string) error {
+	if len(words) < 2 {
+		return errors.New("no order")
+	}
+	var nodes []string
+	for _, w := range words[1:] {
+		name, ours := strings.CutPrefix(w, "my-")
+		if s.nodes[name] == nil || !ours {
+			return fmt.Errorf("no server is called %q", w)
+		}
+		nodes = append(nodes, name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), siteLimit)
+	defer cancel()
+	n := s.nodes[nodes[0]]
+	switch words[0] {
+	case "kill":
+		return s.Kill(ctx, nodes[0])
+	case "start":
+		return s.start(nodes[0])
+	case "wipe":
+		data := filepath.Join(s.Dir, nodes[0], "data")
+		return errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755))
+	case "pause":
+		return n.process.Stop(ctx)
+	case "resume":
+		return n.process.Resume()
+	case "cut", "join":
+		links := []world.Link{{From: nodes[0], To: nodes[1]}}
+		if words[0] == "cut" {
+			return s.mesh.Cut(links)
+		}
+		return s.mesh.Join(links)
+	}
+	return fmt.Errorf("no order is called %q", words[0])
+}
+
+// What follows is [service.Host], for the servers to be formed.
+
+var _ service.Host = (*Site)(nil)
+
+// Addr is where everybody finds a server.
+func (s *Site) Addr(node string) netip.AddrPort { return s.nodes[node].announced }
+
+// AddrFor is the same for the servers themselves.
+func (s *Site) AddrFor(_, node string, _ int) netip.AddrPort { return s.Addr(node) }
+
+// Dial connects to a server where it listens, and logs in.
+func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp4", s.nodes[node].real.String())
+	if err != nil {
+		return nil, err
+	}
+	if s.Certs != nil {
+		c = tls.Client(c, s.Certs.Trust(s.t))
+	}
+	if err := (redis.Service{}).Login(ctx, c, service.Credentials{Password: s.Password}); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Status is good: whoever forms servers has just started them.
+func (s *Site) Status(string) service.Status { return service.Status{Running: true} }
+
+// Follow and Lead are for topologies without a watcher, which a site has not.
+func (s *Site) Follow(string, netip.AddrPort) error { return errors.ErrUnsupported }
+func (s *Site) Lead(string) error                   { return errors.ErrUnsupported }
