@@ -22,7 +22,7 @@ func newDoctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Say what this machine can run, and what to install for the rest",
-		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server",
+		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server\n  lockbench doctor --servers redis+sentinel://a:26379/mymaster --hooks hooks.yaml",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := bases(); err != nil {
@@ -42,7 +42,13 @@ func newDoctorCommand() *cobra.Command {
 			ready := false
 			o := f.options(c)
 			o.NoFetch = true
+			if err := f.reach(&o); err != nil {
+				return err
+			}
 			for _, w := range run.Worlds(o) {
+				if o.External != nil && w.Name() != f.world {
+					continue // one asks for these servers alone
+				}
 				err := w.Ready(c.Context())
 				toFetch := (*world.ToFetch)(nil)
 				switch {
@@ -84,8 +90,15 @@ func newDoctorCommand() *cobra.Command {
 					}
 				}
 			}
+			if o.External != nil && len(takes) == 0 {
+				return exitError{report.ExitHarness, errors.New("these servers cannot be used as things are; the line above says why")}
+			}
 			if len(takes) == 0 {
 				return exitError{report.ExitHarness, errors.New("no world is ready on this machine; the lines above say what to install")}
+			}
+			if o.External != nil {
+				screen("next      lockbench run failover with the same flags")
+				return nil
 			}
 			why := "the first that is ready"
 			if len(passed) > 0 {
@@ -99,6 +112,7 @@ func newDoctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+	f.addServers(c)
 	f.add(c, "the server to look at (default: from PATH)", "in world docker: the image to look at")
 	return c
 }

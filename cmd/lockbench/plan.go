@@ -34,7 +34,11 @@ of each episode, and which steps cannot concern which lock. What a role means
 			if err != nil {
 				return err
 			}
-			w, err := plannedWorld(f.world)
+			var in run.WorldOptions
+			if err := f.reach(&in); err != nil {
+				return err
+			}
+			w, err := plannedWorld(f.world, in)
 			if err != nil {
 				return err
 			}
@@ -62,8 +66,8 @@ of each episode, and which steps cannot concern which lock. What a role means
 
 // plannedWorld is the world whose abilities a plan is checked against. It need not
 // be ready: a plan can be read on a machine that cannot run it.
-func plannedWorld(name string) (world.World, error) {
-	all := run.Worlds(run.WorldOptions{})
+func plannedWorld(name string, o run.WorldOptions) (world.World, error) {
+	all := run.Worlds(o)
 	for _, w := range all {
 		if name == "auto" || name == w.Name() {
 			return w, nil

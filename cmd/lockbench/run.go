@@ -57,7 +57,8 @@ named and took no part, 3 the harness failed, 64 wrong usage.`,
 		Example: `  lockbench run failover
   lockbench run pause-client --locks set-nx,redlock/nodes=3 --seed 7 --episodes 10
   lockbench run ./mine.yaml --locks 'set-nx,py=cmd:python3 examples/python-guest/guest.py'
-  lockbench run failover --locks redlock --expect valid`,
+  lockbench run failover --locks redlock --expect valid
+  lockbench run failover --servers redis+sentinel://a:26379,b:26379/mymaster --hooks hooks.yaml`,
 		Args:              wants("a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -85,6 +86,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND,name=wasm:MODULE (default: the scenario's)")
 	f.addWorld(c, "auto")
+	f.addServers(c)
 	f.add(c, "the server to start, for other versions and for Valkey (default: from PATH)",
 		imageToStart+" (default: made from this machine's redis-server)")
 	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
@@ -100,7 +102,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 
 // runOptions are the run's options, but for the world.
 func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
-	if err := f.notEmpty(c, "locks", "out", "expectations"); err != nil {
+	if err := f.notEmpty(c, "locks", "out", "expectations", "servers", "hooks", "tls-ca", "tls-cert", "tls-key", "tls-name"); err != nil {
 		return run.Options{}, err
 	}
 	known := scenarios.AllCatalogs()
@@ -183,6 +185,9 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	}
 	if err := o.Fits(&s, w); err != nil {
 		return err
+	}
+	if one, ok := w.(interface{ Carries() int }); ok && one.Carries() == 1 {
+		o.Parallel = 1 // there is one set of servers, for all locks
 	}
 	o.World, o.Again, o.Program = w, f.again(c, scenario, w), strings.TrimSpace(versionLine())
 	head := c.OutOrStdout()

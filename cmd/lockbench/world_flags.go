@@ -19,6 +19,7 @@ import (
 
 // worldFlags are the flags of every command that starts a world, or looks at some.
 type worldFlags struct {
+	serverFlags
 	world            string
 	programs, images byService
 	offline          bool
@@ -108,6 +109,9 @@ func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
 
 // pick is the world, if it can make use of the programs and images that were given.
 func (f *worldFlags) pick(ctx context.Context, o run.WorldOptions) (world.World, []*run.NotReady, error) {
+	if err := f.reach(&o); err != nil {
+		return nil, nil, err
+	}
 	if w, ok := run.Find(f.world); ok {
 		asked := run.WorldOptions{Programs: o.Programs, Images: o.Images}
 		if err := asked.Unfit(w); err != nil {

@@ -49,8 +49,11 @@ func NotConcerned(s *scenarios.Scenario, plan nemesis.Plan, w world.World) []str
 			continue
 		}
 		sub, err := trial.NewSubject(s, use, nil)
+		if err == nil {
+			err = sub.Settle(w)
+		}
 		if err != nil {
-			continue
+			continue // it says so in its row
 		}
 		var reasons []string
 		steps := plan.Episode(1).For(w.Sketch(sub.Spec))

@@ -14,6 +14,7 @@ import (
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/docker"
+	"lockbench/internal/world/external"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
@@ -48,6 +49,8 @@ type WorldOptions struct {
 	// SweepDocker is the command that removes the containers of a run of this process should
 	// that be killed. Empty: the next run does.
 	SweepDocker []string
+	// External are servers that somebody else runs. Nil: none were named.
+	External *external.Options
 	// SimTrial is the command that runs one trial of the world sim in a process of
 	// its own; empty: trials run in this process, one after the other.
 	SimTrial []string
@@ -56,10 +59,16 @@ type WorldOptions struct {
 // Worlds are all that there are, in the order in which `auto` tries them.
 func Worlds(o WorldOptions) []world.World {
 	all := services.All()
+	var elsewhere external.Options
+	if o.External != nil {
+		elsewhere = *o.External
+		elsewhere.Self = o.Self
+	}
 	return []world.World{
 		NewDocker(o),
 		local.New(local.Options{Services: all, Wanted: o.Services, Programs: o.Programs, Self: o.Self}),
 		sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: o.SimTrial, ModuleCache: wasm.CacheDir()}),
+		external.New(elsewhere),
 	}
 }
 

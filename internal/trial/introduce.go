@@ -15,7 +15,7 @@ import (
 // go into the history's header.
 func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Scenario) error {
 	if !sub.use.Own() {
-		return nil
+		return sub.Settle(w)
 	}
 	host, ok := w.(world.Host)
 	runs := w.Describe()
@@ -51,5 +51,5 @@ func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Sc
 	if refused != nil {
 		return fmt.Errorf("the guest %q cannot take part: %w, and its hello does not claim that", what, refused)
 	}
-	return nil
+	return sub.Settle(w)
 }

@@ -126,6 +126,15 @@ func (s *Subject) place(of *scenarios.Scenario) error {
 	return nil
 }
 
+// Settle puts the servers of a world that has some already in the place of those that the
+// scenario asks for.
+func (s *Subject) Settle(w world.World) error {
+	if at, ok := w.(world.Placer); ok {
+		return at.Place(&s.Spec)
+	}
+	return nil
+}
+
 // KnownService says of a name that it is no lock service's. Empty is the first one's.
 func KnownService(name string) error {
 	var names []string

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"lockbench/internal/run"
+	"lockbench/internal/world/external"
+	services "lockbench/service/catalog"
+)
+
+// serverFlags are the flags of commands that can use servers which somebody else runs.
+type serverFlags struct{ given external.Given }
+
+func (f *serverFlags) addServers(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringArrayVar(&f.given.Servers, "servers", nil, "servers that somebody else runs (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; rediss for TLS; passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
+	fl.StringVar(&f.given.Hooks, "hooks", "", "a file of commands by which those servers are killed, started, ...")
+	fl.StringVar(&f.given.CA, "tls-ca", "", "the certificate of the authority that has signed those servers' (PEM)")
+	fl.StringVar(&f.given.Cert, "tls-cert", "", "the certificate of this side (PEM)")
+	fl.StringVar(&f.given.Key, "tls-key", "", "the key of --tls-cert (PEM)")
+	fl.StringVar(&f.given.TLSName, "tls-name", "", "the name that those servers' certificates are for (default: the host)")
+}
+
+// reach settles which servers of somebody else's are meant. It takes the secrets out of the
+// environment, which guests and hooks have as well.
+func (f *worldFlags) reach(o *run.WorldOptions) error {
+	g := f.given
+	named := g.Servers != nil
+	switch {
+	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
+		return usagef("--servers names servers of world external, and --world says %s: leave one of them out", f.world)
+	case !named && f.world == external.Name:
+		return usagef("--world external is about servers that run already: name them with --servers URL, as run, plan, try and doctor can; lockbench help run says how")
+	case !named && (g.Hooks != "" || g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != ""):
+		return usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name go with --servers URL, and that is not there")
+	case !named:
+		return nil
+	}
+	read, err := g.Read(services.All(), os.Getenv)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	for _, name := range external.Variables(services.All()) {
+		_ = os.Unsetenv(name)
+	}
+	f.world, o.External = external.Name, &read
+	return nil
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+package run
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/report"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/locks"
+	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
+)
+
+// sites are the servers of somebody else's on which scenarios are run: one set of each kind,
+// one of which wants passwords and TLS. One scenario of each is short enough for every day.
+var sites = []struct {
+	topology locks.Topology
+	secret   string
+	tls      bool
+	daily    string
+}{
+	{redis.Sentinel, "s3cr3t-of-the-site", true, "failover"},
+	{redis.Cluster, "", false, "pause-client"},
+}
+
+// On servers of somebody else's, broken by hooks, locks do what they do on lockbench's own.
+// What was theirs is there still, what was ours is gone, and no file tells the password.
+func TestScenariosOnServersOfSomebodyElse(t *testing.T) {
+	for _, on := range sites {
+		t.Run(string(on.topology), func(t *testing.T) {
+			t.Parallel()
+			var certs *redistest.Certs
+			if on.tls {
+				certs = redistest.NewCerts(t, time.Now().Add(time.Hour))
+			}
+			site := redistest.NewSite(t, on.topology, on.secret, certs)
+			args := []string{"--servers", site.URL(), "--hooks", site.Hooks(), "--locks", "no-lock,set-nx", "--seed", "42", "--keys", "1"}
+			if on.tls {
+				args = append(args, "--tls-ca", certs.CA, "--tls-cert", certs.Client.Cert, "--tls-key", certs.Client.Key, "--tls-name", redistest.CertName)
+			}
+			keep := keptKeys(t, site)
+			for _, scenario := range []string{"failover", "pause-client"} {
+				t.Run(scenario, func(t *testing.T) {
+					if scenario != on.daily && os.Getenv("LOCKBENCH_LONG") == "" {
+						t.Skip("it takes half a minute: LOCKBENCH_LONG=1")
+					}
+					out := t.TempDir()
+					cmd := exec.CommandContext(t.Context(), trialtest.Program(t), append([]string{"run", scenario, "--episodes", "1", "--out", out}, args...)...)
+					cmd.Env = append(os.Environ(), "LOCKBENCH_REDIS_PASSWORD="+on.secret)
+					said, err := cmd.CombinedOutput()
+					if err != nil {
+						t.Errorf("%v, want exit code 0:\n%s", err, said)
+					}
+					bundle, err := report.Load(filepath.Join(out, report.LatestLink))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, l := range bundle.Result.Locks {
+						if l.Error != "" || l.Unsupported != "" {
+							t.Errorf("%s: %s%s", l.Lock, l.Error, l.Unsupported)
+						}
+					}
+					if on.secret != "" {
+						tellNobody(t, out, on.secret)
+					}
+					keep()
+				})
+			}
+		})
+	}
+}
+
+// keptKeys writes a key of the owner's to each master, and returns what sees that masters have
+// keys of the owner's, and none of ours.
+func keptKeys(t *testing.T, site *redistest.Site) func() {
+	t.Helper()
+	owned := 0
+	for _, n := range site.Topology.Nodes() {
+		for i := range 200 { // one of the names belongs to this node, if it is a master
+			if said, _ := site.Ask(t.Context(), n.Name, "SET", "owner:"+string(rune('a'+i)), "1"); said == "+OK" {
+				owned++
+				break
+			}
+		}
+	}
+	if owned == 0 {
+		t.Fatal("no server has taken a key")
+	}
+	return func() {
+		t.Helper()
+		looked := 0
+		for _, n := range site.Topology.Nodes() {
+			if role, _ := site.Ask(t.Context(), n.Name, "ROLE"); role != "*3" {
+				continue // it is no master
+			}
+			if size, err := site.Ask(t.Context(), n.Name, "DBSIZE"); err != nil || size == ":0" {
+				t.Errorf("%s has lost its owner's key: DBSIZE says %s (%v)", n.Name, size, err)
+			}
+			if left, err := site.Ask(t.Context(), n.Name, "KEYS", "*lockbench*"); err != nil || left != "*0" {
+				t.Errorf("keys of lockbench at %s: %s (%v), want none", n.Name, left, err)
+			}
+			looked++
+		}
+		if looked == 0 {
+			t.Error("no master was looked at")
+		}
+	}
+}
+
+// tellNobody wants a text in no file of a folder.
+func tellNobody(t *testing.T, folder, secret string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s tells the password", path)
+		}
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files were looked at: %v", files, err)
+	}
+}

@@ -1,0 +1,94 @@
+package external
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"lockbench/service"
+)
+
+// dialLimit bounds a connection, with TLS and login.
+const dialLimit = 5 * time.Second
+
+// Login is how lockbench logs in to nodes of one role.
+type Login struct {
+	service.Credentials
+	From string // where the password is taken from, for people
+}
+
+// dial connects to a server, past all faults, and logs in.
+func (o Options) dial(ctx context.Context, r service.Role, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if c, err = o.enter(ctx, r, addr, c); err != nil {
+		return nil, explained{o.explain(r, err)}
+	}
+	return c, nil
+}
+
+// explained is an error that says already what a person can do.
+type explained struct{ error }
+
+func (e explained) Unwrap() error { return e.error }
+
+func (o Options) enter(ctx context.Context, r service.Role, addr string, plain net.Conn) (net.Conn, error) {
+	c := plain
+	if o.TLS != nil {
+		config := o.TLS.Clone()
+		if config.ServerName == "" {
+			config.ServerName, _, _ = net.SplitHostPort(addr)
+		}
+		secure := tls.Client(plain, config)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			plain.Close()
+			return nil, err
+		}
+		c = secure
+	}
+	if err := o.Service.Login(ctx, c, o.Logins[r].Credentials); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// explain says of an error what a person can do about it.
+func (o Options) explain(r service.Role, err error) error {
+	var refused *service.LoginError
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var noTLS tls.RecordHeaderError
+	switch {
+	case errors.As(err, &refused):
+		if refused.Role != "" {
+			r = refused.Role
+		}
+		return fmt.Errorf("%w; the password is that of %s", err, o.Logins[r].From)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return fmt.Errorf("its certificate is not valid now, but from %s to %s: the server needs a new one",
+			invalid.Cert.NotBefore.UTC().Format(time.DateTime), invalid.Cert.NotAfter.UTC().Format(time.DateTime))
+	case errors.As(err, &unknown):
+		return fmt.Errorf("nobody that this machine trusts has signed its certificate: name the authority's with --tls-ca FILE (%w)", err)
+	case errors.As(err, &host):
+		return fmt.Errorf("its certificate is for another name: say which with --tls-name NAME (%w)", err)
+	case errors.As(err, &noTLS):
+		return fmt.Errorf("it speaks no TLS, which the URL asks for (%w)", err)
+	case strings.Contains(err.Error(), "remote error: tls"):
+		return fmt.Errorf("it does not accept the certificate of this side: --tls-cert FILE --tls-key FILE (%w)", err)
+	case errors.Is(err, io.EOF) && o.TLS == nil:
+		return fmt.Errorf("it ends the connection; if it wants TLS, the URL must ask for it (%w)", err)
+	}
+	return err
+}

@@ -1,0 +1,217 @@
+//go:build linux
+
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+	"lockbench/internal/world/child"
+	"lockbench/internal/world/real"
+	"lockbench/service"
+)
+
+// The abilities of a cluster of somebody else's servers.
+var (
+	_ world.Cluster        = (*cluster)(nil)
+	_ world.NodeKiller     = (*cluster)(nil)
+	_ world.NodePauser     = (*cluster)(nil)
+	_ world.LinkCutter     = (*cluster)(nil)
+	_ world.LinkShaper     = (*cluster)(nil)
+	_ world.LinkThrottler  = (*cluster)(nil)
+	_ world.ReplyDropper   = (*cluster)(nil)
+	_ world.Prober         = (*cluster)(nil)
+	_ world.RequestCounter = (*cluster)(nil)
+	_ world.RequestHolder  = (*cluster)(nil)
+	_ world.ConnResetter   = (*cluster)(nil)
+	_ world.Limited        = (*cluster)(nil)
+	_ service.Promoter     = promotable{}
+)
+
+// startLimit is how long a node may take to answer after the hook that starts it is done.
+const startLimit = 2 * time.Minute
+
+// reach is a host whose servers can be asked, and nothing else.
+type reach struct {
+	o    Options
+	site service.Site
+}
+
+var errNotOurs = errors.New("it is a server of somebody else's")
+
+func (reach) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
+func (reach) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
+func (reach) Status(string) service.Status               { return service.Status{Running: true} }
+func (reach) Follow(string, netip.AddrPort) error        { return errNotOurs }
+func (reach) Lead(string) error                          { return errNotOurs }
+func (r reach) Dial(ctx context.Context, node string) (net.Conn, error) {
+	i := slices.IndexFunc(r.site.Topology.Nodes(), func(n service.Node) bool { return n.Name == node })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no node %q", node)
+	}
+	return r.o.dial(ctx, r.site.Topology.Nodes()[i].Role, r.site.Addrs[node])
+}
+
+// cluster is the servers, and the clients of one lock.
+type cluster struct {
+	real.Cluster
+	reach reach // zero without servers
+	hooks *runner
+	nodes []*node
+	keys  bool // own keys may be there
+
+	mu       sync.Mutex
+	cut      map[world.Link]bool // links between servers that are cut
+	isolated map[string]bool     // nodes that a hook has cut off
+}
+
+func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
+	c := &cluster{cut: map[world.Link]bool{}, isolated: map[string]bool{}}
+	c.Clients.Self, c.Clients.Net = w.options.Self, c
+	c.Probe = c.Ping
+	c.hooks = &runner{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.stop())
+		}
+	}()
+	if t, ok := s.Service.(tenancy); ok {
+		c.reach = reach{w.options, t.site}
+		c.DialNode = c.reach.Dial
+	}
+	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {
+		return c, err
+	}
+	log, err := child.OpenLog(s.LogDir, "hooks")
+	if err != nil {
+		return c, err
+	}
+	c.hooks = newRunner(w.options, c.reach.site, log, c.Dir.Path)
+	for _, n := range c.Nodes() {
+		if err := c.Mesh.AddTarget(n.Name, netip.AddrPort{}); err != nil {
+			return c, err
+		}
+		node := &node{Node: n, cluster: c}
+		c.nodes = append(c.nodes, node)
+		c.Add(node)
+		c.Network.Line(fmt.Sprintf("%s is %s, which hooks are told as %s", n.Name, c.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, c.reach.site)))
+	}
+	return c, nil
+}
+
+// begin returns when the servers are well, and nobody has keys under the prefix.
+func (c *cluster) begin(ctx context.Context) error {
+	if len(c.nodes) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, healthLimit, fmt.Errorf("the servers were not well for %v", healthLimit))
+	defer cancel()
+	if err := c.Form(ctx); err != nil {
+		return err
+	}
+	if err := alone(ctx, c.foreign()); err != nil {
+		return err
+	}
+	c.keys = true
+	return nil
+}
+
+func (c *cluster) foreign() service.ForeignServers { return c.Group.(service.ForeignServers) }
+
+// stop undoes what hooks have done, ends the clients, and removes the keys.
+func (c *cluster) stop() error {
+	undone := c.hooks.payAll()
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	err := c.Stop(ctx, c.clean)
+	c.hooks.close()
+	if err = errors.Join(undone, err); err != nil {
+		return fmt.Errorf("leave the servers as they were: %w", err)
+	}
+	return nil
+}
+
+// clean removes the keys, once the clients have ended.
+func (c *cluster) clean() error {
+	if !c.keys {
+		return nil
+	}
+	prefix := Prefix(c.Spec.Seed)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), healthLimit, fmt.Errorf("not done within %v", healthLimit))
+	defer cancel()
+	// A master that is away has keys that would come back with it.
+	err := service.AwaitHealthy(ctx, c)
+	_, cleared := c.foreign().Clear(context.WithoutCancel(ctx))
+	if err = errors.Join(err, cleared); err != nil {
+		return fmt.Errorf("keys of this run may be left at the servers: %w; by hand: %s", err, c.foreign().ByHand(prefix))
+	}
+	return nil
+}
+
+// Open starts a client, whose keys are told apart from those of others.
+func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
+	if len(c.nodes) > 0 {
+		s.KeyPrefix = Prefix(c.Spec.Seed)
+	}
+	return c.Cluster.Open(ctx, s)
+}
+
+// Enter makes a client known to the mesh.
+func (c *cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
+
+// Leave closes what was listened on for a client.
+func (c *cluster) Leave(name string) { c.CloseDoors(name) }
+
+// Store gives a guest addresses of its own.
+func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
+	return c.StoreByDoors(name, hello, c.reach.site.Called)
+}
+
+// Lacks says what there are no hooks for.
+func (c *cluster) Lacks(d world.Deed) error { return c.reach.o.limits(c.Topology())(d) }
+
+// Start brings a killed node back.
+func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
+	defer cancel()
+	return c.Cluster.Start(ctx, name, keepData)
+}
+
+// Promote lets a hook promote a node.
+func (p promotable) Promote(ctx context.Context, node string) (string, error) {
+	if p.of == nil {
+		return "", errors.New("this cluster is a sketch and runs nothing")
+	}
+	return p.of.promote(ctx, node)
+}
+
+// promote returns when the servers themselves name another leader.
+func (c *cluster) promote(ctx context.Context, node string) (string, error) {
+	before := c.Leaders(ctx)
+	if node == "" {
+		follow := slices.DeleteFunc(c.Nodes(), func(n service.Node) bool { return n.Role != service.Data || slices.Contains(before, n.Name) })
+		if len(follow) == 0 {
+			return "", errors.New("promote a node: there is none that follows")
+		}
+		node = follow[0].Name
+	}
+	if err := c.hooks.run(hookPromote, c.hooks.node(node)); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not seen within %v", startLimit))
+	defer cancel()
+	return node, service.Poll(ctx, func() error {
+		if slices.Contains(c.Leaders(ctx), node) {
+			return nil
+		}
+		return fmt.Errorf("the hook promote is done, and %s does not lead", node)
+	})
+}

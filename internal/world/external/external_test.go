@@ -1,0 +1,196 @@
+//go:build linux
+
+package external
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/internal/world"
+	"lockbench/service"
+	"lockbench/service/redis"
+	"lockbench/service/redis/redistest"
+)
+
+// read makes a world of what a person gives.
+func read(t *testing.T, g Given, environment map[string]string) *World {
+	t.Helper()
+	o, err := g.Read([]service.Service{redis.Service{}}, func(name string) string { return environment[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(o)
+}
+
+// refused wants a world that is not ready, for a reason, and servers that are as they were.
+func refused(t *testing.T, w *World, site *redistest.Site, keys string, want ...string) {
+	t.Helper()
+	err := w.Ready(t.Context())
+	for _, text := range append(want, "nothing was changed there") {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("not ready because %v; want it to say %q", err, text)
+		}
+	}
+	if got, err := site.Ask(t.Context(), "redis-1", "DBSIZE"); got != keys {
+		t.Errorf("the server has %s keys (%v), want %s", got, err, keys)
+	}
+}
+
+func TestWrongPasswordIsRefused(t *testing.T) {
+	site := redistest.NewSite(t, redis.Single, "right", nil)
+	for name, want := range map[string]string{"wrong": "WRONGPASS", "": "NOAUTH"} {
+		w := read(t, Given{Servers: []string{site.URL()}}, map[string]string{"LOCKBENCH_REDIS_PASSWORD": name})
+		refused(t, w, site, ":0", "it refuses the login", want, "LOCKBENCH_REDIS_PASSWORD")
+	}
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("right\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := read(t, Given{Servers: []string{site.URL()}}, map[string]string{"LOCKBENCH_REDIS_PASSWORD_FILE": file})
+	if err := w.Ready(t.Context()); err != nil {
+		t.Errorf("the right password, from a file: %v", err)
+	}
+}
+
+func TestCertificatesThatWillNotDoAreRefused(t *testing.T) {
+	expired := redistest.NewCerts(t, time.Now().Add(-time.Hour))
+	site := redistest.NewSite(t, redis.Single, "", expired)
+	given := Given{
+		Servers: []string{site.URL()}, TLSName: redistest.CertName,
+		CA: expired.CA, Cert: expired.Client.Cert, Key: expired.Client.Key,
+	}
+	refused(t, read(t, given, nil), site, ":0", "its certificate is not valid now, but from ")
+	valid := redistest.NewCerts(t, time.Now().Add(time.Hour))
+	site = redistest.NewSite(t, redis.Single, "", valid)
+	given.Servers = []string{site.URL()}
+	refused(t, read(t, given, nil), site, ":0", "--tls-ca") // it is another authority's
+	given.CA, given.TLSName = valid.CA, "other.test"
+	refused(t, read(t, given, nil), site, ":0", "--tls-name")
+	given.TLSName, given.Cert, given.Key = redistest.CertName, "", ""
+	refused(t, read(t, given, nil), site, ":0", "--tls-cert")
+	given.Servers = []string{strings.Replace(site.URL(), "rediss", "redis", 1)}
+	refused(t, read(t, Given{Servers: given.Servers}, nil), site, ":0", "if it wants TLS")
+}
+
+func TestServersWithForeignKeysAreRefused(t *testing.T) {
+	site := redistest.NewSite(t, redis.Single, "", nil)
+	if said, err := site.Ask(t.Context(), "redis-1", "SET", "lockbench:7:a", "theirs"); said != "+OK" {
+		t.Fatal(said, err)
+	}
+	w := read(t, Given{Servers: []string{site.URL()}}, nil)
+	refused(t, w, site, ":1", `"lockbench:7:a"`, "redis-cli")
+	err := w.Run(t.Context(), spec(7), func(context.Context, world.Cluster) error { return errors.New("it was let in") })
+	if err == nil || !strings.Contains(err.Error(), `"lockbench:7:a"`) {
+		t.Errorf("a run says %v", err)
+	}
+	if said, err := site.Ask(t.Context(), "redis-1", "GET", "lockbench:7:a"); said != "$6" {
+		t.Errorf("their key is %s (%v)", said, err)
+	}
+}
+
+func spec(seed uint64) world.Spec {
+	one, _ := service.Find(redis.Service{}, redis.Single)
+	return world.Spec{Service: redis.Service{}, Topology: one, Clients: 1, Seed: seed}
+}
+
+// A hook that hangs is ended at its limit and told of, and what it may have done is undone at
+// the end. So is what nobody has undone before.
+func TestHookThatHangs(t *testing.T) {
+	site := redistest.NewSite(t, redis.Single, "", nil)
+	hooks := site.Hooks("kill: {run: 'echo began; sleep 60', limit: 300ms}", "start: touch "+filepath.Join(site.Dir, "started")+"-{node}")
+	w := read(t, Given{Servers: []string{site.URL()}, Hooks: hooks}, nil)
+	if err := w.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	logs := t.TempDir()
+	s := spec(1)
+	s.LogDir = logs
+	err := w.Run(t.Context(), s, func(ctx context.Context, c world.Cluster) error {
+		killer, _ := world.Ability[world.NodeKiller](c)
+		err := killer.Kill(ctx, "redis-1")
+		if err == nil || !strings.Contains(err.Error(), "had not ended after 300ms") || !strings.Contains(err.Error(), `"began"`) {
+			t.Errorf("the hook that hangs: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(site.Dir, "started-my-redis-1")); err != nil {
+		t.Errorf("what the hook may have done was not undone: %v", err)
+	}
+	text, err := os.ReadFile(filepath.Join(logs, "hooks.log"))
+	if err != nil || !strings.Contains(string(text), "began") {
+		t.Errorf("the log of hooks: %v\n%s", err, text)
+	}
+}
+
+// What cannot be undone is told of, with the command that a person has to give. What hooks
+// write is kept without secrets.
+func TestUndoThatFails(t *testing.T) {
+	const secret = "s3cr3t"
+	site := redistest.NewSite(t, redis.Single, secret, nil)
+	hooks := site.Hooks("pause: echo "+secret, "resume: echo no {node}; exit 7")
+	w := read(t, Given{Servers: []string{site.URL()}, Hooks: hooks}, map[string]string{"LOCKBENCH_REDIS_PASSWORD": secret})
+	if err := w.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	err := w.Run(ctx, spec(1), func(ctx context.Context, c world.Cluster) error {
+		pauser, _ := world.Ability[world.NodePauser](c)
+		if err := pauser.PauseNode(ctx, "redis-1"); err != nil {
+			t.Error(err)
+		}
+		stop() // as Ctrl-C does
+		return nil
+	})
+	for _, want := range []string{"exit status 7", "do it by hand: echo no my-redis-1; exit 7"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the end says %v, want %q in it", err, want)
+		}
+	}
+	if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), "echo "+secret, ""), secret) {
+		t.Errorf("the secret is told: %v", err)
+	}
+}
+
+// Where locks ask for other servers than there are, they are told so.
+func TestPlace(t *testing.T) {
+	five, _ := service.Find(redis.Service{}, redis.Independent)
+	for _, c := range []struct {
+		url  string
+		asks service.Topology
+		want string
+	}{
+		{"redis://a", five, "needs independent masters"},
+		{"redis://a,redis://b", spec(1).Topology, "is for one master"},
+		{"redis+cluster://a", spec(1).Topology, ""},
+		{"redis://a,redis://b,redis://c", five, ""},
+	} {
+		w := read(t, Given{Servers: []string{c.url}}, nil)
+		s := world.Spec{Service: redis.Service{}, Topology: c.asks}
+		err := w.Place(&s)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.url, err, c.want)
+		}
+		if c.want == "" && s.Topology.Name != w.there().Topology.Name {
+			t.Errorf("%s: the lock is put on %s", c.url, s.Topology.Name)
+		}
+	}
+}
+
+// Nothing that servers say of themselves is more than a word to a shell.
+func TestFilled(t *testing.T) {
+	c := command{text: "kill {node} at ${x} {host}"}
+	if got, err := c.filled(values{"node": "a", "host": "b.c"}); got != "kill a at ${x} b.c" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := c.filled(values{"node": "a", "host": "b; rm"}); err == nil {
+		t.Errorf("%q is taken", got)
+	}
+}

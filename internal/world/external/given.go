@@ -1,0 +1,183 @@
+package external
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"lockbench/service"
+)
+
+// Given is what a person says of servers.
+type Given struct {
+	Servers []string // URLs; several may stand in one, with commas between
+	Hooks   string   // a file
+	// CA, Cert and Key are files in PEM, and TLSName is the name that certificates must be for.
+	CA, Cert, Key, TLSName string
+}
+
+// Read makes options of what was given, and of the environment. Its errors are wrong usage.
+func (g Given) Read(all []service.Service, getenv func(string) string) (o Options, err error) {
+	urls := g.urls()
+	if o.Service, err = foreign(urls, all); err != nil {
+		return o, err
+	}
+	if o.Location, err = o.Service.Locate(urls); err != nil {
+		return o, fmt.Errorf("--servers %w", err)
+	}
+	o.Logins = map[service.Role]Login{}
+	for _, p := range o.Location.Topology.Parts {
+		l, err := login(p.Name, getenv)
+		if err != nil {
+			return o, err
+		}
+		switch {
+		case p.Role == service.Data && l.User != "" && o.Location.User != "":
+			return o, fmt.Errorf("the user of %s is named twice, by the URL and by %s", p.Name, variable(p.Name, "USER"))
+		case p.Role == service.Data && l.User == "":
+			l.User = o.Location.User
+		}
+		o.Logins[p.Role] = l
+	}
+	// Who watches mostly has the password of those that are watched.
+	data := o.Logins[service.Data]
+	if w, ok := o.Logins[service.Witness]; ok && w.Credentials == (service.Credentials{}) && data.User == "" {
+		o.Logins[service.Witness] = Login{Credentials: data.Credentials, From: data.From + " or " + w.From}
+	}
+	if data.User != "" && data.Password == "" {
+		return o, fmt.Errorf("--servers names the user %s, and no password is given: %s", data.User, data.From)
+	}
+	if o.TLS, err = g.tls(o.Location.TLS); err != nil {
+		return o, err
+	}
+	if g.Hooks != "" {
+		if o.Hooks, err = ReadHooks(g.Hooks); err != nil {
+			return o, fmt.Errorf("--hooks %w", err)
+		}
+	}
+	return o, nil
+}
+
+// urls are the URLs one by one. A comma may stand between hosts of one as well.
+func (g Given) urls() []string {
+	var urls []string
+	for _, text := range g.Servers {
+		for i, piece := range strings.Split(text, ",") {
+			if i > 0 && !strings.Contains(piece, "://") {
+				urls[len(urls)-1] += "," + piece
+				continue
+			}
+			urls = append(urls, strings.TrimSpace(piece))
+		}
+	}
+	return urls
+}
+
+// foreign is the service of all URLs, by what their schemes begin with.
+func foreign(urls []string, all []service.Service) (service.Foreign, error) {
+	if len(urls) == 0 {
+		return nil, errors.New("--servers is empty: it wants URLs such as SERVICE://HOST:PORT")
+	}
+	var first service.Foreign
+	for _, text := range urls {
+		scheme, _, ok := strings.Cut(text, "://")
+		if !ok {
+			return nil, fmt.Errorf("--servers %s: this is no URL such as SERVICE://HOST:PORT", text)
+		}
+		name, _, _ := strings.Cut(scheme, "+")
+		i := slices.IndexFunc(all, func(s service.Service) bool { return s.Name() == name || s.Name()+"s" == name })
+		var can []string
+		for _, s := range all {
+			if _, ok := s.(service.Foreign); ok {
+				can = append(can, s.Name())
+			}
+		}
+		if i < 0 {
+			return nil, fmt.Errorf("--servers: no lock service is called %q; servers of somebody else's can be those of %s", name, strings.Join(can, ", "))
+		}
+		s, ok := all[i].(service.Foreign)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("--servers: servers of %s that somebody else runs cannot be used yet, but those of %s", all[i].Name(), strings.Join(can, ", "))
+		case first != nil && first.Name() != s.Name():
+			return nil, fmt.Errorf("--servers: a run is on servers of one service, not of %s and %s", first.Name(), s.Name())
+		}
+		first = s
+	}
+	return first, nil
+}
+
+// variable is the name of a variable about the nodes of one part.
+func variable(part, what string) string { return "LOCKBENCH_" + strings.ToUpper(part) + "_" + what }
+
+// Variables are the names of all that hold secrets.
+func Variables(all []service.Service) []string {
+	var names []string
+	for _, s := range all {
+		for _, t := range s.Topologies() {
+			for _, p := range t.Parts {
+				names = append(names, variable(p.Name, "PASSWORD"))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// login reads how to log in to the nodes of one part.
+func login(part string, getenv func(string) string) (Login, error) {
+	own, file := variable(part, "PASSWORD"), variable(part, "PASSWORD_FILE")
+	l := Login{From: own + " (or of the file that " + file + " names)"}
+	l.User, l.Password = getenv(variable(part, "USER")), getenv(own)
+	path := getenv(file)
+	if path == "" {
+		return l, nil
+	}
+	if l.Password != "" {
+		return l, fmt.Errorf("%s and %s are both set: give one of them", own, file)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return l, fmt.Errorf("%s: %w", file, err)
+	}
+	if l.Password = strings.TrimRight(string(text), "\r\n"); l.Password == "" {
+		return l, fmt.Errorf("%s: %s is empty", file, path)
+	}
+	return l, nil
+}
+
+// tls are the certificates.
+func (g Given) tls(wanted bool) (*tls.Config, error) {
+	if !wanted {
+		if g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != "" {
+			return nil, errors.New("--tls-ca, --tls-cert, --tls-key and --tls-name are for URLs that ask for TLS, by an s behind the name of the service")
+		}
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: g.TLSName}
+	if g.CA != "" {
+		text, err := os.ReadFile(g.CA)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--tls-ca: there is no certificate in PEM in %s", g.CA)
+		}
+	}
+	if (g.Cert == "") != (g.Key == "") {
+		return nil, errors.New("--tls-cert and --tls-key: give both or none")
+	}
+	if g.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(g.Cert, g.Key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", g.Cert, g.Key, err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

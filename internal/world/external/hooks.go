@@ -1,0 +1,190 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// The hooks that there are.
+const (
+	hookKill    = "kill"
+	hookStart   = "start"
+	hookWipe    = "wipe"
+	hookPause   = "pause"
+	hookResume  = "resume"
+	hookIsolate = "isolate"
+	hookHeal    = "heal"
+	hookCut     = "cut"
+	hookJoin    = "join"
+	hookPromote = "promote"
+)
+
+// kind is one hook: what it is told, and which one undoes it. Empty: it undoes another one, or
+// there is nothing to undo.
+type kind struct {
+	links bool // it is told {from} and {to}; else {node}
+	undo  string
+}
+
+var kinds = map[string]kind{
+	hookKill: {undo: hookStart}, hookStart: {}, hookWipe: {},
+	hookPause: {undo: hookResume}, hookResume: {},
+	hookIsolate: {undo: hookHeal}, hookHeal: {},
+	hookCut: {links: true, undo: hookJoin}, hookJoin: {links: true},
+	hookPromote: {},
+}
+
+// hookLimit is how long a hook may take that says nothing of it.
+const hookLimit = 30 * time.Second
+
+// Hooks are commands of a person's own, by which servers are broken and mended.
+type Hooks struct {
+	nodes    map[string]string // names of nodes, by their addresses
+	commands map[string]command
+}
+
+// command is one hook.
+type command struct {
+	text  string
+	limit time.Duration
+}
+
+func (h *Hooks) has(name string) bool { return h.commands[name].text != "" }
+
+// hooksFile is the file as it is written.
+type hooksFile struct {
+	Limit string            `yaml:"limit"`
+	Nodes map[string]string `yaml:"nodes"`
+	Hooks map[string]any    `yaml:"hooks"`
+}
+
+// ReadHooks reads a file of hooks. Its errors are wrong usage.
+func ReadHooks(path string) (*Hooks, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := parseHooks(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+func parseHooks(text []byte) (*Hooks, error) {
+	var file hooksFile
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+		return nil, errors.New(yaml.FormatError(err, false, true))
+	}
+	h := &Hooks{nodes: map[string]string{}, commands: map[string]command{}}
+	usual := hookLimit
+	if file.Limit != "" {
+		var err error
+		if usual, err = readLimit(file.Limit); err != nil {
+			return nil, fmt.Errorf("limit: %w", err)
+		}
+	}
+	for name, addr := range file.Nodes {
+		if !plain(name) {
+			return nil, fmt.Errorf("nodes: %q is no name of letters, digits, dots, dashes, slashes and underscores", name)
+		}
+		h.nodes[addr] = name
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Hooks)) {
+		c, err := readCommand(name, file.Hooks[name], usual)
+		if err != nil {
+			return nil, fmt.Errorf("hooks: %s: %w", name, err)
+		}
+		h.commands[name] = c
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		if undo := kinds[name].undo; h.has(name) && undo != "" && !h.has(undo) {
+			return nil, fmt.Errorf("hooks: %s wants %s beside it, or what it did could not be undone (if that happens by itself: %s: 'true')", name, undo, undo)
+		}
+	}
+	return h, nil
+}
+
+// readCommand reads TEXT, or {run: TEXT, limit: 10s}.
+func readCommand(name string, value any, usual time.Duration) (command, error) {
+	k, known := kinds[name]
+	if !known {
+		return command{}, fmt.Errorf("there is no such hook; known are %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	}
+	c := command{limit: usual}
+	switch v := value.(type) {
+	case string:
+		c.text = v
+	case bool: // a shell's command of that name, without quotes
+		c.text = fmt.Sprint(v)
+	case map[string]any:
+		for key, value := range v {
+			text, ok := value.(string)
+			switch {
+			case key == "run" && ok:
+				c.text = text
+			case key == "limit" && ok:
+				var err error
+				if c.limit, err = readLimit(text); err != nil {
+					return c, err
+				}
+			default:
+				return c, fmt.Errorf("%s: a hook is a command, or {run: COMMAND, limit: 10s}", key)
+			}
+		}
+	}
+	if strings.TrimSpace(c.text) == "" {
+		return c, errors.New("it is no command")
+	}
+	allowed := []string{"node", "host", "port"}
+	if k.links {
+		allowed = []string{"from", "from_host", "from_port", "to", "to_host", "to_port"}
+	}
+	for _, found := range placeholder.FindAllStringSubmatch(c.text, -1) {
+		if !slices.Contains(allowed, found[1]) {
+			return c, fmt.Errorf("it is told nothing that is called {%s}; known are {%s}", found[1], strings.Join(allowed, "}, {"))
+		}
+	}
+	return c, nil
+}
+
+func readLimit(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is no duration above zero, such as 30s", text)
+	}
+	return d, nil
+}
+
+// placeholder is what stands for a node in a command. Braces of the shell's own have a $ or a
+// blank there, or something else.
+var placeholder = regexp.MustCompile(`(?:^|[^$])\{([a-z_]+)\}`)
+
+var plainText = regexp.MustCompile(`^[A-Za-z0-9._:/-]+$`)
+
+// plain says whether a text can stand in a command for the shell as it is. What servers say of
+// themselves comes to stand there as well.
+func plain(text string) bool { return plainText.MatchString(text) }
+
+// filled is a command with what it is told.
+func (c command) filled(with map[string]string) (string, error) {
+	text := c.text
+	for name, value := range with {
+		if !strings.Contains(text, "{"+name+"}") {
+			continue
+		}
+		if !plain(value) {
+			return "", fmt.Errorf("{%s} is %q, which a shell might take for more than a word", name, value)
+		}
+		text = strings.ReplaceAll(text, "{"+name+"}", value)
+	}
+	return text, nil
+}

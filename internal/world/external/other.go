@@ -1,0 +1,30 @@
+//go:build !linux
+
+package external
+
+import (
+	"context"
+	"errors"
+
+	"lockbench/internal/world"
+)
+
+var _ world.World = (*World)(nil)
+
+var errLinux = errors.New("the external world needs Linux, for its clients are stopped and ended as processes are there")
+
+func clientClocks(world.Spec) error { return errLinux }
+
+// promotable is a cluster of which a hook promotes nodes.
+type promotable struct {
+	world.Cluster
+	of any
+}
+
+// Ready says why this world cannot be used here.
+func (w *World) Ready(context.Context) error { return errLinux }
+
+// Run fails as Ready does.
+func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Cluster) error) error {
+	return errLinux
+}
