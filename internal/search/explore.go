@@ -140,6 +140,12 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	for range parallel {
 		wg.Go(func() {
 			for s := range next {
+				mu.Lock()
+				over := enough // since it was handed out: it waited for a worker
+				mu.Unlock()
+				if over {
+					continue
+				}
 				in := x.vary(s)
 				shown, err := x.try(ctx, in, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
 				mu.Lock()

@@ -47,6 +47,22 @@ func TestExploreCountsTheDead(t *testing.T) {
 	}
 }
 
+// A search that has found something begins no other seed, also not the one that was handed out
+// while the worker was still busy.
+func TestExploreEndsAtTheFirst(t *testing.T) {
+	x := Exploration{
+		Scenario: trialtest.Load(t, "steady"), Lock: scenarios.LockUse{Name: "no-lock", Use: "no-lock"}, From: 1, To: 5, Parallel: 1,
+		Command: trialtest.SimTrial(t, 1),
+	}
+	got, err := x.Run(t.Context())
+	if err != nil || len(got.Broken) > 0 {
+		t.Fatalf("%v, broken: %+v", err, got.Broken)
+	}
+	if got.Tried != 1 || got.Violated != 1 {
+		t.Errorf("%d tried, %d violated; want 1 of each, for seed 1 shows it", got.Tried, got.Violated)
+	}
+}
+
 // The search finds what a failover does to set-nx, and makes it small; RedLock
 // outlives it.
 func TestExplore(t *testing.T) {
