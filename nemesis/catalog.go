@@ -19,6 +19,9 @@ type Entry struct {
 	Promotes bool
 	// Try is what `lockbench try` does where it is told nothing else.
 	Try Step
+	// Also are other forms of it, at other moments or on somebody else, that
+	// `lockbench try --all` does as well.
+	Also []Step
 	// Draw are the steps that `faults: random` draws. A step that cannot concern a lock's
 	// servers is n/a for it, as any other. A step on a client waits for a moment at which
 	// there is one.
@@ -100,10 +103,15 @@ func All() []Entry {
 			Keys: loseReplyKeys, New: newLoseReply,
 			Instant: true,
 			Try:     Step{Target: "holder", When: workloads.Acquiring, Request: 1},
+			Also: []Step{
+				{Target: "holder", When: workloads.Acquiring, Request: 1, Options: map[string]string{"then": "silence"}},
+				{Target: "holder", When: workloads.Releasing, Request: 1},
+			},
 		},
 		{
 			Name: "hold-request", About: "keep one request of the holder on its way, until nobody waits for it any more", New: newHoldRequest,
-			Try: Step{Target: "holder", When: workloads.Releasing, Request: 1, For: second},
+			Try:  Step{Target: "holder", When: workloads.Releasing, Request: 1, For: second},
+			Also: []Step{{Target: "holder", When: workloads.Acquiring, Request: 1, For: second}},
 		},
 		{
 			Name: "reset", About: "end connections on links, with what is on its way", Link: true, New: newReset,
@@ -114,7 +122,8 @@ func All() []Entry {
 		{
 			Name: "clock", About: "shift the wall clocks of servers or clients, at once or little by little",
 			Keys: clockKeys, New: newClock,
-			Try: Step{Target: "master", For: second, Options: map[string]string{"by": "5s"}},
+			Try:  Step{Target: "master", For: second, Options: map[string]string{"by": "5s"}},
+			Also: []Step{{Target: "half the clients", For: second, Options: map[string]string{"by": "5s"}}},
 			DrawClocks: []Step{
 				{Target: "half the clients", Options: map[string]string{"by": "10s"}},
 				{Target: "half the clients", Options: map[string]string{"by": "-10s"}},

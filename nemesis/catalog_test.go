@@ -31,6 +31,15 @@ func TestCatalog(t *testing.T) {
 				t.Errorf("%s: what is tried has the option %q, which is not listed", e.Name, key)
 			}
 		}
+		for _, also := range e.Also {
+			also.Fault = e.Name
+			_ = make1(t, also)
+			for key := range also.Options {
+				if _, ok := KeyOf(e.Keys, key); !ok {
+					t.Errorf("%s: what is also tried has the option %q, which is not listed", e.Name, key)
+				}
+			}
+		}
 		step := e.Try
 		step.Fault = e.Name
 		if err := make1(t, step).Available(newFake(redis.Sentinel, 0)); err != nil {

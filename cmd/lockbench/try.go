@@ -35,8 +35,8 @@ func newTryCommand() *cobra.Command {
 probe on the path of those concerned that it bites, undoes it, and sees that it is
 gone.
 
---all does so for every fault in its usual form, on each topology of the service, and
-prints a table for people and for Markdown. In world docker this takes a quarter of an hour.
+--all does so for every fault in its usual form and in others that it has, on each topology of
+the service, and prints a table for people and for Markdown. In world docker this takes a quarter of an hour.
 
 Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 3 the harness failed, 64 wrong usage.`,
