@@ -2,14 +2,18 @@ package workloads
 
 import (
 	"context"
+	"time"
 
 	"lockbench/locks"
 )
 
-// Out of four turns three read. Of the writers half also read under their own write
-// lock, and half of those keep the read lock for longer than the write lock.
+// Out of four turns three read. Of the readers half come by and do not wait: who waits is let
+// in as soon as the writer has gone, and would not tell a lock that keeps readers out though
+// nobody writes. Of the writers half also read under their own write lock, and half of those
+// keep the read lock for longer than the write lock.
 const (
 	turnsPerWrite   = 4
+	readsPerPassing = 2
 	writesPerNested = 2
 )
 
@@ -19,9 +23,9 @@ const (
 //	writer   acquire ── read v ── hold ── write v+1 ── release
 //
 // A writer may read under its own write lock, and may then give the write lock back
-// first: from there on it is a reader, and other readers may come in.
+// first: from there on it is a reader, for as long as it wrote, and other readers may come in.
 //
-//	acquire ── acquire shared ── release ── read v+1 ── release shared
+//	acquire ── acquire shared ── release ── read v+1 ── hold ── read v+1 again ── release shared
 var readersWriters = Entry{
 	Name:  "readers-writers",
 	About: "readers look at a key's counter together, writers count alone; a writer may read as well",
@@ -45,18 +49,25 @@ func (w readingWriting) Run(ctx context.Context, c *Client) {
 func (w readingWriting) read(ctx context.Context, c *Client) {
 	shared := w.ask(c, w.anyKey(c))
 	shared.Mode = locks.Shared
+	if c.Rand.IntN(readsPerPassing) == 0 {
+		shared.Wait = 0
+	}
 	tryOnce(ctx, c, shared, func(t *Tenure) {
 		hold := w.started(ctx, t)
-		if t.Check(ctx) != nil {
-			return
+		if t.Check(ctx) == nil {
+			look(ctx, t, hold)
 		}
-		if _, err := t.Read(ctx); err != nil || !stay(ctx, t, hold) {
-			return
-		}
-		t.Reached(ctx, Checked)
-		_, _ = t.Read(ctx)
-		_ = t.Check(ctx)
 	})
+}
+
+// look reads the counter twice, with the hold in between.
+func look(ctx context.Context, t *Tenure, hold time.Duration) {
+	if _, err := t.Read(ctx); err != nil || !stay(ctx, t, hold) {
+		return
+	}
+	t.Reached(ctx, Checked)
+	_, _ = t.Read(ctx)
+	_ = t.Check(ctx)
 }
 
 func (w readingWriting) write(ctx context.Context, c *Client) {
@@ -81,7 +92,7 @@ func (w readingWriting) write(ctx context.Context, c *Client) {
 			}
 			_ = t.Release(ctx)
 			if reader.Check(ctx) == nil {
-				_, _ = reader.Read(ctx)
+				look(ctx, reader, hold)
 			}
 		})
 	})

@@ -119,20 +119,20 @@ func bugsProven() []string {
 
 // prove shows what was asked for, and says how it went.
 func prove(c *cobra.Command, args []string, f *proveFlags) error {
-	var proofs []*proof.Proof
-	named := map[*proof.Proof]bool{}
-	for _, l := range catalog.Mutants() {
-		byName := slices.Contains(args, l.Name)
-		if f.all || byName || slices.Contains(args, l.Wrong.Bug) {
-			p := &proof.Proof{Lock: l.Name, Wrong: *l.Wrong, Mistake: strings.TrimPrefix(l.About, "wrong on purpose: ")}
-			proofs, named[p] = append(proofs, p), byName
-		}
-	}
 	in := f.options(c)
 	in.SimTrial = simTrial()
 	w, _, err := f.pick(c.Context(), in)
 	if err != nil {
 		return err
+	}
+	var proofs []*proof.Proof
+	named := map[*proof.Proof]bool{}
+	for _, l := range catalog.Mutants() {
+		byName := slices.Contains(args, l.Name)
+		if f.all || byName || slices.Contains(args, l.Wrong.Bug) {
+			p := &proof.Proof{Lock: l.Name, Wrong: *l.Wrong, Mistake: strings.TrimPrefix(l.About, "wrong on purpose: "), World: w.Name(), Asked: f.episodes}
+			proofs, named[p] = append(proofs, p), byName
+		}
 	}
 	say := sayTo(c, c.ErrOrStderr())
 	kept, err := readProofs(f.results)

@@ -34,16 +34,23 @@ func readProofs(file string) (keptProofs, error) {
 	return all, nil
 }
 
-// find is what was measured of a lock, unless it was another lock then.
+// find is what was measured of a lock in the same world with as many episodes, unless it was
+// another lock then.
 func (k keptProofs) find(p *proof.Proof) *proof.Proof {
-	i := slices.IndexFunc(k, func(m proof.Proof) bool {
-		return m.Lock == p.Lock && m.Scenario == p.Scenario && m.Class == p.Class && m.Twin == p.Twin
-	})
+	i := slices.IndexFunc(k, func(m proof.Proof) bool { return sameMeasure(&m, p) && sameLock(&m, p) })
 	if i < 0 {
 		return nil
 	}
 	return &k[i]
 }
+
+// sameLock tells whether a wrong lock is to be shown in the same way.
+func sameLock(m, p *proof.Proof) bool {
+	return m.Lock == p.Lock && m.Scenario == p.Scenario && m.Class == p.Class && m.Twin == p.Twin
+}
+
+// sameMeasure tells whether one may stand for the other.
+func sameMeasure(m, p *proof.Proof) bool { return m.World == p.World && m.Asked == p.Asked }
 
 // due are the proofs that are still to be measured. The others become what they were. One
 // whose wrong lock is through, and whose right one is wanted more often, keeps what was seen
@@ -67,20 +74,24 @@ func (k keptProofs) due(proofs []*proof.Proof, seeds, twinSeeds int) []*proof.Pr
 	return left
 }
 
-// write puts what was measured so far beside what the file has of other locks, in the catalog's order.
+// write puts what was measured so far beside what the file has of other locks, and of these in
+// other worlds or with other numbers of episodes, in the catalog's order.
 func (k keptProofs) write(file string, proofs []*proof.Proof) error {
 	if file == "" {
 		return nil
 	}
 	all := []proof.Proof{}
 	for _, l := range catalog.Mutants() {
-		i := slices.IndexFunc(proofs, func(p *proof.Proof) bool { return p.Lock == l.Name && p.Runs > 0 && p.TwinRuns > 0 })
-		if i >= 0 {
-			all = append(all, *proofs[i])
-			continue
+		now := slices.DeleteFunc(slices.Clone(proofs), func(p *proof.Proof) bool { return p.Lock != l.Name || p.Runs == 0 || p.TwinRuns == 0 })
+		as := &proof.Proof{Lock: l.Name, Wrong: *l.Wrong}
+		for _, m := range k {
+			anew := slices.ContainsFunc(now, func(p *proof.Proof) bool { return sameMeasure(&m, p) })
+			if sameLock(&m, as) && !anew {
+				all = append(all, m)
+			}
 		}
-		if m := k.find(&proof.Proof{Lock: l.Name, Wrong: *l.Wrong}); m != nil {
-			all = append(all, *m)
+		for _, p := range now {
+			all = append(all, *p)
 		}
 	}
 	text, err := json.MarshalIndent(all, "", " ")

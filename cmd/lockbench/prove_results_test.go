@@ -55,6 +55,22 @@ func TestProveGoesOn(t *testing.T) {
 	if kept, err = readProofs(file); err != nil || len(kept) != 5 || kept[0].Lock != "exists-then-set" || kept[4].Lock != "impatient-thief" {
 		t.Errorf("the file has %+v, %v", kept, err)
 	}
+	// What was measured elsewhere, or with more episodes, says nothing of this, and stays beside it.
+	for _, other := range []proof.Proof{{World: "local"}, {Asked: 9}} {
+		elsewhere := proofOf(t, "exists-then-set", 0)
+		elsewhere.World, elsewhere.Asked = other.World, other.Asked
+		if due := kept.due([]*proof.Proof{elsewhere}, 20, 20); len(due) != 1 || elsewhere.Runs != 0 {
+			t.Errorf("in world %q with %d episodes: %d are due, want 1", other.World, other.Asked, len(due))
+		}
+		elsewhere.Runs, elsewhere.TwinRuns = 5, 5
+		if err := kept.write(file, []*proof.Proof{elsewhere}); err != nil {
+			t.Fatal(err)
+		}
+		both, err := readProofs(file)
+		if err != nil || len(both) != len(kept)+1 || both.find(elsewhere).Runs != 5 || both.find(proofOf(t, "exists-then-set", 0)).Runs != 20 {
+			t.Errorf("in world %q with %d episodes: the file has %+v, %v", other.World, other.Asked, both, err)
+		}
+	}
 	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,8 @@ func TestPagesOfWrongLocks(t *testing.T) {
 	if err := json.Unmarshal(text, &measured); err != nil {
 		t.Fatal(err)
 	}
+	// The pages are of the simulation, with as many episodes as the scenarios say.
+	measured = slices.DeleteFunc(measured, func(m proof.Proof) bool { return m.World != "sim" || m.Asked != 0 })
 	for page, table := range map[string]string{"docs/wrong-locks.md": tableOfWrongLocks(measured), "docs/bugs.md": tableOfBugs(measured)} {
 		old, err := os.ReadFile(top + page)
 		if err != nil {
@@ -170,7 +172,12 @@ func tableOfWrongLocks(measured []proof.Proof) string {
 		_, _ = fmt.Fprintf(&b, "| %s | `%s` | %s | %s | `%s` | %s | %s | `%s` | %s |\n", p.Bug, l.Name,
 			report.MarkdownText(strings.TrimPrefix(l.About, "wrong on purpose: ")), report.MarkdownText(p.Known), p.Scenario, p.Class, seen, p.Twin, accused)
 	}
-	_, _ = fmt.Fprintf(&b, "\n%d of %d are shown. Not shown yet, and why:\n\n%s", shown, len(all), strings.Join(open, ""))
+	_, _ = fmt.Fprintf(&b, "\n%d of %d are shown.", shown, len(all))
+	if len(open) > 0 {
+		b.WriteString(" Not shown yet, and why:\n\n" + strings.Join(open, ""))
+	} else {
+		b.WriteString("\n")
+	}
 	return b.String()
 }
 

@@ -63,6 +63,7 @@ var unfit = map[string]string{
 	"client-drift":     "its clients are goroutines",
 	"cluster-failover": "the simulation has no topology \"cluster\"",
 	"fair-queue":       "asks for requests that wait",
+	"giving-up":        "asks for requests that wait",
 	"handoff":          "asks for requests that wait",
 	"kill-waiter":      "asks for requests that wait",
 	"long-holds":       "asks for requests that wait",

@@ -18,6 +18,10 @@ type Proof struct {
 	Lock    string
 	Mistake string
 	mutants.Wrong
+	// World is where it was measured, and Asked how many episodes somebody asked for; 0: as
+	// many as the scenario says.
+	World string
+	Asked int `json:",omitempty"`
 	// Seen are runs that showed the class, out of Runs; Violating and Episodes are episodes of
 	// the wrong lock.
 	Seen, Runs          int

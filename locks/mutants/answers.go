@@ -9,6 +9,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/redisson"
+	"lockbench/locks/setnx"
 	"lockbench/service/redis"
 )
 
@@ -41,6 +42,18 @@ type heldForEver struct {
 	locks.Renewed
 	locks.Watched
 }
+
+// unrefreshed is a lease that its holder believes to be renewed.
+type unrefreshed struct {
+	lease locks.Lease
+	of    time.Duration
+}
+
+// Release gives the lock back.
+func (l unrefreshed) Release(ctx context.Context) error { return l.lease.Release(ctx) }
+
+// Lease is what nobody renews it by.
+func (l unrefreshed) Lease() time.Duration { return l.of }
 
 // Release says ok.
 func (heldForEver) Release(context.Context) error { return nil }
@@ -98,6 +111,19 @@ func answeringLocks() []Mutant {
 					return lease, err
 				}
 				return heldForEver{renewed, watched}, nil
+			})),
+		on("refresh-left-out", "takes a lease for work without an end, and leaves it to its caller to refresh it, who does not know", locks.Claims{Renewed: true},
+			Wrong{Bug: "C-12", Known: "redislock, which has no refresh of its own", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				if r.TTL > 0 {
+					return l.Acquire(ctx, r)
+				}
+				r.TTL = 6 * time.Second
+				lease, err := l.Acquire(ctx, r)
+				if lease == nil {
+					return nil, err
+				}
+				return unrefreshed{lease, r.TTL}, err
 			})),
 		on("asks-without-pause", "asks again and again while it waits, without a pause", exclusive,
 			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "long-holds", Class: "flood", Twin: "redisson-spin"},

@@ -41,6 +41,9 @@ var (
 	fencedLock = kin{"redisson-fenced", locks.Claims{
 		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true, Fenced: true,
 	}, redisson.NewFenced, false}
+	waitLock = kin{"redisson-wait", locks.Claims{
+		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true,
+	}, redisson.NewWait, false}
 )
 
 // edited is an entry of the family with a change in a script.
@@ -119,7 +122,7 @@ var edits = []edited{
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"rlock_release.lua", "redis.call(ARGV[4], KEYS[2], ARGV[1])", "redis.call(ARGV[4], KEYS[2] .. ':', ARGV[1])"}, redisson.Options{}},
 	{fairLock, "fair-tells-the-last", "wakes the last of the queue, who is not served",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "overtaken", NotShown: "valid in 20 of 20 runs with the three clients of rare-visits; with four it is overtaken, in 2 of 2"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "overtaken"},
 		edit{"fair_release.lua", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], 0)", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], -1)"}, redisson.Options{}},
 	{fairLock, "fair-tells-nobody", "frees a lock with a queue and wakes nobody",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
@@ -136,9 +139,11 @@ var edits = []edited{
 		Wrong{Bug: "R-5", Known: "Redisson #3004, #2278", Scenario: "fair-queue", Class: "overtaken"},
 		edit{"fair_acquire.lua", "until_ms and tonumber(until_ms) <= tonumber(ARGV[4])", "until_ms and head ~= ARGV[2]"}, redisson.Options{}},
 	{fairLock, "fair-ghost", "leaves a waiter in the queue that has given up",
-		Wrong{Bug: "R-7", Known: "Redisson #757 (3.2.4), #5019 (4.7)", Scenario: "fair-queue", Class: "no-progress",
-			NotShown: "whoever is thought to be dead is passed over, and a ghost is; where waiters give up, the right fair lock is overtaken, too"},
+		Wrong{Bug: "R-7", Known: "Redisson #757 (3.2.4), #5019 (4.7)", Scenario: "giving-up", Class: "no-progress"},
 		edit{"fair_give_up.lua", "local waiters =", "if true then return 0 end\nlocal waiters ="}, redisson.Options{}},
+	{fairLock, "fair-times-drift", "reckons a waiter's time from the head's, and gives back too much of it when the head gives up",
+		Wrong{Bug: "R-8", Known: "Redisson #1104 (3.5.5 to 3.11.0)", Scenario: "giving-up", Class: "overtaken"},
+		edit{}, redisson.Options{Form: redisson.F1}},
 
 	// Readers and writers.
 	{readWriteLock, "readers-join-a-writer", "lets readers in while somebody writes",
@@ -160,7 +165,7 @@ var edits = []edited{
 		Wrong{Bug: "Z-5", Known: "Curator 5.4.0, CURATOR-621", Scenario: "readers-writers", Class: "evicted"},
 		edit{"write_release.lua", "redis.call('hlen', KEYS[1]) == 1", "true"}, redisson.Options{}},
 	{readWriteLock, "downgrade-stays-write", "goes on as a writer when a writer goes on as a reader",
-		Wrong{Bug: "W-22", Scenario: "readers-writers", Class: "refused-though-free", NotShown: "refusals of an owner that holds already are not judged among readers and writers"},
+		Wrong{Bug: "W-22", Scenario: "readers-writers", Class: "refused-though-free"},
 		edit{"write_release.lua", "redis.call('hset', KEYS[1], 'mode', 'read')", ""}, redisson.Options{}},
 	{readWriteLock, "writer-cannot-read", "refuses a writer that wants to read as well",
 		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "readers-writers", Class: "refused-though-free"},
@@ -190,6 +195,11 @@ var edits = []edited{
 	{reentrantLock, "renewal-by-seconds", "renews by as many milliseconds as the lease has seconds",
 		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], ARGV[1] / 1000)"}, redisson.Options{Watchdog: 6 * time.Second}},
+
+	// Replicas.
+	{waitLock, "unconfirmed-stays", "says \"taken\" if no replica has confirmed the grant, and does not give it back",
+		Wrong{Bug: "R-18", Known: "Redisson #3994, #4822 (3.18.1, 3.20, 3.47)", Scenario: "stalled-replicas", Class: "no-progress"},
+		edit{}, redisson.Options{KeepUnconfirmed: true}},
 
 	// Sending again.
 	{reentrantLock, "release-sent-again", "sends a release again that was not answered, and it is done again",

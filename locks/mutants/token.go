@@ -64,14 +64,15 @@ type tokenClient struct {
 	tokens *plain.Tokens
 	grants atomic.Uint64
 	mu     sync.Mutex
-	count  map[string]int // of what a mistake counts, by key
+	count  map[string]int    // of what a mistake counts, by key
+	last   map[string]string // the token of the last try for a key
 }
 
 // open makes the opener of a token lock with a change.
 func open(change func(*token)) func() locks.Opener {
 	return func() locks.Opener {
 		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-			t := &tokenClient{token: right(), id: c.ID, tokens: plain.NewTokens(c), count: map[string]int{}}
+			t := &tokenClient{token: right(), id: c.ID, tokens: plain.NewTokens(c), count: map[string]int{}, last: map[string]string{}}
 			change(&t.token)
 			client, err := goredis.ConnectPatient(c.Store, t.patience)
 			if err != nil {
@@ -130,6 +131,20 @@ func (t *tokenClient) again(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.count, key)
+}
+
+// tried notes the token of a try, over that of the one before.
+func (t *tokenClient) tried(l *tokenLease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last[l.key] = l.token
+}
+
+// lastToken is that of the last try for a key, whoever made it.
+func (t *tokenClient) lastToken(key string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last[key]
 }
 
 type tokenLease struct {

@@ -258,6 +258,17 @@ func tokenLocks() []Mutant {
 					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 				}
 			}),
+		plainly("token-of-the-last-try", "has one object for all threads of a client, and each try writes its token over that of who holds",
+			Wrong{Bug: "C-6", Known: "redis-py #384, #489", Scenario: "pool", Class: "evicted"},
+			func(t *token) {
+				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+					t.tried(l)
+					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				}
+				t.disown = func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
+					return goredis.Disown(ctx, t.redis, l.key, t.lastToken(l.key))
+				}
+			}),
 
 		// Fencing.
 		fenced("number-before-lock", "counts the grant before it is one, in a request of its own",

@@ -87,6 +87,9 @@ type Options struct {
 	Constant bool
 	// SyncTimeout is how long the replication check waits for replicas; 0 means 1 s.
 	SyncTimeout time.Duration
+	// KeepUnconfirmed leaves a grant that no replica has confirmed to its lease, though its
+	// caller is refused (hazard R-18).
+	KeepUnconfirmed bool
 	// PlainLease passes the caller's lease on to the children of a multi-lock as it
 	// is, instead of a lease twice as long as the wait (hazard R-28).
 	PlainLease bool

@@ -43,6 +43,9 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		if err != nil || !g.granted || expected == 0 || acknowledged > 0 {
 			return g, err
 		}
+		if l.o.KeepUnconfirmed {
+			return grant{left: 0}, nil
+		}
 		if err := k.giveBack(ctx, l, h); err != nil {
 			return grant{}, fmt.Errorf("%w, and giving it back failed: %w", errNoReplica, err)
 		}
