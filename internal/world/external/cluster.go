@@ -185,12 +185,12 @@ func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
+// promotable is a cluster of which a hook promotes nodes.
+type promotable struct{ *cluster }
+
 // Promote lets a hook promote a node.
 func (p promotable) Promote(ctx context.Context, node string) (string, error) {
-	if p.of == nil {
-		return "", errors.New("this cluster is a sketch and runs nothing")
-	}
-	return p.of.promote(ctx, node)
+	return p.promote(ctx, node)
 }
 
 // promote returns when the servers themselves name another leader.

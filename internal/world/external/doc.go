@@ -20,6 +20,7 @@
 package external
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch.Clocks = errors.New("the clocks of these servers are somebody else's")
 	sketch.ClientClocks, sketch.ClientDrift = clientClocks(s), world.ErrProgramDrift
 	if s.Service != nil && w.options.Hooks.has(hookPromote) {
-		return promotable{sketch, nil}
+		return promotableSketch{sketch}
 	}
 	return sketch
 }
@@ -176,6 +177,14 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 // scenario does lasts so long, so nothing that is late by this much arrives before the link is
 // whole again.
 const lagCuts = 20 * time.Second
+
+// promotableSketch is a sketch of which a hook could promote nodes.
+type promotableSketch struct{ world.Sketch }
+
+// Promote promotes nobody.
+func (promotableSketch) Promote(context.Context, string) (string, error) {
+	return "", errors.New("this cluster is a sketch and runs nothing")
+}
 
 // limits are those of servers in a topology: what there are no hooks for.
 func (o Options) limits(t service.Topology) func(world.Deed) error {

@@ -159,6 +159,71 @@ func TestUndoThatFails(t *testing.T) {
 	}
 }
 
+// A node that hooks have cut off from all others is joined by its opposite, once; a link alone
+// cannot be cut so. A hook promotes, and the servers themselves say who leads.
+func TestHooksOfLinksAndOfPromotion(t *testing.T) {
+	site := redistest.NewSite(t, redis.Sentinel, "", nil)
+	said := filepath.Join(site.Dir, "said")
+	path := filepath.Join(t.TempDir(), "hooks.yaml")
+	text := "hooks:\n  isolate: echo off {host} >> " + said + "\n  heal: echo on {host} >> " + said + "\n"
+	for line := range strings.Lines(readFile(t, site.Hooks())) {
+		if strings.HasPrefix(line, "  promote:") {
+			text += strings.Replace(line, "{node}", "my-{node}", 1)
+		}
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := read(t, Given{Servers: []string{site.URL()}, Hooks: path}, nil)
+	if err := w.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := w.Run(t.Context(), spec(1), func(ctx context.Context, c world.Cluster) error {
+		var all []world.Link
+		for _, n := range c.Nodes()[1:] {
+			all = append(all, world.Link{From: "redis-1", To: n.Name}, world.Link{From: n.Name, To: "redis-1"})
+		}
+		cutter, _ := world.Ability[world.LinkCutter](c)
+		if err := cutter.Cut(ctx, all[:1]); err == nil {
+			t.Error("one link alone was cut by hooks that cut off a node")
+		}
+		host := site.Addr("redis-1").Addr().String()
+		if err := cutter.Cut(ctx, all); err != nil {
+			t.Error(err)
+		}
+		if err := cutter.Join(ctx, all[:1]); err != nil {
+			t.Error(err)
+		}
+		if err := cutter.Join(ctx, all[1:]); err != nil {
+			t.Error(err)
+		}
+		if got := readFile(t, said); got != "off "+host+"\non "+host+"\n" {
+			t.Errorf("the hooks were told %q", got)
+		}
+		promoter, ok := world.Ability[service.Promoter](c)
+		if !ok {
+			t.Fatal("there is a hook that promotes, and no ability to")
+		}
+		node, err := promoter.Promote(ctx, "redis-2")
+		if leads, _ := c.Leader(ctx); err != nil || node != "redis-2" || leads != node {
+			t.Errorf("%s was promoted (%v), and %s leads", node, err, leads)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // Where locks ask for other servers than there are, they are told so.
 func TestPlace(t *testing.T) {
 	five, _ := service.Find(redis.Service{}, redis.Independent)

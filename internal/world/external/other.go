@@ -15,12 +15,6 @@ var errLinux = errors.New("the external world needs Linux, for its clients are s
 
 func clientClocks(world.Spec) error { return errLinux }
 
-// promotable is a cluster of which a hook promotes nodes.
-type promotable struct {
-	world.Cluster
-	of any
-}
-
 // Ready says why this world cannot be used here.
 func (w *World) Ready(context.Context) error { return errLinux }
 

@@ -117,15 +117,9 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 		return w.unharmed(err)
 	}
 	if s.Service != nil && w.options.Hooks.has(hookPromote) {
-		return body(ctx, promotable{c, c})
+		return body(ctx, promotable{c})
 	}
 	return body(ctx, c)
-}
-
-// promotable is a cluster of which a hook promotes nodes.
-type promotable struct {
-	world.Cluster
-	of *cluster // nil: a sketch
 }
 
 // Report says, a line each, what there is and what cannot be done: for `lockbench doctor`.

@@ -234,7 +234,7 @@ func (s *Site) Hooks(own ...string) string {
 		fmt.Fprintf(&b, "  my-%s: %s\n", name, n.announced)
 	}
 	b.WriteString("hooks:\n")
-	for _, hook := range []string{"kill", "start", "wipe", "pause", "resume"} {
+	for _, hook := range []string{"kill", "start", "wipe", "pause", "resume", "promote"} {
 		fmt.Fprintf(&b, "  %s: bash %s %[1]s {node}\n", hook, script)
 	}
 	for _, hook := range []string{"cut", "join"} {
@@ -303,6 +303,9 @@ func (s *Site) obey(words []string) error {
 	case "wipe":
 		data := filepath.Join(s.Dir, nodes[0], "data")
 		return errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755))
+	case "promote":
+		_, err := s.servers.(service.Promoter).Promote(ctx, nodes[0])
+		return err
 	case "pause":
 		return n.process.Stop(ctx)
 	case "resume":
