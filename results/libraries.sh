@@ -19,7 +19,7 @@ kept=results/libraries.json
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 table=$work/table
-libraries='["redsync", "redsync/careful=on", "redsync-redigo", "redislock", "redislock/careful=on",
+libraries='["redsync", "redsync/careful=on", "redsync-redigo", "redsync-rueidis", "redislock", "redislock/careful=on",
 	"rueidislock/validity=2s", "valkeylock/validity=2s", "redis-py"]'
 xargs -r cat <<<"$runs" | jq -rs --argjson libraries "$libraries" --slurpfile old "$kept" '
 	[.[] as $run | $run.locks[] | select(.lock | IN($libraries[]))
