@@ -34,7 +34,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
+.PHONY: swarm image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -82,8 +82,12 @@ export FAILED
 
 long: ## the tests that take long or are not steady on every machine, which `make test` says it skipped (half an hour)
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
+	LOCKBENCH_LONG=1 go test -timeout 30m -run '^TestImageOfAnotherProcessor$$' ./deploy
 	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestAutoFetchesWhatItNeeds)$$' ./internal/run
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run '^TestScenariosOnServersOfSomebodyElse$$' ./internal/run
+
+swarm: ## the test of a campaign on Docker Swarm, which makes a swarm of this machine's daemon and ends it again; no other target does
+	LOCKBENCH_REQUIRE=swarm go test -count 1 -timeout 30m -v -run '^TestSwarm$$' ./deploy
 
 lint: ## gofmt, vet, staticcheck, and builds for other systems
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
@@ -99,12 +103,24 @@ build: ## the program, into build/lockbench
 	@mkdir -p build
 	@go build -o $(BIN) ./cmd/lockbench
 
-image: ## the image lockbench of this machine's own programs, without a registry: docker run --rm -v "$$PWD/results:/results" lockbench run failover
+image: ## the image lockbench: docker run --rm -v "$$PWD/results:/results" lockbench run failover. On Linux of this machine's own programs and without a registry, elsewhere of Debian's, in a container of Go's image
 	@mkdir -p build/image
+ifeq ($(shell uname -s),Linux)
 	CGO_ENABLED=0 go build -ldflags '-s -w' -o build/image/lockbench ./cmd/lockbench
 	build/image/lockbench image --pack build/image/rootfs-$$(go env GOARCH).tar
 	@rm build/image/lockbench
 	docker build --quiet --build-arg TARGETARCH=$$(go env GOARCH) --tag lockbench -f Dockerfile build/image
+else
+	@rm -f build/image/rootfs-*.tar
+	docker run --rm -v "$(CURDIR):/src" -w /src golang:1.26-bookworm sh -ec '$(PACKED_IN_CONTAINER)'
+	docker build --quiet --build-arg TARGETARCH=$$(basename build/image/rootfs-*.tar .tar | cut -d- -f2) --tag lockbench -f Dockerfile build/image
+endif
+
+# What is done in a container where this machine's own programs are not Linux'. The folder belongs to
+# somebody else there, whom git distrusts.
+PACKED_IN_CONTAINER = apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server nftables \
+	&& CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o /tmp/lockbench ./cmd/lockbench \
+	&& /tmp/lockbench image --pack build/image/rootfs-$$(go env GOARCH).tar
 
 more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex, ...) and etcd itself, as a process, and but for etcd as a module for world sim
 	@go build -C more -o ../build/lockbench-more ./lockbench-more

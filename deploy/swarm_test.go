@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"bytes"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +42,53 @@ func TestImage(t *testing.T) {
 		t.Errorf("results of %d runs", len(all))
 	}
 	t.Logf("the image has %d MB", size>>20)
+}
+
+// TestImageOfAnotherProcessor: the Dockerfile takes the files of the processor that it is told of. With
+// LOCKBENCH_LONG=1 they are the program itself, built for arm64; nothing here could run it.
+func TestImageOfAnotherProcessor(t *testing.T) {
+	err := programs("docker", "tar")
+	if err == nil {
+		_, err = exec.Command("docker", "version").Output()
+	}
+	need(t, "image", err)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "bin", "lockbench")
+	if err := os.Mkdir(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("LOCKBENCH_LONG") != "" {
+		command(t, []string{"GOARCH=arm64", "CGO_ENABLED=0"}, "go", "build", "-ldflags", "-s -w", "-o", program, "lockbench/cmd/lockbench")
+		f, err := elf.Open(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Machine != elf.EM_AARCH64 {
+			t.Errorf("the program is for %v", f.Machine)
+		}
+		_ = f.Close()
+	} else if err := os.WriteFile(program, []byte("arm64"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command(t, nil, "tar", "-C", dir, "-cf", filepath.Join(dir, "rootfs-arm64.tar"), "bin")
+	// What is there for another one must not be taken.
+	if err := os.WriteFile(filepath.Join(dir, "rootfs-amd64.tar"), []byte("no archive"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const image = "lockbench-test-arm64"
+	command(t, nil, "docker", "build", "--quiet", "--build-arg", "TARGETARCH=arm64", "--tag", image, "-f", "../Dockerfile", dir)
+	t.Cleanup(func() { command(t, nil, "docker", "rmi", image) })
+	container := strings.TrimSpace(command(t, nil, "docker", "create", image))
+	t.Cleanup(func() { command(t, nil, "docker", "rm", container) })
+	copied := filepath.Join(dir, "copied")
+	command(t, nil, "docker", "cp", container+":/bin/lockbench", copied)
+	want, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(copied); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the image has %d bytes of the program, want %d: %v", len(got), len(want), err)
+	}
 }
 
 // shared is a folder that the image's user may write to.
