@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/checker"
+	"lockbench/internal/report"
 	"lockbench/internal/trial/trialtest"
 )
 
@@ -164,6 +166,15 @@ func killAt(t *testing.T, world string, api client.APIClient, seed int, after ti
 			t.Fatalf("killed after %v: %v", after, err)
 		}
 		verdict = fmt.Sprintf("%s, %d grants", l.Found(), l.Acquires.OK)
+		// As a person would have it: what breaks off is undecided at most, and no trouble of the harness.
+		check := exec.Command(trialtest.Program(t), "check", filepath.Dir(filepath.Dir(file)))
+		text, err := check.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if code := check.ProcessState.ExitCode(); code != report.ExitUnexpected && code != report.ExitUnknown || !strings.Contains(string(text), "set-nx  "+l.Found()) {
+			t.Errorf("killed after %v: lockbench check ends with %d, and says\n%.2000s", after, code, text)
+		}
 	}
 	t.Logf("killed after %v with %d processes and %d containers and networks: all gone within %v; %s",
 		after.Round(time.Millisecond), len(children), containers, gone, verdict)

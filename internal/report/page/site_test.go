@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/report/index"
 	"lockbench/internal/report/page"
 	"lockbench/internal/report/site"
 	"lockbench/locks"
@@ -107,6 +109,58 @@ func TestSiteInABrowser(t *testing.T) {
 			b.Do(t, chromedp.Click(`#runs tr:last-child a.lock`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
 			if got := page.JS[string](t, b, `location.pathname + location.hash`); !strings.HasSuffix(got, "report.html#lock-set-nx") {
 				t.Errorf("the verdict leads to %s", got)
+			}
+		})
+	}
+	b.Calm(t)
+}
+
+// The page of a year of nights stands in a file of its own, without the runs.
+func TestNightsInABrowser(t *testing.T) {
+	dir := t.TempDir()
+	for day := range 70 {
+		var locks []report.Lock
+		for _, name := range []string{"no-lock", "set-nx", "redlock/nodes=3"} {
+			l := lockOf(name, checker.Valid, checker.NoClass, nil)
+			if name == "no-lock" || name == "set-nx" && day%9 == 4 {
+				l = lockOf(name, checker.Violated, checker.DoubleGrant, nil)
+			}
+			locks = append(locks, l)
+		}
+		var results []*report.Result
+		for _, scenario := range []string{"failover", "steady"} {
+			results = append(results, &report.Result{Scenario: scenario, World: "docker", Locks: locks})
+		}
+		if err := index.KeepNight(dir, time.Date(2026, 9, 1+day, 2, 17, 0, 0, time.UTC), uint64(day), results); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shelf, err := index.Nights(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, "trends.html"))
+	if err == nil {
+		err = errors.Join(site.Nights(f, shelf), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := page.OpenBrowser(t)
+	for _, s := range page.Screens {
+		t.Run(s.String(), func(t *testing.T) {
+			b.On(t, s)
+			b.Do(t, chromedp.Navigate("file://"+f.Name()))
+			b.Readable(t)
+			// By keyboard: a lock is opened, and has a drawing for each scenario.
+			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend dl", chromedp.ByQuery))
+			b.Readable(t)
+			shot(t, b, "nights", s)
+			if got := b.Text(t, "#lock-set-nx .trend dl"); !strings.Contains(got, "2026-09-05") || !strings.Contains(got, "2026-11-07") {
+				t.Errorf("when it broke reads %q", got)
+			}
+			if got := page.JS[int](t, b, `document.querySelectorAll("#lock-set-nx section:first-of-type .night").length`); got != 60 {
+				t.Errorf("%d nights are drawn", got)
 			}
 		})
 	}
