@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,9 @@ func await(t *testing.T, what string, ask func() (bool, string)) {
 		if done {
 			return
 		}
+		if t.Failed() { // a program that was to live has ended
+			t.FailNow()
+		}
 		if time.Now().After(limit) {
 			t.Fatalf("%s: not within %v: %s", what, patience, said)
 		}
@@ -86,9 +90,18 @@ func background(t *testing.T, env []string, words ...string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var killed atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := cmd.Wait(); !killed.Load() {
+			t.Errorf("%s ended by itself: %v", words[0], err)
+		}
+	}()
 	t.Cleanup(func() {
+		killed.Store(true)
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		<-ended
 		if t.Failed() {
 			t.Logf("%s said:\n%s", words[0], said.String())
 		}
@@ -168,15 +181,22 @@ func killOne(t *testing.T, look, out string) {
 	})
 }
 
-// freePort is one on loopback that nobody has now.
-func freePort(t *testing.T) int {
+// freePorts are some that nobody has now on any address, below those that the kernel gives to
+// connections: who listens on all addresses is refused a port that any of them is using.
+func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for port := 10000 + os.Getpid()%5000; len(ports) < n; port++ {
+		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", port))
+		if err != nil {
+			if port > 30000 {
+				t.Fatal(err)
+			}
+			continue
+		}
+		defer l.Close()
+		ports = append(ports, port)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return ports
 }
 
 // commandOutput is what a command says, which may fail.

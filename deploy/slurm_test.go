@@ -37,6 +37,7 @@ func TestSlurm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	ports := freePorts(t, 2)
 	text := fmt.Sprintf(`ClusterName=lockbench
 SlurmctldHost=%s(127.0.0.1)
 SlurmUser=root
@@ -61,7 +62,7 @@ ReturnToService=2
 SlurmdParameters=config_overrides
 NodeName=%[1]s NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP
-`, host, freePort(t), freePort(t), socket, dir, dir)
+`, host, ports[0], ports[1], socket, dir, dir)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

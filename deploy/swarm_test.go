@@ -121,7 +121,7 @@ func TestSwarm(t *testing.T) {
 		t.Fatalf("the daemon's swarm is %s already, and this test would end it", state)
 	}
 	bridge := commandOutput(nil, "docker", "network", "ls", "--quiet", "--filter", "name=docker_gwbridge")
-	command(t, nil, "docker", "swarm", "init", "--advertise-addr", "127.0.0.1", "--listen-addr", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
+	command(t, nil, "docker", "swarm", "init", "--advertise-addr", "127.0.0.1", "--listen-addr", fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0]))
 	t.Cleanup(func() {
 		command(t, nil, "docker", "swarm", "leave", "--force")
 		if strings.TrimSpace(bridge) == "" {
