@@ -302,12 +302,14 @@ func ownRegistry(t *testing.T) string {
 // digest. The daemon itself has it no more.
 func pushed(t *testing.T, api client.APIClient, registry string) (tag, digest string) {
 	t.Helper()
-	info, err := NewDocker(WorldOptions{}).Image(t.Context(), redis.Service{})
+	// By the program: a world in this process would keep its connection to the daemon.
+	said, err := exec.Command(trialtest.Program(t), "image").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	image, _, _ := strings.Cut(string(said), " ")
 	// What comes out of a container is not the layer that is here already.
-	made, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: info.Name, Cmd: []string{"sh"}}})
+	made, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: image, Cmd: []string{"sh"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,8 +333,8 @@ func pushed(t *testing.T, api client.APIClient, registry string) (tag, digest st
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := all(t, done)
-	digest = regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(said[strings.LastIndex(said, "digest: "):])
+	pushed := all(t, done)
+	digest = regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(pushed[strings.LastIndex(pushed, "digest: "):])
 	if _, err := api.ImageRemove(t.Context(), name, client.ImageRemoveOptions{Force: true, PruneChildren: true}); err != nil {
 		t.Fatal(err)
 	}
