@@ -28,6 +28,7 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/trial/trialtest"
+	"lockbench/service"
 	"lockbench/service/redis"
 )
 
@@ -174,6 +175,9 @@ func newBareDaemon(t *testing.T) *bareDaemon {
 	api := daemon(t)
 	onward, isFile := strings.CutPrefix(api.DaemonHost(), "unix://")
 	if !isFile {
+		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker") {
+			t.Fatal("a Docker daemon at a socket is required (LOCKBENCH_REQUIRE), and it is at " + api.DaemonHost())
+		}
 		t.Skip("the daemon is not at a socket here, but at " + api.DaemonHost())
 	}
 	d := &bareDaemon{before: map[string]bool{}}
@@ -280,22 +284,18 @@ func ownRegistry(t *testing.T) string {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("nobody takes connections after a minute"))
+	defer cancel()
+	if err := service.Poll(ctx, func() error {
 		c, err := net.Dial("tcp", at)
 		if err == nil {
 			_ = c.Close()
-			return at
 		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("docker-registry ended: %v\n%s", err, said.String())
-		default:
-		}
-		if time.Now().After(limit) {
-			t.Fatal(err)
-		}
+		return err
+	}); err != nil {
+		t.Fatalf("docker-registry: %v", err)
 	}
+	return at
 }
 
 // pushed puts an image with redis-server and nft into a registry, and is its name there and its
