@@ -34,7 +34,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: swarm image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
+.PHONY: image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -85,9 +85,6 @@ long: ## the tests that take long or are not steady on every machine, which `mak
 	LOCKBENCH_LONG=1 go test -timeout 30m -run '^TestImageOfAnotherProcessor$$' ./deploy
 	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestAutoFetchesWhatItNeeds)$$' ./internal/run
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run '^TestScenariosOnServersOfSomebodyElse$$' ./internal/run
-
-swarm: ## the test of a campaign on Docker Swarm, which makes a swarm of this machine's daemon and ends it again; no other target does
-	LOCKBENCH_REQUIRE=swarm go test -count 1 -timeout 30m -v -run '^TestSwarm$$' ./deploy
 
 lint: ## gofmt, vet, staticcheck, and builds for other systems
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
