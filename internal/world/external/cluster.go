@@ -94,7 +94,7 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.hooks = newRunner(w.options, c.reach.site, log, c.Dir.Path)
+	c.hooks = newRunner(w.options, c.reach.site, log, c.Dir.Path, s.LogDir)
 	for _, n := range c.Nodes() {
 		if err := c.Mesh.AddTarget(n.Name, netip.AddrPort{}); err != nil {
 			return c, err

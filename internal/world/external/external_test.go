@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,6 +117,13 @@ func TestHookThatHangs(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "had not ended after 300ms") || !strings.Contains(err.Error(), `"began"`) {
 			t.Errorf("the hook that hangs: %v", err)
 		}
+		// As who finds it after lockbench was killed does.
+		if out, err := exec.Command("sh", filepath.Join(logs, "owed.sh")).CombinedOutput(); err != nil {
+			t.Errorf("what is owed: %v\n%s", err, out)
+		}
+		if err := os.Remove(filepath.Join(site.Dir, "started-my-redis-1")); err != nil {
+			t.Errorf("the file of what is owed did not undo it: %v", err)
+		}
 		return nil
 	})
 	if err != nil {
@@ -123,6 +131,9 @@ func TestHookThatHangs(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(site.Dir, "started-my-redis-1")); err != nil {
 		t.Errorf("what the hook may have done was not undone: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(logs, "owed*")); len(left) > 0 {
+		t.Errorf("nothing is owed any more, and there is %v", left)
 	}
 	text, err := os.ReadFile(filepath.Join(logs, "hooks.log"))
 	if err != nil || !strings.Contains(string(text), "began") {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type runner struct {
 	secrets []string
 	log     *child.Log // nil: there are no servers
 	dir     string     // where a hook's output is kept while it runs
+	owed    string     // the file that says what is owed, for who finds it after lockbench was killed; empty: nobody could read it
 
 	mu    sync.Mutex
 	debts []debt
@@ -43,8 +45,11 @@ type debt struct {
 // values are what a hook is told.
 type values map[string]string
 
-func newRunner(o Options, site service.Site, log *child.Log, dir string) *runner {
+func newRunner(o Options, site service.Site, log *child.Log, dir, logs string) *runner {
 	r := &runner{hooks: o.Hooks, site: site, log: log, dir: dir}
+	if logs != "" {
+		r.owed = filepath.Join(logs, "owed.sh")
+	}
 	for _, l := range o.Logins {
 		if l.Password != "" {
 			r.secrets = append(r.secrets, l.Password)
@@ -93,11 +98,16 @@ func (r *runner) link(l world.Link) values {
 // owe runs a hook that is to be undone. It is, even if it fails half-way.
 func (r *runner) owe(name string, with values) error {
 	d := debt{kinds[name].undo, with}
-	r.mu.Lock()
-	if !slices.ContainsFunc(r.debts, d.equal) {
-		r.debts = append(r.debts, d)
+	// What is done must be known before it is done: lockbench may be killed meanwhile.
+	err := r.account(func(debts []debt) []debt {
+		if slices.ContainsFunc(debts, d.equal) {
+			return debts
+		}
+		return append(debts, d)
+	})
+	if err != nil {
+		return fmt.Errorf("hook %s is not run: %w", name, err)
 	}
-	r.mu.Unlock()
 	return r.run(name, with)
 }
 
@@ -106,14 +116,43 @@ func (d debt) equal(o debt) bool {
 }
 
 // pay undoes what a hook did.
-func (r *runner) pay(name string, with values) error {
-	d := debt{kinds[name].undo, with}
+func (r *runner) pay(name string, with values) error { return r.settle(debt{kinds[name].undo, with}) }
+
+func (r *runner) settle(d debt) error {
 	if err := r.run(d.name, d.with); err != nil {
 		return err
 	}
+	return r.account(func(debts []debt) []debt { return slices.DeleteFunc(debts, d.equal) })
+}
+
+// account changes what is owed, here and in its file.
+func (r *runner) account(change func([]debt) []debt) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.debts = slices.DeleteFunc(r.debts, d.equal)
+	r.debts = change(r.debts)
+	if r.owed == "" {
+		return nil
+	}
+	if len(r.debts) == 0 {
+		if err := os.Remove(r.owed); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("keep account of what hooks have done: %w", err)
+		}
+		return nil
+	}
+	text := "# Hooks have broken this, and lockbench has not mended it yet.\n"
+	for _, d := range slices.Backward(r.debts) {
+		undo, err := r.hooks.commands[d.name].filled(d.with)
+		if err != nil {
+			return fmt.Errorf("hook %s: %w", d.name, err)
+		}
+		text += "(\n" + undo + "\n)\n" // one that says exit ends no other
+	}
+	if err := os.WriteFile(r.owed+".new", []byte(text), 0o644); err != nil {
+		return fmt.Errorf("keep account of what hooks have done: %w", err)
+	}
+	if err := os.Rename(r.owed+".new", r.owed); err != nil {
+		return fmt.Errorf("keep account of what hooks have done: %w", err)
+	}
 	return nil
 }
 
@@ -122,12 +161,11 @@ func (r *runner) pay(name string, with values) error {
 func (r *runner) payAll() error {
 	r.mu.Lock()
 	owed := slices.Clone(r.debts)
-	r.debts = nil
 	r.mu.Unlock()
 	slices.Reverse(owed)
 	var errs []error
 	for _, d := range owed {
-		if err := r.run(d.name, d.with); err != nil {
+		if err := r.settle(d); err != nil {
 			text, _ := r.hooks.commands[d.name].filled(d.with)
 			errs = append(errs, fmt.Errorf("undo what a hook has done: %w; do it by hand: %s", err, text))
 		}
