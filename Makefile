@@ -84,7 +84,8 @@ long: ## the tests that take long or are not steady on every machine, which `mak
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
 	LOCKBENCH_LONG=1 go test -timeout 30m -run '^TestImageOfAnotherProcessor$$' ./deploy
 	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestAutoFetchesWhatItNeeds)$$' ./internal/run
-	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run '^TestScenariosOnServersOfSomebodyElse$$' ./internal/run
+	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run 'OfSomebodyElse$$' ./internal/run
+	cd more && LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 30m -v -run 'OfSomebodyElse$$' ./libraries
 
 lint: ## gofmt, vet, staticcheck, and builds for other systems
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

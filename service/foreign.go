@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 )
 
@@ -10,11 +11,15 @@ import (
 // under a prefix of lockbench's own.
 type Foreign interface {
 	Service
+	// Schemes are what a URL of its servers may begin with, before a plus: "redis", "rediss".
+	Schemes() []string
 	// Locate reads the addresses by which a person names servers, each a URL, and says what they
 	// form. Its errors are wrong usage.
 	Locate(urls []string) (Location, error)
-	// Login is said on a new connection before anything else. A refusal is a [LoginError].
-	Login(ctx context.Context, c net.Conn, as Credentials) error
+	// Login makes of a new connection to a server one on which a client that knows no secret can
+	// begin. It does TLS, see [Secure], and says who it is. A refusal is a [LoginError]. If it
+	// fails, whoever has made the connection closes it.
+	Login(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
 	// Survey asks the servers what there is. Dial connects to one of a role and has logged in.
 	Survey(ctx context.Context, l Location, dial func(ctx context.Context, r Role, addr string) (net.Conn, error)) (Site, error)
 	// OpenForeign is the servers of a site, with what a guest may do to them whose keys begin with
@@ -29,10 +34,29 @@ type Location struct {
 	Master   string   // what watchers call the leader; empty: nobody watches
 	User     string   // of the data nodes; empty: the usual one
 	TLS      bool
+	// ALPN is what is offered by TLS to be spoken; empty: nothing is said of it.
+	ALPN []string
+	// NoLogin is why no user and no password can be given, and what can; empty: they can.
+	NoLogin string
 }
 
 // Credentials are those of one role. What is empty is not said.
 type Credentials struct{ User, Password string }
+
+// Access is how a server is entered.
+type Access struct {
+	Credentials
+	TLS *tls.Config // nil: none
+}
+
+// Secure is TLS on a new connection, where access asks for it.
+func (a Access) Secure(ctx context.Context, c net.Conn) (net.Conn, error) {
+	if a.TLS == nil {
+		return c, nil
+	}
+	secure := tls.Client(c, a.TLS)
+	return secure, secure.HandshakeContext(ctx)
+}
 
 // LoginError is a server that does not let somebody in.
 type LoginError struct {
@@ -58,7 +82,8 @@ type Site struct {
 type ForeignServers interface {
 	Servers
 	// Under names so many keys at most in which there is a text, whoever's they are, by the
-	// leader that has them.
+	// leader that has them. A service whose locks have their keys' names in front may look
+	// there alone.
 	Under(ctx context.Context, text string, most int) (map[string][]string, error)
 	// Clear removes all own keys, and says how many there were.
 	Clear(ctx context.Context) (int, error)

@@ -15,7 +15,7 @@ type serverFlags struct{ given external.Given }
 
 func (f *serverFlags) addServers(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringArrayVar(&f.given.Servers, "servers", nil, "servers that somebody else runs (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; rediss for TLS; passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
+	fl.StringArrayVar(&f.given.Servers, "servers", nil, "servers that somebody else runs (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; etcd:// and zookeeper://HOST:PORT,...; an s more for TLS (rediss); passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
 	fl.StringVar(&f.given.Hooks, "hooks", "", "a file of commands by which those servers are killed, started, ...")
 	fl.StringVar(&f.given.CA, "tls-ca", "", "the certificate of the authority that has signed those servers' (PEM)")
 	fl.StringVar(&f.given.Cert, "tls-cert", "", "the certificate of this side (PEM)")
@@ -29,6 +29,8 @@ func (f *worldFlags) reach(o *run.WorldOptions) error {
 	g := f.given
 	named := g.Servers != nil
 	switch {
+	case o.External != nil:
+		return nil // that was done, and the secrets are in the environment no more
 	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
 		return usagef("--servers names servers of world external, and --world says %s: leave one of them out", f.world)
 	case !named && f.world == external.Name:

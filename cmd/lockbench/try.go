@@ -14,6 +14,7 @@ import (
 	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
+	"lockbench/internal/world/external"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
@@ -33,7 +34,7 @@ func newTryCommand() *cobra.Command {
 		Short: "Inject one fault; report when it took effect and when it healed",
 		Long: `try starts a small cluster with a few clients at work, does one fault, sees by a
 probe on the path of those concerned that it bites, undoes it, and sees that it is
-gone.
+gone. With --servers it does so on those, and what they are need not be said.
 
 --all does so for every fault in its usual form and in others that it has, on each topology of
 the service, and prints a table for people and for Markdown. In world docker this takes a quarter of an hour.
@@ -59,8 +60,17 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 			}
 			pick := func() error {
 				o := f.options(c)
+				err := f.reach(&o)
+				if err != nil {
+					return err
+				}
+				if there := o.External; there != nil {
+					if !c.Flags().Changed("service") {
+						on.service = there.Service.Name()
+					}
+					on.topology = string(there.Location.Topology.Name)
+				}
 				o.Services = []string{on.service}
-				var err error
 				on.world, _, err = f.pick(c.Context(), o)
 				return err
 			}
@@ -68,12 +78,12 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 				if target != "" || len(set) > 0 {
 					return usagef("--all does each fault in its usual form: --target and --set go with one fault")
 				}
-				topologies := topologyNames(on.service)
-				if c.Flags().Changed("topology") {
-					topologies = []string{on.topology}
-				}
 				if err := pick(); err != nil {
 					return err
+				}
+				topologies := topologyNames(on.service)
+				if c.Flags().Changed("topology") || on.world.Name() == external.Name {
+					topologies = []string{on.topology}
 				}
 				return tryAll(c.Context(), c.OutOrStdout(), on, topologies)
 			}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -41,19 +42,29 @@ func (g *servers) http(ctx context.Context, node, method, path string, body []by
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	dial := func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }
-	if err := exchange(ctx, dial, method, path, body, answer); err != nil {
+	if err := exchange(ctx, g.secure, dial, method, path, body, answer); err != nil {
 		return fmt.Errorf("%s: %s: %w", node, path, err)
 	}
 	return nil
 }
 
+// transport speaks HTTP/2 where a connection was made secure, see [Service.Locate]. Without TLS
+// a server takes that for gRPC.
+func transport(secure bool, dial func(context.Context) (net.Conn, error)) *http.Transport {
+	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }, Protocols: new(http.Protocols)}
+	t.Protocols.SetHTTP1(!secure)
+	t.Protocols.SetUnencryptedHTTP2(secure)
+	return t
+}
+
 // exchange asks once, on a connection of its own: servers die and come back.
-func exchange(ctx context.Context, dial func(context.Context) (net.Conn, error), method, path string, body []byte, answer any) error {
+func exchange(ctx context.Context, secure bool, dial func(context.Context) (net.Conn, error), method, path string, body []byte, answer any) error {
 	r, err := http.NewRequestWithContext(ctx, method, "http://etcd"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	by := http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
+	by := transport(secure, dial)
+	by.DisableKeepAlives = true
 	said, err := by.RoundTrip(r)
 	if err != nil {
 		return err
@@ -79,6 +90,9 @@ const padding = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 // Greet asks for the version, which a server tells without asking the others. It asks as
 // often as it takes to carry the load there, and about as much comes back.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+	if g.secure {
+		return echo(ctx, c, load)
+	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	err := greet(c, 1+load/len(greeting))
@@ -86,6 +100,47 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 		return fmt.Errorf("no answer: %w", ctx.Err())
 	}
 	return err
+}
+
+// pieceMax is how much of a load one request carries in its path.
+const pieceMax = 32 << 10
+
+// echo asks by HTTP/2, which makes nothing of what is said again and again. A path that begins
+// with two slashes is answered with the right one.
+func echo(ctx context.Context, c net.Conn, load int) error {
+	used := false
+	by := transport(true, func(context.Context) (net.Conn, error) {
+		if used {
+			return nil, errors.New("it has ended the connection")
+		}
+		used = true
+		return c, nil
+	})
+	defer by.CloseIdleConnections()
+	for path, class := "/version", 2; ; path, class = "//"+strings.Repeat("x", min(load, pieceMax)), 3 {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd"+path, nil)
+		if err != nil {
+			return err
+		}
+		said, err := by.RoundTrip(r)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, said.Body)
+		said.Body.Close()
+		switch {
+		case err != nil:
+			return err
+		case said.StatusCode/100 != class: // versions differ in which redirection it is
+			return fmt.Errorf("it answered %s", said.Status)
+		}
+		if class == 3 {
+			load -= pieceMax
+		}
+		if load <= 0 {
+			return nil
+		}
+	}
 }
 
 func greet(c net.Conn, times int) error {

@@ -105,6 +105,8 @@ type fake struct {
 
 type member struct {
 	id, leader string
+	cluster    string
+	learner    bool
 	sick       string // what /health answers, if it is not well
 	at         net.Listener
 	down       bool
@@ -140,7 +142,7 @@ func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Requ
 		}
 		say(map[string]string{"health": "true"})
 	case statusPath:
-		say(map[string]any{"header": map[string]string{"member_id": m.id}, "leader": m.leader})
+		say(map[string]any{"header": map[string]string{"member_id": m.id, "cluster_id": m.cluster}, "leader": m.leader, "version": "3.6.16", "isLearner": m.learner})
 	case "/v3/maintenance/transfer-leadership":
 		var move struct{ TargetID string }
 		_ = json.Unmarshal(body, &move)
@@ -150,9 +152,9 @@ func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Requ
 		say(struct{}{})
 	case "/v3/cluster/member/list":
 		say(map[string]any{"members": []any{
-			map[string]any{"ID": "1", "name": "etcd-1", "peerURLs": []string{"http://127.0.0.1:7001"}},
-			map[string]any{"ID": "9", "name": "", "peerURLs": []string{"http://127.0.0.4:7001"}},
-			map[string]any{"ID": "3", "name": "etcd-3", "peerURLs": []string{"http://127.0.0.3:7001"}},
+			map[string]any{"ID": "1", "name": "etcd-1", "peerURLs": []string{"http://127.0.0.1:7001"}, "clientURLs": []string{"http://" + f.members["etcd-1"].at.Addr().String()}},
+			map[string]any{"ID": "9", "name": "", "peerURLs": []string{"http://127.0.0.4:7001"}, "isLearner": true},
+			map[string]any{"ID": "3", "name": "etcd-3", "peerURLs": []string{"http://127.0.0.3:7001"}, "clientURLs": []string{"http://" + f.members["etcd-3"].at.Addr().String()}},
 		}})
 	default:
 		f.done = append(f.done, name+" "+r.URL.Path+" "+string(body))

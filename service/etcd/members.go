@@ -64,19 +64,26 @@ func (g *servers) Rejoin(ctx context.Context, node string) (joins bool, err erro
 	return true, nil
 }
 
+// memberListPath is where a member says who the others are, and memberList what it says.
+const memberListPath = "/v3/cluster/member/list"
+
+type memberList struct {
+	Members []struct {
+		ID      string   `json:"ID"`
+		Name    string   `json:"name"`
+		Peers   []string `json:"peerURLs"`
+		Clients []string `json:"clientURLs"`
+		Learner bool     `json:"isLearner"`
+	} `json:"members"`
+}
+
 // replace lets one member replace another by an empty one at its address. It can be done
 // again: what was done before is seen.
 func (g *servers) replace(ctx context.Context, by, node string) error {
 	at := g.host.Addr(node)
 	peer := url(at, 1)
-	var list struct {
-		Members []struct {
-			ID    string   `json:"ID"`
-			Name  string   `json:"name"`
-			Peers []string `json:"peerURLs"`
-		} `json:"members"`
-	}
-	if err := g.ask(ctx, by, "/v3/cluster/member/list", struct{}{}, &list); err != nil {
+	var list memberList
+	if err := g.ask(ctx, by, memberListPath, struct{}{}, &list); err != nil {
 		return err
 	}
 	for _, m := range list.Members {
@@ -96,6 +103,6 @@ func (g *servers) replace(ctx context.Context, by, node string) error {
 // Identity is the id of the member behind a connection.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
 	var s status
-	err := exchange(ctx, func(context.Context) (net.Conn, error) { return c, nil }, http.MethodPost, statusPath, []byte("{}"), &s)
+	err := exchange(ctx, g.secure, func(context.Context) (net.Conn, error) { return c, nil }, http.MethodPost, statusPath, []byte("{}"), &s)
 	return s.Header.Member, err
 }

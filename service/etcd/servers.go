@@ -15,6 +15,7 @@ import (
 type servers struct {
 	topology service.Topology
 	host     service.Host
+	secure   bool // connections to them are TLS
 
 	mu      sync.Mutex
 	members map[string]string // names of nodes by the ids that they had last
@@ -49,10 +50,13 @@ func (g *servers) Opaque() string {
 // status is what a member says of itself.
 type status struct {
 	Header struct {
-		Member string `json:"member_id"`
+		Member  string `json:"member_id"`
+		Cluster string `json:"cluster_id"`
 	} `json:"header"`
-	Leader string   `json:"leader"`
-	Errors []string `json:"errors"`
+	Version   string   `json:"version"`
+	Leader    string   `json:"leader"`
+	IsLearner bool     `json:"isLearner"`
+	Errors    []string `json:"errors"`
 }
 
 // knowsLeader says whether the member follows somebody, or leads.

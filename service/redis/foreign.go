@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -21,6 +20,9 @@ const (
 	usualPort     = "6379"
 	usualSentinel = "26379"
 )
+
+// Schemes are with and without TLS.
+func (Service) Schemes() []string { return []string{"redis", "rediss"} }
 
 // Locate reads
 //
@@ -49,19 +51,7 @@ func (Service) Locate(urls []string) (service.Location, error) {
 		all.Addrs = append(all.Addrs, l.Addrs...)
 		all.Topology = form(Independent).Sized(len(all.Addrs))
 	}
-	if again := firstTwice(all.Addrs); again != "" {
-		return all, fmt.Errorf("%s is named twice", again)
-	}
-	return all, nil
-}
-
-func firstTwice(all []string) string {
-	for i, one := range all {
-		if slices.Contains(all[:i], one) {
-			return one
-		}
-	}
-	return ""
+	return all, service.Twice(all.Addrs)
 }
 
 // form is a topology by its name.
@@ -71,12 +61,8 @@ func form(name locks.Topology) service.Topology {
 }
 
 func locate(text string) (l service.Location, err error) {
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		return l, errors.New("this is no URL such as redis://HOST:PORT")
-	}
+	scheme, _, _ := strings.Cut(text, "://")
 	way, topology, _ := strings.Cut(scheme, "+")
-	l.TLS = way == "rediss"
 	port := usualPort
 	switch topology {
 	case "":
@@ -89,70 +75,43 @@ func locate(text string) (l service.Location, err error) {
 	if l.Topology.Name == Sentinel {
 		port = usualSentinel
 	}
-	hosts, path, _ := strings.Cut(rest, "/")
-	if at := strings.LastIndex(hosts, "@"); at >= 0 {
-		var secret bool
-		l.User, _, secret = strings.Cut(hosts[:at], ":")
-		if secret {
-			return l, errors.New("a password in a URL would be read by others, in the list of processes and in results")
-		}
-		if l.User, err = url.PathUnescape(l.User); err != nil {
-			return l, fmt.Errorf("the user: %w", err)
-		}
-		hosts = hosts[at+1:]
+	u, err := service.ReadURL(text, port)
+	if err != nil {
+		return l, err
 	}
+	l.TLS, l.User, l.Addrs = way == "rediss", u.User, u.Addrs
 	switch {
-	case l.Topology.Name == Sentinel && path == "":
+	case l.Topology.Name == Sentinel && u.Path == "":
 		return l, errors.New("sentinels are asked for a master by its name: redis+sentinel://HOST:PORT,HOST:PORT/MASTER")
 	case l.Topology.Name == Sentinel:
-		l.Master = path
-	case path != "":
-		return l, fmt.Errorf("the path /%s means nothing here: locks are kept in database 0", path)
-	}
-	for host := range strings.SplitSeq(hosts, ",") {
-		if l.Topology.Name == Single && len(l.Addrs) > 0 {
-			return l, errors.New("several servers are several URLs: redis://A:6379,redis://B:6379")
-		}
-		addr, err := addrOf(host, port)
-		if err != nil {
-			return l, err
-		}
-		l.Addrs = append(l.Addrs, addr)
+		l.Master = u.Path
+	case u.Path != "":
+		return l, fmt.Errorf("the path /%s means nothing here: locks are kept in database 0", u.Path)
+	case l.Topology.Name == Single && len(l.Addrs) > 1:
+		return l, errors.New("several servers are several URLs: redis://A:6379,redis://B:6379")
 	}
 	return l, nil
 }
 
-// addrOf is host:port.
-func addrOf(text, usual string) (string, error) {
-	u, err := url.Parse("tcp://" + text)
-	if err != nil || u.Hostname() == "" || u.Host != text || u.RawQuery != "" {
-		return "", fmt.Errorf("%q is no HOST or HOST:PORT", text)
-	}
-	port := u.Port()
-	if port == "" {
-		port = usual
-	}
-	return net.JoinHostPort(u.Hostname(), port), nil
-}
-
 // Login says AUTH. A server that wants no password is content with one that nobody needs.
-func (Service) Login(ctx context.Context, c net.Conn, as service.Credentials) error {
-	if as.Password == "" {
-		return nil
+func (Service) Login(ctx context.Context, plain net.Conn, as service.Access) (net.Conn, error) {
+	c, err := as.Secure(ctx, plain)
+	if err != nil || as.Password == "" {
+		return c, err
 	}
 	command := []string{"AUTH", as.Password}
 	if as.User != "" {
 		command = []string{"AUTH", as.User, as.Password}
 	}
-	_, err := askOn(ctx, c, command...)
+	_, err = askOn(ctx, c, command...)
 	var said serverError
 	switch {
 	case !errors.As(err, &said):
-		return err
+		return c, err
 	case as.User == "" && strings.Contains(string(said), "without any password configured"):
-		return nil
+		return c, nil
 	}
-	return &service.LoginError{Said: string(said)}
+	return c, &service.LoginError{Said: string(said)}
 }
 
 // asker asks servers that have no names yet.

@@ -42,29 +42,41 @@ const (
 
 // status is what a server says of itself.
 type status struct {
-	mode string
-	zxid uint64 // of the last transaction; its upper half counts the leaders that there were
+	mode    string
+	version string
+	zxid    uint64 // of the last transaction; its upper half counts the leaders that there were
 }
 
 // status asks a server what it is. One that has no leader says nothing of the kind.
-func (g *servers) status(ctx context.Context, node string) (s status, err error) {
+func (g *servers) status(ctx context.Context, node string) (status, error) {
 	said, err := g.ask(ctx, node, "srvr")
 	if err != nil {
-		return s, err
+		return status{}, err
 	}
+	s, err := readStatus(said)
+	if err != nil {
+		return s, fmt.Errorf("%s %w", node, err)
+	}
+	return s, nil
+}
+
+// readStatus reads what a server says to srvr.
+func readStatus(said string) (s status, err error) {
 	for line := range strings.Lines(said) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch name {
+		case "Zookeeper version":
+			s.version, _, _ = strings.Cut(value, "-")
 		case "Mode":
 			s.mode = value
 		case "Zxid":
 			if s.zxid, err = strconv.ParseUint(value, 0, 64); err != nil {
-				return s, fmt.Errorf("%s: srvr: %w", node, err)
+				return s, fmt.Errorf("says to srvr: %w", err)
 			}
 		}
 	}
 	if s.mode == "" {
-		return s, fmt.Errorf("%s serves nobody: %.80s", node, strings.TrimSpace(said))
+		return s, fmt.Errorf("serves nobody: %.80s", strings.TrimSpace(said))
 	}
 	return s, nil
 }
@@ -149,8 +161,8 @@ func (g *servers) Healthy(ctx context.Context) error {
 // followed is nil if the leader has so many followers that have all it has.
 func (g *servers) followed(ctx context.Context, node string, want int) error {
 	said, err := g.ask(ctx, node, "mntr")
-	if err != nil {
-		return err
+	if err != nil || denied(said) {
+		return err // who does not tell is believed: all others have said that they follow
 	}
 	for line := range strings.Lines(said) {
 		fields := strings.Fields(line)

@@ -121,6 +121,7 @@ type fake struct {
 type member struct {
 	mode   string // empty: it has no leader
 	zxid   uint64
+	shy    bool   // it answers srvr alone
 	synced string // what a leader says of its followers
 	at     net.Listener
 	down   bool
@@ -161,8 +162,12 @@ func (f *fake) serve(m *member, c net.Conn) {
 		return
 	}
 	f.mu.Lock()
-	mode, zxid, synced := m.mode, m.zxid, m.synced
+	mode, zxid, synced, shy := m.mode, m.zxid, m.synced, m.shy
 	f.mu.Unlock()
+	if said := string(word[:]); mode == "denied" || shy && (said == "ruok" || said == "mntr") {
+		fmt.Fprintf(c, "%s is not executed because it is not in the whitelist.\n", said)
+		return
+	}
 	switch string(word[:]) {
 	case "ruok":
 		fmt.Fprint(c, "imok")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"lockbench/service"
@@ -43,21 +44,17 @@ type explained struct{ error }
 func (e explained) Unwrap() error { return e.error }
 
 func (o Options) enter(ctx context.Context, r service.Role, addr string, plain net.Conn) (net.Conn, error) {
-	c := plain
+	how := service.Access{Credentials: o.Logins[r].Credentials}
 	if o.TLS != nil {
-		config := o.TLS.Clone()
-		if config.ServerName == "" {
-			config.ServerName, _, _ = net.SplitHostPort(addr)
+		how.TLS = o.TLS.Clone()
+		how.TLS.NextProtos = o.Location.ALPN
+		if how.TLS.ServerName == "" {
+			how.TLS.ServerName, _, _ = net.SplitHostPort(addr)
 		}
-		secure := tls.Client(plain, config)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			plain.Close()
-			return nil, err
-		}
-		c = secure
 	}
-	if err := o.Service.Login(ctx, c, o.Logins[r].Credentials); err != nil {
-		c.Close()
+	c, err := o.Service.Login(ctx, plain, how)
+	if err != nil {
+		plain.Close()
 		return nil, err
 	}
 	return c, nil
@@ -87,6 +84,8 @@ func (o Options) explain(r service.Role, err error) error {
 		return fmt.Errorf("it speaks no TLS, which the URL asks for (%w)", err)
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return fmt.Errorf("it does not accept the certificate of this side: --tls-cert FILE --tls-key FILE (%w)", err)
+	case o.TLS != nil && len(o.TLS.Certificates) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):
+		return fmt.Errorf("it ends the connection; it may want a certificate of this side: --tls-cert FILE --tls-key FILE (%w)", err)
 	case errors.Is(err, io.EOF) && o.TLS == nil:
 		return fmt.Errorf("it ends the connection; if it wants TLS, the URL must ask for it (%w)", err)
 	}

@@ -36,6 +36,8 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 			return o, err
 		}
 		switch {
+		case o.Location.NoLogin != "" && (l.Credentials != (service.Credentials{}) || o.Location.User != ""):
+			return o, fmt.Errorf("no user and no password can be given for %s: %s", o.Service.Name(), o.Location.NoLogin)
 		case p.Role == service.Data && l.User != "" && o.Location.User != "":
 			return o, fmt.Errorf("the user of %s is named twice, by the URL and by %s", p.Name, variable(p.Name, "USER"))
 		case p.Role == service.Data && l.User == "":
@@ -89,7 +91,7 @@ func foreign(urls []string, all []service.Service) (service.Foreign, error) {
 			return nil, fmt.Errorf("--servers %s: this is no URL such as SERVICE://HOST:PORT", text)
 		}
 		name, _, _ := strings.Cut(scheme, "+")
-		i := slices.IndexFunc(all, func(s service.Service) bool { return s.Name() == name || s.Name()+"s" == name })
+		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(schemes(s), name) })
 		var can []string
 		for _, s := range all {
 			if _, ok := s.(service.Foreign); ok {
@@ -109,6 +111,14 @@ func foreign(urls []string, all []service.Service) (service.Foreign, error) {
 		first = s
 	}
 	return first, nil
+}
+
+// schemes are what URLs of a service begin with.
+func schemes(s service.Service) []string {
+	if f, ok := s.(service.Foreign); ok {
+		return f.Schemes()
+	}
+	return []string{s.Name(), s.Name() + "s"}
 }
 
 // variable is the name of a variable about the nodes of one part.

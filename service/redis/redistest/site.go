@@ -5,7 +5,6 @@ package redistest
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +20,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
+	"lockbench/internal/world/external/hooktest"
 	"lockbench/internal/world/mesh"
 	"lockbench/locks"
 	"lockbench/service"
@@ -40,8 +40,7 @@ type Site struct {
 	servers service.Servers
 	mesh    *mesh.Mesh
 	nodes   map[string]*siteNode
-	orders  net.Listener
-	serving sync.WaitGroup
+	orders  *hooktest.Orders
 }
 
 type siteNode struct {
@@ -74,7 +73,6 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 	s.mesh = mesh.New(mesh.Options{})
 	t.Cleanup(s.close)
 	s.servers = redis.Service{}.Open(s.Topology, s)
-	s.listen()
 	must(t, s.mesh.AddClient(outside, netip.AddrFrom4([4]byte{127, 0, 0, 1})))
 	ctx, cancel := context.WithTimeout(t.Context(), siteLimit)
 	defer cancel()
@@ -110,6 +108,11 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 		must(t, service.Poll(ctx, func() error { return s.servers.Answers(ctx, n.Name) }))
 	}
 	must(t, s.servers.Form(ctx))
+	addrs := map[string]string{}
+	for name, n := range s.nodes {
+		addrs[name] = n.announced.String()
+	}
+	s.orders = hooktest.Listen(t, addrs, s.obey)
 	return s
 }
 
@@ -135,8 +138,9 @@ func (s *Site) secured(n service.Node, port uint16) string {
 }
 
 func (s *Site) close() {
-	s.orders.Close()
-	s.serving.Wait()
+	if s.orders != nil {
+		s.orders.Close()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), siteLimit)
 	defer cancel()
 	for name := range s.nodes {
@@ -224,78 +228,15 @@ func (s *Site) URL() string {
 // test's own, and returns its path. The nodes have the names of the site.
 func (s *Site) Hooks(own ...string) string {
 	s.t.Helper()
-	script := filepath.Join(s.Dir, "hook")
-	at := s.orders.Addr().(*net.TCPAddr).Port
-	must(s.t, os.WriteFile(script, fmt.Appendf(nil,
-		"exec 3<>/dev/tcp/127.0.0.1/%d; echo \"$*\" >&3; read -r said <&3; echo \"$said\"; [ \"$said\" = ok ]\n", at), 0o644))
-	var b strings.Builder
-	b.WriteString("nodes:\n")
-	for name, n := range s.nodes {
-		fmt.Fprintf(&b, "  my-%s: %s\n", name, n.announced)
-	}
-	b.WriteString("hooks:\n")
-	for _, hook := range []string{"kill", "start", "wipe", "pause", "resume", "promote"} {
-		fmt.Fprintf(&b, "  %s: bash %s %[1]s {node}\n", hook, script)
-	}
-	for _, hook := range []string{"cut", "join"} {
-		fmt.Fprintf(&b, "  %s: bash %s %[1]s {from} {to}\n", hook, script)
-	}
-	text := b.String()
-	for _, line := range own {
-		name, _, _ := strings.Cut(line, ":")
-		lines := strings.Split(text, "\n")
-		for i := range lines {
-			if strings.HasPrefix(lines[i], "  "+name+": ") {
-				lines[i] = "  " + line
-			}
-		}
-		text = strings.Join(lines, "\n")
-	}
-	path := filepath.Join(s.Dir, "hooks.yaml")
-	must(s.t, os.WriteFile(path, []byte(text), 0o644))
-	return path
+	return s.orders.File(s.Dir, own...)
 }
 
-// listen serves what hooks ask for.
-func (s *Site) listen() {
-	var err error
-	s.orders, err = net.Listen("tcp4", "127.0.0.1:0")
-	must(s.t, err)
-	s.serving.Go(func() {
-		for {
-			c, err := s.orders.Accept()
-			if err != nil {
-				return
-			}
-			s.serving.Go(func() {
-				defer c.Close()
-				line, _ := bufio.NewReader(c).ReadString('\n')
-				answer := "ok"
-				if err := s.obey(strings.Fields(line)); err != nil {
-					answer = err.Error()
-				}
-				fmt.Fprintln(c, answer)
-			})
-		}
-	})
-}
-
-func (s *Site) obey(words []string) error {
-	if len(words) < 2 {
-		return errors.New("no order")
-	}
-	var nodes []string
-	for _, w := range words[1:] {
-		name, ours := strings.CutPrefix(w, "my-")
-		if s.nodes[name] == nil || !ours {
-			return fmt.Errorf("no server is called %q", w)
-		}
-		nodes = append(nodes, name)
-	}
+// obey does what a hook asks for.
+func (s *Site) obey(order string, nodes []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), siteLimit)
 	defer cancel()
 	n := s.nodes[nodes[0]]
-	switch words[0] {
+	switch order {
 	case "kill":
 		return s.Kill(ctx, nodes[0])
 	case "start":
@@ -312,12 +253,12 @@ func (s *Site) obey(words []string) error {
 		return n.process.Resume()
 	case "cut", "join":
 		links := []world.Link{{From: nodes[0], To: nodes[1]}}
-		if words[0] == "cut" {
+		if order == "cut" {
 			return s.mesh.Cut(links)
 		}
 		return s.mesh.Join(links)
 	}
-	return fmt.Errorf("no order is called %q", words[0])
+	return fmt.Errorf("no order is called %q", order)
 }
 
 // What follows is [service.Host], for the servers to be formed.
@@ -336,14 +277,16 @@ func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	how := service.Access{Credentials: service.Credentials{Password: s.Password}}
 	if s.Certs != nil {
-		c = tls.Client(c, s.Certs.Trust(s.t))
+		how.TLS = s.Certs.Trust(s.t)
 	}
-	if err := (redis.Service{}).Login(ctx, c, service.Credentials{Password: s.Password}); err != nil {
+	in, err := redis.Service{}.Login(ctx, c, how)
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
-	return c, nil
+	return in, nil
 }
 
 // Status is good: whoever forms servers has just started them.

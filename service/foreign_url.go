@@ -1,0 +1,87 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// URL is how a person names servers: SCHEME://USER@HOST:PORT,HOST:PORT/PATH.
+type URL struct {
+	Scheme, User, Path string
+	Addrs              []string // host:port
+}
+
+// ReadURL reads one. A host that names no port has the usual one.
+func ReadURL(text, port string) (u URL, err error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return u, errors.New("this is no URL such as SERVICE://HOST:PORT")
+	}
+	u.Scheme = scheme
+	hosts, path, _ := strings.Cut(rest, "/")
+	u.Path = path
+	if at := strings.LastIndex(hosts, "@"); at >= 0 {
+		user, _, secret := strings.Cut(hosts[:at], ":")
+		if secret {
+			return u, errors.New("a password in a URL would be read by others, in the list of processes and in results")
+		}
+		if u.User, err = url.PathUnescape(user); err != nil {
+			return u, fmt.Errorf("the user: %w", err)
+		}
+		hosts = hosts[at+1:]
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		addr, err := addrOf(host, port)
+		if err != nil {
+			return u, err
+		}
+		u.Addrs = append(u.Addrs, addr)
+	}
+	return u, nil
+}
+
+// addrOf is host:port.
+func addrOf(text, usual string) (string, error) {
+	u, err := url.Parse("tcp://" + text)
+	if err != nil || u.Hostname() == "" || u.Host != text || u.RawQuery != "" {
+		return "", fmt.Errorf("%q is no HOST or HOST:PORT", text)
+	}
+	port := u.Port()
+	if port == "" {
+		port = usual
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
+}
+
+// OneGroup reads URLs of servers that are one group, which may stand in one or in several.
+func OneGroup(urls []string, port string) (all URL, err error) {
+	for i, text := range urls {
+		u, err := ReadURL(text, port)
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", text, err)
+		}
+		if i == 0 {
+			all = u
+			continue
+		}
+		if u.Scheme != all.Scheme || u.User != all.User || u.Path != all.Path {
+			return all, fmt.Errorf("%s: these servers are one group, and must be reached in one way: the same scheme, user and path in each URL", text)
+		}
+		all.Addrs = append(all.Addrs, u.Addrs...)
+	}
+	return all, Twice(all.Addrs)
+}
+
+// Twice refuses addresses of which one is named twice.
+func Twice(addrs []string) error {
+	for i, one := range addrs {
+		if slices.Contains(addrs[:i], one) {
+			return fmt.Errorf("%s is named twice", one)
+		}
+	}
+	return nil
+}

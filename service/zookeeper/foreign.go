@@ -1,0 +1,244 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+var _ service.Foreign = Service{}
+
+// usualPort is that of URLs that name none.
+const usualPort = "2181"
+
+// noLogin is why nobody logs in.
+const noLogin = "ZooKeeper is told of them after a session was opened, by each client, and the relay says nothing there; " +
+	"what can be used is a client certificate, zookeepers://HOST:PORT with --tls-cert FILE --tls-key FILE, and a root in which anybody may make nodes"
+
+// Schemes are with and without TLS.
+func (Service) Schemes() []string { return []string{"zookeeper", "zookeepers"} }
+
+// Locate reads
+//
+//	zookeeper://host:port,...    all members of an ensemble, or one server
+//
+// and zookeepers in the place of zookeeper for TLS.
+func (Service) Locate(urls []string) (l service.Location, err error) {
+	u, err := service.OneGroup(urls, usualPort)
+	if err != nil {
+		return l, err
+	}
+	l = service.Location{Addrs: u.Addrs, User: u.User, TLS: u.Scheme == "zookeepers", NoLogin: noLogin}
+	switch {
+	case u.Scheme != "zookeeper" && u.Scheme != "zookeepers":
+		return l, fmt.Errorf("%s: servers are named as zookeeper://HOST:PORT or zookeepers://HOST:PORT, with commas between hosts", urls[0])
+	case u.Path != "":
+		return l, fmt.Errorf("the path /%s means nothing here: locks make their nodes below the root, with names of lockbench's own", u.Path)
+	}
+	l.Topology, _ = service.Find(Service{}, locks.Single)
+	if len(l.Addrs) > 1 {
+		l.Topology, _ = service.Find(Service{}, Quorum)
+		l.Topology = l.Topology.Sized(len(l.Addrs))
+	}
+	return l, nil
+}
+
+// Login is TLS, and nothing else.
+func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
+	return how.Secure(ctx, c)
+}
+
+// dialer reaches servers that have no names yet.
+type dialer func(context.Context, service.Role, string) (net.Conn, error)
+
+// say says a word to a server.
+func (dial dialer) say(ctx context.Context, addr, word string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	defer cancel()
+	c, err := dial(ctx, service.Data, addr)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", addr, err)
+	}
+	defer c.Close()
+	said, err := say(ctx, c, word)
+	if err != nil {
+		return "", fmt.Errorf("%s: %s: %w", addr, word, err)
+	}
+	return said, nil
+}
+
+// members are the lines of an ensemble's configuration that name its servers, which it keeps
+// in a node of its own. It does not say where clients find them.
+func (dial dialer) members(ctx context.Context, addr string) ([]string, error) {
+	c, err := dial(ctx, service.Data, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	s, err := open(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	defer s.close(ctx)
+	config, err := s.data(ctx, "/zookeeper/config")
+	if err != nil {
+		return nil, fmt.Errorf("%s: /zookeeper/config: %w", addr, err)
+	}
+	var members []string
+	for line := range strings.Lines(config) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "server.") {
+			members = append(members, line)
+		}
+	}
+	return members, nil
+}
+
+// Survey asks each server what it is, and one how many they are.
+func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+	leading := ""
+	addrs := slices.Sorted(slices.Values(l.Addrs))
+	for i, n := range site.Topology.Nodes() {
+		addr := addrs[i]
+		said, err := dialer(dial).say(ctx, addr, "srvr")
+		if err != nil {
+			return site, err
+		}
+		if denied(said) {
+			return site, fmt.Errorf("%s does not say what it is, for its 4lw.commands.whitelist lacks srvr, which is there by default", addr)
+		}
+		s, err := readStatus(said)
+		switch {
+		case err != nil:
+			return site, fmt.Errorf("%s: %w", addr, err)
+		case s.mode == standalone && len(addrs) > 1:
+			return site, fmt.Errorf("%s is a server by itself, and no member of an ensemble: a run is on one of these", addr)
+		case s.mode == leader && leading != "":
+			return site, fmt.Errorf("%s and %s both lead, so they are one server that is named twice, or of two ensembles", leading, addr)
+		case s.mode == leader:
+			leading = addr
+		case s.mode != standalone && s.mode != follower:
+			return site, fmt.Errorf("%s is %s: name those alone that vote", addr, s.mode)
+		}
+		site.Addrs[n.Name], site.Called[addr] = addr, n.Name
+		site.About = strings.TrimSpace(Name + " " + s.version)
+	}
+	members, err := dialer(dial).members(ctx, addrs[0])
+	switch voting := slices.DeleteFunc(members, func(m string) bool { return strings.Contains(m, ":observer") }); {
+	case err != nil:
+		return site, err
+	case len(voting) > 0 && len(voting) != len(addrs):
+		return site, fmt.Errorf("the ensemble has %d members that vote, and --servers names %d: name all, by where clients reach them (%s)",
+			len(voting), len(addrs), strings.Join(voting, ", "))
+	}
+	return site, nil
+}
+
+// foreign are servers of somebody else's: these abilities, and no other.
+type foreign struct {
+	service.Servers
+	own    *servers
+	prefix string
+}
+
+var _ service.ForeignServers = foreign{}
+
+// OpenForeign is the servers of a site.
+func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+	g := s.Open(site.Topology, h).(*servers)
+	return foreign{g, g, prefix}
+}
+
+// within opens a session with the leader, which has heard all there is.
+func (f foreign) within(ctx context.Context, do func(node string, s *session) error) error {
+	node, err := f.own.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := f.own.host.Dial(ctx, node)
+	if err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	s, err := open(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	defer s.close(context.WithoutCancel(ctx))
+	if err = s.sync(ctx); err == nil {
+		err = do(node, s)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	return nil
+}
+
+// Under looks through all nodes but ZooKeeper's own, and below none that it names. What its ACL
+// hides is somebody else's.
+func (f foreign) Under(ctx context.Context, word string, most int) (map[string][]string, error) {
+	var leader string
+	var found []string
+	err := f.within(ctx, func(node string, s *session) error {
+		leader = node
+		for look := []string{"/"}; len(look) > 0 && len(found) < most; look = look[1:] {
+			names, err := s.children(ctx, look[0])
+			if errors.Is(err, noNode) || errors.Is(err, noAuth) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("look into %s: %w", look[0], err)
+			}
+			for _, name := range names {
+				path := strings.TrimSuffix(look[0], "/") + "/" + name
+				switch {
+				case strings.Contains(name, word):
+					found = append(found, path)
+				case path != "/zookeeper":
+					look = append(look, path)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return map[string][]string{leader: found[:min(len(found), most)]}, nil
+}
+
+// clearAtOnce is how many nodes are looked up before they are removed.
+const clearAtOnce = 1000
+
+// Clear removes nodes with the prefix in their names, and all that is below them.
+func (f foreign) Clear(ctx context.Context) (n int, err error) {
+	for {
+		under, err := f.Under(ctx, f.prefix, clearAtOnce)
+		if err != nil || len(under) == 0 {
+			return n, err
+		}
+		err = f.within(ctx, func(_ string, s *session) error {
+			for _, paths := range under {
+				for _, path := range paths {
+					removed, err := s.remove(ctx, path)
+					if n += removed; err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// ByHand is what a person types.
+func (foreign) ByHand(word string) string {
+	return fmt.Sprintf("zkCli.sh -server HOST:PORT deleteall PATH, for each node with %q in its name (zkCli.sh -server HOST:PORT ls -R / lists them)", word)
+}
