@@ -162,6 +162,12 @@ func TestNightsInABrowser(t *testing.T) {
 			if got := page.JS[int](t, b, `document.querySelectorAll("#lock-set-nx section:first-of-type .night").length`); got != 60 {
 				t.Errorf("%d nights are drawn", got)
 			}
+			if !page.JS[bool](t, b, `(() => {
+				const drawn = document.querySelector("#lock-set-nx .drawn"), last = [...drawn.querySelectorAll(".night")].at(-1).getBoundingClientRect(), room = drawn.getBoundingClientRect();
+				return last.left >= room.left && last.right <= room.right;
+			})()`) {
+				t.Error("the last night is not to be seen without scrolling")
+			}
 		})
 	}
 	b.Calm(t)
