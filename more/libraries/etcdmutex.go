@@ -26,6 +26,7 @@ func programs() []Library {
 			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
 		}, openEtcdMutex},
 		{locks.Card{Name: "nats-kv", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}}, openNatsKV},
+		{locks.Card{Name: "mongo-find-and-modify", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}}, openMongo},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"lockbench/service"
 	"lockbench/service/etcd"
 	"lockbench/service/mariadb"
+	"lockbench/service/mongo"
 	"lockbench/service/nats"
 	"lockbench/service/postgres"
 	"lockbench/service/redis"
@@ -31,6 +32,7 @@ var entries = []entry{
 	{mariadb.Service{}, nil},
 	{zookeeper.Service{}, nil},
 	{nats.Service{}, nil},
+	{mongo.Service{}, nil},
 }
 
 // All are the services, in the order of the entries.

@@ -1,0 +1,163 @@
+//go:build !wasip1
+
+package libraries
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"lockbench/locks"
+)
+
+// openMongo is the lock on a document: findAndModify takes it if it is free or over, or makes
+// it, and the index of _id refuses whoever comes second. What it has beside its holder is the
+// number of grants and, unless expiry=off (the naive form), its end by the clock of its client.
+func openMongo(o Options) (locks.Opener, error) {
+	expires := o.oneOf("expiry", "on", "off") == "on"
+	limit := o.duration("limit", 5*time.Second)
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		settings := options.Client().ApplyURI("mongodb://" + strings.Join(addresses(c.Store.Nodes()), ",") + "/")
+		if dial := c.Store.Dial; dial != nil {
+			settings.SetDialer(mongoDialer(dial))
+		}
+		client, err := mongo.Connect(settings)
+		if err != nil {
+			return nil, err
+		}
+		documents := client.Database(c.Store.Params["database"]).Collection("locks")
+		return &mongoLocker{of: c, client: client, documents: documents, expires: expires, limit: limit}, nil
+	}, nil
+}
+
+// mongoDialer opens connections as the client was told to.
+type mongoDialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func (d mongoDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d(ctx, network, addr)
+}
+
+type mongoLocker struct {
+	of        locks.Client
+	client    *mongo.Client
+	documents *mongo.Collection
+	expires   bool
+	limit     time.Duration
+}
+
+// Close does not wait for what is under way.
+func (l *mongoLocker) Close() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = l.client.Disconnect(ctx)
+	return nil
+}
+
+// The fields of a document. A free one has no owner.
+const (
+	mongoOwner = "owner"
+	mongoUntil = "until" // milliseconds since 1970
+	mongoToken = "token"
+)
+
+func (l *mongoLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" || r.Wait > 0 || r.TTL <= 0 {
+		return nil, fmt.Errorf("mongo-find-and-modify: one try at one key, alone, for nobody in particular, with a ttl: %w", locks.ErrUnsupported)
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.limit)
+	defer cancel()
+	held := &mongoLease{locker: l, key: r.Keys[0], owner: fmt.Sprintf("%d-%016x", l.of.ID, l.of.Rand.Uint64())}
+	now := time.Now()
+	held.until = now.Add(r.TTL)
+	free := bson.D{{Key: mongoOwner, Value: ""}}
+	set := bson.D{{Key: mongoOwner, Value: held.owner}}
+	if l.expires {
+		free = bson.D{{Key: "$or", Value: bson.A{free, bson.D{{Key: mongoUntil, Value: bson.D{{Key: "$lt", Value: now.UnixMilli()}}}}}}}
+		set = append(set, bson.E{Key: mongoUntil, Value: held.until.UnixMilli()})
+	}
+	var got struct {
+		Token int64 `bson:"token"`
+	}
+	err := l.documents.FindOneAndUpdate(ctx, append(bson.D{{Key: "_id", Value: held.key}}, free...),
+		bson.D{{Key: "$set", Value: set}, {Key: "$inc", Value: bson.D{{Key: mongoToken, Value: int64(1)}}}},
+		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&got)
+	switch {
+	case mongo.IsDuplicateKeyError(err):
+		return nil, fmt.Errorf("%w: %w", locks.ErrTaken, err)
+	case err != nil:
+		return held, err
+	}
+	held.token = uint64(got.Token)
+	return held, nil
+}
+
+// mongoLease is one grant of a document.
+type mongoLease struct {
+	locker     *mongoLocker
+	key, owner string
+	token      uint64
+
+	mu    sync.Mutex
+	until time.Time
+}
+
+var (
+	_ locks.Bounded = (*mongoLease)(nil)
+	_ locks.Fenced  = (*mongoLease)(nil)
+	_ locks.Renewer = (*mongoLease)(nil)
+)
+
+// Until is when another may take the document, if that has an end. Nobody tells its holder.
+func (l *mongoLease) Until() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until
+}
+
+// Token is the number of grants of the document.
+func (l *mongoLease) Token() uint64 { return l.token }
+
+// Renew moves the end of the document, unless another has it.
+func (l *mongoLease) Renew(ctx context.Context, ttl time.Duration) error {
+	if !l.locker.expires || ttl <= 0 {
+		return fmt.Errorf("mongo-find-and-modify: this document has no end to move: %w", locks.ErrUnsupported)
+	}
+	until := time.Now().Add(ttl)
+	err := l.write(ctx, bson.E{Key: mongoUntil, Value: until.UnixMilli()})
+	if err == nil {
+		l.mu.Lock()
+		l.until = until
+		l.mu.Unlock()
+	}
+	return err
+}
+
+// Release frees the document, unless another has it. It stays for the sake of its number.
+func (l *mongoLease) Release(ctx context.Context) error {
+	return l.write(ctx, bson.E{Key: mongoOwner, Value: ""})
+}
+
+// write sets a field if the document is still that of the lease.
+func (l *mongoLease) write(ctx context.Context, set bson.E) error {
+	ctx, cancel := context.WithTimeout(ctx, l.locker.limit)
+	defer cancel()
+	done, err := l.locker.documents.UpdateOne(ctx,
+		bson.D{{Key: "_id", Value: l.key}, {Key: mongoOwner, Value: l.owner}}, bson.D{{Key: "$set", Value: bson.D{set}}})
+	switch {
+	case err != nil:
+		return err
+	case done.MatchedCount == 0:
+		return fmt.Errorf("%w: the document has another owner", locks.ErrNotHeld)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+// Package mongo is MongoDB as a lock service: one server that speaks its protocol.
+//
+// What lockbench starts is FerretDB on SQLite, a Go module that lockbench-more serves, or a
+// mongod of a person's own. FerretDB speaks the protocol and is not MongoDB: it reads and then
+// writes where findAndModify is to do both at once. So it is a control, and its version says so.
+//
+// Servers are asked past all faults in that protocol, each question on a connection of its
+// own. So lockbench depends on no driver.
+package mongo
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// Name is what the service is called, its nodes, and their endpoints.
+const Name = "mongo"
+
+// Database is the parameter that names the database of the locks.
+const Database = "database"
+
+// database is that database.
+const database = "lockbench"
+
+var topologies = []service.Topology{
+	{
+		Name: locks.Single, Short: "1 mongo", Leads: service.OneLeader, Entry: Name,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
+	},
+}
+
+// Service is MongoDB.
+type Service struct{}
+
+var (
+	_ service.Service = Service{}
+	_ service.Shell   = Service{}
+)
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+var (
+	mongodPattern = regexp.MustCompile(`(?m)^db version v(\d+)\.(\d+)\.(\S+)`)
+	ferretPattern = regexp.MustCompile(`(?m)^FerretDB v(\S+) on SQLite`)
+)
+
+// Needs is lockbench-more, or a mongod.
+func (Service) Needs() service.Needs {
+	return service.Needs{
+		Programs: []service.Executable{
+			{Name: "lockbench-more", Beside: true, Words: []string{"serve", Name}},
+			{Name: "bash", Package: "bash"},
+		},
+		Install: "`make more` builds it, and puts it beside lockbench; " +
+			"or name a mongod of your own with --mongo-server PATH",
+		VersionArgs: []string{"--version"},
+		Version:     version,
+		Least:       "5.0",
+	}
+}
+
+// version reads what a server says of itself. Before 5.0 none knew the question hello in every
+// release.
+func version(output string) (text string, enough bool, err error) {
+	if v := ferretPattern.FindStringSubmatch(output); v != nil {
+		return v[1] + " of FerretDB, which is not MongoDB", true, nil
+	}
+	v := mongodPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like a mongod: --version says %.80q", output)
+	}
+	major, err := strconv.Atoi(v[1])
+	return v[1] + "." + v[2] + "." + v[3], err == nil && major >= 5, nil
+}
+
+// Ports is one.
+func (Service) Ports(service.Topology) int { return 1 }
+
+// Program is a server that listens where its place says. lockbench-more takes the same flags.
+func (Service) Program(at service.Place) service.Program {
+	bind := at.Bind
+	if !bind.IsValid() {
+		bind = netip.IPv4Unspecified()
+	}
+	p := service.Program{Args: []string{"--bind_ip", bind.String(), "--port", fmt.Sprint(at.Port), "--dbpath", at.Data}}
+	for _, name := range slices.Sorted(maps.Keys(at.Settings)) {
+		p.Args = append(p.Args, "--"+name, at.Settings[name])
+	}
+	return p
+}
+
+// Ping is a question that a shell can ask. An answer has the number of its question in its
+// head, of which all bytes are the same letter, and is read as far as that.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	var text strings.Builder
+	for _, b := range message(shellNumber, ping) {
+		fmt.Fprintf(&text, `\x%02x`, b)
+	}
+	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; printf "%s" >&3; read -r -d %c said <&3 && echo ok'`,
+		at.Addr(), at.Port(), text.String(), shellNumber>>24), "ok"
+}
+
+// shellNumber is that of the question of a shell: AAAA.
+const shellNumber = 'A' * 0x01010101
+
+// Pong is that answer as a server sends it.
+func (Service) Pong() []byte {
+	said := message(1, document{{"ok", 1.0}})
+	binary.LittleEndian.PutUint32(said[8:], shellNumber)
+	return said
+}
+
+// Wire reads the messages of clients.
+func (Service) Wire() service.Wire { return wire{} }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	return &servers{topology: t, host: h}
+}

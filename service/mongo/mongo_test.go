@@ -1,0 +1,254 @@
+package mongo
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockbench/service"
+)
+
+func TestVersion(t *testing.T) {
+	for said, want := range map[string]struct {
+		version string
+		enough  bool
+	}{
+		"FerretDB v1.24.2 on SQLite":               {"1.24.2 of FerretDB, which is not MongoDB", true},
+		"db version v7.0.14\nBuild Info: {\n":      {"7.0.14", true},
+		"db version v10.0.0":                       {"10.0.0", true},
+		"db version v4.4.29":                       {"4.4.29", false},
+		"etcd Version: 3.6.16":                     {},
+		"mongod: unrecognised option '--version'.": {},
+	} {
+		v, enough, err := Service{}.Needs().Version(said)
+		if v != want.version || enough != want.enough || (err == nil) != (want.version != "") {
+			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
+		}
+	}
+}
+
+// What a scenario may not set is what lockbench sets, and what it may set it does.
+func TestSettings(t *testing.T) {
+	given := map[string]string{}
+	for _, s := range (Service{}).Settings() {
+		if s.Decided == "" {
+			given[s.Name] = "given-" + s.Name
+		}
+	}
+	at := service.Place{Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Data: "/data", Settings: given}
+	args := Service{}.Program(at).Args
+	for _, s := range (Service{}).Settings() {
+		i := slices.Index(args, "--"+s.Name)
+		if i < 0 || strings.HasPrefix(args[i+1], "given-") != (s.Decided == "") {
+			t.Errorf("%s: %v", s.Name, args)
+		}
+	}
+	at.Bind = netip.Addr{}
+	if args := (Service{}).Program(at).Args; !slices.Equal(args[:2], []string{"--bind_ip", "0.0.0.0"}) {
+		t.Errorf("everywhere is %v", args)
+	}
+}
+
+// query is a message of the old kind, by which drivers begin.
+func query(d document) []byte {
+	body := append([]byte("\x00\x00\x00\x00admin.$cmd\x00\x00\x00\x00\x00\xff\xff\xff\xff"), d.bson()...)
+	b := binary.LittleEndian.AppendUint32(nil, uint32(headLength+len(body)))
+	for _, n := range []uint32{1, 0, opQuery} {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	return append(b, body...)
+}
+
+// Requests are found in whatever pieces they come, and what is no message of MongoDB ends the
+// reading.
+func TestRequests(t *testing.T) {
+	compressed := append(query(ping)[:12], 0xdc, 0x07, 0, 0, 1, 2, 3)
+	binary.LittleEndian.PutUint32(compressed, uint32(len(compressed)))
+	all := slices.Concat(
+		query(document{{"isMaster", int32(1)}}), message(2, hello), message(3, document{{"findAndModify", "locks"}, {"x", strings.Repeat("y", 1000)}}),
+		compressed, message(4, document{}), message(5, document{{"update", "locks"}}), []byte("GET / HTTP/1.1\r\n\r\n"), message(6, ping),
+	)
+	want := []string{"isMaster", "hello", "findAndModify", "unread", "unread", "update"}
+	for _, size := range []int{1, 3, 7, 100, len(all)} {
+		var got []string
+		w := Service{}.Wire().Requests(func(name []byte) { got = append(got, string(name)) })
+		for piece := range slices.Chunk(all, size) {
+			if n, err := w.Write(piece); n != len(piece) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in pieces of %d: %q, want %q", size, got, want)
+		}
+	}
+	if w := (wire{}); w.Greeting("findAndModify") || !w.Greeting("hello") || !w.Greeting(w.Sign()) {
+		t.Error("what is a greeting is confused with what a lock asks for")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(document{{"ok", 1.0}, {"errmsg", "no"}, {"n", int32(3)}}.bson())
+	f.Add([]byte("\x10\x00\x00\x00\x08b\x00\x01\x0ax\x00\x12y\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = read(b)
+		_, _ = answer(bytes.NewReader(b), 1)
+		_, _ = wire{}.Requests(func([]byte) {}).Write(b)
+	})
+}
+
+// What is cut off or says a wrong length is refused.
+func TestRead(t *testing.T) {
+	whole := document{{"ok", 1.0}, {"errmsg", "no"}, {"n", int32(3)}}.bson()
+	said, err := read(whole)
+	if err != nil || said["ok"] != 1.0 || said["errmsg"] != "no" || said["n"] != int32(3) {
+		t.Errorf("it reads %v, %v", said, err)
+	}
+	for n := range whole {
+		if said, err := read(whole[:n]); err == nil {
+			t.Errorf("the first %d bytes are %v", n, said)
+		}
+		short := slices.Clone(whole[:n])
+		if n >= 5 {
+			binary.LittleEndian.PutUint32(short, uint32(n))
+			short[n-1] = 0
+			if said, err := read(short); err == nil && len(said) == 3 {
+				t.Errorf("the first %d bytes, with their length, are %v", n, said)
+			}
+		}
+	}
+}
+
+// fake is one server.
+type fake struct {
+	service.Host
+	at   net.Listener
+	says func(asked string) document
+	down error
+}
+
+func newFake(t *testing.T, says func(asked string) document) (*fake, *servers) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	f := &fake{at: l, says: says}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go f.serve(c)
+		}
+	}()
+	return f, Service{}.Open(topologies[0], f).(*servers)
+}
+
+func (f *fake) serve(c net.Conn) {
+	defer c.Close()
+	var number uint32
+	w := wire{}.Requests(func(name []byte) {
+		number++
+		said := message(100, f.says(string(name)))
+		binary.LittleEndian.PutUint32(said[8:], number)
+		_, _ = c.Write(said)
+	})
+	buffer := make([]byte, 4096)
+	for {
+		n, err := c.Read(buffer)
+		if err != nil {
+			return
+		}
+		_, _ = w.Write(buffer[:n])
+	}
+}
+
+func (f *fake) Status(string) service.Status {
+	return service.Status{Running: f.down == nil, Why: f.down}
+}
+func (f *fake) Dial(ctx context.Context, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", f.at.Addr().String())
+}
+
+// A server that is asked says how it is, and what it refuses is an error.
+func TestAsked(t *testing.T) {
+	refused := ""
+	f, g := newFake(t, func(asked string) document {
+		if asked == refused {
+			return document{{"ok", 0.0}, {"errmsg", "not now"}}
+		}
+		return document{{"ok", 1.0}}
+	})
+	ctx := t.Context()
+	if err := g.Answers(ctx, "mongo-1"); err != nil {
+		t.Error(err)
+	}
+	if err := g.Flush(ctx, "mongo-1"); err != nil {
+		t.Error(err)
+	}
+	refused = "dropDatabase"
+	if err := g.Flush(ctx, "mongo-1"); err == nil || !strings.Contains(err.Error(), "mongo-1: dropDatabase: it refused: not now") {
+		t.Errorf("a refusal is %v", err)
+	}
+	// It answers, and does not say that it takes writes.
+	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "takes no writes") {
+		t.Errorf("it is said to be %v", err)
+	}
+	if all := g.Leaders(ctx); len(all) != 0 {
+		t.Errorf("leaders are %v", all)
+	}
+	f.down = errors.New("it was killed")
+	if err := g.Answers(ctx, "mongo-1"); !errors.Is(err, f.down) {
+		t.Errorf("one that is down is said to be %v", err)
+	}
+}
+
+// A greeting carries as much as it is given, both ways, and says what went wrong.
+func TestGreet(t *testing.T) {
+	f, g := newFake(t, func(string) document { return document{{"ok", 1.0}} })
+	for _, load := range []int{0, 100_000} {
+		c, err := f.Dial(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := &counting{Conn: c}
+		err = g.Greet(t.Context(), counted, load)
+		c.Close()
+		if err != nil || counted.sent < load || counted.heard < load/2 {
+			t.Errorf("load %d: %v, sent %d, heard %d", load, err, counted.sent, counted.heard)
+		}
+	}
+	silent, other := net.Pipe()
+	defer silent.Close()
+	defer other.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := g.Greet(ctx, silent, 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("nobody answers, and it says %v", err)
+	}
+}
+
+type counting struct {
+	net.Conn
+	sent, heard int
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent += n
+	return n, err
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.heard += n
+	return n, err
+}
