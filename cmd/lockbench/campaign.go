@@ -11,6 +11,7 @@ import (
 	"lockbench/internal/campaign"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
+	"lockbench/internal/world/external"
 	"lockbench/scenarios"
 )
 
@@ -22,6 +23,7 @@ type campaignFlags struct {
 	seed                   uint64
 	parallel               int
 	budget                 time.Duration
+	elsewhere              *external.Options // servers of somebody else's; nil: none
 }
 
 func (f *campaignFlags) addCampaign(c *cobra.Command, kind, budget string) {
@@ -75,7 +77,7 @@ func (f *campaignFlags) open(c *cobra.Command, article, kind string, given ...st
 // settings are what is asked for anew.
 func (f *campaignFlags) settings(kind string) campaign.Settings {
 	return campaign.Settings{
-		Kind: kind, Scenarios: f.scenarios, Seed: f.seed, Asked: f.Asked,
+		Kind: kind, Scenarios: f.scenarios, Seed: f.seed, Asked: f.Asked, Servers: f.given,
 		Started: time.Now().UTC().Truncate(time.Second), Program: strings.TrimSpace(versionLine()), Machine: run.Machine(),
 	}
 }
@@ -84,12 +86,23 @@ func (f *campaignFlags) settings(kind string) campaign.Settings {
 func (f *campaignFlags) pick(c *cobra.Command, name string) (world.World, []*run.NotReady, error) {
 	o := f.options(c)
 	o.SimTrial = simTrial()
+	if name == external.Name {
+		o.External = f.elsewhere
+	}
 	return run.Pick(c.Context(), name, o)
+}
+
+// meant reads which servers of somebody else's are meant.
+func (f *campaignFlags) meant() error {
+	var o run.WorldOptions
+	err := f.reach(&o)
+	f.elsewhere = o.External
+	return err
 }
 
 // place is a world with what runs in it.
 func (f *campaignFlags) place(w world.World, chosen campaign.Choices) campaign.Place {
-	return campaign.Place{Do: chosen.Doing(w, f.parallel, strings.TrimSpace(versionLine()))}
+	return campaign.Place{Do: chosen.Doing(w, f.given, carried(w, f.parallel), strings.TrimSpace(versionLine()))}
 }
 
 // endCampaign tells where a campaign lies and what came out, which there may be also if

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"lockbench/internal/trial"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
+	"lockbench/internal/world/external"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
@@ -36,7 +39,7 @@ func newConformCommand() *cobra.Command {
 		Long: `conform starts a lock service of each topology that the lock runs on, and asks for
 each promise that a lock can make: exclusion, waiting, re-entry, leases, renewal,
 tokens, and what happens on bad use. A rule that the lock does not claim is left out;
---all says why.
+--all says why. With --servers it starts none, and asks those.
 
 A COMMAND is a guest of your own, in any language; docs/guest-protocol.md says how it
 talks. What it claims stands in its hello.
@@ -44,7 +47,7 @@ talks. What it claims stands in its hello.
 Exit codes: 0 every rule kept, 1 one was broken, 2 one could not be decided (an answer
 that is neither yes nor no, as on a machine that is too busy), 3 the harness failed,
 64 wrong usage.`,
-		Example: "  lockbench conform redisson\n  lockbench conform redisson-fair --topology single,sentinel\n  lockbench conform -- python3 examples/python-guest/guest.py",
+		Example: "  lockbench conform redisson\n  lockbench conform redisson-fair --topology single,sentinel\n  lockbench conform set-nx --servers redis://a:6379\n  lockbench conform -- python3 examples/python-guest/guest.py",
 		Args: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() >= 0 && len(args) > 0 {
 				return nil
@@ -72,8 +75,22 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			} else if err := s.find(args[0], set, topologies); err != nil {
 				return err // before a world is picked: wrong usage starts nothing
 			}
-			var err error
 			o := f.options(c)
+			if f.named() && !c.Flags().Changed("world") {
+				f.world = "auto"
+			}
+			err := f.reach(&o)
+			if err != nil {
+				return err
+			}
+			if o.External != nil {
+				if topologies != nil {
+					return usagef("--topology: --servers says what there is; leave one of them out")
+				}
+				if topologies, err = s.fits(o.External); err != nil {
+					return err
+				}
+			}
 			if s.entry.Service != "" {
 				o.Services = []string{s.entry.Service}
 			}
@@ -89,6 +106,9 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 				if err := s.meet(c.Context()); err != nil {
 					return err
 				}
+				if o.External != nil && s.entry.Library == nil { // a guest does not say where it runs
+					s.entry.Service, s.entry.Topologies = o.External.Service.Name(), []locks.Topology{o.External.Location.Topology.Name}
+				}
 				if err := s.runsOn(topologies); err != nil {
 					return err
 				}
@@ -98,6 +118,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 	}
 	fl := c.Flags()
 	f.addWorld(c, "local")
+	f.addServers(c)
 	f.add(c, serverToStart, imageToStart)
 	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
 	show.add(fl)
@@ -132,6 +153,7 @@ type conformed struct {
 	entry   catalog.Lock // of a guest: made of its hello
 	command string
 	module  string
+	seed    uint64   // tells keys of several at work at the same servers apart; 0: there are no others
 	args    []string // of the module
 	options map[string]string
 
@@ -150,6 +172,22 @@ func (s *conformed) find(name string, set map[string]string, only []string) (err
 	}
 	s.entry = entry
 	return s.runsOn(only)
+}
+
+// fits refuses servers of somebody else's on which a lock of the catalog does not run, and says
+// what they form.
+func (s *conformed) fits(there *external.Options) ([]string, error) {
+	s.seed = uint64(rand.Uint32())
+	topology := there.Location.Topology.Name
+	of := cmp.Or(s.entry.Service, services.All()[0].Name())
+	switch {
+	case s.entry.Name == "": // a guest, which nobody has met yet
+	case of != there.Service.Name():
+		return nil, usagef("%s is a lock on %s, and --servers names %s", s.entry.Name, of, there.Service.Name())
+	case !slices.Contains(s.entry.Topologies, topology):
+		return nil, usagef("%s does not run on the topology %s, which --servers names", s.entry.Name, topology)
+	}
+	return []string{string(topology)}, nil
 }
 
 // runsOn refuses topologies on which the lock does not run.
@@ -254,7 +292,7 @@ func (e *noTopology) Error() string { return e.why.Error() }
 
 func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktest.Result, err error) {
 	entered := false
-	spec := world.Spec{Topology: service.None, Clients: 200}
+	spec := world.Spec{Topology: service.None, Clients: 200, Seed: s.seed}
 	if t != locks.None {
 		// What a guest of one's own does not say is for the first service.
 		var known bool

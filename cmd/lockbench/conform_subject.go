@@ -52,6 +52,9 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 		}
 		return subject, nil
 	}
+	if among, ok := world.Ability[world.Namespaced](c); ok {
+		subject.Prefix = among.KeyPrefix()
+	}
 	opener, err := s.entry.New(s.options)
 	if err != nil {
 		return subject, err

@@ -39,6 +39,7 @@ failed in some run, 64 wrong usage.`,
 		Example: `  lockbench matrix --world sim
   lockbench matrix --scenarios 'failover*,partition-*' --locks 'set-nx,redlock*' --episodes 20
   lockbench matrix --budget 2h
+  lockbench matrix --servers etcd://a:2379,b:2379,c:2379 --hooks hooks.yaml --scenarios steady,leader-kill --locks no-lock,etcd-mutex
   lockbench matrix --resume results/matrix/20261121-114000-7`,
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
@@ -48,6 +49,7 @@ failed in some run, 64 wrong usage.`,
 	fl.StringVar(&f.locks, "locks", "", "names or globs of the scenarios' own locks, or locks with options or commands: set-nx,redlock*,mine=cmd:./guest (default: all)")
 	completeList(c, "locks", catalog.Names)
 	f.addWorld(c, "auto")
+	f.addServers(c)
 	fl.IntVar(&f.episodes, "episodes", 0, "at least so many episodes of each cell (default: one run of each scenario)")
 	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first runs; those after it count up (default: drawn, and printed)")
 	fl.StringVar(&f.shard, "shard", "", "I/N: only the I-th of N parts of the scenarios, for lockbench merge")
@@ -63,6 +65,9 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	}
 	m, err := f.begin(c)
 	if err != nil {
+		return err
+	}
+	if err := f.meant(); err != nil {
 		return err
 	}
 	chosen, err := campaign.Choose(m.Settings)
@@ -97,12 +102,12 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 // begin is what was asked for, now or when the matrix was begun.
 func (f *matrixFlags) begin(c *cobra.Command) (*campaign.Campaign, error) {
 	if f.resume != "" {
-		m, err := f.open(c, "a", campaign.MatrixKind, "locks", "scenarios", "world", "seed", "episodes", "shard", "out")
+		m, err := f.open(c, "a", campaign.MatrixKind, append([]string{"locks", "scenarios", "world", "seed", "episodes", "shard", "out"}, serverFlagNames...)...)
 		if err == nil && len(m.Worlds) != 1 {
 			err = usagef("--resume: %s is put together of several worlds; go on with its parts", f.resume)
 		}
 		if err == nil {
-			f.world = m.Worlds[0].World
+			f.world, f.given = m.Worlds[0].World, m.Servers
 		}
 		return m, err
 	}
@@ -134,6 +139,9 @@ func (f *matrixFlags) again(world string) string {
 		if flag[1] != "" {
 			words = append(words, flag[0], campaign.Quote(flag[1]))
 		}
+	}
+	for _, word := range f.given.Words() {
+		words = append(words, campaign.Quote(word))
 	}
 	words = append(words, f.words()...)
 	if f.episodes > 0 {

@@ -102,7 +102,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 
 // runOptions are the run's options, but for the world.
 func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
-	if err := f.notEmpty(c, "locks", "out", "expectations", "servers", "hooks", "tls-ca", "tls-cert", "tls-key", "tls-name"); err != nil {
+	if err := f.notEmpty(c, "locks", "out", "expectations"); err != nil {
 		return run.Options{}, err
 	}
 	known := scenarios.AllCatalogs()
@@ -186,9 +186,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if err := o.Fits(&s, w); err != nil {
 		return err
 	}
-	if one, ok := w.(interface{ Carries() int }); ok && one.Carries() == 1 {
-		o.Parallel = 1 // there is one set of servers, for all locks
-	}
+	o.Parallel = carried(w, o.Parallel)
 	o.World, o.Again, o.Program = w, f.again(c, scenario, w), strings.TrimSpace(versionLine())
 	head := c.OutOrStdout()
 	if f.json {

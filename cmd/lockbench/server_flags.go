@@ -13,6 +13,12 @@ import (
 // serverFlags are the flags of commands that can use servers which somebody else runs.
 type serverFlags struct{ given external.Given }
 
+// serverFlagNames are those.
+var serverFlagNames = []string{"servers", "hooks", "tls-ca", "tls-cert", "tls-key", "tls-name"}
+
+// named says whether there are such servers.
+func (f *serverFlags) named() bool { return f.given.Servers != nil }
+
 func (f *serverFlags) addServers(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.given.Servers, "servers", nil, "servers that somebody else runs (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; etcd:// and zookeeper://HOST:PORT,...; an s more for TLS (rediss); passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
@@ -26,15 +32,14 @@ func (f *serverFlags) addServers(c *cobra.Command) {
 // reach settles which servers of somebody else's are meant. It takes the secrets out of the
 // environment, which guests and hooks have as well.
 func (f *worldFlags) reach(o *run.WorldOptions) error {
-	g := f.given
-	named := g.Servers != nil
+	g, named := f.given, f.named()
 	switch {
 	case o.External != nil:
 		return nil // that was done, and the secrets are in the environment no more
 	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
 		return usagef("--servers names servers of world external, and --world says %s: leave one of them out", f.world)
 	case !named && f.world == external.Name:
-		return usagef("--world external is about servers that run already: name them with --servers URL, as run, plan, try and doctor can; lockbench help run says how")
+		return usagef("--world external is about servers that run already: name them with --servers URL, as run, plan, try, conform, matrix and doctor can, and the file of a campaign; lockbench help run says how")
 	case !named && (g.Hooks != "" || g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != ""):
 		return usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name go with --servers URL, and that is not there")
 	case !named:

@@ -14,6 +14,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/shard"
+	"lockbench/internal/world/external"
 )
 
 func newCampaignCommand() *cobra.Command {
@@ -65,6 +66,12 @@ func (f *campaignFlags) spread(c *cobra.Command, file, part string) error {
 		asking.Seed = f.seed
 	}
 	s := asking.Settings()
+	if f.given = s.Servers; f.named() {
+		f.world = external.Name
+	}
+	if err := f.meant(); err != nil {
+		return err
+	}
 	if s.File != "" && !filepath.IsAbs(s.File) {
 		s.File = filepath.Join(filepath.Dir(file), s.File)
 	}

@@ -76,7 +76,7 @@ func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
 	for _, s := range services.All() {
 		others = append(others, s.Name()+"-server", s.Name()+"-image")
 	}
-	if err := notEmpty(c, append([]string{"world"}, others...)...); err != nil {
+	if err := notEmpty(c, append(append([]string{"world"}, serverFlagNames...), others...)...); err != nil {
 		return err
 	}
 	return f.programsExist()
@@ -119,6 +119,15 @@ func (f *worldFlags) pick(ctx context.Context, o run.WorldOptions) (world.World,
 		}
 	}
 	return run.Pick(ctx, f.world, o)
+}
+
+// carried is how many locks run side by side, of so many that were asked for: one, where there is
+// one set of servers for all.
+func carried(w world.World, asked int) int {
+	if one, ok := w.(interface{ Carries() int }); ok && one.Carries() == 1 {
+		return 1
+	}
+	return asked
 }
 
 // byService are texts by the names of services.

@@ -33,6 +33,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/shard"
 	"lockbench/internal/stats"
+	"lockbench/internal/world/external"
 	"lockbench/scenarios"
 )
 
@@ -66,6 +67,8 @@ type Settings struct {
 	Episodes int `json:"episodes,omitempty"`
 	// Asked is what is expected in place of what the scenarios say.
 	scenarios.Asked
+	// Servers are those of somebody else's, in world external.
+	Servers external.Given `json:"servers,omitzero"`
 	// Each says that each run must be as its scenario expects. Otherwise all runs of a
 	// scenario together must.
 	Each    bool        `json:"each,omitempty"`

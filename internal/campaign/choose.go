@@ -12,6 +12,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
+	"lockbench/internal/world/external"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -192,14 +193,20 @@ func (all Choices) Groups() map[string]string {
 	return groups
 }
 
-// Doing does the runs of a campaign in a world, so many locks side by side.
-func (all Choices) Doing(w world.World, parallel int, program string) Do {
+// Doing does the runs of a campaign in a world, so many locks side by side. Servers are those of
+// somebody else's, if that is what the world is about.
+func (all Choices) Doing(w world.World, servers external.Given, parallel int, program string) Do {
 	return func(ctx context.Context, r Run, into string) error {
 		c, ok := all.of(r.Scenario)
 		if !ok {
 			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the one that began the campaign", r.Scenario)
 		}
 		again := fmt.Sprintf("lockbench run %s --world %s --seed %d", Quote(c.arg), w.Name(), r.Seed)
+		if w.Name() == external.Name {
+			for _, word := range servers.Words() {
+				again += " " + Quote(word)
+			}
+		}
 		if !c.all {
 			var words []string
 			for _, u := range c.use {

@@ -161,6 +161,8 @@ func (c *Campaign) differs(with *Campaign) string {
 		return "kind: " + c.Kind + " and " + with.Kind
 	case !reflect.DeepEqual(c.Asked, with.Asked):
 		return "what is expected"
+	case !reflect.DeepEqual(c.Servers, with.Servers):
+		return "the servers of somebody else's"
 	case c.Scenarios != with.Scenarios, c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
 		return "scenarios, locks, seeds or episodes"
 	case c.byRuns() && c.seeds() != with.seeds():

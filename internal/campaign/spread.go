@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"lockbench/internal/report"
+	"lockbench/internal/world/external"
 	"lockbench/locks/catalog"
 )
 
@@ -30,6 +31,14 @@ type Asking struct {
 	Seeds int    `yaml:"seeds"`
 	// Budget is how long one part may take.
 	Budget string `yaml:"budget"`
+	// Servers are those of world external, and these files and this name what the flags of their
+	// names are. Paths that do not begin at the root are beside the file.
+	Servers []string `yaml:"servers"`
+	Hooks   string   `yaml:"hooks"`
+	CA      string   `yaml:"tls-ca"`
+	Cert    string   `yaml:"tls-cert"`
+	Key     string   `yaml:"tls-key"`
+	TLSName string   `yaml:"tls-name"`
 	// Expect, Like and Expectations are what the flags of their names are.
 	Expect       []string `yaml:"expect"`
 	Like         []string `yaml:"like"`
@@ -62,9 +71,19 @@ func ReadAsking(path string) (a Asking, err error) {
 	if err := yaml.UnmarshalWithOptions(text, &a, yaml.Strict()); err != nil {
 		return a, wrong(path, report.OneLine(err.Error()), "")
 	}
+	for _, file := range []*string{&a.Hooks, &a.CA, &a.Cert, &a.Key} {
+		if *file != "" && !filepath.IsAbs(*file) {
+			*file = filepath.Join(filepath.Dir(path), *file)
+		}
+	}
+	elsewhere := slices.Contains(a.Worlds, external.Name)
 	switch {
 	case a.Lockbench != FileVersion:
 		return a, wrong(path, fmt.Sprintf("it says lockbench: %q", a.Lockbench), "the first line is lockbench: "+FileVersion)
+	case elsewhere && len(a.Servers) == 0:
+		return a, wrong(path, "world external is about servers that run already, and none are named", "write servers: [redis://HOST:PORT]")
+	case !elsewhere && !reflect.DeepEqual(a.given(), external.Given{}):
+		return a, wrong(path, "servers, hooks and tls-... are about world external, which is not among worlds", "write worlds: [external]")
 	case len(a.Worlds) == 0:
 		return a, wrong(path, "it names no worlds", "write worlds: [sim]")
 	case a.Seeds < 1 || a.Seeds > seedsMost:
@@ -79,7 +98,12 @@ func (a Asking) Settings() Settings {
 		Kind: SpreadKind, Scenarios: strings.Join(a.Scenarios, ","), Locks: strings.Join(a.Locks, ","), Seed: a.Seed, Each: true,
 	}
 	s.Expect, s.Like, s.File = a.Expect, a.Like, a.Expectations
+	s.Servers = a.given()
 	return s
+}
+
+func (a Asking) given() external.Given {
+	return external.Given{Servers: a.Servers, Hooks: a.Hooks, CA: a.CA, Cert: a.Cert, Key: a.Key, TLSName: a.TLSName}
 }
 
 // OpenOrCreate goes on with the campaign in a folder, or begins it there: a part that is done

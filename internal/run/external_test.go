@@ -77,6 +77,47 @@ func TestScenariosOnServersOfSomebodyElse(t *testing.T) {
 	}
 }
 
+// What does many runs, and what asks for promises, does so on servers of somebody else's as well.
+func TestCommandsOnServersOfSomebodyElse(t *testing.T) {
+	site := redistest.NewSite(t, redis.Single, "", nil)
+	keep := keptKeys(t, site)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"quietly.yaml": trialtest.Quietly,
+		"nightly.yaml": "lockbench: campaign/1\nworlds: [external]\nservers: [" + site.URL() + "]\nhooks: hooks.yaml\nscenarios: [" + filepath.Join(dir, "quietly.yaml") + "]\n",
+		"hooks.yaml":   "hooks: {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(want string, words ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), trialtest.Program(t), words...)
+		cmd.Dir = filepath.Dir(dir)
+		said, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(said), want) {
+			t.Errorf("%q: %v, want exit code 0 and %q:\n%s", words, err, want, said)
+		}
+		keep()
+	}
+	run("world external, redis ", "matrix", "--servers", site.URL(), "--scenarios", filepath.Join(dir, "quietly.yaml"), "--out", dir)
+	made, _ := filepath.Glob(filepath.Join(dir, "matrix", "*-*"))
+	if len(made) != 1 {
+		t.Fatalf("the matrix has left %q", made)
+	}
+	again, err := os.ReadFile(filepath.Join(made[0], "campaign.json"))
+	if err != nil || !strings.Contains(string(again), "--servers "+site.URL()) {
+		t.Errorf("the command that does a run again does not name the servers: %v", err)
+	}
+	run("world external, redis ", "matrix", "--resume", made[0]) // which are taken from where they are written
+	run("1 run asked for, 1 run, 1 of these as expected", "campaign", filepath.Join(dir, "nightly.yaml"), "--out", dir)
+	if os.Getenv("LOCKBENCH_LONG") == "" {
+		return // what follows takes longer than all of that
+	}
+	run("", "conform", "set-nx", "--servers", site.URL())
+}
+
 // keptKeys writes a key of the owner's to each master, and returns what sees that masters have
 // keys of the owner's, and none of ours.
 func keptKeys(t *testing.T, site *redistest.Site) func() {

@@ -278,6 +278,13 @@ type ClientClockShifter interface {
 	ClientClockOffset(client int) (time.Duration, error)
 }
 
+// Namespaced is a cluster whose servers have keys of others as well.
+type Namespaced interface {
+	// KeyPrefix is what the keys of its clients begin with at the servers. Guests get it put
+	// before their keys; who asks as a library puts it there.
+	KeyPrefix() string
+}
+
 // Limited is a cluster in which not all can be done to nodes, and to links between them, that its
 // types say.
 type Limited interface {

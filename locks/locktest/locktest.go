@@ -51,6 +51,8 @@ type Subject struct {
 	locks.Card
 	// Quiet says that waiters are woken and do not poll.
 	Quiet bool
+	// Prefix is what the names of all keys begin with.
+	Prefix string
 	// NoTTL says that the lock keeps no leases and is asked for none. Nor is one whose holds
 	// end with a connection.
 	NoTTL bool
@@ -111,7 +113,7 @@ func Run(ctx context.Context, s Subject) []Result {
 			results = append(results, Result{Rule: rule, NA: why})
 			continue
 		}
-		b := &bench{Subject: s, key: fmt.Sprintf("%s-%d", rule.Name, i), next: &clients}
+		b := &bench{Subject: s, key: fmt.Sprintf("%s%s-%d", s.Prefix, rule.Name, i), next: &clients}
 		start := time.Now()
 		err := b.do(ctx, rule)
 		r := Result{Rule: rule, Err: err, Took: time.Since(start)}

@@ -360,3 +360,35 @@ func TestCheck(t *testing.T) {
 		t.Errorf("got %v, want the rule and what was broken", err)
 	}
 }
+
+// Where others have keys, all that the suite asks for has names of its own.
+func TestPrefix(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	subject := locktest.Subject{Prefix: "lockbench:7:", Open: func(context.Context, int) (locks.Locker, error) {
+		return recording(func(keys []string) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, keys...)
+		}), nil
+	}}
+	locktest.Run(t.Context(), subject)
+	for _, key := range asked {
+		if !strings.HasPrefix(key, "lockbench:7:") {
+			t.Errorf("the suite asks for %q", key)
+		}
+	}
+	if len(asked) == 0 {
+		t.Error("nothing was asked for")
+	}
+}
+
+// recording is a lock that notes what it is asked for, and cannot do it.
+type recording func(keys []string)
+
+func (r recording) Acquire(_ context.Context, q locks.Request) (locks.Lease, error) {
+	r(q.Keys)
+	return nil, locks.ErrUnsupported
+}
+
+func (recording) Close() error { return nil }

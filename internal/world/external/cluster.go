@@ -33,6 +33,7 @@ var (
 	_ world.RequestHolder  = (*cluster)(nil)
 	_ world.ConnResetter   = (*cluster)(nil)
 	_ world.Limited        = (*cluster)(nil)
+	_ world.Namespaced     = (*cluster)(nil)
 	_ service.Promoter     = promotable{}
 )
 
@@ -158,10 +159,16 @@ func (c *cluster) clean() error {
 
 // Open starts a client, whose keys are told apart from those of others.
 func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
-	if len(c.nodes) > 0 {
-		s.KeyPrefix = Prefix(c.Spec.Seed)
-	}
+	s.KeyPrefix = c.KeyPrefix()
 	return c.Cluster.Open(ctx, s)
+}
+
+// KeyPrefix is that of the run; empty without servers.
+func (c *cluster) KeyPrefix() string {
+	if len(c.nodes) == 0 {
+		return ""
+	}
+	return Prefix(c.Spec.Seed)
 }
 
 // Enter makes a client known to the mesh.

@@ -14,10 +14,27 @@ import (
 
 // Given is what a person says of servers.
 type Given struct {
-	Servers []string // URLs; several may stand in one, with commas between
-	Hooks   string   // a file
+	Servers []string `json:"servers,omitempty"` // URLs; several may stand in one, with commas between
+	Hooks   string   `json:"hooks,omitempty"`   // a file
 	// CA, Cert and Key are files in PEM, and TLSName is the name that certificates must be for.
-	CA, Cert, Key, TLSName string
+	CA      string `json:"tls_ca,omitempty"`
+	Cert    string `json:"tls_cert,omitempty"`
+	Key     string `json:"tls_key,omitempty"`
+	TLSName string `json:"tls_name,omitempty"`
+}
+
+// Words are the flags that say the same.
+func (g Given) Words() []string {
+	var words []string
+	for _, url := range g.Servers {
+		words = append(words, "--servers", url)
+	}
+	for _, flag := range [][2]string{{"--hooks", g.Hooks}, {"--tls-ca", g.CA}, {"--tls-cert", g.Cert}, {"--tls-key", g.Key}, {"--tls-name", g.TLSName}} {
+		if flag[1] != "" {
+			words = append(words, flag[:]...)
+		}
+	}
+	return words
 }
 
 // Read makes options of what was given, and of the environment. Its errors are wrong usage.
