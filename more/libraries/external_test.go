@@ -34,13 +34,13 @@ func TestServersOfSomebodyElse(t *testing.T) {
 	lockbench, more := filepath.Join(dir, "lockbench"), filepath.Join(dir, catalog.LibraryProgram)
 	build(t, "..", nil, lockbench, "./cmd/lockbench")
 	build(t, ".", nil, more, "./lockbench-more")
-	run := func(t *testing.T, site *sitetest.Site, url, locks string, scenarios ...string) {
+	run := func(t *testing.T, site *sitetest.Site, url string, words []string, scenarios ...string) {
 		for _, scenario := range scenarios {
 			t.Run(scenario, func(t *testing.T) {
 				if scenario != "leader-kill" && os.Getenv("LOCKBENCH_LONG") == "" {
 					t.Skip("it takes half a minute: LOCKBENCH_LONG=1")
 				}
-				site.Run(t, lockbench, scenario, url, "--clients", "3", "--locks", locks)
+				site.Run(t, lockbench, scenario, url, words...)
 			})
 		}
 	}
@@ -48,7 +48,7 @@ func TestServersOfSomebodyElse(t *testing.T) {
 		site := sitetest.New(t, etcd.Service{}, etcd.Quorum, more)
 		url := "etcd://" + site.Hosts()
 		put(t, site, "lockbench0", "lockbench") // such as a careless prefix would take as well
-		run(t, site, url, "no-lock,etcd-mutex/orphan=on", "leader-kill", "steady", "failover", "kill-holder")
+		run(t, site, url, []string{"--locks", "no-lock,etcd-mutex/orphan=on"}, "leader-kill", "steady", "failover")
 		if left := slices.Concat(slices.Collect(maps.Values(site.Under(t, url, "lockbench")))...); len(left) != 2 {
 			t.Errorf("of two keys of the owner's there are %q", left)
 		}
@@ -81,7 +81,7 @@ func TestServersOfSomebodyElse(t *testing.T) {
 			t.Skip("it takes minutes: LOCKBENCH_LONG=1")
 		}
 		site := sitetest.New(t, zookeeper.Service{}, zookeeper.Quorum, "")
-		run(t, site, "zookeeper://"+site.Hosts(), "no-lock,zk-curator,zk-kazoo", "steady", "leader-kill")
+		run(t, site, "zookeeper://"+site.Hosts(), []string{"--clients", "3", "--locks", "no-lock,zk-curator,zk-kazoo"}, "steady", "leader-kill")
 	})
 }
 
