@@ -17,8 +17,11 @@ FLAGS    ?=
 # How long `make verify` feeds each reader of files.
 FUZZTIME ?= 30s
 
-# The race detector needs a C compiler; without one the tests still run.
-RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+# Programs are built without C, as the image is: with both, all packages would be compiled twice.
+# The race detector needs C, and a compiler of it; without one the tests still run. What such
+# tests build is built without C again.
+export CGO_ENABLED := 0
+RACING := $(shell command -v gcc >/dev/null 2>&1 && echo CGO_ENABLED=1 tests -race -exec \'env CGO_ENABLED=0\' || echo tests)
 
 # How many seeds `make determinism` runs twice.
 SEEDS ?= 1000
@@ -61,12 +64,12 @@ test: ## every test that this machine can run, and what was skipped (LOCKBENCH_R
 			go test -timeout 40m -v "$$@" 2>&1 | tee -a build/test.log | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
 			ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
 		}; \
-		tests $(RACE) $$(grep -v $(foreach p,$(DOCKER) $(SCENARIO_TESTS) $(RACELESS),-e '^lockbench$(p:.%=%)$$') <<<"$$all" | grep -vxF "$$waiting"); \
-		tests $(RACE) -p 4 $$waiting; \
+		$(RACING) $$(grep -v $(foreach p,$(DOCKER) $(SCENARIO_TESTS) $(RACELESS),-e '^lockbench$(p:.%=%)$$') <<<"$$all" | grep -vxF "$$waiting"); \
+		$(RACING) -p 4 $$waiting; \
 		tests $(RACELESS); \
 		(cd more && go test -timeout 10m ./... && cd ../deploy/kubernetes && go test ./...) 2>&1 | tee -a build/test.log; ended=$${PIPESTATUS[0]}; if [ $$ended -ne 0 ]; then status=$$ended; fi; \
-		LOCKBENCH_DOCKER=1 tests $(RACE) $(SCENARIO_TESTS); \
-		LOCKBENCH_DOCKER=1 tests $(RACE) $(DOCKER); \
+		LOCKBENCH_DOCKER=1 $(RACING) $(SCENARIO_TESTS); \
+		LOCKBENCH_DOCKER=1 $(RACING) $(DOCKER); \
 		grep -A2 -E '^ *--- SKIP' build/test.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
 		if [ $$status -ne 0 ]; then awk "$$FAILED" build/test.log; echo "the whole output is in build/test.log"; fi; exit $$status
 
