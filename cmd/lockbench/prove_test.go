@@ -90,8 +90,8 @@ func TestPagesOfWrongLocks(t *testing.T) {
 	if err := json.Unmarshal(text, &measured); err != nil {
 		t.Fatal(err)
 	}
-	// The pages are of the simulation, with as many episodes as the scenarios say.
-	measured = slices.DeleteFunc(measured, func(m proof.Proof) bool { return m.World != "sim" || m.Asked != 0 })
+	// The pages are about runs with as many episodes as the scenarios say.
+	measured = slices.DeleteFunc(measured, func(m proof.Proof) bool { return m.Asked != 0 })
 	for page, table := range map[string]string{"docs/wrong-locks.md": tableOfWrongLocks(measured), "docs/bugs.md": tableOfBugs(measured)} {
 		old, err := os.ReadFile(top + page)
 		if err != nil {
@@ -114,10 +114,10 @@ func TestPagesOfWrongLocks(t *testing.T) {
 	}
 }
 
-// measuredOf is what was measured of a wrong lock as it is now, or nil.
-func measuredOf(l mutants.Wrong, name string, measured []proof.Proof) *proof.Proof {
+// measuredOf is what was measured in a world of a wrong lock as it is now, or nil.
+func measuredOf(l mutants.Wrong, name, world string, measured []proof.Proof) *proof.Proof {
 	i := slices.IndexFunc(measured, func(m proof.Proof) bool {
-		return m.Lock == name && m.Scenario == l.Scenario && m.Class == l.Class && m.Twin == l.Twin
+		return m.World == world && m.Lock == name && m.Scenario == l.Scenario && m.Class == l.Class && m.Twin == l.Twin
 	})
 	if i < 0 {
 		return nil
@@ -136,7 +136,7 @@ func tableOfBugs(measured []proof.Proof) string {
 				continue
 			}
 			text := "not measured"
-			if m := measuredOf(*l.Wrong, l.Name, measured); m != nil {
+			if m := measuredOf(*l.Wrong, l.Name, "sim", measured); m != nil {
 				text = fmt.Sprintf("%d of %d", m.Seen, m.Runs)
 			}
 			if l.Wrong.NotShown != "" {
@@ -152,14 +152,18 @@ func tableOfBugs(measured []proof.Proof) string {
 // tableOfWrongLocks is the table of the page.
 func tableOfWrongLocks(measured []proof.Proof) string {
 	var b strings.Builder
-	b.WriteString("| bug | lock | its mistake | where it was found | scenario | class | seen | twin | accused |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| bug | lock | its mistake | where it was found | scenario | class | seen | twin | accused | in `local` | accused |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	var open []string
 	shown, all := 0, catalog.Mutants()
 	for _, l := range all {
 		p := proof.Proof{Lock: l.Name, Wrong: *l.Wrong}
 		seen, accused := "not measured", "not measured"
-		if m := measuredOf(p.Wrong, l.Name, measured); m != nil {
+		seenThere, accusedThere := "", ""
+		if m := measuredOf(p.Wrong, l.Name, "local", measured); m != nil {
+			seenThere, accusedThere = fmt.Sprintf("%d of %d", m.Seen, m.Runs), fmt.Sprintf("%d of %d", m.Accused, m.TwinRuns)
+		}
+		if m := measuredOf(p.Wrong, l.Name, "sim", measured); m != nil {
 			seen, accused = fmt.Sprintf("%d of %d", m.Seen, m.Runs), fmt.Sprintf("%d of %d", m.Accused, m.TwinRuns)
 			if m.Shown() {
 				shown++
@@ -169,8 +173,8 @@ func tableOfWrongLocks(measured []proof.Proof) string {
 			seen += ", not shown yet"
 			open = append(open, fmt.Sprintf("- `%s`: %s.\n", l.Name, p.NotShown))
 		}
-		_, _ = fmt.Fprintf(&b, "| %s | `%s` | %s | %s | `%s` | %s | %s | `%s` | %s |\n", p.Bug, l.Name,
-			report.MarkdownText(strings.TrimPrefix(l.About, "wrong on purpose: ")), report.MarkdownText(p.Known), p.Scenario, p.Class, seen, p.Twin, accused)
+		_, _ = fmt.Fprintf(&b, "| %s | `%s` | %s | %s | `%s` | %s | %s | `%s` | %s | %s | %s |\n", p.Bug, l.Name,
+			report.MarkdownText(strings.TrimPrefix(l.About, "wrong on purpose: ")), report.MarkdownText(p.Known), p.Scenario, p.Class, seen, p.Twin, accused, seenThere, accusedThere)
 	}
 	_, _ = fmt.Fprintf(&b, "\n%d of %d are shown.", shown, len(all))
 	if len(open) > 0 {

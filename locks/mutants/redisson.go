@@ -122,7 +122,7 @@ var edits = []edited{
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"rlock_release.lua", "redis.call(ARGV[4], KEYS[2], ARGV[1])", "redis.call(ARGV[4], KEYS[2] .. ':', ARGV[1])"}, redisson.Options{}},
 	{fairLock, "fair-tells-the-last", "wakes the last of the queue, who is not served",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "overtaken"},
+		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "flood"},
 		edit{"fair_release.lua", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], 0)", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], -1)"}, redisson.Options{}},
 	{fairLock, "fair-tells-nobody", "frees a lock with a queue and wakes nobody",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
