@@ -17,8 +17,9 @@ type Foreign interface {
 	// form. Its errors are wrong usage.
 	Locate(urls []string) (Location, error)
 	// Login makes of a new connection to a server one on which a client that knows no secret can
-	// begin. It does TLS, see [Secure], and says who it is. A refusal is a [LoginError]. If it
-	// fails, whoever has made the connection closes it.
+	// begin. It does TLS, see [Access.Secure], and says who it is. A refusal is a [LoginError]. What
+	// it returns has a CloseWrite, as connections of TCP and TLS have. If it fails, whoever has
+	// made the connection closes it.
 	Login(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
 	// Survey asks the servers what there is. Dial connects to one of a role and has logged in.
 	Survey(ctx context.Context, l Location, dial func(ctx context.Context, r Role, addr string) (net.Conn, error)) (Site, error)
@@ -34,6 +35,9 @@ type Location struct {
 	Master   string   // what watchers call the leader; empty: nobody watches
 	User     string   // of the data nodes; empty: the usual one
 	TLS      bool
+	Database string // where a server has several
+	// Passwordless says that a user needs no password: the server decides.
+	Passwordless bool
 	// ALPN is what is offered by TLS to be spoken; empty: nothing is said of it.
 	ALPN []string
 	// NoLogin is why no user and no password can be given, and what can; empty: they can.
@@ -46,7 +50,11 @@ type Credentials struct{ User, Password string }
 // Access is how a server is entered.
 type Access struct {
 	Credentials
-	TLS *tls.Config // nil: none
+	TLS      *tls.Config // nil: none
+	Database string
+	// Space is what names of a run's own begin with; empty: it is no run that enters. A service
+	// whose servers have rooms, such as schemas, lets whoever enters work in that of the run.
+	Space string
 }
 
 // Secure is TLS on a new connection, where access asks for it.
@@ -76,6 +84,12 @@ type Site struct {
 	// them, and whose they are.
 	Called map[string]string
 	About  string // the version
+}
+
+// Roomed are [ForeignServers] that need a room for what is a run's own, such as a schema. It is
+// made when nobody has keys under the prefix, and is one of these.
+type Roomed interface {
+	MakeRoom(ctx context.Context) error
 }
 
 // ForeignServers are servers of somebody else's.

@@ -29,9 +29,17 @@ func open(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*p
 	if err != nil {
 		return nil, err
 	}
-	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
+	var failed error // of the dial, which the library wraps in an address that nobody has
+	cfg.DialFunc = func(ctx context.Context, _, _ string) (c net.Conn, err error) {
+		c, failed = dial(ctx)
+		return c, failed
+	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-	return pgx.ConnectConfig(ctx, cfg)
+	c, err := pgx.ConnectConfig(ctx, cfg)
+	if failed != nil {
+		return nil, failed
+	}
+	return c, err
 }
 
 // session does something on the connection to a node, past all faults. One that was made before may

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockbench/locks"
@@ -26,7 +27,7 @@ func (Service) Schemes() []string { return []string{"redis", "rediss"} }
 
 // Locate reads
 //
-//	redis://host:port                       one server; several URLs: independent masters
+//	redis://host:port/database              one server; several URLs: independent masters
 //	redis+sentinel://host:port,.../master   sentinels, and what they call the master
 //	redis+cluster://host:port,...           nodes of a cluster, which know the others
 //
@@ -45,8 +46,8 @@ func (Service) Locate(urls []string) (service.Location, error) {
 		if l.Topology.Name != Single || all.Topology.Name != Single && all.Topology.Name != Independent {
 			return l, fmt.Errorf("%s: several URLs are independent masters, each redis://HOST:PORT; the hosts of one set of sentinels or of one cluster stand in one URL, with commas between", text)
 		}
-		if l.TLS != all.TLS || l.User != all.User {
-			return l, fmt.Errorf("%s: all masters must be reached in one way: as one user, and all with TLS (rediss) or none", text)
+		if l.TLS != all.TLS || l.User != all.User || l.Database != all.Database {
+			return l, fmt.Errorf("%s: all masters must be reached in one way: as one user, in one database, and all with TLS (rediss) or none", text)
 		}
 		all.Addrs = append(all.Addrs, l.Addrs...)
 		all.Topology = form(Independent).Sized(len(all.Addrs))
@@ -85,33 +86,52 @@ func locate(text string) (l service.Location, err error) {
 		return l, errors.New("sentinels are asked for a master by its name: redis+sentinel://HOST:PORT,HOST:PORT/MASTER")
 	case l.Topology.Name == Sentinel:
 		l.Master = u.Path
-	case u.Path != "":
-		return l, fmt.Errorf("the path /%s means nothing here: locks are kept in database 0", u.Path)
+	case u.Path == "":
+	case l.Topology.Name == Cluster:
+		return l, fmt.Errorf("the path /%s means nothing here: a cluster has database 0 alone", u.Path)
+	default:
+		if n, err := strconv.ParseUint(u.Path, 10, 16); err != nil || strconv.FormatUint(n, 10) != u.Path {
+			return l, fmt.Errorf("the path /%s is no number of a database, such as redis://HOST:PORT/3", u.Path)
+		}
+		l.Database = u.Path
+	}
+	switch {
 	case l.Topology.Name == Single && len(l.Addrs) > 1:
 		return l, errors.New("several servers are several URLs: redis://A:6379,redis://B:6379")
 	}
 	return l, nil
 }
 
-// Login says AUTH. A server that wants no password is content with one that nobody needs.
+// Login says AUTH, and chooses the database. A server that wants no password is content with one
+// that nobody needs.
 func (Service) Login(ctx context.Context, plain net.Conn, as service.Access) (net.Conn, error) {
 	c, err := as.Secure(ctx, plain)
-	if err != nil || as.Password == "" {
-		return c, err
+	if err == nil && as.Password != "" {
+		err = authorize(ctx, c, as.Credentials)
 	}
+	if err == nil && as.Database != "" {
+		_, err = askOn(ctx, c, "SELECT", as.Database)
+		if said := serverError(""); errors.As(err, &said) && strings.HasPrefix(string(said), "NOAUTH") {
+			err = &service.LoginError{Said: string(said)}
+		}
+	}
+	return c, err
+}
+
+func authorize(ctx context.Context, c net.Conn, as service.Credentials) error {
 	command := []string{"AUTH", as.Password}
 	if as.User != "" {
 		command = []string{"AUTH", as.User, as.Password}
 	}
-	_, err = askOn(ctx, c, command...)
+	_, err := askOn(ctx, c, command...)
 	var said serverError
 	switch {
 	case !errors.As(err, &said):
-		return c, err
+		return err
 	case as.User == "" && strings.Contains(string(said), "without any password configured"):
-		return c, nil
+		return nil
 	}
-	return c, &service.LoginError{Said: string(said)}
+	return &service.LoginError{Said: string(said)}
 }
 
 // asker asks servers that have no names yet.

@@ -28,6 +28,9 @@ type Login struct {
 func (o Options) dial(ctx context.Context, r service.Role, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
+	if to, elsewhere := o.Hooks.reached[addr]; elsewhere {
+		addr = to
+	}
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -44,7 +47,10 @@ type explained struct{ error }
 func (e explained) Unwrap() error { return e.error }
 
 func (o Options) enter(ctx context.Context, r service.Role, addr string, plain net.Conn) (net.Conn, error) {
-	how := service.Access{Credentials: o.Logins[r].Credentials}
+	how := service.Access{Credentials: o.Logins[r].Credentials, Space: o.space}
+	if r == service.Data {
+		how.Database = o.Location.Database
+	}
 	if o.TLS != nil {
 		how.TLS = o.TLS.Clone()
 		how.TLS.NextProtos = o.Location.ALPN

@@ -85,7 +85,9 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 		}
 	}()
 	if t, ok := s.Service.(tenancy); ok {
-		c.reach = reach{w.options, t.site}
+		o := w.options
+		o.space = t.prefix
+		c.reach = reach{o, t.site}
 		c.DialNode = c.reach.Dial
 	}
 	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {
@@ -122,6 +124,9 @@ func (c *cluster) begin(ctx context.Context) error {
 		return err
 	}
 	c.keys = true
+	if in, ok := c.foreign().(service.Roomed); ok {
+		return in.MakeRoom(ctx)
+	}
 	return nil
 }
 

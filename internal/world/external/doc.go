@@ -48,6 +48,8 @@ type Options struct {
 	// Self is the command that serves the locks of lockbench itself; a lock's name
 	// is added to it. Empty: this very program, with the argument "guest".
 	Self []string
+
+	space string // what names of a run's own begin with; empty: no run is under way
 }
 
 // World runs locks on servers of somebody else's. Make it with [New].

@@ -226,6 +226,51 @@ func TestHooksOfLinksAndOfPromotion(t *testing.T) {
 	}
 }
 
+// Keys are in the database that the URL names, and nowhere else. Servers are reached where the file
+// of hooks says.
+func TestDatabaseAndAddresses(t *testing.T) {
+	site := redistest.NewSite(t, redis.Single, "secret", nil)
+	hooks := filepath.Join(t.TempDir(), "hooks.yaml")
+	text := "addresses: {'nat.test:1': '" + site.Addr("redis-1").String() + "'}\n"
+	if err := os.WriteFile(hooks, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := read(t, Given{Servers: []string{"redis://nat.test:1/3"}, Hooks: hooks}, map[string]string{"LOCKBENCH_REDIS_PASSWORD": "secret"})
+	if err := w.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := w.Run(t.Context(), spec(9), func(ctx context.Context, c world.Cluster) error {
+		conn, err := c.(*cluster).reach.Dial(ctx, "redis-1")
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte("SET lockbench:9:a ours\r\nCLIENT LIST\r\n")); err != nil {
+			return err
+		}
+		said := make([]byte, 1000)
+		for n := 0; !strings.Contains(string(said), "db=3"); {
+			more, err := conn.Read(said[n:])
+			if n += more; err != nil || n == len(said) {
+				t.Fatalf("nobody is in database 3 (%v): %s", err, said)
+			}
+		}
+		if size, err := site.Ask(ctx, "redis-1", "DBSIZE"); size != ":0" {
+			t.Errorf("database 0 has %s keys (%v)", size, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if said, err := site.Ask(t.Context(), "redis-1", "INFO", "keyspace"); said != "$12" { // and nothing but the heading
+		t.Errorf("there is left %s (%v)", said, err)
+	}
+	if _, err := parseHooks([]byte("addresses: {a: b}")); err == nil || !strings.Contains(err.Error(), "no HOST:PORT") {
+		t.Errorf("addresses without ports: %v", err)
+	}
+}
+
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -67,7 +67,7 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 	if w, ok := o.Logins[service.Witness]; ok && w.Credentials == (service.Credentials{}) && data.User == "" {
 		o.Logins[service.Witness] = Login{Credentials: data.Credentials, From: data.From + " or " + w.From}
 	}
-	if data.User != "" && data.Password == "" {
+	if data.User != "" && data.Password == "" && !o.Location.Passwordless {
 		return o, fmt.Errorf("--servers names the user %s, and no password is given: %s", data.User, data.From)
 	}
 	if o.TLS, err = g.tls(o.Location.TLS); err != nil {
@@ -181,7 +181,7 @@ func login(part string, getenv func(string) string) (Login, error) {
 func (g Given) tls(wanted bool) (*tls.Config, error) {
 	if !wanted {
 		if g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != "" {
-			return nil, errors.New("--tls-ca, --tls-cert, --tls-key and --tls-name are for URLs that ask for TLS, by an s behind the name of the service")
+			return nil, errors.New("--tls-ca, --tls-cert, --tls-key and --tls-name are for URLs that ask for TLS, such as rediss://, etcds:// or postgres+tls://")
 		}
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -48,6 +49,7 @@ const hookLimit = 30 * time.Second
 // Hooks are commands of a person's own, by which servers are broken and mended.
 type Hooks struct {
 	nodes    map[string]string // names of nodes, by their addresses
+	reached  map[string]string // where this machine reaches addresses that servers name
 	commands map[string]command
 }
 
@@ -63,7 +65,9 @@ func (h *Hooks) has(name string) bool { return h.commands[name].text != "" }
 type hooksFile struct {
 	Limit string            `yaml:"limit"`
 	Nodes map[string]string `yaml:"nodes"`
-	Hooks map[string]any    `yaml:"hooks"`
+	// Addresses are where this machine reaches what servers call each other, where that differs.
+	Addresses map[string]string `yaml:"addresses"`
+	Hooks     map[string]any    `yaml:"hooks"`
 }
 
 // ReadHooks reads a file of hooks. Its errors are wrong usage.
@@ -97,6 +101,14 @@ func parseHooks(text []byte) (*Hooks, error) {
 			return nil, fmt.Errorf("nodes: %q is no name of letters, digits, dots, dashes, slashes and underscores", name)
 		}
 		h.nodes[addr] = name
+	}
+	h.reached = file.Addresses
+	for from, to := range h.reached {
+		for _, addr := range []string{from, to} {
+			if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+				return nil, fmt.Errorf("addresses: %q is no HOST:PORT", addr)
+			}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Hooks)) {
 		c, err := readCommand(name, file.Hooks[name], usual)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os/exec"
 	"slices"
@@ -57,6 +58,7 @@ func (w *World) Ready(ctx context.Context) error {
 	}
 	w.site.Store(&site)
 	servers := w.options.Service.OpenForeign(site, Base, reach{w.options, site})
+	defer leave(servers)
 	if err := service.Each(servers.Nodes(), func(n service.Node) error { return servers.Answers(ctx, n.Name) }); err != nil {
 		return w.unharmed(err)
 	}
@@ -66,6 +68,13 @@ func (w *World) Ready(ctx context.Context) error {
 		return w.unharmed(fmt.Errorf("look at the servers: %w", err))
 	}
 	return w.unharmed(alone(ctx, servers))
+}
+
+// leave ends connections on which servers are asked again and again.
+func leave(servers service.ForeignServers) {
+	if kept, ok := servers.(io.Closer); ok {
+		_ = kept.Close() // they may be broken
+	}
 }
 
 // unharmed says of a refusal that it has cost nothing.
@@ -130,6 +139,7 @@ func (w *World) Report(ctx context.Context) []string {
 	}
 	o := w.options
 	servers := o.Service.OpenForeign(*site, Base, reach{o, *site})
+	defer leave(servers)
 	leaders := servers.Leaders(ctx)
 	var lines []string
 	for _, n := range site.Topology.Nodes() {

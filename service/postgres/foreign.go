@@ -1,0 +1,208 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+var _ service.Foreign = Service{}
+
+// usualPort is that of URLs that name none.
+const usualPort = "5432"
+
+// Schemes are two names of one thing.
+func (Service) Schemes() []string { return []string{"postgres", "postgresql"} }
+
+// Locate reads
+//
+//	postgres://user@host:port/database    one server, a primary
+//
+// and postgres+tls in the place of postgres for TLS.
+func (Service) Locate(urls []string) (l service.Location, err error) {
+	u, err := service.OneGroup(urls, usualPort)
+	if err != nil {
+		return l, err
+	}
+	way, tls, secured := strings.Cut(u.Scheme, "+")
+	l = service.Location{
+		Addrs: u.Addrs, User: u.User, Database: u.Path, TLS: tls == "tls", Passwordless: true, // by certificates, or by trust
+	}
+	if l.User == "" {
+		l.User = user
+	}
+	if l.Database == "" {
+		l.Database = database
+	}
+	switch {
+	case !slices.Contains(Service{}.Schemes(), way) || secured && !l.TLS:
+		return l, fmt.Errorf("%s: a server is named as postgres://USER@HOST:PORT/DATABASE, or postgres+tls:// for TLS", urls[0])
+	case strings.Contains(l.Database, "?"):
+		return l, fmt.Errorf("%s: settings in a URL mean nothing here: TLS is postgres+tls://, and --tls-ca FILE", urls[0])
+	case len(l.Addrs) > 1:
+		return l, errors.New("one server of PostgreSQL can be used, and not several: name the primary")
+	}
+	l.Topology, _ = service.Find(Service{}, locks.Single)
+	return l, nil
+}
+
+// Login logs in, and makes of that a connection on which a client is let in whoever it says it is.
+// What it asks for at its start beside is not done.
+func (Service) Login(ctx context.Context, plain net.Conn, how service.Access) (net.Conn, error) {
+	cfg, err := pgconn.ParseConfig("postgres://127.0.0.1/?sslmode=disable")
+	if err != nil {
+		return nil, err
+	}
+	// Nothing is taken from the environment, nor from files of passwords.
+	cfg.User, cfg.Password, cfg.Database, cfg.TLSConfig = how.User, how.Password, how.Database, how.TLS
+	cfg.Fallbacks, cfg.ValidateConnect, cfg.AfterConnect, cfg.KerberosSrvName, cfg.KerberosSpn = nil, nil, nil, "", ""
+	cfg.RuntimeParams = map[string]string{"application_name": "lockbench"}
+	if how.Space != "" {
+		cfg.RuntimeParams["search_path"] = quoted(how.Space)
+	}
+	if at, err := netip.ParseAddrPort(plain.RemoteAddr().String()); err == nil { // for what errors say
+		cfg.Host, cfg.Port = at.Addr().String(), at.Port()
+	}
+	cfg.DialFunc = func(context.Context, string, string) (net.Conn, error) { return plain, nil }
+	c, err := pgconn.ConnectConfig(ctx, cfg)
+	var said *pgconn.PgError
+	switch {
+	case errors.As(err, &said) && strings.HasPrefix(said.Code, "28"): // invalid authorization
+		return nil, &service.LoginError{Said: said.Message}
+	case errors.As(err, &said):
+		return nil, fmt.Errorf("it lets nobody in: %s", said.Message)
+	case err != nil:
+		return nil, inner(err)
+	}
+	in, err := c.Hijack()
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Conn.SetDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return newWelcomed(in), nil
+}
+
+// inner is an error without as whom somebody connects.
+func inner(err error) error {
+	var outer *pgconn.ConnectError
+	if errors.As(err, &outer) {
+		return outer.Unwrap()
+	}
+	return err
+}
+
+// quoted is a name that is no word of SQL.
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// Survey asks the server what it is, and whether a run's schema can be made.
+func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+	addr := l.Addrs[0]
+	node := l.Topology.Nodes()[0].Name
+	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
+	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	defer cancel()
+	c, err := open(ctx, func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
+	if err != nil {
+		return site, fmt.Errorf("%s: %w", addr, err)
+	}
+	defer c.Close(ctx)
+	var version string
+	var standby, may bool
+	err = c.QueryRow(ctx, "SELECT current_setting('server_version'), pg_is_in_recovery(), has_database_privilege(current_database(), 'CREATE')").Scan(&version, &standby, &may)
+	switch {
+	case err != nil:
+		return site, fmt.Errorf("%s: %w", addr, err)
+	case standby:
+		return site, fmt.Errorf("%s is a standby: name the primary", addr)
+	case !may:
+		return site, fmt.Errorf("%s: the user %s may make no schema in the database %s: GRANT CREATE ON DATABASE %s TO %s",
+			addr, l.User, l.Database, quoted(l.Database), quoted(l.User))
+	}
+	version, _, _ = strings.Cut(version, " ")
+	site.About = "PostgreSQL " + version
+	return site, nil
+}
+
+// foreign is a server of somebody else's: these abilities, and no other.
+type foreign struct {
+	service.Servers
+	service.Clock
+	service.Opaque
+	io.Closer
+	own    *servers
+	prefix string
+}
+
+var (
+	_ service.ForeignServers = foreign{}
+	_ service.Roomed         = foreign{}
+)
+
+// OpenForeign is the server of a site.
+func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+	g := s.Open(site.Topology, h).(*servers)
+	return foreign{g, g, g, g, g, prefix}
+}
+
+// Form waits for what is there.
+func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f.own) }
+
+// The node of the one server.
+func (f foreign) node() string { return f.own.Nodes()[0].Name }
+
+// MakeRoom makes the schema in which tables of locks are. Names of advisory locks are the run's own,
+// as all keys are.
+func (f foreign) MakeRoom(ctx context.Context) error {
+	return f.own.order(ctx, f.node(), "CREATE SCHEMA "+quoted(f.prefix))
+}
+
+// dropLimit is how long a schema may take to go: a connection that was cut off may hold its tables.
+const dropLimit = 30 * time.Second
+
+// Under looks for schemas.
+func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+	var found []string
+	err := f.own.session(ctx, f.node(), askLimit, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "SELECT nspname FROM pg_namespace WHERE strpos(nspname, $1) > 0 ORDER BY 1 LIMIT $2", text, most)
+		if err != nil {
+			return err
+		}
+		found, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return map[string][]string{f.node(): found}, nil
+}
+
+// Clear drops the schema of the run.
+func (f foreign) Clear(ctx context.Context) (int, error) {
+	under, err := f.Under(ctx, f.prefix, 1)
+	if err != nil || len(under) == 0 {
+		return 0, err
+	}
+	return 1, f.own.session(ctx, f.node(), dropLimit, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "DROP SCHEMA IF EXISTS "+quoted(f.prefix)+" CASCADE")
+		return err
+	})
+}
+
+// ByHand is what a person types.
+func (foreign) ByHand(text string) string {
+	return fmt.Sprintf(`DROP SCHEMA "NAME" CASCADE in psql, for each schema of which the name has %q in it (\dn lists them)`, text)
+}
