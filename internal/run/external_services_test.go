@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -15,13 +16,16 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/go-sql-driver/mysql"
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
 
 	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/world"
 	"lockbench/internal/world/external/sitetest"
 	"lockbench/locks"
 	"lockbench/service"
+	"lockbench/service/mariadb"
 	"lockbench/service/postgres"
 	"lockbench/service/redis/redistest"
 	"lockbench/service/zookeeper"
@@ -41,6 +45,10 @@ var foreignServices = []struct {
 	{postgres.Service{}, locks.Single, "postgres://", true, [][2]string{
 		{"kill-holder", "no-lock,pg-row"}, {"leader-kill", "no-lock,pg-row"}, {"steady", "no-lock,pg-row,pg-advisory,pg-advisory-xact"},
 	}, postgresApart},
+	{mariadb.Service{}, locks.Single, "mysql://", true, [][2]string{
+		{"kill-holder", "no-lock,mysql-row"}, {"leader-kill", "no-lock,mysql-row"}, {"crash-restart", "no-lock,mysql-row"},
+		{"steady", "no-lock,mysql-row,mysql-get-lock,mysql-for-update"},
+	}, mariadbApart},
 	{zookeeper.Service{}, zookeeper.Quorum, "zookeeper://", false, [][2]string{
 		{"leader-kill", "no-lock,zk-recipe"}, {"failover", "no-lock,zk-recipe"}, {"steady", "no-lock,zk-recipe"}, {"handoff", "no-lock,zk-lock"},
 	}, nil},
@@ -203,6 +211,131 @@ func securePostgres(t *testing.T, beside string, do func(...string)) []string {
 	}
 	do("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
 	return []string{"--tls-ca", certs.CA, "--tls-name", redistest.CertName}
+}
+
+// A user who has to give a password is let in by the relay alone, by TLS as well, and what is not
+// the run's is left alone.
+func mariadbApart(t *testing.T, site *sitetest.Site) {
+	const secret = "s3cr3t-of-the-base"
+	roomOutlives(t, site)
+	do := mariadbAsks(t, site)
+	do("CREATE USER app IDENTIFIED BY '" + secret + "'")
+	url, env := "mysql://app@"+site.Hosts(), "LOCKBENCH_MARIADB_PASSWORD="
+	refusedWith(t, env+"wrong", url, "it refuses the login", "Access denied for user 'app'", "LOCKBENCH_MARIADB_PASSWORD")
+	refusedWith(t, env+secret, url, "the user app may make no database of a run: GRANT ALL ON `lockbench:%`.* TO `app`@`%`")
+	do("GRANT ALL ON `lockbench:%`.* TO `app`@`%`") // what it is told
+	out := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), "run", "steady", "--servers", url, "--locks", "no-lock,mysql-row,mysql-for-update", "--episodes", "1", "--seed", "42", "--out", out)
+	cmd.Env = append(os.Environ(), env+secret)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v, want exit code 0:\n%s", err, said)
+	}
+	tellNobody(t, out, secret)
+	do("SET GLOBAL read_only = 1")
+	refusedWith(t, env+secret, url, "it is read-only, as replicas are: name the primary")
+	do("SET GLOBAL read_only = 0", "CREATE DATABASE `lockbench:7:`", "CREATE DATABASE lockbench")
+	root := "mysql://" + site.Hosts()
+	refused(t, root, `"lockbench:7:"`, "DROP DATABASE")
+	if n, err := site.Foreign(t, root, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
+		t.Errorf("of another run %d databases were removed (%v)", n, err)
+	}
+	if n, err := site.Foreign(t, root, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d databases were removed (%v), want 1", n, err)
+	}
+	do("USE lockbench") // it is the owner's
+	refused(t, "mysqls://"+site.Hosts(), "it speaks no TLS, which the URL asks for")
+	secureMariaDB(t)
+}
+
+// roomOutlives wants a run's database to be there again when a server has lost its data.
+func roomOutlives(t *testing.T, site *sitetest.Site) {
+	run, node, killer := site.Foreign(t, "mysql://"+site.Hosts(), "lockbench:9:"), site.Cluster.Nodes()[0].Name, site.Cluster.(world.NodeKiller)
+	err := run.(service.Roomed).MakeRoom(t.Context())
+	if err == nil {
+		err = killer.Kill(t.Context(), node)
+	}
+	if err == nil {
+		err = killer.Start(t.Context(), node, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := site.Left(t, "mysql://"+site.Hosts()); len(left) > 0 {
+		t.Fatalf("without its data the server has %v", left)
+	}
+	await(t, func() error { return run.Answers(t.Context(), node) }) // a connection of before has ended
+	if n, err := run.Clear(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d databases were removed (%v), want 1", n, err)
+	}
+}
+
+// mariadbAsks lets in nobody any more whom a server of world local does not know, and whoever calls
+// what it returns do all.
+func mariadbAsks(t *testing.T, site *sitetest.Site) func(statements ...string) {
+	db, err := sql.Open("mysql", "root@tcp("+site.Hosts()+")/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	conn, err := db.Conn(t.Context()) // which came in when everybody could
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	do := func(statements ...string) {
+		t.Helper()
+		for _, s := range statements {
+			if _, err := conn.ExecContext(t.Context(), s); err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+		}
+	}
+	do("FLUSH PRIVILEGES", "CREATE OR REPLACE USER root@'%'", "GRANT ALL ON *.* TO root@'%'")
+	return do
+}
+
+// secured is a MariaDB that has a certificate.
+type secured struct {
+	mariadb.Service
+	certs *redistest.Certs
+}
+
+// Program has it.
+func (s secured) Program(at service.Place) service.Program {
+	p := s.Service.Program(at)
+	p.Args = append(p.Args, "--ssl-ca="+s.certs.CA, "--ssl-cert="+s.certs.Server.Cert, "--ssl-key="+s.certs.Server.Key)
+	return p
+}
+
+// A server is reached by TLS, with a certificate of the client's where one is wanted.
+func secureMariaDB(t *testing.T) {
+	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
+	site := sitetest.New(t, secured{mariadb.Service{}, certs}, locks.Single, "")
+	do := mariadbAsks(t, site)
+	do("CREATE USER app REQUIRE X509", "GRANT ALL ON `lockbench:%`.* TO app")
+	url := "mysqls://app@" + site.Hosts()
+	ca, name := []string{"--tls-ca", certs.CA}, []string{"--tls-name", redistest.CertName}
+	cert := []string{"--tls-cert", certs.Client.Cert, "--tls-key", certs.Client.Key}
+	for _, on := range []struct {
+		url   string
+		flags []string
+		want  string
+	}{
+		{url, slices.Concat(name, cert), "--tls-ca"},
+		{url, slices.Concat(ca, cert, []string{"--tls-name", "elsewhere"}), "--tls-name"},
+		{url, slices.Concat(ca, name), "Access denied"}, // without a certificate
+		{strings.Replace(url, "mysqls", "mysql", 1), nil, "Access denied"},
+	} {
+		cmd := exec.CommandContext(t.Context(), trialtest.Program(t), append([]string{"doctor", "--servers", on.url}, on.flags...)...)
+		said, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(said), on.want) {
+			t.Errorf("%s %v: doctor ends with %d, want 3 and %q:\n%s", on.url, on.flags, code, on.want, said)
+		}
+	}
+	args := slices.Concat([]string{"run", "steady", "--servers", url, "--locks", "no-lock,mysql-row", "--episodes", "1", "--seed", "42", "--out", t.TempDir()}, ca, name, cert)
+	if said, err := exec.CommandContext(t.Context(), trialtest.Program(t), args...).CombinedOutput(); err != nil {
+		t.Errorf("by TLS: %v, want exit code 0:\n%s", err, said)
+	}
 }
 
 // Nodes of somebody else's are told from those of a run, and left alone, wherever they are.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -217,7 +218,11 @@ func (s *Site) Foreign(t testing.TB, url, prefix string) service.ForeignServers 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o.Service.OpenForeign(found, prefix, asked{found, dial})
+	servers := o.Service.OpenForeign(found, prefix, asked{found, dial})
+	if kept, ok := servers.(io.Closer); ok {
+		t.Cleanup(func() { _ = kept.Close() }) // they may have ended
+	}
+	return servers
 }
 
 // asked is a host whose servers are asked, and nothing else.

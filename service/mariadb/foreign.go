@@ -1,0 +1,247 @@
+package mariadb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+var _ service.Foreign = Service{}
+
+// usualPort is that of URLs that name none.
+const usualPort = "3306"
+
+// Schemes are two names of one thing, and those for TLS.
+func (Service) Schemes() []string { return []string{"mysql", "mysqls", "mariadb", "mariadbs"} }
+
+// Locate reads
+//
+//	mysql://user@host:port    one server, which may be written to
+//
+// and mysqls in the place of mysql for TLS.
+func (Service) Locate(urls []string) (l service.Location, err error) {
+	u, err := service.OneGroup(urls, usualPort)
+	if err != nil {
+		return l, err
+	}
+	l = service.Location{
+		Addrs: u.Addrs, User: u.User, TLS: strings.HasSuffix(u.Scheme, "s"), Passwordless: true, // some users have none
+	}
+	if l.User == "" {
+		l.User = user
+	}
+	switch {
+	case !slices.Contains(Service{}.Schemes(), u.Scheme):
+		return l, fmt.Errorf("%s: a server is named as mysql://USER@HOST:PORT, or mysqls:// for TLS", urls[0])
+	case u.Path != "":
+		return l, fmt.Errorf("%s: /%s means nothing here: each run makes a database of its own", urls[0], u.Path)
+	case len(l.Addrs) > 1:
+		return l, errors.New("one server of MariaDB can be used, and not several: name the primary")
+	}
+	l.Topology, _ = service.Find(Service{}, locks.Single)
+	return l, nil
+}
+
+// Login logs in, and makes of that a connection on which a client is let in whoever it says it is.
+func (Service) Login(ctx context.Context, plain net.Conn, how service.Access) (net.Conn, error) {
+	stop := context.AfterFunc(ctx, func() { _ = plain.SetDeadline(time.Unix(1, 0)) })
+	c, hello, err := login(ctx, plain, how)
+	if !stop() {
+		return nil, fmt.Errorf("log in: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newWelcomed(c, hello), nil
+}
+
+// quoted is a name that is no word of SQL.
+func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// What the server says to whom it gives no right to something, and what to others of [mayMake].
+const (
+	noDatabaseRight = 1044
+	noTableRight    = 1142
+	noSuchDatabase  = 1049
+	twoColumns      = 1060
+)
+
+// mayMake is refused to whom may make no database of a run, and fails for another reason with all
+// others: the server looks at rights first. Nothing is ever made by it.
+const mayMake = "CREATE TABLE `lockbench:`.refused (n INT, n INT)"
+
+// Survey asks the server what it is, and whether a run's database can be made.
+func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+	addr := l.Addrs[0]
+	node := l.Topology.Nodes()[0].Name
+	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
+	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	defer cancel()
+	db, err := open(func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
+	if err != nil {
+		return site, err
+	}
+	defer db.Close()
+	var version, readOnly, self string
+	if err := db.QueryRowContext(ctx, "SELECT VERSION(), @@read_only, CURRENT_USER()").Scan(&version, &readOnly, &self); err != nil {
+		return site, fmt.Errorf("%s: %w", addr, err)
+	}
+	if site.About, err = about(version); err != nil {
+		return site, fmt.Errorf("%s: %w", addr, err)
+	}
+	if err := writable(readOnly); err != nil {
+		return site, fmt.Errorf("%s: %w: name the primary", addr, err)
+	}
+	switch _, err := db.ExecContext(ctx, mayMake); {
+	case said(err, noDatabaseRight, noTableRight):
+		at := strings.LastIndexByte(self, '@')
+		return site, fmt.Errorf("%s: the user %s may make no database of a run: GRANT ALL ON `lockbench:%%`.* TO %s@%s", addr, l.User, quoted(self[:max(at, 0)]), quoted(self[at+1:]))
+	case !said(err, noSuchDatabase, twoColumns):
+		return site, fmt.Errorf("%s: may a database be made: %w", addr, err)
+	}
+	return site, nil
+}
+
+// about is what a server is. Others speak the protocol as well.
+func about(version string) (string, error) {
+	number, _, is := strings.Cut(version, "-MariaDB")
+	if !is {
+		return "", fmt.Errorf("it is no MariaDB, but version %s of another server, which cannot be used", version)
+	}
+	return "MariaDB " + number, nil
+}
+
+// writable reads the variable read_only.
+func writable(readOnly string) error {
+	if readOnly != "0" && readOnly != "OFF" {
+		return errors.New("it is read-only, as replicas are")
+	}
+	return nil
+}
+
+// foreign is a server of somebody else's: these abilities, and no other.
+type foreign struct {
+	service.Servers
+	service.Clock
+	service.Opaque
+	io.Closer
+	own    *servers
+	prefix string
+	roomed *atomic.Bool // the database of the run is to be there
+}
+
+var (
+	_ service.ForeignServers = foreign{}
+	_ service.Roomed         = foreign{}
+)
+
+// OpenForeign is the server of a site.
+func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+	g := s.Open(site.Topology, h).(*servers)
+	return foreign{g, g, g, g, g, prefix, &atomic.Bool{}}
+}
+
+// Params name the database of the run, which clients ask for when they log in.
+func (f foreign) Params() map[string]string {
+	return map[string]string{User: user, Database: f.prefix}
+}
+
+// Form waits for what is there.
+func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
+
+// Healthy asks nothing that needs a right, as whom a server follows does.
+func (f foreign) Healthy(ctx context.Context) error {
+	return f.own.session(ctx, f.node(), askLimit, func(ctx context.Context, c *sql.Conn) error {
+		var readOnly string
+		if err := c.QueryRowContext(ctx, "SELECT @@read_only").Scan(&readOnly); err != nil {
+			return err
+		}
+		return writable(readOnly)
+	})
+}
+
+// Leaders are the one server, if it can be written to.
+func (f foreign) Leaders(ctx context.Context) []string {
+	if f.Healthy(ctx) != nil {
+		return nil
+	}
+	return []string{f.node()}
+}
+
+// The node of the one server.
+func (f foreign) node() string { return f.own.Nodes()[0].Name }
+
+// roomLimit is how long a database may take to come and to go: a connection that was cut off may
+// hold its tables.
+const roomLimit = 30 * time.Second
+
+// MakeRoom makes the database in which tables of locks are. Names of GET_LOCK are the server's as a
+// whole, and the run's own, as all keys are.
+func (f foreign) MakeRoom(ctx context.Context) error {
+	if err := f.own.order(ctx, f.node(), roomLimit, "CREATE DATABASE "+quoted(f.prefix)); err != nil {
+		return err
+	}
+	f.roomed.Store(true)
+	return nil
+}
+
+// Answers is asked of a server that was started. One that has lost its data is given the database
+// again: without it no client gets in.
+func (f foreign) Answers(ctx context.Context, node string) error {
+	if !f.roomed.Load() {
+		return f.own.Answers(ctx, node)
+	}
+	return f.own.order(ctx, node, askLimit, "CREATE DATABASE IF NOT EXISTS "+quoted(f.prefix))
+}
+
+// Under looks for databases.
+func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+	found, err := f.databases(ctx, "LOCATE(?, SCHEMA_NAME) > 0", text, most)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return map[string][]string{f.node(): found}, nil
+}
+
+func (f foreign) databases(ctx context.Context, which string, args ...any) (found []string, err error) {
+	return found, f.own.session(ctx, f.node(), askLimit, func(ctx context.Context, c *sql.Conn) error {
+		rows, err := c.QueryContext(ctx, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE "+which+" ORDER BY 1 LIMIT ?", args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for found = nil; rows.Next(); {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				return err
+			}
+			found = append(found, name)
+		}
+		return rows.Err()
+	})
+}
+
+// Clear drops the database of the run.
+func (f foreign) Clear(ctx context.Context) (int, error) {
+	own, err := f.databases(ctx, "SCHEMA_NAME = ?", f.prefix, 1)
+	if err != nil || len(own) == 0 {
+		return 0, err
+	}
+	f.roomed.Store(false)
+	return 1, f.own.order(ctx, f.node(), roomLimit, "DROP DATABASE IF EXISTS "+quoted(f.prefix))
+}
+
+// ByHand is what a person types.
+func (foreign) ByHand(text string) string {
+	return fmt.Sprintf("DROP DATABASE `NAME` in mariadb, for each database of which the name has %q in it (SHOW DATABASES lists them)", text)
+}
