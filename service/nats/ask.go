@@ -28,6 +28,8 @@ const (
 type info struct {
 	ID   string `json:"server_id"`
 	Name string `json:"server_name"`
+
+	Client uint64 `json:"client_id"` // the connection's number at this server
 }
 
 // talk is a connection in the protocol of clients. A question is a message to a subject,
@@ -65,6 +67,10 @@ func meet(c net.Conn, account string) (*talk, error) {
 	}
 	return t, t.say("CONNECT " + string(hello))
 }
+
+// inbox is a subject on which nobody else listens: servers that are one group bring a message to
+// all who do.
+func (t *talk) inbox() string { return fmt.Sprintf("_INBOX.%s.%d", t.info.ID, t.info.Client) }
 
 func (t *talk) say(lines ...string) error {
 	_, err := io.WriteString(t.conn, strings.Join(lines, "\r\n")+"\r\n")
@@ -132,7 +138,7 @@ func (t *talk) ask(subject string, question, answer any) error {
 	if err != nil {
 		return err
 	}
-	const inbox = "_INBOX.lockbench"
+	inbox := t.inbox()
 	if err := t.say("SUB "+inbox+" 1", fmt.Sprintf("PUB %s %s %d", subject, inbox, len(body)), string(body)); err != nil {
 		return err
 	}
@@ -249,8 +255,7 @@ func greet(c net.Conn, load int) error {
 	if load == 0 {
 		return t.ping()
 	}
-	// Nobody else hears it.
-	subject := "_LOAD." + t.info.ID + "." + strings.NewReplacer(".", "-", ":", "-").Replace(c.LocalAddr().String())
+	subject := t.inbox()
 	wrote := make(chan error, 1)
 	go func() {
 		err := t.say("SUB " + subject + " 1")

@@ -99,9 +99,11 @@ func TestSettings(t *testing.T) {
 
 // fake is three servers as they show themselves on their first port.
 type fake struct {
-	mu    sync.Mutex
-	nodes map[string]*node
-	asked []string
+	mu      sync.Mutex
+	nodes   map[string]*node
+	asked   []string
+	heard   []string // subjects to which somebody listens
+	clients uint64
 }
 
 type node struct {
@@ -142,7 +144,11 @@ func newFake(t *testing.T, of locks.Topology) (*fake, *servers) {
 // serve talks to one client, with a sign of life in between as real servers ask for.
 func (f *fake) serve(name string, c net.Conn) {
 	defer c.Close()
-	fmt.Fprintf(c, "INFO {\"server_id\":\"ID-%s\",\"server_name\":%q}\r\nPING\r\n", name, name)
+	f.mu.Lock()
+	f.clients++
+	number := f.clients
+	f.mu.Unlock()
+	fmt.Fprintf(c, "INFO {\"server_id\":\"ID-%s\",\"server_name\":%q,\"client_id\":%d}\r\nPING\r\n", name, name, number)
 	lines := bufio.NewReader(c)
 	account := ""
 	for {
@@ -163,6 +169,10 @@ func (f *fake) serve(name string, c net.Conn) {
 			})
 		case "PING":
 			fmt.Fprint(c, "PONG\r\n")
+		case "SUB":
+			f.mu.Lock()
+			f.heard = append(f.heard, words[1])
+			f.mu.Unlock()
 		case "PUB":
 			size := 0
 			_, _ = fmt.Sscan(words[len(words)-1], &size)
@@ -325,6 +335,21 @@ func TestPromote(t *testing.T) {
 	}
 	if !slices.Equal(f.asked, want) {
 		t.Errorf("asked were %q, want %q", f.asked, want)
+	}
+}
+
+// Servers of a group bring an answer to all who listen to its subject, so each who asks has one
+// of its own.
+func TestInboxes(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	for range 2 {
+		if _, err := g.states(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(f.heard)
+	if own := slices.Compact(slices.Clone(f.heard)); len(own) != 6 {
+		t.Errorf("six who ask listen to %q", f.heard)
 	}
 }
 
