@@ -23,6 +23,7 @@ import (
 	"lockbench/locks/catalog"
 	"lockbench/service"
 	"lockbench/service/etcd"
+	"lockbench/service/nats"
 	"lockbench/service/redis/redistest"
 	"lockbench/service/zookeeper"
 )
@@ -76,6 +77,12 @@ func TestServersOfSomebodyElse(t *testing.T) {
 		}
 	})
 	t.Run("etcd by TLS", func(t *testing.T) { secureEtcd(t, lockbench, more) })
+	t.Run("nats", func(t *testing.T) {
+		site := sitetest.New(t, nats.Service{}, nats.Quorum, more)
+		run(t, site, "nats://"+site.Hosts(), []string{"--locks", "no-lock,nats-kv"}, "leader-kill", "steady", "failover")
+		natsApart(t, site, lockbench)
+	})
+	t.Run("nats by TLS", func(t *testing.T) { secureNATS(t, lockbench, more) })
 	t.Run("zookeeper", func(t *testing.T) {
 		if os.Getenv("LOCKBENCH_LONG") == "" {
 			t.Skip("it takes minutes: LOCKBENCH_LONG=1")

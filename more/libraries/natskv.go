@@ -25,8 +25,8 @@ type natsSettings struct {
 	ping, reconnectWait time.Duration
 }
 
-// natsBucket is the bucket of all locks.
-const natsBucket = "locks"
+// natsKey is a key's name in a bucket, which has no colons.
+func natsKey(key string) string { return strings.ReplaceAll(key, ":", "/") }
 
 // openNatsKV is the lock on a key of a JetStream bucket: Create takes it, Delete at the
 // revision that Create gave releases it, and its end is the bucket's ttl, or the key's own.
@@ -64,7 +64,7 @@ func openNatsKV(o Options) (locks.Opener, error) {
 			conn.Close()
 			return nil, err
 		}
-		return &natsLocker{client: c, conn: conn, js: js, settings: s, replicas: replicas}, nil
+		return &natsLocker{client: c, conn: conn, js: js, settings: s, bucketName: c.Store.Params["bucket"], replicas: replicas}, nil
 	}, nil
 }
 
@@ -78,11 +78,12 @@ func (d natsDialer) Dial(network, addr string) (net.Conn, error) {
 }
 
 type natsLocker struct {
-	client   locks.Client
-	conn     *nats.Conn
-	js       jetstream.JetStream
-	settings natsSettings
-	replicas int
+	client     locks.Client
+	conn       *nats.Conn
+	js         jetstream.JetStream
+	settings   natsSettings
+	bucketName string
+	replicas   int
 
 	mu  sync.Mutex
 	kv  jetstream.KeyValue // nil: not opened yet, or there no more
@@ -104,7 +105,7 @@ func (l *natsLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket: %w", err) // nothing was asked of the lock
 	}
-	held := &natsLease{locker: l, kv: kv, key: r.Keys[0], owner: fmt.Sprintf("%d-%016x", l.client.ID, l.client.Rand.Uint64())}
+	held := &natsLease{locker: l, kv: kv, key: natsKey(r.Keys[0]), owner: fmt.Sprintf("%d-%016x", l.client.ID, l.client.Rand.Uint64())}
 	var options []jetstream.KVCreateOpt
 	if l.settings.expiry == "key" {
 		options = append(options, jetstream.KeyTTL(wholeSeconds(r.TTL)))
@@ -134,7 +135,7 @@ func (l *natsLocker) bucket(ctx context.Context, ttl time.Duration) (jetstream.K
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.kv == nil {
-		config := jetstream.KeyValueConfig{Bucket: natsBucket, Replicas: l.replicas}
+		config := jetstream.KeyValueConfig{Bucket: l.bucketName, Replicas: l.replicas}
 		if l.settings.expiry == "key" {
 			// What is left of a key that ran out, for those who watch it.
 			config.LimitMarkerTTL = time.Second
@@ -143,7 +144,7 @@ func (l *natsLocker) bucket(ctx context.Context, ttl time.Duration) (jetstream.K
 		}
 		kv, err := l.js.CreateKeyValue(ctx, config)
 		if errors.Is(err, jetstream.ErrBucketExists) {
-			kv, err = l.js.KeyValue(ctx, natsBucket)
+			kv, err = l.js.KeyValue(ctx, l.bucketName)
 		}
 		if err != nil {
 			return nil, err
@@ -218,7 +219,7 @@ func (l *natsLease) Renew(ctx context.Context, ttl time.Duration) error {
 		if l.locker.settings.expiry == "bucket" {
 			revision, err = l.kv.Update(ctx, l.key, []byte(l.owner), at)
 		} else {
-			m := nats.NewMsg("$KV." + natsBucket + "." + l.key)
+			m := nats.NewMsg("$KV." + l.locker.bucketName + "." + l.key)
 			m.Data = []byte(l.owner)
 			var ack *jetstream.PubAck
 			ack, err = l.locker.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(at), jetstream.WithMsgTTL(wholeSeconds(ttl)))

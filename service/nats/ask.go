@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -26,11 +27,21 @@ const (
 
 // info is what a server says of itself to whoever connects.
 type info struct {
-	ID   string `json:"server_id"`
-	Name string `json:"server_name"`
-
-	Client uint64 `json:"client_id"` // the connection's number at this server
+	ID           string `json:"server_id"`
+	Name         string `json:"server_name"`
+	Version      string `json:"version"`
+	Cluster      string `json:"cluster"` // of which it is one; empty: it is alone
+	JetStream    bool   `json:"jetstream"`
+	TLSRequired  bool   `json:"tls_required"`
+	TLSAvailable bool   `json:"tls_available"`
+	Client       uint64 `json:"client_id"` // the connection's number at this server
 }
+
+// login is what CONNECT says of who connects. Nil: nothing.
+type login map[string]any
+
+// as is the login of an account's only user.
+func as(account string) login { return login{"user": account, "pass": account} }
 
 // talk is a connection in the protocol of clients. A question is a message to a subject,
 // and its answer one to the subject that the question names:
@@ -45,27 +56,39 @@ type talk struct {
 }
 
 // meet hears who a server is and says who asks.
-func meet(c net.Conn, account string) (*talk, error) {
+func meet(c net.Conn, who login) (*talk, error) {
 	t := &talk{conn: c, read: bufio.NewReader(c)}
+	if _, err := t.hearInfo(); err != nil {
+		return nil, err
+	}
+	return t, t.connect(who)
+}
+
+// hearInfo hears who a server is.
+func (t *talk) hearInfo() (said string, err error) {
 	line, err := t.line()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	said, ok := strings.CutPrefix(line, greeting)
 	if !ok {
-		return nil, fmt.Errorf("it greets with %.80q", line)
+		return "", fmt.Errorf("it greets with %.80q", line)
 	}
-	if err := json.Unmarshal([]byte(said), &t.info); err != nil {
-		return nil, err
+	return said, json.Unmarshal([]byte(said), &t.info)
+}
+
+// connect says who asks.
+func (t *talk) connect(who login) error {
+	all := login{
+		"verbose": false, "pedantic": false, "protocol": 0, "headers": true, "no_responders": true,
+		"name": "lockbench", "lang": "go", "version": "1",
 	}
-	hello, err := json.Marshal(map[string]any{
-		"verbose": false, "pedantic": false, "protocol": 1, "headers": true, "no_responders": true,
-		"name": "lockbench", "lang": "go", "version": "1", "user": account, "pass": account,
-	})
+	maps.Copy(all, who)
+	text, err := json.Marshal(all)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return t, t.say("CONNECT " + string(hello))
+	return t.say("CONNECT " + string(text))
 }
 
 // inbox is a subject on which nobody else listens: servers that are one group bring a message to
@@ -132,6 +155,15 @@ func (t *talk) message(words []string) ([]byte, error) {
 	return body[head:size], nil
 }
 
+// refusal is an answer that says no.
+type refusal struct {
+	Code        int    `json:"code"`
+	Reason      int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("%s (%d)", r.Description, r.Code) }
+
 // ask sends a question and reads its answer.
 func (t *talk) ask(subject string, question, answer any) error {
 	body, err := json.Marshal(question)
@@ -147,16 +179,13 @@ func (t *talk) ask(subject string, question, answer any) error {
 		return err
 	}
 	var failed struct {
-		Error *struct {
-			Code        int    `json:"code"`
-			Description string `json:"description"`
-		} `json:"error"`
+		Error *refusal `json:"error"`
 	}
 	if err := json.Unmarshal(said, &failed); err != nil {
 		return err
 	}
-	if e := failed.Error; e != nil {
-		return fmt.Errorf("%s (%d)", e.Description, e.Code)
+	if failed.Error != nil {
+		return failed.Error
 	}
 	if answer == nil {
 		return nil
@@ -176,17 +205,21 @@ func bounded(ctx context.Context, c net.Conn, do func() error) error {
 }
 
 // with connects to a node past all faults, as somebody.
-func (g *servers) with(ctx context.Context, node, account string, do func(*talk) error) error {
+func (g *servers) with(ctx context.Context, node string, who login, do func(*talk) error) error {
+	return g.within(ctx, askLimit, node, who, do)
+}
+
+func (g *servers) within(ctx context.Context, limit time.Duration, node string, who login, do func(*talk) error) error {
 	if s := g.host.Status(node); s.Why != nil {
 		return fmt.Errorf("%s: %w", node, s.Why)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c, err := g.host.Dial(ctx, node)
 	if err == nil {
 		defer c.Close()
 		err = bounded(ctx, c, func() error {
-			t, err := meet(c, account)
+			t, err := meet(c, who)
 			if err != nil {
 				return err
 			}
@@ -201,7 +234,7 @@ func (g *servers) with(ctx context.Context, node, account string, do func(*talk)
 
 // monitor asks one server itself.
 func (g *servers) monitor(ctx context.Context, node, what string, question, answer any) error {
-	return g.with(ctx, node, operators, func(t *talk) error {
+	return g.with(ctx, node, as(operators), func(t *talk) error {
 		said := struct {
 			Data any `json:"data"`
 		}{answer}
@@ -214,7 +247,7 @@ func (g *servers) monitor(ctx context.Context, node, what string, question, answ
 
 // Answers asks for a sign of life, for which a server asks nobody.
 func (g *servers) Answers(ctx context.Context, node string) error {
-	return g.with(ctx, node, clients, func(t *talk) error { return t.ping() })
+	return g.with(ctx, node, g.who, func(t *talk) error { return t.ping() })
 }
 
 func (t *talk) ping() error {
@@ -228,7 +261,7 @@ func (t *talk) ping() error {
 // Identity is the id of the server behind a connection, which a restart changes.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err error) {
 	err = bounded(ctx, c, func() error {
-		t, err := meet(c, clients)
+		t, err := meet(c, g.who)
 		if err != nil {
 			return err
 		}
@@ -244,11 +277,11 @@ const carried = 32 << 10
 // Greet asks for a sign of life. The load goes there as messages that the same connection
 // hears.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
-	return bounded(ctx, c, func() error { return greet(c, load) })
+	return bounded(ctx, c, func() error { return greet(c, g.who, load) })
 }
 
-func greet(c net.Conn, load int) error {
-	t, err := meet(c, clients)
+func greet(c net.Conn, who login, load int) error {
+	t, err := meet(c, who)
 	if err != nil {
 		return err
 	}

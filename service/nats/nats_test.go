@@ -2,6 +2,7 @@ package nats
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,10 +108,12 @@ type fake struct {
 }
 
 type node struct {
+	about   info // beside its names
 	meta    string
 	buckets map[string]string // leaders as this one sees them
 	has     string            // the key that each bucket has; only one of those that there are
 	sick    string
+	behind  bool // as this one sees a replica
 	refuses bool // whoever connects
 	down    bool
 	at      net.Listener
@@ -145,10 +148,12 @@ func newFake(t *testing.T, of locks.Topology) (*fake, *servers) {
 func (f *fake) serve(name string, c net.Conn) {
 	defer c.Close()
 	f.mu.Lock()
+	about := f.nodes[name].about
 	f.clients++
-	number := f.clients
+	about.ID, about.Name, about.Client = cmp.Or(about.ID, "ID-"+name), name, f.clients
 	f.mu.Unlock()
-	fmt.Fprintf(c, "INFO {\"server_id\":\"ID-%s\",\"server_name\":%q,\"client_id\":%d}\r\nPING\r\n", name, name, number)
+	said, _ := json.Marshal(about)
+	fmt.Fprintf(c, "INFO %s\r\nPING\r\n", said)
 	lines := bufio.NewReader(c)
 	account := ""
 	for {
@@ -220,6 +225,8 @@ func (f *fake) answer(name, account, subject, body string) any {
 			return map[string]any{"state": map[string]any{"subjects": map[string]int{key: 1}}}
 		}
 		return map[string]any{"state": map[string]any{}}
+	case account == "":
+		return f.answerAnybody(n, subject, body)
 	case strings.Contains(subject, ".LEADER.STEPDOWN"):
 		f.asked = append(f.asked, account+" "+subject+" "+body)
 		for _, other := range f.nodes {

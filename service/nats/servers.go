@@ -16,6 +16,7 @@ import (
 type servers struct {
 	topology service.Topology
 	host     service.Host
+	who      login // as whom they are asked what clients may ask
 }
 
 // All that they can do beside serving.
@@ -33,8 +34,14 @@ func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
 // Topology is what they form.
 func (g *servers) Topology() service.Topology { return g.topology }
 
-// Params are none: addresses say all.
-func (g *servers) Params() map[string]string { return nil }
+// Bucket is the parameter of clients that names the bucket of their keys.
+const Bucket = "bucket"
+
+// bucketName is the bucket of servers that lockbench runs.
+const bucketName = "locks"
+
+// Params name the bucket.
+func (g *servers) Params() map[string]string { return map[string]string{Bucket: bucketName} }
 
 // Lead is nobody: clients are told all servers.
 func (g *servers) Lead() string { return "" }
@@ -61,6 +68,9 @@ type state struct {
 
 // bucketPrefix is how the names of the streams begin that are buckets of keys.
 const bucketPrefix = "KV_"
+
+// streamInfo asks for a stream by its name.
+const streamInfo = "$JS.API.STREAM.INFO."
 
 // leaders are those whom a server names, by the streams of the buckets that it keeps. "":
 // it knows none.
@@ -156,12 +166,7 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 				continue
 			}
 		}
-		best := ""
-		for name, n := range votes {
-			if name != "" && (best == "" || n > votes[best]) {
-				best = name
-			}
-		}
+		best := mostNamed(votes)
 		if best != "" && g.host.Status(best).Running {
 			return best, nil
 		}
@@ -171,6 +176,16 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 		errs = append(errs, errors.New("there is no bucket"))
 	}
 	return "", errors.Join(append(errs, fmt.Errorf("no leader of the key %q is known", key), err)...)
+}
+
+// mostNamed is the leader that most name; empty: nobody names one.
+func mostNamed(votes map[string]int) (best string) {
+	for _, name := range slices.Sorted(maps.Keys(votes)) {
+		if name != "" && (best == "" || votes[name] > votes[best]) {
+			best = name
+		}
+	}
+	return best
 }
 
 // has says whether a bucket knows a key, which may have been deleted there.
@@ -183,8 +198,8 @@ func (g *servers) has(ctx context.Context, stream, key string) (bool, error) {
 	}
 	var errs []error
 	for _, n := range g.Nodes() {
-		err := g.with(ctx, n.Name, clients, func(t *talk) error {
-			return t.ask("$JS.API.STREAM.INFO."+stream, map[string]string{"subjects_filter": subject}, &about)
+		err := g.with(ctx, n.Name, g.who, func(t *talk) error {
+			return t.ask(streamInfo+stream, map[string]string{"subjects_filter": subject}, &about)
 		})
 		if err == nil {
 			return about.State.Subjects[subject] > 0, nil
@@ -274,7 +289,7 @@ func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 		}
 		var errs []error
 		for subject, account := range lacks {
-			err := g.with(ctx, node, account, func(t *talk) error { return t.ask(subject, to, nil) })
+			err := g.with(ctx, node, as(account), func(t *talk) error { return t.ask(subject, to, nil) })
 			errs = append(errs, fmt.Errorf("%s does not lead yet; %s: %w", node, subject, errors.Join(err, errNotYet)))
 		}
 		return errors.Join(errs...)

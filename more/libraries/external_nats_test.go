@@ -1,0 +1,155 @@
+//go:build linux
+
+package libraries
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"lockbench/internal/world/child"
+	"lockbench/internal/world/external/sitetest"
+	"lockbench/service"
+	"lockbench/service/redis/redistest"
+)
+
+// With a user and without one, what is not the run's is left alone.
+func natsApart(t *testing.T, site *sitetest.Site, lockbench string) {
+	url := "nats://" + site.Hosts()
+	refused := func(words []string, want ...string) {
+		t.Helper()
+		said, code := doctor(t, lockbench, words...)
+		for _, text := range append(want, "nothing was changed there") {
+			if code != 3 || !strings.Contains(said, text) {
+				t.Errorf("%q: doctor ends with %d, want 3 and %q:\n%s", words, code, text, said)
+			}
+		}
+	}
+	refused([]string{"--servers", "nats://" + site.Addrs["nats-1"]}, `one server of the cluster "lockbench"`, "name all")
+	said, code := doctor(t, lockbench, "--servers", url)
+	if code != 0 || !strings.Contains(said, "nats quorum of 3") {
+		t.Errorf("doctor ends with %d:\n%s", code, said)
+	}
+	user := "nats://clients@" + site.Hosts()
+	t.Setenv("LOCKBENCH_NATS_PASSWORD", "wrong-s3cr3t")
+	refused([]string{"--servers", user}, "it refuses the login: Authorization Violation", "LOCKBENCH_NATS_PASSWORD")
+	t.Setenv("LOCKBENCH_NATS_PASSWORD", "operators")
+	refused([]string{"--servers", "nats://operators@" + site.Hosts()}, "JetStream not enabled for account")
+	t.Setenv("LOCKBENCH_NATS_PASSWORD", "clients")
+	if out, err := runs(t, lockbench, "run", "steady", "--locks", "no-lock,nats-kv", "--episodes", "1", "--servers", user); err != nil {
+		t.Errorf("with a user: %v, want exit code 0:\n%s", err, out)
+	}
+	t.Setenv("LOCKBENCH_NATS_PASSWORD", "")
+
+	conn, err := natsgo.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bucket := range []string{"lockbench", "lockbench-7-locks"} { // the first is one of the owner's
+		if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: bucket}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused([]string{"--servers", url}, `"lockbench-7-locks"`, "nats kv del")
+	if n, err := site.Foreign(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
+		t.Errorf("of another run %d buckets were removed (%v)", n, err)
+	}
+	if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d buckets were removed (%v), want 1", n, err)
+	}
+	var left []string
+	for name := range js.KeyValueStoreNames(t.Context()).Name() {
+		left = append(left, name)
+	}
+	if !slices.Equal(left, []string{"lockbench"}) {
+		t.Errorf("of the owner's buckets there are %q", left)
+	}
+}
+
+// runs runs the program in a folder of its own.
+func runs(t *testing.T, lockbench string, words ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), lockbench, words...)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// secureNATS lets a server be reached by TLS, with a certificate of the client's, by who knows a
+// token.
+func secureNATS(t *testing.T, lockbench, more string) {
+	const token = "s3cr3t-t0ken"
+	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
+	addr, dir := freeAddress(t), t.TempDir()
+	file := filepath.Join(dir, "nats.conf")
+	text := fmt.Sprintf("listen: %q\njetstream { store_dir: %q, max_file: 64MB, max_mem: 16MB }\nauthorization { token: %q }\ntls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n",
+		addr, dir, token, certs.Server.Cert, certs.Server.Key, certs.CA)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := child.Start(exec.CommandContext(t.Context(), more, "serve", "nats", "-c", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	flags := []string{"--servers", "natss://" + addr, "--tls-ca", certs.CA, "--tls-name", redistest.CertName}
+	known := append(slices.Clone(flags), "--tls-cert", certs.Client.Cert, "--tls-key", certs.Client.Key)
+	t.Setenv("LOCKBENCH_NATS_PASSWORD", token)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = service.Poll(ctx, func() error {
+		if said, code := doctor(t, lockbench, known...); code != 0 {
+			return fmt.Errorf("doctor ends with %d: %s", code, said)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, words := range map[string][]string{"--tls-cert": flags, "natss://": {"--servers", "nats://" + addr}} {
+		if said, code := doctor(t, lockbench, words...); code != 3 || !strings.Contains(said, want) {
+			t.Errorf("%q: doctor ends with %d, want 3 and %q:\n%s", words, code, want, said)
+		}
+	}
+	for _, words := range [][]string{{"run", "steady", "--locks", "no-lock,nats-kv,nats-kv/expiry=key", "--episodes", "1", "--out", filepath.Join(dir, "out")}, {"try", "bandwidth", "--target", "clients -> master"}} {
+		if out, err := runs(t, lockbench, append(words, known...)...); err != nil {
+			t.Errorf("%q: %v\n%s", words, err, out)
+		}
+	}
+	err = filepath.WalkDir(filepath.Join(dir, "out"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), token) {
+			t.Errorf("the token is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	t.Setenv("LOCKBENCH_NATS_PASSWORD", "wrong")
+	if said, code := doctor(t, lockbench, known...); code != 3 || !strings.Contains(said, "it refuses the login: Authorization Violation") {
+		t.Errorf("with a wrong token doctor ends with %d, want 3:\n%s", code, said)
+	}
+}

@@ -1,0 +1,350 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockbench/service"
+)
+
+var _ service.Foreign = Service{}
+
+// usualPort is that of URLs that name none.
+const usualPort = "4222"
+
+// Schemes are without and with TLS; NATS' own name of the latter is tls.
+func (Service) Schemes() []string { return []string{"nats", "natss", "tls"} }
+
+// Locate reads
+//
+//	nats://user@host:port,...    all servers of one group, or one server
+//
+// and natss, or tls, in the place of nats for TLS.
+func (s Service) Locate(urls []string) (l service.Location, err error) {
+	u, err := service.OneGroup(urls, usualPort)
+	if err != nil {
+		return l, err
+	}
+	l = service.Location{Addrs: u.Addrs, User: u.User, TLS: u.Scheme != Name}
+	switch {
+	case !slices.Contains(s.Schemes(), u.Scheme):
+		return l, fmt.Errorf("%s: servers are named as nats://HOST:PORT, or natss://HOST:PORT for TLS, with commas between hosts", urls[0])
+	case u.Path != "":
+		return l, fmt.Errorf("the path /%s means nothing here: a run has a bucket of its own", u.Path)
+	}
+	l.Topology = topologies[0]
+	if n := len(l.Addrs); n > 1 {
+		l.Topology = topologies[1].Sized(n)
+	}
+	return l, nil
+}
+
+// Survey asks each server who it is. Who the others are no server says but to its operator.
+func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+	var first info
+	seen := map[string]string{}
+	for i, n := range l.Topology.Nodes() {
+		addr := l.Addrs[i]
+		is, err := look(ctx, addr, dial)
+		if i == 0 {
+			first = is
+		}
+		switch {
+		case err != nil:
+			return site, fmt.Errorf("%s: %w", addr, err)
+		case is.ID == "":
+			return site, fmt.Errorf("%s answers, and not as a NATS server does", addr)
+		case !is.JetStream:
+			return site, fmt.Errorf("%s serves no JetStream, in which locks are kept", addr)
+		case seen[is.ID] != "":
+			return site, fmt.Errorf("%s is the same server as %s", addr, seen[is.ID])
+		case is.Cluster != first.Cluster:
+			return site, fmt.Errorf("%s and %s are of two clusters: name the servers of one", l.Addrs[0], addr)
+		case len(l.Addrs) > 1 && is.Cluster == "":
+			return site, fmt.Errorf("%s is a server alone, and no cluster: name one server, or all of a cluster", addr)
+		case len(l.Addrs) == 1 && is.Cluster != "":
+			return site, fmt.Errorf("%s is one server of the cluster %q: name all that keep streams, by where clients reach them", addr, is.Cluster)
+		}
+		seen[is.ID] = addr
+		site.Addrs[n.Name], site.Called[addr] = addr, n.Name
+	}
+	site.About = "NATS " + first.Version
+	return site, nil
+}
+
+// look asks a server who it is.
+func look(ctx context.Context, addr string, dial func(context.Context, service.Role, string) (net.Conn, error)) (is info, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	defer cancel()
+	c, err := dial(ctx, service.Data, addr)
+	if err != nil {
+		return is, err
+	}
+	defer c.Close()
+	err = bounded(ctx, c, func() error {
+		t, err := meet(c, nil)
+		if err == nil {
+			is = t.info
+		}
+		return err
+	})
+	return is, err
+}
+
+// foreign are servers of somebody else's: these abilities, and no other. What a group is like is
+// asked by what any client may ask; who leads the metadata nobody says to clients.
+type foreign struct {
+	service.Servers
+	service.Opaque
+	own    *servers
+	prefix string
+
+	mu    sync.Mutex
+	names map[string]string // the nodes, by what they call themselves
+}
+
+var (
+	_ service.ForeignServers = (*foreign)(nil)
+	_ service.Sharded        = (*foreign)(nil)
+)
+
+// OpenForeign is the servers of a site.
+func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+	g := &servers{topology: site.Topology, host: h}
+	return &foreign{Servers: g, Opaque: g, own: g, prefix: prefix, names: map[string]string{}}
+}
+
+// inName is a text as it stands in the names of buckets, which have no colons.
+func inName(text string) string { return strings.ReplaceAll(text, ":", "-") }
+
+// bucket is that of the run.
+func (f *foreign) bucket() string { return inName(f.prefix) + bucketName }
+
+// Params name that bucket.
+func (f *foreign) Params() map[string]string { return map[string]string{Bucket: f.bucket()} }
+
+// Form waits for what is there.
+func (f *foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
+
+// view is what is known of the run's bucket by who asks one server, which asks the leader.
+type view struct {
+	missing bool
+	Cluster struct {
+		Leader   string `json:"leader"`
+		Replicas []struct {
+			Name    string `json:"name"`
+			Current bool   `json:"current"`
+			Offline bool   `json:"offline"`
+		} `json:"replicas"`
+	} `json:"cluster"`
+}
+
+// streamNotFound is the reason of a refusal.
+const streamNotFound = 10059
+
+// views are those of all servers by which an answer comes, by their names; err is why by others
+// none does.
+func (f *foreign) views(ctx context.Context) (map[string]view, error) {
+	all := map[string]view{}
+	err := service.Each(f.Nodes(), func(n service.Node) error {
+		var v view
+		return f.own.with(ctx, n.Name, nil, func(t *talk) error {
+			f.mu.Lock()
+			f.names[t.info.Name] = n.Name
+			f.mu.Unlock()
+			err := t.ask(streamInfo+bucketPrefix+f.bucket(), struct{}{}, &v)
+			if no := (*refusal)(nil); errors.As(err, &no) && no.Reason == streamNotFound {
+				v.missing, err = true, nil
+			}
+			if err != nil {
+				return fmt.Errorf("the bucket of the run: %w", err)
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			all[n.Name] = v
+			return nil
+		})
+	})
+	return all, err
+}
+
+// node is who calls itself so; empty: nobody that was heard does.
+func (f *foreign) node(name string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.names[name]
+}
+
+// Leaders are all that answer as the leader of the run's bucket; nobody while there is none.
+func (f *foreign) Leaders(ctx context.Context) []string {
+	if len(f.Nodes()) == 1 {
+		return f.own.Leaders(ctx)
+	}
+	all, _ := f.views(ctx)
+	var lead []string
+	for _, v := range all {
+		if node := f.node(v.Cluster.Leader); node != "" && !slices.Contains(lead, node) {
+			lead = append(lead, node)
+		}
+	}
+	slices.Sort(lead)
+	return lead
+}
+
+// Leader is that of the run's bucket.
+func (f *foreign) Leader(ctx context.Context) (string, error) { return f.LeaderOf(ctx, "") }
+
+// LeaderOf is the same for all keys: they are in one bucket.
+func (f *foreign) LeaderOf(ctx context.Context, _ string) (string, error) {
+	if nodes := f.Nodes(); len(nodes) == 1 {
+		return nodes[0].Name, nil
+	}
+	all, err := f.views(ctx)
+	votes := map[string]int{}
+	for _, v := range all {
+		votes[v.Cluster.Leader]++
+	}
+	best := mostNamed(votes)
+	node := f.node(best)
+	switch {
+	case best == "":
+		return "", errors.Join(fmt.Errorf("the bucket %s has no leader, or is not there", f.bucket()), err)
+	case node == "":
+		return "", errors.Join(fmt.Errorf("the bucket %s is led by a server %s, which --servers does not name, or which was not heard yet", f.bucket(), best), err)
+	case !f.own.host.Status(node).Running:
+		return "", errors.Join(fmt.Errorf("the bucket %s has no leader: %s is down", f.bucket(), node), err)
+	}
+	return node, nil
+}
+
+// FollowersOf names all others.
+func (f *foreign) FollowersOf(ctx context.Context, leader string) ([]string, error) {
+	return f.own.FollowersOf(ctx, leader)
+}
+
+// Healthy tells what the group lacks. By each server somebody answers who keeps account of the
+// streams, and that is the leader of the metadata.
+func (f *foreign) Healthy(ctx context.Context) error {
+	err := service.Each(f.Nodes(), func(n service.Node) error {
+		return f.own.with(ctx, n.Name, nil, func(t *talk) error { return t.ask("$JS.API.INFO", struct{}{}, nil) })
+	})
+	if err != nil || len(f.Nodes()) == 1 {
+		return err
+	}
+	all, err := f.views(ctx)
+	if err != nil {
+		return err
+	}
+	var named []string
+	for _, v := range all {
+		if v.missing {
+			named = append(named, "")
+			continue
+		}
+		if v.Cluster.Leader == "" {
+			return fmt.Errorf("the bucket %s has no leader", f.bucket())
+		}
+		named = append(named, v.Cluster.Leader)
+		for _, r := range v.Cluster.Replicas {
+			if r.Offline || !r.Current {
+				return fmt.Errorf("%s keeps the bucket %s and is behind", r.Name, f.bucket())
+			}
+		}
+	}
+	slices.Sort(named)
+	if named = slices.Compact(named); len(named) != 1 {
+		return fmt.Errorf("the servers do not agree on one leader of the bucket %s: they name %q", f.bucket(), named)
+	}
+	return nil
+}
+
+// anywhere asks the first server by which an answer comes within a limit, and names it.
+func (f *foreign) anywhere(ctx context.Context, limit time.Duration, do func(*talk) error) (string, error) {
+	var errs []error
+	for _, n := range f.Nodes() {
+		err := f.own.within(ctx, limit, n.Name, nil, do)
+		if err == nil {
+			return n.Name, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
+
+// Under looks for buckets by their names.
+func (f *foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+	var found []string
+	node, err := f.anywhere(ctx, askLimit, func(t *talk) (err error) {
+		found, err = t.buckets(inName(text), most)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return map[string][]string{node: found}, nil
+}
+
+// buckets are so many at most with a text in their names. Servers tell the names of streams page
+// by page.
+func (t *talk) buckets(text string, most int) (found []string, err error) {
+	for offset := 0; ; {
+		var page struct {
+			Total   int      `json:"total"`
+			Streams []string `json:"streams"`
+		}
+		if err := t.ask("$JS.API.STREAM.NAMES", map[string]int{"offset": offset}, &page); err != nil {
+			return nil, err
+		}
+		for _, stream := range page.Streams {
+			bucket, is := strings.CutPrefix(stream, bucketPrefix)
+			if is && strings.Contains(bucket, text) && len(found) < most {
+				found = append(found, bucket)
+			}
+		}
+		offset += len(page.Streams)
+		if len(page.Streams) == 0 || offset >= page.Total {
+			return found, nil
+		}
+	}
+}
+
+const (
+	// clearMax is how many buckets are looked for when those of a run are removed: there is one,
+	// and those that a guest of somebody's own has made.
+	clearMax = 1000
+	// clearLimit is how long that may take by one server.
+	clearLimit = 20 * time.Second
+)
+
+// Clear removes the bucket of the run, and others whose names begin so.
+func (f *foreign) Clear(ctx context.Context) (n int, err error) {
+	_, err = f.anywhere(ctx, clearLimit, func(t *talk) error {
+		all, err := t.buckets(inName(f.prefix), clearMax)
+		if err != nil {
+			return err
+		}
+		for _, bucket := range all {
+			if !strings.HasPrefix(bucket, inName(f.prefix)) {
+				continue
+			}
+			if err := t.ask("$JS.API.STREAM.DELETE."+bucketPrefix+bucket, struct{}{}, nil); err != nil {
+				return fmt.Errorf("remove the bucket %s: %w", bucket, err)
+			}
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// ByHand is what a person types.
+func (*foreign) ByHand(text string) string {
+	return fmt.Sprintf("nats kv del BUCKET -f, for each bucket of which the name has %q in it (nats kv ls lists them)", inName(text))
+}

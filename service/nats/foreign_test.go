@@ -1,0 +1,308 @@
+package nats
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+func TestLocate(t *testing.T) {
+	for _, c := range []struct {
+		urls, addrs, topology, refused string
+		tls                            bool
+	}{
+		{urls: "nats://a", addrs: "a:4222", topology: "1 nats"},
+		{urls: "natss://a,b:1,[::1]:2", addrs: "a:4222 b:1 [::1]:2", topology: "nats quorum of 3", tls: true},
+		{urls: "tls://a tls://b", addrs: "a:4222 b:4222", topology: "nats quorum of 2", tls: true},
+		{urls: "nats://a natss://b", refused: "in one way"},
+		{urls: "nats://a,a:4222", refused: "named twice"},
+		{urls: "nats://a/x", refused: "/x means nothing"},
+		{urls: "nats+ring://a", refused: "named as nats://HOST:PORT"},
+		{urls: "nats://u:p@a", refused: "a password in a URL"},
+	} {
+		l, err := Service{}.Locate(strings.Fields(c.urls))
+		if c.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s: %v, want %q", c.urls, err, c.refused)
+			}
+			continue
+		}
+		if got := strings.Join(l.Addrs, " "); err != nil || got != c.addrs || l.Topology.InTable() != c.topology || l.TLS != c.tls {
+			t.Errorf("%s: %s, %s, %v, %v", c.urls, got, l.Topology.InTable(), l.TLS, err)
+		}
+	}
+}
+
+// answerAnybody is what any client may ask.
+func (f *fake) answerAnybody(n *node, subject, body string) any {
+	no := func(code, reason int, text string) any {
+		return map[string]any{"error": refusal{code, reason, text}}
+	}
+	stream, isInfo := strings.CutPrefix(subject, streamInfo)
+	gone, isDelete := strings.CutPrefix(subject, "$JS.API.STREAM.DELETE.")
+	switch {
+	case n.sick != "":
+		return no(503, 10008, n.sick)
+	case subject == "$JS.API.INFO":
+		return map[string]int{"streams": len(n.buckets)}
+	case isInfo:
+		leader, known := n.buckets[stream]
+		if !known {
+			return no(404, streamNotFound, "stream not found")
+		}
+		return map[string]any{"cluster": map[string]any{"leader": leader, "replicas": []any{map[string]any{"name": "nats-9", "current": !n.behind}}}}
+	case subject == "$JS.API.STREAM.NAMES": // two on each page
+		var page struct{ Offset int }
+		_ = json.Unmarshal([]byte(body), &page)
+		all := slices.Sorted(maps.Keys(n.buckets))
+		return map[string]any{"total": len(all), "streams": all[page.Offset:min(page.Offset+2, len(all))]}
+	case isDelete:
+		for _, other := range f.nodes {
+			delete(other.buckets, gone)
+		}
+		return map[string]bool{"success": true}
+	}
+	return nil
+}
+
+// survey looks at servers of the fake one.
+func (f *fake) survey(t *testing.T, names ...string) (service.Site, error) {
+	t.Helper()
+	var addrs []string
+	for _, n := range names {
+		addrs = append(addrs, f.nodes[n].at.Addr().String())
+	}
+	l, err := Service{}.Locate([]string{"nats://" + strings.Join(addrs, ",")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Service{}.Survey(t.Context(), l, func(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	})
+}
+
+func (f *fake) group() {
+	f.set(func(one, two, three *node) {
+		for _, n := range []*node{one, two, three} {
+			n.about, n.buckets = info{Cluster: "c", JetStream: true, Version: "2.12.15"}, map[string]string{}
+		}
+	})
+}
+
+// Servers that are no group, or not all of one, are refused.
+func TestSurvey(t *testing.T) {
+	f, _ := newFake(t, Quorum)
+	f.group()
+	site, err := f.survey(t, "nats-1", "nats-2", "nats-3")
+	if err != nil || site.Topology.InTable() != "nats quorum of 3" || site.About != "NATS 2.12.15" || site.Called[f.nodes["nats-3"].at.Addr().String()] != "nats-3" {
+		t.Errorf("%+v, %v", site, err)
+	}
+	refused := func(what, want string, names ...string) {
+		t.Helper()
+		if _, err := f.survey(t, names...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	refused("one of a group", "name all that keep streams", "nats-1")
+	f.set(func(_, two, _ *node) { two.about.Cluster = "d" })
+	refused("of another group", "of two clusters", "nats-1", "nats-2")
+	f.set(func(_, two, _ *node) { two.about.Cluster, two.about.ID = "c", "ID-nats-1" })
+	refused("the same by another address", "is the same server as", "nats-1", "nats-2")
+	f.set(func(one, two, _ *node) { one.about.Cluster, two.about = "", info{JetStream: true} })
+	refused("two that are alone", "no cluster", "nats-1", "nats-2")
+	f.set(func(one, _, _ *node) { one.about.JetStream = false })
+	refused("without JetStream", "serves no JetStream", "nats-1")
+}
+
+// What clients may ask says who leads the bucket of the run, and whether all are well.
+func TestForeignLeaders(t *testing.T) {
+	f, _ := newFake(t, Quorum)
+	f.group()
+	site, err := f.survey(t, "nats-1", "nats-2", "nats-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := Service{}.OpenForeign(site, "lockbench:7:", f).(*foreign)
+	const stream = "KV_lockbench-7-locks"
+	led := func(by ...string) {
+		f.set(func(one, two, three *node) {
+			for i, n := range []*node{one, two, three} {
+				n.buckets = map[string]string{"KV_other": "nats-1", stream: by[i]}
+			}
+		})
+	}
+	says := func(when, leader, unwell string, leaders ...string) {
+		t.Helper()
+		if got, err := g.LeaderOf(t.Context(), "a"); got != leader || (err == nil) != (leader != "") {
+			t.Errorf("%s: the leader is %q, %v; want %q", when, got, err, leader)
+		}
+		if all := g.Leaders(t.Context()); !slices.Equal(all, leaders) {
+			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
+		}
+		if err := g.Healthy(t.Context()); (err == nil) != (unwell == "") || err != nil && !strings.Contains(err.Error(), unwell) {
+			t.Errorf("%s: it is said to be %v, want %q", when, err, unwell)
+		}
+	}
+	says("without a bucket", "", "")
+	led("nats-2", "nats-2", "nats-2")
+	says("with one", "nats-2", "", "nats-2")
+	led("nats-2", "nats-3", "nats-3")
+	says("while an old one believes", "nats-3", "do not agree", "nats-2", "nats-3")
+	led("", "", "")
+	says("before an election", "", "has no leader")
+	led("nats-9", "nats-9", "nats-9")
+	says("of a server that nobody named", "", "")
+	led("nats-2", "nats-2", "nats-2")
+	f.set(func(_, two, _ *node) { two.down = true })
+	says("while the others have not noticed", "", errNotRunning.Error(), "nats-2")
+	f.set(func(one, two, three *node) { two.down, one.behind, two.behind, three.behind = false, true, true, true })
+	says("with one that is behind", "nats-2", "is behind", "nats-2")
+	f.set(func(one, two, three *node) {
+		one.behind, two.behind, three.behind, one.sick = false, false, false, "unavailable"
+	})
+	says("with one that is sick", "nats-2", "unavailable", "nats-2")
+	if got := g.Params()[Bucket]; bucketPrefix+got != stream {
+		t.Errorf("clients are told of %q", got)
+	}
+}
+
+// Buckets of others stay, on whatever page they stand.
+func TestClear(t *testing.T) {
+	f, _ := newFake(t, locks.Single)
+	f.nodes["nats-1"].about.JetStream = true
+	all := []string{"KV_lockbench", "KV_lockbench-42-locks", "KV_lockbench-4-locks", "KV_my-lockbench-4-x", "KV_orders", "lockbench-4-stream"}
+	for _, stream := range all {
+		f.nodes["nats-1"].buckets[stream] = ""
+	}
+	site, err := f.survey(t, "nats-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := Service{}.OpenForeign(site, "lockbench:4:", f)
+	under, err := g.Under(t.Context(), "lockbench:", 2)
+	if want := []string{"lockbench-4-locks", "lockbench-42-locks"}; err != nil || !slices.Equal(under["nats-1"], want) {
+		t.Errorf("there are %q (%v), want %q", under, err, want)
+	}
+	if n, err := g.Clear(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d were removed (%v), want 1", n, err)
+	}
+	left := slices.Sorted(maps.Keys(f.nodes["nats-1"].buckets))
+	if want := slices.Sorted(slices.Values(append(slices.Delete(all, 2, 3), "KV_locks"))); !slices.Equal(left, want) {
+		t.Errorf("left is %q, want %q", left, want)
+	}
+}
+
+// guard is a server that lets in who says what it wants to hear. It says by lines what it hears
+// after that.
+func guard(t *testing.T, greets, wants string, lines chan<- string) net.Conn {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "INFO %s\r\n", greets)
+		read := bufio.NewReader(c)
+		for entered := false; ; {
+			line, err := read.ReadString('\n')
+			if err != nil {
+				return
+			}
+			switch {
+			case entered:
+				lines <- strings.TrimSpace(line)
+			case strings.HasPrefix(line, "CONNECT") && !strings.Contains(line, wants):
+				fmt.Fprint(c, "-ERR 'Authorization Violation'\r\n")
+				return
+			case strings.HasPrefix(line, "PING"):
+				fmt.Fprint(c, "PING\r\nPONG\r\nMSG a 1 0\r\n\r\n")
+			case strings.HasPrefix(line, "PONG"):
+				entered = true
+			}
+		}
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A client that says nothing of a user is let in, in whatever pieces its words come, and is told
+// of no server beside the relay.
+func TestLogin(t *testing.T) {
+	const greets = `{"server_id":"A","client_id":12345678901234567890,"auth_required":true,"connect_urls":["10.0.0.1:4222"],"max_payload":9}`
+	for _, c := range []struct {
+		service.Credentials
+		wants string
+	}{
+		{service.Credentials{User: "app", Password: "p"}, `"pass":"p","pedantic":false,"protocol":0,"user":"app"`},
+		{service.Credentials{Password: "p"}, `"auth_token":"p"`},
+		{service.Credentials{}, `"protocol":0`},
+	} {
+		for _, size := range []int{1, 7, 1000} {
+			lines := make(chan string, 10)
+			in, err := Service{}.Login(t.Context(), guard(t, greets, c.wants, lines), service.Access{Credentials: c.Credentials})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rest := []byte("CONNECT {\"lang\":\"go\",\"pedantic\":false,\"protocol\":1}\r\nPUB x 0\r\n\r\n"); len(rest) > 0; {
+				n, err := in.Write(rest[:min(size, len(rest))])
+				if err != nil {
+					t.Fatal(err)
+				}
+				rest = rest[n:]
+			}
+			if first, second := <-lines, <-lines; !strings.HasPrefix(first, `CONNECT {`) || !strings.Contains(first, c.wants) || !strings.Contains(first, `"lang":"go"`) || second != "PUB x 0" {
+				t.Errorf("the server hears %q, %q, want %s", first, second, c.wants)
+			}
+			want := "INFO {\"client_id\":12345678901234567890,\"max_payload\":9,\"server_id\":\"A\"}\r\nMSG a 1 0\r\n\r\n"
+			said := make([]byte, len(want))
+			if _, err := io.ReadFull(in, said); err != nil || string(said) != want {
+				t.Errorf("the client hears %q (%v), want %q", said, err, want)
+			}
+		}
+	}
+}
+
+// What cannot be is refused, and says why.
+func TestLoginRefuses(t *testing.T) {
+	lines := make(chan string, 10)
+	how := service.Access{Credentials: service.Credentials{User: "app", Password: "wrong"}}
+	var refused *service.LoginError
+	if _, err := (Service{}).Login(t.Context(), guard(t, `{}`, `"pass":"p"`, lines), how); !errors.As(err, &refused) || refused.Said != "Authorization Violation" {
+		t.Errorf("a wrong password: %v", err)
+	}
+	if _, err := (Service{}).Login(t.Context(), guard(t, `{"tls_required":true}`, "", lines), how); err == nil || !strings.Contains(err.Error(), "natss://") {
+		t.Errorf("a server that wants TLS: %v", err)
+	}
+	how.TLS = new(tls.Config)
+	if _, err := (Service{}).Login(t.Context(), guard(t, `{}`, "", lines), how); err == nil || !strings.Contains(err.Error(), "speaks no TLS") {
+		t.Errorf("a server that knows no TLS: %v", err)
+	}
+	in, err := Service{}.Login(t.Context(), guard(t, `{}`, "", lines), service.Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write([]byte("GET / HTTP/1.0\r\n\r\n")); !errors.Is(err, errStart) {
+		t.Errorf("who is no client: %v", err)
+	}
+}
