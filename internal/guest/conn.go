@@ -153,7 +153,9 @@ func (c *Conn) Acquire(ctx context.Context, session string, r locks.Request) (Gr
 	m := Request{Op: OpAcquire, Session: session, Owner: r.Owner, TTL: int64(r.TTL), Wait: int64(r.Wait)}
 	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
-		keys[i] = c.o.KeyPrefix + key
+		if key != "" { // a name that is none stays so, for the lock to refuse
+			keys[i] = c.o.KeyPrefix + key
+		}
 	}
 	if len(keys) == 1 {
 		m.Key = keys[0]

@@ -239,6 +239,27 @@ func TestConnGrant(t *testing.T) {
 	s.end()
 }
 
+// Keys of a run have a prefix at servers of somebody else's; no name stays none, and is to be refused.
+func TestConnKeyPrefix(t *testing.T) {
+	s := newScript(t)
+	s.conn.o.KeyPrefix = "mine:"
+	for key, want := range map[string]string{"a": "mine:a", "": ""} {
+		ended := async(func() error {
+			_, err := s.conn.Acquire(t.Context(), "1", locks.Request{Keys: []string{key}})
+			return err
+		})
+		r := s.request()
+		if r.Key != want {
+			t.Errorf("%q is asked for as %q, want %q", key, r.Key, want)
+		}
+		s.say(fmt.Sprintf(`{"id":%d,"ok":true}`, r.ID))
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	s.end()
+}
+
 func TestConnNoise(t *testing.T) {
 	s := newScript(t)
 	s.say(helloLine)
