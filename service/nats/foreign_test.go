@@ -181,11 +181,13 @@ func TestForeignLeaders(t *testing.T) {
 // Buckets of others stay, on whatever page they stand.
 func TestClear(t *testing.T) {
 	f, _ := newFake(t, locks.Single)
-	f.nodes["nats-1"].about.JetStream = true
 	all := []string{"KV_lockbench", "KV_lockbench-42-locks", "KV_lockbench-4-locks", "KV_my-lockbench-4-x", "KV_orders", "lockbench-4-stream"}
-	for _, stream := range all {
-		f.nodes["nats-1"].buckets[stream] = ""
-	}
+	f.set(func(one, _, _ *node) {
+		one.about.JetStream = true
+		for _, stream := range all {
+			one.buckets[stream] = ""
+		}
+	})
 	site, err := f.survey(t, "nats-1")
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +200,8 @@ func TestClear(t *testing.T) {
 	if n, err := g.Clear(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d were removed (%v), want 1", n, err)
 	}
-	left := slices.Sorted(maps.Keys(f.nodes["nats-1"].buckets))
+	var left []string
+	f.set(func(one, _, _ *node) { left = slices.Sorted(maps.Keys(one.buckets)) })
 	if want := slices.Sorted(slices.Values(append(slices.Delete(all, 2, 3), "KV_locks"))); !slices.Equal(left, want) {
 		t.Errorf("left is %q, want %q", left, want)
 	}
