@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,18 +30,26 @@ func open(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*p
 	if err != nil {
 		return nil, err
 	}
-	var failed error // of the dial, which the library wraps in an address that nobody has
-	cfg.DialFunc = func(ctx context.Context, _, _ string) (c net.Conn, err error) {
-		c, failed = dial(ctx)
-		return c, failed
+	// It dials later as well, when it gives up a question.
+	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		c, err := dial(ctx)
+		if err != nil {
+			return nil, undialled{err}
+		}
+		return c, nil
 	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	c, err := pgx.ConnectConfig(ctx, cfg)
-	if failed != nil {
-		return nil, failed
+	if failed := (undialled{}); errors.As(err, &failed) {
+		return nil, failed.error
 	}
 	return c, err
 }
+
+// undialled is why nobody could be dialled, which the library wraps in an address that nobody has.
+type undialled struct{ error }
+
+func (u undialled) Unwrap() error { return u.error }
 
 // session does something on the connection to a node, past all faults. One that was made before may
 // have ended with the server, so then it is done on another one; nothing that is done here
