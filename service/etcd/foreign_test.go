@@ -7,33 +7,11 @@ import (
 	"testing"
 
 	"lockbench/service"
+	"lockbench/service/servicetest"
 )
 
 func TestLocate(t *testing.T) {
-	for _, c := range []struct {
-		urls, addrs, topology, refused string
-		tls                            bool
-	}{
-		{urls: "etcd://a", addrs: "a:2379", topology: "1 etcd"},
-		{urls: "etcds://a,b:1,[::1]:2", addrs: "a:2379 b:1 [::1]:2", topology: "etcd quorum of 3", tls: true},
-		{urls: "etcd://a etcd://b", addrs: "a:2379 b:2379", topology: "etcd quorum of 2"},
-		{urls: "etcd://a etcds://b", refused: "in one way"},
-		{urls: "etcd://a,a:2379", refused: "named twice"},
-		{urls: "etcd://a/x", refused: "/x means nothing"},
-		{urls: "etcd+ring://a", refused: "named as etcd://HOST:PORT"},
-		{urls: "etcd://u:p@a", refused: "a password in a URL"},
-	} {
-		l, err := Service{}.Locate(strings.Fields(c.urls))
-		if c.refused != "" {
-			if err == nil || !strings.Contains(err.Error(), c.refused) {
-				t.Errorf("%s: %v, want %q", c.urls, err, c.refused)
-			}
-			continue
-		}
-		if got := strings.Join(l.Addrs, " "); err != nil || got != c.addrs || l.Topology.InTable() != c.topology || l.TLS != c.tls {
-			t.Errorf("%s: %s, %s, %v, %v", c.urls, got, l.Topology.InTable(), l.TLS, err)
-		}
-	}
+	servicetest.Locates(t, Service{}, []servicetest.Located{})
 }
 
 // Members that nobody has named are found, but for those that serve nobody.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"lockbench/service"
+	"lockbench/service/servicetest"
 )
 
 func TestVersion(t *testing.T) {
@@ -214,41 +214,5 @@ func TestAsked(t *testing.T) {
 // A greeting carries as much as it is given, both ways, and says what went wrong.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, func(string) document { return document{{"ok", 1.0}} })
-	for _, load := range []int{0, 100_000} {
-		c, err := f.Dial(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		counted := &counting{Conn: c}
-		err = g.Greet(t.Context(), counted, load)
-		c.Close()
-		if err != nil || counted.sent < load || counted.heard < load/2 {
-			t.Errorf("load %d: %v, sent %d, heard %d", load, err, counted.sent, counted.heard)
-		}
-	}
-	silent, other := net.Pipe()
-	defer silent.Close()
-	defer other.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := g.Greet(ctx, silent, 0); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("nobody answers, and it says %v", err)
-	}
-}
-
-type counting struct {
-	net.Conn
-	sent, heard int
-}
-
-func (c *counting) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.sent += n
-	return n, err
-}
-
-func (c *counting) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.heard += n
-	return n, err
+	servicetest.Greets(t, g, f.Dial, "mongo-1", 2, 0, 100_000)
 }

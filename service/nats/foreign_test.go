@@ -16,33 +16,11 @@ import (
 
 	"lockbench/locks"
 	"lockbench/service"
+	"lockbench/service/servicetest"
 )
 
 func TestLocate(t *testing.T) {
-	for _, c := range []struct {
-		urls, addrs, topology, refused string
-		tls                            bool
-	}{
-		{urls: "nats://a", addrs: "a:4222", topology: "1 nats"},
-		{urls: "natss://a,b:1,[::1]:2", addrs: "a:4222 b:1 [::1]:2", topology: "nats quorum of 3", tls: true},
-		{urls: "tls://a tls://b", addrs: "a:4222 b:4222", topology: "nats quorum of 2", tls: true},
-		{urls: "nats://a natss://b", refused: "in one way"},
-		{urls: "nats://a,a:4222", refused: "named twice"},
-		{urls: "nats://a/x", refused: "/x means nothing"},
-		{urls: "nats+ring://a", refused: "named as nats://HOST:PORT"},
-		{urls: "nats://u:p@a", refused: "a password in a URL"},
-	} {
-		l, err := Service{}.Locate(strings.Fields(c.urls))
-		if c.refused != "" {
-			if err == nil || !strings.Contains(err.Error(), c.refused) {
-				t.Errorf("%s: %v, want %q", c.urls, err, c.refused)
-			}
-			continue
-		}
-		if got := strings.Join(l.Addrs, " "); err != nil || got != c.addrs || l.Topology.InTable() != c.topology || l.TLS != c.tls {
-			t.Errorf("%s: %s, %s, %v, %v", c.urls, got, l.Topology.InTable(), l.TLS, err)
-		}
-	}
+	servicetest.Locates(t, Service{}, []servicetest.Located{})
 }
 
 // answerAnybody is what any client may ask.

@@ -13,12 +13,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"lockbench/locks"
 	"lockbench/service"
+	"lockbench/service/servicetest"
 )
 
 func TestVersion(t *testing.T) {
@@ -375,38 +374,5 @@ func TestAsk(t *testing.T) {
 // A greeting carries as much as it is given, both ways, and says what went wrong.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, locks.Single)
-	for _, load := range []int{0, 1, 100_000} {
-		c, _ := f.Dial(t.Context(), "nats-1")
-		counted := &counting{Conn: c}
-		err := g.Greet(t.Context(), counted, load)
-		c.Close()
-		if sent, heard := counted.sent.Load(), counted.heard.Load(); err != nil || sent < int64(load) || heard < int64(load) {
-			t.Errorf("load %d: %v, sent %d, heard %d", load, err, sent, heard)
-		}
-	}
-	silent, _ := net.Pipe()
-	defer silent.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := g.Greet(ctx, silent, 0); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("nobody answers, and it says %v", err)
-	}
-}
-
-// counting counts what is sent and heard. A PING may be answered while the load is being sent.
-type counting struct {
-	net.Conn
-	sent, heard atomic.Int64
-}
-
-func (c *counting) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.sent.Add(int64(n))
-	return n, err
-}
-
-func (c *counting) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.heard.Add(int64(n))
-	return n, err
+	servicetest.Greets(t, g, f.Dial, "nats-1", 1, 0, 1, 100_000)
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"lockbench/locks"
 	"lockbench/service"
+	"lockbench/service/servicetest"
 )
 
 func TestVersion(t *testing.T) {
@@ -270,44 +270,7 @@ func TestAnswers(t *testing.T) {
 // A greeting carries as much as it is given, both ways, and says what went wrong.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	for _, load := range []int{0, 1, 300_000} {
-		c, err := f.Dial(t.Context(), "zookeeper-1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		counted := &counting{Conn: c}
-		err = g.Greet(t.Context(), counted, load)
-		c.Close()
-		if err != nil || counted.sent < load || counted.heard < load {
-			t.Errorf("load %d: %v, sent %d, heard %d", load, err, counted.sent, counted.heard)
-		}
-	}
-	for _, load := range []int{0, 100} {
-		silent, _ := net.Pipe()
-		defer silent.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		if err := g.Greet(ctx, silent, load); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("nobody answers, and it says %v", err)
-		}
-	}
-}
-
-type counting struct {
-	net.Conn
-	sent, heard int
-}
-
-func (c *counting) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.sent += n
-	return n, err
-}
-
-func (c *counting) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.heard += n
-	return n, err
+	servicetest.Greets(t, g, f.Dial, "zookeeper-1", 1, 0, 1, 100, 300_000)
 }
 
 // Requests are told when their last byte is there, in whatever pieces they come.
