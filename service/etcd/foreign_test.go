@@ -11,7 +11,16 @@ import (
 )
 
 func TestLocate(t *testing.T) {
-	servicetest.Locates(t, Service{}, []servicetest.Located{})
+	servicetest.Locates(t, Service{}, []servicetest.Located{
+		{URLs: "etcd://a", Addrs: "a:2379", Topology: "1 etcd"},
+		{URLs: "etcds://a,b:1,[::1]:2", Addrs: "a:2379 b:1 [::1]:2", Topology: "etcd quorum of 3", TLS: true},
+		{URLs: "etcd://a etcd://b", Addrs: "a:2379 b:2379", Topology: "etcd quorum of 2"},
+		{URLs: "etcd://a etcds://b", Refused: "in one way"},
+		{URLs: "etcd://a,a:2379", Refused: "named twice"},
+		{URLs: "etcd://a/x", Refused: "/x means nothing"},
+		{URLs: "etcd+ring://a", Refused: "named as etcd://HOST:PORT"},
+		{URLs: "etcd://u:p@a", Refused: "a password in a URL"},
+	})
 }
 
 // Members that nobody has named are found, but for those that serve nobody.

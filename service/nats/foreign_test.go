@@ -20,7 +20,16 @@ import (
 )
 
 func TestLocate(t *testing.T) {
-	servicetest.Locates(t, Service{}, []servicetest.Located{})
+	servicetest.Locates(t, Service{}, []servicetest.Located{
+		{URLs: "nats://a", Addrs: "a:4222", Topology: "1 nats"},
+		{URLs: "natss://a,b:1,[::1]:2", Addrs: "a:4222 b:1 [::1]:2", Topology: "nats quorum of 3", TLS: true},
+		{URLs: "tls://a tls://b", Addrs: "a:4222 b:4222", Topology: "nats quorum of 2", TLS: true},
+		{URLs: "nats://a natss://b", Refused: "in one way"},
+		{URLs: "nats://a,a:4222", Refused: "named twice"},
+		{URLs: "nats://a/x", Refused: "/x means nothing"},
+		{URLs: "nats+ring://a", Refused: "named as nats://HOST:PORT"},
+		{URLs: "nats://u:p@a", Refused: "a password in a URL"},
+	})
 }
 
 // answerAnybody is what any client may ask.

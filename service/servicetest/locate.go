@@ -16,6 +16,9 @@ type Located struct {
 // Locates sees that a service reads URLs so.
 func Locates(t *testing.T, s service.Foreign, all []Located) {
 	t.Helper()
+	if len(all) == 0 {
+		t.Error("no URLs are read")
+	}
 	for _, c := range all {
 		l, err := s.Locate(strings.Fields(c.URLs))
 		if c.Refused != "" {
