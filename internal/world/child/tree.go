@@ -151,11 +151,14 @@ func marked(pid int, byMark map[string]*Process) *Process {
 	return nil
 }
 
-// still tells whether all threads of a process are stopped, or it has ended.
+// still tells whether all threads of a process that was sent SIGSTOP are stopped, or it has
+// ended. One that sleeps in the kernel and takes no signals there (D) counts: it stops before
+// it comes out. To wait for that may be to wait for ever: who has started a child by vfork
+// sleeps so until the child goes on, and the child is stopped too.
 func still(pid int) bool {
 	threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
 	for _, stat := range threads {
-		if e := readStat(stat); !e.ended() && e.state != 'T' && e.state != 't' {
+		if e := readStat(stat); !e.ended() && !strings.ContainsRune("TtD", rune(e.state)) {
 			return false
 		}
 	}

@@ -155,6 +155,22 @@ func TestTreeThatGrows(t *testing.T) {
 	}
 }
 
+// Who has just started a child by vfork waits for it in the kernel, and cannot be stopped
+// before the child has gone on: a tree that is stopped in that moment stands still all the same.
+func TestTreeIsPausedWithinVfork(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	p, _ := family(t, `echo $$; while :; do /bin/true; done`, 1)
+	for range 300 {
+		if err := p.Stop(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Resume(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Two trees do not touch each other.
 func TestTreesAreApart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
