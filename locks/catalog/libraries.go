@@ -135,7 +135,7 @@ func libraryLocks() []Lock {
 		},
 	})
 	all = append(all, zookeeperLibraries()...)
-	all = append(all, natsKV(), mongoFindAndModify())
+	all = append(all, natsKV(), mongoFindAndModify(), consulLock())
 	for i := range all {
 		l := &all[i]
 		l.New = func(options map[string]string) (locks.Opener, error) {

@@ -8,6 +8,7 @@ import (
 
 	"lockbench/internal/world/sim"
 	"lockbench/service"
+	"lockbench/service/consul"
 	"lockbench/service/etcd"
 	"lockbench/service/mariadb"
 	"lockbench/service/mongo"
@@ -33,6 +34,7 @@ var entries = []entry{
 	{zookeeper.Service{}, nil},
 	{nats.Service{}, nil},
 	{mongo.Service{}, nil},
+	{consul.Service{}, nil},
 }
 
 // All are the services, in the order of the entries.

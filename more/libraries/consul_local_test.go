@@ -1,0 +1,41 @@
+//go:build linux
+
+package libraries
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/locks/catalog"
+	"lockbench/service/consul"
+)
+
+// A Consul and the Lock of its client run in the local world. A holder who is cut off is never
+// told that the lock is lost, unless its client gives each request a limit.
+func TestConsulInTheLocalWorld(t *testing.T) {
+	if _, err := exec.LookPath(consul.Name); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), consul.Name) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	lockbench := filepath.Join(dir, "lockbench")
+	build(t, "..", nil, lockbench, "./cmd/lockbench")
+	build(t, ".", nil, filepath.Join(dir, catalog.LibraryProgram), "./lockbench-more")
+	run := func(want int, says string, words ...string) {
+		t.Helper()
+		cmd := exec.Command(lockbench, words...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s", strings.Join(words, " "), got, want, says, out)
+		}
+	}
+	run(0, "1 consul", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,consul-lock")
+	run(2, "no model of consul", "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,consul-lock")
+}

@@ -1,0 +1,159 @@
+// Package consul is Consul as a lock service: one server, whose sessions hold keys.
+//
+// There is no quorum here. Servers of Consul find each other by gossip, which is UDP, and the
+// links that faults break are TCP.
+//
+// A server is asked past all faults by its HTTP API (/v1/status/leader, /v1/kv/...), each
+// question on a connection of its own. So lockbench depends on none of Consul's packages.
+package consul
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"lockbench/locks"
+	"lockbench/service"
+)
+
+// Name is what the service is called, its nodes, and their endpoints.
+const Name = "consul"
+
+var topologies = []service.Topology{
+	{
+		Name: locks.Single, Short: "1 consul", Leads: service.OneLeader, Entry: Name,
+		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
+	},
+}
+
+// Service is Consul.
+type Service struct{}
+
+var (
+	_ service.Service = Service{}
+	_ service.Shell   = Service{}
+)
+
+// Name is what scenarios and guests call it.
+func (Service) Name() string { return Name }
+
+// Topologies are all that there are.
+func (Service) Topologies() []service.Topology { return topologies }
+
+var versionPattern = regexp.MustCompile(`(?m)^Consul v(\d+)\.(\d+)\.(\S+)`)
+
+// Needs is a consul of a person's own: no package of Debian has it, and newer ones may not be
+// handed on.
+func (Service) Needs() service.Needs {
+	return service.Needs{
+		Programs: []service.Executable{
+			{Name: "consul"},
+			{Name: "bash", Package: "bash"},
+		},
+		Install: "no package of Debian has it: build its Go module, of which 1.13.9 is under the MPL-2.0, " +
+			"or take a release of HashiCorp's (from 1.17 on under the BUSL-1.1), and put it in PATH; " +
+			"or name it with --consul-server PATH",
+		VersionArgs: []string{"version"},
+		Version:     version,
+		Least:       "1.7",
+	}
+}
+
+// version reads what a consul says of itself. Before 1.7 nobody could lift the limit of
+// connections of one address, see [Service.Program].
+func version(output string) (text string, enough bool, err error) {
+	v := versionPattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like a consul: version says %.80q", output)
+	}
+	major, err := strconv.Atoi(v[1])
+	minor, minorErr := strconv.Atoi(v[2])
+	return strings.Join(v[1:], "."), err == nil && minorErr == nil && (major > 1 || major == 1 && minor >= 7), nil
+}
+
+// Ports are that of HTTP, that of other servers, and that of the gossip.
+func (Service) Ports(service.Topology) int { return 3 }
+
+// off is the port of what is not served.
+const off = -1
+
+// Program is an agent that is the only server of its datacenter and serves HTTP, and nothing
+// else to clients. A consul of 1.14 or newer serves gRPC by TLS beside it (grpc_tls, 8503): a
+// setting that switches it off would be refused by those before.
+func (Service) Program(at service.Place) service.Program {
+	bind, advertise := at.Bind, at.Bind
+	if !bind.IsValid() {
+		bind, advertise = netip.IPv4Unspecified(), at.Announced.Addr()
+	}
+	blocks := map[string]map[string]any{
+		"": {
+			// The servers' own least is 10s, longer than most leases of scenarios.
+			"session_ttl_min": "1s",
+			"log_level":       "warn",
+		},
+		// Elections are as fast as Consul's authors allow.
+		"performance": {"raft_multiplier": 1},
+		"limits":      {},
+	}
+	for name, value := range at.Settings {
+		block, key, nested := strings.Cut(name, ".")
+		if !nested {
+			block, key = "", name
+		}
+		if blocks[block] != nil {
+			blocks[block][key] = typed(value)
+		}
+	}
+	// All connections of a run may come from one address. 0 is no limit.
+	blocks["limits"]["http_max_conns_per_client"] = 0
+	maps.Copy(blocks[""], map[string]any{
+		"server": true, "bootstrap_expect": 1, "datacenter": "lockbench",
+		"node_name": at.Node.Name, "data_dir": at.Data,
+		"bind_addr": bind.String(), "advertise_addr": advertise.String(), "client_addr": bind.String(),
+		"ports": map[string]int{
+			"http": int(at.Port), "server": int(at.Port) + 1, "serf_lan": int(at.Port) + 2,
+			"serf_wan": off, "dns": off, "https": off, "grpc": off,
+		},
+		// Nobody is asked about newer versions, and no proxies are served.
+		"disable_update_check": true, "connect": map[string]bool{"enabled": false},
+		"performance": blocks["performance"], "limits": blocks["limits"],
+	})
+	text, err := json.MarshalIndent(blocks[""], "", "\t")
+	if err != nil {
+		panic(err) // there are words and numbers
+	}
+	file := filepath.Join(at.Config, "consul.json")
+	return service.Program{Args: []string{"agent", "-config-file=" + file}, Files: map[string]string{file: string(text) + "\n"}}
+}
+
+// typed is a setting's value as JSON has it.
+func typed(value string) any {
+	if n, err := strconv.Atoi(value); err == nil {
+		return n
+	}
+	if b, err := strconv.ParseBool(value); err == nil {
+		return b
+	}
+	return value
+}
+
+// Ping is a question that a shell can ask, and how its answer begins.
+func (Service) Ping(at netip.AddrPort) (command, answer string) {
+	return service.BashAsks(at, `GET `+leaderPath+` HTTP/1.0\r\n\r\n`, 0), "HTTP/1.0 200 OK"
+}
+
+// Pong is that answer as a server sends it.
+func (Service) Pong() []byte { return []byte("HTTP/1.0 200 OK\r\n\r\n\"\"") }
+
+// Wire reads the requests of clients.
+func (Service) Wire() service.Wire { return wire{} }
+
+// Open is the servers that a host runs.
+func (Service) Open(t service.Topology, h service.Host) service.Servers {
+	return &servers{topology: t, host: h}
+}
