@@ -37,5 +37,9 @@ func TestConsulInTheLocalWorld(t *testing.T) {
 		}
 	}
 	run(0, "1 consul", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,consul-lock")
+	run(0, "double-grant", "run", "cut-off-holder", "--world", "local", "--seed", "3", "--episodes", "1",
+		"--locks", "no-lock,consul-lock/session-ttl=2s/lock-delay=1ms", "--expect", "consul-lock/session-ttl=2s/lock-delay=1ms=violated double-grant")
+	run(0, "", "run", "cut-off-holder", "--world", "local", "--seed", "3", "--episodes", "1",
+		"--locks", "no-lock,consul-lock/session-ttl=2s/lock-delay=1ms/timeout=500ms/monitor-retries=1/monitor-retry-time=100ms")
 	run(2, "no model of consul", "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,consul-lock")
 }

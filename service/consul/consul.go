@@ -47,15 +47,15 @@ func (Service) Topologies() []service.Topology { return topologies }
 
 var versionPattern = regexp.MustCompile(`(?m)^Consul v(\d+)\.(\d+)\.(\S+)`)
 
-// Needs is a consul of a person's own: no package of Debian has it, and newer ones may not be
-// handed on.
+// Needs is a consul of a person's own: Debian 12 has no package of it, and newer ones may not
+// be handed on.
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
 			{Name: "consul"},
 			{Name: "bash", Package: "bash"},
 		},
-		Install: "no package of Debian has it: build its Go module, of which 1.13.9 is under the MPL-2.0, " +
+		Install: "Debian 12 has no package of it: build its Go module, of which 1.13.9 is under the MPL-2.0, " +
 			"or take a release of HashiCorp's (from 1.17 on under the BUSL-1.1), and put it in PATH; " +
 			"or name it with --consul-server PATH",
 		VersionArgs: []string{"version"},

@@ -8,6 +8,7 @@ var settings = []service.Setting{
 	{Name: "session_ttl_min", About: "the shortest ttl that a session may have; lockbench's own choice is 1s, Consul's 10s"},
 	{Name: "performance.raft_multiplier", About: "by how much the times of raft are multiplied, 1 to 10; lockbench's own choice is 1, Consul's 5"},
 	{Name: "performance.rpc_hold_timeout", About: "how long a request waits for a leader where there is none"},
+	{Name: "default_query_time", About: "how long a request that waits for a change waits, if it does not say it itself; Consul's own is 300s"},
 	{Name: "raft_snapshot_threshold", About: "how many writes there are between two snapshots"},
 	{Name: "raft_snapshot_interval", About: "how often a server looks whether there were as many"},
 	{Name: "limits.kv_max_value_size", About: "the largest value of a key that is taken, in bytes"},
