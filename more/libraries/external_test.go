@@ -83,6 +83,7 @@ func TestServersOfSomebodyElse(t *testing.T) {
 		natsApart(t, site, lockbench)
 	})
 	t.Run("nats by TLS", func(t *testing.T) { secureNATS(t, lockbench, more) })
+	t.Run("mongo", func(t *testing.T) { mongoApart(t, lockbench, more) })
 	t.Run("zookeeper", func(t *testing.T) {
 		if os.Getenv("LOCKBENCH_LONG") == "" {
 			t.Skip("it takes minutes: LOCKBENCH_LONG=1")

@@ -13,8 +13,11 @@ type document []field
 
 type field struct {
 	name  string
-	value any // string, int32, float64
+	value any // string, int32, float64, bool, []byte, document, list
 }
+
+// list is a document whose names are numbers, in their order.
+type list document
 
 // bson is a document as it is sent.
 func (d document) bson() []byte {
@@ -29,6 +32,18 @@ func (d document) bson() []byte {
 			kind, value = typeInt32, binary.LittleEndian.AppendUint32(nil, uint32(v))
 		case float64:
 			kind, value = typeDouble, binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
+		case bool:
+			kind, value = typeBool, []byte{0}
+			if v {
+				value[0] = 1
+			}
+		case []byte:
+			kind, value = typeBinary, append(binary.LittleEndian.AppendUint32(nil, uint32(len(v))), 0)
+			value = append(value, v...)
+		case document:
+			kind, value = typeObject, v.bson()
+		case list:
+			kind, value = typeArray, document(v).bson()
 		}
 		b = append(append(append(b, kind), f.name+"\x00"...), value...)
 	}
@@ -55,33 +70,58 @@ const (
 
 var errDocument = errors.New("it is no document of BSON")
 
-// read is what a document says in numbers, words and yes or no. All else is passed over.
+// read is what a document says in numbers, words, bytes, yes or no, and lists of words. All else
+// is passed over.
 func read(b []byte) (map[string]any, error) {
-	if len(b) < 5 || int(binary.LittleEndian.Uint32(b)) != len(b) || b[len(b)-1] != 0 {
-		return nil, errDocument
-	}
 	said := map[string]any{}
-	for b = b[4 : len(b)-1]; len(b) > 0; {
-		kind := b[0]
-		name, rest, ok := cut(b[1:])
-		n, err := size(kind, rest)
-		if err != nil || !ok {
-			return nil, errors.Join(errDocument, err)
-		}
-		value := rest[:n]
-		b = rest[n:]
+	err := each(b, func(kind byte, name string, value []byte) error {
 		switch kind {
 		case typeDouble:
 			said[name] = math.Float64frombits(binary.LittleEndian.Uint64(value))
 		case typeString:
-			said[name] = string(value[4 : n-1])
+			said[name] = string(value[4 : len(value)-1])
+		case typeArray:
+			var words []string
+			err := each(value, func(kind byte, _ string, value []byte) error {
+				if kind == typeString {
+					words = append(words, string(value[4:len(value)-1]))
+				}
+				return nil
+			})
+			said[name] = words
+			return err
+		case typeBinary:
+			said[name] = value[5:]
 		case typeBool:
 			said[name] = value[0] != 0
 		case typeInt32:
 			said[name] = int32(binary.LittleEndian.Uint32(value))
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return said, nil
+}
+
+// each tells the values of a document, in their order.
+func each(b []byte, tell func(kind byte, name string, value []byte) error) error {
+	if len(b) < 5 || int(binary.LittleEndian.Uint32(b)) != len(b) || b[len(b)-1] != 0 {
+		return errDocument
+	}
+	for b = b[4 : len(b)-1]; len(b) > 0; {
+		name, rest, ok := cut(b[1:])
+		n, err := size(b[0], rest)
+		if err != nil || !ok {
+			return errors.Join(errDocument, err)
+		}
+		if err := tell(b[0], name, rest[:n]); err != nil {
+			return err
+		}
+		b = rest[n:]
+	}
+	return nil
 }
 
 // cut is the text before the first zero, and what comes behind it.

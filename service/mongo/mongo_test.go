@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -154,20 +155,18 @@ func newFake(t *testing.T, says func(asked string) document) (*fake, *servers) {
 
 func (f *fake) serve(c net.Conn) {
 	defer c.Close()
-	var number uint32
-	w := wire{}.Requests(func(name []byte) {
-		number++
-		said := message(100, f.says(string(name)))
-		binary.LittleEndian.PutUint32(said[8:], number)
-		_, _ = c.Write(said)
-	})
-	buffer := make([]byte, 4096)
 	for {
-		n, err := c.Read(buffer)
-		if err != nil {
+		asked := make([]byte, headLength)
+		if _, err := io.ReadFull(c, asked); err != nil {
 			return
 		}
-		_, _ = w.Write(buffer[:n])
+		asked = append(asked, make([]byte, int(binary.LittleEndian.Uint32(asked))-headLength)...)
+		if _, err := io.ReadFull(c, asked[headLength:]); err != nil {
+			return
+		}
+		said := message(100, f.says(string(command(asked))))
+		copy(said[8:12], asked[4:8])
+		_, _ = c.Write(said)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"lockbench/service"
@@ -17,6 +18,8 @@ import (
 type servers struct {
 	topology service.Topology
 	host     service.Host
+	database string            // of the locks
+	called   map[string]string // the nodes, by what members of a replica set call each other
 }
 
 // All that they can do beside serving.
@@ -32,7 +35,7 @@ func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
 func (g *servers) Topology() service.Topology { return g.topology }
 
 // Params say where the locks are.
-func (g *servers) Params() map[string]string { return map[string]string{Database: database} }
+func (g *servers) Params() map[string]string { return map[string]string{Database: g.database} }
 
 // Lead is nobody: there is one server.
 func (g *servers) Lead() string { return "" }
@@ -106,10 +109,26 @@ func answer(from io.Reader, number uint32) (map[string]any, error) {
 	}
 	said, err := read(body)
 	if err == nil && said["ok"] != 1.0 {
-		err = fmt.Errorf("it refused: %v", said["errmsg"])
+		text, _ := said["errmsg"].(string)
+		code, _ := said["code"].(int32)
+		err = &refusal{text, code}
 	}
 	return said, err
 }
+
+// refusal is an answer that says no.
+type refusal struct {
+	text string
+	code int32
+}
+
+func (r *refusal) Error() string { return "it refused: " + r.text }
+
+// Codes of refusals.
+const (
+	codeUnauthorized = 13
+	codeNoSuchLogin  = 18
+)
 
 // Answers asks a server for a sign of life.
 func (g *servers) Answers(ctx context.Context, node string) error {
@@ -126,29 +145,104 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 // hello is the question who a server is.
 var hello = document{{"hello", int32(1)}, {"$db", "admin"}}
 
+// member is what a server says of itself.
+type member struct {
+	set            string   // the replica set that it is of; empty: none
+	calls, primary string   // itself and who leads, as members call each other
+	others         []string // all that keep data, itself too
+	writes, reads  bool
+	arbiter        bool // it votes, and keeps no data
+	router         bool // it leads to the parts of a cluster, and keeps no data
+}
+
+func memberOf(said map[string]any) (m member) {
+	m.set, _ = said["setName"].(string)
+	m.calls, _ = said["me"].(string)
+	m.primary, _ = said["primary"].(string)
+	m.writes, _ = said["isWritablePrimary"].(bool)
+	m.reads, _ = said["secondary"].(bool)
+	m.arbiter, _ = said["arbiterOnly"].(bool)
+	m.router = said["msg"] == "isdbgrid"
+	for _, list := range []string{"hosts", "passives"} {
+		names, _ := said[list].([]string)
+		m.others = append(m.others, names...)
+	}
+	return m
+}
+
+// members are those that answer, by their nodes; err is why others do not.
+func (g *servers) members(ctx context.Context) (map[string]member, error) {
+	var mu sync.Mutex
+	all := map[string]member{}
+	err := service.Each(g.Nodes(), func(n service.Node) error {
+		said, err := g.ask(ctx, n.Name, hello)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			all[n.Name] = memberOf(said)
+		}
+		return err
+	})
+	return all, err
+}
+
 // Leaders are all that take writes.
 func (g *servers) Leaders(ctx context.Context) []string {
+	all, _ := g.members(ctx)
 	var leaders []string
 	for _, n := range g.Nodes() {
-		if said, err := g.ask(ctx, n.Name, hello); err == nil && said["isWritablePrimary"] == true {
+		if all[n.Name].writes {
 			leaders = append(leaders, n.Name)
 		}
 	}
 	return leaders
 }
 
-// Leader is the only server.
-func (g *servers) Leader(context.Context) (string, error) { return g.Nodes()[0].Name, nil }
+// Leader is the only server, or whom a majority of a replica set takes for its primary.
+func (g *servers) Leader(ctx context.Context) (string, error) {
+	nodes := g.Nodes()
+	if len(nodes) == 1 {
+		return nodes[0].Name, nil
+	}
+	all, err := g.members(ctx)
+	votes := map[string]int{}
+	for _, m := range all {
+		votes[g.called[m.primary]]++
+	}
+	for node, n := range votes {
+		if node != "" && n > len(nodes)/2 {
+			return node, nil
+		}
+	}
+	return "", errors.Join(errors.New("no primary is named by a majority of the members"), err)
+}
 
 // Healthy tells what is missing, asked past all faults.
 func (g *servers) Healthy(ctx context.Context) error {
-	return service.Each(g.Nodes(), func(n service.Node) error {
-		said, err := g.ask(ctx, n.Name, hello)
-		if err == nil && said["isWritablePrimary"] != true {
-			err = fmt.Errorf("%s takes no writes", n.Name)
-		}
+	all, err := g.members(ctx)
+	if err != nil {
 		return err
-	})
+	}
+	var lead []string
+	for _, n := range g.Nodes() {
+		switch m := all[n.Name]; {
+		case m.writes:
+			lead = append(lead, n.Name)
+		case len(all) == 1:
+			return fmt.Errorf("%s takes no writes", n.Name)
+		case !m.reads:
+			return fmt.Errorf("%s is neither the primary nor a secondary", n.Name)
+		}
+	}
+	if len(lead) != 1 {
+		return fmt.Errorf("of the replica set %d take writes, want one", len(lead))
+	}
+	for node, m := range all {
+		if len(all) > 1 && g.called[m.primary] != lead[0] {
+			return fmt.Errorf("%s takes %q for the primary, and %s is that", node, m.primary, lead[0])
+		}
+	}
+	return nil
 }
 
 // Form returns when servers that were just started serve.
@@ -160,6 +254,6 @@ func (g *servers) Resumed(context.Context, string) error { return nil }
 
 // Flush drops the database of the locks.
 func (g *servers) Flush(ctx context.Context, node string) error {
-	_, err := g.ask(ctx, node, document{{"dropDatabase", int32(1)}, {"$db", database}})
+	_, err := g.ask(ctx, node, document{{"dropDatabase", int32(1)}, {"$db", g.database}})
 	return err
 }

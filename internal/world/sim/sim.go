@@ -178,7 +178,7 @@ func (w *World) Inside(ctx context.Context, s world.Spec, body func(context.Cont
 	defer cancel(nil)
 	c, err := w.newCluster(s)
 	if err != nil {
-		return fmt.Errorf("set up a simulated %s cluster: %w", s.Topology.Name, err)
+		return fmt.Errorf("simulate topology %s: %w", s.Topology.Name, err)
 	}
 	c.giveUp = cancel
 	defer func() {
