@@ -31,8 +31,8 @@ func sized(n int) service.Topology {
 	return replicaSet.Sized(n)
 }
 
-// Schemes are with TLS, behind a plus, and without.
-func (Service) Schemes() []string { return []string{"mongodb"} }
+// Schemes are two names of one thing.
+func (Service) Schemes() []string { return []string{"mongodb", Name} }
 
 // Locate reads
 //
@@ -50,7 +50,7 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 		l.Database = database
 	}
 	switch {
-	case way != "mongodb" || secured && !l.TLS:
+	case !slices.Contains(Service{}.Schemes(), way) || secured && !l.TLS:
 		return l, fmt.Errorf("%s: servers are named as mongodb://USER@HOST:PORT,HOST:PORT/DATABASE, or mongodb+tls:// for TLS", urls[0])
 	case strings.Contains(l.Database, "?"):
 		return l, fmt.Errorf("%s: settings in a URL mean nothing here: TLS is mongodb+tls://, and --tls-ca FILE", urls[0])

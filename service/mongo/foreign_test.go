@@ -19,6 +19,7 @@ func TestLocate(t *testing.T) {
 	servicetest.Locates(t, Service{}, []servicetest.Located{
 		{URLs: "mongodb://a", Addrs: "a:27017", Topology: "1 mongo"},
 		{URLs: "mongodb+tls://u@a,b:1,[::1]:2/locks", Addrs: "a:27017 b:1 [::1]:2", Topology: "mongo replica set of 3", TLS: true},
+		{URLs: "mongo://a", Addrs: "a:27017", Topology: "1 mongo"},
 		{URLs: "mongodb://a mongodb://b", Addrs: "a:27017 b:27017", Topology: "mongo replica set of 2"},
 		{URLs: "mongodb://a mongodb+tls://b", Refused: "in one way"},
 		{URLs: "mongodb://a,a:27017", Refused: "named twice"},
