@@ -35,8 +35,9 @@ const (
 	WarmGrants = 2 * grantsBefore
 	// hopelessAfter is how many acquires of unknown outcome, and no other, end a run.
 	hopelessAfter = 20
-	// hopelessFor is how long nobody must be granted anything after that.
-	hopelessFor = 5 * time.Second
+	// hopelessFor is how long nobody must be granted anything after that. Where seven locks
+	// begin side by side on a busy machine, RedLock had no node's answer in time for six seconds.
+	hopelessFor = 15 * time.Second
 	// warmLimit, eventLimit and healthLimit bound waiting for the first grants, for
 	// a step's event, and for the servers after a heal. Machines under load are slow.
 	warmLimit   = 20 * time.Second
