@@ -5,12 +5,10 @@ package libraries
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"lockbench/locks/catalog"
 	"lockbench/service/consul"
 )
 
@@ -23,19 +21,7 @@ func TestConsulInTheLocalWorld(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	dir := t.TempDir()
-	lockbench := filepath.Join(dir, "lockbench")
-	build(t, "..", nil, lockbench, "./cmd/lockbench")
-	build(t, ".", nil, filepath.Join(dir, catalog.LibraryProgram), "./lockbench-more")
-	run := func(want int, says string, words ...string) {
-		t.Helper()
-		cmd := exec.Command(lockbench, words...)
-		cmd.Dir = dir
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
-			t.Errorf("%s: exit %d, want %d and %q\n%s", strings.Join(words, " "), got, want, says, out)
-		}
-	}
+	run, _ := program(t)
 	run(0, "1 consul", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,consul-lock")
 	run(0, "double-grant", "run", "cut-off-holder", "--world", "local", "--seed", "3", "--episodes", "1",
 		"--locks", "no-lock,consul-lock/session-ttl=2s/lock-delay=1ms", "--expect", "consul-lock/session-ttl=2s/lock-delay=1ms=violated double-grant")

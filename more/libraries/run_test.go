@@ -44,6 +44,25 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 	}
 }
 
+// program builds lockbench, and lockbench-more beside it, and returns what runs it and wants
+// an exit code and a text, and where its results are.
+func program(t *testing.T) (run func(want int, says string, words ...string), results string) {
+	t.Helper()
+	dir := t.TempDir()
+	lockbench := filepath.Join(dir, "lockbench")
+	build(t, "..", nil, lockbench, "./cmd/lockbench")
+	build(t, ".", nil, filepath.Join(dir, catalog.LibraryProgram), "./lockbench-more")
+	return func(want int, says string, words ...string) {
+		t.Helper()
+		cmd := exec.Command(lockbench, words...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s", strings.Join(words, " "), got, want, says, out)
+		}
+	}, filepath.Join(dir, "results")
+}
+
 // build builds a package of the module in a folder beside this module's.
 func build(t testing.TB, module string, env []string, out, what string) {
 	t.Helper()

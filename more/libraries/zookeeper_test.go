@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/locks/catalog"
 	"lockbench/service/zookeeper"
 )
 
@@ -29,26 +28,14 @@ func TestZooKeeperInTheLocalWorld(t *testing.T) {
 			t.Skip(why)
 		}
 	}
-	dir := t.TempDir()
-	lockbench := filepath.Join(dir, "lockbench")
-	build(t, "..", nil, lockbench, "./cmd/lockbench")
-	build(t, ".", nil, filepath.Join(dir, catalog.LibraryProgram), "./lockbench-more")
-	run := func(want int, says string, words ...string) {
-		t.Helper()
-		cmd := exec.Command(lockbench, words...)
-		cmd.Dir = dir
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
-			t.Errorf("%s: exit %d, want %d and %q\n%s", strings.Join(words, " "), got, want, says, out)
-		}
-	}
+	run, results := program(t)
 	// Each client of Curator's is a JVM.
 	run(0, "1 zookeeper", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--clients", "2",
 		"--locks", "no-lock,zk-recipe,zk-curator,zk-kazoo")
 	// The leader is killed, and comes back without its data.
 	run(0, "zookeeper quorum of 3", "run", "failover", "--world", "local", "--seed", "3", "--episodes", "1", "--clients", "4",
 		"--locks", "no-lock,zk-recipe")
-	nothingPassedBeside(t, filepath.Join(dir, "results/latest/zk-recipe/logs"))
+	nothingPassedBeside(t, filepath.Join(results, "latest/zk-recipe/logs"))
 	run(2, "no model of zookeeper", "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,zk-recipe")
 }
 

@@ -9,7 +9,6 @@ package consul
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/netip"
 	"path/filepath"
@@ -67,13 +66,7 @@ func (Service) Needs() service.Needs {
 // version reads what a consul says of itself. Before 1.7 nobody could lift the limit of
 // connections of one address, see [Service.Program].
 func version(output string) (text string, enough bool, err error) {
-	v := versionPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not look like a consul: version says %.80q", output)
-	}
-	major, err := strconv.Atoi(v[1])
-	minor, minorErr := strconv.Atoi(v[2])
-	return strings.Join(v[1:], "."), err == nil && minorErr == nil && (major > 1 || major == 1 && minor >= 7), nil
+	return service.ReadVersion(output, versionPattern, "a consul", 1, 7)
 }
 
 // Ports are that of HTTP, that of other servers, and that of the gossip.

@@ -26,12 +26,13 @@ func TestVersion(t *testing.T) {
 		version string
 		enough  bool
 	}{
-		"Consul v1.13.9\nRevision 1234abcd\nBuild Date 2023":            {"1.13.9", true},
-		"Consul v1.22.0-rc1\n":                                          {"1.22.0-rc1", true},
-		"Consul v2.0.0\n":                                               {"2.0.0", true},
-		"Consul v1.6.10\n":                                              {"1.6.10", false},
-		"Consul v0.9.3\n":                                               {"0.9.3", false},
-		"etcd Version: 3.6.16":                                          {},
+		"Consul v1.13.9\nRevision 1234abcd\nBuild Date 2023": {"1.13.9", true},
+		"Consul v1.22.0-rc1\n":                               {"1.22.0-rc1", true},
+		"Consul v2.0.0\n":                                    {"2.0.0", true},
+		"Consul v1.7.0\n":                                    {"1.7.0", true},
+		"Consul v1.6.10\n":                                   {"1.6.10", false},
+		"Consul v0.9.3\n":                                    {"0.9.3", false},
+		"etcd Version: 3.6.16":                               {},
 		"Usage: consul [--version] [--help] <command> [<args>]":         {},
 		"db version v7.0.14\nBuild Info: Consul v1.13.9, and much more": {},
 	} {

@@ -1,7 +1,6 @@
 package consul
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,37 +92,7 @@ var greeting = "GET " + leaderPath + " HTTP/1.1\r\nHost: consul\r\nX-Padding: " 
 
 // Greet asks who leads as often as it takes to carry the load there; about as much comes back.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	err := greet(c, 1+load/len(greeting))
-	if ctx.Err() != nil {
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	}
-	return err
-}
-
-func greet(c net.Conn, times int) error {
-	wrote := make(chan error, 1)
-	go func() {
-		_, err := io.WriteString(c, strings.Repeat(greeting, times))
-		wrote <- err
-	}()
-	answers := bufio.NewReader(c)
-	for range times {
-		said, err := http.ReadResponse(answers, nil)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(io.Discard, said.Body)
-		said.Body.Close()
-		if err == nil && said.StatusCode != http.StatusOK {
-			err = fmt.Errorf("it answered %s", said.Status)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return <-wrote
+	return service.GreetHTTP(ctx, c, greeting, load)
 }
 
 // Leaders are all that know that they lead.

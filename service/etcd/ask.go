@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"lockbench/service"
 )
 
 // askLimit bounds one question to a server that is there. It is generous: a busy machine
@@ -93,13 +94,7 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if g.secure {
 		return echo(ctx, c, load)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	err := greet(c, 1+load/len(greeting))
-	if ctx.Err() != nil {
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	}
-	return err
+	return service.GreetHTTP(ctx, c, greeting, load)
 }
 
 // pieceMax is how much of a load one request carries in its path.
@@ -141,28 +136,4 @@ func echo(ctx context.Context, c net.Conn, load int) error {
 			return nil
 		}
 	}
-}
-
-func greet(c net.Conn, times int) error {
-	wrote := make(chan error, 1)
-	go func() {
-		_, err := io.WriteString(c, strings.Repeat(greeting, times))
-		wrote <- err
-	}()
-	answers := bufio.NewReader(c)
-	for range times {
-		said, err := http.ReadResponse(answers, nil)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(io.Discard, said.Body)
-		said.Body.Close()
-		if err == nil && said.StatusCode != http.StatusOK {
-			err = fmt.Errorf("it answered %s", said.Status)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return <-wrote
 }

@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lockbench/locks"
@@ -72,13 +71,7 @@ func (Service) Needs() service.Needs {
 
 // version reads what etcd says of itself. Before 3.4 the gateway was elsewhere.
 func version(output string) (text string, enough bool, err error) {
-	v := versionPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not look like an etcd: --version says %.80q", output)
-	}
-	major, err := strconv.Atoi(v[1])
-	minor, minorErr := strconv.Atoi(v[2])
-	return strings.Join(v[1:], "."), err == nil && minorErr == nil && (major > 3 || major == 3 && minor >= 4), nil
+	return service.ReadVersion(output, versionPattern, "an etcd", 3, 4)
 }
 
 // Ports are that for clients and that for the other members.

@@ -107,14 +107,7 @@ func (Service) Ping(at netip.AddrPort) (command, answer string) {
 func (Service) Pong() []byte { return []byte("\n10.5.0-" + greeting + strings.Repeat(" ", 40)) }
 
 func version(output string) (text string, enough bool, err error) {
-	v := versionPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not look like a mariadbd: --version says %.80q", output)
-	}
-	major, err := strconv.Atoi(v[1])
-	minor, minorErr := strconv.Atoi(v[2])
-	enough = err == nil && minorErr == nil && (major > majorMin || major == majorMin && minor >= minorMin)
-	return strings.Join(v[1:], "."), enough, nil
+	return service.ReadVersion(output, versionPattern, "a mariadbd", majorMin, minorMin)
 }
 
 // Ports is that for clients, on which replicas are served as well.

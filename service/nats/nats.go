@@ -74,13 +74,7 @@ func (Service) Needs() service.Needs {
 
 // version reads what a server says of itself. Before 2.11 nobody could say who is to lead.
 func version(output string) (text string, enough bool, err error) {
-	v := versionPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not look like a nats-server: --version says %.80q", output)
-	}
-	major, err := strconv.Atoi(v[1])
-	minor, minorErr := strconv.Atoi(v[2])
-	return strings.Join(v[1:], "."), err == nil && minorErr == nil && (major > 2 || major == 2 && minor >= 11), nil
+	return service.ReadVersion(output, versionPattern, "a nats-server", 2, 11)
 }
 
 // Ports are that for clients and that for the other servers.

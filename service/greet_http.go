@@ -1,0 +1,49 @@
+package service
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// GreetHTTP is [Servers.Greet] for servers of HTTP/1.1. It sends a whole request as often as it
+// takes to carry the load there; what comes back is as often its answer.
+func GreetHTTP(ctx context.Context, c net.Conn, request string, load int) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err := greetHTTP(c, request, 1+load/len(request))
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer: %w", ctx.Err())
+	}
+	return err
+}
+
+// Requests and answers go both ways at once: servers do not read on while nobody hears them.
+func greetHTTP(c net.Conn, request string, times int) error {
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(c, strings.Repeat(request, times))
+		wrote <- err
+	}()
+	answers := bufio.NewReader(c)
+	for range times {
+		said, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, said.Body)
+		said.Body.Close()
+		if err == nil && said.StatusCode != http.StatusOK {
+			err = fmt.Errorf("it answered %s", said.Status)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return <-wrote
+}

@@ -1,0 +1,21 @@
+package service
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// ReadVersion finds a version of three parts in what a program says of itself, and tells whether
+// it is new enough. The pattern has a group for each part, of which the third may be more than a
+// number. It is an error if that is not what the program looks like that is wanted.
+func ReadVersion(output string, pattern *regexp.Regexp, wanted string, leastMajor, leastMinor int) (text string, enough bool, err error) {
+	v := pattern.FindStringSubmatch(output)
+	if v == nil {
+		return "", false, fmt.Errorf("does not look like %s: asked for its version it says %.80q", wanted, output)
+	}
+	major, err := strconv.Atoi(v[1])
+	minor, minorErr := strconv.Atoi(v[2])
+	return strings.Join(v[1:], "."), err == nil && minorErr == nil && (major > leastMajor || major == leastMajor && minor >= leastMinor), nil
+}
