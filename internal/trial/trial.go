@@ -36,7 +36,8 @@ const (
 	// hopelessAfter is how many acquires of unknown outcome, and no other, end a run.
 	hopelessAfter = 20
 	// hopelessFor is how long nobody must be granted anything after that. Where seven locks
-	// begin side by side on a busy machine, RedLock had no node's answer in time for six seconds.
+	// began side by side on a busy machine, RedLock had no grant in more than six seconds, and
+	// was given up before it had one.
 	hopelessFor = 15 * time.Second
 	// warmLimit, eventLimit and healthLimit bound waiting for the first grants, for
 	// a step's event, and for the servers after a heal. Machines under load are slow.
