@@ -37,7 +37,8 @@ func All() []Entry {
 		{
 			Name: "kill", About: "end nodes at once, restart them when it heals (data: kept or lost); or kill a client",
 			Keys: killKeys, New: newKill,
-			Try: Step{Target: "master", For: second},
+			Try:  Step{Target: "master", For: second},
+			Also: []Step{{Target: "master", For: second, Options: map[string]string{"data": "lost"}}},
 			Draw: []Step{
 				{Target: "master"},
 				{Target: "a replica"},
@@ -47,7 +48,8 @@ func All() []Entry {
 		},
 		{
 			Name: "pause", About: "stop clients or nodes, timers and all (SIGSTOP)", New: newPause,
-			Try: Step{Target: "holder", When: workloads.Acquired, For: second},
+			Try:  Step{Target: "holder", When: workloads.Acquired, For: second},
+			Also: []Step{{Target: "master", For: second}},
 			Draw: []Step{
 				{Target: "master"},
 				{Target: "minority"},
