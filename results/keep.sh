@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # keep.sh ACCEPTANCE DIR: puts what is worth keeping of an acceptance into DIR: its verdicts
 # and figures, the page and the summary of each world, and of the runs the summaries of those
-# that were not as expected. The others are their seeds. A world that the acceptance did not
-# run, or ran before that in DIR, stays as it is there.
+# that were not as expected. The others are their seeds. A world or a scenario that the
+# acceptance did not run, or ran before that in DIR, stays as it is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 from=${1%/} kept=$2

@@ -19,8 +19,8 @@ func newMergeCommand() *cobra.Command {
 		Long: `merge reads what ` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder and adds
 it up; or it puts what ` + "`lockbench matrix --shard I/N`" + ` left in each folder together in a
 new one, --out DIR; of lockbench campaign the folder that has all of its parts may be named. Parts of different searches or matrices, or one part twice, are
-refused; parts that are missing are named. Of acceptances it takes each world from the
-one in which it ran last, into a new folder, --out DIR.
+refused; parts that are missing are named. Of acceptances it takes each scenario in
+each world from the one in which it ran last, into a new folder, --out DIR.
 
 Exit codes are those of explore, matrix or acceptance, over all parts; 2 as long as a
 part is missing.`,

@@ -22,9 +22,9 @@ type source struct {
 	from *Campaign
 }
 
-// Merge puts campaigns of the same scenarios and seeds together in a new folder: shards
-// that were run on several machines, and worlds that were each run in a night of their
-// own. Of a world that ran in several, and whole in each, the one begun last is taken;
+// Merge puts campaigns of the same seeds together in a new folder: shards that were run on
+// several machines, and worlds and scenarios that were each run in a night of their own. Of a
+// scenario that ran in several whole ones the runs of that which was begun last are taken;
 // say tells which. One shard twice is refused, and those that are missing are named.
 // Rows of which no run is there stand as they were written.
 func Merge(out string, dirs []string, chosen Choices, say func(line string)) (sum *Campaign, missing []int, err error) {
@@ -55,23 +55,20 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 		}
 		for j := range c.Worlds {
 			now := source{&c.Worlds[j], c}
-			at := slices.IndexFunc(all, func(x source) bool { return x.World.World == now.World.World && x.from.Shard == c.Shard })
-			switch {
-			case at < 0:
-				all = append(all, now)
-			case !now.Started.Before(all[at].Started):
-				all[at] = now
+			older := slices.IndexFunc(all, func(x source) bool {
+				return x.World.World == now.World.World && x.from.Shard == c.Shard && !now.Started.Before(x.Started)
+			})
+			if older < 0 {
+				older = len(all)
 			}
+			all = slices.Insert(all, older, now) // of a world what was begun last comes first
 		}
 	}
 	missing = have.Missing(first.Shard.N)
-	var again []string
-	sum.Shard, sum.Groups = shard.Shard{}, map[string]string{}
+	sum.Again, sum.Shard, sum.Groups = "", shard.Shard{}, map[string]string{}
 	place := map[string]int{} // of scenarios, in the whole
 	for _, s := range all {
-		if !slices.Contains(again, s.from.Again) {
-			again = append(again, s.from.Again)
-		}
+		sum.Again = listed(sum.Again, s.from.Again, " && ")
 		maps.Copy(sum.Groups, s.from.Groups)
 		for k := range s.Rows {
 			place[s.Rows[k].Scenario] = s.from.Shard.Place(k)
@@ -83,7 +80,6 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 			return nil, nil, err
 		}
 	}
-	sum.Again = strings.Join(again, " && ")
 	if chosen == nil {
 		if chosen, err = sum.chosen(); err != nil {
 			return nil, nil, err
@@ -94,6 +90,8 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 		w := &sum.Worlds[i]
 		if first.Shard.N > 0 {
 			slices.SortStableFunc(w.Rows, func(a, b Row) int { return place[a.Scenario] - place[b.Scenario] })
+		} else {
+			slices.SortStableFunc(w.Rows, func(a, b Row) int { return strings.Compare(a.Scenario, b.Scenario) })
 		}
 		if err := sum.collect(w, shelf, chosen, ""); err != nil {
 			return nil, nil, err
@@ -105,24 +103,26 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 	return sum, missing, sum.write()
 }
 
-// take adds what a source has of its world, with its runs.
+// listed is a list with one thing more, unless that is there.
+func listed(list, one, between string) string {
+	if list == "" || one == "" || slices.Contains(strings.Split(list, between), one) {
+		return cmp.Or(list, one)
+	}
+	return list + between + one
+}
+
+// take adds what a source has of its world and those before it have not, with its runs.
 func (c *Campaign) take(s source, say func(line string)) error {
+	whole := s.from.Shard.N == 0
 	i := slices.IndexFunc(c.Worlds, func(w World) bool { return w.World == s.World.World })
 	if i < 0 {
 		i = len(c.Worlds)
 		w := *s.World
-		w.Rows, w.Machine = nil, cmp.Or(w.Machine, s.from.Machine)
-		if s.from.Shard.N == 0 { // else the commands of all shards make the world
-			w.Again = cmp.Or(w.Again, s.from.Again)
-		}
+		w.Rows, w.Machine, w.Again = nil, cmp.Or(w.Machine, s.from.Machine), ""
 		c.Worlds = append(c.Worlds, w)
 	}
 	w := &c.Worlds[i]
-	if s.Started.IsZero() {
-		say(fmt.Sprintf("world %s: never ran in %s", w.World, s.from.Dir))
-	} else {
-		say(fmt.Sprintf("world %s: from %s, begun %s", w.World, s.from.Dir, stamp(s.Started)))
-	}
+	taken := 0
 	for _, row := range s.Rows {
 		if !row.whole() {
 			row.NotRun = cmp.Or(row.NotRun, "its part did not come that far")
@@ -132,9 +132,16 @@ func (c *Campaign) take(s source, say func(line string)) error {
 			// or in a part that lacks.
 			row.Elsewhere, row.NotRun = 0, "its part did not come that far, or lacks"
 		}
-		if !slices.ContainsFunc(w.Rows, func(r Row) bool { return r.Scenario == row.Scenario }) {
+		at := slices.IndexFunc(w.Rows, func(r Row) bool { return r.Scenario == row.Scenario })
+		switch {
+		case at < 0:
 			w.Rows = append(w.Rows, row)
+		case whole && (len(w.Rows[at].Runs) > 0 || len(row.Runs) == 0):
+			continue // it was begun later where that is from
+		case whole:
+			w.Rows[at] = row
 		}
+		taken++
 		folder := filepath.Join(w.World, report.FolderName(row.Scenario))
 		from := filepath.Join(s.from.Dir, folder)
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -143,6 +150,26 @@ func (c *Campaign) take(s source, say func(line string)) error {
 		if err := os.CopyFS(filepath.Join(c.Dir, folder), os.DirFS(from)); err != nil {
 			return fmt.Errorf("merge %s into %s: %w", s.from.Dir, c.Dir, err)
 		}
+	}
+	if taken == 0 && len(s.Rows) > 0 {
+		return nil
+	}
+	if whole && !s.Started.IsZero() { // the commands of all shards make the world
+		w.Again = listed(w.Again, cmp.Or(s.Again, s.from.Again), " && ")
+		w.Machine = listed(w.Machine, cmp.Or(s.World.Machine, s.from.Machine), "; ")
+		for _, program := range s.Programs {
+			if !slices.Contains(w.Programs, program) {
+				w.Programs = append(w.Programs, program)
+			}
+		}
+		if s.Started.Before(w.Started) {
+			w.Started = s.Started
+		}
+	}
+	if s.Started.IsZero() {
+		say(fmt.Sprintf("world %s: never ran in %s", w.World, s.from.Dir))
+	} else {
+		say(fmt.Sprintf("world %s: from %s, begun %s, %s", w.World, s.from.Dir, stamp(s.Started), report.Plural(taken, "scenario")))
 	}
 	return nil
 }
@@ -163,8 +190,10 @@ func (c *Campaign) differs(with *Campaign) string {
 		return "what is expected"
 	case !reflect.DeepEqual(c.Servers, with.Servers):
 		return "the servers of somebody else's"
-	case c.Scenarios != with.Scenarios, c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
-		return "scenarios, locks, seeds or episodes"
+	case c.Scenarios != with.Scenarios && (c.Kind != AcceptanceKind || c.Shard.N > 0):
+		return "scenarios"
+	case c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
+		return "locks, seeds or episodes"
 	case c.byRuns() && c.seeds() != with.seeds():
 		return "the number of seeds"
 	case c.Shard.N != with.Shard.N:

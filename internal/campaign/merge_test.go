@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,6 +119,49 @@ func TestMergeWorlds(t *testing.T) {
 	}
 }
 
+// Scenarios that were run in a night of their own stand beside the others, and one that ran in
+// two nights counts as it ran last.
+func TestMergeScenarios(t *testing.T) {
+	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
+	night := func(started time.Time, machine, scenarios string, worlds ...World) string {
+		c, err := Create(t.TempDir(), Settings{Kind: AcceptanceKind, Each: true, Seed: 7, Scenarios: scenarios, Started: started, Machine: machine, Again: "lockbench acceptance " + scenarios}, worlds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := stage{clock: started}
+		if _, err := s.run(t, c.Dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		return c.Dir
+	}
+	first := night(at, "one machine", "", place("sim", 2, "failover", "steady"), place("local", 1, "failover", "steady"))
+	second := night(at.Add(time.Hour), "another machine", "flapping,steady", place("sim", 3, "flapping", "steady"))
+
+	for _, dirs := range [][]string{{first, second}, {second, first}} {
+		out := filepath.Join(t.TempDir(), "all")
+		var said []string
+		a, _, err := Merge(out, dirs, plan("failover", "flapping", "steady"), func(line string) { said = append(said, line) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, w := range a.Worlds {
+			for _, r := range w.Rows {
+				got[w.World] += fmt.Sprintf("%s %d ", r.Scenario, len(r.Runs))
+			}
+		}
+		if got["sim"] != "failover 2 flapping 3 steady 3 " || got["local"] != "failover 1 steady 1 " {
+			t.Errorf("merged %v", got)
+		}
+		has(t, out, "| flapping | ✓ 3 of 3 |", "world sim: begun 2026-11-21 02:00:00 UTC · another machine; one machine",
+			"Anew: `lockbench acceptance flapping,steady && lockbench acceptance `")
+		if text := strings.Join(said, "\n"); !strings.Contains(text, "world sim: from "+second+", begun 2026-11-21 03:00:00 UTC, 2 scenarios") ||
+			!strings.Contains(text, "world sim: from "+first+", begun 2026-11-21 02:00:00 UTC, 1 scenario") {
+			t.Errorf("said %s", text)
+		}
+	}
+}
+
 func TestMergeRefuses(t *testing.T) {
 	one := begin(t).Dir
 	other, err := Create(t.TempDir(), Settings{Kind: AcceptanceKind, Seed: 8, Started: time.Now()}, nil)
@@ -126,7 +170,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "all")
 	for _, c := range []struct{ dir, want string }{
-		{other.Dir, "differ in scenarios, locks, seeds or episodes"},
+		{other.Dir, "differ in locks, seeds or episodes"},
 		{create(t, asked, choices("a")).Dir, "differ in kind: acceptance and matrix"},
 		{t.TempDir(), "name the folder of an acceptance"},
 	} {
