@@ -141,7 +141,7 @@ prove: build ## every known mistake is found, and no right lock accused: all wro
 
 prove-reference: build ## what docs/wrong-locks.md says was measured, anew; one that was stopped goes on (RESUME=yes)
 	@$(if $(RESUME),,rm -f cmd/lockbench/testdata/proven.json)
-	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --results cmd/lockbench/testdata/proven.json $(FLAGS)
+	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --twin-seeds 100 --results cmd/lockbench/testdata/proven.json $(FLAGS)
 	go test ./cmd/lockbench -run TestPagesOfWrongLocks -update
 
 nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), and what changed since the night before: BEFORE=DIR
