@@ -103,12 +103,15 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 	return sum, missing, sum.write()
 }
 
-// listed is a list with one thing more, unless that is there.
-func listed(list, one, between string) string {
-	if list == "" || one == "" || slices.Contains(strings.Split(list, between), one) {
-		return cmp.Or(list, one)
+// listed is a list with what another has more.
+func listed(list, more, between string) string {
+	all := strings.Split(list, between)
+	for _, one := range strings.Split(more, between) {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
 	}
-	return list + between + one
+	return strings.Join(slices.DeleteFunc(all, func(one string) bool { return one == "" }), between)
 }
 
 // take adds what a source has of its world and those before it have not, with its runs.

@@ -155,6 +155,13 @@ func TestMergeScenarios(t *testing.T) {
 		}
 		has(t, out, "| flapping | ✓ 3 of 3 |", "world sim: begun 2026-11-21 02:00:00 UTC · another machine; one machine",
 			"Anew: `lockbench acceptance flapping,steady && lockbench acceptance `")
+		// Put together once more with a part of it, it says the same.
+		again := filepath.Join(t.TempDir(), "again")
+		if _, _, err := Merge(again, []string{first, out}, plan("failover", "flapping", "steady"), func(string) {}); err != nil {
+			t.Fatal(err)
+		}
+		has(t, again, "| flapping | ✓ 3 of 3 |", "world sim: begun 2026-11-21 02:00:00 UTC · another machine; one machine · lockbench test",
+			"Anew: `lockbench acceptance flapping,steady && lockbench acceptance `")
 		if text := strings.Join(said, "\n"); !strings.Contains(text, "world sim: from "+second+", begun 2026-11-21 03:00:00 UTC, 2 scenarios") ||
 			!strings.Contains(text, "world sim: from "+first+", begun 2026-11-21 02:00:00 UTC, 1 scenario") {
 			t.Errorf("said %s", text)
