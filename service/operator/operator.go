@@ -17,8 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,96 +147,6 @@ func (o *Operator) others(but string) []string {
 		}
 	}
 	return names
-}
-
-// states are those of the nodes that answer.
-func (o *Operator) states(ctx context.Context, names []string) (map[string]State, error) {
-	var mu sync.Mutex
-	all := map[string]State{}
-	err := service.Each(names, func(name string) error {
-		s, err := o.db.State(ctx, name)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		all[name] = s
-		return nil
-	})
-	return all, err
-}
-
-// Leaders are all that take themselves for the leader.
-func (o *Operator) Leaders(ctx context.Context) []string {
-	all, _ := o.states(ctx, o.others(""))
-	var leaders []string
-	for _, n := range o.Nodes() {
-		if all[n.Name].Leads {
-			leaders = append(leaders, n.Name)
-		}
-	}
-	return leaders
-}
-
-// Offsets tells how much each node has written or received.
-func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
-	all, _ := o.states(ctx, o.others(""))
-	offsets := map[string]int64{}
-	for name, s := range all {
-		offsets[name] = s.Received
-	}
-	return offsets
-}
-
-// Healthy tells what is missing: one leader, to which clients are led, and all others follow it.
-func (o *Operator) Healthy(ctx context.Context) error {
-	all, err := o.states(ctx, o.others(""))
-	if err != nil {
-		return err
-	}
-	lead := o.Lead()
-	var leaders []string
-	for _, n := range o.Nodes() {
-		if all[n.Name].Leads {
-			leaders = append(leaders, n.Name)
-		}
-	}
-	if !slices.Equal(leaders, []string{lead}) {
-		return fmt.Errorf("there must be one leader, %s, and not %d: %s", lead, len(leaders), strings.Join(leaders, ", "))
-	}
-	for _, name := range o.others(lead) {
-		if err := o.follows(name, all[name], lead); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// follows says why a node does not follow a leader.
-func (o *Operator) follows(name string, s State, lead string) error {
-	at := o.host.AddrFor(name, lead, 0)
-	o.mu.Lock()
-	stale := o.stale[name]
-	o.mu.Unlock()
-	switch {
-	case stale:
-		return fmt.Errorf("%s has the data of one that has led", name)
-	case s.Broken != nil:
-		return fmt.Errorf("%s cannot follow %s: %w", name, lead, s.Broken)
-	case !s.Streams:
-		return fmt.Errorf("%s hears nothing of %s", name, lead)
-	case s.Follows.IsValid() && s.Follows != at:
-		return fmt.Errorf("%s follows %s, and %s is at %s", name, s.Follows, lead, at)
-	}
-	return nil
-}
-
-// Form returns when all that were just started are healthy.
-func (o *Operator) Form(ctx context.Context) error {
-	if _, err := o.wait(); err != nil {
-		return err
-	}
-	return service.AwaitHealthy(ctx, o)
 }
 
 // Setting is one of the person's own; empty: it was not given.
@@ -394,78 +302,4 @@ func (o *Operator) renew(ctx context.Context, name, lead string) {
 	if err := o.host.Renew(ctx, name); err != nil {
 		set(before) // a fault may keep it down
 	}
-}
-
-// Promote makes a replica the leader (empty: the one that has received most).
-func (o *Operator) Promote(ctx context.Context, node string) (string, error) {
-	if !o.topology.Follows() {
-		return "", fmt.Errorf("promote a replica: the topology %s has none", o.topology.Name)
-	}
-	if node == o.Lead() {
-		return "", fmt.Errorf("promote %s: it is the leader already", node)
-	}
-	now, err := o.replace(ctx, o.Lead(), node)
-	if err != nil {
-		return "", fmt.Errorf("promote a replica: %w", err)
-	}
-	return now, nil
-}
-
-// replace makes another node the leader in the place of one.
-func (o *Operator) replace(ctx context.Context, old, node string) (string, error) {
-	o.turn.Lock()
-	defer o.turn.Unlock()
-	if o.Lead() != old {
-		return o.Lead(), nil // somebody else was faster
-	}
-	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
-	defer cancel()
-	if node == "" {
-		var err error
-		if node, err = o.furthest(ctx, old); err != nil {
-			return "", err
-		}
-	}
-	if err := o.db.Promote(ctx, node); err != nil {
-		return "", err
-	}
-	o.mu.Lock()
-	o.lead, o.stale[old], o.stale[node] = node, true, false
-	o.mu.Unlock()
-	if err := o.host.Follow(node, netip.AddrPort{}); err != nil {
-		return "", err
-	}
-	if o.topology.Entry == "" {
-		if err := o.host.Lead(node); err != nil {
-			return "", err
-		}
-	}
-	// Who cannot be told now is pointed to the leader, or renewed, when it is reached.
-	for _, name := range o.others(node) {
-		if name == old {
-			_ = o.host.Follow(name, o.host.AddrFor(name, node, 0))
-			continue
-		}
-		_ = o.point(ctx, name, node)
-	}
-	return node, nil
-}
-
-// furthest is the replica that has received most, of those that the operator reaches.
-func (o *Operator) furthest(ctx context.Context, old string) (string, error) {
-	all, err := o.states(ctx, o.others(old))
-	best := ""
-	for _, name := range o.others(old) {
-		s, answers := all[name]
-		o.mu.Lock()
-		stale := o.stale[name]
-		o.mu.Unlock()
-		if answers && !s.Leads && !stale && o.reached(ctx, name) && (best == "" || s.Received > all[best].Received) {
-			best = name
-		}
-	}
-	if best == "" {
-		return "", errors.Join(errors.New("no replica answers"), err)
-	}
-	return best, nil
 }

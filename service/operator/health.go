@@ -1,0 +1,100 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"lockbench/service"
+)
+
+// states are those of the nodes that answer.
+func (o *Operator) states(ctx context.Context, names []string) (map[string]State, error) {
+	var mu sync.Mutex
+	all := map[string]State{}
+	err := service.Each(names, func(name string) error {
+		s, err := o.db.State(ctx, name)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all[name] = s
+		return nil
+	})
+	return all, err
+}
+
+// Leaders are all that take themselves for the leader.
+func (o *Operator) Leaders(ctx context.Context) []string {
+	all, _ := o.states(ctx, o.others(""))
+	return o.leading(all)
+}
+
+// leading are those who lead, in the order of the nodes.
+func (o *Operator) leading(all map[string]State) []string {
+	var names []string
+	for _, n := range o.Nodes() {
+		if all[n.Name].Leads {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// Offsets tells how much each node has written or received.
+func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
+	all, _ := o.states(ctx, o.others(""))
+	offsets := map[string]int64{}
+	for name, s := range all {
+		offsets[name] = s.Received
+	}
+	return offsets
+}
+
+// Healthy tells what is missing: one leader, to which clients are led, and all others follow it.
+func (o *Operator) Healthy(ctx context.Context) error {
+	all, err := o.states(ctx, o.others(""))
+	if err != nil {
+		return err
+	}
+	lead, leaders := o.Lead(), o.leading(all)
+	if !slices.Equal(leaders, []string{lead}) {
+		return fmt.Errorf("there must be one leader, %s, and not %d: %s", lead, len(leaders), strings.Join(leaders, ", "))
+	}
+	for _, name := range o.others(lead) {
+		if err := o.follows(name, all[name], lead); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follows says why a node does not follow a leader.
+func (o *Operator) follows(name string, s State, lead string) error {
+	at := o.host.AddrFor(name, lead, 0)
+	o.mu.Lock()
+	stale := o.stale[name]
+	o.mu.Unlock()
+	switch {
+	case stale:
+		return fmt.Errorf("%s has the data of one that has led", name)
+	case s.Broken != nil:
+		return fmt.Errorf("%s cannot follow %s: %w", name, lead, s.Broken)
+	case !s.Streams:
+		return fmt.Errorf("%s hears nothing of %s", name, lead)
+	case s.Follows.IsValid() && s.Follows != at:
+		return fmt.Errorf("%s follows %s, and %s is at %s", name, s.Follows, lead, at)
+	}
+	return nil
+}
+
+// Form returns when all that were just started are healthy.
+func (o *Operator) Form(ctx context.Context) error {
+	if _, err := o.wait(); err != nil {
+		return err
+	}
+	return service.AwaitHealthy(ctx, o)
+}

@@ -1,0 +1,82 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// Promote makes a replica the leader (empty: the one that has received most).
+func (o *Operator) Promote(ctx context.Context, node string) (string, error) {
+	if !o.topology.Follows() {
+		return "", fmt.Errorf("promote a replica: the topology %s has none", o.topology.Name)
+	}
+	if node == o.Lead() {
+		return "", fmt.Errorf("promote %s: it is the leader already", node)
+	}
+	now, err := o.replace(ctx, o.Lead(), node)
+	if err != nil {
+		return "", fmt.Errorf("promote a replica: %w", err)
+	}
+	return now, nil
+}
+
+// replace makes another node the leader in the place of one.
+func (o *Operator) replace(ctx context.Context, old, node string) (string, error) {
+	o.turn.Lock()
+	defer o.turn.Unlock()
+	if o.Lead() != old {
+		return o.Lead(), nil // somebody else was faster
+	}
+	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
+	defer cancel()
+	if node == "" {
+		var err error
+		if node, err = o.furthest(ctx, old); err != nil {
+			return "", err
+		}
+	}
+	if err := o.db.Promote(ctx, node); err != nil {
+		return "", err
+	}
+	o.mu.Lock()
+	o.lead, o.stale[old], o.stale[node] = node, true, false
+	o.mu.Unlock()
+	if err := o.host.Follow(node, netip.AddrPort{}); err != nil {
+		return "", err
+	}
+	if o.topology.Entry == "" {
+		if err := o.host.Lead(node); err != nil {
+			return "", err
+		}
+	}
+	// Who cannot be told now is pointed to the leader, or renewed, when it is reached.
+	for _, name := range o.others(node) {
+		if name == old {
+			_ = o.host.Follow(name, o.host.AddrFor(name, node, 0))
+			continue
+		}
+		_ = o.point(ctx, name, node)
+	}
+	return node, nil
+}
+
+// furthest is the replica that has received most, of those that the operator reaches.
+func (o *Operator) furthest(ctx context.Context, old string) (string, error) {
+	all, err := o.states(ctx, o.others(old))
+	best := ""
+	for _, name := range o.others(old) {
+		s, answers := all[name]
+		o.mu.Lock()
+		stale := o.stale[name]
+		o.mu.Unlock()
+		if answers && !s.Leads && !stale && o.reached(ctx, name) && (best == "" || s.Received > all[best].Received) {
+			best = name
+		}
+	}
+	if best == "" {
+		return "", errors.Join(errors.New("no replica answers"), err)
+	}
+	return best, nil
+}
