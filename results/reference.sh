@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The reference: one acceptance of all scenarios in all worlds, and what is worth keeping
+# The reference: an acceptance of scenarios in worlds, by itself all of them, and what is worth keeping
 # of it put into results/reference: verdicts and figures, a page and a summary for each
 # world. Runs are left out (they are gigabytes); the page has the command that repeats them.
 #
 #   make reference                           everything, in every world that this machine has (many hours)
 #   make reference WORLDS=sim BUDGET=1h      so long, in these worlds; what is kept of the others stays
+#   make reference SCENARIOS='lost-*'        these scenarios; what is kept of the others stays
 #   make reference RESUME=yes BUDGET=1h      goes on with the last one, in build/reference
 #
 # KEEP=DIR puts it all elsewhere and leaves docs/locks.md alone.

@@ -90,7 +90,7 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 		w := &sum.Worlds[i]
 		if first.Shard.N > 0 {
 			slices.SortStableFunc(w.Rows, func(a, b Row) int { return place[a.Scenario] - place[b.Scenario] })
-		} else {
+		} else if first.mixes() {
 			slices.SortStableFunc(w.Rows, func(a, b Row) int { return strings.Compare(a.Scenario, b.Scenario) })
 		}
 		if err := sum.collect(w, shelf, chosen, ""); err != nil {
@@ -116,7 +116,7 @@ func listed(list, more, between string) string {
 
 // take adds what a source has of its world and those before it have not, with its runs.
 func (c *Campaign) take(s source, say func(line string)) error {
-	whole := s.from.Shard.N == 0
+	unsplit := s.from.Shard.N == 0
 	i := slices.IndexFunc(c.Worlds, func(w World) bool { return w.World == s.World.World })
 	if i < 0 {
 		i = len(c.Worlds)
@@ -139,9 +139,9 @@ func (c *Campaign) take(s source, say func(line string)) error {
 		switch {
 		case at < 0:
 			w.Rows = append(w.Rows, row)
-		case whole && (len(w.Rows[at].Runs) > 0 || len(row.Runs) == 0):
+		case unsplit && (len(w.Rows[at].Runs) > 0 || len(row.Runs) == 0):
 			continue // it was begun later where that is from
-		case whole:
+		case unsplit:
 			w.Rows[at] = row
 		}
 		taken++
@@ -157,7 +157,7 @@ func (c *Campaign) take(s source, say func(line string)) error {
 	if taken == 0 && len(s.Rows) > 0 {
 		return nil
 	}
-	if whole && !s.Started.IsZero() { // the commands of all shards make the world
+	if unsplit && !s.Started.IsZero() { // the commands of all shards make the world
 		w.Again = listed(w.Again, cmp.Or(s.Again, s.from.Again), " && ")
 		w.Machine = listed(w.Machine, cmp.Or(s.World.Machine, s.from.Machine), "; ")
 		for _, program := range s.Programs {
@@ -177,6 +177,10 @@ func (c *Campaign) take(s source, say func(line string)) error {
 	return nil
 }
 
+// mixes tells whether it can be put together with one of other scenarios. All that a row of an
+// acceptance says is its own; of a matrix locks are compared over all rows.
+func (c *Campaign) mixes() bool { return c.Kind == AcceptanceKind && c.Shard.N == 0 }
+
 // differs tells in what two campaigns are not parts of one.
 func (c *Campaign) differs(with *Campaign) string {
 	worlds := func(c *Campaign) string {
@@ -193,7 +197,7 @@ func (c *Campaign) differs(with *Campaign) string {
 		return "what is expected"
 	case !reflect.DeepEqual(c.Servers, with.Servers):
 		return "the servers of somebody else's"
-	case c.Scenarios != with.Scenarios && (c.Kind != AcceptanceKind || c.Shard.N > 0):
+	case c.Scenarios != with.Scenarios && !c.mixes():
 		return "scenarios"
 	case c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
 		return "locks, seeds or episodes"
