@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"lockbench/service"
@@ -64,11 +65,19 @@ func exchange(ctx context.Context, secure bool, dial func(context.Context) (net.
 	if err != nil {
 		return err
 	}
-	by := transport(secure, dial)
+	var heard *ended
+	by := transport(secure, func(ctx context.Context) (net.Conn, error) {
+		c, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		heard = &ended{Conn: c}
+		return heard, nil
+	})
 	by.DisableKeepAlives = true
 	said, err := by.RoundTrip(r)
 	if err != nil {
-		return err
+		return heard.reason(ctx, err)
 	}
 	defer said.Body.Close()
 	text, err := io.ReadAll(said.Body)
@@ -81,6 +90,32 @@ func exchange(ctx context.Context, secure bool, dial func(context.Context) (net.
 		return nil
 	}
 	return json.Unmarshal(text, answer)
+}
+
+// ended keeps why nothing more can be read. HTTP/2 says only "client conn could not be
+// established" where a connection ends before it has begun its first request, and a server that
+// wants a certificate says so in what is read there.
+type ended struct {
+	net.Conn
+	why atomic.Pointer[error]
+}
+
+func (c *ended) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && !errors.Is(err, net.ErrClosed) { // which this side has done
+		c.why.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// reason is why an exchange has failed, of which HTTP says err.
+func (c *ended) reason(ctx context.Context, err error) error {
+	if c != nil && ctx.Err() == nil {
+		if why := c.why.Load(); why != nil {
+			return *why
+		}
+	}
+	return err
 }
 
 // greeting is the question of [servers.Greet], padded to about the length of its answer.
