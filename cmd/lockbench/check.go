@@ -327,11 +327,11 @@ func unsupported(b *report.Bundle, lock string) string {
 	if b.Result == nil {
 		return ""
 	}
-	i := slices.IndexFunc(b.Result.Locks, func(l report.Lock) bool { return l.Lock == lock })
-	if i < 0 {
+	l := b.Result.Of(lock)
+	if l == nil {
 		return ""
 	}
-	return b.Result.Locks[i].Unsupported
+	return l.Unsupported
 }
 
 // theHistory is the one history of a folder: that of one lock in a run's results, or of

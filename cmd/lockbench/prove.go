@@ -60,7 +60,7 @@ it is named.`,
 	fl := c.Flags()
 	fl.BoolVar(&f.all, "all", false, "all of them, as a table")
 	fl.IntVar(&f.seeds, "seeds", 3, "how many runs of each: seeds 1, 2, ...")
-	fl.IntVar(&f.twinSeeds, "twin-seeds", 0, "how many runs of each right lock, if more than --seeds; world sim alone")
+	fl.IntVar(&f.twinSeeds, "twin-seeds", 0, "how many runs of each right lock, if more than --seeds")
 	fl.StringVar(&f.results, "results", "", "keep what was measured in this file, and do not measure again what is in it")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes a run has (default: as the scenario says)")
 	fl.StringVar(&f.out, "out", "", "keep the folders of the runs here (default: they are not kept)")
@@ -101,8 +101,8 @@ func (f *proveFlags) check(c *cobra.Command, args []string) error {
 	if c.Flags().Changed("power") && (f.power < 1 || f.power > scenarios.EpisodesMax || f.world != "sim" || f.out != "") {
 		return usagef("--power wants a number from 1 to %d, with --world sim and without --out", scenarios.EpisodesMax)
 	}
-	if f.twinSeeds > 0 && (f.world != "sim" || f.out != "") {
-		return usagef("--twin-seeds goes with --world sim and without --out: elsewhere a right lock runs beside the wrong one")
+	if f.twinSeeds > 0 && f.out != "" {
+		return usagef("--twin-seeds goes without --out: of a right lock alone there is nothing to show")
 	}
 	return f.notEmpty(c, "out", "results", "page")
 }
@@ -195,7 +195,8 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 }
 
 // run does the runs: of each scenario one for each seed, with all wrong locks that it shows
-// and their twins side by side.
+// and their twins side by side. Where twins are wanted more often, they have the later seeds
+// for themselves.
 func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof.Proof, say func(string), done func() error) (map[string][]string, error) {
 	stories := map[string][]string{}
 	known := scenarios.AllCatalogs()
@@ -209,22 +210,31 @@ func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof.Proof,
 		if err != nil {
 			return nil, err
 		}
-		s = f.longEnough(s, shown)
-		for seed := 1; seed <= f.seeds; seed++ {
-			out, err := f.once(c, w, s, uses, uint64(seed))
+		seeds := max(f.seeds, f.twinSeeds)
+		for seed := 1; seed <= seeds; seed++ {
+			wrong := slices.DeleteFunc(slices.Clone(shown), func(p *proof.Proof) bool { return p.Through || seed > f.seeds })
+			out, err := f.once(c, w, f.longEnough(s, wrong), beside(uses, shown, wrong), uint64(seed))
 			if err != nil {
 				return nil, fmt.Errorf("%s, seed %d: %w", name, seed, err)
 			}
 			var missed []string
 			for _, p := range shown {
-				if !p.Add(out.Result, uint64(seed)) {
+				p.AddTwin(out.Result.Of(p.Twin), uint64(seed))
+			}
+			for _, p := range wrong {
+				p.Seconds += out.Result.DurationS
+				if !p.AddWrong(out.Result.Of(p.Lock), uint64(seed)) {
 					missed = append(missed, p.Lock)
 				} else if stories[p.Lock] == nil {
 					stories[p.Lock] = out.Stories[p.Lock]
 				}
 			}
-			if len(proofs) > 1 || f.seeds > 1 {
-				line := fmt.Sprintf(" %s, seed %d of %d: %d of %d seen, %.0f s", name, seed, f.seeds, len(shown)-len(missed), len(shown), out.Result.DurationS)
+			if len(proofs) > 1 || seeds > 1 {
+				seen := "right locks alone"
+				if len(wrong) > 0 {
+					seen = fmt.Sprintf("%d of %d seen", len(wrong)-len(missed), len(wrong))
+				}
+				line := fmt.Sprintf(" %s, seed %d of %d: %s, %.0f s", name, seed, seeds, seen, out.Result.DurationS)
 				if len(missed) > 0 {
 					line += "; not " + strings.Join(missed, ", ")
 				}
@@ -236,6 +246,14 @@ func (f *proveFlags) run(c *cobra.Command, w world.World, proofs []*proof.Proof,
 		}
 	}
 	return stories, nil
+}
+
+// beside are the twins of all that a scenario shows, and of its wrong locks some.
+func beside(uses []scenarios.LockUse, shown, wrong []*proof.Proof) []scenarios.LockUse {
+	has := func(all []*proof.Proof, lock string) bool {
+		return slices.ContainsFunc(all, func(p *proof.Proof) bool { return p.Lock == lock })
+	}
+	return slices.DeleteFunc(slices.Clone(uses), func(u scenarios.LockUse) bool { return has(shown, u.Name) && !has(wrong, u.Name) })
 }
 
 // longEnough is a scenario with as many episodes as were asked for or, if none were, as its

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"lockbench/internal/proof"
@@ -113,6 +114,28 @@ func TestTrialsOfProve(t *testing.T) {
 	}
 	if len(twins) != 2 || twins["set-nx"] != 5 || twins["redlock"] != 5 || len(wrong) != 3 || wrong["get-then-set"] != 2 {
 		t.Errorf("trials of twins %v, of wrong locks %v", twins, wrong)
+	}
+}
+
+// Where locks run side by side, a right one whose turn is later runs without the wrong ones.
+func TestBesideInProve(t *testing.T) {
+	shown := []*proof.Proof{proofOf(t, "exists-then-set", 0), proofOf(t, "majority-of-one", 0), proofOf(t, "get-then-set", 0)}
+	uses, err := usesOf(shown, scenarios.AllCatalogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, wrong := range map[string][]*proof.Proof{
+		"exists-then-set set-nx majority-of-one redlock get-then-set": shown,
+		"set-nx redlock get-then-set":                                 shown[2:],
+		"set-nx redlock":                                              nil,
+	} {
+		var names []string
+		for _, u := range beside(uses, shown, wrong) {
+			names = append(names, u.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%d of the wrong locks: %q, want %q", len(wrong), got, want)
+		}
 	}
 }
 

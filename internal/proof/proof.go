@@ -39,13 +39,6 @@ type Proof struct {
 	Through                      bool     `json:"-"`          // the wrong lock was measured before, and only its twin is due
 }
 
-// Add counts a run, and says whether it showed the mistake.
-func (p *Proof) Add(r *report.Result, seed uint64) bool {
-	p.Seconds += r.DurationS
-	p.AddTwin(lockOf(r, p.Twin), seed)
-	return p.AddWrong(lockOf(r, p.Lock), seed)
-}
-
 // fails keeps what the harness said of a lock.
 func (p *Proof) fails(l *report.Lock, seed uint64) {
 	if text := cmp.Or(l.Error, l.Unsupported); text != "" {
@@ -83,11 +76,6 @@ func (p *Proof) AddWrong(wrong *report.Lock, seed uint64) bool {
 		p.First = seed
 	}
 	return true
-}
-
-func lockOf(r *report.Result, name string) *report.Lock {
-	i := slices.IndexFunc(r.Locks, func(l report.Lock) bool { return l.Lock == name })
-	return &r.Locks[i]
 }
 
 // Shows tells whether a lock was found to break in a way: of a class, or by a rule.

@@ -180,6 +180,15 @@ func (l *Lock) Found() string {
 	return strings.TrimSpace(l.Verdict.String() + " " + l.Class.String())
 }
 
+// Of is what came out of a lock; nil if it is none of this run.
+func (r *Result) Of(lock string) *Lock {
+	i := slices.IndexFunc(r.Locks, func(l Lock) bool { return l.Lock == lock })
+	if i < 0 {
+		return nil
+	}
+	return &r.Locks[i]
+}
+
 // FirstViolation picks the lock whose violation the screen tells: of the worst
 // class, and of those the one that broke first. What a control does as expected is
 // no news.
