@@ -77,6 +77,7 @@ func libraryLocks() []Lock {
 			Topologies: client,
 			Options: []Option{
 				carefulOption, {Name: "backoff", About: "how long a waiter sleeps between two tries", Default: "100ms"},
+				{Name: "reload", About: "how old the client's map of a cluster may be; a master that is dead tells nobody of a new one", Default: "1m"},
 			},
 			Library: &Library{
 				Like:    "set-nx",

@@ -10,8 +10,12 @@ import (
 )
 
 // clientOptions are how go-redis is set up: as by default, where it sends each command up
-// to four times and hears no context, or careful.
-type clientOptions struct{ careful bool }
+// to four times and hears no context, or careful; and for how long it believes in its map of a
+// cluster, 0: as by default.
+type clientOptions struct {
+	careful bool
+	reload  time.Duration
+}
 
 // goRedis is one client of the one store.
 func goRedis(s locks.Store, o clientOptions) (redis.UniversalClient, error) {
@@ -25,7 +29,7 @@ func goRedis(s locks.Store, o clientOptions) (redis.UniversalClient, error) {
 		}
 		return redis.NewFailoverClient(f), nil
 	case service.Cluster:
-		c := &redis.ClusterOptions{Addrs: addresses(s.Nodes()), Dialer: s.Dial}
+		c := &redis.ClusterOptions{Addrs: addresses(s.Nodes()), Dialer: s.Dial, ClusterStateReloadInterval: o.reload}
 		if o.careful {
 			c.MaxRetries, c.ContextTimeoutEnabled, c.ReadTimeout, c.DialTimeout = -1, true, time.Second, time.Second
 		}

@@ -14,17 +14,17 @@ import (
 
 // openRedislock is a Lock of bsm/redislock.
 func openRedislock(o Options) (locks.Opener, error) {
-	careful := o.on("careful", false)
+	client := clientOptions{careful: o.on("careful", false), reload: o.duration("reload", 0)}
 	backoff := o.duration("backoff", 100*time.Millisecond)
 	if err := o.err(); err != nil {
 		return nil, err
 	}
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-		client, err := goRedis(c.Store, clientOptions{careful})
+		store, err := goRedis(c.Store, client)
 		if err != nil {
 			return nil, err
 		}
-		return &redislockLocker{redislock.New(client), client, backoff}, nil
+		return &redislockLocker{redislock.New(store), store, backoff}, nil
 	}, nil
 }
 

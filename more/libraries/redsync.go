@@ -19,7 +19,7 @@ import (
 type pool func(s locks.Store, addr string, careful bool) (redis.Pool, func() error)
 
 func goRedisPool(s locks.Store, addr string, careful bool) (redis.Pool, func() error) {
-	c := goRedisAt(s, addr, clientOptions{careful})
+	c := goRedisAt(s, addr, clientOptions{careful: careful})
 	return goredis.NewPool(c), c.Close
 }
 
