@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,11 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/world/local"
+	"lockbench/service"
+	"lockbench/service/mariadb"
+	"lockbench/service/postgres"
+	"lockbench/service/zookeeper"
 )
 
 // kill -9 of the harness: nothing of the run lives on, and what was recorded can
@@ -93,31 +99,83 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(len(world))))
 			for i := range moments {
 				// The first clients are there after one second in local and three or so in docker.
-				after := time.Duration(rng.Int64N(int64(10 * time.Second)))
-				killAt(t, world, api, i+1, after)
+				moment := time.After(time.Duration(rng.Int64N(int64(10 * time.Second))))
+				killed{world: world, scenario: "failover", locks: []string{"set-nx"}, seed: i + 1}.run(t, api, func(string) bool {
+					select {
+					case <-moment:
+						return true
+					default:
+						return false
+					}
+				})
 			}
 		})
 	}
 }
 
-// killAt kills a run that would go on for minutes, and looks for what is left of it.
-func killAt(t *testing.T, world string, api client.APIClient, seed int, after time.Duration) {
+// TestKilledWithServices: nothing is left of the servers of other services, which consist of
+// several processes and keep things outside their folders.
+func TestKilledWithServices(t *testing.T) {
+	trialtest.LocalWorld(t) // or skip
+	var all []string
+	for lock, s := range map[string]service.Service{"pg-row": postgres.Service{}, "mysql-row": mariadb.Service{}, "zk-recipe": zookeeper.Service{}} {
+		w := local.New(local.Options{Services: []service.Service{s}})
+		if err := w.Ready(t.Context()); err == nil {
+			all = append(all, lock)
+		} else if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), s.Name()) {
+			t.Fatal(err)
+		} else {
+			t.Log(err)
+		}
+	}
+	if len(all) == 0 {
+		t.Skip("there are no other services")
+	}
+	killed{world: "local", scenario: "steady", locks: all, seed: 1}.run(t, nil, func(out string) bool {
+		// Everybody is at work.
+		for _, lock := range all {
+			file, err := filepath.Glob(filepath.Join(out, "*", "*", lock, "history.jsonl"))
+			if err != nil || len(file) != 1 || !strings.Contains(string(must(os.ReadFile(file[0]))), `"type":"ok","f":"acquire"`) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// killed is a run that would go on for minutes, and does not.
+type killed struct {
+	world, scenario string
+	locks           []string
+	seed            int
+}
+
+// run kills it when it is due, and looks for what is left of it.
+func (k killed) run(t *testing.T, api client.APIClient, due func(out string) bool) {
 	out, tmp := t.TempDir(), t.TempDir()
+	// A server that runs as another user has to get in.
+	if err := os.Chmod(filepath.Dir(tmp), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	before := owned(t, api)
-	harness := exec.Command(trialtest.Program(t), "run", "failover", "--locks", "set-nx", "--episodes", "50",
-		"--world", world, "--seed", fmt.Sprint(seed), "--out", out)
+	harness := exec.Command(trialtest.Program(t), "run", k.scenario, "--locks", strings.Join(k.locks, ","), "--episodes", "50",
+		"--world", k.world, "--seed", fmt.Sprint(k.seed), "--out", out)
 	harness.Env = append(os.Environ(), "TMPDIR="+tmp)
 	harness.Stderr = os.Stderr
+	started := time.Now()
 	if err := harness.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- harness.Wait() }()
-	select {
-	case err := <-ended:
-		t.Fatalf("it ended by itself, before it was killed: %v", err)
-	case <-time.After(after): // the moment is drawn; nothing is waited for
+	for !due(out) {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended by itself, before it was killed: %v", err)
+		case <-time.After(10 * time.Millisecond): // and look again
+		}
 	}
+	after := time.Since(started)
 	// It stands still, so that it starts nothing that is not seen here.
 	if err := harness.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -140,6 +198,9 @@ func killAt(t *testing.T, world string, api client.APIClient, seed int, after ti
 		}
 		for _, path := range must(filepath.Glob(filepath.Join(tmp, "*"))) {
 			left["folder "+path] = true
+		}
+		for _, segment := range segmentsOf(children) {
+			left[segment] = true
 		}
 		for what := range owned(t, api) {
 			if !before[what] {
@@ -174,12 +235,27 @@ func killAt(t *testing.T, world string, api client.APIClient, seed int, after ti
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
-		if code := check.ProcessState.ExitCode(); code != report.ExitUnexpected && code != report.ExitUnknown || !strings.Contains(string(text), "set-nx  "+l.Found()) {
+		if code := check.ProcessState.ExitCode(); code != report.ExitUnexpected && code != report.ExitUnknown || !strings.Contains(string(text), "  "+l.Found()) {
 			t.Errorf("killed after %v: lockbench check ends with %d, and says\n%.2000s", after, code, text)
 		}
 	}
 	t.Logf("killed after %v with %d processes and %d containers and networks: those gone within %v, all within %v; %s",
 		after.Round(time.Millisecond), len(children), containers, made.Round(10*time.Millisecond), gone, verdict)
+}
+
+// segmentsOf are the segments of shared memory that some processes have made.
+func segmentsOf(makers []int) (all []string) {
+	text, err := os.ReadFile("/proc/sysvipc/shm")
+	if err != nil {
+		return nil // a kernel without any
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if maker, err := strconv.Atoi(words[4]); err == nil && slices.Contains(makers, maker) {
+			all = append(all, "shared memory "+words[1])
+		}
+	}
+	return all
 }
 
 // daemon is the Docker daemon. Where world docker is not tested, the test is skipped.

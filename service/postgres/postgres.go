@@ -127,7 +127,8 @@ func (Service) Program(at service.Place) service.Program {
 	settings := map[string]string{
 		"shared_buffers": "8MB", "max_connections": "300", "autovacuum": "off",
 		"max_wal_size": "64MB", "min_wal_size": "8MB", "checkpoint_timeout": "30min",
-		"dynamic_shared_memory_type": "posix",
+		// In the folder of its data: a server that is killed leaves what it has elsewhere.
+		"dynamic_shared_memory_type": "mmap",
 	}
 	files := map[string]string{
 		hba: "local all all trust\nhost all all all trust\nhost replication all all trust\n",

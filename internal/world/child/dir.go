@@ -23,7 +23,8 @@ type Dir struct {
 }
 
 const (
-	claimFile = "owner"
+	claimFile   = "owner"
+	serversFile = "servers" // the numbers of processes, for the undertaker
 	// youngMax is how old a directory must be to count as left over: the run that
 	// made a younger one may be just about to claim it.
 	youngMax = time.Minute
@@ -56,13 +57,27 @@ func ClaimDir(prefix string) (*Dir, error) {
 	return d, nil
 }
 
+// Served notes the process of a server. What it leaves outside the directory, which is shared
+// memory, is removed together with that.
+func (d *Dir) Served(p *Process) error {
+	f, err := os.OpenFile(filepath.Join(d.Path, serversFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintln(f, p.pid)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("note the process of a server: %w", err)
+	}
+	return nil
+}
+
 // Remove removes the directory and all that is in it.
 func (d *Dir) Remove() error {
-	err := errors.Join(os.RemoveAll(d.Path), d.claim.Close())
+	var err error
 	if d.undertaker != nil {
-		err = errors.Join(err, d.undertaker.Work())
+		err = d.undertaker.Work()
 	}
-	return err
+	return errors.Join(err, os.RemoveAll(d.Path), d.claim.Close())
 }
 
 // sweepDirs removes what runs have left behind that were killed. What cannot be

@@ -3,6 +3,7 @@
 package child
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"os/exec"
@@ -19,11 +20,11 @@ type Undertaker struct {
 	life io.Closer
 }
 
-// undertakerScript removes a folder when its standard input ends. Servers that are killed
-// at that moment may still write into it, so it looks again.
-const undertakerScript = `trap '' INT TERM HUP; cat >/dev/null; i=0; while ! rm -rf -- "$1" 2>/dev/null || [ -e "$1" ]; do i=$((i+1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done`
+//go:embed undertaker.sh
+var undertakerScript string
 
-// startUndertaker begins to wait for the end of this process, to remove a folder.
+// startUndertaker begins to wait for the end of this process, to remove a folder and what
+// servers leave outside it.
 func startUndertaker(path string) (*Undertaker, error) {
 	return StartUndertaker("the cluster's directory", "sh", "-c", undertakerScript, "lockbench-undertaker", path)
 }

@@ -29,6 +29,7 @@ type node struct {
 	service.Node
 	service   service.Service
 	owners    *child.Owners
+	dir       *child.Dir // of the cluster
 	program   program
 	real      netip.AddrPort // where it listens, and whence it dials
 	announced netip.AddrPort // where others find it
@@ -55,6 +56,7 @@ func (c *cluster) newNode(n service.Node, k int) (*node, error) {
 		Node:      n,
 		service:   c.Spec.Service,
 		owners:    c.Owners,
+		dir:       c.Dir,
 		program:   c.program,
 		real:      netip.AddrPortFrom(c.block.real(k), c.port),
 		announced: netip.AddrPortFrom(c.block.announced(k), c.port),
@@ -136,9 +138,9 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 		return err
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.process, n.paused = p, false
-	return nil
+	n.mu.Unlock()
+	return n.dir.Served(p)
 }
 
 // Rejoin makes its next launches those of a node that joins others.
