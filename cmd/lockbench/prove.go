@@ -101,6 +101,9 @@ func (f *proveFlags) check(c *cobra.Command, args []string) error {
 	if c.Flags().Changed("power") && (f.power < 1 || f.power > scenarios.EpisodesMax || f.world != "sim" || f.out != "") {
 		return usagef("--power wants a number from 1 to %d, with --world sim and without --out", scenarios.EpisodesMax)
 	}
+	if f.twinSeeds < 0 {
+		return usagef("--twin-seeds wants a number, not %d", f.twinSeeds)
+	}
 	if f.twinSeeds > 0 && f.out != "" {
 		return usagef("--twin-seeds goes without --out: of a right lock alone there is nothing to show")
 	}
