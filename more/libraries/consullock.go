@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,8 @@ func (l *consulLocker) Acquire(ctx context.Context, r locks.Request) (locks.Leas
 	}
 	held.lost, err = held.lock.Lock(ctx.Done())
 	switch {
+	case err != nil && strings.Contains(err.Error(), "Invalid Session TTL"):
+		return nil, fmt.Errorf("%w: %w; the servers' session_ttl_min says from when on, and --ttl what is asked for", locks.ErrUnsupported, err)
 	case err != nil:
 		return held, err
 	case held.lost == nil && ctx.Err() != nil:

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -217,6 +218,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		http.Error(w, "No cluster leader", http.StatusInternalServerError)
 		return
+	}
+	if code, err := strconv.Atoi(strings.Fields(says + " ")[0]); err == nil && code > 299 {
+		w.WriteHeader(code)
 	}
 	_, _ = w.Write([]byte(says))
 }

@@ -45,36 +45,48 @@ const askLimit = 2 * time.Second
 // leaderPath is where a server says who leads; it says so without asking others.
 const leaderPath = "/v1/status/leader"
 
-// ask asks a node, on a connection of its own: servers die and come back.
+// ask asks a node past all faults.
 func (g *servers) ask(ctx context.Context, node, method, path, body string, answer any) error {
 	if s := g.host.Status(node); s.Why != nil {
 		return fmt.Errorf("%s: %w", node, s.Why)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	by := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return g.host.Dial(ctx, node)
-	}}
+	dial := func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }
+	if err := exchange(ctx, dial, method, path, body, answer); err != nil {
+		return fmt.Errorf("%s: %s: %w", node, path, err)
+	}
+	return nil
+}
+
+// refusal is an answer that is none.
+type refusal struct {
+	code int
+	said string
+}
+
+func (e *refusal) Error() string { return e.said }
+
+// exchange asks once, on a connection of its own: servers die and come back.
+func exchange(ctx context.Context, dial func(context.Context) (net.Conn, error), method, path, body string, answer any) error {
+	by := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
 	r, err := http.NewRequestWithContext(ctx, method, "http://consul"+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
 	said, err := by.RoundTrip(r)
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", node, path, err)
+		return err
 	}
 	defer said.Body.Close()
 	text, err := io.ReadAll(said.Body)
-	if err == nil && said.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))
+	switch {
+	case err != nil:
+		return err
+	case said.StatusCode != http.StatusOK:
+		return &refusal{said.StatusCode, fmt.Sprintf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))}
 	}
-	if err == nil {
-		err = json.Unmarshal(text, answer)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %s: %w", node, path, err)
-	}
-	return nil
+	return json.Unmarshal(text, answer)
 }
 
 // Answers asks a server for a sign of life. Before there is a leader it serves nobody.
