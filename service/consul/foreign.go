@@ -93,19 +93,8 @@ type foreign struct {
 
 // OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
-	g := &servers{topology: site.Topology, host: h}
+	g := &servers{topology: site.Topology, host: h, foreign: true}
 	return foreign{g, g, prefix}
-}
-
-// Healthy tells what is missing: a leader, or an answer of its. Nothing is written here.
-func (f foreign) Healthy(ctx context.Context) error {
-	return service.Each(f.Nodes(), func(n service.Node) error {
-		if err := f.own.Answers(ctx, n.Name); err != nil {
-			return err
-		}
-		var all []any
-		return permitted(f.own.ask(ctx, n.Name, http.MethodGet, "/v1/session/list?consistent", "", &all))
-	})
 }
 
 // under is the path of all keys that begin with a text.

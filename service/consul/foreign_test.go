@@ -56,8 +56,10 @@ func TestForeign(t *testing.T) {
 	f, _ := newFake(t)
 	g := Service{}.OpenForeign(service.Site{Location: service.Location{Topology: topologies[0]}, Topology: topologies[0]}, "lockbench:7:", f)
 	f.says["GET /v1/session/list"] = "[]"
-	if err := g.Healthy(t.Context()); err != nil {
-		t.Error(err)
+	for _, well := range []func(context.Context) error{g.Healthy, g.Form} {
+		if err := well(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	f.says["GET /v1/kv/lockbench:7:"] = "404"
 	if n, err := g.Clear(t.Context()); n != 0 || err != nil {

@@ -18,6 +18,7 @@ import (
 type servers struct {
 	topology service.Topology
 	host     service.Host
+	foreign  bool // somebody else's, where nothing is written
 }
 
 // All that they can do beside serving.
@@ -125,11 +126,16 @@ func (g *servers) Leader(context.Context) (string, error) { return g.Nodes()[0].
 const ownKey = "/v1/kv/.lockbench"
 
 // Healthy tells what is missing, asked past all faults: a leader, or that a write is taken.
-// A leader that was just elected takes none yet.
+// A leader that was just elected takes none yet. Where nothing may be written, a leader has to
+// say that it still leads.
 func (g *servers) Healthy(ctx context.Context) error {
 	return service.Each(g.Nodes(), func(n service.Node) error {
 		if err := g.Answers(ctx, n.Name); err != nil {
 			return err
+		}
+		if g.foreign {
+			var sessions []any
+			return permitted(g.ask(ctx, n.Name, http.MethodGet, "/v1/session/list?consistent", "", &sessions))
 		}
 		var wrote bool
 		err := g.ask(ctx, n.Name, http.MethodPut, ownKey, "healthy", &wrote)
