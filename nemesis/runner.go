@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/workloads"
 )
 
 // Phase is how far a step has got; the words are those of the history.
@@ -146,6 +147,9 @@ func (r *Runner) strike(ctx context.Context, p Planned, start time.Time) (*inFor
 // clients go on that were caught by it.
 func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func(), err error) {
 	limit := time.After(r.EventLimit)
+	if p.Step.When == "" && p.Step.Target == "holder" && len(r.Crew.Holders()) == 0 {
+		p.Step.When = workloads.Acquired // it is between two holds, and means the next
+	}
 	switch p.Step.When {
 	case "":
 		return nil, func() {}, nil

@@ -318,6 +318,36 @@ func TestEpisodeLetsTheClientGo(t *testing.T) {
 	}
 }
 
+// A step about the holder that comes between two holds is about the next.
+func TestEpisodeAwaitsAHolder(t *testing.T) {
+	for name, want := range map[string]string{"held": "0s struck 2", "free": "1s struck 3"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				if name == "free" {
+					b.runner.Crew.(*fakeCrew).holders = nil
+				}
+				b.add("pause", Planned{Step: Step{Target: "holder"}}, func(_ context.Context, s Scene) (Undo, error) {
+					h, _ := holder(s)
+					b.say("struck %d", h.Client)
+					return nil, nil
+				})
+				go func() {
+					time.Sleep(time.Second)
+					b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired, Client: 3})
+				}()
+				if err := b.episode(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if b.notes[0] != want {
+					t.Errorf("%q, want first %q", b.notes, want)
+				}
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
 // The runner lends its faults what they know of each other.
 func TestEpisodeWithOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

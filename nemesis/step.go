@@ -12,7 +12,8 @@ type Step struct {
 	Fault  string // the key: "kill"
 	Target string // its value: a role ("master") or a link ("master -> replicas")
 	// At is when it starts, from the beginning of the episode; When is the event that
-	// starts it instead; neither: as soon as the step above is in effect.
+	// starts it instead; neither: as soon as the step above is in effect, and somebody holds if
+	// it is about the holder.
 	At   *Range          `yaml:"at" about:"when it starts, from the beginning of the episode"`
 	When workloads.Event `yaml:"when" about:"the moment that starts it instead; neither: once the step above is in effect"`
 	// Request, if not 0, says that it starts not at the event itself but later: when so many
