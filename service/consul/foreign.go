@@ -62,7 +62,8 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 			Server  bool
 		}
 	}
-	err := exchange(ctx, func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) }, http.MethodGet, "/v1/agent/self", "", &self)
+	reach := func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) }
+	err := service.AskHTTP(ctx, false, reach, http.MethodGet, "/v1/agent/self", "", &self)
 	switch {
 	case err != nil:
 		return site, permitted(fmt.Errorf("%s: %w", addr, err))
@@ -78,7 +79,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 
 // permitted says of an error that it is about tokens.
 func permitted(err error) error {
-	if no := (*refusal)(nil); errors.As(err, &no) && no.code == http.StatusForbidden {
+	if no := (*service.HTTPRefusal)(nil); errors.As(err, &no) && no.Code == http.StatusForbidden {
 		return fmt.Errorf("%w: this Consul wants a token, and none can be given: %s", err, noLogin)
 	}
 	return err
@@ -105,7 +106,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 	node := f.Nodes()[0].Name
 	var keys []string
 	err := f.own.ask(ctx, node, http.MethodGet, under(text)+"?keys&consistent", "", &keys)
-	if no := (*refusal)(nil); errors.As(err, &no) && no.code == http.StatusNotFound {
+	if no := (*service.HTTPRefusal)(nil); errors.As(err, &no) && no.Code == http.StatusNotFound {
 		return nil, nil
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package consul
 
 import (
 	"context"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -30,9 +29,7 @@ func TestSurvey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Service{}.Survey(t.Context(), l, func(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", addr)
-		})
+		return Service{}.Survey(t.Context(), l, servicetest.Dial)
 	}
 	for says, want := range map[string]string{
 		`{"Config": {"Version": "1.13.9", "Server": true}}`:  "consul 1.13.9",

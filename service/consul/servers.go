@@ -2,10 +2,8 @@ package consul
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -54,40 +52,10 @@ func (g *servers) ask(ctx context.Context, node, method, path, body string, answ
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	dial := func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }
-	if err := exchange(ctx, dial, method, path, body, answer); err != nil {
+	if err := service.AskHTTP(ctx, false, dial, method, path, body, answer); err != nil {
 		return fmt.Errorf("%s: %s: %w", node, path, err)
 	}
 	return nil
-}
-
-// refusal is an answer that is none.
-type refusal struct {
-	code int
-	said string
-}
-
-func (e *refusal) Error() string { return e.said }
-
-// exchange asks once, on a connection of its own: servers die and come back.
-func exchange(ctx context.Context, dial func(context.Context) (net.Conn, error), method, path, body string, answer any) error {
-	by := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
-	r, err := http.NewRequestWithContext(ctx, method, "http://consul"+path, strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	said, err := by.RoundTrip(r)
-	if err != nil {
-		return err
-	}
-	defer said.Body.Close()
-	text, err := io.ReadAll(said.Body)
-	switch {
-	case err != nil:
-		return err
-	case said.StatusCode != http.StatusOK:
-		return &refusal{said.StatusCode, fmt.Sprintf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))}
-	}
-	return json.Unmarshal(text, answer)
 }
 
 // Answers asks a server for a sign of life. Before there is a leader it serves nobody.

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"lockbench/service"
@@ -29,93 +27,27 @@ func (g *servers) ask(ctx context.Context, node, path string, question, answer a
 	if err != nil {
 		return err
 	}
-	return g.http(ctx, node, http.MethodPost, path, body, answer)
+	return g.http(ctx, node, http.MethodPost, path, string(body), answer)
 }
 
 // look is GET, of what is no part of the gateway.
 func (g *servers) look(ctx context.Context, node, path string) error {
-	return g.http(ctx, node, http.MethodGet, path, nil, nil)
+	return g.http(ctx, node, http.MethodGet, path, "", nil)
 }
 
-func (g *servers) http(ctx context.Context, node, method, path string, body []byte, answer any) error {
+func (g *servers) http(ctx context.Context, node, method, path, body string, answer any) error {
 	if s := g.host.Status(node); s.Why != nil {
 		return fmt.Errorf("%s: %w", node, s.Why)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	dial := func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }
-	if err := exchange(ctx, g.secure, dial, method, path, body, answer); err != nil {
+	// HTTP/2 where a connection was made secure, see [Service.Locate]. Without TLS a server takes
+	// that for gRPC.
+	if err := service.AskHTTP(ctx, g.secure, dial, method, path, body, answer); err != nil {
 		return fmt.Errorf("%s: %s: %w", node, path, err)
 	}
 	return nil
-}
-
-// transport speaks HTTP/2 where a connection was made secure, see [Service.Locate]. Without TLS
-// a server takes that for gRPC.
-func transport(secure bool, dial func(context.Context) (net.Conn, error)) *http.Transport {
-	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }, Protocols: new(http.Protocols)}
-	t.Protocols.SetHTTP1(!secure)
-	t.Protocols.SetUnencryptedHTTP2(secure)
-	return t
-}
-
-// exchange asks once, on a connection of its own: servers die and come back.
-func exchange(ctx context.Context, secure bool, dial func(context.Context) (net.Conn, error), method, path string, body []byte, answer any) error {
-	r, err := http.NewRequestWithContext(ctx, method, "http://etcd"+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	var heard *ended
-	by := transport(secure, func(ctx context.Context) (net.Conn, error) {
-		c, err := dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		heard = &ended{Conn: c}
-		return heard, nil
-	})
-	by.DisableKeepAlives = true
-	said, err := by.RoundTrip(r)
-	if err != nil {
-		return heard.reason(ctx, err)
-	}
-	defer said.Body.Close()
-	text, err := io.ReadAll(said.Body)
-	switch {
-	case err != nil:
-		return err
-	case said.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))
-	case answer == nil:
-		return nil
-	}
-	return json.Unmarshal(text, answer)
-}
-
-// ended keeps why nothing more can be read. HTTP/2 says only "client conn could not be
-// established" where a connection ends before it has begun its first request, and a server that
-// wants a certificate says so in what is read there.
-type ended struct {
-	net.Conn
-	why atomic.Pointer[error]
-}
-
-func (c *ended) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if err != nil && !errors.Is(err, net.ErrClosed) { // which this side has done
-		c.why.CompareAndSwap(nil, &err)
-	}
-	return n, err
-}
-
-// reason is why an exchange has failed, of which HTTP says err.
-func (c *ended) reason(ctx context.Context, err error) error {
-	if c != nil && ctx.Err() == nil {
-		if why := c.why.Load(); why != nil {
-			return *why
-		}
-	}
-	return err
 }
 
 // greeting is the question of [servers.Greet], padded to about the length of its answer.
@@ -139,7 +71,7 @@ const pieceMax = 32 << 10
 // with two slashes is answered with the right one.
 func echo(ctx context.Context, c net.Conn, load int) error {
 	used := false
-	by := transport(true, func(context.Context) (net.Conn, error) {
+	by := service.HTTPTransport(true, func(context.Context) (net.Conn, error) {
 		if used {
 			return nil, errors.New("it has ended the connection")
 		}

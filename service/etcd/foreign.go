@@ -73,7 +73,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 		ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
 		defer cancel()
 		reach := func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) }
-		if err := exchange(ctx, l.TLS, reach, "POST", path, []byte(question), answer); err != nil {
+		if err := service.AskHTTP(ctx, l.TLS, reach, "POST", path, question, answer); err != nil {
 			return fmt.Errorf("%s: %w", addr, err)
 		}
 		return nil

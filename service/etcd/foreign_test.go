@@ -1,8 +1,6 @@
 package etcd
 
 import (
-	"context"
-	"net"
 	"strings"
 	"testing"
 
@@ -26,9 +24,6 @@ func TestLocate(t *testing.T) {
 // Members that nobody has named are found, but for those that serve nobody.
 func TestSurvey(t *testing.T) {
 	f, _ := newFake(t)
-	dial := func(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", addr)
-	}
 	at := func(name string) string { return f.members[name].at.Addr().String() }
 	look := func(names ...string) (service.Site, error) {
 		var addrs []string
@@ -39,7 +34,7 @@ func TestSurvey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Service{}.Survey(t.Context(), l, dial)
+		return Service{}.Survey(t.Context(), l, servicetest.Dial)
 	}
 	site, err := look("etcd-1")
 	if err != nil || site.Topology.InTable() != "etcd quorum of 2" || site.About != "etcd 3.6.16" || site.Called[at("etcd-3")] == "" {

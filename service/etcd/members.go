@@ -103,6 +103,6 @@ func (g *servers) replace(ctx context.Context, by, node string) error {
 // Identity is the id of the member behind a connection.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
 	var s status
-	err := exchange(ctx, g.secure, func(context.Context) (net.Conn, error) { return c, nil }, http.MethodPost, statusPath, []byte("{}"), &s)
+	err := service.AskHTTP(ctx, g.secure, func(context.Context) (net.Conn, error) { return c, nil }, http.MethodPost, statusPath, "{}", &s)
 	return s.Header.Member, err
 }

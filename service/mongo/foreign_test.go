@@ -105,7 +105,7 @@ func (r *replicas) dial(named bool) func(context.Context, service.Role, string) 
 			}
 			addr = r.at(i)
 		}
-		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		return servicetest.Dial(ctx, service.Data, addr)
 	}
 }
 

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -75,9 +74,7 @@ func (f *fake) survey(t *testing.T, names ...string) (service.Site, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Service{}.Survey(t.Context(), l, func(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", addr)
-	})
+	return Service{}.Survey(t.Context(), l, servicetest.Dial)
 }
 
 func (f *fake) group() {

@@ -1,6 +1,8 @@
 package servicetest
 
 import (
+	"context"
+	"net"
 	"strings"
 	"testing"
 
@@ -31,4 +33,9 @@ func Locates(t *testing.T, s service.Foreign, all []Located) {
 			t.Errorf("%s: %s, %s, %v, %v", c.URLs, got, l.Topology.InTable(), l.TLS, err)
 		}
 	}
+}
+
+// Dial is what [service.Foreign.Survey] is given where nobody logs in.
+func Dial(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }

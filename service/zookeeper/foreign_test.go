@@ -1,13 +1,12 @@
 package zookeeper
 
 import (
-	"context"
-	"net"
 	"strings"
 	"testing"
 
 	"lockbench/locks"
 	"lockbench/service"
+	"lockbench/service/servicetest"
 )
 
 func TestLocate(t *testing.T) {
@@ -34,9 +33,6 @@ func TestLocate(t *testing.T) {
 // What servers say of themselves must be what was named.
 func TestSurveyRefuses(t *testing.T) {
 	f, _ := newFake(t, Quorum)
-	dial := func(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", addr)
-	}
 	form, _ := service.Find(Service{}, Quorum)
 	var addrs []string
 	for _, n := range form.Nodes() {
@@ -57,7 +53,7 @@ func TestSurveyRefuses(t *testing.T) {
 	} {
 		one.mode, two.mode = follower, leader
 		set()
-		if _, err := (Service{}).Survey(t.Context(), l, dial); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Service{}).Survey(t.Context(), l, servicetest.Dial); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

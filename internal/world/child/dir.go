@@ -57,9 +57,9 @@ func ClaimDir(prefix string) (*Dir, error) {
 	return d, nil
 }
 
-// Served notes the process of a server. What it leaves outside the directory, which is shared
+// NoteServer notes the process of a server. What it leaves outside the directory, which is shared
 // memory, is removed together with that.
-func (d *Dir) Served(p *Process) error {
+func (d *Dir) NoteServer(p *Process) error {
 	f, err := os.OpenFile(filepath.Join(d.Path, serversFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err == nil {
 		_, err = fmt.Fprintln(f, p.pid)

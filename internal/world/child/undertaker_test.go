@@ -59,7 +59,7 @@ func TestUndertakerRemovesSharedMemory(t *testing.T) {
 		if !mine {
 			maker = 1 // the first process of a system makes none
 		}
-		if err := d.Served(&Process{pid: maker}); err != nil {
+		if err := d.NoteServer(&Process{pid: maker}); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Remove(); err != nil {

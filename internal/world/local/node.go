@@ -140,7 +140,7 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 	n.mu.Lock()
 	n.process, n.paused = p, false
 	n.mu.Unlock()
-	return n.dir.Served(p)
+	return n.dir.NoteServer(p)
 }
 
 // Rejoin makes its next launches those of a node that joins others.

@@ -1,0 +1,83 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+)
+
+// HTTPTransport is an [http.Transport] on connections that somebody else makes, of HTTP/1.1 or of
+// HTTP/2. TLS is the dialler's.
+func HTTPTransport(http2 bool, dial func(context.Context) (net.Conn, error)) *http.Transport {
+	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }, Protocols: new(http.Protocols)}
+	t.Protocols.SetHTTP1(!http2)
+	t.Protocols.SetUnencryptedHTTP2(http2)
+	return t
+}
+
+// HTTPRefusal is an answer other than 200 OK.
+type HTTPRefusal struct {
+	Code int
+	Said string
+}
+
+func (e *HTTPRefusal) Error() string { return e.Said }
+
+// AskHTTP asks once and reads the answer, which is JSON; nil: what it says does not matter. The
+// connection is the question's own: servers die and come back.
+func AskHTTP(ctx context.Context, http2 bool, dial func(context.Context) (net.Conn, error), method, path, body string, answer any) error {
+	r, err := http.NewRequestWithContext(ctx, method, "http://server"+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	// The transport may still dial when it has given up.
+	var ended atomic.Pointer[error]
+	by := HTTPTransport(http2, func(ctx context.Context) (net.Conn, error) {
+		c, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &endingConn{c, &ended}, nil
+	})
+	by.DisableKeepAlives = true
+	said, err := by.RoundTrip(r)
+	if err != nil {
+		if why := ended.Load(); why != nil && ctx.Err() == nil {
+			return *why
+		}
+		return err
+	}
+	defer said.Body.Close()
+	text, err := io.ReadAll(said.Body)
+	switch {
+	case err != nil:
+		return err
+	case said.StatusCode != http.StatusOK:
+		return &HTTPRefusal{said.StatusCode, fmt.Sprintf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))}
+	case answer == nil:
+		return nil
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// endingConn keeps why nothing more can be read. HTTP/2 says only "client conn could not be
+// established" where a connection ends before it has begun its first request, and a server that
+// wants a certificate says so in what is read there.
+type endingConn struct {
+	net.Conn
+	why *atomic.Pointer[error]
+}
+
+func (c *endingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && !errors.Is(err, net.ErrClosed) { // which this side has done
+		c.why.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
