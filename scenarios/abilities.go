@@ -38,7 +38,7 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 		if !ok {
 			continue
 		}
-		w, t := s.WorkFor(u), s.ServersFor(u, lock.Service).Topology
+		w, t := s.askedOf(u, lock)
 		if why := unfit(lock, work, w, t); why != "" {
 			list = append(list, breach{
 				at:   []string{fmt.Sprintf("locks/%d", i), "locks"},
@@ -48,6 +48,22 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 		}
 	}
 	return list
+}
+
+// Takes says whether a lock can take part. Of a Command that is known only once it runs.
+func (s *Scenario) Takes(u LockUse, known Catalogs) bool {
+	work, ok := known.workload(s.Workload.Name)
+	lock, found := known.lock(u.Use)
+	if !ok || !found {
+		return true
+	}
+	w, t := s.askedOf(u, lock)
+	return unfit(lock, work, w, t) == ""
+}
+
+// askedOf is what a lock is to do, and on which servers.
+func (s *Scenario) askedOf(u LockUse, lock catalog.Lock) (Workload, Topology) {
+	return s.WorkFor(u), s.ServersFor(u, lock.Service).Topology
 }
 
 // unfit says why a lock cannot take part; empty: it can.

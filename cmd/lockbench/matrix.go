@@ -46,7 +46,7 @@ failed in some run, 64 wrong usage.`,
 	}
 	f.addCampaign(c, campaign.MatrixKind, "")
 	fl := c.Flags()
-	fl.StringVar(&f.locks, "locks", "", "names or globs of the scenarios' own locks, or locks with options or commands: set-nx,redlock*,mine=cmd:./guest (default: all)")
+	fl.StringVar(&f.locks, "locks", "", "names or globs of the scenarios' own locks, locks with options, commands, libraries, locks on other services: set-nx,redlock*,mine=cmd:./guest,redsync,pg-row (default: all of their own)")
 	completeList(c, "locks", catalog.Names)
 	f.addWorld(c, "auto")
 	f.addServers(c)

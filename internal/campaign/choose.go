@@ -13,8 +13,10 @@ import (
 	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
+	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
+	"lockbench/service/redis"
 )
 
 // Choice is a scenario of a campaign with the locks that it runs.
@@ -266,19 +268,20 @@ func chooseScenarios(text string) ([]string, error) {
 
 // lockChoice is what --locks says.
 type lockChoice struct {
+	known scenarios.Catalogs
 	globs []string
 	used  map[string]bool
 	uses  []scenarios.LockUse // with options or a command, for every scenario that has their base
 }
 
 func newLockChoice(text string, known scenarios.Catalogs) (*lockChoice, error) {
-	c := &lockChoice{used: map[string]bool{}}
+	c := &lockChoice{known: known, used: map[string]bool{}}
 	if text == "" {
 		return c, nil
 	}
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
-		if !strings.ContainsAny(word, "=/") && !isLibrary(word) {
+		if !strings.ContainsAny(word, "=/") && !joinsEverywhere(word) {
 			if _, err := path.Match(word, ""); err != nil {
 				return nil, wrong("--locks", fmt.Sprintf("%q is no glob: %v", word, err), "")
 			}
@@ -312,20 +315,29 @@ func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
 		}
 	}
 	for _, u := range c.uses {
-		fits := u.Own() || isLibrary(u.Use) || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
+		fits := u.Own() || joinsEverywhere(u.Use) && s.Takes(u, c.known) || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
 		if fits && !slices.ContainsFunc(chosen, func(x scenarios.LockUse) bool { return x.Name == u.Name }) {
 			c.used[u.Name] = true
 			chosen = append(chosen, u)
 		}
 	}
+	if len(c.uses) > 0 && len(slices.DeleteFunc(slices.Clone(chosen), isControl)) == 0 {
+		return nil // a control alone tells nothing of the others
+	}
 	return chosen
 }
 
-// isLibrary says whether a lock is a stock library: no scenario names those, and they join
-// everywhere.
-func isLibrary(name string) bool {
+func isControl(u scenarios.LockUse) bool {
+	l, ok := catalog.Find(u.Use)
+	return ok && l.Family == locks.Control
+}
+
+// joinsEverywhere says whether a lock joins each scenario that it can take part in. Scenarios
+// name those locks on Redis that tell something there; of stock libraries and of locks on other
+// services they say no more than what to expect.
+func joinsEverywhere(name string) bool {
 	l, ok := catalog.Find(name)
-	return ok && l.Library != nil
+	return ok && (l.Library != nil || l.Service != "" && l.Service != redis.Name)
 }
 
 // unused are words that no scenario had a use for.
