@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"lockbench/internal/trial/trialtest"
@@ -20,30 +18,20 @@ func TestMain(m *testing.M) {
 }
 
 // verdictSeeds is how many seeds of each scenario are compared; LOCKBENCH_SEEDS asks for
-// another number, or for some of them: 9..16.
+// others.
 const verdictSeeds = 1
 
 // A lock in modules breaks as it does in goroutines: set-nx itself as both, and a stock client
 // in modules beside them, which needs no settings of its own there.
 func TestModuleBreaksAlike(t *testing.T) {
-	first, last := 1, verdictSeeds
+	seeds := trialtest.Seeds(t, verdictSeeds)
 	locks := "set-nx,same=wasm:" + trialtest.SetNX(t)
-	if text := os.Getenv("LOCKBENCH_SEEDS"); text != "" {
-		from, to, ranged := strings.Cut(text, "..")
-		if !ranged {
-			from, to = "1", text
-		}
-		var err, alsoErr error
-		first, err = strconv.Atoi(from)
-		if last, alsoErr = strconv.Atoi(to); err != nil || alsoErr != nil {
-			t.Fatalf("LOCKBENCH_SEEDS is a number or two of them: %q", text)
-		}
-	} else {
+	if len(seeds) == verdictSeeds {
 		locks += ",mine=wasm:" + trialtest.Module(t)
 	}
 	for _, scenario := range []string{"failover", "pause-client", "crash-restart", "mixed"} {
 		alike, of := 0, map[string]int{}
-		for seed := first; seed <= last; seed++ {
+		for _, seed := range seeds {
 			verdicts := simulated(t, scenario, seed, locks)
 			differ := false
 			for _, v := range verdicts[1:] {
@@ -61,7 +49,7 @@ func TestModuleBreaksAlike(t *testing.T) {
 			}
 			alike++
 		}
-		t.Logf("%s: %d of the seeds %d to %d alike; as goroutines %v", scenario, alike, first, last, of)
+		t.Logf("%s: %d of the seeds %d to %d alike; as goroutines %v", scenario, alike, seeds[0], seeds[len(seeds)-1], of)
 	}
 }
 

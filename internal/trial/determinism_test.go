@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,14 +23,14 @@ const determinismSeeds = 30
 // One seed gives one history, byte for byte: in another process, with another number
 // of processors, with up to 30 clients, and with faults that end connections.
 func TestSimDeterminism(t *testing.T) {
-	seeds := seedsOf(t, determinismSeeds)
+	seeds := trialtest.Seeds(t, determinismSeeds)
 	dir := t.TempDir()
 	var mu sync.Mutex
 	sums := map[string]bool{}
 	bitten, differ := 0, 0
 	slots := make(chan struct{}, 2)
 	var wg sync.WaitGroup
-	for n := 1; n <= seeds; n++ {
+	for _, n := range seeds {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -73,24 +72,10 @@ func TestSimDeterminism(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d seeds twice: %d differ, %d different histories, %d faults in effect", seeds, differ, len(sums), bitten)
-	if len(sums) < seeds*9/10 || bitten < seeds {
-		t.Errorf("%d seeds gave %d different histories with %d faults in effect: too little happened to prove anything", seeds, len(sums), bitten)
+	t.Logf("%d seeds twice: %d differ, %d different histories, %d faults in effect", len(seeds), differ, len(sums), bitten)
+	if len(sums) < len(seeds)*9/10 || bitten < len(seeds) {
+		t.Errorf("%d seeds gave %d different histories with %d faults in effect: too little happened to prove anything", len(seeds), len(sums), bitten)
 	}
-}
-
-// seedsOf is how many seeds a test takes.
-func seedsOf(t *testing.T, usual int) int {
-	t.Helper()
-	text := os.Getenv("LOCKBENCH_SEEDS")
-	if text == "" {
-		return usual
-	}
-	seeds, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("LOCKBENCH_SEEDS: %v", err)
-	}
-	return seeds
 }
 
 // determinismInput draws a short run with everything in it that could upset the order.

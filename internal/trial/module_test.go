@@ -21,9 +21,9 @@ const moduleSeeds = 6
 func TestModuleDeterminism(t *testing.T) {
 	dir, file := t.TempDir(), trialtest.Module(t)
 	bitten := 0
-	seeds := seedsOf(t, moduleSeeds)
-	for n := range uint64(seeds) {
-		in := everythingAtOnce(t, n, seed.Rand(n, "module"), fmt.Sprintf("{cmd: %s, as: mine}", file), "0s", 8)
+	seeds := trialtest.Seeds(t, moduleSeeds)
+	for _, n := range seeds {
+		in := everythingAtOnce(t, uint64(n), seed.Rand(uint64(n), "module"), fmt.Sprintf("{cmd: %s, as: mine}", file), "0s", 8)
 		pinned, err := Pin([]scenarios.LockUse{in.Lock})
 		if err != nil {
 			t.Fatal(err)
@@ -55,8 +55,8 @@ func TestModuleDeterminism(t *testing.T) {
 			}
 		}
 	}
-	if bitten < seeds {
-		t.Errorf("%d seeds had %d faults in effect: too little happened to prove anything", seeds, bitten)
+	if bitten < len(seeds) {
+		t.Errorf("%d seeds had %d faults in effect: too little happened to prove anything", len(seeds), bitten)
 	}
 }
 

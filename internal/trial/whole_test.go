@@ -22,8 +22,8 @@ import (
 // without it none: the machine and its compiler belong to this process, which the race
 // detector makes ten times as slow.
 func TestWholeSimulationAsAModule(t *testing.T) {
-	seeds := seedsOf(t, 0)
-	if seeds == 0 {
+	seeds := trialtest.Seeds(t, 0)
+	if len(seeds) == 0 {
 		t.Skip("it compiles the whole simulation, and the nightly workflow runs it: make determinism-modules")
 	}
 	dir := t.TempDir()
@@ -44,9 +44,9 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 		{"single", "redlock", "0s", "{kill: minority, when: acquired, for: 250ms, data: lost, early: true}"}, // on independent masters
 		{"single", "no-lock", "0s", "{pause: holder, when: checked, for: 100ms..300ms}"},                     // on no servers
 	} {
-		for n := range uint64(seeds) {
+		for _, n := range seeds {
 			t.Run(fmt.Sprintf("%s/%s/%d", one.store, one.lock, n), func(t *testing.T) {
-				in := wholeInput(t, n, one.store, one.lock, one.wait, one.fault)
+				in := wholeInput(t, uint64(n), one.store, one.lock, one.wait, one.fault)
 				file := filepath.Join(dir, fmt.Sprintf("%s-%s-%d.jsonl", one.store, one.lock, n))
 				p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: file}}
 				if _, err := p.Run(t.Context(), Nobody{}); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/trial"
+	"lockbench/internal/trial/trialtest"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -63,16 +64,12 @@ func inputOf(t *testing.T, scenario string, use scenarios.LockUse, seed int, cut
 	return in
 }
 
-// seedsOf is how many seeds a test takes, which LOCKBENCH_SEEDS says.
-func seedsOf(t *testing.T) int {
+// seedsOf are the seeds that a test takes, which LOCKBENCH_SEEDS says.
+func seedsOf(t *testing.T) []int {
 	t.Helper()
-	text := os.Getenv("LOCKBENCH_SEEDS")
-	if text == "" {
+	seeds := trialtest.Seeds(t, 0)
+	if len(seeds) == 0 {
 		t.Skip("it takes minutes: make determinism-modules, make alike")
-	}
-	seeds, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("LOCKBENCH_SEEDS: %v", err)
 	}
 	return seeds
 }
@@ -92,7 +89,7 @@ func TestModulesReplay(t *testing.T) {
 	} {
 		t.Run(one.library+"/"+one.scenario, func(t *testing.T) {
 			bitten := 0
-			for n := 1; n <= seeds; n++ {
+			for _, n := range seeds {
 				in := inputOf(t, one.scenario, use(one.library), n, 4*time.Second)
 				var first string
 				for i := range 3 {
@@ -115,8 +112,8 @@ func TestModulesReplay(t *testing.T) {
 					}
 				}
 			}
-			if bitten < (seeds+1)/2 {
-				t.Errorf("%s: %d faults in effect with %d seeds: too little happened to prove anything", one.what, bitten, seeds)
+			if bitten < (len(seeds)+1)/2 {
+				t.Errorf("%s: %d faults in effect with %d seeds: too little happened to prove anything", one.what, bitten, len(seeds))
 			}
 		})
 	}
@@ -146,7 +143,7 @@ func TestStockFailoverClientNeverFreezes(t *testing.T) {
 	names := withSentinels(t)
 	// All scenarios with the first seed, then all with the next: a test that is stopped has
 	// been through all of them.
-	for n := 1; n <= seeds; n++ {
+	for _, n := range seeds {
 		t.Run(fmt.Sprint("seed ", n), func(t *testing.T) {
 			for _, scenario := range names {
 				p := trial.Subprocess{Command: simTrial(1), Instructions: trial.Instructions{
