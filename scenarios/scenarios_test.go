@@ -88,6 +88,7 @@ func TestFailoverAsWritten(t *testing.T) {
 	}
 	want.Expect["redisson-fair"], want.Expect["redisson-fenced"] = beside("results"), beside("fencing")
 	want.Expect["pg-row"] = beside("fencing")
+	want.Expect["nats-kv/replicas=1"] = Expectation{Checks: map[string]Judgement{"exclusion": {Verdict: Any}, "fencing": {Verdict: Any}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failover (-want +got):\n%s", diff)
 	}

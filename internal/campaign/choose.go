@@ -16,7 +16,6 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	"lockbench/service/redis"
 )
 
 // Choice is a scenario of a campaign with the locks that it runs.
@@ -332,12 +331,9 @@ func isControl(u scenarios.LockUse) bool {
 	return ok && l.Family == locks.Control
 }
 
-// joinsEverywhere says whether a lock joins each scenario that it can take part in. Scenarios
-// name those locks on Redis that tell something there; of stock libraries and of locks on other
-// services they say no more than what to expect.
 func joinsEverywhere(name string) bool {
 	l, ok := catalog.Find(name)
-	return ok && (l.Library != nil || l.Service != "" && l.Service != redis.Name)
+	return ok && l.JoinsEverywhere()
 }
 
 // unused are words that no scenario had a use for.

@@ -73,6 +73,13 @@ func All() []Lock {
 	return all
 }
 
+// JoinsEverywhere says whether a lock joins each scenario that it can take part in. Scenarios
+// name those locks on Redis that tell something there; of stock libraries and of locks on other
+// services they say no more than what to expect.
+func (l Lock) JoinsEverywhere() bool {
+	return l.Library != nil || l.Service != "" && l.Service != redis.Name
+}
+
 func someLocks() []Lock {
 	return []Lock{
 		{
