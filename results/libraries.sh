@@ -1,35 +1,16 @@
 #!/usr/bin/env bash
 # libraries.sh DIR...: takes what the runs below some folders show of the stock libraries into
-# results/libraries.json, a line for each scenario, library and world, and writes the tables of
-# docs/libraries.md from that, between its two marks. Of runs of the same the newest counts; of
-# what the folders do not have the old line stays. A run is what `lockbench run` writes: a folder
-# with a result.json. Without a folder only the tables are written.
+# results/libraries.json, and writes the tables of docs/libraries.md from that, between its two
+# marks. Without a folder only the tables are written.
 set -euo pipefail
-runs=
-if [ $# -gt 0 ]; then
-	runs=$(find "$@" -name result.json -not -path '*/latest/*' -exec realpath {} +)
-	if [ -z "$runs" ]; then
-		echo "libraries.sh: no run is below $*; make some with lockbench run SCENARIO --locks LIBRARY,..." >&2
-		exit 64
-	fi
-fi
-cd "$(dirname "$0")/.."
-page=docs/libraries.md
-kept=results/libraries.json
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-table=$work/table
+here=$(dirname "$0")
+page=$here/../docs/libraries.md
+kept=$here/libraries.json
 libraries='["redsync", "redsync/careful=on", "redsync-redigo", "redsync-rueidis", "redislock", "redislock/careful=on",
 	"rueidislock/validity=2s", "valkeylock/validity=2s", "redis-py"]'
-xargs -r cat <<<"$runs" | jq -rs --argjson libraries "$libraries" --slurpfile old "$kept" '
-	[.[] as $run | $run.locks[] | select(.lock | IN($libraries[]))
-		| select(.verdict != "unsupported")
-		| {scenario: $run.scenario, lock, world: $run.world, topology, verdict,
-		   class: (.class // ([.checks[] | select(.verdict == "violated").name][0] // "")),
-		   k: .violating_episodes, n: .episodes, at: $run.started}]
-	| $old[0] + . | group_by([.scenario, .lock, .world]) | map(max_by(.at // ""))
-	| "[\n" + (map(tojson) | join(",\n")) + "\n]"' >"$work/kept"
-cp "$work/kept" "$kept"
+if [ $# -gt 0 ]; then bash "$here/collect.sh" "$kept" "$libraries" "$@"; fi
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
 jq -r --argjson libraries "$libraries" '
 	["sim", "local", "docker"] as $worlds
 	# the kind of a scenario is what a single store is put on

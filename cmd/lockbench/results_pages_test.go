@@ -4,32 +4,54 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// The tables of docs/libraries.md show what results/libraries.json says, and nothing else.
-func TestLibrariesPageShowsTheResults(t *testing.T) {
+// The tables of docs/libraries.md and docs/one-plan.md show what the files in results say, and
+// nothing else.
+func TestPagesShowTheResults(t *testing.T) {
+	for _, p := range []resultsPage{
+		{page: "libraries", results: "libraries", worlds: []string{"sim", "local", "docker"}},
+		{page: "one-plan", results: "services", worlds: []string{"local"}, besides: []string{"set-nx", "redisson", "redlock"}},
+	} {
+		t.Run(p.page, p.showsTheResults)
+	}
+}
+
+// resultsPage is a page whose tables a script of results writes.
+type resultsPage struct {
+	page, results string
+	worlds        []string // one after the other in each field
+	besides       []string // locks that come from results/reference
+}
+
+func (p resultsPage) showsTheResults(t *testing.T) {
 	var records []struct {
 		Scenario, Lock, World, Verdict string
 		K, N                           int
 	}
-	if err := json.Unmarshal([]byte(read(t, "results/libraries.json")), &records); err != nil {
+	if err := json.Unmarshal([]byte(read(t, "results/"+p.results+".json")), &records); err != nil {
 		t.Fatal(err)
 	}
 	want := map[[3]string]string{}
 	for _, r := range records {
+		if !slices.Contains(p.worlds, r.World) {
+			continue
+		}
 		rate := fmt.Sprintf("%d/%d", r.K, r.N)
 		if r.Verdict == "unknown" {
 			rate = "?"
 		}
 		want[[3]string{r.Scenario, r.Lock, r.World}] = rate
 	}
-	text := pages(t)[top+"docs/libraries.md"]
-	_, text, _ = strings.Cut(text, "<!-- libraries -->")
-	text, _, _ = strings.Cut(text, "<!-- end of libraries -->")
+	mark := strings.ReplaceAll(p.page, "-", " ")
+	text := pages(t)[top+"docs/"+p.page+".md"]
+	_, text, _ = strings.Cut(text, "<!-- "+mark+" -->")
+	text, _, _ = strings.Cut(text, "<!-- end of "+mark+" -->")
 	class := regexp.MustCompile(`\*\*[a-z-]+\*\* `)
-	var libraries []string
+	var columns []string
 	for line := range strings.Lines(text) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i := range cells {
@@ -37,17 +59,17 @@ func TestLibrariesPageShowsTheResults(t *testing.T) {
 		}
 		switch cells[0] {
 		case "scenario":
-			libraries = cells
+			columns = cells
 			continue
 		case "", "---":
 			continue
 		}
-		for i := 1; i < len(cells) && i < len(libraries); i++ {
-			if cells[i] == "" {
+		for i := 1; i < len(cells) && i < len(columns); i++ {
+			if cells[i] == "" || slices.Contains(p.besides, columns[i]) {
 				continue
 			}
 			for n, rate := range strings.Split(class.ReplaceAllString(cells[i], ""), " · ") {
-				of := [3]string{cells[0], libraries[i], []string{"sim", "local", "docker"}[n]}
+				of := [3]string{cells[0], columns[i], p.worlds[n]}
 				if rate != "-" && want[of] != rate {
 					t.Errorf("%v: the page shows %s, the results are %q", of, rate, want[of])
 				}
@@ -58,6 +80,6 @@ func TestLibrariesPageShowsTheResults(t *testing.T) {
 		}
 	}
 	for of, rate := range want {
-		t.Errorf("%v: %s is not on the page; results/libraries.sh writes it", of, rate)
+		t.Errorf("%v: %s is not on the page; results/%s.sh writes it", of, rate, p.results)
 	}
 }

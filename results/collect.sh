@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# collect.sh KEPT LOCKS DIR...: takes what the runs below some folders show of the locks in LOCKS, a
+# list as JSON, into KEPT: a line for each scenario, lock and world. Runs of the same are added up;
+# of what the folders do not have the old line stays. A run is what `lockbench run` writes: a folder
+# with a result.json. One that was interrupted does not count, nor one whose harness failed, nor one that was
+# undecided where another was not.
+set -euo pipefail
+kept=$1 locks=$2
+shift 2
+runs=$(find "$@" -name result.json -not -path '*/latest/*')
+if [ -z "$runs" ]; then
+	echo "collect.sh: no run is below $*; make some with lockbench matrix --locks LOCK,..." >&2
+	exit 64
+fi
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
+xargs -r cat <<<"$runs" | jq -rs --argjson locks "$locks" --slurpfile old "$kept" '
+	def decided: map(select(.verdict != "unknown")) as $d | if $d == [] then . else $d end;
+	[.[] | select(.interrupted != true) | . as $run | .locks[] | select(.lock | IN($locks[]))
+		| select(.unsupported == null and .error == null)
+		| {scenario: $run.scenario, lock, world: $run.world, topology, verdict,
+		   class: (.class // ([.checks[]? | select(.verdict == "violated").name][0] // "")),
+		   k: .violating_episodes, n: .episodes, outage: ((.outage_s // 0) * 10 | round / 10), as_expected}]
+	| group_by([.scenario, .lock, .world])
+	| map(decided | max_by(.verdict == "violated") + {k: map(.k) | add, n: map(.n) | add, outage: map(.outage) | max, as_expected: map(.as_expected) | all}) as $now
+	| ($now | map([.scenario, .lock, .world])) as $measured
+	| $now + ($old[0] | map(select([.scenario, .lock, .world] as $cell | $measured | index([$cell]) | not)))
+	| sort_by(.scenario, .lock, .world)
+	| "[\n" + (map(tojson) | join(",\n")) + "\n]"' >"$new"
+cat "$new" >"$kept"
