@@ -23,7 +23,7 @@ FUZZTIME ?= 30s
 export CGO_ENABLED := 0
 RACING := $(shell command -v gcc >/dev/null 2>&1 && echo CGO_ENABLED=1 tests -race -exec \'env CGO_ENABLED=0\' || echo tests)
 
-# How many seeds `make determinism` runs twice.
+# How many seeds `make determinism` runs twice, or which: 11..100.
 SEEDS ?= 1000
 
 # How many seeds of each kind take part where clients are modules, which cost ten times as much.

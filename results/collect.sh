@@ -3,7 +3,7 @@
 # list as JSON, into KEPT: a line for each scenario, lock and world. Runs of the same are added up;
 # of what the folders do not have the old line stays. A run is what `lockbench run` writes: a folder
 # with a result.json. One that was interrupted does not count, nor one whose harness failed, nor one that was
-# undecided where another was not.
+# undecided where another was not. The class is that of exclusion, or else the first check that objects.
 set -euo pipefail
 kept=$1 locks=$2
 shift 2
@@ -20,9 +20,9 @@ xargs -r cat <<<"$runs" | jq -rs --argjson locks "$locks" --slurpfile old "$kept
 		| select(.unsupported == null and .error == null)
 		| {scenario: $run.scenario, lock, world: $run.world, topology, verdict,
 		   class: (.class // ([.checks[]? | select(.verdict == "violated").name][0] // "")),
-		   k: .violating_episodes, n: .episodes, outage: ((.outage_s // 0) * 10 | round / 10), as_expected}]
+		   k: .violating_episodes, n: .episodes, excluded: (.class != null)}]
 	| group_by([.scenario, .lock, .world])
-	| map(decided | max_by(.verdict == "violated") + {k: map(.k) | add, n: map(.n) | add, outage: map(.outage) | max, as_expected: map(.as_expected) | all}) as $now
+	| map(decided | max_by([.verdict == "violated", .excluded]) + {k: map(.k) | add, n: map(.n) | add} | del(.excluded)) as $now
 	| ($now | map([.scenario, .lock, .world])) as $measured
 	| $now + ($old[0] | map(select([.scenario, .lock, .world] as $cell | $measured | index([$cell]) | not)))
 	| sort_by(.scenario, .lock, .world)

@@ -9,8 +9,6 @@ kept=$here/libraries.json
 libraries='["redsync", "redsync/careful=on", "redsync-redigo", "redsync-rueidis", "redislock", "redislock/careful=on",
 	"rueidislock/validity=2s", "valkeylock/validity=2s", "redis-py"]'
 if [ $# -gt 0 ]; then bash "$here/collect.sh" "$kept" "$libraries" "$@"; fi
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
 jq -r --argjson libraries "$libraries" '
 	["sim", "local", "docker"] as $worlds
 	# the kind of a scenario is what a single store is put on
@@ -31,10 +29,4 @@ jq -r --argjson libraries "$libraries" '
 	| "\n**\($titles[$kind])**\n",
 	  "| scenario | \($libraries | map("`\(.)`") | join(" | ")) |",
 	  "| --- |\($libraries | map(" --- |") | join(""))",
-	  ($rows[] as $s | "| `\($s)` | \([$libraries[] as $l | cell($s; $l)] | join(" | ")) |")' "$kept" >"$table"
-awk -v table="$table" '
-	/<!-- libraries -->/ { print; while ((getline line < table) > 0) print line; print ""; skip = 1; next }
-	/<!-- end of libraries -->/ { skip = 0 }
-	!skip { print }
-	' "$page" >"$page.new"
-mv "$page.new" "$page"
+	  ($rows[] as $s | "| `\($s)` | \([$libraries[] as $l | cell($s; $l)] | join(" | ")) |")' "$kept" | bash "$here/put.sh" "$page" libraries

@@ -10,8 +10,6 @@ locks='["etcd-mutex", "etcd-mutex/orphan=on", "nats-kv", "nats-kv/replicas=1", "
 	"zk-recipe", "zk-recipe/suspend=on", "zk-lock/wait=2s", "zk-curator", "zk-curator/listener=off", "zk-kazoo",
 	"pg-advisory", "pg-advisory-xact", "pg-row", "mysql-row", "mysql-get-lock", "mysql-for-update"]'
 if [ $# -gt 0 ]; then bash "$here/collect.sh" "$kept" "$locks" "$@"; fi
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
 jq -r --argjson locks "$locks" --slurpfile reference "$here/reference/campaign.json" '
 	["set-nx", "redisson", "redlock"] as $redis
 	| ($redis + $locks) as $columns
@@ -27,10 +25,4 @@ jq -r --argjson locks "$locks" --slurpfile reference "$here/reference/campaign.j
 		  elif .verdict == "violated" then "**\(.class)** \(.k)/\(.n)" else "\(.k)/\(.n)" end;
 	  "\n| scenario | \($columns | map("`\(.)`") | join(" | ")) |",
 	  "| --- |\($columns | map(" --- |") | join(""))",
-	  ($rows[] as $s | "| `\($s)` | \([$columns[] as $l | cell($s; $l)] | join(" | ")) |")' "$kept" >"$table"
-awk -v table="$table" '
-	/<!-- one plan -->/ { print; while ((getline line < table) > 0) print line; print ""; skip = 1; next }
-	/<!-- end of one plan -->/ { skip = 0 }
-	!skip { print }
-	' "$page" >"$page.new"
-mv "$page.new" "$page"
+	  ($rows[] as $s | "| `\($s)` | \([$columns[] as $l | cell($s; $l)] | join(" | ")) |")' "$kept" | bash "$here/put.sh" "$page" "one plan"

@@ -4,16 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/locks.md
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
 for summary in results/reference/*/summary.md; do
 	world=$(basename "$(dirname "$summary")")
 	printf '\n**World %s**, [scenario by scenario](../%s): %s\n\n' "$world" "$summary" "$(sed -n 5p "$summary")"
 	sed '1,/^## Verdicts/d' "$summary" | sed 1d | sed '/^$/,$d' # the first table below the heading
-done >"$table"
-awk -v table="$table" '
-	/<!-- reference -->/ { print; while ((getline line < table) > 0) print line; print ""; skip = 1; next }
-	/<!-- end of reference -->/ { skip = 0 }
-	!skip { print }
-	' "$page" >"$page.new"
-mv "$page.new" "$page"
+done | bash results/put.sh "$page" reference

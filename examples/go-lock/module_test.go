@@ -26,7 +26,7 @@ const verdictSeeds = 1
 func TestModuleBreaksAlike(t *testing.T) {
 	seeds := trialtest.Seeds(t, verdictSeeds)
 	locks := "set-nx,same=wasm:" + trialtest.SetNX(t)
-	if len(seeds) == verdictSeeds {
+	if len(seeds) == verdictSeeds { // hours of seeds are for what can be compared exactly
 		locks += ",mine=wasm:" + trialtest.Module(t)
 	}
 	for _, scenario := range []string{"failover", "pause-client", "crash-restart", "mixed"} {

@@ -270,7 +270,7 @@ type lockChoice struct {
 	known scenarios.Catalogs
 	globs []string
 	used  map[string]bool
-	uses  []scenarios.LockUse // with options or a command, for every scenario that has their base
+	uses  []scenarios.LockUse // of one's own, of other services, or with options, for every scenario that has their base
 }
 
 func newLockChoice(text string, known scenarios.Catalogs) (*lockChoice, error) {
@@ -320,7 +320,8 @@ func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
 			chosen = append(chosen, u)
 		}
 	}
-	if len(c.uses) > 0 && len(slices.DeleteFunc(slices.Clone(chosen), isControl)) == 0 {
+	judged := func(u scenarios.LockUse) bool { return !isControl(u) }
+	if len(c.uses) > 0 && !slices.ContainsFunc(chosen, judged) {
 		return nil // a control alone tells nothing of the others
 	}
 	return chosen
