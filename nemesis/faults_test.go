@@ -3,6 +3,7 @@ package nemesis
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -278,6 +279,35 @@ func TestPromote(t *testing.T) {
 		c.failing["promote"] = errors.New("no good replica")
 		if _, err := make1(t, Step{Fault: "promote", Target: "a replica"}).Inject(t.Context(), sceneOf(c)); err == nil {
 			t.Errorf("%s: nobody was promoted, and the fault says that it bites", test.form)
+		}
+	}
+}
+
+// electing has no leader for so many questions, after the one that it had was killed.
+type electing struct {
+	*fake
+	without int
+}
+
+func (e *electing) Leader(ctx context.Context) (string, error) {
+	if e.without--; e.without >= 0 {
+		return "", errors.New("no leader")
+	}
+	return e.fake.Leader(ctx)
+}
+
+// Who was killed is not promoted, and an election is waited for.
+func TestPromoteAfterAnElection(t *testing.T) {
+	for seed := range uint64(20) {
+		c := &electing{fake: newFake(locks.Replicated, 0)}
+		s := sceneOf(c)
+		s.Rand = rand.New(rand.NewPCG(seed, 0))
+		if _, err := make1(t, Step{Fault: "kill", Target: "master"}).Inject(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		c.master, c.without = "redis-2", 2
+		if _, err := make1(t, Step{Fault: "promote", Target: "a replica"}).Inject(t.Context(), s); err != nil || c.promoted != "redis-3" {
+			t.Errorf("seed %d: %v; promoted %q, want redis-3", seed, err, c.promoted)
 		}
 	}
 }

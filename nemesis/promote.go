@@ -43,14 +43,30 @@ func (f Promote) Available(c world.Cluster) error {
 func (f Promote) Inject(ctx context.Context, s Scene) (Undo, error) {
 	node := ""
 	if !s.Cluster.Topology().Picks {
-		targets, err := resolve(ctx, f.Target, s)
-		if err != nil {
+		var err error
+		if node, err = f.candidate(ctx, s); err != nil {
 			return nil, err
 		}
-		node = targets[0]
 	}
 	s.Begin(nil, "a replica is promoted by hand")
 	promoter, _ := world.Ability[service.Promoter](s.Cluster)
 	_, err := promoter.Promote(ctx, node)
 	return Nothing, err
+}
+
+// candidate is whom to promote. Where the servers elect, nobody leads for a moment after
+// the leader was killed, so nobody follows, and then the dead one follows whoever was
+// elected: what an operator does is look again.
+func (f Promote) candidate(ctx context.Context, s Scene) (node string, err error) {
+	err = service.Poll(ctx, func() error {
+		targets, err := resolve(ctx, f.Target, s)
+		if err != nil {
+			return err
+		}
+		if node = targets[0]; s.grips.has(node, killed) {
+			return fmt.Errorf("%s is dead", node)
+		}
+		return nil
+	})
+	return node, err
 }

@@ -101,6 +101,7 @@ type fake struct {
 	mu      sync.Mutex
 	members map[string]*member
 	done    []string
+	elect   int // at so many questions for a status the second member is elected
 }
 
 type member struct {
@@ -142,6 +143,9 @@ func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Requ
 		}
 		say(map[string]string{"health": "true"})
 	case statusPath:
+		if f.elect--; f.elect == 0 {
+			f.members["etcd-2"].leader, f.members["etcd-3"].leader = "2", "2"
+		}
 		say(map[string]any{"header": map[string]string{"member_id": m.id, "cluster_id": m.cluster}, "leader": m.leader, "version": "3.6.16", "isLearner": m.learner})
 	case "/v3/maintenance/transfer-leadership":
 		var move struct{ TargetID string }
@@ -237,6 +241,21 @@ func TestPromote(t *testing.T) {
 	}
 	if leader, err := g.Leader(t.Context()); leader != "etcd-3" {
 		t.Errorf("the leader is %q, %v", leader, err)
+	}
+}
+
+// A leader that was killed cannot hand over: the one that is elected then does.
+func TestPromoteAfterAnElection(t *testing.T) {
+	f, g := newFake(t)
+	if err := g.Healthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.members["etcd-1"].down, f.elect = true, 10
+	if got, err := g.Promote(t.Context(), "etcd-3"); got != "etcd-3" || err != nil {
+		t.Errorf("promoted %q, %v", got, err)
+	}
+	if leader, err := g.Leader(t.Context()); leader != "etcd-3" || f.elect > 0 {
+		t.Errorf("the leader is %q, %v, %d questions before the election", leader, err, f.elect)
 	}
 }
 

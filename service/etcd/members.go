@@ -11,30 +11,28 @@ import (
 	"lockbench/service"
 )
 
-// Promote moves the leadership to a member.
+// Promote moves the leadership to a member. A leader that was just killed is named until
+// another is elected, so whoever is named is asked until the member leads.
 func (g *servers) Promote(ctx context.Context, node string) (string, error) {
-	leader, err := g.Leader(ctx)
-	if err != nil {
-		return "", fmt.Errorf("promote %s: %w", node, err)
-	}
-	to, err := g.status(ctx, node)
-	if err != nil {
-		return "", fmt.Errorf("promote %s: %w", node, err)
-	}
-	move := map[string]string{"targetID": to.Header.Member}
-	if err := g.ask(ctx, leader, "/v3/maintenance/transfer-leadership", move, nil); err != nil {
-		return "", fmt.Errorf("promote %s: %w", node, err)
-	}
-	err = service.Poll(ctx, func() error {
-		switch now, err := g.Leader(ctx); {
-		case err != nil:
+	err := service.Poll(ctx, func() error {
+		leader, err := g.Leader(ctx)
+		if err != nil || leader == node {
 			return err
-		case now != node:
-			return fmt.Errorf("the leader is %s", now)
 		}
-		return nil
+		to, err := g.status(ctx, node)
+		if err != nil {
+			return err
+		}
+		move := map[string]string{"targetID": to.Header.Member}
+		if err := g.ask(ctx, leader, "/v3/maintenance/transfer-leadership", move, nil); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s was asked to hand over, and is the leader", leader)
 	})
-	return node, err
+	if err != nil {
+		return "", fmt.Errorf("promote %s: %w", node, err)
+	}
+	return node, nil
 }
 
 // Rejoin takes a member that lost its data out of the cluster, and adds it anew: one that

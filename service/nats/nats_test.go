@@ -344,6 +344,15 @@ func TestPromote(t *testing.T) {
 	}
 }
 
+// Nobody asks the dead what they think.
+func TestPromoteWithoutOne(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	f.set(func(one, _, _ *node) { one.down = true })
+	if got, err := g.Promote(t.Context(), "nats-3"); got != "nats-3" || err != nil {
+		t.Errorf("promoted %q, %v", got, err)
+	}
+}
+
 // Servers of a group bring an answer to all who listen to its subject, so each who asks has one
 // of its own.
 func TestInboxes(t *testing.T) {
