@@ -95,7 +95,7 @@ type Operator struct {
 	host     service.Operable
 	db       Database
 
-	turn sync.Mutex // held by who changes who leads
+	turn sync.Mutex // held by who changes who leads, or what a node has for who leads now
 
 	mu     sync.Mutex
 	lead   string
@@ -260,7 +260,11 @@ func (o *Operator) mend(ctx context.Context, lead string) {
 		o.mu.Lock()
 		stale := o.stale[name]
 		o.mu.Unlock()
+		o.turn.Lock()
 		switch {
+		case o.Lead() != lead:
+			// Somebody was promoted by hand since the nodes were asked: the one that leads
+			// besides may be the leader by now, and would lose all that it has granted.
 		case s.Leads || stale || s.Broken != nil || known && time.Since(since) > patience:
 			o.renew(ctx, name, lead)
 			delete(o.lost, name)
@@ -268,6 +272,7 @@ func (o *Operator) mend(ctx context.Context, lead string) {
 			o.lost[name] = time.Now()
 			_ = o.point(ctx, name, lead)
 		}
+		o.turn.Unlock()
 	}
 }
 

@@ -22,6 +22,7 @@ type fake struct {
 	down    map[string]bool // does not run
 	cut     map[string]bool // no other node reaches it
 	led     string
+	asked   func(node string) // called before a node says how it is
 	done    []string
 	setting map[string]string
 }
@@ -46,6 +47,9 @@ func (f *fake) change(name string, to func(*State)) {
 }
 
 func (f *fake) State(_ context.Context, node string) (State, error) {
+	if f.asked != nil {
+		f.asked(node)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.down[node] {
@@ -234,6 +238,27 @@ func TestMend(t *testing.T) {
 	f.cut["db-3"] = true
 	o.look(t.Context(), 0)
 	wants(t, f, "when the silent one is not reached")
+}
+
+// Whoever is promoted by hand while the operator looks around is not taken for one that leads
+// beside the leader: what it has granted would be lost.
+func TestPromotedMeanwhile(t *testing.T) {
+	f, o := operated(t, Managed)
+	f.asked = func(node string) {
+		if node == "db-3" && o.Lead() == "db-1" {
+			if _, err := o.Promote(t.Context(), node); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	o.look(t.Context(), time.Hour)
+	if did := f.said(); slices.Contains(did, "renew db-3") || f.led != "db-3" {
+		t.Errorf("%s leads, and was done %v", f.led, did)
+	}
+	o.look(t.Context(), time.Hour)
+	if did := f.said(); !slices.Equal(did, []string{"renew db-1"}) {
+		t.Errorf("then was done %v", did)
+	}
 }
 
 func TestWait(t *testing.T) {
