@@ -1,15 +1,26 @@
 package deploy
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
 )
 
 // Everything builds for the systems that nobody here runs. Types are checked and nothing is
-// compiled, which takes a processor minutes for each system on a new machine.
+// compiled, which takes a processor minutes for each system on a new machine. Of what
+// lockbench imports the bodies of functions are left out, and what that does to it is not
+// looked at: what it lacks for a system is missed where lockbench uses it.
 func TestBuildsElsewhere(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, system := range []string{"darwin", "windows"} {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
@@ -17,6 +28,17 @@ func TestBuildsElsewhere(t *testing.T) {
 				Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps |
 					packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule,
 				Env: append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0"),
+				ParseFile: func(set *token.FileSet, name string, text []byte) (*ast.File, error) {
+					file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+					if file != nil && !strings.HasPrefix(name, root+string(filepath.Separator)) {
+						for _, d := range file.Decls {
+							if f, ok := d.(*ast.FuncDecl); ok {
+								f.Body = nil
+							}
+						}
+					}
+					return file, err
+				},
 			}, "lockbench/...")
 			if err != nil {
 				t.Fatal(err)
@@ -24,11 +46,11 @@ func TestBuildsElsewhere(t *testing.T) {
 			if len(all) < 50 {
 				t.Errorf("%d packages were found, and there are more", len(all))
 			}
-			packages.Visit(all, nil, func(p *packages.Package) {
+			for _, p := range all {
 				for _, err := range p.Errors {
 					t.Errorf("%s: %v", p.PkgPath, err)
 				}
-			})
+			}
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 // A Consul and the Lock of its client run in the local world. A holder who is cut off is never
 // told that the lock is lost, unless its client gives each request a limit.
 func TestConsulInTheLocalWorld(t *testing.T) {
+	t.Parallel() // it waits
 	wantConsul(t)
 	run, _ := program(t)
 	run(0, "1 consul", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,consul-lock")

@@ -17,16 +17,13 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
-
-	"lockbench/locks/catalog"
 )
 
 // How long a holder who has lost the way to etcd goes on believing in its session after the
 // server has given its lock away. docs/findings.md tells of it.
 func BenchmarkEtcdSessionToldLate(b *testing.B) {
 	dir := b.TempDir()
-	program := filepath.Join(dir, catalog.LibraryProgram)
-	build(b, ".", nil, program, "./lockbench-more")
+	_, program := builtPrograms(b)
 	at := freeAddress(b)
 	server := exec.Command(program, "serve", "etcd", "--data-dir="+filepath.Join(dir, "data"), "--log-level=error",
 		"--listen-client-urls=http://"+at, "--advertise-client-urls=http://"+at, "--listen-peer-urls=http://"+freeAddress(b))

@@ -7,6 +7,7 @@ import "testing"
 // etcd's servers and its Mutex run in the local world, where nothing is installed for them, and
 // a group outlives its leader.
 func TestEtcdInTheLocalWorld(t *testing.T) {
+	t.Parallel() // it waits
 	run, _ := program(t)
 	run(0, "1 etcd", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,etcd-mutex")
 	// The leader is killed, and comes back as a new member: it has lost its data.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,6 @@ import (
 
 	"lockbench/internal/world/child"
 	"lockbench/internal/world/external/sitetest"
-	"lockbench/locks/catalog"
 	"lockbench/service"
 	"lockbench/service/etcd"
 	"lockbench/service/nats"
@@ -31,10 +29,7 @@ import (
 // Stock libraries work with servers of somebody else's, broken by hooks: they are told addresses
 // of the relay, as they are told others.
 func TestServersOfSomebodyElse(t *testing.T) {
-	dir := t.TempDir()
-	lockbench, more := filepath.Join(dir, "lockbench"), filepath.Join(dir, catalog.LibraryProgram)
-	build(t, "..", nil, lockbench, "./cmd/lockbench")
-	build(t, ".", nil, more, "./lockbench-more")
+	lockbench, more := builtPrograms(t)
 	run := func(t *testing.T, site *sitetest.Site, url string, words []string, scenarios ...string) {
 		for _, scenario := range scenarios {
 			t.Run(scenario, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"lockbench/locks/catalog"
@@ -12,10 +13,9 @@ import (
 
 // The libraries run in the simulation as modules, and show there what they are known for.
 func TestLibrariesInTheSimulation(t *testing.T) {
+	t.Parallel() // it computes, and others wait
+	lockbench, _ := builtPrograms(t)
 	dir := t.TempDir()
-	lockbench := filepath.Join(dir, "lockbench")
-	build(t, "..", nil, lockbench, "./cmd/lockbench")
-	build(t, ".", []string{"GOOS=wasip1", "GOARCH=wasm"}, filepath.Join(dir, catalog.LibraryModule), "./lockbench-more")
 	run := func(want int, words ...string) string {
 		t.Helper()
 		cmd := exec.Command(lockbench, words...)
@@ -30,7 +30,7 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 	// None of them knows owners, and waiting is asked of those that can wait all the same.
 	run(0, "run", "handoff", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redislock")
 	// go-redis sends a release again whose answer was lost, and the library hears "not held".
-	said := run(1, "run", "lost-replies", "--world", "sim", "--seed", "3", "--locks", "no-lock,redislock,redislock/careful=on", "--expect", "valid")
+	said := run(1, "run", "lost-replies", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redislock,redislock/careful=on", "--expect", "valid")
 	for _, want := range []string{"redislock: expected valid, found violated", "Exit 1: not as expected: redislock."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
@@ -38,20 +38,18 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 	}
 	run(0, "replay", "results/latest")
 	// A lock that is kept alive is believed in for longer than its key lives.
-	said = run(1, "run", "cut-off-holder", "--world", "sim", "--seed", "3", "--locks", "no-lock,rueidislock/validity=2s", "--expect", "valid")
+	said = run(1, "run", "cut-off-holder", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,rueidislock/validity=2s", "--expect", "valid")
 	if !strings.Contains(said, "found violated double-grant") {
 		t.Errorf("rueidislock is not seen to believe too long:\n%s", said)
 	}
 }
 
-// program builds lockbench, and lockbench-more beside it, and returns what runs it and wants
-// an exit code and a text, and where its results are.
+// program is lockbench with lockbench-more beside it: it returns what runs it and wants an exit
+// code and a text, and where its results are.
 func program(t *testing.T) (run func(want int, says string, words ...string), results string) {
 	t.Helper()
+	lockbench, _ := builtPrograms(t)
 	dir := t.TempDir()
-	lockbench := filepath.Join(dir, "lockbench")
-	build(t, "..", nil, lockbench, "./cmd/lockbench")
-	build(t, ".", nil, filepath.Join(dir, catalog.LibraryProgram), "./lockbench-more")
 	return func(want int, says string, words ...string) {
 		t.Helper()
 		cmd := exec.Command(lockbench, words...)
@@ -61,6 +59,27 @@ func program(t *testing.T) (run func(want int, says string, words ...string), re
 			t.Errorf("%s: exit %d, want %d and %q\n%s", strings.Join(words, " "), got, want, says, out)
 		}
 	}, filepath.Join(dir, "results")
+}
+
+// builtPrograms are lockbench and lockbench-more, built once for all tests, side by side and with
+// the module for the simulation.
+func builtPrograms(t testing.TB) (lockbench, more string) {
+	t.Helper()
+	built.once.Do(func() {
+		var err error
+		if built.dir, err = os.MkdirTemp("", "lockbench-more-test-"); err != nil {
+			t.Fatal(err)
+		}
+		build(t, "..", nil, filepath.Join(built.dir, "lockbench"), "./cmd/lockbench")
+		build(t, ".", nil, filepath.Join(built.dir, catalog.LibraryProgram), "./lockbench-more")
+		build(t, ".", []string{"GOOS=wasip1", "GOARCH=wasm"}, filepath.Join(built.dir, catalog.LibraryModule), "./lockbench-more")
+	})
+	return filepath.Join(built.dir, "lockbench"), filepath.Join(built.dir, catalog.LibraryProgram)
+}
+
+var built struct {
+	once sync.Once
+	dir  string // removed by TestMain
 }
 
 // build builds a package of the module in a folder beside this module's.

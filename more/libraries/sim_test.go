@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(role) != "" {
 		os.Exit(trial.Serve(context.Background(), os.Stdin, os.Stdout, catalog.Open))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(built.dir)
+	os.Exit(code)
 }
 
 // simTrial is the command of a simulated trial.
@@ -36,10 +38,9 @@ func simTrial(procs int) []string {
 // asModule is a library as a module. What that was compiled to is kept until the test ends.
 func asModule(t *testing.T) func(library string) scenarios.LockUse {
 	t.Helper()
-	dir := t.TempDir()
-	module := filepath.Join(dir, catalog.LibraryModule)
-	build(t, ".", []string{"GOOS=wasip1", "GOARCH=wasm"}, module, "./lockbench-more")
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	lockbench, _ := builtPrograms(t)
+	module := filepath.Join(filepath.Dir(lockbench), catalog.LibraryModule)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))
 	return func(library string) scenarios.LockUse {
 		pinned, err := trial.Pin([]scenarios.LockUse{{Name: library, Use: library, Module: module, Args: []string{library}}})
 		if err != nil {

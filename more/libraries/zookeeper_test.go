@@ -16,6 +16,7 @@ import (
 // ZooKeeper's servers, the locks of this project on them, and two that nobody here wrote,
 // Curator's and kazoo's, run in the local world.
 func TestZooKeeperInTheLocalWorld(t *testing.T) {
+	t.Parallel() // it waits
 	for _, needed := range []string{
 		"java -cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar org.apache.zookeeper.Version",
 		"javac -version", "test -e /usr/share/java/curator-recipes.jar", "/usr/bin/python3 -c 'import kazoo'",

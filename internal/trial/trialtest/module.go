@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Module builds the guest of examples/go-lock as a module of WebAssembly. What simulated
-// trials compile it to is kept in a folder of the test's own.
+// Module builds the guest of examples/go-lock as a module of WebAssembly. It is built once
+// for all tests of a package, and what simulated trials compile it to is kept beside it.
 func Module(t testing.TB) string { return keptModule(t, "lockbench/examples/go-lock/guest", "mylock") }
 
 // SetNX is the catalog's set-nx as a module, kept like [Module].
@@ -20,8 +20,11 @@ func SetNX(t testing.TB) string {
 
 func keptModule(t testing.TB, what, name string) string {
 	t.Helper()
-	module := build(t, what, name)
-	// Builds that come later must not find the folder of the test's own.
+	module := filepath.Join(filepath.Dir(Program(t)), name+".wasm")
+	if _, err := os.Stat(module); err != nil {
+		buildTo(t, what, module)
+	}
+	// Builds that come later must not find the folder of the tests' own.
 	built, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -34,16 +37,16 @@ func keptModule(t testing.TB, what, name string) string {
 // Build builds a package of lockbench as a module.
 func Build(t testing.TB, what string) string {
 	t.Helper()
-	return build(t, what, path.Base(what))
+	module := filepath.Join(t.TempDir(), path.Base(what)+".wasm")
+	buildTo(t, what, module)
+	return module
 }
 
-func build(t testing.TB, what, name string) string {
+func buildTo(t testing.TB, what, module string) {
 	t.Helper()
-	module := filepath.Join(t.TempDir(), name+".wasm")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", module, what)
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build a module: %v\n%s", err, out)
 	}
-	return module
 }
