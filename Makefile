@@ -54,10 +54,11 @@ SCENARIO_TESTS := ./internal/run
 IN_VIRTUAL_TIME := ^TestSimScenarios$$
 # What makes containers comes later: a daemon that does keeps the disks so busy that the
 # sentinels of other tests stand still, and are taken for dead.
-DOCKER := ./internal/world/docker ./deploy
+DOCKER := ./internal/world/docker
+CONTAINERS := $(DOCKER) ./deploy
 # What takes five to ten times as long with the race detector and has little for it: whole
 # scenarios in virtual time, and what makes a verdict or a page of a history.
-RACELESS := ./examples/go-lock ./checker ./checker/sweep ./internal/report/page ./internal/world/sim ./service/redis/simredis
+RACELESS := ./deploy ./examples/go-lock ./checker ./checker/sweep ./internal/report/page ./internal/world/sim ./service/redis/simredis
 
 # tests runs go test, shows what matters of it, and keeps all in a log; but names all packages
 # without some.
@@ -72,7 +73,8 @@ mkdir -p build; rm -f build/test*.log; status=0; \
 	but() { go list ./... | grep -vxF "$$(go list "$$@")"; }
 endef
 define TOLD
-grep -h -A2 -E '^ *--- SKIP' build/test*.log | sed 's/^/skipped  /' || echo "nothing was skipped"; \
+skipped=$$(grep -h -B1 -E '^ *--- SKIP' build/test*.log | grep -vE '^--$$|^=== |--- PASS'); \
+	if [ -n "$$skipped" ]; then sed 's/^/skipped  /' <<<"$$skipped"; else echo "nothing was skipped"; fi; \
 	if [ $$status -ne 0 ]; then for log in build/test*.log; do awk "$$FAILED" $$log; done; echo "the whole output is in" build/test*.log; fi; exit $$status
 endef
 
@@ -82,20 +84,20 @@ endef
 test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local,docker,browser makes a skip for want of these a failure)
 	@$(TESTS); trap 'trap - TERM; kill 0' INT TERM; \
 		(renice -n 19 $$BASHPID >/dev/null; failed=0; \
-			tests test-computing $$(but $(RACED) $(SCENARIO_TESTS) $(DOCKER)) || failed=1; \
+			tests test-computing $$(but $(RACED) $(SCENARIO_TESTS) $(CONTAINERS)) || failed=1; \
 			tests test-computing -run '$(IN_VIRTUAL_TIME)' $(SCENARIO_TESTS) || failed=1; \
 			exit $$failed) & computing=$$!; \
 		$(RACING) test -p 4 $(RACED) || status=1; \
 		LOCKBENCH_DOCKER=1 tests test -skip '$(IN_VIRTUAL_TIME)' $(SCENARIO_TESTS) || status=1; \
-		LOCKBENCH_DOCKER=1 tests test -p 1 $(DOCKER) || status=1; \
+		LOCKBENCH_DOCKER=1 tests test -p 1 $(CONTAINERS) || status=1; \
 		for module in more deploy/kubernetes; do (cd $$module && tests test ./...) || status=1; done; \
 		wait $$computing || status=1; \
 		$(TOLD)
 
 race: ## the tests with the race detector, of all packages for which it does something (an hour)
 	@$(TESTS); \
-		$(RACING) test $$(but $(RACELESS) $(DOCKER)) || status=1; \
-		LOCKBENCH_DOCKER=1 $(RACING) test -p 1 $(DOCKER) || status=1; \
+		$(RACING) test $$(but $(RACELESS) $(SCENARIO_TESTS) $(DOCKER)) || status=1; \
+		LOCKBENCH_DOCKER=1 $(RACING) test -p 1 $(SCENARIO_TESTS) $(DOCKER) || status=1; \
 		$(TOLD)
 
 # What each failed test printed: with -v go test says the name of the test before its lines.

@@ -268,9 +268,8 @@ func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(
 func (g *servers) Started(context.Context, string) error { return nil }
 func (g *servers) Resumed(context.Context, string) error { return nil }
 
-// Promote makes a server the leader of all buckets and of the metadata. Of servers that do
-// not answer nobody can be told what they think, and it does not matter: those who answer
-// name the leader.
+// Promote makes a server the leader of all buckets and of the metadata. Servers that do not
+// answer are left out, for a leader that was just killed is one: the others name who leads.
 func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 	to := map[string]any{"placement": map[string]string{"preferred": node}}
 	err := service.Poll(ctx, func() error {
