@@ -175,8 +175,8 @@ func (b *Book) Holds(d *Hold, pos int) bool {
 
 // Free is the position, and the time, from which no server can know of a session any more:
 // its lease has run out or was given back. A server counts a lease from its grant, which is
-// no later than the answer; and an acquire of unknown outcome is taken to be over a lease
-// after its answer. Without an answer it may take effect at any later time.
+// no later than the answer, or of one of unknown outcome, than it may have arrived. Without
+// an answer it may take effect at any later time.
 func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
 	s := d.Session
 	over := b.end()
@@ -191,7 +191,7 @@ func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
 	}
 	deadline := Never
 	if ttl := b.h.At(s.Acquire.Invoke).TTL; ttl > 0 {
-		deadline = Later(b.time(s.Acquire.Return), ttl)
+		deadline = Later(b.counted(s, s.Acquire), ttl)
 	}
 	for _, op := range s.Ops {
 		if op.F != history.Renew || op.Outcome == history.Failed || deadline == Never {
@@ -202,12 +202,20 @@ func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
 			deadline = Never
 			continue
 		}
-		deadline = max(deadline, Later(b.time(op.Return), ttl))
+		deadline = max(deadline, Later(b.counted(s, op), ttl))
 	}
 	if ran := b.After(deadline); ran < over || ran == over && deadline < at {
 		return max(s.Acquire.Invoke, ran), deadline
 	}
 	return over, at
+}
+
+// counted is the latest time from which a server counts the lease that was asked for.
+func (b *Book) counted(s *history.Session, op history.Op) time.Duration {
+	if op.Outcome == history.Done {
+		return b.time(op.Return)
+	}
+	return b.latestEffect(s.Client, op)
 }
 
 // HeldTo is the position up to which a server may keep a session, as far as its lease goes.

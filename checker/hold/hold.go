@@ -76,6 +76,7 @@ type Book struct {
 	keys    []*Key
 	pauses  map[paused][]standstill
 	faults  map[paused][]standstill
+	heldUp  map[int32][]heldUp
 }
 
 // Key is what was asked of one key.
@@ -93,6 +94,7 @@ func Of(h *history.History, strict bool) *Book {
 		h: h, strict: strict, stepped: h.ClockStep(),
 		holds:  make([]Hold, len(h.Sessions)),
 		pauses: map[paused][]standstill{}, faults: map[paused][]standstill{},
+		heldUp: map[int32][]heldUp{},
 	}
 	for i, s := range h.Sessions {
 		d := &b.holds[i]

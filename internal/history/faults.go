@@ -28,6 +28,9 @@ var (
 	// onLinks are the faults on links, which name both ends: a client that is not named
 	// has its own.
 	onLinks = []string{"cut", "lag", "bandwidth", "drop-replies", "reset"}
+	// holdUpNothing are, of those that may close a connection, the faults that keep nothing
+	// back: what was sent to a server has arrived, or has gone with its connection.
+	holdUpNothing = []string{"kill", "reset", "drop-replies", "lose-reply", "drop-subscribers", "promote"}
 )
 
 // Disconnects says whether it may close the connection of a client to a server, at once or
@@ -46,6 +49,11 @@ func (f *Fault) Disconnects(client int32) bool {
 		named, servers = named || ok, servers || !ok
 	}
 	return servers && !(named && slices.Contains(onLinks, f.Name))
+}
+
+// HoldsUp says whether a request that a client sends meanwhile may arrive when it is over.
+func (f *Fault) HoldsUp(client int32) bool {
+	return f.Disconnects(client) && !slices.Contains(holdUpNothing, f.Name)
 }
 
 // Strikes tells whether a client is among the targets.

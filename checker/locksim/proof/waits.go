@@ -145,15 +145,18 @@ func (x *prover) progress() {
 	}
 }
 
-// expired tells whether a lease is over by a position, by far.
+// expired tells whether a lease is over by a position, by far. What nobody knows the outcome
+// of may have arrived long after its client gave up, if a fault held it up.
 func (x *prover) expired(t *tenure, p int) bool {
-	if t.ttl == 0 || t.acquire.answer < 0 {
+	struck := slices.ContainsFunc(x.h.events[:p], func(e event) bool { return e.who == "nemesis" })
+	unclear := func(o op) bool { return o.answer < 0 || o.outcome == maybe && struck }
+	if t.ttl == 0 || unclear(t.acquire) {
 		return false
 	}
 	latest := x.time(t.acquire.answer) + t.ttl
 	for _, o := range t.ops {
 		if o.what == "renew" {
-			if o.answer < 0 {
+			if unclear(o) {
 				return false
 			}
 			latest = max(latest, x.time(o.answer)+x.h.events[o.call].span("ttl"))
