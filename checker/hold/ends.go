@@ -176,7 +176,11 @@ func (b *Book) Holds(d *Hold, pos int) bool {
 // Free is the position, and the time, from which no server can know of a session any more:
 // its lease has run out or was given back. A server counts a lease from its grant, which is
 // no later than the answer, or of one of unknown outcome, than it may have arrived. Without
-// an answer it may take effect at any later time.
+// an answer it may take effect at any later time. What a library renews runs from the last
+// renewal, which is no later than the end of the claim:
+//
+//	acquire ok, 8 s ── renewed ── renewed ── release, unknown
+//	                                         ├────── 8 s ──────┤ free
 func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
 	s := d.Session
 	over := b.end()
@@ -204,6 +208,9 @@ func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
 		}
 		deadline = max(deadline, Later(b.counted(s, op), ttl))
 	}
+	if d.Renewed() && deadline != Never {
+		deadline = max(deadline, b.keptUpTo(d))
+	}
 	if ran := b.After(deadline); ran < over || ran == over && deadline < at {
 		return max(s.Acquire.Invoke, ran), deadline
 	}
@@ -216,6 +223,15 @@ func (b *Book) counted(s *history.Session, op history.Op) time.Duration {
 		return b.time(op.Return)
 	}
 	return b.latestEffect(s.Client, op)
+}
+
+// keptUpTo is when the lease of a library's last renewal is over.
+func (b *Book) keptUpTo(d *Hold) time.Duration {
+	last := d.Claim.To
+	if last >= b.end() {
+		return Never
+	}
+	return Later(b.latestEffect(d.Session.Client, history.Op{Invoke: last, Return: last}), d.Lease.Length)
 }
 
 // HeldTo is the position up to which a server may keep a session, as far as its lease goes.

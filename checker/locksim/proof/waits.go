@@ -146,11 +146,12 @@ func (x *prover) progress() {
 }
 
 // expired tells whether a lease is over by a position, by far. What nobody knows the outcome
-// of may have arrived long after its client gave up, if a fault held it up.
+// of may have arrived long after its client gave up, if a fault held it up; and a library
+// renews for longer than the session says.
 func (x *prover) expired(t *tenure, p int) bool {
 	struck := slices.ContainsFunc(x.h.events[:p], func(e event) bool { return e.who == "nemesis" })
 	unclear := func(o op) bool { return o.answer < 0 || o.outcome == maybe && struck }
-	if t.ttl == 0 || unclear(t.acquire) {
+	if t.ttl == 0 || t.renewed > 0 || unclear(t.acquire) {
 		return false
 	}
 	latest := x.time(t.acquire.answer) + t.ttl
