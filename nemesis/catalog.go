@@ -119,7 +119,8 @@ func All() []Entry {
 			Name: "reset", About: "end connections on links, with what is on its way", Link: true, New: newReset,
 			Instant: true,
 			Try:     Step{Target: "clients <-> master"},
-			Draw:    []Step{{Target: "clients <-> master"}},
+			// Clients of some services choose whom they speak to, and none may speak to the leader.
+			Draw: []Step{{Target: "clients <-> nodes"}},
 		},
 		{
 			Name: "clock", About: "shift the wall clocks of servers or clients, at once or little by little",
