@@ -312,6 +312,14 @@ func TestPromoteAfterAnElection(t *testing.T) {
 	}
 }
 
+// A fault on the master waits for one while the servers elect.
+func TestMasterAfterAnElection(t *testing.T) {
+	c := &electing{fake: newFake(locks.Replicated, 0), without: 3}
+	if _, err := make1(t, Step{Fault: "kill", Target: "master"}).Inject(t.Context(), sceneOf(c)); err != nil || c.state() != "redis-1 dead" {
+		t.Errorf("%v, %s, want redis-1 dead", err, c.state())
+	}
+}
+
 // A cluster that cannot be probed is believed.
 func TestNoProber(t *testing.T) {
 	type killer struct {

@@ -30,7 +30,7 @@ func shards(s Scene) service.Sharded {
 func oneMaster(ctx context.Context, s Scene) (string, error) {
 	sharded := shards(s)
 	if sharded == nil {
-		return s.Cluster.Leader(ctx)
+		return leader(ctx, s.Cluster)
 	}
 	if s.Moment != nil {
 		return sharded.LeaderOf(ctx, s.Moment.Key)
@@ -41,6 +41,17 @@ func oneMaster(ctx context.Context, s Scene) (string, error) {
 		}
 	}
 	return "", errors.New("a cluster has several masters, and no key says which one is meant")
+}
+
+// leader is who leads, or is elected next: where the servers elect, nobody leads for a moment.
+func leader(ctx context.Context, c world.Cluster) (name string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	err = until(ctx, "a leader", func(ctx context.Context) error {
+		name, err = c.Leader(ctx)
+		return err
+	})
+	return name, err
 }
 
 // replicas are the nodes that follow the master.
