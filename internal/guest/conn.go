@@ -13,7 +13,7 @@ import (
 )
 
 // helloLimit is how long a guest has to say hello: a JVM takes its time.
-const helloLimit = 30 * time.Second
+const helloLimit = 2 * time.Minute
 
 // requestsQueued bounds the lines that wait for a guest that does not read; more
 // callers wait until their own limits end.
