@@ -12,8 +12,9 @@ const resent = 200 * time.Millisecond
 
 // latestEffect is when a request of unknown outcome took effect, at the latest. Its client
 // has given up, but nobody takes back what was sent: it arrives when the network is whole
-// again, or when the server goes on. It is sent anew after twice the time, so it may be
-// under way after that for as long as it was before.
+// again, or when the server goes on. Its connection may have waited since the fault began,
+// and twice as long each time, so it sends again when the fault is over for as long as it
+// lasted, at the latest. If another fault has begun by then, that holds it up as well.
 //
 //	client 1  acquire, ttl 2 s ── unknown
 //	cut       ├────────────────────────────────┤
@@ -24,12 +25,14 @@ const resent = 200 * time.Millisecond
 // request that was never answered, which may take effect at any time.
 func (b *Book) latestEffect(client int32, op history.Op) time.Duration {
 	asked, latest := b.time(op.Invoke), b.time(op.Return)
+	since := Never
 	for _, f := range b.holdingUp(client) {
 		if f.began > latest {
 			break
 		}
 		if f.healed >= asked {
-			latest = max(latest, Later(f.healed, f.healed-asked+resent))
+			since = min(since, f.began)
+			latest = max(latest, Later(f.healed, f.healed-since+resent))
 		}
 	}
 	return latest
