@@ -29,7 +29,7 @@ type library struct{ *client }
 // Acquire waits.
 func (l library) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if r.Wait == 0 {
-		return nil, fmt.Errorf("zk-lock: %w: it can only wait; ask with a wait", locks.ErrUnsupported)
+		return nil, fmt.Errorf("zk-lock: %w: it can only wait; run zk-lock/wait=2s", locks.ErrUnsupported)
 	}
 	dir, s, err := l.asked(r)
 	if err != nil {
