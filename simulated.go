@@ -5,11 +5,13 @@ package lockbench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/world/sim"
 )
 
 // patience is how often, once a second, nothing may have been granted by a lock that is
@@ -20,6 +22,10 @@ const patience = 30
 // errNotSimulated is a lock that waits for what is not simulated: nothing inside can tell.
 var errNotSimulated = errors.New("nothing was granted in the simulation, which takes next to no time: the lock waits for something outside of it; " +
 	"open every connection with Client.Store.Dial (go-redis: Dialer)")
+
+// frozenLooks is at how many looks in a row the simulation may be frozen. One is enough in
+// theory: nobody computes then, and who waits for a mutex keeps time from moving.
+const frozenLooks = 5
 
 // simulate runs in virtual time, in this process. A run that does not get anywhere is left
 // behind: nobody can end it from outside.
@@ -36,7 +42,7 @@ func simulate(ctx context.Context, o run.Options, observer run.Observer) (*run.O
 	}()
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	for waited := 0; ; {
+	for waited, frozen := 0, 0; ; {
 		select {
 		case e := <-ended:
 			return e.outcome, e.err
@@ -46,7 +52,26 @@ func simulate(ctx context.Context, o run.Options, observer run.Observer) (*run.O
 			seen.left.Store(true)
 			return nil, errNotSimulated
 		}
+		at := sim.LookAt()
+		if frozen++; !at.Frozen() {
+			frozen = 0
+		}
+		if frozen >= frozenLooks {
+			seen.left.Store(true)
+			return nil, errFrozen(at, seen.grants.Load() > 0)
+		}
 	}
+}
+
+// errFrozen says what stops virtual time, and what to do. One run at a time is simulated in a
+// process, so one that has granted nothing may be waiting behind one that was left.
+func errFrozen(at sim.Standstill, granted bool) error {
+	which := "the simulation is frozen"
+	if !granted {
+		which = "the simulation is frozen, in this run or in an earlier one of this process, which lets no other begin"
+	}
+	return fmt.Errorf("a library waits with a mutex held, and %s (%s). Try the lock on real servers, with Options.World \"local\", "+
+		"or as a module, in which such a wait stops nobody else (docs/wasm-guests.md)", which, at)
 }
 
 // granted counts what a run has granted, and passes on what it tells until it is left behind.
