@@ -5,7 +5,6 @@ package lockbench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -63,15 +62,13 @@ func simulate(ctx context.Context, o run.Options, observer run.Observer) (*run.O
 	}
 }
 
-// errFrozen says what stops virtual time, and what to do. One run at a time is simulated in a
-// process, so one that has granted nothing may be waiting behind one that was left.
+// errFrozen says what stops virtual time, and what to do.
 func errFrozen(at sim.Standstill, granted bool) error {
-	which := "the simulation is frozen"
+	why := at.Told("Try the lock on real servers, with Options.World \"local\"")
 	if !granted {
-		which = "the simulation is frozen, in this run or in an earlier one of this process, which lets no other begin"
+		why += "; or it is an earlier run of this process that is frozen, for it lets no other begin"
 	}
-	return fmt.Errorf("a library waits with a mutex held, and %s (%s). Try the lock on real servers, with Options.World \"local\", "+
-		"or as a module, in which such a wait stops nobody else (docs/wasm-guests.md)", which, at)
+	return errors.New(why)
 }
 
 // granted counts what a run has granted, and passes on what it tells until it is left behind.

@@ -6,32 +6,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"lockbench/internal/trial/trialtest"
 	"lockbench/locks"
 	"lockbench/scenarios"
 )
 
-// dozer is a lock that sleeps with a mutex held for which its other clients wait.
-type dozer struct{ mu sync.Mutex }
-
-func (d *dozer) Acquire(context.Context, locks.Request) (locks.Lease, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	time.Sleep(time.Second)
-	return nil, locks.ErrTaken
-}
-
-func (d *dozer) Close() error { return nil }
-
 // serveDozers is the process of a simulated trial in which every lock is a dozer.
 func serveDozers() int {
-	all := &dozer{}
-	open := func(context.Context, locks.Client) (locks.Locker, error) { return all, nil }
-	return Serve(context.Background(), os.Stdin, os.Stdout, func(string, map[string]string) (locks.Opener, error) { return open, nil })
+	all := &trialtest.Dozer{}
+	return Serve(context.Background(), os.Stdin, os.Stdout, func(string, map[string]string) (locks.Opener, error) { return all.Open, nil })
 }
 
 // A whole run whose lock stops virtual time ends by itself, as a failure of the harness: it
@@ -53,10 +38,9 @@ func TestFrozenRunEnds(t *testing.T) {
 	if err == nil {
 		t.Fatal("a frozen run ended in good order")
 	}
-	const at = "trial.(*dozer).Acquire at frozen_test.go:"
 	for _, want := range []string{
-		"in the run of set-nx with seed 7: a library waits with a mutex held, and the simulation is frozen (waiting for a mutex: " + at,
-		"; keeping it, most likely: " + at, " (it sleeps)).",
+		"in the run of set-nx with seed 7: a library waits with a mutex held, and the simulation is frozen (" + trialtest.DozerWaits,
+		trialtest.DozerKeeps, " (it waits: chan receive)).",
 		"Try the lock on real servers, with --world local, or as a module",
 	} {
 		if !strings.Contains(err.Error(), want) {

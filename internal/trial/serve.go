@@ -259,7 +259,7 @@ func (s *stillness) look(moved int64, asking bool) (why string) {
 	const instead = "Try the lock on real servers, with --world local"
 	switch {
 	case s.frozen >= s.frozenLooks:
-		return fmt.Sprintf("a library waits with a mutex held, and the simulation is frozen (%s). %s, or as a module, in which such a wait stops nobody else (docs/wasm-guests.md)", seen, instead)
+		return seen.Told(instead)
 	case s.still >= s.looks:
 		return "a library computes for ever, or waits for something outside of the simulation. " + instead
 	}

@@ -32,6 +32,11 @@ func (s Standstill) String() string {
 	return text
 }
 
+// Told says why a frozen run cannot go on, and what to do instead, beside a first thing.
+func (s Standstill) Told(instead string) string {
+	return fmt.Sprintf("a library waits with a mutex held, and the simulation is frozen (%s). %s, or as a module, in which such a wait stops nobody else (docs/wasm-guests.md)", s, instead)
+}
+
 // LookAt looks at all goroutines of the process.
 func LookAt() Standstill {
 	stacks := make([]byte, 1<<20)
