@@ -209,7 +209,13 @@ func (f *fake) answer(name, account, subject, body string) any {
 	case subject == prefix+"JSZ" && account == operators:
 		var streams []any
 		for stream, leader := range n.buckets {
-			streams = append(streams, map[string]any{"name": stream, "cluster": map[string]string{"leader": leader}})
+			var others []any // as the leader sees them
+			for other := range f.nodes {
+				if f.nodes[other].buckets[stream] != "" && other != name {
+					others = append(others, map[string]any{"name": other})
+				}
+			}
+			streams = append(streams, map[string]any{"name": stream, "cluster": map[string]any{"leader": leader, "replicas": others}})
 		}
 		return data(map[string]any{"meta_cluster": map[string]string{"leader": n.meta}, "account_details": []any{map[string]any{"stream_detail": streams}}})
 	case subject == prefix+"HEALTHZ" && account == operators:
@@ -350,6 +356,15 @@ func TestPromoteWithoutOne(t *testing.T) {
 	f.set(func(one, _, _ *node) { one.down = true })
 	if got, err := g.Promote(t.Context(), "nats-3"); got != "nats-3" || err != nil {
 		t.Errorf("promoted %q, %v", got, err)
+	}
+}
+
+// Who asks for what cannot be is told at once.
+func TestPromoteOfOneCopy(t *testing.T) {
+	f, g := newFake(t, Quorum)
+	f.set(func(one, two, three *node) { one.buckets, three.buckets = nil, nil })
+	if _, err := g.Promote(t.Context(), "nats-3"); err == nil || !strings.Contains(err.Error(), "nats-2 alone keeps the bucket locks") {
+		t.Errorf("it is refused with %v", err)
 	}
 }
 

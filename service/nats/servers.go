@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,10 @@ type state struct {
 		Streams []struct {
 			Name    string `json:"name"`
 			Cluster struct {
-				Leader string `json:"leader"`
+				Leader   string `json:"leader"`
+				Replicas []struct {
+					Name string `json:"name"`
+				} `json:"replicas"` // the others that keep it
 			} `json:"cluster"`
 		} `json:"stream_detail"`
 	} `json:"account_details"`
@@ -84,6 +88,19 @@ func (s state) leaders() map[string]string {
 		}
 	}
 	return all
+}
+
+// alone is a bucket that a server leads and that nobody else keeps.
+func (s state) alone(leader string) (bucket string, ok bool) {
+	for _, a := range s.Accounts {
+		for _, stream := range a.Streams {
+			name, isBucket := strings.CutPrefix(stream.Name, bucketPrefix)
+			if isBucket && stream.Cluster.Leader == leader && len(stream.Cluster.Replicas) == 0 {
+				return name, true
+			}
+		}
+	}
+	return "", false
 }
 
 // states are those of all servers that answer, by their names; err is why others do not.
@@ -270,10 +287,18 @@ func (g *servers) Resumed(context.Context, string) error { return nil }
 
 // Promote makes a server the leader of all buckets and of the metadata. Servers that do not
 // answer are left out, for a leader that was just killed is one: the others name who leads.
+// Of a bucket that one server keeps, nobody else can be the leader.
 func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 	to := map[string]any{"placement": map[string]string{"preferred": node}}
+	var never error // why it is no use to go on
 	err := service.Poll(ctx, func() error {
 		all, err := g.states(ctx)
+		for name, s := range all {
+			if bucket, ok := s.alone(name); ok && name != node {
+				never = fmt.Errorf("%s alone keeps the bucket %s, so nobody else can lead it; it takes more than one replica", name, bucket)
+				return nil
+			}
+		}
 		if _, answers := all[node]; !answers {
 			return err
 		}
@@ -295,7 +320,7 @@ func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 		}
 		return errors.Join(errs...)
 	})
-	if err != nil {
+	if err = cmp.Or(never, err); err != nil {
 		return "", fmt.Errorf("promote %s: %w", node, err)
 	}
 	return node, nil
