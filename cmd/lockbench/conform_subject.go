@@ -22,7 +22,7 @@ import (
 // subject is the lock as the suite sees it, on a running cluster.
 func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
-		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None,
+		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None, OnlyWaits: s.entry.OnlyWaits,
 		Excused: maps.Clone(s.entry.Excused),
 	}
 	if subject.Excused == nil {

@@ -42,6 +42,8 @@ type Lock struct {
 	// Tried says that faults are tried with it (lockbench try): it is the plain one of its
 	// service, on the topologies on which it runs.
 	Tried bool
+	// OnlyWaits says that it cannot be asked to try: who asks waits.
+	OnlyWaits bool
 	// Excused are rules of the conformance suite that the lock breaks on purpose, and why.
 	Excused map[string]string
 	// Library is set of a stock library.

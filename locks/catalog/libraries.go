@@ -123,6 +123,7 @@ func libraryLocks() []Lock {
 		},
 		About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
 		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Tried: true,
+		Excused: map[string]string{"in-turn": "TryLock joins the queue before it looks, and those who leave it again keep others from being first"},
 		Options: []Option{
 			{Name: "session-ttl", About: "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", Default: "1m0s"},
 			{Name: "orphan", About: "on: the session of a lock that could not be released is kept alive no longer", Default: "off"},

@@ -13,7 +13,7 @@ func natsKV() Lock {
 		Service: nats.Name, Topologies: []locks.Topology{locks.Single, nats.Quorum}, Tried: true,
 		Options: []Option{
 			{Name: "replicas", About: "on how many servers the bucket is kept; 0: on all, three at most", Default: "0"},
-			{Name: "expiry", About: "bucket: its ttl is that of all its keys; key: each has its own, in whole seconds", Default: "bucket"},
+			{Name: "expiry", About: "bucket: its ttl is that of all its keys; key: each has its own, in whole seconds", Default: "bucket", Conform: "key"},
 			{Name: "limit", About: "how long one request may take", Default: "5s"},
 			{Name: "ping", About: "how often an idle connection is asked whether it works", Default: "2m0s"},
 			{Name: "reconnect-wait", About: "how long a lost connection waits until it tries a server again", Default: "2s"},

@@ -24,6 +24,9 @@ var (
 	zkLibraryOptions = []Option{zkSession, zkSuspend, zkLimit}
 )
 
+// noContext is why nobody who waits with go-zookeeper's Lock can be called back.
+const noContext = "its Lock takes no context, and waits until it is served"
+
 // zookeeperLocks are those on ZooKeeper that this program serves.
 func zookeeperLocks() []Lock {
 	return []Lock{
@@ -42,7 +45,12 @@ func zookeeperLocks() []Lock {
 				Claims: locks.Claims{Renewed: true, Watched: true, Waits: true},
 			},
 			About:   "ZooKeeper: the Lock of the client library go-zookeeper, which can only wait",
-			Service: zookeeper.Name, Topologies: onZooKeeper, Options: zkLibraryOptions, Woken: true,
+			Service: zookeeper.Name, Topologies: onZooKeeper, Options: zkLibraryOptions, Woken: true, OnlyWaits: true,
+			Excused: map[string]string{
+				"wait-cancelled":    noContext,
+				"cancelled-waiting": noContext,
+				"cancelled-asking":  "its Lock forgets the node whose answer was lost, and only the end of its session frees the lock",
+			},
 			New: newZooKeeper("zk-lock", zkLibraryOptions, zklocks.NewLibrary),
 		},
 	}

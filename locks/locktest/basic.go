@@ -37,10 +37,10 @@ var basicRules = []Rule{
 		if err != nil {
 			return asFailure(err)
 		}
-		if err := refuse(ctx, y, b.ask(long, 0), "another client holds it"); err != nil {
+		if err := b.refuse(ctx, y, b.ask(long, 0), "another client holds it"); err != nil {
 			return err
 		}
-		if err := refuse(ctx, x, b.ask(long, 0), "another owner of the same client holds it"); err != nil {
+		if err := b.refuse(ctx, x, b.ask(long, 0), "another owner of the same client holds it"); err != nil {
 			return err
 		}
 		other := b.ask(long, 0)
@@ -70,12 +70,15 @@ var basicRules = []Rule{
 		if err := notHeld(ctx, lease, "it was released before"); err != nil {
 			return err
 		}
-		if err := refuse(ctx, x, b.ask(long, 0), "the next client holds it, whatever others release"); err != nil {
+		if err := b.refuse(ctx, x, b.ask(long, 0), "the next client holds it, whatever others release"); err != nil {
 			return err
 		}
 		return give(ctx, theirs)
 	}},
 	{"one-of-1000", "of 1,000 that ask at once exactly one is granted", func(ctx context.Context, b *bench) error {
+		if b.OnlyWaits {
+			return refusesNobody
+		}
 		const clients, each = 10, 100
 		var wg sync.WaitGroup
 		var granted, refused atomic.Int64

@@ -128,6 +128,9 @@ func (b *bench) ask(ttl, wait time.Duration) locks.Request {
 	if b.NoTTL || b.Claims.Leaseless() {
 		ttl = 0
 	}
+	if b.OnlyWaits && wait == 0 {
+		wait = Late
+	}
 	return locks.Request{Keys: []string{b.key}, TTL: ttl, Wait: wait}
 }
 
@@ -150,12 +153,22 @@ func take(ctx context.Context, l locks.Locker, r locks.Request, why string) (loc
 	return lease, nil
 }
 
-// refuse asks for a lock that must be refused, for good.
-func refuse(ctx context.Context, l locks.Locker, r locks.Request, why string) error {
+// refusesNobody leaves out a rule about being refused.
+const refusesNobody = notClaimed("it can only wait, and refuses nobody")
+
+// refuse asks for a lock that must be refused, for good. Who can only wait is never refused: it
+// must not be granted, and goes on waiting until somebody releases what it may get one day.
+func (b *bench) refuse(ctx context.Context, l locks.Locker, r locks.Request, why string) error {
+	if b.OnlyWaits {
+		r.Wait = short
+	}
 	lease, err := l.Acquire(ctx, r)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s, and yet it was granted", why)
+	case b.OnlyWaits && lease != nil:
+		go func() { _ = lease.Release(ctx) }()
+		return nil
 	case !errors.Is(err, locks.ErrTaken):
 		return unless(err, locks.ErrNotHeld, fmt.Sprintf("%s: want the definite answer %q, got", why, locks.ErrTaken))
 	case lease != nil:
@@ -186,7 +199,6 @@ func notHeld(ctx context.Context, lease locks.Lease, why string) error {
 // poll asks again and again until the lock is granted, but no later than at end. What
 // it does not know the end of, it gives back and asks for anew, as a careful client does.
 func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (locks.Lease, error) {
-	r.Wait = 0
 	for {
 		lease, err := l.Acquire(ctx, r)
 		if err == nil {

@@ -341,15 +341,23 @@ func (c *cancelBench) cleaned(ctx context.Context, what cancelCase, a asked, beg
 	case a.lease == nil:
 		return nil
 	}
-	if err := a.lease.Release(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
-		return fmt.Errorf("clean up after %w: %w", a.err, err)
+	// A release without an answer is asked for again, as by any client that must know. One
+	// whose connection was lost may need a while to have another.
+	for end := time.Now().Add(Late); ; {
+		err := a.lease.Release(ctx)
+		if err == nil || errors.Is(err, locks.ErrNotHeld) {
+			return nil
+		}
+		if time.Now().After(end) || sleep(ctx, 10*time.Millisecond) != nil {
+			return fmt.Errorf("clean up after %w: %w", a.err, err)
+		}
 	}
-	return nil
 }
 
 // free makes sure that z gets it: at once, or after grace at most.
 func (c *cancelBench) free(ctx context.Context, r locks.Request, grace time.Duration, why string) error {
-	r.TTL, r.Wait = c.ask(long, 0).TTL, 0
+	free := c.ask(long, 0)
+	r.TTL, r.Wait = free.TTL, free.Wait
 	var next locks.Lease
 	var err error
 	if grace > 0 {

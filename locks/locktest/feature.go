@@ -27,22 +27,22 @@ var reentryRules = []Rule{
 		if err != nil {
 			return asFailure(err)
 		}
-		if err := refuse(ctx, x, other, "another thread of the same client asks"); err != nil {
+		if err := b.refuse(ctx, x, other, "another thread of the same client asks"); err != nil {
 			return err
 		}
-		if err := refuse(ctx, y, mine, "another client's thread of the same name asks"); err != nil {
+		if err := b.refuse(ctx, y, mine, "another client's thread of the same name asks"); err != nil {
 			return err
 		}
 		if err := give(ctx, inner); err != nil {
 			return err
 		}
-		if err := refuse(ctx, y, mine, "one of two holds was released"); err != nil {
+		if err := b.refuse(ctx, y, mine, "one of two holds was released"); err != nil {
 			return err
 		}
 		if err := notHeld(ctx, inner, "this hold was released"); err != nil {
 			return err
 		}
-		if err := refuse(ctx, y, mine, "one hold is left, whichever was released twice"); err != nil {
+		if err := b.refuse(ctx, y, mine, "one hold is left, whichever was released twice"); err != nil {
 			return err
 		}
 		if err := give(ctx, outer); err != nil {
@@ -97,13 +97,13 @@ var featureRules = []Rule{
 		if err != nil {
 			return asFailure(err)
 		}
-		if err := refuse(ctx, y, write, "there are readers"); err != nil {
+		if err := b.refuse(ctx, y, write, "there are readers"); err != nil {
 			return err
 		}
 		if err := give(ctx, one); err != nil {
 			return err
 		}
-		if err := refuse(ctx, x, write, "there still is a reader"); err != nil {
+		if err := b.refuse(ctx, x, write, "there still is a reader"); err != nil {
 			return err
 		}
 		if err := give(ctx, two); err != nil {
@@ -114,9 +114,9 @@ var featureRules = []Rule{
 			return err
 		}
 		if err := errors.Join(
-			refuse(ctx, y, read, "there is a writer"),
-			refuse(ctx, y, write, "there is a writer"),
-			refuse(ctx, x, owned(read, "another"), "there is a writer in the same client"),
+			b.refuse(ctx, y, read, "there is a writer"),
+			b.refuse(ctx, y, write, "there is a writer"),
+			b.refuse(ctx, x, owned(read, "another"), "there is a writer in the same client"),
 		); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ var featureRules = []Rule{
 		if err := give(ctx, w); err != nil {
 			return err
 		}
-		if err := refuse(ctx, y, write, "who wrote still reads"); err != nil {
+		if err := b.refuse(ctx, y, write, "who wrote still reads"); err != nil {
 			return err
 		}
 		z, err := take(ctx, y, read, "who wrote only reads now")
@@ -182,7 +182,7 @@ var featureRules = []Rule{
 		if err != nil {
 			return err
 		}
-		if err := refuse(ctx, y, of("c", "b"), "one of them is taken"); err != nil {
+		if err := b.refuse(ctx, y, of("c", "b"), "one of them is taken"); err != nil {
 			return err
 		}
 		c, err := take(ctx, y, of("c"), "the attempt at it and another was refused")

@@ -82,7 +82,7 @@ var leaseRules = []Rule{
 		if err := notHeld(ctx, late, "its lease is over and another holds"); err != nil {
 			return err
 		}
-		if err := refuse(ctx, x, b.ask(long, 0), "another holds it, whoever released late"); err != nil {
+		if err := b.refuse(ctx, x, b.ask(long, 0), "another holds it, whoever released late"); err != nil {
 			return err
 		}
 		return give(ctx, lease)
@@ -127,7 +127,7 @@ var leaseRules = []Rule{
 		if err := sleep(ctx, first+short); err != nil {
 			return err
 		}
-		if err := refuse(ctx, y, b.ask(long, 0), "the lease was renewed for long"); err != nil {
+		if err := b.refuse(ctx, y, b.ask(long, 0), "the lease was renewed for long"); err != nil {
 			return err
 		}
 		if err := renewer.Renew(ctx, short); err != nil {
@@ -140,7 +140,7 @@ var leaseRules = []Rule{
 		if err := renewer.Renew(ctx, long); !errors.Is(err, locks.ErrNotHeld) {
 			return fmt.Errorf("renew what another holds: want %q, got %v", locks.ErrNotHeld, err)
 		}
-		if err := refuse(ctx, x, b.ask(long, 0), "another holds it"); err != nil {
+		if err := b.refuse(ctx, x, b.ask(long, 0), "another holds it"); err != nil {
 			return err
 		}
 		return give(ctx, next)
@@ -155,7 +155,7 @@ var leaseRules = []Rule{
 			return err
 		}
 		for end := time.Now().Add(3 * by); time.Now().Before(end); {
-			if err := refuse(ctx, y, b.ask(long, 0), "its holder lives"); err != nil {
+			if err := b.refuse(ctx, y, b.ask(long, 0), "its holder lives"); err != nil {
 				return err
 			}
 			if err := sleep(ctx, by/20); err != nil {

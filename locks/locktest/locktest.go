@@ -56,6 +56,9 @@ type Subject struct {
 	// NoTTL says that the lock keeps no leases and is asked for none. Nor is one whose holds
 	// end with a connection.
 	NoTTL bool
+	// OnlyWaits says that the lock cannot be asked to try: who asks waits, and is never refused.
+	// Rules by the way ask for no grant then, and those about being refused are left out.
+	OnlyWaits bool
 	// Excused says why rules, by name, are not to be run.
 	Excused map[string]string
 	// Server lets the suite look behind the lock; nil: rules that need it are left out.

@@ -41,11 +41,12 @@ type tap struct {
 
 // meeting is what is to happen in a request.
 type meeting struct {
-	in   int // the number of the request
-	when moment
-	act  func()
-	met  chan struct{} // closed once it has happened
-	name string        // of the request, as far as one can read it
+	in    int // the number of the request
+	when  moment
+	act   func()
+	begun chan struct{} // closed once the request is there
+	met   chan struct{} // closed once it has happened
+	name  string        // of the request, as far as one can read it
 }
 
 // These are no moments of a request: one before the first, and one after the last of a waiter.
@@ -56,17 +57,19 @@ const (
 
 // ended is the meeting of a call whose context had ended before it began.
 var ended = func() *meeting {
-	m := &meeting{name: "every request", when: atOnce, met: make(chan struct{})}
+	m := &meeting{name: "every request", when: atOnce, begun: make(chan struct{}), met: make(chan struct{})}
+	close(m.begun)
 	close(m.met)
 	return m
 }()
 
 func (m *meeting) String() string { return fmt.Sprintf("%q %s", m.name, m.when) }
 
-// happened says whether it has.
+// happened says whether it has. A call may end before what ended its context is done.
 func (m *meeting) happened() bool {
 	select {
-	case <-m.met:
+	case <-m.begun:
+		<-m.met
 		return true
 	default: // also if nothing is to happen
 		return false
@@ -91,7 +94,7 @@ func (t *tap) through(dial Dial) Dial {
 func (t *tap) meet(n int, when moment, act func()) *meeting {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.do = &meeting{in: t.sent + n, when: when, act: act, met: make(chan struct{})}
+	t.do = &meeting{in: t.sent + n, when: when, act: act, begun: make(chan struct{}), met: make(chan struct{})}
 	return t.do
 }
 
@@ -121,6 +124,7 @@ func (t *tap) next(request []byte) *meeting {
 	}
 	t.do = nil
 	m.name = command(request)
+	close(m.begun)
 	return m
 }
 

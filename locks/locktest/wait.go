@@ -11,6 +11,9 @@ import (
 
 var waitRules = []Rule{
 	{"wait-kept", "a waiter is refused when its wait is over: not earlier, and not much later", func(ctx context.Context, b *bench) error {
+		if b.OnlyWaits {
+			return refusesNobody
+		}
 		x, y, err := b.two(ctx)
 		if err != nil {
 			return err

@@ -101,6 +101,10 @@ public class CuratorGuest {
             say(answer.put("fail", "unsupported").put("text", "it takes one key, alone, for nobody in particular"));
             return;
         }
+        if (request.get("key").asText().isEmpty() || request.path("ttl_ns").asLong() < 0 || request.path("wait_ns").asLong() < 0) {
+            say(answer.put("fail", "bad-request"));
+            return;
+        }
         long ttl = request.path("ttl_ns").asLong() / 1_000_000, wait = request.path("wait_ns").asLong() / 1_000_000;
         int session = ttl > 0 ? (int) ttl : SESSION;
         Attempt a = new Attempt();

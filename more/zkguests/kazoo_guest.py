@@ -54,6 +54,8 @@ def open_(r):
 def acquire(r):
     if "key" not in r or r.get("mode", "exclusive") != "exclusive" or r.get("owner"):
         return {"fail": "unsupported", "text": "it takes one key, alone, for nobody in particular"}
+    if not r["key"] or r.get("ttl_ns", 0) < 0 or r.get("wait_ns", 0) < 0:
+        return {"fail": "bad-request"}
     seconds = r.get("ttl_ns", 0) / 1e9 or SESSION
     wait = r.get("wait_ns", 0) / 1e9
     a = sessions[r["session"]] = Attempt(client_for(seconds), r["key"], r["session"])

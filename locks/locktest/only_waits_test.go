@@ -1,0 +1,97 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/locktest"
+)
+
+// queues are locks that can only be waited for. Whoever gives up stays in the queue, and gives
+// back what he is granted one day.
+type queues struct {
+	mu     sync.Mutex
+	places map[string]chan struct{}
+	room   int // in each
+}
+
+type waiting struct {
+	place  chan struct{}
+	served chan struct{}
+	once   sync.Once
+}
+
+func (q *queues) Close() error { return nil }
+
+func (q *queues) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if r.Wait <= 0 || len(r.Keys) != 1 || r.Keys[0] == "" || r.TTL < 0 {
+		return nil, fmt.Errorf("it can only wait for one lock: %w", locks.ErrUnsupported)
+	}
+	q.mu.Lock()
+	if q.places[r.Keys[0]] == nil {
+		q.places[r.Keys[0]] = make(chan struct{}, q.room)
+	}
+	w := &waiting{place: q.places[r.Keys[0]], served: make(chan struct{})}
+	q.mu.Unlock()
+	go func() {
+		w.place <- struct{}{}
+		close(w.served)
+	}()
+	timer := time.NewTimer(r.Wait)
+	defer timer.Stop()
+	select {
+	case <-w.served:
+		return w, nil
+	case <-timer.C:
+		return w, errors.New("it still waits")
+	case <-ctx.Done():
+		return w, ctx.Err()
+	}
+}
+
+func (w *waiting) Release(context.Context) error {
+	<-w.served
+	err := locks.ErrNotHeld
+	w.once.Do(func() { <-w.place; err = nil })
+	return err
+}
+
+// A lock that refuses nobody keeps the rules that are not about being refused, and one that lets
+// in two does not.
+func TestOnlyWaits(t *testing.T) {
+	broken := func(room int) (broken []string) {
+		q := &queues{places: map[string]chan struct{}{}, room: room}
+		s := locktest.Subject{
+			NoTTL: true, OnlyWaits: true, Card: locks.Card{Claims: locks.Claims{Waits: true}},
+			Excused: map[string]string{"wait-cancelled": "who gives up goes on waiting", "closed": "it has no clients"},
+			Open:    func(context.Context, int) (locks.Locker, error) { return q, nil },
+		}
+		for _, r := range locktest.Run(t.Context(), s) {
+			if r.Undecided != nil {
+				t.Errorf("room for %d: %s is undecided: %v", room, r.Rule.Name, r.Undecided)
+			}
+			if r.Err != nil {
+				broken = append(broken, r.Rule.Name)
+			}
+			if refusal := r.Rule.Name == "one-of-1000" || r.Rule.Name == "wait-kept"; refusal && r.NA == "" {
+				t.Errorf("%s was asked of a lock that refuses nobody", r.Rule.Name)
+			}
+		}
+		return broken
+	}
+	if got := broken(1); len(got) > 0 {
+		t.Errorf("it does not keep %q", got)
+	}
+	got := broken(2)
+	for _, rule := range []string{"exclude", "release-twice", "in-turn"} {
+		if !slices.Contains(got, rule) {
+			t.Errorf("two were let in at once, and %s is kept; broken are %q", rule, got)
+		}
+	}
+}
