@@ -117,12 +117,16 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 				free, began, ended, freed = d, from, to, since
 			}
 		}
-		longest = max(longest, free)
 		lease := l.h.At(op.Invoke).TTL
 		if x := l.h.At(op.Return).Extra; x != nil && x.Renewed {
 			lease = x.Lease
 		}
-		if free < max(freeMin, time.Duration(freeShare*float64(lease))) {
+		long := free >= max(freeMin, time.Duration(freeShare*float64(lease)))
+		if long && began == op.Invoke && l.connects(s) {
+			continue
+		}
+		longest = max(longest, free)
+		if !long {
 			continue
 		}
 		findings = append(findings, Finding{
@@ -134,4 +138,47 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 		})
 	}
 	return findings, longest
+}
+
+// connects tells whether the client of an attempt may still have been busy to get a connection
+// back that a fault had taken from it: it has had no answer since. Nobody needed to wake it then,
+// and its lock was not asked yet.
+//
+//	fault     reset client 2
+//	client 2         acquire, of a free lock ──────────────── ok      no lost-wake-up
+func (l *ledger) connects(s *history.Session) bool {
+	struck := -1 // when the last such fault was over
+	for _, f := range l.struck(s.Client) {
+		if f.Strikes(s.Client) && f.Disconnects(s.Client) && f.Healed < s.Acquire.Invoke {
+			struck = max(struck, f.Healed)
+		}
+	}
+	return struck >= 0 && l.heard(s.Client, struck) > s.Acquire.Invoke
+}
+
+// heard is where a client was first answered what it had asked after a position.
+func (l *ledger) heard(client int32, from int) int {
+	at := clientAt{client, from}
+	if pos, ok := l.answers[at]; ok {
+		return pos
+	}
+	first := len(l.h.Events)
+	answer := func(op history.Op) {
+		if op.Invoke > from && op.Outcome != history.Maybe && !notAsked(l.h.At(op.Return).Error) {
+			first = min(first, op.Return)
+		}
+	}
+	for _, s := range l.h.Sessions {
+		if s.Client != client {
+			continue
+		}
+		answer(s.Acquire)
+		for _, op := range s.Ops {
+			if op.F == history.Release || op.F == history.Renew { // others ask no server
+				answer(op)
+			}
+		}
+	}
+	l.answers[at] = first
+	return first
 }

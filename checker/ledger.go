@@ -16,8 +16,15 @@ type ledger struct {
 	*hold.Book
 	h       *history.History
 	faults  map[int32][]history.Fault // by client: those that struck it, or anything but clients
+	answers map[clientAt]int          // first ones, of what clients asked after a position
 	durable func() int                // position from which a server may have forgotten what it granted
 	owners  byOwner
+}
+
+// clientAt is a client at a position.
+type clientAt struct {
+	client int32
+	pos    int
 }
 
 func newLedger(h *history.History, o Options) *ledger {
@@ -26,7 +33,7 @@ func newLedger(h *history.History, o Options) *ledger {
 		return o.ledger
 	}
 	return &ledger{
-		Book: hold.Of(h, strict), h: h, faults: map[int32][]history.Fault{},
+		Book: hold.Of(h, strict), h: h, faults: map[int32][]history.Fault{}, answers: map[clientAt]int{},
 		durable: sync.OnceValue(func() int { return durable(h) }),
 	}
 }

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -71,7 +72,8 @@ func (t *tenure) over() int {
 }
 
 // wakes: in a quiet stretch the only waiter slept for the whole of a lease, though
-// everybody else had given the lock back.
+// everybody else had given the lock back. Who comes to a free lock, and was struck before, may
+// have had no connection.
 func (x *prover) wakes() {
 	from, to := x.quiet()
 	for _, w := range x.tenures {
@@ -85,10 +87,20 @@ func (x *prover) wakes() {
 				free = max(free, t.over())
 			}
 		}
+		if free == w.acquire.call && x.struckBefore(w.client, free) {
+			continue
+		}
 		if free < w.granted && x.time(w.granted)-x.time(free) > asked.span("ttl")*95/100 && x.time(w.granted)-x.time(free) > time.Second {
 			x.prove("lost wake-up", "", "%s slept from %d to %d", w.name, free, w.granted)
 		}
 	}
+}
+
+// struckBefore tells whether a fault has named a client by a position.
+func (x *prover) struckBefore(client string, pos int) bool {
+	return slices.ContainsFunc(x.h.events[:pos], func(e event) bool {
+		return e.who == "nemesis" && slices.Contains(strings.Split(e.field["targets"], ","), "client-"+strings.TrimPrefix(client, "c"))
+	})
 }
 
 // quiet finds the quiet stretch, or -1.
