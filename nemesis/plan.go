@@ -156,16 +156,6 @@ func (p Plan) Concerns() bool {
 	return false
 }
 
-// Unconcerned says why a cluster could try a lock with no fault of the plan at all, which would
-// show nothing of it: its service or its topology has nothing that they strike.
-func (p Plan) Unconcerned(c world.Cluster) error {
-	concerned := p.For(c)
-	if len(p) == 0 || len(c.Nodes()) == 0 || concerned.Concerns() {
-		return nil
-	}
-	return fmt.Errorf("%w: no fault of this scenario concerns it: %s n/a (%s)", world.ErrUnsupportedHere, concerned[0].Fault, concerned[0].NA)
-}
-
 // Longest is the longest time for which a step is in effect.
 func (p Plan) Longest() time.Duration {
 	var longest time.Duration

@@ -187,29 +187,6 @@ func TestPlanParts(t *testing.T) {
 	}
 }
 
-// A cluster that no step concerns shows nothing, unless it is that of a control, or there is
-// nothing to show.
-func TestUnconcerned(t *testing.T) {
-	single := world.NewSketch(world.Spec{Service: redis.Service{}, Topology: newFake(locks.Single, 0).form})
-	replica := Step{Fault: "kill", Target: "a replica"}
-	for _, test := range []struct {
-		name  string
-		on    world.Cluster
-		steps []Step
-		want  string
-	}{
-		{"nothing to kill", single, []Step{replica}, "no fault of this scenario concerns it: kill a replica n/a (no replicas)"},
-		{"something beside it", single, []Step{replica, {Fault: "pause", Target: "holder"}}, ""},
-		{"no faults", single, nil, ""},
-		{"a control", world.NewSketch(world.Spec{}), []Step{replica}, ""},
-	} {
-		err := drawn(t, 7, 2, test.steps).Unconcerned(test.on)
-		if (err == nil) != (test.want == "") || err != nil && (!errors.Is(err, world.ErrUnsupportedHere) || !strings.HasSuffix(err.Error(), test.want)) {
-			t.Errorf("%s: %v, want %q", test.name, err, test.want)
-		}
-	}
-}
-
 // A lock is tried only with what the scenario names: what its world cannot do is no n/a
 // beside other steps. What is drawn is, and so is what the servers lack.
 func TestSpares(t *testing.T) {

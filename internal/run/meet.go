@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ type met struct {
 // meet settles what can be settled of each lock before a server is started. It asks all
 // guests at once who they are: whoever gave the wrong command need not wait for the other
 // locks to hear of it, and that ends the run.
-func meet(ctx context.Context, o Options, s *scenarios.Scenario, plan nemesis.Plan) ([]met, error) {
+func meet(ctx context.Context, o Options, s *scenarios.Scenario) ([]met, error) {
 	all := make([]met, len(s.Locks))
 	var wg sync.WaitGroup
 	for i, use := range s.Locks {
@@ -33,8 +32,7 @@ func meet(ctx context.Context, o Options, s *scenarios.Scenario, plan nemesis.Pl
 				all[i].err = trial.Introduce(ctx, o.World, all[i].subject, s)
 			}
 			if all[i].err == nil && !o.NoFaults {
-				sketch := o.World.Sketch(all[i].subject.Spec)
-				all[i].err = cmp.Or(nemesis.Spares(s.Faults, sketch), plan.Unconcerned(sketch))
+				all[i].err = nemesis.Spares(s.Faults, o.World.Sketch(all[i].subject.Spec))
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 	if o.Out == "" {
 		o.Out = "results"
 	}
-	locks, err := meet(ctx, o, &s, plan)
+	locks, err := meet(ctx, o, &s)
 	if err != nil {
 		return nil, err
 	}
