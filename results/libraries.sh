@@ -17,7 +17,7 @@ jq -r --argjson libraries "$libraries" '
 	  def cell($s; $l): [$cells[] | select(.scenario == $s and .lock == $l)] as $of
 		| if $of == [] then "" else
 			([$of[] | select(.verdict == "violated").class] | unique | map("**\(.)** ") | join(""))
-			+ ([$worlds[] as $w | [$of[] | select(.world == $w)] | if . == [] then "-" elif .[0].verdict == "unknown" then "?" else "\(.[0].k)/\(.[0].n)" end] | join(" · "))
+			+ ([$worlds[] as $w | [$of[] | select(.world == $w)] | if . == [] or .[0].verdict == "none" then "-" elif .[0].verdict == "unknown" then "?" else "\(.[0].k)/\(.[0].n)" end] | join(" · "))
 		  end;
 	  {single: "On one server, or five independent ones",
 	   sentinel: "Behind Sentinel, or on five independent servers",

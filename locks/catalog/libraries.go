@@ -34,6 +34,9 @@ const (
 	LibraryModule  = "lockbench-more.wasm"
 )
 
+// triesQueue is why a hundred who try again and again may not all be served.
+const triesQueue = "a try joins the queue before it looks, and those who leave it again keep others from being first"
+
 // libraryLocks are the stock libraries.
 func libraryLocks() []Lock {
 	bounded := locks.Claims{Bounded: true, Waits: true}
@@ -123,7 +126,7 @@ func libraryLocks() []Lock {
 		},
 		About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
 		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Tried: true,
-		Excused: map[string]string{"in-turn": "TryLock joins the queue before it looks, and those who leave it again keep others from being first"},
+		Excused: map[string]string{"in-turn": triesQueue},
 		Options: []Option{
 			{Name: "session-ttl", About: "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", Default: "1m0s"},
 			{Name: "orphan", About: "on: the session of a lock that could not be released is kept alive no longer", Default: "off"},

@@ -117,7 +117,7 @@ func zookeeperLibraries() []Lock {
 			Card:    locks.Card{Name: "zk-kazoo", Family: locks.SingleStore, Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
 			About:   "ZooKeeper: kazoo's Lock, in python3",
 			Service: zookeeper.Name, Topologies: onZooKeeper, Woken: true,
-			Options: []Option{zkSession},
+			Options: []Option{zkSession}, Excused: map[string]string{"in-turn": triesQueue},
 			Library: &Library{
 				Version: "kazoo, of this machine (on Debian or Ubuntu: apt-get install python3-kazoo)",
 				Says:    "a mutex with at most one lock holder at any given time", Where: "kazoo/recipe/lock.py, class Lock", Real: true,
