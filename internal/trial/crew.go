@@ -10,6 +10,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/seed"
 	"lockbench/internal/world"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/workloads"
 )
@@ -367,9 +368,14 @@ func (c *crew) Overdue(id int, why error) {
 // Unknown counts the acquires of which nobody knows whether they were granted.
 func (c *crew) Unknown() { c.unknown() }
 
-// Unfit ends the run: a lock that cannot do what the workload asks is no subject.
+// Unfit ends the run: a lock that cannot do what the workload asks is no subject. That is known
+// of those of the catalog; of a lock of somebody's own it is a mistake in its claims.
 func (c *crew) Unfit(err error) {
-	c.fail(fmt.Errorf("the lock cannot do what the workload asks: %w", err))
+	err = fmt.Errorf("the lock cannot do what the workload asks: %w", err)
+	if _, known := catalog.Find(c.subject.use.Use); known {
+		err = fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
+	}
+	c.fail(err)
 }
 
 func panicked(where string, p any) error { return fmt.Errorf("%s panicked: %v", where, p) }
