@@ -280,12 +280,16 @@ func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when mome
 	if err != nil {
 		return met, fmt.Errorf("%s: %w", what.what, err)
 	}
-	if err := c.cleaned(ctx, what, a, began); err != nil {
+	found, err := c.cleaned(ctx, what, a, began)
+	if err != nil {
 		return met, fmt.Errorf("%s, and the context ended with %s: %w", what.what, phase, err)
 	}
 	grace := time.Duration(0)
-	if a.lease == nil && a.err != nil && !errors.Is(a.err, locks.ErrTaken) {
+	switch {
+	case a.lease == nil && a.err != nil && !errors.Is(a.err, locks.ErrTaken):
 		grace = cancelLease // it does not know, and has nothing to clean up with
+	case !found && when != unheard:
+		grace = cancelLease // its request may have come after what was to clean up
 	}
 	if held != nil {
 		if err := give(ctx, held); err != nil {
@@ -321,35 +325,40 @@ func (c *cancelBench) cutOff(ctx context.Context, call <-chan asked, where *meet
 	}
 }
 
-// cleaned gives back what a call that was cut off has returned.
-func (c *cancelBench) cleaned(ctx context.Context, what cancelCase, a asked, began time.Time) error {
+// cleaned gives back what a call that was cut off has returned, and says whether there was
+// anything. A lock that is told "not held" of what it did not know may still get it: the
+// connection of a call that was cut off is closed, and what was sent on it arrives when it does.
+//
+//	client y   acquire ─ cut off     release ok, not held
+//	server                                                  SET ok, for a lease
+func (c *cancelBench) cleaned(ctx context.Context, what cancelCase, a asked, began time.Time) (found bool, err error) {
 	switch {
 	case a.err == nil && a.lease == nil:
-		return errors.New("neither a lease nor an error")
+		return false, errors.New("neither a lease nor an error")
 	case a.err == nil && what.held != nil:
-		return errors.New("it was granted what another holds")
+		return false, errors.New("it was granted what another holds")
 	case a.err == nil:
 		err := give(ctx, a.lease)
 		if errors.Is(err, locks.ErrNotHeld) && time.Since(began) > cancelLease-clockSlack {
-			return nil // a busy machine: the lease is over
+			return true, nil // a busy machine: the lease is over
 		}
-		return err
+		return true, err
 	case a.lease != nil && errors.Is(a.err, locks.ErrTaken):
-		return fmt.Errorf("refused (%w), and yet there is a lease", a.err)
+		return false, fmt.Errorf("refused (%w), and yet there is a lease", a.err)
 	case what.held == nil && nothingBut(a.err, locks.ErrTaken):
-		return fmt.Errorf("the lock is free, and it is told nothing but %w", a.err)
+		return false, fmt.Errorf("the lock is free, and it is told nothing but %w", a.err)
 	case a.lease == nil:
-		return nil
+		return true, nil
 	}
 	// A release without an answer is asked for again, as by any client that must know. One
 	// whose connection was lost may need a while to have another.
 	for end := time.Now().Add(Late); ; {
 		err := a.lease.Release(ctx)
 		if err == nil || errors.Is(err, locks.ErrNotHeld) {
-			return nil
+			return err == nil, nil
 		}
 		if time.Now().After(end) || sleep(ctx, 10*time.Millisecond) != nil {
-			return fmt.Errorf("clean up after %w: %w", a.err, err)
+			return false, fmt.Errorf("clean up after %w: %w", a.err, err)
 		}
 	}
 }
