@@ -36,15 +36,21 @@ func (p resultsPage) showsTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[[3]string]string{}
+	noPart := map[[3]string]bool{} // locks that cannot take part
 	for _, r := range records {
 		if !slices.Contains(p.worlds, r.World) {
 			continue
 		}
 		rate := fmt.Sprintf("%d/%d", r.K, r.N)
-		if r.Verdict == "unknown" {
+		of := [3]string{r.Scenario, r.Lock, r.World}
+		switch r.Verdict {
+		case "unknown":
 			rate = "?"
+		case "none":
+			noPart[of] = true
+			continue
 		}
-		want[[3]string{r.Scenario, r.Lock, r.World}] = rate
+		want[of] = rate
 	}
 	mark := strings.ReplaceAll(p.page, "-", " ")
 	text := pages(t)[top+"docs/"+p.page+".md"]
@@ -70,6 +76,12 @@ func (p resultsPage) showsTheResults(t *testing.T) {
 			}
 			for n, rate := range strings.Split(class.ReplaceAllString(cells[i], ""), " · ") {
 				of := [3]string{cells[0], columns[i], p.worlds[n]}
+				if rate == "–" {
+					if !noPart[of] {
+						t.Errorf("%v: the page shows that it takes no part, the results are %q", of, want[of])
+					}
+					continue
+				}
 				if rate != "-" && want[of] != rate {
 					t.Errorf("%v: the page shows %s, the results are %q", of, rate, want[of])
 				}
