@@ -63,6 +63,9 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 			timer.Stop()
 			return grant{left: 0}, nil
 		}
+		if ctx.Err() != nil { // both had come by the time that this one looked
+			return grant{left: 0}, nil
+		}
 	}
 }
 
