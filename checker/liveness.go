@@ -92,6 +92,7 @@ type keeper struct {
 	untilTime    time.Duration
 	longest      int              // the latest end of this one and of those that asked before
 	last         *history.Session // the last one that was granted, of this one and those before
+	doubtful     *history.Session // the last one whose end nobody was told, of the same
 }
 
 // wanted collects what was asked of a key.
@@ -105,10 +106,14 @@ func (l *ledger) wanted(k *hold.Key) *wanted {
 			c.until, c.untilTime = l.Free(d)
 			c.longest = c.until
 			if n := len(w.keepers); n > 0 {
-				c.longest, c.last = max(c.longest, w.keepers[n-1].longest), w.keepers[n-1].last
+				before := w.keepers[n-1]
+				c.longest, c.last, c.doubtful = max(c.longest, before.longest), before.last, before.doubtful
 			}
 			if d.Granted() {
 				c.last = s
+			}
+			if d.Ends.Possible == hold.Beyond {
+				c.doubtful = s
 			}
 			w.keepers = append(w.keepers, c)
 		case len(s.Keys) == 1: // else another of its keys may be why
@@ -123,11 +128,11 @@ func (l *ledger) wanted(k *hold.Key) *wanted {
 // but was not.
 func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 	from := q.From
-	var last *history.Session
+	var last, doubtful *history.Session
 	// An attempt that was granted in the stretch moves the moment behind itself. So does
 	// one that is still under way when it ends: it may be the one that gets on.
 	if n, _ := slices.BinarySearchFunc(k.keepers, q.To, func(c keeper, pos int) int { return c.asked - pos }); n > 0 {
-		from, last = max(from, k.keepers[n-1].longest), k.keepers[n-1].last
+		from, last, doubtful = max(from, k.keepers[n-1].longest), k.keepers[n-1].last, k.keepers[n-1].doubtful
 	}
 	first, _ := slices.BinarySearchFunc(k.refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
 	n, begin, end := 0, 0, 0
@@ -153,7 +158,14 @@ func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
 		Events: indexes(l, q.From, begin, end, min(q.To, len(l.h.Events)-1)),
 	}
-	if last != nil {
+	// It is no proof, but the first place to look: a server may keep what nobody gave back. If
+	// somebody was granted the lock after that, it kept nobody out.
+	over := doubtful != nil && last != nil && doubtful != last && doubtful.Acquire.Return >= 0 && doubtful.Acquire.Return < last.Acquire.Return
+	switch {
+	case doubtful != nil && !over:
+		f.Sessions = []string{doubtful.Name}
+		f.Text += "; nobody was told what became of session " + doubtful.Name
+	case last != nil:
 		f.Sessions = []string{last.Name}
 	}
 	return f, true
