@@ -20,12 +20,24 @@ import (
 	"lockbench/service"
 )
 
+// modulesDir is where a module was built, if it was.
+var modulesDir string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if modulesDir != "" {
+		_ = os.RemoveAll(modulesDir)
+	}
+	os.Exit(code)
+}
+
 // built is a module of this module, built once for all tests.
 var built = sync.OnceValues(func() (dir string, err error) {
 	dir, err = os.MkdirTemp("", "lockbench-modules-")
 	if err != nil {
 		return "", err
 	}
+	modulesDir = dir
 	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "probe.wasm"), "./testdata/probe")
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
