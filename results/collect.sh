@@ -17,11 +17,9 @@ new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 xargs -r cat <<<"$runs" | jq -rs --argjson locks "$locks" --slurpfile old "$kept" '
 	def but($verdict): map(select(.verdict != $verdict)) as $d | if $d == [] then . else $d end;
-	def unsupported: "the lock cannot do what the workload asks: ";
 	[.[] | select(.interrupted != true) | . as $run | .locks[] | select(.lock | IN($locks[]))
-		| if .unsupported != null or (.error // "" | startswith(unsupported))
-				or any(.checks[]?; .name == "harness" and (.why // "" | contains("no fault of this scenario concerns it")))
-			then . + {verdict: "none", error: null, violating_episodes: 0, episodes: 0} else . end
+		| if .unsupported != null or any(.checks[]?; .name == "harness" and (.why // "" | contains("no fault of this scenario concerns it")))
+			then . + {verdict: "none", violating_episodes: 0, episodes: 0} else . end
 		| select(.error == null)
 		| {scenario: $run.scenario, lock, world: $run.world, topology: (.topology // ""), verdict,
 		   class: (.class // ([.checks[]? | select(.verdict == "violated").name][0] // "")),

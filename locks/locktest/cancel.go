@@ -365,8 +365,8 @@ func (c *cancelBench) cleaned(ctx context.Context, what cancelCase, a asked, beg
 
 // free makes sure that z gets it: at once, or after grace at most.
 func (c *cancelBench) free(ctx context.Context, r locks.Request, grace time.Duration, why string) error {
-	free := c.ask(long, 0)
-	r.TTL, r.Wait = free.TTL, free.Wait
+	usual := c.ask(long, 0)
+	r.TTL, r.Wait = usual.TTL, usual.Wait
 	var next locks.Lease
 	var err error
 	if grace > 0 {

@@ -57,7 +57,7 @@ type Subject struct {
 	// end with a connection.
 	NoTTL bool
 	// OnlyWaits says that the lock cannot be asked to try: who asks waits, and is never refused.
-	// Rules by the way ask for no grant then, and those about being refused are left out.
+	// Rules that want a refusal by the way want no grant then, and those about being refused are left out.
 	OnlyWaits bool
 	// Excused says why rules, by name, are not to be run.
 	Excused map[string]string

@@ -57,13 +57,11 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			timer.Stop()
-			return grant{left: 0}, nil
 		case <-l.life.Done():
-			timer.Stop()
-			return grant{left: 0}, nil
 		}
-		if ctx.Err() != nil { // both had come by the time that this one looked
+		timer.Stop()
+		// Several may have come by the time that a busy machine looks.
+		if ctx.Err() != nil || l.life.Err() != nil {
 			return grant{left: 0}, nil
 		}
 	}

@@ -3,6 +3,10 @@
 package zkguests
 
 import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +30,48 @@ func TestOptionsOfKazoo(t *testing.T) {
 	for _, word := range []string{"session", "session=2", "listener=on"} {
 		if err := ServeKazoo([]string{word}); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v", word, err)
+		}
+	}
+}
+
+// guestVariable makes this test binary a guest.
+const guestVariable = "LOCKBENCH_TEST_ZKGUEST"
+
+// What makes no sense is refused before any server is asked.
+func TestBadRequests(t *testing.T) {
+	guests := map[string]func([]string) error{Curator: ServeCurator, Kazoo: ServeKazoo}
+	if name := os.Getenv(guestVariable); name != "" {
+		t.Fatal(guests[name](nil))
+	}
+	for name := range guests {
+		for _, with := range []string{`"key":""`, `"key":"a","ttl_ns":-1000000000`, `"key":"a","wait_ns":-1000000000`} {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBadRequests$")
+			cmd.Env = append(os.Environ(), guestVariable+"="+name)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(in, `{"id":1,"op":"acquire","session":"1.1",`+with+"}\n") // or it has told why
+			lines := bufio.NewReader(out)
+			hello, _ := lines.ReadString('\n')
+			answer, _ := lines.ReadString('\n')
+			_ = in.Close() // not before: a guest ends with it
+			rest, _ := io.ReadAll(lines)
+			_ = cmd.Wait()
+			said := hello + answer + string(rest)
+			if strings.Contains(said, "apt-get install") && !strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "zookeeper") {
+				t.Skip(said)
+			}
+			if !strings.Contains(answer, `"bad-request"`) {
+				t.Errorf("%s, asked with %s, says %s", name, with, said)
+			}
 		}
 	}
 }
