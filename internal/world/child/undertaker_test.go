@@ -4,6 +4,7 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,31 +44,43 @@ func TestUndertaker(t *testing.T) {
 // What a killed server leaves of shared memory goes with the directory; what was made by somebody
 // else stays.
 func TestUndertakerRemovesSharedMemory(t *testing.T) {
-	for _, mine := range []bool{true, false} {
+	const somebodyElse = 1 // the first process of a system makes none
+	for _, test := range []struct {
+		name       string
+		maker      int
+		told, mine bool // in postmaster.pid, and to be removed
+	}{
+		{"a server's", os.Getpid(), false, true},
+		{"somebody else's", somebodyElse, false, false},
+		{"initdb's", somebodyElse, true, true},
+	} {
 		t.Setenv("TMPDIR", t.TempDir())
 		d, err := ClaimDir("lockbench-test-")
 		if err != nil {
 			t.Fatal(err)
 		}
-		segment, err := unix.SysvShmGet(unix.IPC_PRIVATE, 56, unix.IPC_CREAT|0o600)
+		key := 1<<30 + os.Getpid()
+		segment, err := unix.SysvShmGet(key, 56, unix.IPC_CREAT|0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var there unix.SysvShmDesc
 		t.Cleanup(func() { _, _ = unix.SysvShmCtl(segment, unix.IPC_RMID, nil) })
-		maker := os.Getpid()
-		if !mine {
-			maker = 1 // the first process of a system makes none
-		}
-		if err := d.NoteServer(&Process{pid: maker}); err != nil {
+		if err := d.NoteServer(&Process{pid: test.maker}); err != nil {
 			t.Fatal(err)
+		}
+		if test.told {
+			text := fmt.Sprintf("-9\n/data\n0\n0\n\n\n%9d %9d\n", key, segment)
+			if err := os.WriteFile(filepath.Join(d.Shared, "postmaster.pid"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := d.Remove(); err != nil {
 			t.Error(err)
 		}
 		_, err = unix.SysvShmCtl(segment, unix.IPC_STAT, &there)
-		if gone := errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EIDRM); gone != mine {
-			t.Errorf("made by a server: %v; the segment is gone: %v (%v)", mine, gone, err)
+		if gone := errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EIDRM); gone != test.mine {
+			t.Errorf("%s segment: gone is %v (%v)", test.name, gone, err)
 		}
 	}
 }
