@@ -4,7 +4,6 @@ package deploy
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -30,28 +29,6 @@ func TestMain(m *testing.M) {
 
 // patience is generous: a busy machine is slow, not broken.
 const patience = 8 * time.Minute
-
-// need skips a test for which something is missing, unless it is required.
-func need(t *testing.T, name string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), name) {
-		t.Fatal(err)
-	}
-	t.Skip(err)
-}
-
-// programs tells which of some are missing.
-func programs(names ...string) error {
-	var errs []error
-	for _, name := range names {
-		_, err := exec.LookPath(name)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
 
 // command runs one and wants it to succeed.
 func command(t *testing.T, env []string, words ...string) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/trial/trialtest"
 )
 
@@ -15,9 +16,9 @@ import (
 // which is killed, says the same as one process.
 func TestSlurm(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
-	need(t, "slurm", programs("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "sinfo"))
+	needs.OrSkip(t, "slurm", needs.Programs("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "sinfo"))
 	if os.Getuid() != 0 {
-		need(t, "slurm", fmt.Errorf("slurmd starts its tasks as their users, and must be root for that"))
+		needs.OrSkip(t, "slurm", fmt.Errorf("slurmd starts its tasks as their users, and must be root for that"))
 	}
 	dir := t.TempDir()
 	key, socket, conf := filepath.Join(dir, "munge.key"), filepath.Join(dir, "munge.socket"), filepath.Join(dir, "slurm.conf")

@@ -11,18 +11,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"lockbench/internal/needs"
 )
 
 // image makes the image lockbench, as people do.
 func image(t *testing.T, name string) {
 	t.Helper()
-	err := programs("docker", "make")
+	err := needs.Programs("docker", "make")
 	if err == nil {
 		if out, failed := exec.Command("docker", "version").CombinedOutput(); failed != nil {
 			err = fmt.Errorf("no Docker daemon: %w: %s", failed, out)
 		}
 	}
-	need(t, name, err)
+	needs.OrSkip(t, name, err)
 	command(t, nil, "make", "-C", "..", "image")
 }
 
@@ -47,11 +49,11 @@ func TestImage(t *testing.T) {
 // TestImageOfAnotherProcessor: the Dockerfile takes the files of the processor that it is told of. With
 // LOCKBENCH_LONG=1 they are the program itself, built for arm64; nothing here could run it.
 func TestImageOfAnotherProcessor(t *testing.T) {
-	err := programs("docker", "tar")
+	err := needs.Programs("docker", "tar")
 	if err == nil {
 		_, err = exec.Command("docker", "version").Output()
 	}
-	need(t, "image", err)
+	needs.OrSkip(t, "image", err)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "bin", "lockbench")
 	if err := os.Mkdir(filepath.Dir(program), 0o755); err != nil {
@@ -123,7 +125,7 @@ wait $daemon`
 // same as one process.
 func TestSwarm(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
-	err := programs("docker", "dockerd", "containerd", "unshare", "ip", "make")
+	err := needs.Programs("docker", "dockerd", "containerd", "unshare", "ip", "make")
 	if err == nil && os.Getuid() != 0 {
 		err = errors.New("who starts a daemon must be root")
 	}
@@ -132,7 +134,7 @@ func TestSwarm(t *testing.T) {
 			err = fmt.Errorf("no namespaces for a daemon: %w: %s", failed, out)
 		}
 	}
-	need(t, "swarm", err)
+	needs.OrSkip(t, "swarm", err)
 	socket := filepath.Join(t.TempDir(), "docker.socket")
 	t.Setenv("DOCKER_HOST", "unix://"+socket)
 	background(t, nil, "unshare", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", "sh", "-c", ownDaemon, "sh", "unix://"+socket)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
@@ -45,6 +47,13 @@ func TestScripts(t *testing.T) {
 			// For what must not reach a terminal: this clears it.
 			e.Setenv("ESCAPE", "\x1b[2J")
 			return nil
+		},
+		// [needs:local] holds where there are servers for world local, and where they are required.
+		Condition: func(cond string) (bool, error) {
+			if cond != "needs:local" {
+				return false, fmt.Errorf("unknown condition %s", cond)
+			}
+			return needs.Required("local") || needs.Programs("redis-server") == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,

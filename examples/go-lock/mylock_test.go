@@ -1,13 +1,12 @@
 package mylock_test
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"lockbench"
 	mylock "lockbench/examples/go-lock"
+	"lockbench/internal/needs"
 	"lockbench/locks"
 	"lockbench/scenarios"
 )
@@ -82,7 +81,7 @@ var unfit = map[string]string{
 // worlds are the simulation, which every machine has, and real servers where there are any.
 func worlds(t *testing.T) []string {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil && !strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+	if err := needs.Programs("redis-server"); err != nil && !needs.Required("local") {
 		t.Log("in the simulation alone: no redis-server (apt-get install redis-server)")
 		return []string{"sim"}
 	}

@@ -15,21 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/locks"
 	"lockbench/service/redis"
 )
 
 // testLimit bounds what these tests wait for.
 const testLimit = 30 * time.Second
-
-// needs skips the test, or fails it where the local world is required.
-func needs(t *testing.T, what string, err error) {
-	t.Helper()
-	if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-		t.Fatalf("LOCKBENCH_REQUIRE wants this test to run, but there is no %s: %v", what, err)
-	}
-	t.Skipf("no %s: %v", what, err)
-}
 
 // pythonGuest starts the example, as one client of the server at addr.
 func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Process) {
@@ -39,7 +31,7 @@ func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Pro
 		python = "python3"
 	}
 	if out, err := exec.CommandContext(ctx, python, "-c", "import redis").CombinedOutput(); err != nil {
-		needs(t, "python3-redis", fmt.Errorf("%w: %s", err, out))
+		needs.OrSkip(t, "local", fmt.Errorf("no python3-redis: %w: %s", err, out))
 	}
 	cmd := exec.CommandContext(ctx, python, "-u", "../../examples/python-guest/guest.py")
 	conn := startGuest(t, cmd)
@@ -57,9 +49,7 @@ func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Pro
 func redisServer(ctx context.Context, t *testing.T) (addr string, p *os.Process) {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
-	if err != nil {
-		needs(t, "redis-server", err)
-	}
+	needs.OrSkip(t, "local", err)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/report"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/service"
@@ -175,10 +176,7 @@ func newBareDaemon(t *testing.T) *bareDaemon {
 	api := daemon(t)
 	onward, isFile := strings.CutPrefix(api.DaemonHost(), "unix://")
 	if !isFile {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker") {
-			t.Fatal("a Docker daemon at a socket is required (LOCKBENCH_REQUIRE), and it is at " + api.DaemonHost())
-		}
-		t.Skip("the daemon is not at a socket here, but at " + api.DaemonHost())
+		needs.OrSkip(t, "docker", errors.New("the Docker daemon is not at a socket but at "+api.DaemonHost()))
 	}
 	d := &bareDaemon{before: map[string]bool{}}
 	for _, name := range ours(t, api) {
@@ -256,12 +254,7 @@ func ours(t *testing.T, api client.APIClient) []string {
 func ownRegistry(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("docker-registry")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "registry") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, "registry", err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

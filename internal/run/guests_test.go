@@ -15,6 +15,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	"lockbench/internal/needs"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/locks"
 	"lockbench/locks/control"
@@ -101,10 +102,7 @@ func pythonGuest(t *testing.T) []scenarios.LockUse {
 	t.Helper()
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import redis").Run(); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatalf("python3-redis is required: %v", err)
-		}
-		t.Skip("no python3-redis here: apt-get install python3-redis")
+		needs.OrSkip(t, "local", fmt.Errorf("no python3-redis, which scripts/setup installs: %w", err))
 	}
 	script, err := filepath.Abs("../../examples/python-guest/guest.py")
 	if err != nil {

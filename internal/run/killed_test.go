@@ -18,12 +18,14 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/checker"
+	"lockbench/internal/needs"
 	"lockbench/internal/report"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/internal/world/local"
 	"lockbench/service"
 	"lockbench/service/mariadb"
 	"lockbench/service/postgres"
+	"lockbench/service/redis"
 	"lockbench/service/zookeeper"
 )
 
@@ -122,14 +124,12 @@ func TestKilledWithServices(t *testing.T) {
 		// One that is missing is a test that is skipped, for everybody to see, and the others run.
 		t.Run(s.Name(), func(t *testing.T) {
 			err := local.New(local.Options{Services: []service.Service{s}}).Ready(t.Context())
-			switch {
-			case err == nil:
-				all = append(all, lock)
-			case slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), s.Name()):
-				t.Fatal(err)
-			default:
-				t.Skip(err)
+			need := s.Name()
+			if need == redis.Name {
+				need = "local"
 			}
+			needs.OrSkip(t, need, err)
+			all = append(all, lock)
 		})
 	}
 	if len(all) == 0 {
@@ -265,8 +265,7 @@ func segmentsOf(makers []int) (all []string) {
 // daemon is the Docker daemon. Where world docker is not tested, the test is skipped.
 func daemon(t *testing.T) client.APIClient {
 	t.Helper()
-	required := slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker")
-	if !required && os.Getenv("LOCKBENCH_DOCKER") == "" {
+	if !needs.Required("docker") && os.Getenv("LOCKBENCH_DOCKER") == "" {
 		t.Skip("world docker is not asked for: LOCKBENCH_DOCKER=1")
 	}
 	api, err := client.New(client.FromEnv)
@@ -274,11 +273,7 @@ func daemon(t *testing.T) client.APIClient {
 		t.Cleanup(func() { _ = api.Close() })
 		_, err = api.Ping(t.Context(), client.PingOptions{})
 	}
-	if err != nil && !required {
-		t.Skipf("no Docker daemon answers: %v", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	needs.OrSkip(t, "docker", err)
 	return api
 }
 

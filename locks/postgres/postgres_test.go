@@ -3,11 +3,10 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/locks"
@@ -61,12 +60,7 @@ func (l *lockers) release(what string, lease locks.Lease, want error) {
 
 func TestLocks(t *testing.T) {
 	w := local.New(local.Options{Services: []service.Service{of.Service{}}})
-	if err := w.Ready(t.Context()); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), of.Name) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, of.Name, w.Ready(t.Context()))
 	form, _ := service.Find(of.Service{}, locks.Single)
 	err := w.Run(t.Context(), world.Spec{Service: of.Service{}, Topology: form, Clients: 30}, func(ctx context.Context, c world.Cluster) error {
 		on := &lockers{ctx: ctx, cluster: c}

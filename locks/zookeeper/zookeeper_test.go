@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/zookeeper"
@@ -36,20 +37,17 @@ func (s *server) kill() {
 func start(t *testing.T) *server {
 	t.Helper()
 	of := zookeeper.Service{}
-	needs := of.Needs()
-	java := needs.Programs[0]
+	wanted := of.Needs()
+	java := wanted.Programs[0]
 	path, err := exec.LookPath(java.Name)
 	if err == nil {
-		out, failed := exec.Command(path, append(java.Words, needs.VersionArgs...)...).Output()
-		if _, _, err = needs.Version(string(out)); failed != nil {
+		out, failed := exec.Command(path, append(java.Words, wanted.VersionArgs...)...).Output()
+		if _, _, err = wanted.Version(string(out)); failed != nil {
 			err = failed
 		}
 	}
 	if err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), zookeeper.Name) {
-			t.Fatalf("no ZooKeeper: %v; %s", err, needs.Install)
-		}
-		t.Skipf("no ZooKeeper: %v; %s", err, needs.Install)
+		needs.OrSkip(t, zookeeper.Name, fmt.Errorf("no ZooKeeper: %w; %s", err, wanted.Install))
 	}
 	// An address that nobody else on this machine has, so that no port needs to be looked for.
 	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(254)), byte(rand.IntN(256)), byte(1 + rand.IntN(254))}), 2181)

@@ -4,12 +4,10 @@ package libraries
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world/external/sitetest"
 	"lockbench/locks"
 	"lockbench/service/consul"
@@ -67,10 +65,5 @@ func TestConsulOfSomebodyElse(t *testing.T) {
 // wantConsul skips a test where there is no Consul.
 func wantConsul(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath(consul.Name); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), consul.Name) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, consul.Name, needs.Programs(consul.Name))
 }

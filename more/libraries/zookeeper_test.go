@@ -3,6 +3,7 @@
 package libraries
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/needs"
 	"lockbench/service/zookeeper"
 )
 
@@ -22,11 +24,7 @@ func TestZooKeeperInTheLocalWorld(t *testing.T) {
 		"javac -version", "test -e /usr/share/java/curator-recipes.jar", "/usr/bin/python3 -c 'import kazoo'",
 	} {
 		if out, err := exec.Command("sh", "-c", needed).CombinedOutput(); err != nil {
-			why := "want of zookeeper, libcurator-recipes-java, default-jdk-headless and python3-kazoo: " + needed + ": " + string(out)
-			if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), zookeeper.Name) {
-				t.Fatal(why)
-			}
-			t.Skip(why)
+			needs.OrSkip(t, zookeeper.Name, fmt.Errorf("zookeeper, libcurator-recipes-java, default-jdk-headless or python3-kazoo is missing: %s: %s", needed, out))
 		}
 	}
 	run, results := program(t)

@@ -3,17 +3,18 @@ package faulttest_test
 import (
 	"context"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/nemesis/faulttest"
+	"lockbench/service"
 	services "lockbench/service/catalog"
 	"lockbench/service/redis"
 	"lockbench/service/redis/redistest"
@@ -155,13 +156,8 @@ func inAll(t *testing.T, w world.World, atOnce bool, steps []nemesis.Step, forms
 }
 
 func TestInLocal(t *testing.T) {
-	w := local.New(local.Options{})
-	if err := w.Ready(t.Context()); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	w := local.New(local.Options{Services: []service.Service{redis.Service{}}})
+	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	inAll(t, w, true, subjects(), locks.Single, locks.Independent, redis.Sentinel)
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/service"
 )
 
@@ -28,12 +28,7 @@ func TestShells(t *testing.T) {
 			}
 			defer l.Close()
 			command, answer := shell.Ping(netip.MustParseAddrPort(l.Addr().String()))
-			if _, err := exec.LookPath(strings.Fields(command)[0]); err != nil {
-				if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-					t.Fatal(err)
-				}
-				t.Skip(err)
-			}
+			needs.OrSkip(t, "local", needs.Programs(strings.Fields(command)[0]))
 			ask := func(says []byte, limit time.Duration) string {
 				t.Helper()
 				ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/locks"
@@ -282,12 +282,7 @@ func TestGreet(t *testing.T) {
 // A server that is killed comes back with its keys or without, and is healthy by then.
 func TestSingle(t *testing.T) {
 	w := local.New(local.Options{Services: []service.Service{Service{}}})
-	if err := w.Ready(t.Context()); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), Name) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, Name, w.Ready(t.Context()))
 	single, _ := service.Find(Service{}, locks.Single)
 	err := w.Run(t.Context(), world.Spec{Service: Service{}, Topology: single, Clients: 1}, func(ctx context.Context, c world.Cluster) error {
 		g, killer := c.Servers().(*servers), c.(world.NodeKiller)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/locks"
@@ -71,12 +72,7 @@ func TestSettings(t *testing.T) {
 func run(t *testing.T, form locks.Topology, do func(ctx context.Context, c world.Cluster)) {
 	t.Helper()
 	w := local.New(local.Options{Services: []service.Service{Service{}}})
-	if err := w.Ready(t.Context()); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), Name) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, Name, w.Ready(t.Context()))
 	found, _ := service.Find(Service{}, form)
 	err := w.Run(t.Context(), world.Spec{Service: Service{}, Topology: found, Clients: 1, Clocks: true}, func(ctx context.Context, c world.Cluster) error {
 		do(ctx, c)

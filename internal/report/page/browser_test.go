@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"lockbench/internal/needs"
 )
 
 // Browser is a tab of a real browser that reaches no network, and what it complained
@@ -47,10 +50,7 @@ func OpenBrowser(t testing.TB) *Browser {
 		}
 	}
 	if path == "" {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "browser") {
-			t.Fatal("a browser is required (LOCKBENCH_REQUIRE), and no chromium or chrome is installed")
-		}
-		t.Skip("no chromium or chrome here to open the page in; apt-get install chromium")
+		needs.OrSkip(t, "browser", errors.New("no chromium or chrome is installed to open the page; install it with scripts/setup"))
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
 		// Whatever the page asks the network for must fail.

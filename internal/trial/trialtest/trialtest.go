@@ -15,12 +15,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
+	"lockbench/service"
 	services "lockbench/service/catalog"
+	"lockbench/service/redis"
 )
 
 // RoleVariable makes a test binary something else than the tests: what its package has
@@ -65,13 +68,8 @@ func Main(m *testing.M, roles map[string]func() int) {
 // programs the test is skipped, unless the world is required.
 func LocalWorld(t testing.TB) world.World {
 	t.Helper()
-	w := local.New(local.Options{Self: []string{Program(t), "guest"}})
-	if err := w.Ready(t.Context()); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatalf("the local world is required: %v", err)
-		}
-		t.Skipf("no local world: %v", err)
-	}
+	w := local.New(local.Options{Services: []service.Service{redis.Service{}}, Self: []string{Program(t), "guest"}})
+	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	return w
 }
 

@@ -9,12 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
 )
@@ -50,26 +49,15 @@ while True:
 	}
 }
 
-// needs skips a test for which something is missing, unless LOCKBENCH_REQUIRE wants it.
-func needs(t *testing.T, required string, err error) {
-	t.Helper()
-	if err != nil && slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), required) {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Skip(err)
-	}
-}
-
 // A client's clock is wrong for itself alone, and right again, whatever its runtime is, as
 // long as that asks the C library. A Go program is known not to, before and after.
 func TestClientClock(t *testing.T) {
-	needs(t, "local", shim.Ready())
+	needs.OrSkip(t, "local", shim.Ready())
 	for program, command := range tellers(t) {
 		t.Run(program, func(t *testing.T) {
 			if required, asked := map[string]string{"python3": "local", "java": "zookeeper", "node": "node"}[program]; asked {
 				_, err := exec.LookPath(program)
-				needs(t, required, err)
+				needs.OrSkip(t, required, err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
 	"lockbench/internal/world/worldtest"
@@ -21,7 +22,7 @@ import (
 // leases end by it, that its neighbour's is right, and that it can be put right.
 func TestClock(t *testing.T) {
 	if err := shim.Ready(); err != nil {
-		skip(t, err.Error())
+		needs.OrSkip(t, "docker", err)
 	}
 	run(t, world.Spec{Service: redis.Service{}, Topology: redistest.Form(locks.Independent).Sized(2), Clients: 1, Clocks: true}, func(ctx context.Context, c *cluster) error {
 		wrong := func(name string) (time.Duration, error) {

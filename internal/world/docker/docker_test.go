@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/moby/moby/client"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(harnessEnv) != "":
 		runDoomedHarness()
 	}
-	if !required() && os.Getenv("LOCKBENCH_DOCKER") == "" {
+	if !needs.Required("docker") && os.Getenv("LOCKBENCH_DOCKER") == "" {
 		// In a run of all packages these tests would be at work beside those of other
 		// worlds. Containers keep the disks busy, and sentinels that stand still take
 		// their master for dead.
@@ -54,11 +53,6 @@ var shared = sync.OnceValues(func() (*World, error) {
 	return w, w.Ready(context.Background())
 })
 
-// required tells whether a machine without docker is to fail these tests.
-func required() bool {
-	return slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "docker")
-}
-
 // onlyRedis is the service of most tests.
 var onlyRedis = []service.Service{redis.Service{}}
 
@@ -67,19 +61,8 @@ var onlyRedis = []service.Service{redis.Service{}}
 func newWorld(t *testing.T) *World {
 	t.Helper()
 	w, err := shared()
-	if err != nil {
-		skip(t, err.Error())
-	}
+	needs.OrSkip(t, "docker", err)
 	return w
-}
-
-// skip ends a test that this machine cannot run; where docker is required, that is a failure.
-func skip(t *testing.T, why string) {
-	t.Helper()
-	if required() {
-		t.Fatal(why)
-	}
-	t.Skip(why)
 }
 
 // run starts a cluster for a test, and sees that nothing of it is left afterwards.

@@ -17,6 +17,7 @@ import (
 	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
@@ -27,7 +28,7 @@ import (
 func TestPackHasProgramsAndLibraries(t *testing.T) {
 	sh, err := lookPath("sh")
 	if err != nil {
-		skip(t, err.Error())
+		needs.OrSkip(t, "docker", err)
 	}
 	programs := []program{{sh, []string{"sh", "ash"}}}
 	packed := func() (digest string, image []byte) {

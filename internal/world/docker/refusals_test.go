@@ -20,6 +20,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis"
@@ -47,7 +48,7 @@ func behind(t *testing.T, refusals ...refusal) *World {
 	w := newWorld(t)
 	host, isFile := strings.CutPrefix(w.state.provider.Client().DaemonHost(), "unix://")
 	if !isFile {
-		skip(t, "the daemon is not at a socket here, but at "+host)
+		needs.OrSkip(t, "docker", errors.New("the daemon is not at a socket but at "+host))
 	}
 	onward := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", host)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/service"
 	services "lockbench/service/catalog"
@@ -32,12 +33,7 @@ func TestServices(t *testing.T) {
 		}
 		t.Run(s.Name(), func(t *testing.T) {
 			w := New(Options{Services: []service.Service{s}, Self: []string{os.Args[0]}})
-			if err := w.Ready(t.Context()); err != nil {
-				if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), s.Name()) {
-					t.Fatal(err)
-				}
-				t.Skip(err)
-			}
+			needs.OrSkip(t, s.Name(), w.Ready(t.Context()))
 			most := slices.MaxFunc(s.Topologies(), func(a, b service.Topology) int { return len(a.Nodes()) - len(b.Nodes()) })
 			runIn(t, w, world.Spec{Service: s, Topology: most, Clients: 1}, func(ctx context.Context, c *cluster) error {
 				return breakEach(ctx, t, c)

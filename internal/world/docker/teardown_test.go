@@ -21,6 +21,7 @@ import (
 	"github.com/moby/moby/client"
 	"go.uber.org/goleak"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
@@ -186,7 +187,7 @@ func TestDaemonGoes(t *testing.T) {
 	w := newWorld(t)
 	host, isFile := strings.CutPrefix(w.state.provider.Client().DaemonHost(), "unix://")
 	if !isFile {
-		skip(t, "the daemon is not at a socket here, but at "+host)
+		needs.OrSkip(t, "docker", errors.New("the daemon is not at a socket but at "+host))
 	}
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	stop := forward(t, socket, host)

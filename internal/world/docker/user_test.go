@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"lockbench/internal/needs"
 )
 
 // TestOrdinaryUser runs tests of this package as a user who has nothing but the
@@ -44,7 +46,7 @@ func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
 	host := strings.TrimPrefix(w.state.provider.Client().DaemonHost(), "unix://")
 	info, err := os.Stat(host)
 	if err != nil {
-		skip(t, fmt.Sprintf("the daemon's socket is no file here: %v", err))
+		needs.OrSkip(t, "docker", fmt.Errorf("the daemon's socket is not a file: %w", err))
 	}
 	group := info.Sys().(*syscall.Stat_t).Gid
 	if os.Getuid() != 0 || group == 0 || info.Mode().Perm()&0o066 != 0o060 {

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 	"lockbench/locks"
@@ -45,13 +45,7 @@ func TestMain(m *testing.M) {
 func newWorld(t *testing.T) *World {
 	t.Helper()
 	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
-	if err := w.Ready(t.Context()); err != nil {
-		// A skip is a failure where the caller has said so.
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	return w
 }
 

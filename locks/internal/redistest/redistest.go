@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockbench/internal/needs"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 	service "lockbench/service/redis"
@@ -61,12 +62,7 @@ func StartSentinel(t testing.TB, name string, master *Server) *Server {
 func launch(t testing.TB, ready string, arguments func(host, port, dir string) ([]string, error)) *Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatalf("LOCKBENCH_REQUIRE asks for local servers, and there is no redis-server: %v", err)
-		}
-		t.Skip("no redis-server on this machine; install it to run this test")
-	}
+	needs.OrSkip(t, "local", err)
 	var s *Server
 	for range 5 {
 		if s, err = try(path, t.TempDir(), ready, arguments); err == nil {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 	"lockbench/internal/world/external/hooktest"
@@ -63,12 +64,7 @@ const siteLimit = time.Minute
 func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Site {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatal("a redis-server is required (LOCKBENCH_REQUIRE), and there is none")
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, "local", err)
 	s := &Site{Topology: Form(on), Password: password, Certs: certs, Dir: t.TempDir(), t: t, nodes: map[string]*siteNode{}}
 	s.mesh = mesh.New(mesh.Options{})
 	t.Cleanup(s.close)

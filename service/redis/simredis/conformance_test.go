@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis/redistest"
@@ -290,12 +291,7 @@ func reply(r *bufio.Reader) (string, error) {
 // realServer starts a redis-server for the test, or skips it.
 func realServer(t *testing.T, arguments ...string) string {
 	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatal("a redis-server is required (LOCKBENCH_REQUIRE), and there is none")
-		}
-		t.Skip("no redis-server here: the simulated server is compared with what the file says alone")
-	}
+	needs.OrSkip(t, "local", err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

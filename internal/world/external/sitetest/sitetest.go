@@ -11,13 +11,13 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/report"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
@@ -50,12 +50,7 @@ func New(t testing.TB, s service.Service, topology locks.Topology, program strin
 		o.Programs = map[string]string{s.Name(): program}
 	}
 	w := local.New(o)
-	if err := w.Ready(t.Context()); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
-			t.Fatalf("the local world is required (LOCKBENCH_REQUIRE): %v", err)
-		}
-		t.Skip(err)
-	}
+	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	form, ok := service.Find(s, topology)
 	if !ok {
 		t.Fatalf("%s has no topology %q", s.Name(), topology)
