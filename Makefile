@@ -18,10 +18,7 @@ FLAGS    ?=
 FUZZTIME ?= 30s
 
 # Programs are built without C, as the image is: with both, all packages would be compiled twice.
-# The race detector needs C, and a compiler of it; without one the tests still run. What such
-# tests build is built without C again.
 export CGO_ENABLED := 0
-RACING := $(shell command -v gcc >/dev/null 2>&1 && echo CGO_ENABLED=1 racing || echo tests)
 
 # How many seeds `make determinism` runs twice, or which: 11..100.
 SEEDS ?= 1000
@@ -37,78 +34,26 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race long lint build check bench clean help
+.PHONY: image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(EPISODES),--episodes $(EPISODES)) $(if $(DURATION),--duration $(DURATION)) $(FLAGS)
 
-# What is tested with the race detector: what goroutines of our own write, break and hold
-# together. To compile and test all packages with it takes longer than all the rest of
-# `make test`; `make race` does that in the night.
-RACED := ./workloads ./nemesis/... ./internal/history ./internal/guest ./internal/turn ./internal/world/real ./internal/world/child \
-	./internal/world/local ./service/operator ./locks/...
-# Whole scenarios on real servers have real processors to themselves: sentinels that get none do
-# not vote in time, and nothing fails over. Those in virtual time can wait.
-SCENARIO_TESTS := ./internal/run
-IN_VIRTUAL_TIME := ^TestSimScenarios$$
-# What makes containers comes later: a daemon that does keeps the disks so busy that the
-# sentinels of other tests stand still, and are taken for dead.
-DOCKER := ./internal/world/docker
-CONTAINERS := $(DOCKER) ./deploy
-# What takes five to ten times as long with the race detector and has little for it: whole
-# scenarios in virtual time, and what makes a verdict or a page of a history.
-RACELESS := ./deploy ./examples/go-lock ./checker ./checker/sweep ./internal/report/page ./internal/world/sim ./service/redis/simredis
-
-# tests runs go test, shows what matters of it, and keeps all in a log; but names all packages
-# without some.
-define TESTS
-mkdir -p build; rm -f build/test*.log; status=0; \
-	tests() { \
-		log="$(CURDIR)/build/$$1.log"; shift; \
-		go test -timeout 40m -v "$$@" 2>&1 | tee -a "$$log" | grep -E --line-buffered '^(ok|FAIL|panic:|\?)|^ *--- FAIL|^#|[^ ]+_test\.go:[0-9]+: .*(want|got|fail)|WARNING: DATA RACE'; \
-		return $${PIPESTATUS[0]}; \
-	}; \
-	racing() { name=$$1; shift; tests $$name -race -exec 'env CGO_ENABLED=0' "$$@"; }; \
-	but() { go list ./... | grep -vxF "$$(go list "$$@")"; }
-endef
-define TOLD
-skipped=$$(grep -h -B1 -E '^ *--- SKIP' build/test*.log | grep -vE '^--$$|^=== |--- PASS'); \
-	if [ -n "$$skipped" ]; then sed 's/^/skipped  /' <<<"$$skipped"; else echo "nothing was skipped"; fi; \
-	if [ $$status -ne 0 ]; then for log in build/test*.log; do awk "$$FAILED" $$log; done; echo "the whole output is in" build/test*.log; fi; exit $$status
-endef
-
-# What computes runs beside what waits for real servers, which gets the processors first. Of
-# that, what is raced waits most, and four packages at a time keep two processors less busy than
-# two of the others do.
-test: ## every test that this machine can run, and what was skipped (LOCKBENCH_REQUIRE=local,docker,browser makes a skip for want of these a failure)
-	@$(TESTS); trap 'trap - TERM; kill 0' INT TERM; \
-		(renice -n 19 $$BASHPID >/dev/null; failed=0; \
-			tests test-computing $$(but $(RACED) $(SCENARIO_TESTS) $(CONTAINERS)) || failed=1; \
-			tests test-computing -run '$(IN_VIRTUAL_TIME)' $(SCENARIO_TESTS) || failed=1; \
-			exit $$failed) & computing=$$!; \
-		$(RACING) test -p 4 $(RACED) || status=1; \
-		LOCKBENCH_DOCKER=1 tests test -skip '$(IN_VIRTUAL_TIME)' $(SCENARIO_TESTS) || status=1; \
-		LOCKBENCH_DOCKER=1 tests test -p 1 $(CONTAINERS) || status=1; \
-		for module in more deploy/kubernetes; do (cd $$module && tests test ./...) || status=1; done; \
-		wait $$computing || status=1; \
-		$(TOLD)
+test: ## every test that this machine can run, and what was skipped: installs what is missing first (SETUP=no installs nothing, LOCKBENCH_REQUIRE=all fails what would be skipped)
+	@scripts/test
 
 race: ## the tests with the race detector, of all packages for which it does something (an hour)
-	@$(TESTS); \
-		$(RACING) test $$(but $(RACELESS) $(SCENARIO_TESTS) $(DOCKER)) || status=1; \
-		LOCKBENCH_DOCKER=1 $(RACING) test -p 1 $(SCENARIO_TESTS) $(DOCKER) || status=1; \
-		$(TOLD)
+	@scripts/test race
 
-# What each failed test printed: with -v go test says the name of the test before its lines.
-define FAILED
-/^=== (RUN|CONT|NAME)/ { test = $$3; next }
-/^=== PAUSE/ { next }
-/^ *--- FAIL: / { print "----", $$3; printf "%s", lines[$$3]; next }
-/^ *--- / || /^(ok|PASS|FAIL)/ { next }
-length(lines[test]) < 20000 { lines[test] = lines[test] $$0 "\n" }
-endef
-export FAILED
+quick: ## build, vet, unit tests, golden histories and one simulated failover (two minutes on two cores)
+	go vet ./...
+	go test ./internal/history/... ./internal/stats ./internal/guest ./locks ./scenarios ./workloads ./nemesis
+	go test -run Golden ./checker
+	$(MAKE) chaos WORLD=sim EPISODES=1 SEED=1
+
+bare: ## the tests that use servers, with all servers, browsers and Docker hidden: each passes or is skipped
+	@SETUP=no scripts/bare scripts/test servers
 
 long: ## the tests that take long or are not steady on every machine, which `make test` says it skipped (half an hour)
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
