@@ -23,7 +23,6 @@ import (
 	"lockbench/scenarios"
 	"lockbench/service"
 	services "lockbench/service/catalog"
-	"lockbench/service/redis"
 )
 
 // RoleVariable makes a test binary something else than the tests: what its package has
@@ -68,7 +67,8 @@ func Main(m *testing.M, roles map[string]func() int) {
 // programs the test is skipped, unless the world is required.
 func LocalWorld(t testing.TB) world.World {
 	t.Helper()
-	w := local.New(local.Options{Services: []service.Service{redis.Service{}}, Self: []string{Program(t), "guest"}})
+	redis, _ := services.Find("redis")
+	w := local.New(local.Options{Services: []service.Service{redis}, Self: []string{Program(t), "guest"}})
 	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	return w
 }
