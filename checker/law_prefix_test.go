@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -237,7 +236,7 @@ func milder(h *history.History, last *history.Event, of []*history.Session) bool
 			return false
 		}
 		return slices.ContainsFunc(h.Faults(), func(f history.Fault) bool {
-			return hold.Concerns(f, s.Client) && (f.Healed < 0 || f.Healed == len(h.Events)-1)
+			return f.Concerns(s.Client) && (f.Healed < 0 || f.Healed == len(h.Events)-1)
 		})
 	})
 }

@@ -111,14 +111,14 @@ func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 	})
 }
 
-// struck are the faults that struck a client, or anything that is no client.
+// struck are the faults that concern a client.
 func (l *ledger) struck(client int32) []history.Fault {
 	if all, ok := l.faults[client]; ok {
 		return all
 	}
 	var all []history.Fault
 	for _, f := range l.h.Faults() {
-		if hold.Concerns(f, client) {
+		if f.Concerns(client) {
 			all = append(all, f)
 		}
 	}

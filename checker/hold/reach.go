@@ -3,8 +3,6 @@ package hold
 import (
 	"sort"
 	"time"
-
-	"lockbench/internal/history"
 )
 
 // Reach is how far a claim goes, given the end of the lease.
@@ -238,8 +236,8 @@ func tooLong(all []standstill) []standstill {
 	return long
 }
 
-// hindered are the stretches in which leases of a length may not have been renewed,
-// whoever was struck: pauses of the client, and faults of anything but other clients.
+// hindered are the periods in which the leases of a client may not have been renewed: its pauses,
+// and the faults on its links and on servers.
 func (b *Book) hindered(client int32, l Lease) []standstill {
 	id := paused{client, l.Length}
 	if all, ok := b.faults[id]; ok {
@@ -247,7 +245,7 @@ func (b *Book) hindered(client int32, l Lease) []standstill {
 	}
 	var all []standstill
 	for _, f := range b.h.Faults() {
-		if Concerns(f, client) {
+		if f.Concerns(client) {
 			s := b.standstill(f.Begins, f.Healed)
 			s.struck = b.time(max(f.Begins, f.Bites))
 			all = b.join(all, s, l)
@@ -256,14 +254,4 @@ func (b *Book) hindered(client int32, l Lease) []standstill {
 	all = tooLong(all)
 	b.faults[id] = all
 	return all
-}
-
-// Concerns tells whether a fault strikes anything but other clients.
-func Concerns(f history.Fault, client int32) bool {
-	for _, name := range f.Targets {
-		if n, ok := history.ParseParty(name).Client(); !ok || n == client {
-			return true
-		}
-	}
-	return len(f.Targets) == 0
 }

@@ -33,11 +33,11 @@ var (
 	holdUpNothing = []string{"kill", "reset", "drop-replies", "lose-reply", "drop-subscribers", "promote"}
 )
 
-// Disconnects says whether it may close the connection of a client to a server, at once or
-// when somebody has waited in vain. Any fault may that strikes the client or a server, if
-// nothing else is known of it: one that names clients may be about those that it spares.
-func (f *Fault) Disconnects(client int32) bool {
-	if slices.Contains(leaveConnections, f.Name) {
+// Concerns reports whether the fault touches a client, its links, or servers that it may need. A
+// fault on links that names other clients leaves this client's links alone, and a fault that could
+// not be done touches nothing.
+func (f *Fault) Concerns(client int32) bool {
+	if !f.Began() {
 		return false
 	}
 	named, servers := false, len(f.Targets) == 0
@@ -49,6 +49,12 @@ func (f *Fault) Disconnects(client int32) bool {
 		named, servers = named || ok, servers || !ok
 	}
 	return servers && !(named && slices.Contains(onLinks, f.Name))
+}
+
+// Disconnects reports whether the fault may close the connection of a client to a server, at once or
+// after a timeout. Every fault that concerns the client may, if nothing else is known of it.
+func (f *Fault) Disconnects(client int32) bool {
+	return !slices.Contains(leaveConnections, f.Name) && f.Concerns(client)
 }
 
 // HoldsUp says whether a request that a client sends meanwhile may arrive when it is over.
