@@ -88,6 +88,8 @@ type wanted struct {
 // keeper is an attempt that was not refused, and may have kept a key from others from its
 // call up to a position.
 type keeper struct {
+	hold         *hold.Hold
+	lease        time.Duration // when it has run out on every server
 	asked, until int
 	untilTime    time.Duration
 	longest      int              // the latest end of this one and of those that asked before
@@ -98,30 +100,62 @@ type keeper struct {
 // wanted collects what was asked of a key.
 func (l *ledger) wanted(k *hold.Key) *wanted {
 	w := &wanted{name: k.Name}
+	held := map[string][]int{} // by owner, its keepers that may be held
 	for _, d := range k.All {
 		s := d.Session
 		switch {
 		case s.Acquire.Outcome != history.Failed:
-			c := keeper{asked: s.Acquire.Invoke}
-			c.until, c.untilTime = l.Free(d)
-			c.longest = c.until
-			if n := len(w.keepers); n > 0 {
-				before := w.keepers[n-1]
-				c.longest, c.last, c.doubtful = max(c.longest, before.longest), before.last, before.doubtful
-			}
-			if d.Granted() {
-				c.last = s
-			}
-			if d.Ends.Possible == hold.Beyond {
-				c.doubtful = s
-			}
+			c := keeper{hold: d, lease: l.LeaseOver(d), asked: s.Acquire.Invoke}
+			c.until, c.untilTime = l.Free(d, c.lease)
+			held[s.Owner] = append(l.entered(w.keepers, held[s.Owner], c), len(w.keepers))
 			w.keepers = append(w.keepers, c)
 		case len(s.Keys) == 1: // else another of its keys may be why
 			w.refused = append(w.refused, s.Acquire)
 		}
 	}
+	for i := range w.keepers {
+		c := &w.keepers[i]
+		c.longest = c.until
+		if i > 0 {
+			before := w.keepers[i-1]
+			c.longest, c.last, c.doubtful = max(c.longest, before.longest), before.last, before.doubtful
+		}
+		if c.hold.Granted() {
+			c.last = c.hold.Session
+		}
+		if c.hold.Ends.Possible == hold.Beyond {
+			c.doubtful = c.hold.Session
+		}
+	}
 	w.waiters = l.waiters(k, w.keepers)
 	return w
+}
+
+// entered extends the leases of an owner's sessions when the owner enters again, and returns those that
+// may still be held. An inner acquire moves the end of the owner's whole lease, and in some libraries
+// its release starts that lease again:
+//
+//	outer  acquire ttl=2s ─────────────────────── its client has died
+//	inner      acquire ttl=8s ── release
+//	                             ├────── 8 s ───────┤ free
+func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
+	lease := inner.lease
+	for _, op := range inner.hold.Session.Ops {
+		if op.F == history.Release && op.Return >= 0 && lease < hold.Never {
+			lease = max(lease, hold.Later(l.h.Events[op.Return].Time, lease-l.h.Events[inner.asked].Time))
+		}
+	}
+	open := held[:0]
+	for _, i := range held {
+		outer := &keepers[i]
+		if outer.until <= inner.asked {
+			continue
+		}
+		outer.lease = max(outer.lease, lease)
+		outer.until, outer.untilTime = l.Free(outer.hold, outer.lease)
+		open = append(open, i)
+	}
+	return open
 }
 
 // starved tells whether a key was wanted and could have been granted in a stretch,

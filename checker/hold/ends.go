@@ -174,14 +174,8 @@ func (b *Book) Holds(d *Hold, pos int) bool {
 }
 
 // Free is the position, and the time, from which no server can know of a session any more:
-// its lease has run out or was given back. A server counts a lease from its grant, which is
-// no later than the answer, or of one of unknown outcome, than it may have arrived. Without
-// an answer it may take effect at any later time. What a library renews runs from the last
-// renewal, which is no later than the end of the claim:
-//
-//	acquire ok, 8 s ── renewed ── renewed ── release, unknown
-//	                                         ├────── 8 s ──────┤ free
-func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
+// it was released, or its lease has run out, which ends at a given time at the latest.
+func (b *Book) Free(d *Hold, lease time.Duration) (pos int, at time.Duration) {
 	s := d.Session
 	over := b.end()
 	for _, op := range s.Ops {
@@ -190,31 +184,47 @@ func (b *Book) Free(d *Hold) (pos int, at time.Duration) {
 		}
 	}
 	at = b.time(over)
+	if ran := b.After(lease); ran < over || ran == over && lease < at {
+		return max(s.Acquire.Invoke, ran), lease
+	}
+	return over, at
+}
+
+// LeaseOver is when the lease of a session has run out on every server, at the latest; or Never.
+// A server counts a lease from its grant, which is no later than the answer, or for an acquire of
+// unknown outcome, than it may have arrived. An acquire that was never answered may take effect at
+// any later time. A lease that a library renews runs from the last renewal, which is no later than
+// the call of the release, the death of the client, or the news that the lock is lost:
+//
+//	acquire ok, 8 s ── renewed ── renewed ── release, unknown
+//	                                         ├────── 8 s ──────┤ free
+func (b *Book) LeaseOver(d *Hold) time.Duration {
+	s := d.Session
 	if s.Acquire.Return < 0 {
-		return over, at
+		return Never
 	}
-	deadline := Never
-	if ttl := b.h.At(s.Acquire.Invoke).TTL; ttl > 0 {
-		deadline = Later(b.counted(s, s.Acquire), ttl)
+	ttl := b.h.At(s.Acquire.Invoke).TTL
+	if d.Renewed() && ttl == 0 {
+		ttl = d.Lease.Length
 	}
+	if ttl == 0 {
+		return Never
+	}
+	over := Later(b.counted(s, s.Acquire), ttl)
 	for _, op := range s.Ops {
-		if op.F != history.Renew || op.Outcome == history.Failed || deadline == Never {
+		if op.F != history.Renew || op.Outcome == history.Failed {
 			continue
 		}
 		ttl := b.h.At(op.Invoke).TTL
 		if ttl == 0 || op.Return < 0 {
-			deadline = Never
-			continue
+			return Never
 		}
-		deadline = max(deadline, Later(b.counted(s, op), ttl))
+		over = max(over, Later(b.counted(s, op), ttl))
 	}
-	if d.Renewed() && deadline != Never {
-		deadline = max(deadline, b.keptUpTo(d))
+	if d.Renewed() {
+		over = max(over, b.keptUpTo(d))
 	}
-	if ran := b.After(deadline); ran < over || ran == over && deadline < at {
-		return max(s.Acquire.Invoke, ran), deadline
-	}
-	return over, at
+	return over
 }
 
 // counted is the latest time from which a server counts the lease that was asked for.
@@ -227,7 +237,15 @@ func (b *Book) counted(s *history.Session, op history.Op) time.Duration {
 
 // keptUpTo is when the lease of a library's last renewal is over.
 func (b *Book) keptUpTo(d *Hold) time.Duration {
-	last := d.Claim.To
+	last := d.over // not the last sign: the library renews up to the death or the news
+	if d.Asked {
+		last = min(last, d.Claim.To)
+	}
+	for _, op := range d.Session.Ops {
+		if op.F == history.Release && !(b.strict && op.Outcome == history.Failed) {
+			last = min(last, op.Invoke)
+		}
+	}
 	if last >= b.end() {
 		return Never
 	}

@@ -157,10 +157,18 @@ func (x *prover) progress() {
 	}
 }
 
-// expired tells whether a lease is over by a position, by far. What nobody knows the outcome
-// of may have arrived long after its client gave up, if a fault held it up; and a library
-// renews for longer than the session says.
+// expired tells whether the lease of a tenure is over by a position, by far. An owner that enters
+// again may move the end of its whole lease, when it enters and when it releases.
 func (x *prover) expired(t *tenure, p int) bool {
+	return !slices.ContainsFunc(x.tenures, func(u *tenure) bool {
+		return u.owner == t.owner && u.keys[0] == t.keys[0] && u.acquire.outcome != failed && u.acquire.call < p && !x.ranOut(u, p)
+	})
+}
+
+// ranOut tells whether what a tenure asked for is over by a position, by far. A request of unknown outcome
+// may have arrived long after its client gave up, if a fault held it up; and a library renews for longer
+// than the session says.
+func (x *prover) ranOut(t *tenure, p int) bool {
 	struck := slices.ContainsFunc(x.h.events[:p], func(e event) bool { return e.who == "nemesis" })
 	unclear := func(o op) bool { return o.answer < 0 || o.outcome == maybe && struck }
 	if t.ttl == 0 || t.renewed > 0 || unclear(t.acquire) {
@@ -168,11 +176,14 @@ func (x *prover) expired(t *tenure, p int) bool {
 	}
 	latest := x.time(t.acquire.answer) + t.ttl
 	for _, o := range t.ops {
-		if o.what == "renew" {
-			if unclear(o) {
-				return false
-			}
+		switch {
+		case o.what != "renew" && o.what != "release":
+		case unclear(o):
+			return false
+		case o.what == "renew":
 			latest = max(latest, x.time(o.answer)+x.h.events[o.call].span("ttl"))
+		default:
+			latest = max(latest, x.time(o.answer)+t.ttl)
 		}
 	}
 	return x.time(p) > latest+2*time.Second
