@@ -184,7 +184,8 @@ func (b *Book) Free(d *Hold, lease time.Duration) (pos int, at time.Duration) {
 		}
 	}
 	at = b.time(over)
-	if ran := b.After(lease); ran < over || ran == over && lease < at {
+	// After the clocks moved against each other, no lease is known to be over.
+	if ran := b.After(lease); ran <= b.stepped && (ran < over || ran == over && lease < at) {
 		return max(s.Acquire.Invoke, ran), lease
 	}
 	return over, at
