@@ -149,7 +149,7 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 func (l *ledger) connects(s *history.Session) bool {
 	struck := -1 // when the last such fault was over
 	for _, f := range l.struck(s.Client) {
-		if f.Strikes(s.Client) && f.Disconnects(s.Client) && f.Healed < s.Acquire.Invoke {
+		if f.Reconnects(s.Client) && f.Healed < s.Acquire.Invoke {
 			struck = max(struck, f.Healed)
 		}
 	}

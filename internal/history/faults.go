@@ -28,6 +28,8 @@ var (
 	// onLinks are the faults on links, which name both ends: a client that is not named
 	// has its own.
 	onLinks = []string{"cut", "lag", "bandwidth", "drop-replies", "reset"}
+	// endConnections are the faults on servers that end the connections of all their clients.
+	endConnections = []string{"kill", "drop-subscribers", "promote"}
 	// holdUpNothing are, of those that may close a connection, the faults that keep nothing
 	// back: what was sent to a server has arrived, or has gone with its connection.
 	holdUpNothing = []string{"kill", "reset", "drop-replies", "lose-reply", "drop-subscribers", "promote"}
@@ -55,6 +57,12 @@ func (f *Fault) Concerns(client int32) bool {
 // after a timeout. Every fault that concerns the client may, if nothing else is known of it.
 func (f *Fault) Disconnects(client int32) bool {
 	return !slices.Contains(leaveConnections, f.Name) && f.Concerns(client)
+}
+
+// Reconnects reports whether the client must connect again after the fault: the fault names the client, or
+// it ended the connections of a server with all its clients.
+func (f *Fault) Reconnects(client int32) bool {
+	return f.Disconnects(client) && (f.Strikes(client) || slices.Contains(endConnections, f.Name))
 }
 
 // HoldsUp says whether a request that a client sends meanwhile may arrive when it is over.

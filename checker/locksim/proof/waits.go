@@ -96,10 +96,11 @@ func (x *prover) wakes() {
 	}
 }
 
-// struckBefore tells whether a fault has named a client by a position.
+// struckBefore tells whether a fault has named a client by a position, or ended the connections of a server.
 func (x *prover) struckBefore(client string, pos int) bool {
 	return slices.ContainsFunc(x.h.events[:pos], func(e event) bool {
-		return e.who == "nemesis" && slices.Contains(strings.Split(e.field["targets"], ","), "client-"+strings.TrimPrefix(client, "c"))
+		ends := (e.what == "kill" || e.what == "promote" || e.what == "drop-subscribers") && !strings.Contains(e.field["targets"], "client-")
+		return e.who == "nemesis" && (ends || slices.Contains(strings.Split(e.field["targets"], ","), "client-"+strings.TrimPrefix(client, "c")))
 	})
 }
 
