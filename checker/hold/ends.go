@@ -58,6 +58,11 @@ func (b *Book) NotHeld(op history.Op) bool {
 
 // lapse is where a session may have ended by itself.
 func (b *Book) lapse(d *Hold) int {
+	return min(b.leaseLapse(d), b.disconnected(d))
+}
+
+// leaseLapse is where the lease of a session may have run out, or its client may have died.
+func (b *Book) leaseLapse(d *Hold) int {
 	asked := d.Session.Acquire.Invoke
 	switch {
 	case b.MayBeLate(d):
@@ -136,6 +141,9 @@ func (b *Book) Runs(d *Hold, op history.Op) bool {
 	if d.over <= op.Return {
 		return false // its client is dead, or knew that it is lost
 	}
+	if b.disconnected(d) < op.Return {
+		return false // the lock says that its hold ends with the connection
+	}
 	at := b.time(op.Return)
 	if !d.Renewed() {
 		first, _ := d.LeaseEnd(op.Return)
@@ -158,6 +166,21 @@ func (b *Book) Runs(d *Hold, op history.Op) bool {
 		}
 	}
 	return at <= b.renewable(d)-Slack
+}
+
+// disconnected is the position from which a fault may have ended the connection of a session's client, if the
+// lock says that its holds end with the connection; else the end.
+func (b *Book) disconnected(d *Hold) int {
+	if !b.h.Header.Claims.Session {
+		return b.end()
+	}
+	asked := d.Session.Acquire.Invoke
+	for _, f := range b.h.Faults() {
+		if (f.Healed < 0 || f.Healed > asked) && f.Disconnects(d.Session.Client) {
+			return max(f.Begins, asked+1)
+		}
+	}
+	return b.end()
 }
 
 // GivenBack tells whether a session certainly holds nothing any more at a position.

@@ -70,6 +70,9 @@ func (x *prover) evicts(t *tenure, no op) bool {
 	}) {
 		return false // the library may have given it up
 	}
+	if x.h.header.Claims.Session && x.faulty(no.answer) {
+		return false // the hold may have ended with the connection
+	}
 	if t.renewed > 0 && first != never && x.time(no.answer)-first > t.renewed/2 {
 		return false
 	}

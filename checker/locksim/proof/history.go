@@ -20,7 +20,7 @@ type history struct {
 	header struct {
 		Model   words
 		Permits int
-		Claims  struct{ Fair, Renewed bool }
+		Claims  struct{ Fair, Renewed, Session bool }
 	}
 	events   []event
 	sessions []*session
