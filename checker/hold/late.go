@@ -30,9 +30,10 @@ func (b *Book) latestEffect(client int32, op history.Op) time.Duration {
 		if f.began > latest {
 			break
 		}
-		if f.healed >= asked {
+		// A request that is sent after the fault waits behind older ones of its connection.
+		if arrived := Later(f.healed, f.healed-min(since, f.began)+resent); arrived >= asked {
 			since = min(since, f.began)
-			latest = max(latest, Later(f.healed, f.healed-since+resent))
+			latest = max(latest, arrived)
 		}
 	}
 	return latest
