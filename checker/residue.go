@@ -12,13 +12,14 @@ import (
 // gone: the run looks once, at the end. A lock left like that is never to be had again,
 // or only after somebody cleans up by hand.
 //
-// A lock with fencing tokens keeps a counter for each name, and must: were it to start
-// again, every later holder would be refused as stale. So of such a lock only the names
-// themselves are residue.
+// A lock with fencing tokens keeps a counter for each name, and must: if the counter started
+// again, every later holder would be refused as stale. The counter may stand in a key of its
+// own or in the row of the lock, with the owner and the end of the lease, which then keeps no
+// client from the lock. So of such a lock only a lock's own name that ends by itself is residue.
 //
-// What ends by itself is residue only if it is a lock's own name. A client of Redisson's
-// that dies between a release and its sweep leaves the latch of that release, which ends
-// after 20 s and keeps nobody from the lock.
+// Other keys that end by themselves are no residue. A Redisson client that dies between a
+// release and its sweep leaves the latch of that release, which ends after 20 s and keeps no
+// client from the lock.
 func (l *ledger) residue() (findings []Finding, looked bool) {
 	var names map[string]bool
 	fenced := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
@@ -35,7 +36,10 @@ func (l *ledger) residue() (findings []Finding, looked bool) {
 			ending[name] = true
 		}
 		left := slices.DeleteFunc(slices.Clone(seen.Names), func(name string) bool {
-			return !names[name] && (fenced || ending[name])
+			if fenced {
+				return !names[name] || !ending[name]
+			}
+			return !names[name] && ending[name]
 		})
 		if len(left) == 0 {
 			continue
