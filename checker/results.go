@@ -116,7 +116,7 @@ func (a *answers) session(d *hold.Hold) {
 		if !release && op.F != history.Renew || op.Outcome != history.Done {
 			continue
 		}
-		if released >= 0 && release {
+		if released >= 0 && release && !a.owned().mayHold(d, op) {
 			a.found("released-twice", d, key, op.Return,
 				fmt.Sprintf("%s was told at %s that it has released %q, and again at %s", who(s),
 					a.at(s.Ops[released].Return), key, a.at(op.Return)), nil, s.Ops[released].Return, op.Return)
