@@ -73,7 +73,7 @@ type Observed struct {
 	// not speak of.
 	Apart []string
 	// Violating of Episodes were violated; the true rate lies between RateLow and
-	// RateHigh with 95 % confidence (Wilson's interval).
+	// RateHigh: each is an exact bound with 95 % confidence.
 	Violating, Episodes int
 	RateLow, RateHigh   float64
 	Figures             map[string]time.Duration // those that were measured

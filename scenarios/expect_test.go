@@ -83,14 +83,14 @@ func TestExpectationHolds(t *testing.T) {
 		{"no class covers all", "violated",
 			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "results", Violated, "")), ""},
 
-		// The interval of 3 of 3 is 44 %..100 %, of 0 of 3 0 %..56 %.
-		{"rate inside", "{verdict: violated double-grant, rate: 60%..100%}", rate(3, 3, 0.438, 1), ""},
-		{"rate low, but too few episodes to tell", "{verdict: violated double-grant, rate: 60%..100%}", rate(1, 3, 0.061, 0.792), ""},
-		{"rate too low", "{verdict: violated double-grant, rate: 60%..100%}", rate(1, 10, 0.018, 0.404),
-			"violated in 1 of 10 episodes (1.8%..40.4%), expected 60%..100%"},
-		{"rate too high", "{verdict: violated, rate: 0%..10%}", rate(10, 10, 0.722, 1),
-			"violated in 10 of 10 episodes (72.2%..100%), expected 0%..10%"},
-		{"rate touches", "{verdict: violated, rate: 60%}", rate(1, 2, 0.095, 0.6), ""},
+		// The bounds of 3 of 3 are 37 % and 100 %, those of 0 of 3 are 0 % and 63 %.
+		{"rate inside", "{verdict: violated double-grant, rate: 60%..100%}", rate(3, 3, 0.368, 1), ""},
+		{"rate low, but too few episodes to tell", "{verdict: violated double-grant, rate: 60%..100%}", rate(1, 3, 0.017, 0.865), ""},
+		{"rate too low", "{verdict: violated double-grant, rate: 60%..100%}", rate(1, 10, 0.005, 0.394),
+			"violated in 1 of 10 episodes (0.5%..39.4%), expected 60%..100%"},
+		{"rate too high", "{verdict: violated, rate: 0%..10%}", rate(10, 10, 0.741, 1),
+			"violated in 10 of 10 episodes (74.1%..100%), expected 0%..10%"},
+		{"rate touches", "{verdict: violated, rate: 60%}", rate(1, 2, 0.025, 0.6), ""},
 
 		{"limit kept", "{limits: {outage: 5s}}", figures("outage", 5*time.Second), ""},
 		{"limit broken", "{limits: {outage: 5s}}", figures("outage", 5001*time.Millisecond), "outage 5.001s, expected at most 5s"},

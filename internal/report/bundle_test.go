@@ -76,6 +76,21 @@ func TestBundle(t *testing.T) {
 	}
 }
 
+func TestReadComputesRatesFromTheirCounts(t *testing.T) {
+	dir := t.TempDir()
+	const earlier = `{"schema":1,"locks":[{"lock":"set-nx","episodes":3,"violating_episodes":0,"rate":{"rate":0,"low":0,"high":0.5615}}]}`
+	if err := os.WriteFile(filepath.Join(dir, ResultFile), []byte(earlier), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := RateText(b.Result.Locks[0].Rate); got != "0 % (0..63)" {
+		t.Errorf("the rate of 0 of 3 is %q", got)
+	}
+}
+
 func TestWriteIsWholeOrNot(t *testing.T) {
 	b, err := Create(t.TempDir(), "s", stamp, 1)
 	if err != nil {

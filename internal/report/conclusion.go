@@ -51,12 +51,12 @@ func conclusion(r *Result) string {
 	if r.undisturbed() {
 		say(clean, "Valid, undisturbed: ", "; the faults were left out, and nothing is known of what they do.")
 	} else if len(clean) > 0 && fewest > 0 {
-		_, high := stats.Wilson(0, fewest)
+		_, high := stats.Bounds(0, fewest)
 		more := 30
 		if fewest >= more {
 			more = 10 * fewest
 		}
-		_, narrower := stats.Wilson(0, more)
+		_, narrower := stats.Bounds(0, more)
 		say(clean, "Nothing found: ", fmt.Sprintf("; 0 of %d %s still allows a rate of up to %s (95 %%); --episodes %d narrows that to %s.",
 			fewest, noun(fewest, "episode"), Percent(high), more, Percent(narrower)))
 	} else {

@@ -14,6 +14,7 @@
 package report
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -102,6 +103,19 @@ type Lock struct {
 	// Plan is the part of the plan as it concerned this lock, with its n/a reasons.
 	Plan   []history.PlanStep `json:"plan,omitempty"`
 	Checks []checker.Result   `json:"checks"`
+}
+
+// UnmarshalJSON computes each rate from its counts, so that results of an earlier lockbench,
+// which had approximate bounds, show the same bounds as new ones.
+func (r *Result) UnmarshalJSON(text []byte) error {
+	type plain Result
+	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
+		return err
+	}
+	for i := range r.Locks {
+		r.Locks[i].Rate = stats.RateOf(r.Locks[i].Counted())
+	}
+	return nil
 }
 
 // NewLock is the entry of one lock, from its history and the judge's report. Left

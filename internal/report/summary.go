@@ -131,7 +131,7 @@ func summaryFigures(r *Result, bytesMax int) string {
 	if left > 0 {
 		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", plural(left, "lock"), ResultFile)
 	}
-	b.WriteString("\nrate: episodes violated of all, with the interval in which it lies for 95 % (Wilson) · " +
+	b.WriteString("\nrate: episodes violated of all, with its exact bounds (Clopper-Pearson), each with 95 % confidence · " +
 		"to violation: median time from the beginning of an episode · lost of 1000: writes that are missing in the end · " +
 		"before, during, after: acquires before the first fault, that lay in one, and the others · " +
 		"overlap: how long two certainly held at once\n\n")

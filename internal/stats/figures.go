@@ -67,7 +67,7 @@ func (f *Figures) Counted() (violating, episodes int) {
 // Rate is how often a lock broke, with what that number is worth.
 type Rate struct {
 	Rate float64 `json:"rate"` // violating episodes of all episodes
-	Low  float64 `json:"low"`  // 95 % interval after Wilson
+	Low  float64 `json:"low"`  // exact bounds, each with 95 % confidence
 	High float64 `json:"high"`
 }
 
@@ -76,7 +76,7 @@ func RateOf(n, m int) *Rate {
 	if m <= 0 {
 		return nil
 	}
-	low, high := Wilson(n, m)
+	low, high := Bounds(n, m)
 	return &Rate{Rate: float64(n) / float64(m), Low: low, High: high}
 }
 

@@ -31,7 +31,7 @@ func TestMeasure(t *testing.T) {
 	}
 	got := Measure(h, checks)
 	firstS := 4.001
-	low, high := Wilson(1, 3)
+	low, high := Bounds(1, 3)
 	want := Figures{
 		Episodes: 3, ViolatingEpisodes: 1, Rate: &Rate{Rate: 1.0 / 3, Low: low, High: high}, FirstViolationS: &firstS,
 		Acquires: Acquires{OK: 3, Fail: 1, Info: 1}, LostUpdates: 85,

@@ -19,8 +19,8 @@ func notShown(r *report.Result) []string {
 		}
 	}
 	if fewest > 0 {
-		_, high := stats.Wilson(0, fewest)
-		said = append(said, fmt.Sprintf("valid means that nothing was found, never that a lock is safe: 0 of %s still allows a rate of up to %s (95 %%, Wilson).",
+		_, high := stats.Bounds(0, fewest)
+		said = append(said, fmt.Sprintf("valid means that nothing was found, never that a lock is safe: 0 of %s still allows a rate of up to %s (95 %%).",
 			report.Plural(fewest, "episode"), report.Percent(high)))
 	}
 	said = append(said, "Only the faults of this one plan were tried, at the moments that this seed drew.")
