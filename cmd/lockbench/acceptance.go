@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/run"
+	"lockbench/internal/shellword"
 )
 
 // steady is the scenario in which nothing breaks, which is run more often than others.
@@ -147,10 +148,10 @@ func (f *acceptanceFlags) asked(world string) func(scenario string) int {
 
 // again is the command that does the same anew.
 func (f *acceptanceFlags) again(c *cobra.Command) string {
-	words := []string{"lockbench acceptance --seed", strconv.FormatUint(f.seed, 10), "--worlds", campaign.Quote(f.worlds)}
+	words := []string{"lockbench acceptance --seed", strconv.FormatUint(f.seed, 10), "--worlds", shellword.Quote(f.worlds)}
 	for _, name := range []string{"scenarios", "seeds", "steady"} {
 		if flag := c.Flags().Lookup(name); flag.Changed {
-			words = append(words, "--"+name, campaign.Quote(flag.Value.String()))
+			words = append(words, "--"+name, shellword.Quote(flag.Value.String()))
 		}
 	}
 	return strings.Join(append(words, f.words()...), " ")

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/search"
+	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -201,7 +201,7 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 	for _, line := range small.Story {
 		_, _ = fmt.Fprintln(w, line)
 	}
-	sayTo(c, w)("\nAgain    lockbench replay " + campaign.Quote(small.Dir))
+	sayTo(c, w)("\nAgain    lockbench replay " + shellword.Quote(small.Dir))
 	if small.Same < 3 {
 		return exitError{report.ExitHarness, fmt.Errorf("the smallest run of seed %d does not repeat itself, so the simulation is at fault", first.Seed)}
 	}

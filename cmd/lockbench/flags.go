@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockbench/internal/campaign"
+	"lockbench/internal/shellword"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
@@ -154,13 +154,13 @@ func (f *askedFlags) addAsked(c *cobra.Command) {
 func (f *askedFlags) words() []string {
 	var words []string
 	for _, arg := range f.Like {
-		words = append(words, "--like", campaign.Quote(arg))
+		words = append(words, "--like", shellword.Quote(arg))
 	}
 	for _, arg := range f.Expect {
-		words = append(words, "--expect", campaign.Quote(arg))
+		words = append(words, "--expect", shellword.Quote(arg))
 	}
 	if f.File != "" {
-		words = append(words, "--expectations", campaign.Quote(f.File))
+		words = append(words, "--expectations", shellword.Quote(f.File))
 	}
 	return words
 }

@@ -10,6 +10,7 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/shard"
+	"lockbench/internal/shellword"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -137,11 +138,11 @@ func (f *matrixFlags) again(world string) string {
 	words := []string{"lockbench matrix --world", world, "--seed", strconv.FormatUint(f.seed, 10)}
 	for _, flag := range [][2]string{{"--scenarios", f.scenarios}, {"--locks", f.locks}, {"--shard", f.shard}} {
 		if flag[1] != "" {
-			words = append(words, flag[0], campaign.Quote(flag[1]))
+			words = append(words, flag[0], shellword.Quote(flag[1]))
 		}
 	}
 	for _, word := range f.given.Words() {
-		words = append(words, campaign.Quote(word))
+		words = append(words, shellword.Quote(word))
 	}
 	words = append(words, f.words()...)
 	if f.episodes > 0 {

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"lockbench/internal/proof"
+	"lockbench/internal/shellword"
 )
 
 // printProof prints a line for the lock, one for its twin, and the story.
@@ -43,7 +44,7 @@ func printProof(say func(string), p *proof.Proof, story []string, world string) 
 		}
 	}
 	if p.First > 0 {
-		say(fmt.Sprintf("\nAgain    lockbench run %s --world %s --seed %d --locks %s,%s", p.Scenario, world, p.First, p.Lock, p.Twin))
+		say(fmt.Sprintf("\nAgain    lockbench run %s --world %s --seed %d --locks %s", shellword.Quote(p.Scenario), world, p.First, shellword.Quote(p.Lock+","+p.Twin)))
 	}
 	say("")
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockbench/internal/campaign"
 	"lockbench/internal/proof"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -164,9 +164,9 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 	}
 	if f.page != "" {
 		again := c.CommandPath()
-		c.Flags().Visit(func(fl *pflag.Flag) { again += " --" + fl.Name + "=" + campaign.Quote(fl.Value.String()) })
+		c.Flags().Visit(func(fl *pflag.Flag) { again += " --" + fl.Name + "=" + shellword.Quote(fl.Value.String()) })
 		for _, a := range args {
-			again += " " + campaign.Quote(a)
+			again += " " + shellword.Quote(a)
 		}
 		p := proof.Page{World: w.Name(), Again: again, Conclusion: conclusionOf(proofs, code), Code: code, Proofs: proofs, Stories: stories}
 		if err := p.Save(f.page); err != nil {
@@ -283,14 +283,14 @@ func (f *proveFlags) once(c *cobra.Command, w world.World, s *scenarios.Scenario
 		defer func() { _ = os.RemoveAll(temp) }()
 		dir = temp
 	}
-	words := []string{"lockbench run", campaign.Quote(s.Name), "--world", w.Name(), "--seed", fmt.Sprint(seed), "--locks"}
+	words := []string{"lockbench run", shellword.Quote(s.Name), "--world", w.Name(), "--seed", fmt.Sprint(seed), "--locks"}
 	var names []string
 	for _, u := range uses {
 		names = append(names, u.Name)
 	}
 	o := run.Options{
 		Scenario: s, Locks: uses, Seed: seed, Episodes: f.episodes, Out: dir, NoLink: true, World: w,
-		Again: strings.Join(append(words, campaign.Quote(strings.Join(names, ","))), " "), Program: strings.TrimSpace(versionLine()),
+		Again: strings.Join(append(words, shellword.Quote(strings.Join(names, ","))), " "), Program: strings.TrimSpace(versionLine()),
 	}
 	out, err := run.Run(c.Context(), o, run.Nobody{})
 	if err == nil && c.Context().Err() != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/run"
+	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -227,19 +227,19 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 // again is the command that repeats the run: the same world and seed, and every
 // other flag that was given, so that none can be forgotten here.
 func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) string {
-	words := []string{"lockbench run", campaign.Quote(scenario), "--world", w.Name(), "--seed", strconv.FormatUint(f.seed, 10)}
+	words := []string{"lockbench run", shellword.Quote(scenario), "--world", w.Name(), "--seed", strconv.FormatUint(f.seed, 10)}
 	c.Flags().Visit(func(given *pflag.Flag) {
 		name := "--" + given.Name
 		switch value := given.Value.(type) {
 		case pflag.SliceValue: // may be repeated
 			for _, v := range value.GetSlice() {
-				words = append(words, name, campaign.Quote(v))
+				words = append(words, name, shellword.Quote(v))
 			}
 		default:
 			switch {
 			case given.Name == "world", given.Name == "seed", given.Name == "json": // said already, or no part of the run
 			case given.Value.Type() != "bool":
-				words = append(words, name, campaign.Quote(value.String()))
+				words = append(words, name, shellword.Quote(value.String()))
 			case value.String() == "true":
 				words = append(words, name)
 			}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/campaign"
 	"lockbench/internal/world/local"
 )
 
@@ -58,24 +57,5 @@ func TestAgainRepeatsTheRun(t *testing.T) {
 				t.Errorf("again:\n got %s\nwant %s", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestQuoteIsSafeInAShell(t *testing.T) {
-	for word, want := range map[string]string{
-		"failover":      "failover",
-		"./my run":      "'./my run'",
-		"":              "''",
-		"it's":          `'it'\''s'`,
-		"a\nb":          "'a\nb'",
-		"${HOME}":       "'${HOME}'",
-		"redlock/n=3":   "redlock/n=3",
-		"5ms..50ms":     "5ms..50ms",
-		"a;rm -rf all":  "'a;rm -rf all'",
-		"it's\x1b[2J\\": `$'it\'s\x1b[2J\\'`,
-	} {
-		if got := campaign.Quote(word); got != want {
-			t.Errorf("Quote(%q): got %s, want %s", word, got, want)
-		}
 	}
 }

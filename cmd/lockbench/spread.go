@@ -14,6 +14,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/shard"
+	"lockbench/internal/shellword"
 	"lockbench/internal/world/external"
 )
 
@@ -101,7 +102,7 @@ func (f *campaignFlags) spread(c *cobra.Command, file, part string) error {
 	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	s.Started, s.Program, s.Machine = time.Now().UTC().Truncate(time.Second), strings.TrimSpace(versionLine()), run.Machine()
-	s.Groups, s.Again = chosen.Groups(), "lockbench campaign "+campaign.Quote(file)
+	s.Groups, s.Again = chosen.Groups(), "lockbench campaign "+shellword.Quote(file)
 	if c.Flags().Changed("seed") {
 		s.Again += fmt.Sprintf(" --seed %d", f.seed)
 	}
@@ -109,7 +110,7 @@ func (f *campaignFlags) spread(c *cobra.Command, file, part string) error {
 		s.Again += " --shard " + s.Shard.String()
 	}
 	if c.Flags().Changed("out") {
-		s.Again += " --out " + campaign.Quote(f.out)
+		s.Again += " --out " + shellword.Quote(f.out)
 	}
 	var worlds []campaign.World
 	for _, name := range asking.Worlds {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockbench/internal/campaign"
 	"lockbench/internal/report"
+	"lockbench/internal/shellword"
 )
 
 // typedName is what a person types to call this program once more, from the name that
@@ -21,10 +21,10 @@ import (
 func typedName(arg string) string {
 	if base := filepath.Base(arg); filepath.IsAbs(arg) {
 		if found, err := exec.LookPath(base); err == nil && found == arg {
-			return campaign.Quote(base)
+			return shellword.Quote(base)
 		}
 	}
-	return campaign.Quote(cmp.Or(arg, "lockbench"))
+	return shellword.Quote(cmp.Or(arg, "lockbench"))
 }
 
 // nameAsTyped lets the program call itself as a person typed it, in all help and

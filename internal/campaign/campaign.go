@@ -26,12 +26,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/shard"
+	"lockbench/internal/shellword"
 	"lockbench/internal/stats"
 	"lockbench/internal/world/external"
 	"lockbench/scenarios"
@@ -322,19 +322,7 @@ func (c *Campaign) Resume() string {
 	if c.byRuns() {
 		return c.Again // the same command goes on
 	}
-	return "lockbench " + c.Kind + " --resume " + Quote(c.Dir)
-}
-
-// Quote is a word as a shell takes it for one. Signs that cannot be seen are written as
-// bash and zsh read them, so that the word can be shown and copied.
-func Quote(word string) string {
-	if report.Printable(word) != word {
-		return "$'" + report.Printable(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(word)) + "'"
-	}
-	if word != "" && !strings.ContainsAny(word, " \t\n'\"$`\\*?[]{}()<>|&;~#!") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return "lockbench " + c.Kind + " --resume " + shellword.Quote(c.Dir)
 }
 
 // ran is how many runs there are of a world.

@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
 	"lockbench/locks"
@@ -202,10 +203,10 @@ func (all Choices) Doing(w world.World, servers external.Given, parallel int, pr
 		if !ok {
 			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the one that began the campaign", r.Scenario)
 		}
-		again := fmt.Sprintf("lockbench run %s --world %s --seed %d", Quote(c.arg), w.Name(), r.Seed)
+		again := fmt.Sprintf("lockbench run %s --world %s --seed %d", shellword.Quote(c.arg), w.Name(), r.Seed)
 		if w.Name() == external.Name {
 			for _, word := range servers.Words() {
-				again += " " + Quote(word)
+				again += " " + shellword.Quote(word)
 			}
 		}
 		if !c.all {
@@ -213,10 +214,10 @@ func (all Choices) Doing(w world.World, servers external.Given, parallel int, pr
 			for _, u := range c.use {
 				words = append(words, lockWord(u))
 			}
-			again += " --locks " + Quote(strings.Join(words, ","))
+			again += " --locks " + shellword.Quote(strings.Join(words, ","))
 		}
 		for _, word := range c.asked.Flags(c.scenario, c.use) {
-			again += " " + Quote(word)
+			again += " " + shellword.Quote(word)
 		}
 		_, err := run.Run(ctx, run.Options{
 			Scenario: c.scenario, Locks: c.use, Seed: r.Seed, World: w, Out: into, NoLink: true, Again: again, Parallel: parallel, Program: program,

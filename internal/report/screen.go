@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"lockbench/internal/shellword"
 )
 
 // Screen is the end of a run as a person reads it: the table of locks, the first
@@ -204,7 +206,7 @@ func (s Screen) next(b *bytes.Buffer) {
 	}
 	if dir := first(s.Latest, s.Dir); dir != "" {
 		if l := s.historyOf(); l != nil {
-			pointers = append(pointers, pointer{"History", filepath.Join(dir, FolderName(l.Lock), HistoryFile), s.typed("lockbench check " + dir)})
+			pointers = append(pointers, pointer{"History", filepath.Join(dir, FolderName(l.Lock), HistoryFile), s.typed("lockbench check " + shellword.Quote(dir))})
 		}
 	}
 	if len(pointers) > 0 {

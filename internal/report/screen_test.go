@@ -64,6 +64,14 @@ func TestScreenNamesTheProgramAsTyped(t *testing.T) {
 	}
 }
 
+func TestScreenQuotesTheFolderInCommands(t *testing.T) {
+	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: stats.Figures{Episodes: 1}}}}
+	got := screenOf(t, Screen{Result: r, Dir: "out dir/failover/1", Latest: "out dir/latest"})
+	if want := "lockbench check 'out dir/latest'"; !strings.Contains(got, want) {
+		t.Errorf("%q is not in\n%s", want, got)
+	}
+}
+
 func TestScreenOfOneLockWithoutFolder(t *testing.T) {
 	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: stats.Figures{Episodes: 40}}}}
 	got := screenOf(t, Screen{Result: r})

@@ -12,6 +12,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
 	"lockbench/internal/world/sim"
 	"lockbench/nemesis"
@@ -344,7 +345,7 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 	sc := s.best.AsScenario()
 	r := &report.Result{
 		Schema: report.SchemaVersion, Scenario: sc.Name, About: s.x.Scenario.About, Seed: s.best.Seed,
-		Plan: trial.PlanSteps(plan), Started: started.UTC(), Again: "lockbench replay " + bundle.Dir,
+		Plan: trial.PlanSteps(plan), Started: started.UTC(), Again: "lockbench replay " + shellword.Quote(bundle.Dir),
 		AsExpected: true, Locks: []report.Lock{l},
 	}
 	run.NoteWorld(r, sim.New(sim.Options{Models: services.Models()}))

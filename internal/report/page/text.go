@@ -4,10 +4,12 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+
+	"lockbench/internal/shellword"
 )
 
 // Words are the functions that templates set texts with.
-var Words = template.FuncMap{"flags": flags}
+var Words = template.FuncMap{"flags": flags, "quote": shellword.Quote}
 
 // flagForm is a flag with the word after it, in a text that is escaped already.
 var flagForm = regexp.MustCompile(`\B--[a-z][a-z-]*(?:[ =][^\s;,]+)?`)
