@@ -32,6 +32,7 @@ type course struct {
 	unknown int
 	faults  []struck
 	holds   []held          // that ended, of the last while
+	dropped time.Duration   // until when there were more holds than are kept
 	open    map[string]held // by session
 	settled bool            // an episode is over, and what it did can be judged
 
@@ -59,9 +60,10 @@ type held struct {
 }
 
 const (
-	// windowLength is how far back the holds are drawn, and holdsMost how many.
+	// windowLength is how far back the holds are drawn, and holdsMost how many, as in a
+	// report. A lock with more holds has a shorter window.
 	windowLength = 10 * time.Second
-	holdsMost    = 400
+	holdsMost    = 1500
 )
 
 // more reads what was written since.
@@ -76,9 +78,17 @@ func (c *course) more(now time.Time) {
 	if c.events > before {
 		c.heard = now
 	}
+	c.forget()
+}
+
+// forget drops the holds that are not drawn any more.
+func (c *course) forget() {
 	from := 0
-	for from < len(c.holds) && (c.holds[from].to < c.at-windowLength || len(c.holds)-from > holdsMost) {
+	for from < len(c.holds) && c.holds[from].to < c.at-windowLength {
 		from++
+	}
+	if more := len(c.holds) - holdsMost; more > from {
+		from, c.dropped = more, c.holds[more-1].to // they are in the order of their ends
 	}
 	c.holds = append(c.holds[:0], c.holds[from:]...)
 }

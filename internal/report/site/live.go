@@ -253,10 +253,14 @@ func (f *struck) band() band {
 	return band{f.begins.Seconds(), f.end.Seconds(), cmp.Or(f.text, f.name)}
 }
 
-// drawn is the last while, with a row for each client.
+// drawn is the last while, with a row for each client. It begins where all holds are known:
+// an empty row means that the client held nothing.
 func (c *course) drawn(id string) *drawn {
-	from := max(0, c.at-windowLength)
-	d := &drawn{Lock: id, From: from.Seconds(), To: (from + windowLength).Seconds(), Holds: []bar{}, Bands: []band{}, Client: []string{}}
+	from, to := max(0, c.at-windowLength, c.dropped), c.at
+	if from == 0 {
+		to = windowLength
+	}
+	d := &drawn{Lock: id, From: from.Seconds(), To: to.Seconds(), Holds: []bar{}, Bands: []band{}, Client: []string{}}
 	all := slices.Clone(c.holds)
 	for _, h := range c.open {
 		if h.from > 0 {

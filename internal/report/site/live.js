@@ -63,9 +63,16 @@
       drawing.appendChild(make("line", { "class": "row", x1: 0, x2: width, y1: (i + 1) * high, y2: (i + 1) * high }));
       drawing.appendChild(make("text", { x: left - 8, y: i * high + 15, "text-anchor": "end" }, c));
     });
+    var meets = [], last = {}, ends = {}; // by key; holds are in the order of their beginnings
     d.holds.forEach(function (h, i) {
-      var meets = d.holds.some(function (o, j) { return i !== j && o.key === h.key && o.from < h.to && h.from < o.to; });
-      var bar = make("rect", { "class": "b " + (meets ? "overlap" : "hold"), x: x(h.from), y: h.row * high + 4, width: Math.max(1.5, x(h.to) - x(h.from)), height: high - 8 });
+      var before = last["=" + h.key], end = ends["=" + h.key];
+      meets[i] = before !== undefined && h.from < end;
+      if (before !== undefined && h.from < d.holds[before].to) { meets[before] = true; }
+      last["=" + h.key] = i;
+      ends["=" + h.key] = before === undefined ? h.to : Math.max(end, h.to);
+    });
+    d.holds.forEach(function (h, i) {
+      var bar = make("rect", { "class": "b " + (meets[i] ? "overlap" : "hold"), x: x(h.from), y: h.row * high + 4, width: Math.max(1.5, x(h.to) - x(h.from)), height: high - 8 });
       bar.appendChild(make("title", {}, d.clients[h.row] + " holds " + h.key + " from " + h.from.toFixed(3) + " s to " + h.to.toFixed(3) + " s"));
       drawing.appendChild(bar);
     });
