@@ -18,6 +18,7 @@ import (
 	"lockbench/internal/search"
 	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
+	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -155,7 +156,12 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 		}
 	}
 	found, err := x.Run(c.Context())
-	if err != nil {
+	switch {
+	case errors.Is(err, world.ErrUnsupportedHere):
+		_, why, _ := strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
+		return usagef("explore searches in the simulation only, and %s; real servers may have it: lockbench run %s --world local --locks %s",
+			why, shellword.Quote(x.Scenario.Name), shellword.Quote(x.Lock.Name))
+	case err != nil:
 		return err
 	}
 	if err := c.Context().Err(); err != nil && found.Violated == 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
+	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -73,7 +74,8 @@ func program(name string, args []string) (code int) {
 		return exit.code
 	}
 	complain(err)
-	if scenarios.IsUsage(err) || isUsage(err) {
+	// A combination that no world of this program can try is wrong usage, not a failure.
+	if scenarios.IsUsage(err) || isUsage(err) || errors.Is(err, world.ErrUnsupportedHere) {
 		return exitUsage
 	}
 	return report.ExitHarness
