@@ -50,8 +50,8 @@ A search is given a minute and a gigabyte; what it has not decided then is unkno
 A history is kept in memory as a whole, at about two and a half times the size of its
 file. One that is still being written is judged as far as it goes.
 
-Exit codes: 0 valid, 1 violated, 2 unknown, 3 a file could not be read or is no
-history, 64 wrong usage.`,
+Exit codes: 0 valid, 1 violated, 2 unknown (also a lock of a run that ended before the
+lock began), 3 a file could not be read or is no history, 64 wrong usage.`,
 		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
 			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -178,11 +178,23 @@ func (j judge) all(w io.Writer, warn func(line string), args []string) error {
 	// A history is read once and then kept, so letting garbage grow as large as what
 	// is kept would double the memory of a large one, and save little time.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
-	files, untried, failed := histories(args)
+	files, untried, unbegun, failed := histories(args)
 	for _, text := range untried {
 		warn("lockbench: " + text)
 	}
 	worst := checker.Valid
+	for _, h := range unbegun {
+		worst = checker.Unknown
+		const why = "the run ended before this lock began"
+		if j.json {
+			line := checked{Schema: report.SchemaVersion, File: h.Path, Lock: h.Lock, Verdict: checker.Unknown, Why: why, Checks: []checker.Result{}}
+			if err := json.NewEncoder(w).Encode(line); err != nil {
+				return err
+			}
+			continue
+		}
+		warn(fmt.Sprintf("lockbench: %s: %s is unknown: %s", h.Path, h.Lock, why))
+	}
 	for _, file := range files {
 		l, story, warnings, err := j.one(file)
 		if err != nil {
@@ -277,9 +289,10 @@ func foreign(r checker.Report) report.Lock {
 // jepsenFile is what Jepsen calls the history of a test in its store.
 const jepsenFile = "history.edn"
 
-// histories turns directories into the histories in them, says which locks their runs
-// could not try, and which arguments are neither.
-func histories(args []string) (files, untried []string, failed []error) {
+// histories turns directories into the histories in them. untried says which locks their
+// runs could not try, unbegun are those of a run without a result that had not begun, and
+// failed are the arguments that are neither files nor folders of runs.
+func histories(args []string) (files, untried []string, unbegun []report.LockHistory, failed []error) {
 	for _, arg := range args {
 		if arg == "-" {
 			files = append(files, arg)
@@ -311,10 +324,14 @@ func histories(args []string) (files, untried []string, failed []error) {
 				untried = append(untried, fmt.Sprintf("%s: %s was not tried: %s", arg, h.Lock, why))
 				continue
 			}
+			if b.Result == nil && !h.Begun() {
+				unbegun = append(unbegun, h)
+				continue
+			}
 			files = append(files, h.Path)
 		}
 	}
-	return files, untried, failed
+	return files, untried, unbegun, failed
 }
 
 // noHistory is for a path behind which nothing can be read.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,19 @@ type Bundle struct {
 type LockHistory struct {
 	Lock string
 	Path string
+}
+
+// Begun tells whether the history has a whole header. A run that is killed as it starts leaves
+// files without one, of locks that had not begun. A file that cannot be read counts as
+// begun, so that reading it reports the error.
+func (h LockHistory) Begun() bool {
+	f, err := os.Open(h.Path)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = f.Close() }()
+	line, err := bufio.NewReader(f).ReadSlice('\n')
+	return len(line) > 0 && !errors.Is(err, io.EOF)
 }
 
 // Create makes the folder of a new run. Two runs of one second and one seed get

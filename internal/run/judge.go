@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"time"
 
 	"lockbench/checker"
@@ -66,7 +65,7 @@ func entry(h *history.History, judged checker.Report) (l report.Lock, story []st
 func Rejudge(b *report.Bundle) (*report.Result, error) {
 	r := &report.Result{Schema: report.SchemaVersion, Interrupted: true, AsExpected: true}
 	for _, lh := range b.Histories {
-		if info, err := os.Stat(lh.Path); err == nil && info.Size() == 0 {
+		if !lh.Begun() {
 			r.Locks = append(r.Locks, report.Lock{Lock: lh.Lock, Options: map[string]string{}, Unsupported: stoppedEarly, Verdict: checker.Unknown})
 			continue
 		}
