@@ -242,6 +242,9 @@ func printExplored(w io.Writer, e *search.Explored) {
 		}
 		_, _ = fmt.Fprintf(w, "           seed %d: %s (%s)\n", f.Seed, f.Text, f.Class)
 	}
+	for _, r := range e.Reasons {
+		_, _ = fmt.Fprintf(w, "unknown    %s, first seed %d: %s\n", count(r.Seeds, "seed"), r.First, r.Why)
+	}
 	for i, b := range e.Broken {
 		if i == 3 {
 			_, _ = fmt.Fprintf(w, "           and %d more that failed\n", len(e.Broken)-i)

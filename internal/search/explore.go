@@ -4,12 +4,14 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -58,6 +60,8 @@ type Explored struct {
 	Bitten   int `json:"bitten"`   // runs in which a fault took effect
 	Violated int `json:"violated"`
 	Unknown  int `json:"unknown"`
+	// Reasons say why seeds are unknown, the most frequent reason first.
+	Reasons []Reason `json:"reasons,omitempty"`
 	// Classes counts violations by class.
 	Classes map[string]int `json:"classes,omitempty"`
 	// Broken are seeds whose run failed: never a pass.
@@ -83,6 +87,32 @@ type FoundSeed struct {
 
 	input   trial.Input
 	outcome *outcome
+}
+
+// Reason is why some seeds are unknown.
+type Reason struct {
+	Why   string `json:"why"`   // of the first seed; the others differ in numbers at most
+	Seeds int    `json:"seeds"` // how many there are
+	First uint64 `json:"first"`
+}
+
+// numbers are the numbers in a text, with their fractions and thousands.
+var numbers = regexp.MustCompile(`\d+([.,]\d+)*`)
+
+// reason adds up a reason. It is another reason if it differs in more than numbers.
+func (e *Explored) reason(r Reason) {
+	kind := func(why string) string { return numbers.ReplaceAllString(why, "0") }
+	at := slices.IndexFunc(e.Reasons, func(have Reason) bool { return kind(have.Why) == kind(r.Why) })
+	if at < 0 {
+		e.Reasons = append(e.Reasons, r)
+	} else {
+		have := &e.Reasons[at]
+		if r.First < have.First {
+			have.Why, have.First = r.Why, r.First
+		}
+		have.Seeds += r.Seeds
+	}
+	slices.SortFunc(e.Reasons, func(a, b Reason) int { return cmp.Or(b.Seeds-a.Seeds, cmp.Compare(a.First, b.First)) })
 }
 
 // foundMax bounds what is kept of a search that finds something at every seed.
@@ -221,6 +251,7 @@ func (e *Explored) add(s uint64, in trial.Input, shown *outcome, err error, sums
 	switch shown.Verdict {
 	case scenarios.Unknown:
 		e.Unknown++
+		e.reason(Reason{Why: shown.Why, Seeds: 1, First: s})
 	case scenarios.Violated:
 		e.Violated++
 		e.Classes[shown.Class]++

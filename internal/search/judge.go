@@ -14,6 +14,7 @@ import (
 type outcome struct {
 	Verdict  string
 	Class    string
+	Why      string // why it is unknown
 	Sum      string // of the history
 	Bites    int    // steps that took effect
 	Calls    int    // that clients made
@@ -56,6 +57,9 @@ func judge(path, sum string) (*outcome, error) {
 	}
 	l := report.NewLock(h, judged)
 	out := &outcome{Verdict: l.Verdict.String(), Class: l.Class.String(), Sum: sum, Checks: map[string]judgement{}}
+	if l.Verdict == checker.Unknown {
+		out.Why = l.Why
+	}
 	for _, c := range judged.Checks {
 		out.Checks[c.Name] = judgement{c.Verdict.String(), c.Worst().String()}
 	}

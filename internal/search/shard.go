@@ -79,6 +79,9 @@ func Merge(parts []*Explored) (sum *Explored, missing []int, err error) {
 		for class, n := range p.Classes {
 			sum.Classes[class] += n
 		}
+		for _, r := range p.Reasons {
+			sum.reason(r)
+		}
 		sum.Broken = append(sum.Broken, p.Broken...)
 		sum.Found = append(sum.Found, p.Found...)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/trial"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
@@ -29,6 +30,30 @@ func TestShardsSplitTheSeeds(t *testing.T) {
 				t.Fatalf("%d parts of 3..30 have the seeds %v", shards, all)
 			}
 		}
+	}
+}
+
+// TestReasonsAreCountedByKind adds seeds and parts whose reasons differ in numbers only, or in
+// more than that.
+func TestReasonsAreCountedByKind(t *testing.T) {
+	unknown := func(why string) *outcome { return &outcome{Verdict: scenarios.Unknown, Why: why} }
+	one := &Explored{Scenario: "s", Shard: 1, Shards: 2}
+	one.add(9, trial.Input{}, unknown("harness: grants: 7, expected at least 10"), nil, map[string]bool{})
+	one.add(7, trial.Input{}, unknown("harness: grants: 1,005, expected at least 10.5"), nil, map[string]bool{})
+	one.add(3, trial.Input{}, unknown("harness: no fault of this scenario concerns it"), nil, map[string]bool{})
+	one.add(1, trial.Input{}, &outcome{Verdict: scenarios.Valid}, nil, map[string]bool{})
+	two := &Explored{Scenario: "s", Shard: 2, Shards: 2}
+	two.add(2, trial.Input{}, unknown("harness: grants: 8, expected at least 10"), nil, map[string]bool{})
+	sum, _, err := Merge([]*Explored{one, two})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Reason{{"harness: grants: 8, expected at least 10", 3, 2}, {"harness: no fault of this scenario concerns it", 1, 3}}
+	if !slices.Equal(sum.Reasons, want) {
+		t.Errorf("got %+v, want %+v", sum.Reasons, want)
+	}
+	if want := []Reason{{"harness: grants: 1,005, expected at least 10.5", 2, 7}, {"harness: no fault of this scenario concerns it", 1, 3}}; !slices.Equal(one.Reasons, want) {
+		t.Errorf("part 1: got %+v, want %+v", one.Reasons, want)
 	}
 }
 
