@@ -31,7 +31,7 @@ func newMatrixCommand() *cobra.Command {
 writes one page: a heat map of verdicts with rates, each cell a link to a run.
 
 A scenario runs once; with --episodes as often as that needs, each time with the next
-seed; with --budget as long as there is time for. Interrupted, even by kill -9, it goes
+seed, and the last run has the episodes that are left; with --budget as long as there is time for. Interrupted, even by kill -9, it goes
 on with --resume DIR: what was finished is not done again, but for runs in which the
 harness failed.
 
@@ -51,7 +51,7 @@ failed in some run, 64 wrong usage.`,
 	completeList(c, "locks", catalog.Names)
 	f.addWorld(c, "auto")
 	f.addServers(c)
-	fl.IntVar(&f.episodes, "episodes", 0, "at least so many episodes of each cell (default: one run of each scenario)")
+	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes each cell has, in as many runs as that takes (default: one run of each scenario)")
 	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first runs; those after it count up (default: drawn, and printed)")
 	fl.StringVar(&f.shard, "shard", "", "I/N: only the I-th of N parts of the scenarios, for lockbench merge")
 	return c

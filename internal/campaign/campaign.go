@@ -63,7 +63,7 @@ type Settings struct {
 	Locks     string `json:"locks,omitempty"`
 	Scenarios string `json:"scenarios,omitempty"`
 	Seed      uint64 `json:"seed"` // of the first runs; those after it count up
-	// Episodes is how many each cell has at least; 0: as each scenario says.
+	// Episodes is how many each cell has; 0: as each scenario says.
 	Episodes int `json:"episodes,omitempty"`
 	// Asked is what is expected in place of what the scenarios say.
 	scenarios.Asked
@@ -134,7 +134,8 @@ type Row struct {
 	Rates []string `json:"rates,omitempty"`
 }
 
-// Run is one run that is to be done.
+// Run is one run that is to be done. Its Episodes are those of this run: the last run of a
+// scenario has fewer where the campaign asks for a number that is not a multiple.
 type Run struct {
 	World string
 	Part

@@ -204,6 +204,11 @@ func (all Choices) Doing(w world.World, servers external.Given, parallel int, pr
 			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the one that began the campaign", r.Scenario)
 		}
 		again := fmt.Sprintf("lockbench run %s --world %s --seed %d", shellword.Quote(c.arg), w.Name(), r.Seed)
+		episodes := 0 // as the scenario says
+		if r.Episodes != c.scenario.Episodes {
+			episodes = r.Episodes
+			again += fmt.Sprintf(" --episodes %d", episodes)
+		}
 		if w.Name() == external.Name {
 			for _, word := range servers.Words() {
 				again += " " + shellword.Quote(word)
@@ -220,7 +225,7 @@ func (all Choices) Doing(w world.World, servers external.Given, parallel int, pr
 			again += " " + shellword.Quote(word)
 		}
 		_, err := run.Run(ctx, run.Options{
-			Scenario: c.scenario, Locks: c.use, Seed: r.Seed, World: w, Out: into, NoLink: true, Again: again, Parallel: parallel, Program: program,
+			Scenario: c.scenario, Locks: c.use, Seed: r.Seed, Episodes: episodes, World: w, Out: into, NoLink: true, Again: again, Parallel: parallel, Program: program,
 		}, run.Nobody{})
 		return err
 	}

@@ -116,6 +116,34 @@ func (d *doer) do(_ context.Context, r Run, out string) error {
 	return ran(out, r.Scenario, r.Seed, nil)
 }
 
+// TestMatrixRunsTheEpisodesThatWereAskedFor has scenarios of three episodes.
+func TestMatrixRunsTheEpisodesThatWereAskedFor(t *testing.T) {
+	for asks, want := range map[int][]int{1: {1}, 3: {3}, 4: {3, 1}, 7: {3, 3, 1}} {
+		all := choices("failover")
+		s := asked
+		s.Episodes = asks
+		var got []int
+		do := func(_ context.Context, r Run, out string) error {
+			got = append(got, r.Episodes)
+			return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
+				for i := range x.Locks {
+					x.Locks[i].Episodes = r.Episodes
+				}
+			})
+		}
+		c := create(t, s, all)
+		if err := c.Run(t.Context(), work(all, do)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("--episodes %d: runs of %v episodes, want %v", asks, got, want)
+		}
+		if got := c.Worlds[0].Rows[0].lock("good").Episodes; got != asks {
+			t.Errorf("--episodes %d: the cell has %d", asks, got)
+		}
+	}
+}
+
 func TestMatrixRuns(t *testing.T) {
 	all := choices("failover", "pause")
 	s := asked

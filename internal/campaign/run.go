@@ -139,6 +139,9 @@ func (t *turn) run(ctx context.Context) (why string, err error) {
 				why = fmt.Sprintf("the budget of %s was spent before its turn", spent)
 				continue // a shorter one may still fit
 			}
+			if t.Episodes > 0 && r.Asked == 0 {
+				r.Episodes = min(r.Episodes, t.Episodes-round*r.Episodes) // the last run has the rest
+			}
 			if d.again != "" {
 				t.say(fmt.Sprintf("the harness failed in %s, so that is done again", d.again))
 			}
