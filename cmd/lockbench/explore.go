@@ -34,7 +34,7 @@ func newExploreCommand() *cobra.Command {
 seed draws its own variation within the scenario's bounds: the moments of the plan,
 the number of clients and keys, holds, the network. It stops at the first violation,
 or counts them all (--all), makes the first one as small as it can, and leaves it in
-a results folder that ` + "`lockbench replay`" + ` runs again.
+a results folder that ` + "`lockbench replay`" + ` runs again; results/latest leads to it.
 
 Exit codes are those of run: 0 as the scenario expects of the lock, 1 not, 2 nothing
 was shown, 3 the harness failed (a seed whose run died counts, never as a pass), 64
@@ -206,6 +206,9 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 		count(small.Calls, "client operation"), count(small.Faults, "fault"), small.Runs, small.Same)
 	for _, line := range small.Story {
 		_, _ = fmt.Fprintln(w, line)
+	}
+	if err := (&report.Bundle{Out: out, Dir: small.Dir}).LinkLatest(); err != nil {
+		sayTo(c, c.ErrOrStderr())(err.Error())
 	}
 	sayTo(c, w)("\nAgain    lockbench replay " + shellword.Quote(small.Dir))
 	if small.Same < 3 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"lockbench/internal/report"
+	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
 )
 
@@ -76,9 +77,24 @@ func inputFiles(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("replay %s: no lock in it has a %s; only runs in the world sim can be replayed", path, trial.InputFile)
+		return nil, notSimulated(path, b.Result)
 	}
 	return files, nil
+}
+
+// notSimulated is the error of a run that has nothing to replay, with what to do instead.
+func notSimulated(path string, r *report.Result) error {
+	if r == nil || r.World == "" || r.World == "sim" {
+		return fmt.Errorf("replay %s: no lock in it has a %s; only runs in the world sim can be replayed: lockbench run SCENARIO --world sim", path, trial.InputFile)
+	}
+	next := ""
+	if r.Again != "" {
+		next = "; to inject the same faults again: " + r.Again
+	}
+	if r.Scenario != "" {
+		next += "; for a run that can be replayed: lockbench run " + shellword.Quote(r.Scenario) + " --world sim"
+	}
+	return fmt.Errorf("replay %s: it was run in world %s, and only simulated runs (world sim) can be replayed, because real time never repeats itself%s", path, r.World, next)
 }
 
 // replay does one trial again.

@@ -92,7 +92,7 @@ func ReadInput(file string) (Input, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return in, fmt.Errorf("read the job of a run: %w; only runs in the world sim can be replayed", err)
+			return in, fmt.Errorf("read the job of a run: %w; only runs in the world sim can be replayed: lockbench run SCENARIO --world sim", err)
 		}
 		return in, fmt.Errorf("read the job of a run: %w", err)
 	}
