@@ -113,6 +113,6 @@ func newDoctorCommand() *cobra.Command {
 		},
 	}
 	f.addServers(c)
-	f.add(c, "the server to look at (default: from PATH)", "in world docker: the image to look at")
+	f.add(c, "the NAME server to look at (default: this machine's PROGRAM)", "in world docker: the NAME image to look at")
 	return c
 }

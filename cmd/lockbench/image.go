@@ -53,7 +53,7 @@ servers: make image puts it into the image lockbench, in which world local runs.
 			return nil
 		},
 	}
-	f.add(c, "the server to put into it (default: from PATH)", "look at this image instead, and fetch it if it is not here")
+	f.add(c, "the NAME server to put into it (default: this machine's PROGRAM)", "look at this image of NAME instead, and fetch it if it is not here")
 	c.Flags().StringVar(&own, "pack", "", "write the files of an image of lockbench itself into this tar, and ask no daemon")
 	return c
 }

@@ -87,8 +87,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND,name=wasm:MODULE (default: the scenario's)")
 	f.addWorld(c, "auto")
 	f.addServers(c)
-	f.add(c, "the server to start, for other versions and for Valkey (default: from PATH)",
-		imageToStart+" (default: made from this machine's redis-server)")
+	f.add(c, serverToStart, imageToStart+imageMade)
 	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
 	fl.IntVar(&f.clients, "clients", 0, "how many clients compete for each lock")

@@ -40,26 +40,29 @@ func bases() (byService, error) {
 	return of.of, nil
 }
 
-// What the short forms of the flags are for, where servers are started.
+// What the short forms of the flags are for, where servers are started. NAME stands for the
+// service, and PROGRAM for the command that serves it by default.
 const (
-	serverToStart = "the server to start (default: from PATH)"
-	imageToStart  = "in world docker: the image to start servers from"
+	serverToStart = "the NAME server to start (default: this machine's PROGRAM)"
+	imageToStart  = "in world docker: the image to start NAME servers from"
+	imageMade     = " (default: made from this machine's PROGRAM)"
 )
 
 // add adds the flags for what runs the nodes of services. Each service has short forms of
-// its own, and server and image say what those are for.
+// its own, and server and image say what those are for, with NAME and PROGRAM in them.
 func (f *worldFlags) add(c *cobra.Command, server, image string) {
 	f.programs, f.images = byService{}, byService{}
 	fl := c.Flags()
 	first := services.All()[0].Name()
 	fl.Var(&serviceFlag{f.programs, "PATH"}, "server",
-		fmt.Sprintf("the program of a service, by the service's name; may be repeated; --%s-server PATH is short for --server %s=PATH", first, first))
+		fmt.Sprintf("the program of a service, by the service's name; such as redis=valkey-server; may be repeated; --%s-server PATH is short for --server %s=PATH", first, first))
 	fl.Var(&serviceFlag{f.images, "IMAGE"}, "image",
 		fmt.Sprintf("the image of a service, in world docker; may be repeated; --%s-image IMAGE is short for --image %s=IMAGE", first, first))
 	fl.BoolVar(&f.offline, "offline", false, "fetch nothing from a registry; without it, world docker fetches an official image where this machine lacks the programs, or what "+fetchVariable+"=NAME=IMAGE names")
 	for _, s := range services.All() {
-		fl.Var(&shortFlag{f.programs, s.Name()}, s.Name()+"-server", server)
-		fl.Var(&shortFlag{f.images, s.Name()}, s.Name()+"-image", image)
+		of := strings.NewReplacer("NAME", s.Name(), "PROGRAM", s.Needs().Command())
+		fl.Var(&shortFlag{f.programs, s.Name()}, s.Name()+"-server", of.Replace(server))
+		fl.Var(&shortFlag{f.images, s.Name()}, s.Name()+"-image", of.Replace(image))
 	}
 }
 
