@@ -119,14 +119,41 @@ func controlTrouble(r *Result) string {
 	return "A control is not as expected (" + strings.Join(wrong, ", ") + "): do not trust this run's other verdicts before that is explained."
 }
 
+// outcome is the run in a few words, for a heading. A violation comes before the remark that
+// it was expected: the reader who asks whether a lock is safe must not read "as expected"
+// as an answer.
+func (r *Result) outcome() string {
+	switch r.ExitCode() {
+	case ExitUnexpected:
+		return "not as expected"
+	case ExitUnknown:
+		return "undecided"
+	case ExitHarness:
+		return "the harness failed"
+	}
+	if n := r.violated(); n > 0 {
+		return plural(n, "lock") + " violated, as expected"
+	}
+	return "as expected"
+}
+
+// violated counts the locks that were violated, without the controls.
+func (r *Result) violated() int {
+	n := 0
+	for i := range r.Locks {
+		if l := &r.Locks[i]; l.Verdict == checker.Violated && !l.Control() {
+			n++
+		}
+	}
+	return n
+}
+
 // exitLine tells the exit code in words, with what would change it.
 func exitLine(r *Result) string {
 	code := r.ExitCode()
 	var named, untested []string
-	violated := false
 	for i := range r.Locks {
 		l := &r.Locks[i]
-		violated = violated || l.Verdict == checker.Violated && !l.Control()
 		var belongs bool
 		switch code {
 		case ExitHarness:
@@ -162,7 +189,7 @@ func exitLine(r *Result) string {
 		}
 		return "Exit 2: undecided: " + names + "."
 	}
-	if violated {
+	if r.violated() > 0 {
 		return "Exit 0: as expected. To fail on any violation: --expect valid"
 	}
 	return "Exit 0: as expected."

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/checker"
 	"lockbench/internal/shellword"
 )
 
@@ -88,6 +89,9 @@ func (s Screen) table(b *bytes.Buffer) {
 			case columns[j].title == "VERDICT":
 				return l.paint()
 			case j == len(columns)-1:
+				if l.Verdict == checker.Violated && l.AsExpected && !l.Control() {
+					return noPaint // green would say that all is well
+				}
 				return markPaint(row[j])
 			}
 			return noPaint
@@ -149,7 +153,11 @@ func (s Screen) remarks(b *bytes.Buffer) {
 	for i := range s.Result.Locks {
 		l := &s.Result.Locks[i]
 		if remark := l.remark(); remark != "" {
-			s.paragraph(b, noPaint, markPaint(l.mark()).on(l.mark(), s.Color)+" ", remark)
+			mark, p := l.mark(), markPaint(l.mark())
+			if mark == markExpected && l.Verdict == checker.Violated {
+				mark, p = markNote, yellow // no tick stands before findings
+			}
+			s.paragraph(b, noPaint, p.on(mark, s.Color)+" ", remark)
 		}
 		for _, note := range l.Notes {
 			s.paragraph(b, noPaint, yellow.on(markNote, s.Color)+" ", l.Lock+": "+note)

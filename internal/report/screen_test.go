@@ -64,6 +64,24 @@ func TestScreenNamesTheProgramAsTyped(t *testing.T) {
 	}
 }
 
+// TestFindingsComeBeforeWhatWasExpected has a lock that was violated as the scenario expects.
+func TestFindingsComeBeforeWhatWasExpected(t *testing.T) {
+	r := &Result{Scenario: "failover", Locks: []Lock{{Lock: "set-nx-fenced", Topology: "single", AsExpected: true, Verdict: checker.Violated, Class: checker.DoubleGrant,
+		Figures: stats.Figures{Episodes: 1, ViolatingEpisodes: 1}, Checks: []checker.Result{
+			{Name: "exclusion", Verdict: checker.Violated, Violations: 1, Findings: []checker.Finding{{Rule: "two-holders", Class: checker.DoubleGrant}}},
+			{Name: "fencing", Verdict: checker.Violated, Violations: 9, Findings: []checker.Finding{{Rule: "token-fell", Event: 7}}}}}}}
+	got := screenOf(t, Screen{Result: r, Color: true})
+	if want := "set-nx-fenced: also fencing: 9 findings"; !strings.Contains(got, want) {
+		t.Errorf("%q is not in\n%s", want, got)
+	}
+	if strings.Contains(got, markExpected+" set-nx-fenced") || strings.Contains(got, green.on(markExpected, true)) {
+		t.Errorf("a tick stands before findings, or is green:\n%s", got)
+	}
+	if got := r.Outcome(); got != "1 lock violated, as expected" {
+		t.Errorf("the heading is %q", got)
+	}
+}
+
 func TestScreenQuotesTheFolderInCommands(t *testing.T) {
 	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: stats.Figures{Episodes: 1}}}}
 	got := screenOf(t, Screen{Result: r, Dir: "out dir/failover/1", Latest: "out dir/latest"})

@@ -39,6 +39,12 @@ func (l *Lock) Mark() string { return l.mark() }
 // FencedOff tells whether a lock overstayed and its fence kept the resource whole.
 func (l *Lock) FencedOff() bool { return l.Class == checker.Overstay && l.fencedOff() }
 
+// Outcome is the run in a few words, for a heading.
+func (r *Result) Outcome() string { return r.outcome() }
+
+// AnyViolated tells whether a lock that is not a control was violated.
+func (r *Result) AnyViolated() bool { return r.violated() > 0 }
+
 // Conclusion says what may be taken from the table, and what not.
 func (r *Result) Conclusion() string { return conclusion(r) }
 

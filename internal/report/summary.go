@@ -26,9 +26,7 @@ func Summary(w io.Writer, r *Result, stories Stories) error {
 
 func summaryHead(r *Result) string {
 	var b strings.Builder
-	verdict := map[int]string{ExitExpected: "as expected", ExitUnexpected: "not as expected",
-		ExitUnknown: "undecided", ExitHarness: "the harness failed"}[r.ExitCode()]
-	fmt.Fprintf(&b, "# lockbench %s: %s\n\n", cutText(r.Scenario), verdict)
+	fmt.Fprintf(&b, "# lockbench %s: %s\n\n", cutText(r.Scenario), r.outcome())
 	world := cutText(r.World)
 	if r.WorldAbout != "" {
 		world += ", " + cutText(r.WorldAbout)
@@ -40,16 +38,16 @@ func summaryHead(r *Result) string {
 	if trouble := trouble(r); trouble != "" {
 		fmt.Fprintf(&b, "**%s**\n\n", cutText(trouble))
 	}
+	// A few kilobytes hold the names of any number of locks that a table can show.
+	if text := conclusion(r); text != "" {
+		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
+	}
 	return b.String()
 }
 
 func summaryFoot(r *Result) string {
 	var b strings.Builder
 	if text := r.handoffs(); text != "" {
-		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
-	}
-	// A few kilobytes hold the names of any number of locks that a table can show.
-	if text := conclusion(r); text != "" {
 		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
 	}
 	if r.Again != "" {

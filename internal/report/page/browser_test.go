@@ -164,7 +164,7 @@ func TestPageInABrowser(t *testing.T) {
 	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(filepath.Join(dir, File))))
 
 	// The verdict, and the command that repeats the run.
-	if got := b.Text(t, "#outcome"); got != "as expected" {
+	if got := b.Text(t, "#outcome"); got != "1 lock violated, as expected" {
 		t.Errorf("the outcome reads %q", got)
 	}
 	if got := b.Text(t, "#again"); got != "lockbench run failover --world sim --seed 7" {
@@ -226,7 +226,7 @@ func TestPageWithoutScripts(t *testing.T) {
 	dir := failoverBundle(t)
 	b := OpenBrowser(t)
 	b.Do(t, emulation.SetScriptExecutionDisabled(true), chromedp.Navigate("file://"+filepath.ToSlash(filepath.Join(dir, File))))
-	for selector, want := range map[string]string{"#outcome": "as expected", ".story": "both hold from", "#limits": "weak evidence", "#provenance": "seed"} {
+	for selector, want := range map[string]string{"#outcome": "1 lock violated, as expected", ".story": "both hold from", "#limits": "weak evidence", "#provenance": "seed"} {
 		if got := b.Text(t, selector); !strings.Contains(got, want) {
 			t.Errorf("%s reads %q, want %q in it", selector, got, want)
 		}

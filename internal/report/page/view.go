@@ -70,18 +70,17 @@ func cellOf(text string, right bool) cell {
 	return cell{text, "", right}
 }
 
-var outcomes = map[int][2]string{
-	report.ExitExpected:   {"as expected", "good"},
-	report.ExitUnexpected: {"not as expected", "bad"},
-	report.ExitUnknown:    {"undecided", "unsure"},
-	report.ExitHarness:    {"the harness failed", "bad"},
-}
+// outcomeKeys are the looks of the outcomes.
+var outcomeKeys = map[int]string{report.ExitExpected: "good", report.ExitUnexpected: "bad", report.ExitUnknown: "unsure", report.ExitHarness: "bad"}
 
 func newView(b *report.Bundle) *view {
 	r := b.Result
-	outcome := outcomes[r.ExitCode()]
+	key := outcomeKeys[r.ExitCode()]
+	if key == "good" && r.AnyViolated() {
+		key = "bad" // the finding first, whatever was expected
+	}
 	v := &view{
-		Parts: Shared(), Title: r.Scenario, Outcome: outcome[0], OutcomeKey: outcome[1],
+		Parts: Shared(), Title: r.Scenario, Outcome: r.Outcome(), OutcomeKey: key,
 		Lead: r.Conclusion(), Trouble: r.Trouble(), Stopped: r.Interrupted, Exit: r.ExitLine(), Handoffs: r.Handoffs(),
 		Again: r.Again, About: strings.Join(strings.Fields(r.About), " "),
 		Scenario: textOf(b.Dir, report.ScenarioFile),
