@@ -7,6 +7,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/shellword"
 	"lockbench/internal/stats"
 )
 
@@ -175,7 +176,7 @@ func exitLine(r *Result) string {
 	case ExitHarness:
 		return "Exit 3: the harness failed: " + names + "."
 	case ExitUnexpected:
-		return "Exit 1: not as expected: " + names + "."
+		return "Exit 1: not as expected: " + names + "." + likes(r)
 	case ExitUnknown:
 		switch missing := strings.Join(untested, ", "); {
 		case names == "" && missing == "" && r.Interrupted:
@@ -193,6 +194,17 @@ func exitLine(r *Result) string {
 		return "Exit 0: as expected. To fail on any violation: --expect valid"
 	}
 	return "Exit 0: as expected."
+}
+
+// likes says which known locks do the same as a lock of one's own that was not as expected.
+func likes(r *Result) string {
+	text := ""
+	for i := range r.Locks {
+		if l := &r.Locks[i]; l.Like != "" && !l.AsExpected {
+			text += fmt.Sprintf(" The known lock %s does the same here; to expect that of %s as well: --like %s", l.Like, l.Lock, shellword.Quote(l.Lock+"="+l.Like))
+		}
+	}
+	return text
 }
 
 func noun(n int, word string) string {

@@ -84,6 +84,9 @@ type Lock struct {
 	// Mismatch says what was not as expected, if the verdict alone does not:
 	// "rate 20 % lies below the expected 60 %".
 	Mismatch string `json:"mismatch,omitempty"`
+	// Like is a known lock that does here what this lock of a user's own did, where that was
+	// not expected: the scenario names only locks that it knows.
+	Like string `json:"like,omitempty"`
 	// Unsupported says why this lock could not take part here. Nothing was tried, so
 	// the verdict of such a lock is unknown and its figures are empty.
 	Unsupported string `json:"unsupported,omitempty"`

@@ -82,6 +82,14 @@ func TestFindingsComeBeforeWhatWasExpected(t *testing.T) {
 	}
 }
 
+func TestLastLineOffersLike(t *testing.T) {
+	r := &Result{Locks: []Lock{{Lock: "mine", Topology: "single", Verdict: checker.Violated, Class: checker.Overstay, Like: "set-nx"}}}
+	want := "Exit 1: not as expected: mine. The known lock set-nx does the same here; to expect that of mine as well: --like mine=set-nx"
+	if got := r.ExitLine(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestScreenQuotesTheFolderInCommands(t *testing.T) {
 	r := &Result{Locks: []Lock{{Lock: "mine", AsExpected: true, Figures: stats.Figures{Episodes: 1}}}}
 	got := screenOf(t, Screen{Result: r, Dir: "out dir/failover/1", Latest: "out dir/latest"})

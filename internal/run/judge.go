@@ -3,11 +3,13 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
@@ -123,6 +125,42 @@ func Expects(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool
 	want := s.Expectation(l.Lock)
 	holds, why = want.Holds(observed(l))
 	return want.String(), holds, why
+}
+
+// like finds a known lock that a lock of a user's own can be compared with: it runs on the same
+// servers, the scenario expects of it what was found, and nothing is wrong with it. One
+// with the same capabilities comes first, then the plain one of the service. Empty: there
+// is none, so what was found may well be the lock's fault.
+func like(s *scenarios.Scenario, l *report.Lock, service string) string {
+	if l.Verdict != checker.Violated {
+		return ""
+	}
+	found, rank := "", 0
+	for _, c := range catalog.All() {
+		if c.Service != service || c.Broken || c.Wrong != nil || c.Library != nil || !slices.Contains(c.Topologies, l.Topology) {
+			continue
+		}
+		// What is worse than an overstay may be a mistake of a lock that is in the catalog for
+		// its mistake. The plain one has none.
+		if !c.Tried && l.Class != checker.Overstay {
+			continue
+		}
+		want := s.Expectation(c.Name)
+		if holds, _ := want.Holds(observed(l)); !holds || want.Verdict == scenarios.Any {
+			continue
+		}
+		now := 1
+		if c.Claims == l.Claims {
+			now += 2
+		}
+		if c.Tried {
+			now++
+		}
+		if now > rank {
+			found, rank = c.Name, now
+		}
+	}
+	return found
 }
 
 // ExpectsVerdict is [Expects] without the rate, which one run is too short to show.

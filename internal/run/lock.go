@@ -100,6 +100,9 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l re
 	draw(r.bundle, h, judged, &l, log.Say)
 	l.Options, l.Servers, l.Named, l.Wrong, l.Notes = options, servers, named, wrong, notes
 	r.settle(&l)
+	if use.Own() && !l.AsExpected && sub.Spec.Service != nil {
+		l.Like = like(r.scenario, &l, sub.Spec.Service.Name())
+	}
 	if err != nil && ctx.Err() == nil {
 		return fail(err)
 	}

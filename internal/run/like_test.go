@@ -1,0 +1,38 @@
+package run
+
+import (
+	"testing"
+
+	"lockbench/checker"
+	"lockbench/internal/report"
+	"lockbench/internal/stats"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/locks"
+)
+
+// TestKnownLockLikeOnesOwn looks for the lock that --like may name for a lock of a user's own.
+func TestKnownLockLikeOnesOwn(t *testing.T) {
+	for _, c := range []struct {
+		scenario string
+		class    checker.Class
+		claims   locks.Claims
+		want     string
+	}{
+		{"pause-client", checker.Overstay, locks.Claims{Bounded: true}, "set-nx"},
+		{"pause-client", checker.Overstay, locks.Claims{}, "set-nx"},
+		// Locks that are known for their mistakes do it as well, and are no example to follow.
+		{"pause-client", checker.DoubleGrant, locks.Claims{Bounded: true}, ""},
+		// No lock on one server survives the loss of its data.
+		{"crash-restart", checker.DoubleGrant, locks.Claims{Bounded: true}, "set-nx"},
+		// Every lock must hold without faults.
+		{"steady", checker.DoubleGrant, locks.Claims{Bounded: true}, ""},
+		{"steady", checker.Overstay, locks.Claims{Bounded: true}, ""},
+	} {
+		l := &report.Lock{Lock: "mine", Topology: locks.Single, Claims: c.claims, Verdict: checker.Violated, Class: c.class,
+			Figures: stats.Figures{Episodes: 3, ViolatingEpisodes: 3, Rate: stats.RateOf(3, 3)},
+			Checks:  []checker.Result{{Name: "exclusion", Verdict: checker.Violated, Findings: []checker.Finding{{Rule: "two-holders", Class: c.class}}}}}
+		if got := like(trialtest.Load(t, c.scenario), l, "redis"); got != c.want {
+			t.Errorf("%s, violated %s, %+v: like %q, want %q", c.scenario, c.class, c.claims, got, c.want)
+		}
+	}
+}
