@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/nemesis"
@@ -47,7 +48,7 @@ of each episode, and which steps cannot concern which lock. What a role means
 			}
 			out := c.OutOrStdout()
 			_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, o.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
-			printPlan(sayTo(c, out), &s, plan, w, f.noFaults)
+			printPlan(sayTo(c, out), report.TerminalWidth(out), &s, plan, w, f.noFaults)
 			if len(plan) == 0 || f.noFaults {
 				return nil
 			}
@@ -77,7 +78,7 @@ func plannedWorld(name string, o run.WorldOptions) (world.World, error) {
 }
 
 // printHead says what runs where.
-func printHead(say func(line string), s *scenarios.Scenario, in world.World, passed []*run.NotReady, f *runFlags, parallel int) {
+func printHead(say func(line string), columns int, s *scenarios.Scenario, in world.World, passed []*run.NotReady, f *runFlags, parallel int) {
 	indent := strings.Repeat(" ", len(s.Name)+3)
 	side := " side by side"
 	switch {
@@ -86,18 +87,18 @@ func printHead(say func(line string), s *scenarios.Scenario, in world.World, pas
 	case parallel == 1:
 		side = " one after another"
 	}
-	say(fmt.Sprintf("%s   seed %d · %s · %s%s · world %s, %s", s.Name, f.seed,
-		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About()))
+	say(s.Name + "   " + folded(fmt.Sprintf("seed %d · %s · %s%s · world %s, %s", f.seed,
+		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About()), len(indent), columns))
 	for _, p := range passed {
-		say(indent + folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent)))
+		say(indent + folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent), columns))
 	}
 }
 
 // printPlan says in a few lines what each episode does, and what is n/a for whom.
-func printPlan(say func(line string), s *scenarios.Scenario, plan nemesis.Plan, in world.World, spared bool) {
+func printPlan(say func(line string), columns int, s *scenarios.Scenario, plan nemesis.Plan, in world.World, spared bool) {
 	for _, u := range s.Locks {
 		if u.Module != "" {
-			say("module     " + folded(fmt.Sprintf("%s is %s, SHA-256 %.12s...", u.Name, u.Module, u.Sum), 11))
+			say("module     " + folded(fmt.Sprintf("%s is %s, SHA-256 %.12s...", u.Name, u.Module, u.Sum), 11, columns))
 		}
 	}
 	switch {
@@ -116,15 +117,15 @@ func printPlan(say func(line string), s *scenarios.Scenario, plan nemesis.Plan, 
 	if slices.ContainsFunc(s.Faults, func(step nemesis.Step) bool { return step.Fault == nemesis.RandomFaults }) {
 		of = "others in each episode, in the first: "
 	}
-	say("plan       " + folded(of+strings.Join(steps, "; "), 11))
+	say("plan       " + folded(of+strings.Join(steps, "; "), 11, columns))
 	for _, line := range run.NotConcerned(s, plan, in) {
-		say("           " + folded(line, 11))
+		say("           " + folded(line, 11, columns))
 	}
 }
 
 // folded breaks a text between words so that it fits into the columns beside an
 // indent that the caller has written before its first line.
-func folded(text string, indent int) string {
+func folded(text string, indent, columns int) string {
 	var b strings.Builder
 	at := indent
 	for i, word := range strings.Fields(text) {

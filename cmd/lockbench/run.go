@@ -191,9 +191,10 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if f.json {
 		head = c.ErrOrStderr()
 	}
-	printHead(sayTo(c, head), &s, w, passed, f, o.Parallel)
-	printPlan(sayTo(c, head), &s, plan, w, f.noFaults)
-	out, err := run.Run(c.Context(), o, report.NewProgress(head, report.IsTerminal(head), report.TerminalWidth(head)))
+	width := report.TerminalWidth(head)
+	printHead(sayTo(c, head), width, &s, w, passed, f, o.Parallel)
+	printPlan(sayTo(c, head), width, &s, plan, w, f.noFaults)
+	out, err := run.Run(c.Context(), o, report.NewProgress(head, report.IsTerminal(head), width))
 	if out == nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	} else {
 		_, _ = fmt.Fprintln(head)
 		screen := report.Screen{
-			Result: out.Result, Stories: out.Stories, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head),
+			Result: out.Result, Stories: out.Stories, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head), Width: width,
 			Program: c.Root().DisplayName(),
 		}
 		if _, screenErr := screen.WriteTo(head); screenErr != nil {

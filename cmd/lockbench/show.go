@@ -78,7 +78,7 @@ func lookUp(args []string) (found kind, n named, others []kind, err error) {
 // printNamed prints all that is known of a name.
 func printNamed(w io.Writer, k kind, n named) {
 	say := func(indent int, text string) {
-		_, _ = fmt.Fprintln(w, strings.Repeat(" ", indent)+folded(text, indent))
+		_, _ = fmt.Fprintln(w, strings.Repeat(" ", indent)+folded(text, indent, columns))
 	}
 	say(0, k.one+" "+n.Name)
 	say(2, n.About)

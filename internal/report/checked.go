@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
 	"lockbench/checker"
 )
@@ -36,8 +37,16 @@ func Checked(w io.Writer, file string, l *Lock, story []string) error {
 			fmt.Fprintf(&b, "  %-12s %s\n", c.Name, c.Verdict)
 		}
 	}
+	const indent = 2
+	columns := TerminalWidth(w)
+	if columns < ScreenWidth {
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		b.Reset()
+		b.WriteString(strings.Join(reflow(lines, columns), "\n") + "\n")
+		story = reflow(story, columns-indent)
+	}
 	for _, line := range story {
-		fmt.Fprintf(&b, "  %s\n", line)
+		fmt.Fprintf(&b, "%*s%s\n", indent, "", line)
 	}
 	b.WriteByte('\n')
 	_, err := b.WriteTo(w)

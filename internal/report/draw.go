@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -91,13 +92,16 @@ func drawRows(rows []row) []string {
 	return lines
 }
 
+// toldIndent is where sentences below the rows stand.
+const toldIndent = 12
+
 // wrapTold writes "Why" or "Harm" with its sentence below the rows, on as many
 // lines as it takes.
 func wrapTold(word, sentence string) []string {
 	if sentence == "" {
 		return nil
 	}
-	const indent = 12
+	const indent = toldIndent
 	lines := wrap(sentence, ScreenWidth-indent)
 	for i := range lines {
 		if i > 0 {
@@ -106,6 +110,58 @@ func wrapTold(word, sentence string) []string {
 		lines[i] = "   " + pad(word, indent-3) + lines[i]
 	}
 	return lines
+}
+
+// Lines of a story: a row begins with a moment and with who did something, and what is told
+// below the rows begins with a word.
+var (
+	rowLine  = regexp.MustCompile(`^( +\d+\.\d+ s  .+?  +)(.*)$`)
+	toldLine = regexp.MustCompile(`^(   [A-Z]\w* +)(.*)$`)
+	// apart is the gap before a note, which stands to the right where there is space.
+	apart = regexp.MustCompile(`  +([^ ┐│┤┘:])`)
+)
+
+// reflow breaks the lines of a story, which is laid out for ScreenWidth, where there are
+// fewer columns. The text of a row goes on below itself.
+func reflow(lines []string, widthMax int) []string {
+	if widthMax >= ScreenWidth {
+		return lines
+	}
+	var whole, out []string
+	for _, line := range lines {
+		// A sentence that was broken is put together first.
+		if n := len(whole) - 1; n >= 0 && toldLine.MatchString(whole[n]) && strings.HasPrefix(line, strings.Repeat(" ", toldIndent)) {
+			whole[n] += " " + strings.TrimSpace(line)
+			continue
+		}
+		whole = append(whole, line)
+	}
+	for _, line := range whole {
+		if width(line) <= widthMax {
+			out = append(out, line)
+			continue
+		}
+		text := strings.TrimLeft(line, " ")
+		before := line[:len(line)-len(text)]
+		for _, form := range []*regexp.Regexp{rowLine, toldLine} {
+			if m := form.FindStringSubmatch(line); m != nil {
+				before, text = m[1], m[2]
+				break
+			}
+		}
+		const textMin = 20
+		if widthMax-width(before) < textMin { // as for a row of a long name
+			text, before = strings.TrimLeft(line, " "), "   "
+		}
+		text = apart.ReplaceAllString(text, " · $1")
+		for i, part := range wrap(text, widthMax-width(before)) {
+			if i > 0 {
+				before = strings.Repeat(" ", width(before))
+			}
+			out = append(out, before+part)
+		}
+	}
+	return out
 }
 
 // wrap breaks a text between words. A word longer than a line stays whole: it is a

@@ -24,10 +24,20 @@ type Screen struct {
 	// Program is what a person types for lockbench; empty: lockbench.
 	Program string
 	Color   bool
+	// Width is how many columns there are; 0: [ScreenWidth].
+	Width int
 }
 
-// WriteTo writes it all, no line wider than ScreenWidth, but for paths and
-// commands, which stay whole so that they can be copied.
+// width is how wide a line may be.
+func (s Screen) width() int {
+	if s.Width <= 0 || s.Width > ScreenWidth {
+		return ScreenWidth
+	}
+	return s.Width
+}
+
+// WriteTo writes it all, no line wider than Width, but for paths and commands, which
+// stay whole so that they can be copied.
 func (s Screen) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	s.table(&b)
@@ -55,7 +65,7 @@ func (s Screen) table(b *bytes.Buffer) {
 		titles[j] = c.title
 	}
 	widths, total := tableWidths(titles, rows)
-	if total > ScreenWidth {
+	if total > s.width() {
 		for j, c := range columns {
 			titles[j] = first(c.short, c.title)
 		}
@@ -63,7 +73,14 @@ func (s Screen) table(b *bytes.Buffer) {
 	}
 	// Names of locks are the only cells of any length.
 	const nameMin = 12
-	widths[0] = max(min(widths[0], nameMin), widths[0]-max(0, total-ScreenWidth))
+	over := max(0, total-s.width())
+	if name := max(min(widths[0], nameMin), widths[0]-over); widths[0]-name >= over {
+		widths[0] = name
+	} else {
+		s.stacked(b, rows)
+		s.paragraph(b, dim, "", s.legend(nil, rows))
+		return
+	}
 
 	draw := func(cell func(j int) string, paints func(j int) paint) {
 		var line strings.Builder
@@ -89,15 +106,45 @@ func (s Screen) table(b *bytes.Buffer) {
 			case columns[j].title == "VERDICT":
 				return l.paint()
 			case j == len(columns)-1:
-				if l.Verdict == checker.Violated && l.AsExpected && !l.Control() {
-					return noPaint // green would say that all is well
-				}
-				return markPaint(row[j])
+				return s.markPaint(l, row[j])
 			}
 			return noPaint
 		})
 	}
 	s.paragraph(b, dim, "", s.legend(titles, rows))
+}
+
+// stacked is the table on a screen that is too narrow for its columns: a line with the name,
+// the verdict and the mark of each lock, and its figures below.
+func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
+	for i, row := range rows {
+		l := &s.Result.Locks[i]
+		last := len(row) - 1
+		verdict := l.Found()
+		if word := l.verdictWord(); word != l.Verdict.String() {
+			verdict = word
+		}
+		name := clipMiddle(row[0], s.width()-width(verdict)-width(row[last])-4)
+		s.line(b, noPaint, bold.on(name, s.Color)+"  "+l.paint().on(verdict, s.Color)+"  "+s.markPaint(l, row[last]).on(row[last], s.Color))
+		figures := []string{row[1]}
+		for j := 3; j < last; j++ {
+			if row[j] != "-" {
+				figures = append(figures, strings.ToLower(columns[j].title)+" "+row[j])
+			}
+		}
+		for _, line := range wrap(strings.Join(figures, " · "), s.width()-2) {
+			s.line(b, noPaint, "  "+line)
+		}
+	}
+}
+
+// markPaint is the colour of a lock's mark. That of a violation which was expected has none,
+// because green would say that all is well.
+func (s Screen) markPaint(l *Lock, mark string) paint {
+	if l.Verdict == checker.Violated && l.AsExpected && !l.Control() {
+		return noPaint
+	}
+	return markPaint(mark)
 }
 
 // tableWidths is how wide each column has to be, and the table.
@@ -175,9 +222,9 @@ func (s Screen) violation(b *bytes.Buffer) {
 	}
 	b.WriteByte('\n')
 	const label = "First violation"
-	story := s.Stories[l.Lock]
+	story := reflow(s.Stories[l.Lock], s.width())
 	indent := strings.Repeat(" ", headlineIndent-len(label))
-	if headlineIndent+width(story[0]) <= ScreenWidth {
+	if headlineIndent+width(story[0]) <= s.width() && story[0] == s.Stories[l.Lock][0] {
 		b.WriteString(bold.on(label, s.Color) + indent)
 	} else {
 		s.line(b, bold, label)
@@ -223,17 +270,19 @@ func (s Screen) next(b *bytes.Buffer) {
 	const wordWidth = 9
 	column := 0
 	for _, p := range pointers {
-		if p.beside != "" && wordWidth+width(p.what)+2+width(p.beside) <= ScreenWidth {
+		if p.beside != "" && wordWidth+width(p.what)+2+width(p.beside) <= s.width() {
 			column = max(column, width(p.what))
 		}
 	}
 	for _, p := range pointers {
 		line := pad(p.word, wordWidth) + Printable(p.what)
 		if p.beside != "" {
-			if padded := pad(line, wordWidth+column) + "  " + Printable(p.beside); width(padded) <= ScreenWidth {
+			if padded := pad(line, wordWidth+column) + "  " + Printable(p.beside); width(padded) <= s.width() {
 				line = padded
 			} else {
-				line += "\n" + strings.Repeat(" ", wordWidth) + Printable(p.beside)
+				for _, more := range wrap(Printable(p.beside), s.width()-wordWidth) {
+					line += "\n" + strings.Repeat(" ", wordWidth) + more
+				}
 			}
 		}
 		s.line(b, noPaint, line)
@@ -280,7 +329,7 @@ func (s Screen) paragraph(b *bytes.Buffer, p paint, before, text string) {
 	if before != "" {
 		indent = 2 // a mark and a space, whatever colours it has
 	}
-	for i, line := range wrap(oneLine(text), ScreenWidth-indent) {
+	for i, line := range wrap(oneLine(text), s.width()-indent) {
 		if i == 0 {
 			line = before + p.on(line, s.Color)
 		} else {

@@ -46,6 +46,32 @@ func TestScreen(t *testing.T) {
 	}
 }
 
+// TestScreenAt50Columns keeps the table, the counterexample and all sentences within a narrow
+// terminal. Paths and commands stay whole.
+func TestScreenAt50Columns(t *testing.T) {
+	const columns = 50
+	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
+		t.Run(name, func(t *testing.T) {
+			r, stories := make(t)
+			s := Screen{Result: r, Stories: stories, Dir: "results/failover/7", Latest: "results/latest", Width: columns}
+			plain := screenOf(t, s)
+			golden(t, "screen-"+name+"-50.golden", plain)
+			for _, line := range strings.Split(plain, "\n") {
+				words := strings.Fields(line)
+				whole := strings.HasPrefix(line, "Again ") || len(words) > 0 && width(words[len(words)-1]) > columns/2
+				if width(line) > columns && !whole {
+					t.Errorf("%d wide: %s", width(line), line)
+				}
+			}
+			for _, l := range r.Locks {
+				if !strings.Contains(plain, l.Found()) && l.Unsupported == "" {
+					t.Errorf("%s: %q is not in\n%s", l.Lock, l.Found(), plain)
+				}
+			}
+		})
+	}
+}
+
 // withoutEnds takes away spaces at the ends of lines, which colours may keep.
 func withoutEnds(s string) string { return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "") }
 

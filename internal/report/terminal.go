@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/term"
 )
@@ -22,15 +23,24 @@ func UseColor(w io.Writer) bool {
 	return IsTerminal(w) && os.Getenv("NO_COLOR") == ""
 }
 
-// TerminalWidth is how many columns w has, at most ScreenWidth; and ScreenWidth if
-// that cannot be told.
+// columnsMin is the least that a width is taken for: below it lines would have no room for words.
+const columnsMin = 30
+
+// TerminalWidth is how many columns w has, at most ScreenWidth: what COLUMNS says, as users
+// and terminals set it, else the size of the terminal, else ScreenWidth. What is no file has
+// no columns.
 func TerminalWidth(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return min(columns, ScreenWidth)
+	f, ok := w.(*os.File)
+	if !ok {
+		return ScreenWidth
+	}
+	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || columns <= 0 {
+		if columns, _, err = term.GetSize(int(f.Fd())); err != nil || columns <= 0 {
+			return ScreenWidth
 		}
 	}
-	return ScreenWidth
+	return max(columnsMin, min(columns, ScreenWidth))
 }
 
 // paint is a colour, as a terminal is told of it. A colour never says anything that
