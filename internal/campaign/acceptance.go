@@ -42,7 +42,7 @@ func (a *Campaign) Counts() string {
 			asked, ran, good = asked+s.Asked-s.Elsewhere, ran+len(s.Runs), good+s.asExpected()
 		}
 	}
-	text := fmt.Sprintf("%s asked for, %d run, %d of these as expected", report.Plural(asked, "run"), ran, good)
+	text := fmt.Sprintf("%s asked for, %s run, %s of these as expected", report.Plural(asked, "run"), report.Count(ran), report.Count(good))
 	if unable > 0 {
 		text += fmt.Sprintf("; %s beyond what its world can do", report.Plural(unable, "scenario"))
 	}
