@@ -295,7 +295,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestCountsWritesAllNumbersAlike(t *testing.T) {
-	c := &Campaign{Worlds: []World{{World: "sim", Rows: []Row{{Part: Part{Scenario: "failover", Asked: 1500}, Runs: make([]Ran, 1200)}}}}}
+	c := &Campaign{Worlds: []World{{World: "sim", Rows: []Row{{Part: Part{Scenario: "failover", Asked: 1500}, Result: &report.Result{}, Runs: make([]Ran, 1200)}}}}}
 	if got, want := c.Counts(), "1,500 runs asked for, 1,200 run, 1,200 of these as expected"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
