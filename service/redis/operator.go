@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +13,8 @@ import (
 	"lockbench/service"
 )
 
-// marker is a key of ours by which it is seen that keys are gone.
-const marker = "lockbench:marker"
+// markerPrefix begins the key by which lockbench sees that keys are gone.
+const markerPrefix = "lockbench:marker"
 
 // busyShown is how long a server that refuses to be busy has for saying so.
 const busyShown = 200 * time.Millisecond
@@ -24,7 +25,7 @@ func (g *servers) Flush(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	return forget(ctx, s, "flush", func() error { return order(ctx, s, "FLUSHALL", "SYNC") })
+	return forget(ctx, s, "flush", func(string) error { return order(ctx, s, "FLUSHALL", "SYNC") })
 }
 
 // Evict lets a server run out of memory for a moment, with leave to throw away keys
@@ -34,12 +35,12 @@ func (g *servers) Evict(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	return forget(ctx, s, "evict", func() error {
+	return forget(ctx, s, "evict", func(marker string) error {
 		err := errors.Join(
 			order(ctx, s, "CONFIG", "SET", "maxmemory-policy", "volatile-random"),
 			order(ctx, s, "CONFIG", "SET", "maxmemory", "1"))
 		if err == nil {
-			err = service.Poll(ctx, func() error { return gone(ctx, s) })
+			err = service.Poll(ctx, func() error { return gone(ctx, s, marker) })
 		}
 		// However that went, it shall not stay so.
 		after := context.WithoutCancel(ctx)
@@ -49,14 +50,17 @@ func (g *servers) Evict(ctx context.Context, node string) error {
 	})
 }
 
-// forget sets the marker, does something, and sees that the marker is gone.
-func forget(ctx context.Context, s *server, what string, do func() error) error {
-	err := order(ctx, s, "SET", marker, "1", "PX", "600000")
+// forget sets a marker, does something, and checks that the marker is gone.
+func forget(ctx context.Context, s *server, what string, do func(marker string) error) error {
+	marker, err := s.marker(ctx)
 	if err == nil {
-		err = do()
+		err = order(ctx, s, "SET", marker, "1", "PX", "600000")
 	}
 	if err == nil {
-		err = gone(ctx, s)
+		err = do(marker)
+	}
+	if err == nil {
+		err = gone(ctx, s, marker)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, s.Name, err)
@@ -64,10 +68,34 @@ func forget(ctx context.Context, s *server, what string, do func() error) error 
 	return nil
 }
 
-func gone(ctx context.Context, s *server) error {
+// marker returns the name of a key that the server keeps itself. A node of a cluster
+// redirects requests for keys in the slots of other nodes, so the key carries a hash tag
+// that leads to one of the node's own slots.
+func (s *server) marker(ctx context.Context) (string, error) {
+	if !s.group.is(Cluster) {
+		return markerPrefix, nil
+	}
+	members, err := s.group.members(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(members, func(m member) bool { return m.is("myself") })
+	if i < 0 || members[i].master != "" || len(members[i].slots) == 0 {
+		return "", errors.New("it keeps no slots of its own, because it follows another node; name a leader")
+	}
+	// The tags spread over all slots evenly, so a tag is found even for a node with one slot.
+	for tag := range 100 * Slots {
+		if key := fmt.Sprintf("%s:{%d}", markerPrefix, tag); members[i].has(Slot(key)) {
+			return key, nil
+		}
+	}
+	return "", fmt.Errorf("no key leads to the slots %v", members[i].slots)
+}
+
+func gone(ctx context.Context, s *server, marker string) error {
 	reply, err := s.Ask(ctx, "EXISTS", marker)
 	if err == nil && reply != int64(0) {
-		err = fmt.Errorf("a key that should be gone is there still (%v)", reply)
+		err = fmt.Errorf("the key %s should be gone and is still there (EXISTS: %v)", marker, reply)
 	}
 	return err
 }

@@ -139,3 +139,22 @@ func TestTold(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestMarker: the key by which lockbench sees that keys are gone is in a slot of the node's own.
+func TestMarker(t *testing.T) {
+	for name, slots := range map[string]string{"a range": "8192-16382", "one slot": "16383", "several": "0-3 16383 [93->-aa]"} {
+		n := newSaying(map[string][]any{"CLUSTER NODES": {"aa 127.0.0.1:7000@7001 myself,master - 0 0 1 connected " + slots}}).servers.servers[0]
+		key, err := n.marker(t.Context())
+		if err != nil || !strings.HasPrefix(key, markerPrefix) || !(member{slots: strings.Fields(slots)}).has(Slot(key)) {
+			t.Errorf("%s: %q in slot %d, %v; want a key in %s", name, key, Slot(key), err, slots)
+		}
+	}
+	follower := strings.NewReplacer("myself,", "", "cc 127.0.0.3:7000@7001 ", "cc 127.0.0.3:7000@7001 myself,").Replace(view)
+	if _, err := group(view, view, follower, view).servers.servers[2].marker(t.Context()); err == nil || !strings.Contains(err.Error(), "it follows another node") {
+		t.Errorf("a node that follows: %v", err)
+	}
+	on, _ := service.Find(Service{}, Sentinel)
+	if key, err := open(on, addresses{}).servers[0].marker(t.Context()); key != markerPrefix || err != nil {
+		t.Errorf("outside of a cluster: %q, %v", key, err)
+	}
+}

@@ -5,6 +5,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -115,5 +116,88 @@ func TestClusterPromotesAndIsCut(t *testing.T) {
 			return err
 		}
 		return service.AwaitHealthy(ctx, c)
+	})
+}
+
+// TestClusterForgets: flush and evict empty each leader of a cluster, whichever slots it has.
+func TestClusterForgets(t *testing.T) { testForgets(t, redis.Cluster, 3) }
+
+// TestForgets: flush and evict empty each leader of the other topologies.
+func TestForgets(t *testing.T) {
+	for topology, leaders := range map[locks.Topology]int{locks.Single: 1, locks.Replicated: 1, redis.Sentinel: 1, locks.Independent: 5} {
+		t.Run(string(topology), func(t *testing.T) { testForgets(t, topology, leaders) })
+	}
+}
+
+func testForgets(t *testing.T, topology locks.Topology, count int) {
+	run(t, redistest.Spec(topology, world.Spec{}), func(ctx context.Context, c *cluster) error {
+		leaders := c.Leaders(ctx)
+		if len(leaders) != count {
+			return fmt.Errorf("the leaders are %v, want %d", leaders, count)
+		}
+		ask := func(name string, command ...any) (any, error) {
+			i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
+			return redistest.Ask(ctx, c.nodes[i].real, command...)
+		}
+		// fill gives a server a hundred keys with an end and as many without one, or as many
+		// of them as fall into its slots.
+		fill := func(name string) (ends, stays int64, err error) {
+			for i := range 100 {
+				for _, kind := range []string{"ends", "stays"} {
+					command := []any{"SET", fmt.Sprint(kind, i), "1"}
+					if kind == "ends" {
+						command = append(command, "EX", "1000")
+					}
+					switch _, err := ask(name, command...); {
+					case err != nil && strings.Contains(err.Error(), "MOVED"):
+					case err != nil:
+						return 0, 0, err
+					case kind == "ends":
+						ends++
+					default:
+						stays++
+					}
+				}
+			}
+			if ends == 0 || stays == 0 {
+				return 0, 0, fmt.Errorf("%s took %d keys with an end and %d without", name, ends, stays)
+			}
+			return ends, stays, nil
+		}
+		size := func(node, what string, want int64) error {
+			if got, err := ask(node, "DBSIZE"); err != nil || got != want {
+				return fmt.Errorf("%s: %s keeps %v keys, %v; want %d", what, node, got, err, want)
+			}
+			return nil
+		}
+		for _, node := range leaders {
+			ends, stays, err := fill(node)
+			if err == nil {
+				err = size(node, "before", ends+stays)
+			}
+			if err == nil {
+				err = worldtest.Can[service.Evicter](c).Evict(ctx, node)
+			}
+			if err == nil {
+				err = size(node, "evicted", stays)
+			}
+			if err == nil {
+				err = worldtest.Can[service.Flusher](c).Flush(ctx, node)
+			}
+			if err == nil {
+				err = size(node, "flushed", 0)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if topology == redis.Cluster {
+			for _, replica := range []string{"redis-4", "redis-5", "redis-6"} {
+				if err := worldtest.Can[service.Flusher](c).Flush(ctx, replica); err == nil || !strings.Contains(err.Error(), "name a leader") {
+					t.Errorf("flush %s, which follows another node: %v", replica, err)
+				}
+			}
+		}
+		return nil
 	})
 }
