@@ -39,7 +39,7 @@ type node struct {
 	port      *port
 	clock     clock
 
-	life sync.Mutex // held while it starts or ends, and while its rules are changed
+	life sync.Mutex // held while it starts or ends, and while its place or its rules change
 	sown bool       // it has the data that it begins with
 
 	mu     sync.Mutex
@@ -125,14 +125,22 @@ func quoted(words []string) string {
 
 // Rejoin makes its next launches those of a node that joins others.
 func (n *node) Rejoin(ctx context.Context) error {
+	n.life.Lock()
+	defer n.life.Unlock()
 	n.place.Rejoins = true
-	n.program = n.cluster.Spec.Service.Program(n.place)
-	return n.Write(ctx, n.program.Files)
+	return n.set(ctx)
 }
 
 // Follow makes its next launches those of a node that follows another one, or nobody.
 func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
+	n.life.Lock()
+	defer n.life.Unlock()
 	n.place.Leader = leader
+	return n.set(ctx)
+}
+
+// set derives what the server is started with from its place. The caller holds life.
+func (n *node) set(ctx context.Context) error {
 	n.program = n.cluster.Spec.Service.Program(n.place)
 	return n.Write(ctx, n.program.Files)
 }
