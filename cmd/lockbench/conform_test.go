@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/internal/trial/trialtest"
+	"lockbench/locks/catalog"
+	"lockbench/service/redis"
+)
+
+// brokenByDesign are the rules that naive locks break, as docs/conformance.md says.
+var brokenByDesign = map[string][]string{
+	"setnx-expire": {"release-twice", "stranger", "cancelled-asking"},
+	"set-del":      {"release-twice", "stranger"},
+	"getset-time":  {"release-twice"},
+}
+
+// TestConformOnEveryTopology runs the conformance suite with the locks of the catalog on
+// every topology of their service, in world local. Rules have limits of time, so it must run
+// apart from other tests: LOCKBENCH_CONFORM=1. It takes the locks on Redis, and with
+// LOCKBENCH_LONG=1 those on other services and the libraries that are installed.
+func TestConformOnEveryTopology(t *testing.T) {
+	if os.Getenv("LOCKBENCH_CONFORM") == "" {
+		t.Skip("it takes minutes and a machine of its own: LOCKBENCH_CONFORM=1")
+	}
+	program := trialtest.Program(t)
+	for _, l := range catalog.All() {
+		if l.Service == "" {
+			continue
+		}
+		t.Run(l.Name, func(t *testing.T) {
+			if (l.Service != redis.Name || l.Library != nil) && os.Getenv("LOCKBENCH_LONG") == "" {
+				t.Skip("locks on other services, and libraries: LOCKBENCH_LONG=1")
+			}
+			if l.Library != nil {
+				if _, err := exec.LookPath(catalog.LibraryProgram); err != nil {
+					t.Skip(err)
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), program, "conform", l.Name, "--world", "local", "--json")
+			var complaints strings.Builder
+			cmd.Stderr = &complaints
+			out, err := cmd.Output()
+			if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) {
+				t.Fatal(err)
+			}
+			var got conformReport
+			if err := json.Unmarshal(out, &got); err != nil {
+				t.Fatalf("%v, exit code %d: %s", err, cmd.ProcessState.ExitCode(), complaints.String())
+			}
+			var broken []string
+			for _, on := range got.Topologies {
+				if on.LeftOut != "" {
+					t.Errorf("%s was left out: %s", on.Topology, on.LeftOut)
+				}
+				for _, rule := range on.Rules {
+					switch rule.Result {
+					case ruleBroken:
+						if broken = append(broken, rule.Rule); !slices.Contains(brokenByDesign[l.Name], rule.Rule) {
+							t.Errorf("%s: %s is broken: %s", on.Topology, rule.Rule, rule.Why)
+						}
+					case ruleUndecided:
+						t.Errorf("%s: %s is undecided: %s", on.Topology, rule.Rule, rule.Why)
+					}
+				}
+			}
+			if len(got.Topologies) != len(l.Topologies) {
+				t.Errorf("%d topologies were asked, want %d", len(got.Topologies), len(l.Topologies))
+			}
+			for _, rule := range brokenByDesign[l.Name] {
+				if !slices.Contains(broken, rule) {
+					t.Errorf("%s is kept, but the lock is naive and should break it", rule)
+				}
+			}
+		})
+	}
+}
