@@ -57,7 +57,7 @@ bare: ## the tests that use servers, with all servers, browsers and Docker hidde
 
 long: ## the tests that take long or are not steady on every machine, which `make test` says it skipped (half an hour)
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
-	LOCKBENCH_LONG=1 LOCKBENCH_CONFORM=1 go test -timeout 90m -v -run '^TestConformOnEveryTopology$$$$' ./cmd/lockbench
+	LOCKBENCH_LONG=1 LOCKBENCH_CONFORM=1 go test -timeout 90m -v -run '^TestConformOnEveryTopology$$' ./cmd/lockbench
 	LOCKBENCH_LONG=1 go test -timeout 30m -run '^TestImageOfAnotherProcessor$$' ./deploy
 	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestAutoFetchesWhatItNeeds)$$' ./internal/run
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run 'OfSomebodyElse$$' ./internal/run

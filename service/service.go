@@ -139,6 +139,6 @@ func (p Program) In(folder string) map[string]string {
 // cluster, and each node has a copy of it: at first, and after it has lost its data.
 type Seeded interface {
 	// Seed is the program of [Needs] and its arguments that make it in a folder, which is there
-	// and empty.
-	Seed(folder string) (program string, args []string)
+	// and empty. Some programs have to know whether root runs them.
+	Seed(folder string, asRoot bool) (program string, args []string)
 }

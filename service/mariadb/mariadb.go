@@ -117,12 +117,17 @@ func (Service) Ports(service.Topology) int { return 1 }
 var small = map[string]string{"innodb-log-file-size": "8M", "innodb-buffer-pool-size": "16M"}
 
 // Seed makes the tables of a server of which nobody must be known.
-func (Service) Seed(folder string) (program string, args []string) {
-	// It refuses to be run by root, unless it is told to. With --force it does not look for the
-	// machine's name, which a container does not know.
-	return "mariadb-install-db", append([]string{
-		"--no-defaults", "--force", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--user=root", "--datadir=" + folder,
+func (Service) Seed(folder string, asRoot bool) (program string, args []string) {
+	// With --force it does not look for the machine's name, which a container does not know.
+	args = append([]string{
+		"--no-defaults", "--force", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--datadir=" + folder,
 	}, flags(small)...)
+	if asRoot {
+		// The server that it starts refuses root without the option. With the option it gives the
+		// folder to root, which only root may do.
+		args = append(args, "--user=root")
+	}
+	return "mariadb-install-db", args
 }
 
 // Program is a server that listens where its place says.

@@ -110,7 +110,7 @@ func (Service) Ports(service.Topology) int { return 1 }
 
 // Seed makes a database of one user, who needs no password. Its log has segments of a
 // megabyte, so that a server that is started anew writes little.
-func (Service) Seed(folder string) (program string, args []string) {
+func (Service) Seed(folder string, _ bool) (program string, args []string) {
 	return "initdb", []string{
 		"--pgdata=" + folder, "--username=" + user, "--auth=trust", "--encoding=UTF8", "--locale=C",
 		"--wal-segsize=1", "--no-sync", "--no-instructions",

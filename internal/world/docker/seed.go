@@ -21,9 +21,9 @@ func (c *cluster) sow(ctx context.Context) error {
 		return nil
 	}
 	first := c.nodes[0]
-	program, args := seeded.Seed(seedDir)
-	script := "mkdir -p " + seedDir + "\n"
 	as := c.as()
+	program, args := seeded.Seed(seedDir, as == "")
+	script := "mkdir -p " + seedDir + "\n"
 	if as != "" {
 		script += "chown " + ordinary + ":" + ordinary + " " + seedDir + "\n"
 	}

@@ -30,7 +30,7 @@ func (c *cluster) makeSeed(ctx context.Context, w *World) error {
 	if err := c.program.give(c.seed); err != nil {
 		return fmt.Errorf("give the data with which nodes begin to another user: %w", err)
 	}
-	name, args := seeded.Seed(c.seed)
+	name, args := seeded.Seed(c.seed, os.Geteuid() == 0 && c.program.as == nil)
 	path, err := w.another(c.Spec.Service, name)
 	if err != nil {
 		return err

@@ -1,0 +1,81 @@
+//go:build linux
+
+package local
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/service"
+	"lockbench/service/mariadb"
+)
+
+// ordinaryEnv marks the process of a test that runs as an ordinary user.
+const ordinaryEnv = "LOCKBENCH_TEST_ORDINARY"
+
+// nobody is the user that has no rights on any system.
+const nobody = 65534
+
+// TestMariaDBOfAnOrdinaryUser: MariaDB starts for a user who is not root. Root runs the test
+// again as such a user.
+func TestMariaDBOfAnOrdinaryUser(t *testing.T) {
+	w := New(Options{Services: []service.Service{mariadb.Service{}}, Self: []string{os.Args[0]}})
+	if err := w.Ready(t.Context()); err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	if os.Geteuid() == 0 {
+		asNobody(t)
+		return
+	}
+	on, _ := service.Find(mariadb.Service{}, locks.Single)
+	s := world.Spec{Service: mariadb.Service{}, Topology: on, LogDir: t.TempDir()}
+	err := w.Run(t.Context(), s, func(ctx context.Context, c world.Cluster) error {
+		return c.(*cluster).Healthy(ctx)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// asNobody runs the test that calls it in a process of an ordinary user.
+func asNobody(t *testing.T) {
+	if os.Getenv(ordinaryEnv) != "" {
+		t.Fatal("the process of an ordinary user is root's")
+	}
+	// The folders of go test and of testing are root's alone.
+	dir, err := os.MkdirTemp("", "lockbench-ordinary-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(dir, "local.test")
+	if err := os.WriteFile(copied, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Skip(err) // root in a container need not have all rights
+	}
+	cmd := exec.CommandContext(t.Context(), copied, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, guestEnv+"=") }),
+		ordinaryEnv+"=1", "TMPDIR="+dir, "HOME="+dir)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as user %d: %v\n%s", nobody, err, out)
+	}
+}
