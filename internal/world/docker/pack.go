@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/internal/output"
 	"lockbench/internal/world/child"
 	"lockbench/service"
 )
@@ -299,7 +300,7 @@ func (c content) pack(open ...string) ([]byte, error) {
 func librariesOf(ctx context.Context, path string, some bool) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "ldd", path)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
+	out, err := output.Combined(cmd)
 	text := string(out)
 	switch {
 	case strings.Contains(text, "not a dynamic executable"), strings.Contains(text, "statically linked"):

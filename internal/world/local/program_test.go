@@ -3,12 +3,14 @@
 package local
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"lockbench/internal/output"
 	"lockbench/service"
 )
 
@@ -47,6 +49,20 @@ func TestReadyAsksForWhatIsWanted(t *testing.T) {
 		if ready := err == nil; ready != (one.about != "") || w.About() != one.about {
 			t.Errorf("%v, wanted %v: %v, about %q, want %q", one.services, one.wanted, err, w.About(), one.about)
 		}
+	}
+}
+
+// TestVersionWithoutEnd: a program that writes without end when it is asked for its version is
+// ended and named.
+func TestVersionWithoutEnd(t *testing.T) {
+	endless := filepath.Join(t.TempDir(), "endless")
+	if err := os.WriteFile(endless, []byte("#!/bin/sh\nexec yes\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := listed{name: "endless", runs: service.Executable{Name: "echo"}}
+	w := New(Options{Services: []service.Service{s}, Programs: map[string]string{"endless": endless}})
+	if err := w.Ready(t.Context()); !errors.Is(err, output.ErrTooLong) || !strings.Contains(err.Error(), endless) {
+		t.Errorf("a program without end: %v, want %v with its name", err, output.ErrTooLong)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lockbench/internal/output"
 	"lockbench/service"
 )
 
@@ -41,7 +42,7 @@ func (c *cluster) makeSeed(ctx context.Context, w *World) error {
 	cmd.Dir = c.seed
 	cmd.Env = append(os.Environ(), "TMPDIR="+c.Dir.Path) // where it meets nobody
 	c.program.credit(cmd)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := output.Combined(cmd); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -59,7 +60,7 @@ func (n *node) sow() error {
 		return nil
 	}
 	// A copy of the folder, with modes and owners, takes cp some hundredths of a second.
-	out, err := exec.Command("cp", "-a", n.seed+"/.", n.place.Data).CombinedOutput()
+	out, err := output.Combined(exec.Command("cp", "-a", n.seed+"/.", n.place.Data))
 	if err != nil {
 		return fmt.Errorf("copy the data with which %s begins: %w: %s", n.Name, err, lastOf(out))
 	}

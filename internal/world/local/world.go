@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockbench/internal/output"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 	"lockbench/internal/world/shim"
@@ -59,7 +60,7 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 	args := program.with(needs.VersionArgs)
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program.path, args...).Output()
+	out, err := output.Of(exec.CommandContext(ctx, program.path, args...))
 	if err != nil {
 		return "", fmt.Errorf("run %s %s: %w%s; %s", program.path, strings.Join(args, " "), err, firstWords(err, out), needs.Install)
 	}

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockbench/internal/output"
 )
 
 //go:embed preload/clock.c
@@ -58,7 +60,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, cc, "-shared", "-fPIC", "-O2", "-o", library, text, "-ldl").CombinedOutput()
+	out, err := output.Combined(exec.CommandContext(ctx, cc, "-shared", "-fPIC", "-O2", "-o", library, text, "-ldl"))
 	if err != nil {
 		return "", fmt.Errorf("build what shifts clocks: %s: %w: %.500s", cc, err, out)
 	}
