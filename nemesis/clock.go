@@ -17,6 +17,9 @@ import (
 // on a busy machine.
 const clockLeast = 250 * time.Millisecond
 
+// clockMost is ten years. Sums of much longer times overflow.
+const clockMost = 10 * 365 * 24 * time.Hour
+
 // Clock lets the wall clocks of servers, or of clients, be wrong: ahead or back by a jump (by: 60s,
 // by: -3s), or faster or slower from now on (drift: 10%). A server ends keys by its wall
 // clock, so a jump ahead ends leases early and one back lengthens them. A client's matters
@@ -39,6 +42,9 @@ func newClock(s Step) (Fault, error) {
 	if by, ok := s.Options["by"]; ok {
 		if f.By, err = time.ParseDuration(by); err != nil || f.By.Abs() < clockLeast {
 			return nil, fmt.Errorf("by: %q is no duration of %s or more, such as 60s or -3s", by, clockLeast)
+		}
+		if f.By.Abs() > clockMost {
+			return nil, fmt.Errorf("by: %q is too long: at most %v", by, clockMost)
 		}
 	}
 	if drift, ok := s.Options["drift"]; ok {

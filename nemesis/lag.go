@@ -35,6 +35,9 @@ func newLag(s Step) (Fault, error) {
 	if err != nil || by <= 0 {
 		return nil, fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])
 	}
+	if by > DurationMax {
+		return nil, fmt.Errorf("by: %q is too long: at most %v", s.Options["by"], DurationMax)
+	}
 	var jitter time.Duration
 	if text, ok := s.Options["jitter"]; ok {
 		if jitter, err = time.ParseDuration(text); err != nil || jitter <= 0 || jitter > by/2 {

@@ -119,6 +119,9 @@ func parseRange(key, text string) (Range, error) {
 	if errors.Join(err1, err2) != nil || a <= 0 || b < a {
 		return Range{}, fmt.Errorf("%s: %q is no duration above zero and no range of them, such as 300ms..2s", key, text)
 	}
+	if b > DurationMax {
+		return Range{}, fmt.Errorf("%s: %q is too long: at most %v", key, text, DurationMax)
+	}
 	return Range{a, b}, nil
 }
 

@@ -28,6 +28,10 @@ type Step struct {
 	Options map[string]string
 }
 
+// DurationMax is the longest time that a fault may take, or that a scenario may name for a part
+// of an episode. Virtual time passes at a price, too, and sums of longer times overflow.
+const DurationMax = 24 * time.Hour
+
 // Range is a duration drawn from the seed, both ends included. From == To is a fixed one.
 type Range struct{ From, To time.Duration }
 

@@ -186,7 +186,11 @@ func (r *reader) decode(e entry, field reflect.Value) {
 	case *int:
 		scalar(r, e, into, parseCount)
 	case *time.Duration:
-		scalar(r, e, into, parseDuration)
+		parse := parseDuration
+		if e.path == "limit" {
+			parse = parseRunTime
+		}
+		scalar(r, e, into, parse)
 	case *nemesis.Range:
 		scalar(r, e, into, parseRange)
 	case *workloads.Event:

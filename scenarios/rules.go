@@ -56,12 +56,17 @@ func (s *Scenario) numbers() []breach {
 		name  string
 		value time.Duration
 		least time.Duration
+		most  time.Duration
 	}{
-		{"workload/ttl", s.Workload.TTL, 0}, {"workload/wait", s.Workload.Wait, 0}, {"workload/hold", s.Workload.Hold.From, 0},
-		{"quiet", s.Quiet, 0}, {"limit", s.Limit, 1},
+		{"workload/ttl", s.Workload.TTL, 0, DurationMax}, {"workload/wait", s.Workload.Wait, 0, DurationMax},
+		{"workload/hold", s.Workload.Hold.From, 0, DurationMax}, {"workload/hold", s.Workload.Hold.To, 0, DurationMax},
+		{"quiet", s.Quiet, 0, DurationMax}, {"limit", s.Limit, 1, RunMax},
 	} {
-		if d.value < d.least {
+		switch {
+		case d.value < d.least:
 			list = append(list, breach{at: []string{d.name}, text: fmt.Sprintf("%s: %v is too little", d.name, d.value)})
+		case d.value > d.most:
+			list = append(list, breach{at: []string{d.name}, text: fmt.Sprintf("%s: %v is too long: at most %v", d.name, d.value, d.most)})
 		}
 	}
 	return list

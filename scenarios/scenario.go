@@ -78,6 +78,9 @@ const (
 	// KeysMax is more than clients can be kept busy with: one whose key nobody else
 	// wants proves nothing.
 	KeysMax = 10_000
+	// DurationMax bounds what is a part of an episode, and RunMax what bounds whole runs.
+	DurationMax = nemesis.DurationMax
+	RunMax      = 30 * 24 * time.Hour
 )
 
 // defaults is a scenario that says nothing yet.

@@ -41,7 +41,12 @@ func parseCount(text string) (int, *Error) {
 	return n, nil
 }
 
-func parseDuration(text string) (time.Duration, *Error) {
+func parseDuration(text string) (time.Duration, *Error) { return parseUpTo(text, DurationMax) }
+
+// parseRunTime reads a time that bounds a whole run.
+func parseRunTime(text string) (time.Duration, *Error) { return parseUpTo(text, RunMax) }
+
+func parseUpTo(text string, most time.Duration) (time.Duration, *Error) {
 	d, err := time.ParseDuration(text)
 	_, number := strconv.ParseFloat(text, 64)
 	switch {
@@ -51,6 +56,8 @@ func parseDuration(text string) (time.Duration, *Error) {
 		return 0, wrong("durations are written 250ms, 8s or 1m30s", "%q is no duration", text)
 	case d < 0:
 		return 0, wrong("", "%s is negative", text)
+	case d > most:
+		return 0, wrong("", "%s is too long: at most %v", text, most)
 	}
 	return d, nil
 }

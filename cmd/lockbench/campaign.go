@@ -49,6 +49,9 @@ func (f *campaignFlags) check(c *cobra.Command, budget string, wholes ...string)
 	if c.Flags().Changed("budget") && f.budget <= 0 {
 		return usagef("--budget wants more than nothing, such as %s", budget)
 	}
+	if f.budget > scenarios.RunMax {
+		return usagef("--budget: %v is too long: at most %v", f.budget, scenarios.RunMax)
+	}
 	for _, name := range wholes {
 		if n, _ := c.Flags().GetInt(name); c.Flags().Changed(name) && n < 1 {
 			return usagef("--%s wants a number of at least 1, not %d", name, n)

@@ -46,6 +46,9 @@ func (f *rangeFlag) Set(text string) error {
 	if a < 0 || b < a {
 		return usagef("%q is no range: it wants A..B with 0 <= A <= B", text)
 	}
+	if b > scenarios.DurationMax {
+		return usagef("%s is too long: at most %v", to, scenarios.DurationMax)
+	}
 	f.value = &nemesis.Range{From: a, To: b}
 	return nil
 }
@@ -71,6 +74,9 @@ func (f *durationFlag) Set(text string) error {
 	}
 	if d < 0 {
 		return usagef("%q is less than nothing", text)
+	}
+	if d > scenarios.DurationMax {
+		return usagef("%s is too long: at most %v", text, scenarios.DurationMax)
 	}
 	f.value = &d
 	return nil

@@ -130,6 +130,9 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 	if c.Flags().Changed("duration") && f.duration <= 0 {
 		return run.Options{}, usagef("--duration wants more than nothing, not %s", f.duration)
 	}
+	if f.duration > scenarios.RunMax {
+		return run.Options{}, usagef("--duration: %v is too long: at most %v", f.duration, scenarios.RunMax)
+	}
 	if !c.Flags().Changed("seed") {
 		f.seed = uint64(rand.Uint32())
 	}

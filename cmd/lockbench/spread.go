@@ -16,6 +16,7 @@ import (
 	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
 	"lockbench/internal/world/external"
+	"lockbench/scenarios"
 )
 
 func newCampaignCommand() *cobra.Command {
@@ -61,6 +62,9 @@ func (f *campaignFlags) spread(c *cobra.Command, file, part string) error {
 	if asking.Budget != "" {
 		if f.budget, err = time.ParseDuration(asking.Budget); err != nil || f.budget <= 0 {
 			return usagef("%s: budget is %q; want a time, such as 2h", file, asking.Budget)
+		}
+		if f.budget > scenarios.RunMax {
+			return usagef("%s: budget: %v is too long: at most %v", file, f.budget, scenarios.RunMax)
 		}
 	}
 	if c.Flags().Changed("seed") {

@@ -24,6 +24,9 @@ func newGetDel(options map[string]string) (locks.Opener, error) {
 		if err != nil || d <= 0 {
 			return nil, badValue("get-del", patience, v, "a duration such as 5s")
 		}
+		if d > durationMax {
+			return nil, tooLong("get-del", patience, v)
+		}
 		more = d - time.Second
 	}
 	return naive.NewGetDel(more), nil

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"lockbench/locks"
 )
@@ -47,6 +48,14 @@ func checkNames(lock string, has []Option, given map[string]string) error {
 // badValue is the error for an option's value: what it says and what would do.
 func badValue(lock, option, value, want string) error {
 	return fmt.Errorf("option %s of %s: %q is not %s", option, lock, value, want)
+}
+
+// durationMax is the longest time that an option may name. Sums of longer times overflow.
+const durationMax = 24 * time.Hour
+
+// tooLong is the error for an option that names a longer time.
+func tooLong(lock, option, value string) error {
+	return fmt.Errorf("option %s of %s: %s is too long: at most %v", option, lock, value, durationMax)
 }
 
 // unknown is the error for a name that is not in a list.

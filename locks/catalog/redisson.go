@@ -172,6 +172,9 @@ func readRedisson(lock string, given map[string]string, o *redisson.Options) err
 		if err != nil || parsed < time.Millisecond || name == "watchdog" && parsed < 3*time.Millisecond {
 			return badValue(lock, name, v, "a duration such as 5s, of at least a few milliseconds")
 		}
+		if parsed > durationMax {
+			return tooLong(lock, name, v)
+		}
 		*d = parsed
 	}
 	o.RetryDelayMin = o.RetryDelayMax / 2

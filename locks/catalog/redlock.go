@@ -52,6 +52,9 @@ func newRedlock(options map[string]string) (locks.Opener, error) {
 		if err != nil || d <= 0 {
 			return nil, badValue(lock, "node-timeout", v, "a duration such as 50ms, or auto")
 		}
+		if d > durationMax {
+			return nil, tooLong(lock, "node-timeout", v)
+		}
 		o.NodeTimeout = d
 	}
 	return redlock.New(o), nil

@@ -72,6 +72,9 @@ func newZooKeeper(lock string, has []Option, open func(zklocks.Options) locks.Op
 			if err != nil || parsed < 10*time.Millisecond {
 				return nil, badValue(lock, name, v, "a duration such as 2s, of at least 10ms")
 			}
+			if parsed > durationMax {
+				return nil, tooLong(lock, name, v)
+			}
 			*d = parsed
 		}
 		for name, b := range map[string]struct {
