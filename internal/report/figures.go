@@ -43,7 +43,7 @@ func (l *Lock) Cells() []string {
 	return cells
 }
 
-// RateText is a rate with its interval: "100 % (44..100)".
+// RateText is a rate with its bounds: "100 % (37..100)".
 func RateText(r *stats.Rate) string {
 	if r == nil {
 		return "-"

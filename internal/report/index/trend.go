@@ -31,7 +31,7 @@ type Night struct {
 // Tally are the episodes that count.
 type Tally struct{ Episodes, Broke int }
 
-// Rate is the share in which it broke, with its interval; nil without episodes.
+// Rate is the share in which it broke, with its bounds; nil without episodes.
 func (t Tally) Rate() *stats.Rate { return stats.RateOf(t.Broke, t.Episodes) }
 
 // Seen is a violation: when, what and where.

@@ -103,7 +103,7 @@ type trend struct {
 	N int
 }
 
-// Share is a rate with its interval.
+// Share is a rate with its bounds.
 func Share(t index.Tally) string {
 	r := t.Rate()
 	if r == nil {
@@ -126,14 +126,14 @@ func (t trend) Newest() []index.Night {
 // nightsDrawn is how many nights a drawing has room for.
 const nightsDrawn = 60
 
-// Drawing is the rate of each night as a dot in its interval. Nights stand side by side:
+// Drawing is the rate of each night as a dot between its bounds. Nights stand side by side:
 // those in which nothing was run take no room.
 func (t trend) Drawing() template.HTML {
 	nights := t.Nights[max(0, len(t.Nights)-nightsDrawn):]
 	var b strings.Builder
 	const high, step, edge = 64.0, 14, 6
 	width := max(len(nights), 6)*step + edge
-	says := fmt.Sprintf("Rate of %s, with its interval each; the last is %s.", report.Plural(len(nights), "night"), Share(nights[len(nights)-1].Tally))
+	says := fmt.Sprintf("Rate of %s, with its bounds each; the last is %s.", report.Plural(len(nights), "night"), Share(nights[len(nights)-1].Tally))
 	fmt.Fprintf(&b, `<svg class="trend" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s">`, width, high+2*edge, width, high+2*edge, template.HTMLEscapeString(says))
 	y := func(share float64) float64 { return edge + high*(1-share) }
 	for _, share := range []float64{0, 0.5, 1} {
