@@ -40,6 +40,10 @@ func TestImports(t *testing.T) {
 
 // brokenRule says which rule a package breaks by its imports.
 func brokenRule(path string, imports []string) string {
+	if !strings.HasPrefix(path, "lockbench/locks") {
+		// It opens files and knows nothing of lockbench, so everything may use it.
+		imports = slices.DeleteFunc(slices.Clone(imports), func(i string) bool { return i == "lockbench/internal/regular" })
+	}
 	has := func(p string) bool { return slices.Contains(imports, p) }
 	under := func(prefix string) bool {
 		return slices.ContainsFunc(imports, func(i string) bool { return i == prefix || strings.HasPrefix(i, prefix+"/") })

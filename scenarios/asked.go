@@ -4,10 +4,10 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
+	"lockbench/internal/regular"
 	"lockbench/locks"
 )
 
@@ -30,7 +30,7 @@ func (a *Asked) ReadFile() error {
 	if a.File == "" {
 		return nil
 	}
-	text, err := os.ReadFile(a.File)
+	text, err := regular.ReadFile(a.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Error{File: "--expectations", Text: "there is no file " + a.File, err: err}
 	} else if err != nil {

@@ -120,6 +120,10 @@ var (
 // tables, in folders and between the commas of --locks.
 var shownName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
+// lockNameMax bounds the name of a lock with its options, in bytes. Tables, folders and commands
+// of a shell have it in them.
+const lockNameMax = 200
+
 // locks reads `locks:`.
 func (r *reader) locks(e entry) []LockUse {
 	items, ok := r.items(e, "a lock", "[no-lock, set-nx]")
@@ -148,7 +152,9 @@ func (r *reader) locks(e entry) []LockUse {
 
 // use notes a lock that was read without an error, under a name of its own.
 func (r *reader) use(u LockUse, ok bool, at place) {
-	if _, twice := find(r.uses, useName, u.Name); ok && twice {
+	if ok && len(u.Name) > lockNameMax {
+		r.fail(at, "give it a shorter name: {use: ..., as: NAME}", "the name of a lock is too long: %d letters, at most %d", len(u.Name), lockNameMax)
+	} else if _, twice := find(r.uses, useName, u.Name); ok && twice {
 		r.fail(at, "give one of them another name: {use: ..., as: NAME}", "two locks are named %q", u.Name)
 	} else if ok {
 		r.uses = append(r.uses, u)

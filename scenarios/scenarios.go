@@ -25,14 +25,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"lockbench/internal/regular"
 	"lockbench/locks/catalog"
 )
 
@@ -74,14 +73,7 @@ func ReadFile(file string, known Catalogs) (*Scenario, error) {
 
 // readSome reads a file as far as is needed to see that it is too large: somebody may name
 // a history.
-func readSome(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, sizeMax+1))
-}
+func readSome(file string) ([]byte, error) { return regular.ReadUpTo(file, sizeMax+1) }
 
 // Load reads what a person names on a command line: an embedded scenario, or a
 // file, which is told by a slash or by the ending .yaml or .yml.

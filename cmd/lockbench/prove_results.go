@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"lockbench/internal/proof"
+	"lockbench/internal/regular"
 	"lockbench/locks/catalog"
 )
 
@@ -20,7 +21,7 @@ func readProofs(file string) (keptProofs, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

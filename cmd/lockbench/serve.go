@@ -16,6 +16,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/report/site"
 	"lockbench/internal/run"
@@ -157,7 +158,7 @@ func (f *serveFlags) token() (string, error) {
 	info, err := os.Stat(f.tokenFile)
 	var text []byte
 	if err == nil {
-		text, err = os.ReadFile(f.tokenFile)
+		text, err = regular.ReadFile(f.tokenFile)
 	}
 	if err != nil {
 		return "", usagef("--token-file: %v", errors.Unwrap(err))

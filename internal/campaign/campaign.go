@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
@@ -195,7 +196,7 @@ func isFile(path string) bool {
 // Read reads a campaign as it was written last.
 func Read(dir string) (*Campaign, error) {
 	name := filepath.Join(dir, File)
-	text, err := os.ReadFile(name)
+	text, err := regular.ReadFile(name)
 	if err != nil {
 		for _, old := range earlier {
 			if isFile(filepath.Join(dir, old)) {

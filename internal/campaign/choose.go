@@ -3,12 +3,12 @@ package campaign
 import (
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/shellword"
@@ -142,7 +142,7 @@ func (c *Campaign) scenario(world, name string, known scenarios.Catalogs) (*scen
 	}
 	files, _ := filepath.Glob(filepath.Join(c.Dir, world, report.FolderName(name), "*", report.ScenarioFile))
 	for _, file := range files {
-		if text, readErr := os.ReadFile(file); readErr == nil {
+		if text, readErr := regular.ReadFile(file); readErr == nil {
 			return scenarios.Read(name+".yaml", text, known)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/report/index"
 	"lockbench/internal/report/site"
@@ -67,7 +68,7 @@ func Nightly(dir, kept string) (*Night, error) {
 	if !n.Green() {
 		return n, nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, File))
+	text, err := regular.ReadFile(filepath.Join(dir, File))
 	if err == nil {
 		err = os.MkdirAll(green, 0o755)
 	}
@@ -130,7 +131,7 @@ func (n *Night) Summary(w io.Writer) error {
 		files = append(files, filepath.Join(world.World, report.SummaryFile))
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(n.Dir, file))
+		text, err := regular.ReadFile(filepath.Join(n.Dir, file))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

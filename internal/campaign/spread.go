@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/world/external"
 	"lockbench/locks/catalog"
@@ -50,7 +51,7 @@ const seedsMost = 100_000
 
 // ReadAsking reads a file. Its errors are wrong usage.
 func ReadAsking(path string) (a Asking, err error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return a, wrong(path, "it cannot be read: "+err.Error(), "")
 	}

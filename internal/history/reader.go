@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+
+	"lockbench/internal/regular"
 )
 
 // lineMax bounds one line, so that a large file that is no history is refused and
@@ -120,7 +121,7 @@ func (s *eventReader) next(e *Event) (bool, error) {
 
 // ReadFile reads the history in a file. Its errors name the file.
 func ReadFile(path string) (*History, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err) // which names it
 	}

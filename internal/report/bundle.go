@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"lockbench/internal/regular"
 )
 
 // The files of a bundle. Each lock has a folder of its own beside them, with its
@@ -253,7 +255,7 @@ func Load(dir string) (*Bundle, error) {
 }
 
 func readResult(path string) (*Result, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, advise("read", path, err)
 	}

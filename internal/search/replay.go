@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
@@ -104,7 +105,7 @@ func replay(ctx context.Context, command []string, file, temp string) (Replayed,
 		return Replayed{}, err
 	}
 	r := Replayed{Lock: in.Lock.Name, File: filepath.Join(filepath.Dir(file), report.HistoryFile), Seed: in.Seed}
-	was, err := os.ReadFile(r.File)
+	was, err := regular.ReadFile(r.File)
 	if err != nil {
 		return r, fmt.Errorf("read the history: %w", err)
 	}
@@ -116,7 +117,7 @@ func replay(ctx context.Context, command []string, file, temp string) (Replayed,
 	if _, err := again(ctx, command, in, temp, ""); err != nil {
 		return r, err
 	}
-	is, err := os.ReadFile(temp)
+	is, err := regular.ReadFile(temp)
 	if err != nil {
 		return r, fmt.Errorf("read the history: %w", err)
 	}

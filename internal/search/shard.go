@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/shard"
 )
 
@@ -36,7 +37,7 @@ func ReadExplored(dir string) (*Explored, error) {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		path = filepath.Join(dir, ExploredFile)
 	}
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read %s: there is none; `lockbench explore ... --shard I/N --out DIR` leaves one", path)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/world/sim"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
@@ -89,7 +90,7 @@ func (in Input) check(file string) error {
 // ReadInput reads the input in a file.
 func ReadInput(file string) (Input, error) {
 	var in Input
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return in, fmt.Errorf("read the job of a run: %w; only runs in the world sim can be replayed: lockbench run SCENARIO --world sim", err)

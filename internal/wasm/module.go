@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"lockbench/internal/regular"
 )
 
 // Suffix is how the name of a module's file ends, by custom.
@@ -40,7 +41,7 @@ func buildHint(path string) string {
 
 // read reads a module's file, if it is one.
 func read(path string) (code []byte, sum string, err error) {
-	code, err = os.ReadFile(path)
+	code, err = regular.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "", fmt.Errorf("there is no module %s here; %s", path, buildHint(path))

@@ -3,6 +3,7 @@ package jepsen
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"lockbench/internal/history"
+	"lockbench/internal/regular"
 )
 
 // Format says how a history is written down.
@@ -57,7 +59,10 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 			}
 		}
 	} else {
-		f, err := os.Open(name)
+		f, err := regular.Open(name)
+		if errors.Is(err, regular.ErrNot) {
+			return Opened{}, fmt.Errorf("read history: %w; lockbench check - reads standard input", err)
+		}
 		if err != nil {
 			return Opened{}, fmt.Errorf("read history: %w", err) // which names it
 		}

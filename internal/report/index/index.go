@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 )
@@ -86,7 +87,7 @@ func Write(root string) error {
 // readKnown is what the page that is there knows. A file that is not lockbench's is left
 // alone.
 func readKnown(path string) ([]entry, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 )
 
@@ -79,7 +80,7 @@ func Nights(dir string) (Shelf, error) {
 	var s Shelf
 	for _, file := range files {
 		var night nightFile
-		text, readErr := os.ReadFile(file)
+		text, readErr := regular.ReadFile(file)
 		if errors.Is(readErr, fs.ErrNotExist) {
 			continue // another process has pruned it
 		}

@@ -5,10 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"lockbench/internal/regular"
 	"lockbench/service"
 )
 
@@ -167,7 +167,7 @@ func login(part string, getenv func(string) string) (Login, error) {
 	if l.Password != "" {
 		return l, fmt.Errorf("%s and %s are both set: give one of them", own, file)
 	}
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return l, fmt.Errorf("%s: %w", file, err)
 	}
@@ -187,7 +187,7 @@ func (g Given) tls(wanted bool) (*tls.Config, error) {
 	}
 	c := &tls.Config{ServerName: g.TLSName}
 	if g.CA != "" {
-		text, err := os.ReadFile(g.CA)
+		text, err := regular.ReadFile(g.CA)
 		if err != nil {
 			return nil, fmt.Errorf("--tls-ca: %w", err)
 		}

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"lockbench/internal/regular"
 )
 
 // The hooks that there are.
@@ -72,7 +73,7 @@ type hooksFile struct {
 
 // ReadHooks reads a file of hooks. Its errors are wrong usage.
 func ReadHooks(path string) (*Hooks, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
