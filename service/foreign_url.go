@@ -15,6 +15,27 @@ type URL struct {
 	Addrs              []string // host:port
 }
 
+// errPassword refuses a password in a URL.
+var errPassword = errors.New("a password in a URL would be read by others, in the list of processes and in results")
+
+// Redacted is a URL, or a text that should have been one, without the password in it.
+// [url.URL.Redacted] wants a URL that can be read, and what is refused often cannot be.
+func Redacted(text string) string {
+	begin := 0
+	if i := strings.Index(text, "://"); i >= 0 {
+		begin = i + len("://")
+	}
+	end := strings.LastIndex(text, "@") // a password may have any letter in it
+	if end < begin {
+		return text
+	}
+	user, _, secret := strings.Cut(text[begin:end], ":")
+	if !secret {
+		return text
+	}
+	return text[:begin] + user + ":xxxxx" + text[end:]
+}
+
 // ReadURL reads one. A host that names no port has the usual one.
 func ReadURL(text, port string) (u URL, err error) {
 	scheme, rest, ok := strings.Cut(text, "://")
@@ -27,7 +48,7 @@ func ReadURL(text, port string) (u URL, err error) {
 	if at := strings.LastIndex(hosts, "@"); at >= 0 {
 		user, _, secret := strings.Cut(hosts[:at], ":")
 		if secret {
-			return u, errors.New("a password in a URL would be read by others, in the list of processes and in results")
+			return u, errPassword
 		}
 		if u.User, err = url.PathUnescape(user); err != nil {
 			return u, fmt.Errorf("the user: %w", err)
@@ -36,6 +57,9 @@ func ReadURL(text, port string) (u URL, err error) {
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
 		addr, err := addrOf(host, port)
+		if err != nil && strings.Contains(path, "@") {
+			return u, errPassword // with a slash in it
+		}
 		if err != nil {
 			return u, err
 		}
@@ -62,14 +86,14 @@ func OneGroup(urls []string, port string) (all URL, err error) {
 	for i, text := range urls {
 		u, err := ReadURL(text, port)
 		if err != nil {
-			return all, fmt.Errorf("%s: %w", text, err)
+			return all, fmt.Errorf("%s: %w", Redacted(text), err)
 		}
 		if i == 0 {
 			all = u
 			continue
 		}
 		if u.Scheme != all.Scheme || u.User != all.User || u.Path != all.Path {
-			return all, fmt.Errorf("%s: these servers are one group, and must be reached in one way: the same scheme, user and path in each URL", text)
+			return all, fmt.Errorf("%s: these servers are one group, and must be reached in one way: the same scheme, user and path in each URL", Redacted(text))
 		}
 		all.Addrs = append(all.Addrs, u.Addrs...)
 	}

@@ -37,7 +37,7 @@ func (Service) Locate(urls []string) (service.Location, error) {
 	for i, text := range urls {
 		l, err := locate(text)
 		if err != nil {
-			return l, fmt.Errorf("%s: %w", text, err)
+			return l, fmt.Errorf("%s: %w", service.Redacted(text), err)
 		}
 		if i == 0 {
 			all = l

@@ -5,6 +5,7 @@ package external
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,13 +147,15 @@ func TestHookThatHangs(t *testing.T) {
 func TestUndoThatFails(t *testing.T) {
 	const secret = "s3cr3t"
 	site := redistest.NewSite(t, redis.Single, secret, nil)
-	hooks := site.Hooks("pause: echo "+secret, "resume: echo no {node}; exit 7")
+	hooks := site.Hooks("pause: echo "+secret+"; true redis-cli -a hunter2", "resume: echo no {node}; true redis-cli -a hunter2; exit 7")
 	w := read(t, Given{Servers: []string{site.URL()}, Hooks: hooks}, map[string]string{"LOCKBENCH_REDIS_PASSWORD": secret})
 	if err := w.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	err := w.Run(ctx, spec(1), func(ctx context.Context, c world.Cluster) error {
+	s := spec(1)
+	s.LogDir = t.TempDir()
+	err := w.Run(ctx, s, func(ctx context.Context, c world.Cluster) error {
 		pauser, _ := world.Ability[world.NodePauser](c)
 		if err := pauser.PauseNode(ctx, "redis-1"); err != nil {
 			t.Error(err)
@@ -160,13 +163,26 @@ func TestUndoThatFails(t *testing.T) {
 		stop() // as Ctrl-C does
 		return nil
 	})
-	for _, want := range []string{"exit status 7", "do it by hand: echo no my-redis-1; exit 7"} {
+	for _, want := range []string{"exit status 7", "do it by hand: echo no my-redis-1; true redis-cli -a ***; exit 7"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the end says %v, want %q in it", err, want)
 		}
 	}
-	if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), "echo "+secret, ""), secret) {
-		t.Errorf("the secret is told: %v", err)
+	log, readErr := os.ReadFile(filepath.Join(s.LogDir, "hooks.log"))
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	if !strings.Contains(string(log), "hook pause: echo ***; true redis-cli -a ***\n***\n") {
+		t.Errorf("the log of hooks is:\n%s", log)
+	}
+	for _, secret := range []string{secret, "hunter2"} {
+		if told := fmt.Sprint(err, string(log)); strings.Contains(told, secret) {
+			t.Errorf("the secret %s is told: %s", secret, told)
+		}
+	}
+	owed, statErr := os.Stat(filepath.Join(s.LogDir, "owed.sh"))
+	if statErr != nil || owed.Mode().Perm() != 0o600 {
+		t.Errorf("the file with whole commands: %v, %v; want it for its owner alone", owed, statErr)
 	}
 }
 

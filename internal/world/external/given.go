@@ -105,7 +105,7 @@ func foreign(urls []string, all []service.Service) (service.Foreign, error) {
 	for _, text := range urls {
 		scheme, _, ok := strings.Cut(text, "://")
 		if !ok {
-			return nil, fmt.Errorf("--servers %s: this is no URL such as SERVICE://HOST:PORT", text)
+			return nil, fmt.Errorf("--servers %s: this is no URL such as SERVICE://HOST:PORT", service.Redacted(text))
 		}
 		name, _, _ := strings.Cut(scheme, "+")
 		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(schemes(s), name) })

@@ -87,7 +87,7 @@ func ReadHooks(path string) (*Hooks, error) {
 func parseHooks(text []byte) (*Hooks, error) {
 	var file hooksFile
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		return nil, errors.New(yaml.FormatError(err, false, true))
+		return nil, errors.New(withoutPasswords(yaml.FormatError(err, false, true)))
 	}
 	h := &Hooks{nodes: map[string]string{}, commands: map[string]command{}}
 	usual := hookLimit

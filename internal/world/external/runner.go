@@ -147,7 +147,8 @@ func (r *runner) account(change func([]debt) []debt) error {
 		}
 		text += "(\n" + undo + "\n)\n" // one that says exit ends no other
 	}
-	if err := os.WriteFile(r.owed+".new", []byte(text), 0o644); err != nil {
+	// Commands may have passwords in them, and here they have to be whole.
+	if err := os.WriteFile(r.owed+".new", []byte(text), 0o600); err != nil {
 		return fmt.Errorf("keep account of what hooks have done: %w", err)
 	}
 	if err := os.Rename(r.owed+".new", r.owed); err != nil {
@@ -167,7 +168,7 @@ func (r *runner) payAll() error {
 	for _, d := range owed {
 		if err := r.settle(d); err != nil {
 			text, _ := r.hooks.commands[d.name].filled(d.with)
-			errs = append(errs, fmt.Errorf("undo what a hook has done: %w; do it by hand: %s", err, text))
+			errs = append(errs, fmt.Errorf("undo what a hook has done: %w; do it by hand: %s", err, r.masked(text)))
 		}
 	}
 	return errors.Join(errs...)
@@ -206,6 +207,7 @@ func (r *runner) run(name string, with values) error {
 	if err != nil {
 		how = err.Error()
 	}
+	text = r.masked(text) // it has been run
 	r.log.Line(fmt.Sprintf("hook %s: %s\n%slockbench: %s after %s", name, text, said, how, time.Since(began).Round(time.Millisecond)))
 	if err == nil {
 		return nil
@@ -216,6 +218,15 @@ func (r *runner) run(name string, with values) error {
 	return fmt.Errorf("the hook %s (%s): %w%s", name, text, err, last(said))
 }
 
+// masked is a text for logs and errors: a command or its output, without the passwords that
+// lockbench knows, and without those that stand where commands usually have them.
+func (r *runner) masked(text string) string {
+	for _, secret := range r.secrets {
+		text = strings.ReplaceAll(text, secret, hidden)
+	}
+	return withoutPasswords(text)
+}
+
 // said is what a hook has written, without secrets.
 func (r *runner) said(out *os.File) string {
 	_, err := out.Seek(0, io.SeekStart)
@@ -223,11 +234,7 @@ func (r *runner) said(out *os.File) string {
 	if err != nil || len(text) == 0 {
 		return ""
 	}
-	said := string(text)
-	for _, secret := range r.secrets {
-		said = strings.ReplaceAll(said, secret, "***")
-	}
-	return strings.TrimRight(said, "\n") + "\n"
+	return strings.TrimRight(r.masked(string(text)), "\n") + "\n"
 }
 
 // last is the last line of an output.
