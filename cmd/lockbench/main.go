@@ -29,7 +29,23 @@ import (
 // exitUsage is the exit code of wrong usage.
 const exitUsage = 64
 
-func main() { os.Exit(program(os.Args[0], os.Args[1:])) }
+func main() {
+	abortOnCrash(os.Args[1:])
+	os.Exit(program(os.Args[0], os.Args[1:]))
+}
+
+// abortOnCrash keeps crashes apart from verdicts. A fatal error of the Go runtime, and a panic
+// outside of the main goroutine, end a process with 2, which means "unknown" here, and the
+// process cannot choose another code. It can choose SIGABRT, which a shell reports as 134.
+//
+// The process of a simulated trial stays as it is. However it ends, it is a failure of the
+// harness to the process that started it, which quotes the end of its output: with the stacks of
+// all goroutines the reason would not be in it.
+func abortOnCrash(args []string) {
+	if len(args) == 0 || args[0] != simTrialName {
+		debug.SetTraceback("crash")
+	}
+}
 
 // program is all of it: it turns every way to end into an exit code.
 func program(name string, args []string) (code int) {

@@ -26,6 +26,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
+	if way := os.Getenv(crashVariable); way != "" {
+		crash(way)
+	}
 	code := m.Run()
 	trialtest.RemoveProgram()
 	os.Exit(code)

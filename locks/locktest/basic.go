@@ -93,7 +93,8 @@ var basicRules = []Rule{
 			for range each {
 				wg.Go(func() {
 					<-start
-					switch _, err := l.Acquire(ctx, b.ask(long, 0)); {
+					err := caught(func() error { _, err := l.Acquire(ctx, b.ask(long, 0)); return err })
+					switch {
 					case err == nil:
 						granted.Add(1)
 					case errors.Is(err, locks.ErrTaken):
@@ -112,6 +113,11 @@ var basicRules = []Rule{
 		// busy machine a few do not get through in time.
 		if n := granted.Load(); n > 1 || n == 0 && len(errs) == 0 && b.Family != locks.Majority {
 			return fmt.Errorf("%d of %d were granted, %d refused, %d unknown", n, clients*each, refused.Load(), len(errs))
+		}
+		for _, err := range errs {
+			if p := (*panicked)(nil); errors.As(err, &p) {
+				return err
+			}
 		}
 		if len(errs) > clients*each/2 {
 			return &undecided{fmt.Errorf("%d of %d had no answer, such as: %w", len(errs), clients*each, errs[0])}
@@ -132,18 +138,20 @@ var basicRules = []Rule{
 			}
 			for range each {
 				wg.Go(func() {
-					lease, err := poll(ctx, l, b.ask(turn, 0), time.Now().Add(ruleLimit))
+					err := caught(func() error {
+						lease, err := poll(ctx, l, b.ask(turn, 0), time.Now().Add(ruleLimit))
+						if err != nil {
+							return err
+						}
+						if inside.Add(1) > 1 {
+							overlaps.Add(1)
+						}
+						_ = sleep(ctx, 200*time.Microsecond) // long enough to be met
+						inside.Add(-1)
+						served.Add(1)
+						return give(ctx, lease)
+					})
 					if err != nil {
-						errs <- err
-						return
-					}
-					if inside.Add(1) > 1 {
-						overlaps.Add(1)
-					}
-					_ = sleep(ctx, 200*time.Microsecond) // long enough to be met
-					inside.Add(-1)
-					served.Add(1)
-					if err := give(ctx, lease); err != nil {
 						errs <- err
 					}
 				})

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,18 +77,31 @@ type bench struct {
 	opened []locks.Locker
 }
 
+// panicked is what a lock panicked with.
+type panicked struct{ with any }
+
+func (p *panicked) Error() string { return fmt.Sprintf("the lock panicked: %v", p.with) }
+
+// caught does something with the lock. A panic becomes an error, also in goroutines that a rule
+// starts, where it would end the whole program.
+func caught(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicked{p}
+		}
+	}()
+	return do()
+}
+
 func (b *bench) do(ctx context.Context, rule Rule) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, ruleLimit, fmt.Errorf("the rule has taken %v", ruleLimit))
 	defer cancel()
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the lock panicked: %v", p)
-		}
 		for _, l := range b.opened {
-			_ = l.Close() // closed already where that was the rule
+			_ = caught(l.Close) // closed already where that was the rule
 		}
 	}()
-	return rule.run(ctx, b)
+	return caught(func() error { return rule.run(ctx, b) })
 }
 
 // open opens one more client.
@@ -167,7 +181,7 @@ func (b *bench) refuse(ctx context.Context, l locks.Locker, r locks.Request, why
 	case err == nil:
 		return fmt.Errorf("%s, and yet it was granted", why)
 	case b.OnlyWaits && lease != nil:
-		go func() { _ = lease.Release(ctx) }()
+		go func() { _ = caught(func() error { return lease.Release(ctx) }) }()
 		return nil
 	case !errors.Is(err, locks.ErrTaken):
 		return unless(err, locks.ErrNotHeld, fmt.Sprintf("%s: want the definite answer %q, got", why, locks.ErrTaken))
@@ -243,8 +257,10 @@ func begin(ctx context.Context, l locks.Locker, r locks.Request) <-chan asked {
 	done, begun := make(chan asked, 1), make(chan struct{})
 	go func() {
 		close(begun)
-		lease, err := l.Acquire(ctx, r)
-		done <- asked{lease, err}
+		var a asked
+		err := caught(func() error { a.lease, a.err = l.Acquire(ctx, r); return nil })
+		a.err = cmp.Or(err, a.err)
+		done <- a
 	}()
 	<-begun
 	return done

@@ -146,7 +146,7 @@ var waitRules = []Rule{
 					err = a.err
 				}
 				if err == nil {
-					err = a.lease.Release(ctx)
+					err = caught(func() error { return a.lease.Release(ctx) })
 				}
 				done <- err
 			}()
