@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,10 @@ func program(name string, args []string) (code int) {
 			code = report.ExitHarness
 		}
 	}()
+	root := newRoot()
+	nameAsTyped(root, name)
+	root.SetArgs(args)
+	stopping := interrupted(root, args)
 	// The first signal asks to stop in good order, a second one is not heard any
 	// more and ends the process, which takes all children with it.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -68,15 +73,12 @@ func program(name string, args []string) (code int) {
 		select {
 		case <-asked:
 			signal.Stop(asked)
-			fmt.Fprintln(os.Stderr, "lockbench: stopping: healing, and judging what is there; once more ends it at once, and leaves servers to the next start")
+			fmt.Fprintln(os.Stderr, "lockbench: "+stopping)
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
 
-	root := newRoot()
-	nameAsTyped(root, name)
-	root.SetArgs(args)
 	complain := func(err error) { sayTo(root, os.Stderr)("lockbench: " + err.Error()) }
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -95,6 +97,26 @@ func program(name string, args []string) (code int) {
 		return exitUsage
 	}
 	return report.ExitHarness
+}
+
+// interrupted says what a command does when it is asked to stop.
+func interrupted(root *cobra.Command, args []string) string {
+	const again = "Press Ctrl-C again to exit now"
+	name := ""
+	if c, _, err := root.Find(args); err == nil {
+		name = c.Name()
+	}
+	switch name {
+	case "run", "try", "matrix", "acceptance", "campaign", "prove", simTrialName:
+		return "interrupted: undoing faults and judging what was recorded. " + again + "; the next run removes the servers."
+	case "conform":
+		return "interrupted: removing the servers. " + again + "; the next run removes them."
+	case "explore", "replay":
+		return "interrupted: ending the simulated runs. " + again + "."
+	case "serve":
+		return "interrupted: closing the pages that are open. " + again + "."
+	}
+	return "interrupted: ending " + cmp.Or(name, "lockbench") + ". " + again + "."
 }
 
 func newRoot() *cobra.Command {

@@ -5,8 +5,13 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
+
+	"lockbench/internal/trial/trialtest"
 )
 
 // It serves from the line that says where, until it is told to end.
@@ -41,5 +46,47 @@ func TestServe(t *testing.T) {
 	}
 	if answer.StatusCode != http.StatusOK || news.StatusCode != http.StatusOK {
 		t.Errorf("it answers %s and %s", answer.Status, news.Status)
+	}
+}
+
+// TestInterruptedText: Ctrl-C prints what the command does now.
+func TestInterruptedText(t *testing.T) {
+	for args, want := range map[string]string{
+		"serve results":                  "interrupted: closing the pages that are open. Press Ctrl-C again to exit now.",
+		"run failover --seed 7":          "interrupted: undoing faults and judging what was recorded. Press Ctrl-C again to exit now; the next run removes the servers.",
+		"conform set-nx":                 "interrupted: removing the servers. Press Ctrl-C again to exit now; the next run removes them.",
+		"explore failover --lock set-nx": "interrupted: ending the simulated runs. Press Ctrl-C again to exit now.",
+		"check results/latest":           "interrupted: ending check. Press Ctrl-C again to exit now.",
+		"no-such-command":                "interrupted: ending lockbench. Press Ctrl-C again to exit now.",
+	} {
+		if got := interrupted(newRoot(), strings.Fields(args)); got != want {
+			t.Errorf("%s: %s\nwant %s", args, got, want)
+		}
+	}
+}
+
+// TestServeInterrupted: a signal ends serve with its own text, and with 0.
+func TestServeInterrupted(t *testing.T) {
+	cmd := exec.Command(trialtest.Program(t), "serve", t.TempDir(), "--listen", "127.0.0.1:0")
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Errorf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if want := "lockbench: interrupted: closing the pages that are open. Press Ctrl-C again to exit now.\n"; said.String() != want {
+		t.Errorf("it said %q, want %q", said.String(), want)
 	}
 }
