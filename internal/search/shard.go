@@ -45,8 +45,11 @@ func ReadExplored(dir string) (*Explored, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	e := new(Explored)
-	if err := json.Unmarshal(text, e); err != nil || e.Explore != 1 {
-		return nil, fmt.Errorf("read %s: it is not what this lockbench's explore leaves (schema %d, wanted 1): %w", path, e.Explore, err)
+	if err := json.Unmarshal(text, e); err != nil {
+		return nil, fmt.Errorf("read %s: it is not what explore --shard writes: %w", path, err)
+	}
+	if e.Explore != 1 {
+		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads schema 1; read it with the lockbench that wrote it", path, e.Explore)
 	}
 	return e, nil
 }

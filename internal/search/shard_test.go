@@ -1,6 +1,8 @@
 package search
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -96,5 +98,24 @@ func TestMergeIsTheWhole(t *testing.T) {
 	other.To = 7
 	if _, _, err := Merge([]*Explored{two, &other}); err == nil || !strings.Contains(err.Error(), "different searches") {
 		t.Errorf("parts of two searches: %v", err)
+	}
+}
+
+// TestReadExplored: a file of another schema, or of something else, is refused with a reason.
+func TestReadExplored(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		`{"explore":2}`: "it has schema 2 and this lockbench reads schema 1",
+		`{}`:            "it has schema 0 and this lockbench reads schema 1",
+		`[]`:            "it is not what explore --shard writes: json: cannot unmarshal array",
+		`{"explore":`:   "it is not what explore --shard writes: unexpected end",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, ExploredFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadExplored(dir)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "%!") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }

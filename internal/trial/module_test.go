@@ -84,3 +84,16 @@ func TestSilentProcessIsEnded(t *testing.T) {
 		t.Errorf("a process that says nothing: %v", err)
 	}
 }
+
+// TestProcessWithoutAWord: a process that ends before it has said how it went is a failure, also
+// if it ends well. The error says how the process ended.
+func TestProcessWithoutAWord(t *testing.T) {
+	in := Input{Lock: scenarios.LockUse{Name: "mine"}, Seed: 7}
+	for script, how := range map[string]string{"read input; exit 0": "exit status 0; it said nothing", "read input; exit 7": "exit status 7", "read input; echo why >&2; exit 0": "exit status 0; it said: why"} {
+		p := Subprocess{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: in}}
+		_, err := p.Run(t.Context(), Nobody{})
+		if err == nil || !strings.Contains(err.Error(), "ended without a word: ") || !strings.Contains(err.Error(), how) || strings.Contains(err.Error(), "%!") {
+			t.Errorf("%s: %v, want %q", script, err, how)
+		}
+	}
+}

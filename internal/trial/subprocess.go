@@ -154,7 +154,11 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	case silent != nil:
 		return "", silent
 	}
-	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a word: %w; %s", lock, s.Input.Seed, errors.Join(sendErr, waitErr), said.text())
+	why := errors.Join(sendErr, waitErr)
+	if why == nil {
+		why = errors.New("exit status 0")
+	}
+	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a word: %w; %s", lock, s.Input.Seed, why, said.text())
 }
 
 // lastOutput keeps the end of what a process has said.

@@ -209,7 +209,10 @@ func (c *cluster) reached(ctx context.Context) error {
 	port := l.Addr().(*net.TCPAddr).Port
 	ping, pong := shell.Ping(netip.AddrPortFrom(c.subnet.gateway(), uint16(port)))
 	out, err := c.nodes[0].shellRun(ctx, "timeout 5 "+ping)
-	if err != nil || out != pong {
+	if err == nil && out != pong {
+		err = fmt.Errorf("want %q", pong)
+	}
+	if err != nil {
 		return fmt.Errorf("containers do not get through to this machine at %s, perhaps for its firewall (%q, %w)", c.subnet.gateway(), out, err)
 	}
 	c.reachable = true
