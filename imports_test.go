@@ -52,7 +52,7 @@ func brokenRule(path string, imports []string) string {
 		if (path == "lockbench/checker" || strings.HasPrefix(path, "lockbench/checker/")) && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/internal/history/jepsen" && i != "lockbench/locks" && !strings.HasPrefix(i, "lockbench/checker/") {
 			return "a checker knows nothing but histories, and this one imports " + i
 		}
-		if strings.HasPrefix(path, "lockbench/checker/locksim") && strings.HasPrefix(i, "lockbench") && !strings.HasPrefix(i, "lockbench/checker/locksim") {
+		if secondJudge(path) && strings.HasPrefix(i, "lockbench") && !secondJudge(i) {
 			return "the second judge shares nothing with the first, and imports " + i
 		}
 		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
@@ -82,6 +82,8 @@ func brokenRule(path string, imports []string) string {
 		return "only run, search, the program and the façade may import trial"
 	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
 		return "a trial records, and neither judges nor reports"
+	case under("lockbench/checker/internal") && !strings.HasPrefix(path, "lockbench/checker/internal/"):
+		return "simulated locks, proofs and oracles are for tests, and no program may reach them"
 	case under("lockbench/checker") && strings.HasPrefix(path, "lockbench/internal/world"):
 		return "doing and judging meet only in the history"
 	case under("lockbench/internal/world") && (path == "lockbench/internal/report" || strings.HasPrefix(path, "lockbench/internal/report/")):
@@ -121,6 +123,11 @@ func oneService(imports []string) bool {
 	return slices.ContainsFunc(imports, func(i string) bool { return strings.HasPrefix(i, "lockbench/service/") })
 }
 
+// secondJudge says whether a package belongs to the judge that tests hold the checkers to.
+func secondJudge(path string) bool {
+	return path == "lockbench/checker/internal/locksim" || path == "lockbench/checker/internal/proof"
+}
+
 // servesAny says whether a package must know no lock service by name.
 func servesAny(path string) bool {
 	for _, p := range []string{"lockbench/internal/world", "lockbench/nemesis", "lockbench/workloads"} {
@@ -139,8 +146,10 @@ func TestImportRulesBite(t *testing.T) {
 	}{
 		{"lockbench/checker", "lockbench/internal/world"},
 		{"lockbench/checker/hold", "lockbench/internal/world"},
-		{"lockbench/checker/locksim", "lockbench/checker"},
-		{"lockbench/checker/locksim/proof", "lockbench/internal/history"},
+		{"lockbench/checker/internal/locksim", "lockbench/checker"},
+		{"lockbench/checker/internal/proof", "lockbench/internal/history"},
+		{"lockbench/checker", "lockbench/checker/internal/locksim"},
+		{"lockbench/cmd/lockbench", "lockbench/checker/internal/oracle"},
 		{"lockbench/internal/report", "lockbench/internal/run"},
 		{"lockbench/internal/report", "lockbench/internal/search"},
 		{"lockbench/internal/run", "lockbench/internal/search"},

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/checker/locksim"
-	"lockbench/checker/locksim/proof"
+	"lockbench/checker/internal/locksim"
+	"lockbench/checker/internal/proof"
 )
 
 // simulated is how many histories of right locks are judged; as many again are of wrong ones.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/checker/internal/oracle"
 	"lockbench/checker/models"
 	"lockbench/checker/sweep"
 )
@@ -30,7 +31,7 @@ func TestHistories(t *testing.T) {
 			for _, o := range c.Histories() {
 				n += o.Len()
 				worst = max(worst, new(sweep.Checker).Check(c.Model, o).Verdict)
-				found := models.Search(models.OfSweep(c.Model, c.Model.Reentrant), models.SweepEvents(o), models.Limit{})
+				found := models.Search(oracle.Model(c.Model, c.Model.Reentrant), oracle.Events(o), models.Limit{})
 				if found.Exhausted != "" {
 					t.Fatalf("%s, seed %d: porcupine came to its limit of %s", c.Name, seed, found.Exhausted)
 				}

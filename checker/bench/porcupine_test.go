@@ -15,7 +15,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockbench/checker/models"
+	"lockbench/checker/internal/oracle"
 )
 
 // Measured is what porcupine did with a case.
@@ -85,10 +85,10 @@ func servePorcupine(in io.Reader, out io.Writer) error {
 	// The history is made before the clock runs, as for the other side.
 	var all [][]porcupine.Event
 	for _, o := range r.Case.Histories() {
-		all = append(all, models.SweepEvents(o))
+		all = append(all, oracle.Events(o))
 	}
 	// Porcupine's own partitioning: each lock is a search for itself.
-	m := models.OfSweep(r.Case.Model, r.Case.Model.Reentrant)
+	m := oracle.Model(r.Case.Model, r.Case.Model.Reentrant)
 	m.PartitionEvent = func([]porcupine.Event) [][]porcupine.Event { return all }
 	done := make(chan Measured, 1)
 	from := time.Now()

@@ -72,18 +72,6 @@ func search(m porcupine.Model, events []porcupine.Event, limit Limit, draw bool)
 		}
 		return ok, next
 	}
-	if m.StepContext != nil {
-		bounded.StepContext = func(ctx context.Context, state, input, output any) (bool, any) {
-			if b.spent() {
-				return false, state
-			}
-			ok, next := m.StepContext(ctx, state, input, output)
-			if ok {
-				b.legal++
-			}
-			return ok, next
-		}
-	}
 	// Belt and braces: the step function ends the search long before.
 	timeout := limit.Time + time.Minute
 	var r Result

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	oracles "lockbench/checker/internal/oracle"
 	"lockbench/checker/models"
 	"lockbench/checker/sweep"
 )
@@ -117,7 +118,7 @@ type oracle struct {
 }
 
 func newOracle(m sweep.Model, owners bool) oracle {
-	a := oracle{models.OfSweep(m, owners), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Answer]any{}}
+	a := oracle{oracles.Model(m, owners), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Answer]any{}}
 	asked := a.asked
 	a.model.Partition = func([]porcupine.Operation) [][]porcupine.Operation { return *asked }
 	return a
@@ -136,7 +137,7 @@ func (a oracle) ask(histories ...*sweep.Ops) porcupine.CheckResult {
 			// One that did not return is still under way when all is over, and its
 			// outcome is unknown.
 			ops = append(ops, porcupine.Operation{ClientId: int(o.Session[i]), Call: int64(o.Call[i]), Return: int64(o.Ret[i]),
-				Input: interned(a.calls, models.SweepCall(o, i)), Output: interned(a.answers, models.SweepAnswer(o, i))})
+				Input: interned(a.calls, oracles.Call(o, i)), Output: interned(a.answers, oracles.Answer(o, i))})
 		}
 		asked = append(asked, ops)
 	}

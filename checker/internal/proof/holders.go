@@ -2,8 +2,6 @@ package proof
 
 import "slices"
 
-import ()
-
 // pairs calls f for each two sessions that conflict and were granted, the one granted
 // first as the first.
 func (x *prover) pairs(f func(s, t *tenure)) {
