@@ -24,7 +24,6 @@ type call struct {
 	session   uint32
 	kind      sweep.Kind
 	out       sweep.Out
-	aux       int64
 }
 
 // sweep decides a key, and says what it could not.
@@ -32,36 +31,29 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 	if len(a.h.Events) > math.MaxUint32/2-1 {
 		return "the history is too long"
 	}
-	model := a.model(k)
 	a.ops.Reset()
 	for _, c := range a.calls(k) {
-		a.ops.Add(c.call, c.ret, c.session, c.kind, c.out, c.aux)
+		a.ops.Add(c.call, c.ret, c.session, c.kind, c.out, 0)
 	}
 	a.ops.Owners = append(a.ops.Owners, ownerNumbers(k.All)...)
-	r := a.checker.Check(model, &a.ops)
+	r := a.checker.Check(a.model(k), &a.ops)
 	for _, f := range a.checker.Findings {
 		switch f.Rule {
 		case sweep.ReleasedWithoutHolding:
 			a.nowhere(k, k.All[f.First])
 		case sweep.RefusedThoughFree:
 			a.refused(k, k.All[f.First])
-		case sweep.TwoHolders, sweep.ReaderAndWriter, sweep.TooManyPermits:
+		case sweep.TwoHolders, sweep.ReaderAndWriter:
 			a.together(k, k.All[f.First], k.All[f.Second])
 		}
 		// What a session was told by itself has been told.
-	}
-	if r.Verdict == sweep.Undecided && model.Shape == sweep.Semaphore {
-		return a.searched(k, r.Why)
 	}
 	return r.Why
 }
 
 func (a *answers) model(k *hold.Key) sweep.Model {
 	m := sweep.Model{Reentrant: a.h.Header.Model.Has(history.Reentrant)}
-	switch {
-	case a.h.Header.Model.Has(history.Semaphore):
-		m.Shape, m.Permits = sweep.Semaphore, int64(a.h.Header.Permits)
-	case slices.ContainsFunc(k.All, func(d *hold.Hold) bool { return d.Session.Mode == locks.Shared }):
+	if slices.ContainsFunc(k.All, func(d *hold.Hold) bool { return d.Session.Mode == locks.Shared }) {
 		m.Shape = sweep.RW
 	}
 	return m
@@ -105,7 +97,7 @@ func (a *answers) calls(k *hold.Key) []call {
 func (a *answers) acquire(d *hold.Hold, id uint32) call {
 	s := d.Session
 	c := place(s.Acquire)
-	c.session, c.aux = id, int64(s.Permits)
+	c.session = id
 	if s.Mode == locks.Shared {
 		c.kind = sweep.AcquireShared
 	}
@@ -187,8 +179,7 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 	}
 }
 
-// together: two held at once, or with the later one more than there are permits. That is for
-// exclusion to tell, but of a grant that ran out before its client did anything, for it does
+// together: two held at once. That is for exclusion to tell, but of a grant that ran out before its client did anything, for it does
 // no harm. It was wrong all the same, and without it nothing that was answered on this key
 // can be put in order.
 //
@@ -199,9 +190,6 @@ func (a *answers) together(k *hold.Key, earlier, later *hold.Hold) {
 		return
 	}
 	but := fmt.Sprintf("client %d certainly held it then", earlier.Session.Client)
-	if a.h.Header.Model.Has(history.Semaphore) {
-		but = "with that more permits were held than there are"
-	}
 	a.found("granted-though-held", later, k.Name, later.Session.Acquire.Return,
 		fmt.Sprintf("%s was granted %q at %s, but %s", who(later.Session), k.Name, a.at(later.Session.Acquire.Return), but), earlier)
 }
@@ -209,11 +197,7 @@ func (a *answers) together(k *hold.Key, earlier, later *hold.Hold) {
 // refused: a try was refused for being taken, and nobody can have held.
 func (a *answers) refused(k *hold.Key, d *hold.Hold) {
 	s := d.Session
-	claim := "because somebody held it, but nobody can have"
-	if a.h.Header.Model.Has(history.Semaphore) {
-		claim = "for want of permits, but there must have been enough"
-	}
 	a.found("refused-though-free", d, k.Name, s.Acquire.Return,
-		fmt.Sprintf("%s was refused %q between %s and %s %s", who(s), k.Name,
-			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return), claim), nil)
+		fmt.Sprintf("%s was refused %q between %s and %s because somebody held it, but nobody can have", who(s), k.Name,
+			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return)), nil)
 }

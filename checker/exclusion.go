@@ -55,7 +55,7 @@ func (c Exclusion) Check(h *history.History, o Options) Result {
 func (c Exclusion) check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
 	if h.Header.Model.Has(history.Semaphore) {
-		return l.semaphore(c.Name())
+		return l.permits(c.Name())
 	}
 	s := overlaps{ledger: l, found: map[*hold.Hold]overlap{}}
 	for _, k := range l.Keys() {

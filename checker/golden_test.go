@@ -83,8 +83,11 @@ func TestGoldenVerdicts(t *testing.T) {
 			seen[c.Check(h, o).Verdict] = true
 		}
 		for _, v := range []Verdict{Valid, Unknown, Violated} {
-			if v == Violated && c.Name() == "harness" {
-				continue // it blames no lock
+			switch {
+			case v == Violated && c.Name() == "harness": // it blames no lock
+				continue
+			case v == Unknown && c.Name() == "results": // only past the limits of package sweep, which tests them
+				continue
 			}
 			if !seen[v] {
 				t.Errorf("no golden history of %s is %s", c.Name(), v)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockbench/checker/hold"
-	"lockbench/checker/sweep"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )
@@ -16,9 +15,6 @@ import (
 // client may have died before the grant, or after it: then it may have been the last to
 // know, and its lease ran all the same. What it still worked on is for exclusion to tell.
 func (l *ledger) early() []Finding {
-	if l.h.Header.Model.Has(history.Semaphore) {
-		return l.earlyPermits()
-	}
 	var findings []Finding
 	for _, k := range l.Keys() {
 		at := l.dying(k)
@@ -141,90 +137,4 @@ func (l *ledger) handedOver(key string, a dying, m moment) Finding {
 func sorted(positions ...int) []int {
 	slices.Sort(positions)
 	return slices.Compact(positions)
-}
-
-// earlyPermits is the same of a semaphore: the permits of the dead, those that certainly
-// are held and the newest grant's are more than there are.
-func (l *ledger) earlyPermits() []Finding {
-	var findings []Finding
-	for _, k := range l.Keys() {
-		until := map[*hold.Hold]dying{}
-		for _, a := range l.dying(k) {
-			until[a.Hold] = a
-		}
-		if len(until) == 0 {
-			continue
-		}
-		var works, kept permitSum
-		var dead []dying
-		var spans []keptPermits
-		for _, t := range k.Granted {
-			n := t.Session.Permits
-			span := t.Least.Work
-			works.add(t.Grant, span, n)
-			if span.Empty() && !l.MayBeLate(t) { // it held where it was granted, used or not
-				span = hold.Span{From: t.Grant, To: t.Grant + 1}
-			}
-			if a, ok := until[t]; ok {
-				span.From, span.To = t.Grant, max(span.To, min(l.After(a.until-hold.Slack), l.Stepped(), a.asked))
-			}
-			kept.add(t.Grant, span, n)
-			spans = append(spans, keptPermits{span, t})
-			dead = slices.DeleteFunc(dead, func(a dying) bool { return a.until-hold.Slack <= l.h.Events[t.Grant].Time })
-			m := moment{t.Grant, t.Grant, t}
-			if permits := l.h.Header.Permits; kept.more(permits) && !works.more(permits) && t.Grant < l.Stepped() && !l.MayBeLate(t) {
-				if a, ok := firstToDie(dead, func(a dying) bool { return a.Least.Work.To <= t.Grant && t.Grant < a.asked }); ok {
-					findings = append(findings, l.handedOver(k.Name, a, m))
-				}
-			}
-			if a, ok := until[t]; ok {
-				dead = append(dead, a)
-			}
-		}
-		findings = append(findings, l.earlyUnheard(k, spans, until)...)
-	}
-	return findings
-}
-
-// keptPermits are those of a hold, from where until where they certainly are kept.
-type keptPermits struct {
-	span hold.Span
-	hold *hold.Hold
-}
-
-// earlyUnheard is the same where the new holder was never told that it was granted, but its
-// release worked: it held at some instant of that release.
-func (l *ledger) earlyUnheard(k *hold.Key, spans []keptPermits, until map[*hold.Hold]dying) []Finding {
-	var findings []Finding
-	var open []keptPermits
-	for _, m := range l.moments(k) {
-		if m.hold.Granted() || m.to >= l.Stepped() {
-			continue
-		}
-		for len(spans) > 0 && spans[0].span.From < m.from {
-			open = append(open, spans[0])
-			spans = spans[1:]
-		}
-		open = slices.DeleteFunc(open, func(s keptPermits) bool { return s.span.To <= m.from })
-		var kept, works sweep.Total
-		var robbed []dying
-		kept.Add(int64(m.hold.Session.Permits))
-		works.Add(int64(m.hold.Session.Permits))
-		for _, s := range open {
-			if s.span.To <= m.to {
-				continue
-			}
-			kept.Add(int64(s.hold.Session.Permits))
-			if a, died := until[s.hold]; died && s.hold.Least.Work.To <= m.to {
-				robbed = append(robbed, a)
-			} else {
-				works.Add(int64(s.hold.Session.Permits))
-			}
-		}
-		a, ok := firstToDie(robbed, func(dying) bool { return true })
-		if permits := int64(l.h.Header.Permits); ok && kept.More(permits) && !works.More(permits) {
-			findings = append(findings, l.handedOver(k.Name, a, m))
-		}
-	}
-	return findings
 }

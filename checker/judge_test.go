@@ -84,6 +84,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Of a semaphore too many permits are looked for, and nothing else: its history is never
+// valid, and the checks that do not judge it say so.
+func TestSemaphoreIsNeverValid(t *testing.T) {
+	h, o, err := parse("header {\"model\":\"semaphore\",\"permits\":1}\n0.000 c1 acquire a\n0.001 c1 ok\n0.002 c2 acquire a\n0.003 c2 fail taken strict=true\n" +
+		"0.004 c1 release\n0.005 c1 ok\n0.006 c1 release\n0.007 c1 ok\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Judge(h, o)
+	if r.Verdict != Unknown || !strings.Contains(r.Why(), "nothing else is judged of a semaphore") {
+		t.Errorf("judged %s, %q; expected unknown", r.Verdict, r.Why())
+	}
+	for _, c := range r.Checks {
+		if silent := c.Name == "exclusion" || c.Name == "harness"; silent != (c.Note == "") {
+			t.Errorf("%s says %q; want a note that it does not judge semaphores: %t", c.Name, c.Note, !silent)
+		}
+	}
+}
+
 func TestSemaphoreWithoutPermits(t *testing.T) {
 	h := &history.History{Header: history.Header{Model: history.Model{history.Semaphore}}}
 	if r := (Exclusion{}).Check(h, Options{}); r.Verdict != Unknown || r.Why == "" {

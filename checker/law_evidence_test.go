@@ -108,14 +108,13 @@ func as(x, before Finding) bool {
 //
 //	released-without-holding  of an unknown acquire: it rests on the order of all who held the key, and
 //	                          where there is none (two hold at once, one released twice) that may be
-//	                          told alone. Of a semaphore it is searched for, as far as a search goes.
-//	                          And of a refusal and a release that only one unknown acquire could
+//	                          told alone. And of a refusal and a release that only one unknown acquire could
 //	                          explain either may be told, once nobody else explains the refusal
 //
 // And an owner's other session explains much of what it is told: a hold that it has
 // besides (released-without-holding, evicted, overtaken), a token that it has already
 // (token-repeated, stale-token-accepted), a longer lease that it asked for (lease-long, which
-// readers and permits of one key ask for together).
+// readers of one key ask for together).
 func explained(h *history.History, before Report, x Finding, gone []*history.Session) bool {
 	key := func(s *history.Session) bool { return x.Key == "" || slices.Contains(s.Keys, x.Key) }
 	shared := slices.ContainsFunc(gone, key)
@@ -139,15 +138,13 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 	case "refused-though-free", "no-progress", "lost-wake-up":
 		return shared
 	case "released-without-holding":
-		return owner || len(x.Sessions) == 1 && (contradicted(h, before, x.Key) || shared && (h.Header.Model.Has(history.Semaphore) || strictly(h, x.Key)))
+		return owner || len(x.Sessions) == 1 && (contradicted(h, before, x.Key) || shared && strictly(h, x.Key))
 	case "lost-update", "stale-write":
 		return slices.ContainsFunc(gone, func(s *history.Session) bool {
 			return slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.F == history.Write })
 		})
-	case "token-fell":
+	case "token-fell", "handed-over-early":
 		return found(x.Rule)
-	case "handed-over-early": // of a semaphore only where there are not too many permits anyway
-		return found(x.Rule) || found("too-many-permits")
 	case "not-linearizable":
 		_, wasJudged := firstOf(before)
 		c, _ := before.Check(Linearizable{}.Name())
@@ -155,7 +152,7 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 	case "evicted", "overtaken", "token-repeated", "stale-token-accepted":
 		return owner
 	case "lease-long":
-		return owner || shared && (h.Header.Model.Has(history.Semaphore) || h.Header.Model.Has(history.RW))
+		return owner || shared && h.Header.Model.Has(history.RW)
 	}
 	return false
 }

@@ -146,7 +146,7 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "released-without-holding", "refused-though-free":
 		// It rests on who held for certain: of all who asked for the key.
 		if f.Rule == "refused-though-free" || len(f.Sessions) == 1 {
-			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || tooMuch(h, after) || heldAfterAll(last, beside)
+			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || heldAfterAll(last, beside)
 		}
 		// Of the other one exclusion may tell beside somebody who held for longer.
 		return endsEarlier(last, beside) || tells(after, Exclusion{}.Name(), f.Sessions[0]) || tells(after, Exclusion{}.Name(), f.Sessions[1])
@@ -158,11 +158,10 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "handed-over-early":
 		// A library that tells of a loss may have let go by itself before it told. And what
 		// is given back after all has not been kept for the dead one. Where a check was under
-		// way that is answered ok, exclusion tells of the two. Of a semaphore all who hold
-		// permits count: one of them may have lost his before.
+		// way that is answered ok, exclusion tells of the two.
 		of := func(s *history.Session) bool { return s.Name == last.Session }
 		return slices.ContainsFunc(named, of) && (last.F == history.Lost || last.F == history.Release || last.Type == history.Fail) ||
-			tells(after, Exclusion{}.Name(), f.Sessions[1]) || h.Header.Model.Has(history.Semaphore) && endsEarlier(last, beside)
+			tells(after, Exclusion{}.Name(), f.Sessions[1])
 	case "no-progress", "lost-wake-up":
 		// Who renews has held all along, and so has who was told that it lost the lock while a
 		// write was under way that worked.
@@ -250,13 +249,6 @@ func ownedBy(h *history.History, session, owner string) bool {
 func tells(r Report, check, session string) bool {
 	c, _ := r.Check(check)
 	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return slices.Contains(f.Sessions, session) })
-}
-
-// tooMuch tells whether the answers of a semaphore are undecided: what bounds do not decide
-// is searched, and a search has an end.
-func tooMuch(h *history.History, r Report) bool {
-	c, _ := r.Check(Results{}.Name())
-	return h.Header.Model.Has(history.Semaphore) && c.Verdict == Unknown
 }
 
 // counting tells whether every write under a key has the value that its session had read

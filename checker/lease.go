@@ -68,7 +68,7 @@ func (c Lease) Check(h *history.History, o Options) Result {
 			continue
 		}
 		judged++
-		if f, ok := l.kept(d, pos, probe.TTL, longest.of(h, d.Session, pos)); ok && !told[f.Rule+probe.Session] {
+		if f, ok := l.kept(d, pos, probe.TTL, longest.of(d.Session, pos)); ok && !told[f.Rule+probe.Session] {
 			told[f.Rule+probe.Session] = true
 			findings = append(findings, f)
 		}
@@ -107,9 +107,8 @@ func (l *ledger) calm(from, to int) bool {
 //	outer  acquire ttl=5s ──────────────────────────────────── release
 //	inner                 acquire ttl=30s ── probe: 30 s left      not too long
 //
-// One that asks for no lease may keep the lock for ever. Readers share what is kept, and
-// so do the holders of a semaphore, so of them it is the longest of any; they stand under
-// no name. What is asked for after the server was explains nothing.
+// One that asks for no lease may keep the lock for ever. Readers share what is kept, so of
+// them it is the longest of any; they stand under no name. What is asked for after the server was explains nothing.
 type longestLeases map[hand][]wish
 
 // hand is an owner on a key.
@@ -132,7 +131,7 @@ func longestAsked(h *history.History) longestLeases {
 		}
 		for _, key := range s.Keys {
 			longest[hand{s.Owner, key}] = append(longest[hand{s.Owner, key}], asked...)
-			if sharesKey(h, s) {
+			if s.Mode == locks.Shared {
 				longest[hand{"", key}] = append(longest[hand{"", key}], asked...)
 			}
 		}
@@ -146,16 +145,11 @@ func longestAsked(h *history.History) longestLeases {
 	return longest
 }
 
-// sharesKey tells whether a session may hold its keys together with other owners.
-func sharesKey(h *history.History, s *history.Session) bool {
-	return s.Mode == locks.Shared || h.Header.Model.Has(history.Semaphore)
-}
-
 // of is the longest lease that may keep a session's key at a position.
-func (l longestLeases) of(h *history.History, s *history.Session, pos int) time.Duration {
+func (l longestLeases) of(s *history.Session, pos int) time.Duration {
 	longest := time.Duration(0)
 	for _, at := range []hand{{s.Owner, s.Keys[0]}, {"", s.Keys[0]}} {
-		if at.owner == "" && !sharesKey(h, s) {
+		if at.owner == "" && s.Mode != locks.Shared {
 			continue
 		}
 		asked := l[at]

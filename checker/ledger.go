@@ -86,8 +86,7 @@ func durable(h *history.History) int {
 
 // strict tells whether a refusal is to be believed: it claims that the key was held by
 // somebody else, and either the lock says so of all its refusals, or the event of this one.
-// A fair lock cannot say it of all: two of three permits are out, client 2 waits for two, and
-// client 3, who asks for one, is refused for the queue and not for want of permits.
+// A fair lock cannot say it of all, because it may refuse a client for the queue.
 // Where several keys were asked for, nobody knows which one; servers that were struck may
 // have forgotten what they granted, and may remember it again; and a reader that asks to
 // write may stand in its own way, also where it may enter again.

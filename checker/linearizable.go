@@ -102,17 +102,11 @@ func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) 
 	if c.Model != nil {
 		return *c.Model, ""
 	}
-	params := models.Params{Permits: int64(h.Header.Permits), Owners: sharedOwners(h), Reentrant: h.Header.Model.Has(history.Reentrant)}
+	params := models.Params{Owners: sharedOwners(h), Reentrant: h.Header.Model.Has(history.Reentrant)}
 	has := h.Header.Model.Has
 	switch {
-	case has(history.Semaphore) && (has(history.RW) || has(history.Fenced) || params.Reentrant),
-		has(history.RW) && has(history.Fenced):
+	case has(history.RW) && has(history.Fenced):
 		return m, fmt.Sprintf("no model is ready for %s together", strings.Join(h.Header.Model, " and "))
-	case has(history.Semaphore):
-		if h.Header.Permits < 1 {
-			return m, "the header does not say how many permits there are"
-		}
-		return models.Semaphore(params), ""
 	case has(history.RW) || anyShared(h):
 		return models.RW(params), ""
 	case has(history.Fenced):
@@ -215,6 +209,9 @@ func (c Linearizable) aroundFinding(l *ledger, m porcupine.Model) Result {
 func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	if len(h.Sessions) == 0 {
 		return errors.New("draw: nobody asked for a lock")
+	}
+	if h.Header.Model.Has(history.Semaphore) {
+		return errors.New("draw: there is no drawing of a semaphore")
 	}
 	m, why := Linearizable{}.model(h)
 	if why != "" {

@@ -110,7 +110,7 @@ func boolOrder(a, b bool) int { return count(a) - count(b) }
 
 func (c *converter) session(n, owner int32, d *hold.Hold) {
 	s := d.Session
-	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Weight: int64(s.Permits), Name: s.Name}
+	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Name: s.Name}
 	answer := models.Answer{}
 	switch s.Acquire.Outcome {
 	case history.Done:

@@ -109,7 +109,7 @@ func golden(t *testing.T, file string) (*history.History, Options) {
 // A drawing shows who held, what was wrong, and the faults of that time; of an overstay,
 // too, where no answer of the lock was wrong.
 func TestDraw(t *testing.T) {
-	for _, file := range []string{"exclusion/pause_older", "exclusion/double_grant", "exclusion/permits", "exclusion/readers", "resource/stale"} {
+	for _, file := range []string{"exclusion/pause_older", "exclusion/double_grant", "exclusion/readers", "resource/stale"} {
 		t.Run(file, func(t *testing.T) {
 			h, o := golden(t, "testdata/"+file+".txt")
 			f, found := Judge(h, o).First()

@@ -43,14 +43,11 @@ func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 // hear of that later. One of whom nobody knows may have been served, unless its lease would
 // have kept the other out.
 //
-// An answer may come late: who waited may have been served before the other, and its lease
-// may be over; or both may hold, of a semaphore.
+// An answer may come late: a waiter may have been served before the other client, and its
+// lease may be over.
 func (l *ledger) waits(t *hold.Hold, seen int, first *hold.Hold) bool {
 	acquire, granted := t.Session.Acquire, first.Grant
 	at := l.h.Events[granted].Time
-	if h := l.h.Header; h.Model.Has(history.Semaphore) && t.Session.Permits <= h.Permits-first.Session.Permits {
-		return false
-	}
 	if acquire.Return >= 0 && acquire.Return <= granted {
 		return false
 	}

@@ -1,47 +1,116 @@
 package checker
 
 import (
-	"container/heap"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
 
 	"lockbench/checker/hold"
-	"lockbench/checker/sweep"
 )
 
-// permitSum is how many permits are held in the spans that were added, at the position
-// of the latest one.
-type permitSum struct {
-	at   int
-	held sweep.Total
-	ends ends
+// permits judges a semaphore, a lock that several clients hold at once: at each grant it
+// sums the permits of all whose work certainly goes on. More than there are is a violation.
+// Sums grow at grants only, so a grant is where a sum is highest.
+//
+// Nothing else is judged of a semaphore. So the verdict is violated or unknown, never valid.
+func (l *ledger) permits(name string) Result {
+	if l.h.Header.Permits < 1 {
+		return Result{Name: name, Verdict: Unknown, Why: "the model is semaphore, but the header does not say how many permits there are"}
+	}
+	var findings []Finding
+	for _, k := range l.Keys() {
+		var open []*hold.Hold // the holds whose work or belief may go on
+		for _, t := range k.Granted {
+			open = slices.DeleteFunc(open, func(a *hold.Hold) bool { return heldTo(a) <= t.Grant })
+			open = append(open, t)
+			works := func(a *hold.Hold) bool { return t.Grant < a.Least.Work.To && !a.Least.Work.Empty() }
+			if held := permitsOf(open, works); works(t) && l.tooMany(held) {
+				findings = append(findings, l.tooManyPermits(k.Name, open, t, held))
+			}
+		}
+	}
+	slices.SortFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
+	r := violated(name, findings)
+	if r.Verdict == Valid {
+		r.Verdict, r.Why = Unknown, "no more permits were held than there are, and nothing else is judged of a semaphore"
+	}
+	return r
 }
 
-// add takes a span that begins at a position, or is empty, and forgets those that ended
-// before it.
-func (p *permitSum) add(at int, s hold.Span, permits int) {
-	p.at = at
-	for len(p.ends) > 0 && p.ends[0].pos <= at {
-		p.held.Add(-int64(heap.Pop(&p.ends).(ending).permits))
+// heldTo is the last position up to which a hold can count: its client works or believes.
+func heldTo(a *hold.Hold) int {
+	to := max(a.Least.Work.To, a.Most.Work.To)
+	if beliefs := a.Most.Beliefs; len(beliefs) > 0 {
+		to = max(to, beliefs[len(beliefs)-1].To)
 	}
-	if !s.Empty() {
-		p.held.Add(int64(permits))
-		heap.Push(&p.ends, ending{s.To, permits})
-	}
+	return to
 }
 
-func (p *permitSum) more(than int) bool { return p.held.More(int64(than)) }
+func (l *ledger) tooMany(held uint64) bool { return held > uint64(l.h.Header.Permits) }
 
-// ending is where permits are given back.
-type ending struct{ pos, permits int }
+// permitsOf sums the permits of those that count. A sum that does not fit is the greatest
+// number there is.
+func permitsOf(holds []*hold.Hold, counts func(*hold.Hold) bool) uint64 {
+	var sum, carry uint64
+	for _, a := range holds {
+		if counts(a) {
+			if sum, carry = bits.Add64(sum, uint64(a.Session.Permits), 0); carry > 0 {
+				return math.MaxUint64
+			}
+		}
+	}
+	return sum
+}
 
-// ends is a heap, the earliest first.
-type ends []ending
+// permitClass says what the holders of too many permits could have known when t was granted.
+func (l *ledger) permitClass(open []*hold.Hold, t *hold.Hold) Class {
+	class, at := Overstay, t.Grant
+	if sure := l.allBelieve(open, t, func(a *hold.Hold) []hold.Span { return a.Least.Beliefs }); sure >= 0 {
+		class, at = DoubleGrant, sure
+	} else if perhaps := l.allBelieve(open, t, func(a *hold.Hold) []hold.Span { return a.Most.Beliefs }); perhaps >= 0 {
+		class, at = Undetermined, perhaps
+	}
+	if at >= l.Stepped() {
+		return Undetermined
+	}
+	return class
+}
 
-func (e ends) Len() int           { return len(e) }
-func (e ends) Less(i, j int) bool { return e[i].pos < e[j].pos }
-func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)        { *e = append(*e, x.(ending)) }
-func (e *ends) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+// allBelieve returns the first position at which t and others believe that they hold, and
+// have too many permits together; or -1. A sum of beliefs grows where a belief begins: at
+// the grant, or later where a lease that had run out is renewed.
+func (l *ledger) allBelieve(open []*hold.Hold, t *hold.Hold, beliefs func(*hold.Hold) []hold.Span) int {
+	first := -1
+	for _, a := range open {
+		for _, s := range beliefs(a) {
+			pos := max(s.From, t.Grant)
+			if pos >= s.To || first >= 0 && first <= pos || !hold.Within(beliefs(t), pos) {
+				continue
+			}
+			if l.tooMany(permitsOf(open, func(b *hold.Hold) bool { return hold.Within(beliefs(b), pos) })) {
+				first = pos
+			}
+		}
+	}
+	return first
+}
+
+// tooManyPermits names t and the other holder whose work goes on longest.
+func (l *ledger) tooManyPermits(key string, open []*hold.Hold, t *hold.Hold, held uint64) Finding {
+	a := t
+	for _, other := range open {
+		if other != t && (a == t || other.Most.Work.End().Compare(a.Most.Work.End()) > 0) {
+			a = other
+		}
+	}
+	ended, _ := l.workEnd(a)
+	return Finding{
+		Rule: "too-many-permits", Class: l.permitClass(open, t), Key: key, Event: l.index(t.Grant),
+		Text: fmt.Sprintf("%q was granted to %s at %s, and then %d permits of %d were held (%d of them by %s until %s)",
+			key, client(t, a), seconds(l.h.Events[t.Grant].Time), held, l.h.Header.Permits,
+			a.Session.Permits, client(a, t), seconds(ended)),
+		Events:   l.evidence(a, t),
+		Sessions: []string{a.Session.Name, t.Session.Name},
+	}
 }

@@ -17,11 +17,7 @@ import (
 // session may have ended later than that, it was the grant that was wrong; the answers do
 // not fit in either case.
 func (a *answers) proven(k *hold.Key) {
-	switch {
-	case len(k.All) == 1:
-		return
-	case a.h.Header.Model.Has(history.Semaphore):
-		a.provenPermits(k)
+	if len(k.All) == 1 {
 		return
 	}
 	moments := a.moments(k)

@@ -42,9 +42,6 @@ func (Resource) witness() {}
 
 // Check is a pure function of the history.
 func (c Resource) Check(h *history.History, o Options) Result {
-	if h.Header.Model.Has(history.Semaphore) && h.Header.Permits > 1 {
-		return Result{Name: c.Name(), Note: "not judged: holders of a semaphore may write at once"}
-	}
 	l := newLedger(h, o)
 	var findings []Finding
 	var broken, why, notes []string

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"lockbench/checker/hold"
-	"lockbench/checker/models"
 	"lockbench/checker/sweep"
 	"lockbench/internal/history"
 )
@@ -47,7 +46,7 @@ func (Results) About() string {
 // Check is a pure function of the history.
 func (c Results) Check(h *history.History, o Options) Result {
 	l := newLedger(h, o)
-	a := answers{ledger: l, told: map[string]bool{}, limit: o.Search}
+	a := answers{ledger: l, told: map[string]bool{}}
 	for i := range l.All() {
 		a.session(&l.All()[i])
 	}
@@ -74,7 +73,6 @@ type answers struct {
 	checker  sweep.Checker
 	ops      sweep.Ops
 	called   []call // of the key in hand
-	limit    models.Limit
 }
 
 func (a *answers) found(rule string, d *hold.Hold, key string, at int, text string, other *hold.Hold, positions ...int) {

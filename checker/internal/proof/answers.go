@@ -104,16 +104,12 @@ func (x *prover) refusals() {
 		if t.acquire.outcome != failed || len(t.keys) != 1 || !x.h.events[t.acquire.answer].has("strict") || x.faulty(t.acquire.answer) {
 			continue
 		}
-		left, held := x.h.header.Permits-t.permits, false
+		held := false
 		for _, s := range x.tenures {
 			if s == t || !overlap(s.keys, t.keys) || !x.may(s, t.acquire.call, t.acquire.answer) {
 				continue
 			}
-			left = max(left-s.permits, -1)
 			held = held || x.bars(s, t)
-		}
-		if x.is("semaphore") {
-			held = left < 0
 		}
 		if !held {
 			x.prove("refused though free", "", "%s at %d", t.name, t.acquire.answer)

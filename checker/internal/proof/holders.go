@@ -5,9 +5,6 @@ import "slices"
 // pairs calls f for each two sessions that conflict and were granted, the one granted
 // first as the first.
 func (x *prover) pairs(f func(s, t *tenure)) {
-	if x.is("semaphore") {
-		return
-	}
 	for _, s := range x.tenures {
 		for _, t := range x.tenures {
 			if s.granted >= 0 && s.granted < t.granted && conflicts(s, t) {
@@ -64,31 +61,21 @@ func (x *prover) holders() {
 	})
 }
 
-// permits: more were counted on, or kept, at one moment than there are.
+// permits: more were counted on at one moment than there are.
 func (x *prover) permits() {
-	if !x.is("semaphore") {
-		return
-	}
 	for p := range x.h.events {
 		for _, key := range x.keys() {
-			believed, kept := x.h.header.Permits, x.h.header.Permits // what is left of them
+			left := x.h.header.Permits
 			for _, t := range x.tenures {
 				if !slices.Contains(t.keys, key) {
 					continue
 				}
 				if t.believes(p) && !t.hazy {
-					believed = max(believed-t.permits, -1)
-				}
-				if t.certain(p) {
-					kept = max(kept-t.permits, -1)
+					left = max(left-t.permits, -1)
 				}
 			}
-			if believed < 0 {
+			if left < 0 {
 				x.prove("too many permits", "double-grant", "more of %q are believed in at %d", key, p)
-				return
-			}
-			if kept < 0 {
-				x.prove("too many certain permits", "", "more of %q are held for certain at %d", key, p)
 				return
 			}
 		}
@@ -124,16 +111,12 @@ func (x *prover) unheard() {
 // barred tells whether others kept a session out at each moment between two positions.
 func (x *prover) barred(c *tenure, from, to int) bool {
 	for p := from; p < to; p++ {
-		left, barred := x.h.header.Permits-c.permits, false
+		barred := false
 		for _, t := range x.tenures {
 			if t == c || !overlap(t.keys, c.keys) || !t.certain(p) || !t.certain(p+1) {
 				continue
 			}
-			left = max(left-t.permits, -1)
 			barred = barred || conflicts(c, t)
-		}
-		if x.is("semaphore") {
-			barred = left < 0
 		}
 		if !barred {
 			return false

@@ -22,7 +22,6 @@ var told = map[string][]string{
 	"worked on":                {"exclusion"},
 	"too many permits":         {"exclusion"},
 	"two certain holders":      {"exclusion", "results", "lease"},
-	"too many certain permits": {"exclusion", "results", "lease"},
 	"handed over early":        {"exclusion", "results", "lease"},
 	"released without holding": {"results", "lease"},
 	"renewed without holding":  {"results"},
@@ -57,8 +56,12 @@ func Prove(text string) ([]Proof, error) {
 		return nil, err
 	}
 	x := newProver(h)
+	if x.is("semaphore") {
+		x.permits()
+		return x.proofs, nil
+	}
 	rules := []func(){
-		x.beliefs, x.works, x.permits, x.holders, x.unheard, x.answers, x.tokens, x.refusals,
+		x.beliefs, x.works, x.holders, x.unheard, x.answers, x.tokens, x.refusals,
 		x.queue, x.probes, x.wakes, x.progress, x.counters, x.stale,
 	}
 	for _, rule := range rules {
@@ -250,7 +253,7 @@ func (t *tenure) ends() {
 	if p := t.died; p >= 0 && p < returned {
 		t.claim = min(t.claim, before(p))
 	}
-	if x.is("semaphore") || t.renewed > 0 || !x.alone(t) {
+	if t.renewed > 0 || !x.alone(t) {
 		t.confirm = -1 // what is said after the lease is not held against these
 	}
 }

@@ -41,9 +41,6 @@ func (x *prover) overtakes(u, w *tenure, seen int) bool {
 	if u.granted < 0 || u.acquire.call < seen || u.shared || w.shared || enters || !conflicts(u, w) {
 		return false
 	}
-	if x.h.header.Permits > 0 && w.permits <= x.h.header.Permits-u.permits {
-		return false // both may hold, and the answer to the first came later
-	}
 	asked := x.h.events[w.acquire.call]
 	switch {
 	case w.acquire.outcome == failed:
