@@ -31,13 +31,12 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 	if len(a.h.Events) > math.MaxUint32/2-1 {
 		return "the history is too long"
 	}
-	a.ops.Reset()
+	ops := sweep.Ops{Owners: ownerNumbers(k.All)}
 	for _, c := range a.calls(k) {
-		a.ops.Add(c.call, c.ret, c.session, c.kind, c.out, 0)
+		ops.Add(c.call, c.ret, c.session, c.kind, c.out)
 	}
-	a.ops.Owners = append(a.ops.Owners, ownerNumbers(k.All)...)
-	r := a.checker.Check(a.model(k), &a.ops)
-	for _, f := range a.checker.Findings {
+	r := sweep.Check(sweep.Model{Reentrant: a.h.Header.Model.Has(history.Reentrant)}, &ops)
+	for _, f := range r.Findings {
 		switch f.Rule {
 		case sweep.ReleasedWithoutHolding:
 			a.nowhere(k, k.All[f.First])
@@ -51,44 +50,28 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 	return r.Why
 }
 
-func (a *answers) model(k *hold.Key) sweep.Model {
-	m := sweep.Model{Reentrant: a.h.Header.Model.Has(history.Reentrant)}
-	if slices.ContainsFunc(k.All, func(d *hold.Hold) bool { return d.Session.Mode == locks.Shared }) {
-		m.Shape = sweep.RW
-	}
-	return m
-}
-
-// ownerNumbers numbers the owners of some sessions; it is nil if each session is its own.
+// ownerNumbers numbers the owners of some sessions.
 func ownerNumbers(holds []*hold.Hold) []uint32 {
-	if !slices.ContainsFunc(holds, func(d *hold.Hold) bool { return d.Session.Owner != d.Session.Name }) {
-		return nil
-	}
-	all, shared := make([]uint32, len(holds)), false
-	number := make(map[string]uint32, len(holds))
+	all := make([]uint32, len(holds))
+	number := map[string]uint32{}
 	for i, d := range holds {
 		n, known := number[d.Session.Owner]
 		if !known {
 			n = uint32(len(number))
 			number[d.Session.Owner] = n
 		}
-		all[i], shared = n, shared || known
-	}
-	if !shared {
-		return nil
+		all[i] = n
 	}
 	return all
 }
 
-// calls are the operations of a key in the order of their calls, good until it is asked
-// for those of the next one.
+// calls are the operations of a key in the order of their calls.
 func (a *answers) calls(k *hold.Key) []call {
-	calls := a.called[:0]
+	var calls []call
 	for i, d := range k.All {
 		calls = a.releases(append(calls, a.acquire(d, uint32(i))), d, uint32(i))
 	}
 	slices.SortStableFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
-	a.called = calls
 	return calls
 }
 

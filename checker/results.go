@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"lockbench/checker/hold"
-	"lockbench/checker/sweep"
 	"lockbench/internal/history"
 )
 
@@ -70,9 +69,6 @@ type answers struct {
 	*ledger
 	findings []Finding
 	told     map[string]bool // sessions of which something was said, by rule and name
-	checker  sweep.Checker
-	ops      sweep.Ops
-	called   []call // of the key in hand
 }
 
 func (a *answers) found(rule string, d *hold.Hold, key string, at int, text string, other *hold.Hold, positions ...int) {

@@ -91,9 +91,6 @@ func BenchmarkChecker(b *testing.B) {
 		rows func(context.Context, Options) ([]Row, error)
 	}{
 		{"porcupine", ratios},
-		{"speed", speeds},
-		{"unknown", unknowns},
-		{"memory", memory},
 		{"reading", reading},
 		{"cost", func(ctx context.Context, o Options) (rows []Row, err error) {
 			rows, each, err = costRows(ctx, o)

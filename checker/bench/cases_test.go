@@ -16,6 +16,7 @@ type Case struct {
 	Unknown float64     `json:"unknown"` // share of operations
 	Lost    int         `json:"lost"`    // so many acquires are lost on their way, at even distances
 	Late    bool        `json:"late"`    // near the end two hold at once
+	Shared  bool        `json:"shared"`  // most acquires are those of readers
 	Seed    uint64      `json:"seed"`
 }
 
@@ -37,7 +38,6 @@ type bencher struct {
 	owner   uint32
 	depth   int
 	shared  bool
-	permits int64
 	holds   bool
 	cleans  bool // something of it is unknown: it releases until it is answered
 }
@@ -47,13 +47,13 @@ type bencher struct {
 func (c Case) one(rng *rand.Rand, ops int) *sweep.Ops {
 	o := &sweep.Ops{
 		Call: make([]uint32, 0, ops), Ret: make([]uint32, 0, ops), Session: make([]uint32, 0, ops),
-		Kind: make([]sweep.Kind, 0, ops), Out: make([]sweep.Out, 0, ops), Aux: make([]int64, 0, ops),
+		Kind: make([]sweep.Kind, 0, ops), Out: make([]sweep.Out, 0, ops),
 	}
 	clients := make([]bencher, c.Clients)
 	for i := range clients {
 		clients[i].op, clients[i].owner = -1, uint32(i)
 	}
-	l := benchLock{model: c.Model}
+	l := benchLock{reentrant: c.Model.Reentrant}
 	at, sessions := uint32(0), uint32(0)
 	for o.Len() < ops || outstanding(clients) {
 		b := &clients[rng.IntN(len(clients))]
@@ -68,7 +68,7 @@ func (c Case) one(rng *rand.Rand, ops int) *sweep.Ops {
 			continue
 		case b.holds || b.cleans:
 			b.op = o.Len()
-			o.Add(at, at+1, b.session, sweep.Release, sweep.OK, 0)
+			o.Add(at, at+1, b.session, sweep.Release, sweep.OK)
 			if b.holds {
 				l.release(b)
 				if b.depth--; b.depth <= 0 {
@@ -96,7 +96,7 @@ func outstanding(clients []bencher) bool {
 }
 
 func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32, at uint32) {
-	kind, aux := sweep.Acquire, int64(0)
+	kind := sweep.Acquire
 	if b.depth > 0 {
 		b.outer = append(b.outer, b.session)
 	}
@@ -105,23 +105,19 @@ func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32
 	if c.Model.Reentrant {
 		o.Owners = append(o.Owners, b.owner)
 	}
-	b.shared = c.Model.Shape == sweep.RW && rng.IntN(4) > 0
+	b.shared = c.Shared && rng.IntN(4) > 0
 	if b.shared {
 		kind = sweep.AcquireShared
 	}
-	if c.Model.Shape == sweep.Semaphore {
-		aux = 1 + rng.Int64N(2)
-	}
-	b.permits = aux
 	// A request that is lost on its way, and whose client goes on to something else: it
 	// never happens, but nobody can know, and a search has to try.
 	lost := c.Lost > 0 && int(*sessions)%max(1, c.Ops/2/c.Lost) == 0
 	if b.depth == 0 && (lost || rng.Float64() < c.Unknown/2) {
-		o.Add(at, sweep.Never, b.session, kind, sweep.Unknown, aux)
+		o.Add(at, sweep.Never, b.session, kind, sweep.Unknown)
 		return
 	}
 	b.op = o.Len()
-	o.Add(at, at+1, b.session, kind, sweep.OK, aux)
+	o.Add(at, at+1, b.session, kind, sweep.OK)
 }
 
 // acquired answers an acquire if it can be, and says whether anything happened.
@@ -129,21 +125,15 @@ func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, a
 	i := b.op
 	switch {
 	case l.fits(b):
-		token := l.acquire(b)
+		l.acquire(b)
 		b.op, b.holds, b.depth = -1, true, b.depth+1
 		if c.Model.Reentrant && b.depth == 1 && rng.IntN(4) == 0 && !over {
 			b.holds = false // enters again before it leaves
 		}
 		o.Ret[i] = at
-		if c.Model.Fenced {
-			o.Aux[i] = token
-		}
 		if b.depth == 1 && b.holds && rng.Float64() < c.Unknown/2 {
 			o.Out[i], o.Ret[i] = sweep.Unknown, sweep.Never
 			b.cleans, b.holds = true, true
-			if c.Model.Fenced {
-				o.Aux[i] = 0
-			}
 		}
 	case over || rng.IntN(5*c.Clients) == 0:
 		b.op = -1
@@ -225,43 +215,32 @@ func renumber(o *sweep.Ops) {
 
 // benchLock is a lock that is right.
 type benchLock struct {
-	model   sweep.Model
-	readers int
-	writer  bool
-	owner   *bencher
-	used    int64
-	tokens  int64
+	reentrant bool
+	readers   int
+	writer    bool
+	owner     *bencher
 }
 
 func (l *benchLock) fits(b *bencher) bool {
 	switch {
-	case l.model.Shape == sweep.Semaphore:
-		return l.used+b.permits <= l.model.Permits
 	case b.shared:
 		return !l.writer
-	case l.model.Reentrant && l.owner == b:
+	case l.reentrant && l.owner == b:
 		return true
 	}
 	return !l.writer && l.readers == 0
 }
 
-func (l *benchLock) acquire(b *bencher) int64 {
-	l.tokens++
-	switch {
-	case l.model.Shape == sweep.Semaphore:
-		l.used += b.permits
-	case b.shared:
+func (l *benchLock) acquire(b *bencher) {
+	if b.shared {
 		l.readers++
-	default:
-		l.writer, l.owner = true, b
+		return
 	}
-	return l.tokens
+	l.writer, l.owner = true, b
 }
 
 func (l *benchLock) release(b *bencher) {
 	switch {
-	case l.model.Shape == sweep.Semaphore:
-		l.used -= b.permits
 	case b.shared:
 		l.readers--
 	case b.depth <= 1:

@@ -10,13 +10,12 @@ import (
 )
 
 func permits(s *script, n int) {
-	n /= 4
-	s.header.Model, s.header.Permits = history.Model{history.Semaphore}, n
-	for i := range n {
-		s.take(i, id(i), "a", 0)
-	}
-	for i := range n {
-		s.done(i, history.Release, id(i))
+	s.header.Model, s.header.Permits = history.Model{history.Semaphore}, clients
+	for i := range n / 4 {
+		s.take(i%clients, id(i), "a", 0)
+		if i >= clients-1 {
+			s.done((i+1)%clients, history.Release, id(i-clients+1))
+		}
 	}
 }
 
@@ -181,18 +180,6 @@ func unknownAcquires(s *script, n int) {
 		s.say(i+1, history.OK, history.Release, id(i))
 		s.take(0, "h"+id(i), "a", 0)
 		s.done(0, history.Release, "h"+id(i))
-	}
-}
-
-func room(s *script, n int) {
-	s.header.Model, s.header.Permits = history.Model{history.Semaphore}, clients
-	for i := range n / 6 {
-		s.take(i%clients, id(i), "a", 0)
-		if i < clients-1 {
-			continue
-		}
-		s.refused(clients, "r"+id(i), "a")
-		s.done((i+1)%clients, history.Release, id(i-clients+1))
 	}
 }
 

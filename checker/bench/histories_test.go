@@ -16,10 +16,8 @@ var cases = []Case{
 	{Name: "unknown", Ops: 60, Clients: 3, Unknown: 0.1},
 	{Name: "lost", Ops: 100, Clients: 4, Lost: 5},
 	{Name: "late", Ops: 100, Clients: 4, Lost: 3, Late: true},
-	{Name: "rw", Model: sweep.Model{Shape: sweep.RW}, Ops: 80, Clients: 4, Unknown: 0.05},
-	{Name: "semaphore", Model: sweep.Model{Shape: sweep.Semaphore, Permits: 4}, Ops: 80, Clients: 4, Unknown: 0.05},
+	{Name: "rw", Shared: true, Ops: 80, Clients: 4, Unknown: 0.05},
 	{Name: "reentrant", Model: sweep.Model{Reentrant: true}, Ops: 80, Clients: 3, Unknown: 0.05},
-	{Name: "fenced", Model: sweep.Model{Fenced: true}, Ops: 80, Clients: 3, Unknown: 0.05},
 }
 
 // The histories that are measured are what they are said to be, for both sides.
@@ -30,7 +28,7 @@ func TestHistories(t *testing.T) {
 			worst, n, linearizable := sweep.Valid, 0, true
 			for _, o := range c.Histories() {
 				n += o.Len()
-				worst = max(worst, new(sweep.Checker).Check(c.Model, o).Verdict)
+				worst = max(worst, sweep.Check(c.Model, o).Verdict)
 				found := models.Search(oracle.Model(c.Model, c.Model.Reentrant), oracle.Events(o), models.Limit{})
 				if found.Exhausted != "" {
 					t.Fatalf("%s, seed %d: porcupine came to its limit of %s", c.Name, seed, found.Exhausted)

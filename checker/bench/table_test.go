@@ -58,8 +58,6 @@ func best(clock func() time.Duration, runs int, run func()) (cold, warm time.Dur
 // daytime is the clock on the wall.
 func daytime() time.Duration { return time.Since(began) }
 
-func perOp(d time.Duration, ops int) float64 { return float64(d.Nanoseconds()) / float64(ops) }
-
 // thousands writes a number with commas.
 func thousands(n float64) string {
 	text := fmt.Sprintf("%.0f", n)

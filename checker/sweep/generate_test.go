@@ -9,13 +9,10 @@ import (
 
 // play says what the clients of random histories do.
 type play struct {
-	strict  bool  // refused tries claim that the lock was held
-	shared  bool  // some acquires are those of readers
-	permits int64 // so many at most does one take
-	room    int64 // so many there are; if 0, one more, or one alone
-	tokens  bool
-	owners  int  // so many share the clients; 0: each session is its own
-	twice   bool // a session may be released while a release of it is under way
+	strict bool // refused tries claim that the lock was held
+	shared bool // some acquires are those of readers
+	owners int  // so many share the clients; 0: each session is its own
+	twice  bool // a session may be released while a release of it is under way
 }
 
 // actor is a client between two of its events.
@@ -56,7 +53,7 @@ func (p play) long(rng *rand.Rand, clients, ops int) *sweep.Ops {
 }
 
 func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64) {
-	o.Reset()
+	copyTo(o, &sweep.Ops{}) // keeps its memory
 	actors := make([]actor, clients, max(clients, 8))
 	for i := range actors {
 		actors[i].op, actors[i].second = -1, -1
@@ -64,19 +61,13 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 			actors[i].owner = uint32(i % p.owners)
 		}
 	}
-	l := truth{permits: max(p.permits, 1) + 1, holders: make([]hold, 0, 8)}
-	if p.permits == 1 {
-		l.permits = 1
-	}
-	if p.room > 0 {
-		l.permits = p.room
-	}
+	l := truth{holders: make([]hold, 0, 8)}
 	next := uint32(0)
 	at := uint32(0)
 	for range 6 * ops {
 		a := &actors[rng.IntN(len(actors))]
 		if p.twice && a.op >= 0 && a.second < 0 && o.Kind[a.op] == sweep.Release && o.Len() < ops && rng.IntN(2) == 0 {
-			a.second = invoke(o, at, a.session, sweep.Release, 0)
+			a.second = invoke(o, at, a.session, sweep.Release)
 			at++
 			continue
 		}
@@ -111,7 +102,6 @@ func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint
 		acquires = true // goes on with another session
 	}
 	kind := sweep.Release
-	aux := int64(0)
 	if acquires {
 		kind = sweep.Acquire
 		*a = actor{owner: a.owner, session: *next, op: -1, second: -1, began: true}
@@ -122,19 +112,16 @@ func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint
 		if p.shared && rng.IntN(2) == 0 {
 			kind = sweep.AcquireShared
 		}
-		if p.permits > 0 {
-			aux = 1 + rng.Int64N(p.permits)
-		}
 	} else if !a.granted && !a.doubt || !a.held && rng.IntN(5) > 0 {
 		return false // nothing to release, or released already: a second time now and then
 	}
-	a.op = invoke(o, at, a.session, kind, aux)
+	a.op = invoke(o, at, a.session, kind)
 	return true
 }
 
 // invoke writes the call of an operation that has not returned.
-func invoke(o *sweep.Ops, at, session uint32, k sweep.Kind, aux int64) (op int) {
-	o.Add(at, 0, session, k, sweep.OK, aux)
+func invoke(o *sweep.Ops, at, session uint32, k sweep.Kind) (op int) {
+	o.Add(at, 0, session, k, sweep.OK)
 	return o.Len() - 1
 }
 
@@ -143,7 +130,7 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 	i := a.op
 	acquire := o.Kind[i] != sweep.Release
 	unknown := rng.IntN(6) == 0
-	happens := l.fits(a, o.Kind[i], o.Aux[i], p)
+	happens := l.fits(a, o.Kind[i], p)
 	if happens && unknown && rng.IntN(3) == 0 {
 		happens = false // it will not have been heard
 	}
@@ -165,12 +152,7 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 		}
 	}
 	if happens {
-		token := l.apply(a, o.Kind[i], o.Aux[i])
-		if p.tokens && acquire && !unknown {
-			if o.Aux[i] = token; rng.Float64() < lies/2 {
-				o.Aux[i] = 1 + rng.Int64N(token)
-			}
-		}
+		l.apply(a, o.Kind[i])
 	}
 	switch {
 	case acquire && o.Out[i] == sweep.OK:
@@ -183,16 +165,11 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 }
 
 // truth is a lock.
-type truth struct {
-	permits int64
-	holders []hold
-	tokens  int64
-}
+type truth struct{ holders []hold }
 
 type hold struct {
 	session uint32
 	shared  bool
-	permits int64
 	owner   uint32
 }
 
@@ -201,18 +178,13 @@ func (l *truth) of(session uint32) int {
 	return slices.IndexFunc(l.holders, func(h hold) bool { return h.session == session })
 }
 
-func (l *truth) fits(a *actor, k sweep.Kind, permits int64, p play) bool {
+func (l *truth) fits(a *actor, k sweep.Kind, p play) bool {
 	holds := l.of(a.session) >= 0
 	switch {
 	case k == sweep.Release:
 		return holds
 	case holds:
 		return false
-	case p.permits > 0:
-		for _, h := range l.holders {
-			permits += h.permits
-		}
-		return permits <= l.permits
 	}
 	for _, h := range l.holders {
 		if !(h.shared && k == sweep.AcquireShared) && (p.owners == 0 || h.owner != a.owner) {
@@ -222,14 +194,12 @@ func (l *truth) fits(a *actor, k sweep.Kind, permits int64, p play) bool {
 	return true
 }
 
-func (l *truth) apply(a *actor, k sweep.Kind, permits int64) (token int64) {
+func (l *truth) apply(a *actor, k sweep.Kind) {
 	if k == sweep.Release {
 		l.holders = slices.DeleteFunc(l.holders, func(h hold) bool { return h.session == a.session })
-		return 0
+		return
 	}
-	l.holders = append(l.holders, hold{a.session, k == sweep.AcquireShared, permits, a.owner})
-	l.tokens++
-	return l.tokens
+	l.holders = append(l.holders, hold{a.session, k == sweep.AcquireShared, a.owner})
 }
 
 // shape is what comes of a session's acquire, and of its releases, one after the other.
@@ -354,11 +324,7 @@ func (r running) step(o *sweep.Ops, session, at uint32) running {
 		kind, out = sweep.Release, r.releases[r.done-1]
 	}
 	r.op = o.Len()
-	aux := int64(1) // permits, of a semaphore
-	if kind == sweep.Release {
-		aux = 0
-	}
-	o.Add(at, sweep.Never, session, kind, out, aux)
+	o.Add(at, sweep.Never, session, kind, out)
 	if out == sweep.Unknown {
 		r.done++
 	} else {
@@ -375,7 +341,7 @@ func (r running) back(o *sweep.Ops) {
 	}
 	n := o.Len() - 1
 	o.Call, o.Ret, o.Session = o.Call[:n], o.Ret[:n], o.Session[:n]
-	o.Kind, o.Out, o.Aux = o.Kind[:n], o.Out[:n], o.Aux[:n]
+	o.Kind, o.Out = o.Kind[:n], o.Out[:n]
 }
 
 func done(open []running) bool {
@@ -400,6 +366,5 @@ func copyTo(c, o *sweep.Ops) {
 	c.Session = append(c.Session[:0], o.Session...)
 	c.Kind = append(c.Kind[:0], o.Kind...)
 	c.Out = append(c.Out[:0], o.Out...)
-	c.Aux = append(c.Aux[:0], o.Aux...)
 	c.Owners = append(c.Owners[:0], o.Owners...)
 }

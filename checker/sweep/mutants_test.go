@@ -75,6 +75,8 @@ func mutant(line string) (file, from, to string, err error) {
 	if ok {
 		from, to, ok = strings.Cut(change, " --> ")
 	}
+	unescape := strings.NewReplacer(`\n`, "\n", `\t`, "\t")
+	from, to = unescape.Replace(from), unescape.Replace(to)
 	if !ok {
 		return "", "", "", fmt.Errorf("%q is not of the form file: from --> to", line)
 	}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 )
@@ -11,7 +12,7 @@ import (
 // all, and shares nothing with what it is compared to.
 func linearizable(m Model, o *Ops) bool {
 	t := tries{m: m, o: o, dead: map[string]bool{}}
-	return t.from(0, held{by: map[uint32]int64{}, last: -1 << 62})
+	return t.from(0, held{by: map[uint32]mode{}})
 }
 
 type tries struct {
@@ -21,28 +22,29 @@ type tries struct {
 }
 
 // held is the state of a lock.
-type held struct {
-	by    map[uint32]int64 // by session: how many permits; of a reader 1, of a writer -1
-	last  int64            // the highest token
-	owner int64            // who was given it
-}
+type held struct{ by map[uint32]mode }
 
-func (h held) with(s uint32, n int64) held {
-	by := map[uint32]int64{}
-	for k, v := range h.by {
-		by[k] = v
-	}
-	if n == 0 {
+// mode is how a session holds.
+type mode int
+
+const (
+	free mode = iota
+	reads
+	writes
+)
+
+func (h held) with(s uint32, n mode) held {
+	by := maps.Clone(h.by)
+	if n == free {
 		delete(by, s)
 	} else {
 		by[s] = n
 	}
-	h.by = by
-	return h
+	return held{by}
 }
 
 func (t tries) from(done uint, h held) bool {
-	key := fmt.Sprint(done, h.by, h.last, h.owner)
+	key := fmt.Sprint(done, h.by)
 	if t.dead[key] {
 		return false
 	}
@@ -76,30 +78,20 @@ func (t tries) apply(i int, h held) (held, bool) {
 	if t.o.Kind[i] == Release {
 		switch {
 		case out == OK || out == Unknown && holds:
-			return h.with(s, 0), holds
+			return h.with(s, free), holds
 		case out == Unknown:
 			return h, true
 		}
 		return h, !holds
 	}
-	n := int64(-1)
-	switch {
-	case t.m.Shape == Semaphore:
-		n = t.o.Aux[i]
-	case t.o.Kind[i] == AcquireShared:
-		n = 1
+	n := writes
+	if t.o.Kind[i] == AcquireShared {
+		n = reads
 	}
 	fits := t.fits(s, n, h, false)
 	next := h.with(s, n)
 	switch out {
 	case OK:
-		if t.m.Fenced {
-			token := t.o.Aux[i]
-			if token < h.last || token == h.last && !(t.m.Reentrant && h.owner == t.owner(s)) {
-				return h, false
-			}
-			next.last, next.owner = token, t.owner(s)
-		}
 		return next, fits
 	case StrictFail:
 		return h, !t.fits(s, n, h, !t.m.Reentrant)
@@ -121,16 +113,13 @@ func (t tries) owner(s uint32) int64 {
 
 // fits tells whether a session finds room, also beside those of its own owner if they
 // are strangers.
-func (t tries) fits(s uint32, n int64, h held, strangers bool) bool {
-	left := t.m.Permits
+func (t tries) fits(s uint32, n mode, h held, strangers bool) bool {
 	for other, m := range h.by {
-		if t.m.Shape == Semaphore {
-			left -= m
-		} else if (m < 0 || n < 0) && (strangers || t.owner(other) != t.owner(s)) {
+		if (m == writes || n == writes) && (strangers || t.owner(other) != t.owner(s)) {
 			return false
 		}
 	}
-	return t.m.Shape != Semaphore || n <= left
+	return true
 }
 
 // shapes of random histories.
@@ -139,9 +128,9 @@ type drawing struct {
 	unknown      int // one in so many
 	try          int // one in so many acquires is refused
 	strict       bool
-	lie          int   // one in so many answers is drawn blindly; else the lock is simulated
-	most         int64 // permits of a semaphore that one may take
-	owners       int   // so many share the clients; 0: each session is its own
+	lie          int  // one in so many answers is drawn blindly; else the lock is simulated
+	owners       int  // so many share the clients; 0: each session is its own
+	shared       bool // some are readers
 }
 
 // random lets clients use a lock that works, most of the time, and writes down what
@@ -161,7 +150,7 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 	for i := range clients {
 		clients[i].open = -1
 	}
-	h := held{by: map[uint32]int64{}}
+	h := held{by: map[uint32]mode{}}
 	t := tries{m: m, o: o}
 	pos, sessions := uint32(0), uint32(0)
 	effect := func(c *client) {
@@ -172,9 +161,6 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 		// As if it were ok: does it work now?
 		was := o.Out[c.open]
 		o.Out[c.open] = OK
-		if m.Fenced && o.Kind[c.open] == Acquire {
-			o.Aux[c.open] = h.last + 1
-		}
 		var next held
 		if next, c.went = t.apply(c.open, h); c.went {
 			h = next
@@ -224,9 +210,6 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 			default:
 				c.holds, c.has = out == OK, out == OK
 			}
-			if m.Fenced && o.Kind[i] == Acquire && r.IntN(d.lie*2) == 0 {
-				o.Aux[i] += int64(r.IntN(3) - 1)
-			}
 			continue
 		}
 		if len(o.Call) >= d.ops {
@@ -241,17 +224,11 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 				o.Owners = append(o.Owners, uint32(n%d.owners))
 			}
 		}
-		aux := int64(0)
-		if k == Acquire {
-			if m.Shape == RW && r.IntN(2) == 0 {
-				k = AcquireShared
-			}
-			if m.Shape == Semaphore {
-				aux = 1 + r.Int64N(d.most)
-			}
+		if k == Acquire && d.shared && r.IntN(2) == 0 {
+			k = AcquireShared
 		}
 		c.open = len(o.Call)
-		o.Add(pos, Never, c.session, k, Unknown, aux)
+		o.Add(pos, Never, c.session, k, Unknown)
 		pos++
 	}
 	return o
@@ -274,8 +251,8 @@ func drawn(o *Ops) string {
 		if o.Ret[i] != Never {
 			ret = fmt.Sprint(o.Ret[i])
 		}
-		fmt.Fprintf(&b, "[%d,%s] session %d of %d %s %s %d\n", o.Call[i], ret, o.Session[i], tries{o: o}.owner(o.Session[i]),
-			[...]string{"acquire", "acquire-shared", "release"}[o.Kind[i]], [...]string{"unknown", "ok", "fail", "strict-fail"}[o.Out[i]], o.Aux[i])
+		fmt.Fprintf(&b, "[%d,%s] session %d of %d %s %s\n", o.Call[i], ret, o.Session[i], tries{o: o}.owner(o.Session[i]),
+			[...]string{"acquire", "acquire-shared", "release"}[o.Kind[i]], [...]string{"unknown", "ok", "fail", "strict-fail"}[o.Out[i]])
 	}
 	return b.String()
 }

@@ -35,23 +35,21 @@ const together = 100
 // before it alone, since of several porcupine says no more than that one of them is.
 type comparison struct {
 	m        sweep.Model
-	open     bool
 	report   func(o *sweep.Ops, why string)
-	engine   sweep.Checker
 	oracle   oracle
 	waiting  []*sweep.Ops // valid, as the engine says; those past n are memory
 	n        int
 	verdicts [3]int
 }
 
-func newComparison(m sweep.Model, owners, open bool, report func(*sweep.Ops, string)) *comparison {
-	return &comparison{m: m, open: open, report: report, oracle: newOracle(m, owners)}
+func newComparison(m sweep.Model, owners bool, report func(*sweep.Ops, string)) *comparison {
+	return &comparison{m: m, report: report, oracle: newOracle(m, owners)}
 }
 
 // compare judges a history, and reports it, made small, if porcupine says otherwise:
 // at once, or when it is flushed.
 func (c *comparison) compare(o *sweep.Ops) {
-	got := c.engine.Check(c.m, o)
+	got := sweep.Check(c.m, o)
 	c.verdicts[got.Verdict]++
 	if got.Verdict != sweep.Valid {
 		if c.disagree(o, got) != "" {
@@ -75,7 +73,7 @@ func (c *comparison) flush() {
 		return
 	}
 	for _, o := range waiting {
-		if c.disagree(o, c.engine.Check(c.m, o)) != "" {
+		if c.disagree(o, sweep.Check(c.m, o)) != "" {
 			c.tell(o) // one is enough: they mostly have one reason
 			return
 		}
@@ -85,7 +83,7 @@ func (c *comparison) flush() {
 
 // tell reports a history that was made small.
 func (c *comparison) tell(o *sweep.Ops) {
-	why := func(o *sweep.Ops) string { return c.disagree(o, c.engine.Check(c.m, o)) }
+	why := func(o *sweep.Ops) string { return c.disagree(o, sweep.Check(c.m, o)) }
 	o = shrink(o, func(o *sweep.Ops) bool { return why(o) != "" })
 	c.report(o, why(o))
 }
@@ -93,9 +91,6 @@ func (c *comparison) tell(o *sweep.Ops) {
 // disagree says how porcupine judges a history otherwise than the engine, if it does.
 func (c *comparison) disagree(o *sweep.Ops, got sweep.Result) string {
 	if got.Verdict == sweep.Undecided {
-		if c.open {
-			return ""
-		}
 		return "the engine leaves it undecided: " + got.Why
 	}
 	found := c.oracle.ask(o)
@@ -105,8 +100,7 @@ func (c *comparison) disagree(o *sweep.Ops, got sweep.Result) string {
 	case (found == porcupine.Ok) == (got.Verdict == sweep.Valid):
 		return ""
 	}
-	return fmt.Sprintf("the engine says %s (%s, sessions %d and %d), and porcupine says %s",
-		got.Verdict, got.Rule, int32(got.First), int32(got.Second), found)
+	return fmt.Sprintf("the engine says %s %v, and porcupine says %s", got.Verdict, got.Findings, found)
 }
 
 // oracle is porcupine with the model of a lock, and memory for what it is asked.

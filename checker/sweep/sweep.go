@@ -1,42 +1,35 @@
-// Package sweep decides whether the history of one lock is linearizable, exactly and
-// in nearly linear time. It knows no clients, clocks or files: only who called what,
-// what came back, and in which order.
+// Package sweep decides exactly whether the history of one lock is linearizable. It knows
+// no clients, clocks or files: only who called what, the answers, and their order.
 //
-// General checkers search, and on lock histories they drown just when there is a bug.
-// Locks have more structure than that. Give every attempt an owner of its own, and
-// look at what each grant held for certain, its core:
+// General checkers search, and on histories of locks they run out of time just where there
+// is a bug. Locks have more structure. The core of a grant is the time in which its session
+// certainly held:
 //
 //	acquire     granted                 release called     answered
 //	   ├───────────┼───────────────────────────┼───────────────┤
 //	   │  may hold │        core: holds       │   may hold    │
 //
-// Any order of the operations that explains the history has the lock held through all
-// cores. And if the cores do not collide, taking each operation at the end of its core
-// is such an order. So "two held at once" and "not linearizable" are one question,
-// answered by sorting, and an operation of unknown outcome costs nothing: it is placed
-// after everything else. What needs more thought is told where it is done:
+// In every order of the operations that explains the history, the lock is held throughout
+// all cores. And if no two cores of sessions that exclude each other overlap, an order
+// exists: take each operation at the edge of its core. So "two held at once" and "not
+// linearizable" are one question, which sorting answers. An operation of unknown outcome
+// costs nothing: it comes after everything else. The rest is one road for every kind of lock:
 //
-//	cores.go     sessions, their cores, and what a refused release says
-//	refusals.go  refused tries that claim the lock was held (strict fails)
-//	counts.go    readers and writers, weighted semaphores
-//	turned.go    refusals of those that bounds decide
-//	owned.go     owners that have several sessions
-//	walk.go      the exact engine for what these leave open
+//	sessions.go  sessions, their cores, and answers that a session contradicts by itself
+//	owners.go    cores that overlap; releases that found nothing to release; refusals
+//	walk.go      the exact search for refusals that neither a core nor its absence decides
 //
-// A history is columns, one entry an operation, in the order of calls:
+// A history is columns, with one entry for each operation, in the order of calls:
 //
 //	positions of events      0    1    2    3    4    5
 //	session 0             acq──ok             rel──ok
 //	session 1                  acq─────taken
 //
 //	o := Ops{}
-//	o.Add(0, 1, 0, Acquire, OK, 0)
-//	o.Add(2, 3, 1, Acquire, StrictFail, 0)
-//	o.Add(4, 5, 0, Release, OK, 0)
-//	var c Checker
-//	c.Check(Model{}, &o) // Result{Verdict: Valid}
-//
-// A Checker keeps its memory, so that one that is used again allocates nothing.
+//	o.Add(0, 1, 0, Acquire, OK)
+//	o.Add(2, 3, 1, Acquire, StrictFail)
+//	o.Add(4, 5, 0, Release, OK)
+//	Check(Model{}, &o) // Result{Verdict: Valid}
 package sweep
 
 import "math"
@@ -44,12 +37,15 @@ import "math"
 // Never is the return of an operation that is not known to have returned.
 const Never = math.MaxUint32
 
+// None stands for no session.
+const None = math.MaxUint32
+
 // Kind is what an operation asks for.
 type Kind uint8
 
 // The kinds.
 const (
-	Acquire       Kind = iota // alone, or Aux permits of a semaphore
+	Acquire       Kind = iota // alone
 	AcquireShared             // together with other readers
 	Release
 )
@@ -67,22 +63,19 @@ const (
 
 // Ops is the history of one lock: columns of equal length, in the order of calls.
 //
-// Positions are those of events in a history, each used once. A return stands after
-// its call; that of an Unknown operation is Never, whatever was recorded. Sessions are numbered from 0 in the
-// order of the calls of their acquires. A session acquires once, and is released any
-// number of times, after its acquire has returned ok, or at any time after its call if
-// nobody knows whether it did. A release whose answer proves nothing is Unknown.
+// Positions are those of events in a history, each used once. A return stands after its
+// call; that of an Unknown operation is Never, whatever was recorded. Sessions are numbered
+// from 0 in the order of the calls of their acquires. A session acquires once, and is
+// released any number of times: after its acquire has returned ok, or at any time after its
+// call if the outcome is unknown. A release whose answer proves nothing is Unknown.
 type Ops struct {
 	Call, Ret []uint32
 	Session   []uint32
 	Kind      []Kind
 	Out       []Out
-	// Aux is the token of a fenced lock's ok acquire, or the permits of a semaphore's
-	// acquire. It may be nil for a lock that has neither.
-	Aux []int64
 	// Owners are the owners of sessions, by session and not by operation, numbered from 0
-	// without gaps. Sessions of one owner may hold together, whatever their modes; a
-	// semaphore knows none. It is nil if each session is its own.
+	// without gaps. Sessions of one owner may hold together, whatever their modes. It is
+	// empty if each session is its own owner.
 	Owners []uint32
 }
 
@@ -90,7 +83,7 @@ type Ops struct {
 func (o *Ops) Len() int { return len(o.Call) }
 
 // Add appends an operation.
-func (o *Ops) Add(call, ret, session uint32, k Kind, out Out, aux int64) {
+func (o *Ops) Add(call, ret, session uint32, k Kind, out Out) {
 	if out == Unknown {
 		ret = Never
 	}
@@ -99,34 +92,15 @@ func (o *Ops) Add(call, ret, session uint32, k Kind, out Out, aux int64) {
 	o.Session = append(o.Session, session)
 	o.Kind = append(o.Kind, k)
 	o.Out = append(o.Out, out)
-	o.Aux = append(o.Aux, aux)
 }
 
-// Reset empties the columns and keeps their memory.
-func (o *Ops) Reset() {
-	o.Call, o.Ret, o.Session = o.Call[:0], o.Ret[:0], o.Session[:0]
-	o.Kind, o.Out, o.Aux, o.Owners = o.Kind[:0], o.Out[:0], o.Aux[:0], o.Owners[:0]
-}
-
-// Model is what kind of lock it is. The zero value is a mutex.
+// Model is the kind of lock. The zero value is a lock that refuses an owner also for what
+// the owner holds itself. Readers and writers are told apart by the kinds of operations.
 type Model struct {
-	Shape     Shape
-	Permits   int64 // of a semaphore
-	Reentrant bool  // what an owner holds itself is no reason to refuse it
-	Fenced    bool  // of a mutex: Aux of an ok acquire is a token that grows with every grant
+	Reentrant bool // what an owner holds is no reason to refuse the same owner
 }
 
-// Shape says who may hold a lock together.
-type Shape uint8
-
-// The shapes.
-const (
-	Mutex     Shape = iota
-	RW              // readers together, a writer alone
-	Semaphore       // as many as the permits allow
-)
-
-// Verdict is what is found. The zero value is Valid; worse is greater.
+// Verdict is what a check finds. The zero value is Valid; worse is greater.
 type Verdict uint8
 
 // The verdicts.
@@ -138,8 +112,8 @@ const (
 
 func (v Verdict) String() string { return [...]string{"valid", "undecided", "violated"}[v] }
 
-// Rule says in which way a history is not linearizable. Those up to TokenFell are
-// about who held, the others about answers that do not fit it.
+// Rule says in which way a history is not linearizable. The first two are about who held,
+// the others about answers that do not fit.
 type Rule uint8
 
 // The rules.
@@ -147,27 +121,62 @@ const (
 	NoRule                 Rule = iota
 	TwoHolders                  // First still held when Second was granted
 	ReaderAndWriter             // the same, of a reader and a writer
-	TooManyPermits              // with Second more were held than there are
-	TokenFell                   // Second was granted after First with a token that is no greater
-	ReleasedWithoutHolding      // First's release was ok, and it cannot have held
+	ReleasedWithoutHolding      // First's release was ok, and First cannot have held
 	ReleasedTwice               // First was released with ok twice
-	Evicted                     // First was told that it did not hold, and nothing had ended its hold
-	RefusedThoughFree           // First was refused, and nobody can have held
+	Evicted                     // First's release returned "not held", and nothing had ended the hold
+	RefusedThoughFree           // First was refused, and nothing can have been in its way
 )
 
 func (r Rule) String() string {
-	return [...]string{"", "two-holders", "reader-and-writer", "too-many-permits", "token-fell",
+	return [...]string{"", "two-holders", "reader-and-writer",
 		"released-without-holding", "released-twice", "evicted", "refused-though-free"}[r]
 }
 
-// None stands for no session.
-const None = math.MaxUint32
+// Finding is one violation.
+type Finding struct {
+	Rule          Rule
+	First, Second uint32 // sessions, or None
+}
 
-// Result is what a check says.
+// Result is the outcome of a check.
 type Result struct {
-	Verdict Verdict
-	Rule    Rule   // of the first violation found
-	First   uint32 // the sessions concerned, or None
-	Second  uint32
-	Why     string // of Undecided
+	Verdict  Verdict
+	Findings []Finding // consequences of some violations cannot be told from new ones, and are left out
+	Why      string    // of Undecided
+}
+
+// Check decides whether the history of one lock is linearizable.
+func Check(m Model, o *Ops) Result {
+	l := read(m, o)
+	apart := l.collisions()
+	l.instants()
+	l.refusals(apart)
+	r := Result{Findings: l.findings}
+	switch {
+	case len(l.findings) > 0:
+		r.Verdict = Violated
+	case l.why != "":
+		r.Verdict, r.Why = Undecided, l.why
+	}
+	return r
+}
+
+// lock is a history under judgement.
+type lock struct {
+	reentrant bool
+	sessions  []session
+	cores     []uint32 // sessions that were granted, in the order of the grants
+	refused   []uint32 // sessions whose acquire was refused strictly, in the order of calls
+	unsure    []uint32 // sessions whose acquire is unknown, but a release was ok, in the order of those releases
+	denials   []denial // of sessions whose acquire is unknown
+	open      []uint32 // refusals that no core explains
+	findings  []Finding
+	why       string // what could not be decided, and why
+}
+
+// denial is the answer "not held" to a release.
+type denial struct{ call, ret, session uint32 }
+
+func (l *lock) found(r Rule, first, second uint32) {
+	l.findings = append(l.findings, Finding{r, first, second})
 }

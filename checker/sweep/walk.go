@@ -51,6 +51,7 @@ package sweep
 //
 // What is left is exponential only in the unknown acquires that are open at once.
 type walk struct {
+	*lock
 	events       []event
 	states, next []state
 	slots        []uint32 // sessions, or None
@@ -58,16 +59,16 @@ type walk struct {
 	tied         set      // slots of unknown acquires that are not counted: they keep them, holding or not
 	certain      set      // of these, those that have certainly held
 	claims       []claim  // under way; a free one has no call
-	waiting      []uint64 // packed cores whose acquires were called and have not returned
-	horizon      []uint64 // by core: the core from which on nobody can come before the cores in between
+	waiting      []uint32 // granted sessions whose acquires were called and have not returned, in the order of returns
+	horizon      []uint32 // by core: where the core begins before which no later one can come
 	begun        int      // cores that have begun
 	pools        []pool   // unknown acquires that are counted
 	early        []who    // whom to let in before their acquires return, for the refusal that returns
 	sought       bool     // early is found
-	blamed       uint32   // the refusal for which somebody was let in last
+	blamed       uint32   // the refusal for which a session was let in last
 	work         int
 	overflow     bool // there are more slots, claims or states than can be looked at
-	partial      bool // some unknown acquire was taken for one that never happened, for want of pools
+	partial      bool // some unknown acquire counts as one that never happened, because there are too many pools
 }
 
 // state is one that the lock may be in.
@@ -109,30 +110,29 @@ const (
 
 const tooMany = "more combinations of operations with unknown outcome are open at once than can be looked at"
 
-// search decides the refusals in c.open by a walk.
-func (c *Checker) search() {
-	w := &c.walk
-	w.prepare(c)
+// search decides the refusals that are open by a walk.
+func (l *lock) search() {
+	w := newWalk(l)
 	for _, e := range w.events {
-		w.step(c, e)
+		w.step(e)
 		if w.work += len(w.states) - 1; w.overflow || w.work > workMax {
-			c.why = tooMany
+			l.why = tooMany
 			return
 		}
 	}
 }
 
 // step takes one event.
-func (w *walk) step(c *Checker, e event) {
+func (w *walk) step(e event) {
 	switch e.what {
 	case called:
-		w.call(c, e)
+		w.call(e)
 		return
 	case mayEnd:
-		w.ripen(c, e.session)
+		w.ripen(e.session)
 		return
 	case claimed, doubted:
-		w.claim(c, e)
+		w.claim(e)
 		return
 	}
 	w.sought = false
@@ -140,13 +140,13 @@ func (w *walk) step(c *Checker, e event) {
 	for _, k := range w.states {
 		switch e.what {
 		case began:
-			w.begin(c, k, e)
+			w.begin(k, e)
 		case ended:
-			w.end(c, k, e)
+			w.end(k, e)
 		case refusal:
-			w.explain(c, k, e)
-		case denial:
-			w.deny(c, k, e)
+			w.explain(k, e)
+		case denied:
+			w.deny(k, e)
 		}
 		if len(w.next) > 2*statesMax {
 			if w.next = w.best(w.next); len(w.next) > statesMax {
@@ -156,17 +156,17 @@ func (w *walk) step(c *Checker, e event) {
 		}
 	}
 	if len(w.next) == 0 {
-		w.fail(c, e)
+		w.fail(e)
 	}
 	w.states, w.next = w.next, w.states[:0]
-	w.settle(c, e)
+	w.settle(e)
 	w.states = w.best(w.states)
 	w.overflow = w.overflow || len(w.states) > statesMax
 	w.tidy()
 }
 
 // settle moves what all states share past an event.
-func (w *walk) settle(c *Checker, e event) {
+func (w *walk) settle(e event) {
 	slot, open := w.slot[e.session]
 	switch e.what {
 	case began:
@@ -178,16 +178,16 @@ func (w *walk) settle(c *Checker, e event) {
 		}
 	case refusal:
 		w.unclaim(e)
-	case denial:
+	case denied:
 		w.unclaim(e)
-		if s := &c.sessions[e.session]; open && !s.released && e.pos >= s.notHeldLast {
-			w.repool(c, e, slot)
+		if s := &w.sessions[e.session]; open && !s.released && e.pos >= s.notHeldLast {
+			w.repool(e, slot)
 		}
 	}
 }
 
 // fail tells that no state is left, and goes on as if the operation had not been.
-func (w *walk) fail(c *Checker, e event) {
+func (w *walk) fail(e event) {
 	w.next = append(w.next, w.states...)
 	rule, whose := RefusedThoughFree, w.blamed // whoever was let in for it is in the way now
 	switch e.what {
@@ -202,14 +202,14 @@ func (w *walk) fail(c *Checker, e event) {
 			k.in, k.idle = set{}, 0
 			k.in.add(slot)
 		}
-	case denial:
+	case denied:
 		for i := range w.next {
 			w.next[i].in.drop(w.slot[e.session])
 		}
 	}
 	if w.partial {
-		c.why = tooMany
+		w.why = tooMany
 		return
 	}
-	c.found(rule, whose, None)
+	w.found(rule, whose, None)
 }

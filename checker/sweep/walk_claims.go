@@ -5,7 +5,7 @@ import "slices"
 // What was claimed of the lock in the states of a walk.
 
 // claim begins a claim, which is met by who holds or does not.
-func (w *walk) claim(c *Checker, e event) {
+func (w *walk) claim(e event) {
 	at := slices.IndexFunc(w.claims, func(g claim) bool { return g.call == None })
 	if at < 0 {
 		if at = len(w.claims); at == setSize {
@@ -18,21 +18,21 @@ func (w *walk) claim(c *Checker, e event) {
 	slot, open := w.slot[e.session]
 	for i := range w.states {
 		k := &w.states[i]
-		if e.what == claimed && w.explained(c, k, e.session) || e.what == doubted && !(open && k.in.has(slot)) {
+		if e.what == claimed && w.explained(k, e.session) || e.what == doubted && !(open && k.in.has(slot)) {
 			k.met.add(at)
 		}
 	}
 }
 
 // explained tells whether somebody holds who explains a refusal.
-func (w *walk) explained(c *Checker, k *state, session uint32) bool {
+func (w *walk) explained(k *state, session uint32) bool {
 	for at := range w.pools {
-		if k.idle&(1<<at) != 0 && c.explains(session, w.pools[at].who) {
+		if k.idle&(1<<at) != 0 && w.explains(session, w.pools[at].who) {
 			return true
 		}
 	}
 	for slot := k.in.next(0); slot >= 0; slot = k.in.next(slot + 1) {
-		if c.explains(session, c.who(w.slots[slot])) {
+		if w.explains(session, w.who(w.slots[slot])) {
 			return true
 		}
 	}
@@ -40,9 +40,9 @@ func (w *walk) explained(c *Checker, k *state, session uint32) bool {
 }
 
 // meet marks the refusals that somebody explains who holds now.
-func (w *walk) meet(c *Checker, k *state, v who) {
+func (w *walk) meet(k *state, v who) {
 	for i := range w.claims {
-		if g := &w.claims[i]; g.call != None && g.refusal && !k.met.has(i) && c.explains(g.session, v) {
+		if g := &w.claims[i]; g.call != None && g.refusal && !k.met.has(i) && w.explains(g.session, v) {
 			k.met.add(i)
 		}
 	}
@@ -67,9 +67,9 @@ func (w *walk) unclaim(e event) {
 
 // deny: a session was told that it does not hold. It may have come after it asked, though;
 // if it held all the time, it must go.
-func (w *walk) deny(c *Checker, k state, e event) {
+func (w *walk) deny(k state, e event) {
 	if slot, open := w.slot[e.session]; open && k.in.has(slot) && !k.met.has(w.at(e)) {
-		if c.sessions[e.session].end > e.pos {
+		if w.sessions[e.session].end > e.pos {
 			return
 		}
 		k.in.drop(slot)
@@ -78,48 +78,48 @@ func (w *walk) deny(c *Checker, k state, e event) {
 }
 
 // explain: an acquire was refused, so somebody must have held.
-func (w *walk) explain(c *Checker, k state, e event) {
+func (w *walk) explain(k state, e event) {
 	if k.met.has(w.at(e)) {
 		w.next = append(w.next, k)
 		return
 	}
 	w.blamed = e.session
-	for _, v := range w.candidates(c, e) {
-		w.enter(c, k, v, e.pos)
+	for _, v := range w.candidates(e) {
+		w.enter(k, v, e.pos)
 	}
 	for slot := w.tied.next(0); slot >= 0; slot = w.tied.next(slot + 1) {
-		if u := c.who(w.slots[slot]); !k.done.has(slot) && c.explains(e.session, u) {
+		if u := w.who(w.slots[slot]); !k.done.has(slot) && w.explains(e.session, u) {
 			n := k
 			n.done.add(slot)
-			w.enter(c, n, u, e.pos)
+			w.enter(n, u, e.pos)
 		}
 	}
 	for at := range w.pools {
 		p, n := &w.pools[at], k
 		n.used[at]++
 		switch {
-		case !c.explains(e.session, p.who):
+		case !w.explains(e.session, p.who):
 		case p.ripe > k.used[at]:
-			w.enter(c, n, p.who, e.pos)
+			w.enter(n, p.who, e.pos)
 		case len(p.young) > 0:
-			w.enter(c, n, c.who(p.young[0]), e.pos)
+			w.enter(n, w.who(p.young[0]), e.pos)
 		}
 	}
 }
 
 // candidates are the sessions that may have come before their acquires returned: of each
 // owner and mode the one whose core begins first.
-func (w *walk) candidates(c *Checker, e event) []who {
+func (w *walk) candidates(e event) []who {
 	if w.sought {
 		return w.early
 	}
 	w.early, w.sought = w.early[:0], true
 	for _, core := range w.waiting {
-		if core >= w.horizon[w.begun] {
+		if w.sessions[core].ret >= w.horizon[w.begun] {
 			break
 		}
-		v := c.who(uint32(core))
-		if c.explains(e.session, v) && !slices.ContainsFunc(w.early, func(x who) bool {
+		v := w.who(core)
+		if w.explains(e.session, v) && !slices.ContainsFunc(w.early, func(x who) bool {
 			return x.shared == v.shared && x.owner == v.owner
 		}) {
 			w.early = append(w.early, v)

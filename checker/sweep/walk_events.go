@@ -21,24 +21,16 @@ const (
 	mayEnd                  // from here on a session may be gone, and nothing will say when
 	ended                   // a session is gone
 	claimed                 // an acquire was called that will be refused
-	doubted                 // a release was called that will be told "not held"
+	doubted                 // a release was called that will return "not held"
 	refusal                 // an acquire was refused
-	denial                  // a release was told "not held"
+	denied                  // a release returned "not held"
 )
 
-// prepare collects the events.
-func (w *walk) prepare(c *Checker) {
-	w.events, w.slots, w.claims, w.waiting = w.events[:0], w.slots[:0], w.claims[:0], w.waiting[:0]
-	w.states = append(w.states[:0], state{})
-	w.tied, w.certain, w.begun, w.blamed = set{}, set{}, 0, None
-	w.work, w.overflow, w.partial = 0, false, false
-	w.pools = w.pools[:0]
-	if w.slot == nil {
-		w.slot = map[uint32]int{}
-	}
-	clear(w.slot)
-	for i := range c.sessions {
-		s := &c.sessions[i]
+// newWalk collects the events of a lock.
+func newWalk(l *lock) *walk {
+	w := &walk{lock: l, states: []state{{}}, blamed: None, slot: map[uint32]int{}}
+	for i := range w.sessions {
+		s := &w.sessions[i]
 		id := uint32(i)
 		switch {
 		case s.state == granted:
@@ -61,14 +53,21 @@ func (w *walk) prepare(c *Checker) {
 			}
 		}
 	}
-	for _, i := range c.open {
-		s := &c.sessions[i]
+	for _, i := range w.open {
+		s := &w.sessions[i]
 		w.add(s.call, i, claimed)
 		w.events = append(w.events, event{s.ret, i, s.call, refusal})
 	}
-	w.denials(c)
+	for _, d := range w.denials {
+		// Those of a session that was granted show in where its hold must have ended.
+		if w.sessions[d.session].state == unknown {
+			w.add(d.call, d.session, doubted)
+			w.events = append(w.events, event{d.ret, d.session, d.call, denied})
+		}
+	}
 	slices.SortFunc(w.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.pos, b.pos), cmp.Compare(a.what, b.what)) })
-	w.horizons(c)
+	w.horizons()
+	return w
 }
 
 func (w *walk) add(pos, session uint32, what occasion) {
@@ -77,37 +76,18 @@ func (w *walk) add(pos, session uint32, what occasion) {
 	}
 }
 
-// denials adds what sessions of unknown acquire were told when they were released. Those
-// that were granted have it in where their hold must have ended.
-func (w *walk) denials(c *Checker) {
-	if !c.special {
-		return
-	}
-	o := c.ops
-	for i, k := range o.Kind {
-		if k != Release || o.Out[i] != Fail && o.Out[i] != StrictFail {
-			continue
-		}
-		if id := o.Session[i]; c.sessions[id].state == unknown {
-			w.add(o.Call[i], id, doubted)
-			w.events = append(w.events, event{o.Ret[i], id, o.Call[i], denial})
-		}
-	}
-}
-
 // horizons finds, for each core, the first one after it before which two owners must have
-// written: whoever is granted the lock later cannot have come before the one in between.
-func (w *walk) horizons(c *Checker) {
-	w.horizon = slices.Grow(w.horizon[:0], len(c.cores)+1)[:len(c.cores)+1]
-	first, second := uint64(nothing), uint64(nothing) // cores of writers, of two owners
-	w.horizon[len(c.cores)] = nothing
-	for i := len(c.cores) - 1; i >= 0; i-- {
-		packed := c.cores[i]
-		if id := uint32(packed); !c.sessions[id].shared {
-			if first != nothing && !kin(c.who(uint32(first)), c.who(id)) {
-				second = first
+// written: a session that is granted the lock later cannot have come before the one in between.
+func (w *walk) horizons() {
+	w.horizon = make([]uint32, len(w.cores)+1)
+	w.horizon[len(w.cores)] = Never
+	first, second := uint32(None), uint32(Never) // the next core of a writer, and where that of another owner begins
+	for i, id := range slices.Backward(w.cores) {
+		if !w.sessions[id].shared {
+			if first != None && !kin(w.who(first), w.who(id)) {
+				second = w.sessions[first].ret
 			}
-			first = packed
+			first = id
 		}
 		w.horizon[i] = second
 	}

@@ -10,15 +10,14 @@ import (
 // Unknown acquires that nothing is ever answered of are counted instead, in pools.
 
 // call takes the call of an acquire.
-func (w *walk) call(c *Checker, e event) {
-	s := &c.sessions[e.session]
+func (w *walk) call(e event) {
+	s := &w.sessions[e.session]
 	switch {
 	case s.state == granted:
-		core := uint64(s.ret)<<32 | uint64(e.session)
-		at, _ := slices.BinarySearch(w.waiting, core)
-		w.waiting = slices.Insert(w.waiting, at, core)
+		at, _ := slices.BinarySearchFunc(w.waiting, s.ret, func(core, ret uint32) int { return cmp.Compare(w.sessions[core].ret, ret) })
+		w.waiting = slices.Insert(w.waiting, at, e.session)
 	case !s.released && s.notHeld == Never:
-		w.grow(c, e.session)
+		w.grow(e.session)
 	default:
 		slot := w.place(e.session)
 		w.tied.add(slot)
@@ -29,8 +28,8 @@ func (w *walk) call(c *Checker, e event) {
 }
 
 // pool finds the pool of a session, or makes it. There may be no room for one more.
-func (w *walk) pool(c *Checker, session uint32) (at int, ok bool) {
-	v := c.who(session)
+func (w *walk) pool(session uint32) (at int, ok bool) {
+	v := w.who(session)
 	v.session = None
 	at = slices.IndexFunc(w.pools, func(p pool) bool { return p.who == v })
 	if at >= 0 {
@@ -44,8 +43,8 @@ func (w *walk) pool(c *Checker, session uint32) (at int, ok bool) {
 }
 
 // grow adds an unknown acquire that cannot be gone yet.
-func (w *walk) grow(c *Checker, session uint32) {
-	at, ok := w.pool(c, session)
+func (w *walk) grow(session uint32) {
+	at, ok := w.pool(session)
 	if !ok {
 		// It need not have happened. Without it what is found may be wrong, but what is
 		// explained is explained.
@@ -53,18 +52,18 @@ func (w *walk) grow(c *Checker, session uint32) {
 		return
 	}
 	young := &w.pools[at].young
-	place, _ := slices.BinarySearchFunc(*young, c.sessions[session].end, func(y, end uint32) int { return cmp.Compare(c.sessions[y].end, end) })
+	place, _ := slices.BinarySearchFunc(*young, w.sessions[session].end, func(y, end uint32) int { return cmp.Compare(w.sessions[y].end, end) })
 	*young = slices.Insert(*young, place, session)
 }
 
 // ripen: a session may be gone from now on, and nothing will say when. It does not matter
 // any more which of its owner's it is.
-func (w *walk) ripen(c *Checker, session uint32) {
-	at, ok := w.pool(c, session)
+func (w *walk) ripen(session uint32) {
+	at, ok := w.pool(session)
 	if !ok {
 		return // who holds keeps its slot
 	}
-	if c.sessions[session].state == unknown {
+	if w.sessions[session].state == unknown {
 		p := &w.pools[at]
 		p.ripe++
 		p.young = slices.DeleteFunc(p.young, func(y uint32) bool { return y == session })
@@ -129,8 +128,8 @@ func (w *walk) untie(slot int) {
 }
 
 // repool returns an unknown acquire to those that are counted, after its last "not held".
-func (w *walk) repool(c *Checker, e event, slot int) {
-	at, ok := w.pool(c, e.session)
+func (w *walk) repool(e event, slot int) {
+	at, ok := w.pool(e.session)
 	if !ok {
 		return // it stays by itself
 	}
@@ -141,8 +140,8 @@ func (w *walk) repool(c *Checker, e event, slot int) {
 		}
 	}
 	w.tied.drop(slot)
-	w.grow(c, e.session)
-	if c.sessions[e.session].end <= e.pos {
-		w.ripen(c, e.session)
+	w.grow(e.session)
+	if w.sessions[e.session].end <= e.pos {
+		w.ripen(e.session)
 	}
 }

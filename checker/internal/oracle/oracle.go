@@ -15,18 +15,7 @@ import (
 // Model returns the sequential specification of the lock that m describes. owners says
 // whether some of its owners have several sessions.
 func Model(m sweep.Model, owners bool) porcupine.Model {
-	p := models.Params{Permits: m.Permits, Owners: owners, Reentrant: m.Reentrant}
-	switch {
-	case m.Shape == sweep.RW:
-		return models.RW(p)
-	case m.Shape == sweep.Semaphore:
-		return models.Semaphore(p)
-	case m.Fenced:
-		return models.Fenced(p)
-	case m.Reentrant && owners:
-		return models.Reentrant(p)
-	}
-	return models.OwnerMutex(p)
+	return models.RW(models.Params{Owners: owners, Reentrant: m.Reentrant})
 }
 
 // Events returns the operations of one lock as events for porcupine. Operations that did
@@ -63,9 +52,6 @@ func Call(o *sweep.Ops, i int) models.Call {
 	switch o.Kind[i] {
 	case sweep.Acquire, sweep.AcquireShared:
 		c.Shared = o.Kind[i] == sweep.AcquireShared
-		if o.Aux != nil {
-			c.Weight = o.Aux[i]
-		}
 	case sweep.Release:
 		c.Kind = models.Release
 	}
@@ -77,11 +63,7 @@ func Answer(o *sweep.Ops, i int) models.Answer {
 	acquire := o.Kind[i] != sweep.Release
 	switch o.Out[i] {
 	case sweep.OK:
-		a := models.Answer{Outcome: models.OK}
-		if acquire && o.Aux != nil {
-			a.Token = uint64(o.Aux[i])
-		}
-		return a
+		return models.Answer{Outcome: models.OK}
 	case sweep.StrictFail:
 		return models.Answer{Outcome: models.Refused}
 	case sweep.Fail:

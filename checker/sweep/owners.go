@@ -1,0 +1,175 @@
+package sweep
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A release names a session and gives back the hold of that session only. So all that
+// matters of owners is who may hold together: sessions of one owner in any mode, and
+// sessions of different owners if both read. How often an owner has entered is not counted:
+//
+//	owner x   session 0   ├─────────core─────────┤
+//	          session 1        ├───core───┤
+//	          session 2              ├────────core────────┤
+//	owner y                                               ├──core──┤
+//
+// If nothing was refused strictly, the history is linearizable if and only if
+//
+//	(i)   cores that conflict are apart (collisions),
+//	(ii)  each session of unknown acquire and ok release has an instant between that
+//	      release's call and return at which it is compatible with the open cores (instants),
+//	(iii) no session contradicts itself (sessions.go).
+//
+// An owner that goes on after an outcome of its own is unknown needs no rule: the unknown
+// acquire may have happened, and then the owner holds by both.
+
+// reach is how far the intervals go that have begun: the furthest end with its owner, and
+// the furthest end of any other owner.
+type reach struct {
+	first, second uint32 // ends
+	holder, other uint32 // sessions
+	owner         uint32 // of the first
+}
+
+func (r *reach) add(owner, session, end uint32) {
+	switch {
+	case r.first == 0 || owner == r.owner:
+		if end > r.first {
+			r.first, r.holder, r.owner = end, session, owner
+		}
+	case end > r.first:
+		*r = reach{end, r.first, session, r.holder, owner}
+	case end > r.second:
+		r.second, r.other = end, session
+	}
+}
+
+// beyond is the furthest end of owners other than the given one, and its session.
+func (r *reach) beyond(owner uint32) (end, session uint32) {
+	if r.first > 0 && r.owner == owner {
+		return r.second, r.other
+	}
+	return r.first, r.holder
+}
+
+// reaches are those of all intervals, and of writers alone.
+type reaches struct{ all, writers reach }
+
+func (r *reaches) add(s *session, id, end uint32) {
+	r.all.add(s.owner, id, end)
+	if !s.shared {
+		r.writers.add(s.owner, id, end)
+	}
+}
+
+// against is the reach that a session conflicts with: readers conflict with writers,
+// writers with everybody.
+func (r *reaches) against(s *session) *reach {
+	if s.shared {
+		return &r.writers
+	}
+	return &r.all
+}
+
+// collisions finds cores that overlap and must not, and reports whether there are none.
+func (l *lock) collisions() (apart bool) {
+	var open reaches
+	apart = true
+	for _, i := range l.cores {
+		s := &l.sessions[i]
+		// The furthest end decides and not the left neighbour's: of A[0,100] B[10,20]
+		// C[30,40] both B and C meet A.
+		if s.ret >= open.all.first {
+			open = reaches{} // nothing is held any more
+		}
+		if end, other := open.writers.beyond(s.owner); end > s.ret && !s.shared {
+			l.found(TwoHolders, other, i)
+			apart = false
+		} else if end, other := open.against(s).beyond(s.owner); end > s.ret {
+			l.found(ReaderAndWriter, other, i)
+			apart = false
+		}
+		open.add(s, i, s.end)
+	}
+	return apart
+}
+
+// instants looks for an instant for each unsure session: one between the call and the
+// return of its release at which no core conflicts with it. A core of its own owner does not.
+//
+//	core                ├───────────────┤
+//	core                             ├──────┤
+//	release, ok             ├───────────────────┤
+//	                                        └─ here
+func (l *lock) instants() {
+	if len(l.unsure) == 0 {
+		return
+	}
+	begun := make([]reaches, len(l.cores)+1) // by how many cores have begun
+	for n, i := range l.cores {
+		begun[n+1] = begun[n]
+		begun[n+1].add(&l.sessions[i], i, l.sessions[i].end)
+	}
+	var without []uint32
+	for _, i := range l.unsure {
+		s := &l.sessions[i]
+		for now := s.end; ; {
+			n, _ := slices.BinarySearchFunc(l.cores, now, func(core, now uint32) int { return cmp.Compare(l.sessions[core].ret, now) })
+			end, _ := begun[n].against(s).beyond(s.owner)
+			if end <= now {
+				break
+			}
+			if now = end; now >= s.last {
+				without = append(without, i)
+				break
+			}
+		}
+	}
+	slices.Sort(without)
+	for _, i := range without {
+		l.found(ReleasedWithoutHolding, i, None)
+		l.sessions[i].state = lost
+	}
+}
+
+// refusals judges the acquires that were refused strictly. One that meets a core in its way
+// is right. One that meets nothing in its way, however long each hold may have lasted, is
+// wrong. The rest is decided together, by a search over all orders.
+func (l *lock) refusals(apart bool) {
+	byReturn := slices.SortedFunc(slices.Values(l.refused), func(a, b uint32) int { return cmp.Compare(l.sessions[a].ret, l.sessions[b].ret) })
+	var cores, longest reaches
+	core, next := 0, 0
+	for _, i := range byReturn {
+		s := &l.sessions[i]
+		for ; core < len(l.cores) && l.sessions[l.cores[core]].ret < s.ret; core++ {
+			id := l.cores[core]
+			cores.add(&l.sessions[id], id, l.sessions[id].end)
+		}
+		for ; next < len(l.sessions) && l.sessions[next].call < s.ret; next++ {
+			if t := &l.sessions[next]; t.state == granted || t.state == unknown {
+				longest.add(t, uint32(next), t.last)
+			}
+		}
+		switch {
+		case l.inTheWay(&cores, s) > s.call:
+		case l.inTheWay(&longest, s) <= s.call:
+			l.found(RefusedThoughFree, i, None)
+		default:
+			l.open = append(l.open, i)
+		}
+	}
+	if apart && len(l.open) > 0 {
+		l.search()
+	}
+}
+
+// inTheWay is the furthest end of the holds that are a reason to refuse a session.
+func (l *lock) inTheWay(r *reaches, s *session) uint32 {
+	of := r.against(s)
+	if !l.reentrant {
+		return of.first
+	}
+	end, _ := of.beyond(s.owner)
+	return end
+}

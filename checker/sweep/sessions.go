@@ -1,0 +1,129 @@
+package sweep
+
+import (
+	"cmp"
+	"slices"
+)
+
+// session is one attempt and what became of it. A position that does not exist is Never.
+type session struct {
+	call, ret uint32 // of the acquire; ret is Never unless it was ok or refused strictly
+	// end is the earliest position at which the hold may have ended: of a release
+	// that was ok its call, else the call of the first one of unknown outcome.
+	end uint32
+	// last is where the hold must have ended: at the return of a release that was ok,
+	// or of one that was answered "not held".
+	last uint32
+	// notHeld is the earliest return of a release that was answered "not held", notHeldCall
+	// the earliest call and notHeldLast the latest return of one.
+	notHeld, notHeldCall, notHeldLast uint32
+	owner                             uint32
+	kin                               bool // its owner has other sessions
+	state                             answer
+	shared                            bool
+	released                          bool // with ok
+}
+
+// answer is what is known of an acquire.
+type answer uint8
+
+const (
+	lost    answer = iota // refused, and nothing follows from it; or its place need not be found any more
+	refused               // refused, and so the lock was held at some moment
+	granted
+	unknown
+)
+
+// read builds the sessions of a lock from its operations.
+func read(m Model, o *Ops) *lock {
+	l := &lock{reentrant: m.Reentrant}
+	for i, k := range o.Kind {
+		if k != Release {
+			l.acquire(o, i)
+			continue
+		}
+		l.release(o, i)
+	}
+	sizes := map[uint32]int{}
+	for _, owner := range o.Owners {
+		sizes[owner]++
+	}
+	for i := range l.sessions {
+		s := &l.sessions[i]
+		if s.owner = uint32(i); len(o.Owners) > 0 {
+			s.owner, s.kin = o.Owners[i], sizes[o.Owners[i]] > 1
+		}
+		if s.state == granted && s.notHeld != Never {
+			l.deny(s, uint32(i))
+		}
+	}
+	slices.SortFunc(l.cores, func(a, b uint32) int { return cmp.Compare(l.sessions[a].ret, l.sessions[b].ret) })
+	return l
+}
+
+// acquire begins a session.
+func (l *lock) acquire(o *Ops, i int) {
+	id := uint32(len(l.sessions))
+	s := session{call: o.Call[i], ret: Never, end: Never, last: Never, notHeld: Never, notHeldCall: Never, shared: o.Kind[i] == AcquireShared}
+	switch o.Out[i] {
+	case OK:
+		s.state, s.ret = granted, o.Ret[i]
+		l.cores = append(l.cores, id)
+	case StrictFail:
+		s.state, s.ret = refused, o.Ret[i]
+		l.refused = append(l.refused, id)
+	case Unknown:
+		s.state = unknown
+	}
+	l.sessions = append(l.sessions, s)
+}
+
+// release adds what a release says of its session.
+func (l *lock) release(o *Ops, i int) {
+	id := o.Session[i]
+	s := &l.sessions[id]
+	switch o.Out[i] {
+	case OK:
+		switch {
+		case s.released:
+			l.found(ReleasedTwice, id, None)
+			return
+		case s.state <= refused:
+			l.found(ReleasedWithoutHolding, id, None)
+			return
+		}
+		// An earlier release of unknown outcome did not end the hold, because this one did.
+		s.released, s.end, s.last = true, o.Call[i], o.Ret[i]
+		if s.state == unknown {
+			l.unsure = append(l.unsure, id)
+		}
+	case Unknown:
+		if !s.released {
+			s.end = min(s.end, o.Call[i])
+		}
+	default:
+		s.notHeld = min(s.notHeld, o.Ret[i])
+		s.notHeldCall = min(s.notHeldCall, o.Call[i])
+		s.notHeldLast = max(s.notHeldLast, o.Ret[i])
+		if s.state == unknown {
+			l.denials = append(l.denials, denial{o.Call[i], o.Ret[i], id})
+		}
+	}
+}
+
+// deny judges "not held", answered to a session that was granted. It must have been
+// released by then, and only a release of unknown outcome can have done that:
+//
+//	acquire ok   release ...(no answer)   release: not held      fine, the first one did it
+//	acquire ok   release: not held                               evicted
+//
+// A session that was evicted holds until its own call at most, because its client counts on
+// nothing after it. The wrong answer is reported once.
+func (l *lock) deny(s *session, id uint32) {
+	if s.end < s.notHeld {
+		s.last = min(s.last, s.notHeld)
+		return
+	}
+	l.found(Evicted, id, None)
+	s.end, s.last = min(s.end, s.notHeldCall), min(s.last, s.notHeld)
+}
