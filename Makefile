@@ -128,11 +128,12 @@ reference: build ## results/reference anew, from one acceptance of all scenarios
 check: build ## judge the newest run again, from its histories alone
 	$(BIN) check results/latest
 
-verify: ## the long checks of the checker: all small histories and millions of random ones against porcupine, its mutants, and every reader of histories and scenarios fuzzed (half an hour; LOCKBENCH_RANDOM=1000000 for a tenth)
+verify: build ## the long checks of the checker: all small histories and millions of random ones against porcupine, its mutants, and every reader of histories and scenarios fuzzed (half an hour; LOCKBENCH_RANDOM=1000000 for a tenth); SINCE=REVISION compares the verdicts of a corpus with those of that revision
 	LOCKBENCH_VERIFY=1 go test -timeout 3h -v ./checker/sweep/ ./checker/ 2>&1 | grep -vE '^=== |^ *--- PASS|^PASS'; exit $${PIPESTATUS[0]}
 	@set -e; for target in history/FuzzRead history/jepsen/FuzzRead history/jepsen/FuzzOpen; do \
 		go test -run '^$$' -fuzz "^$${target##*/}\$$" -fuzztime $(FUZZTIME) ./internal/$${target%/*}/; done
 	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZTIME) ./scenarios/
+	$(if $(SINCE),scripts/corpus since '$(SINCE)' build/corpus $(BIN))
 
 determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes); then determinism-modules
 	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/trial/
