@@ -42,10 +42,8 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 			a.nowhere(k, k.All[f.First])
 		case sweep.RefusedThoughFree:
 			a.refused(k, k.All[f.First])
-		case sweep.TwoHolders, sweep.ReaderAndWriter:
-			a.together(k, k.All[f.First], k.All[f.Second])
 		}
-		// What a session was told by itself has been told.
+		// The rest is found by [answers.session], or by exclusion.
 	}
 	return r.Why
 }
@@ -160,21 +158,6 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 			return
 		}
 	}
-}
-
-// together: two held at once. That is for exclusion to tell, but of a grant that ran out before its client did anything, for it does
-// no harm. It was wrong all the same, and without it nothing that was answered on this key
-// can be put in order.
-//
-//	client 1  acquire ok ───────────────────────────────────────────────
-//	client 2     paused ──── acquire ok, lease 1 s ─────────────────────── told here
-func (a *answers) together(k *hold.Key, earlier, later *hold.Hold) {
-	if !unused(earlier) && !unused(later) {
-		return
-	}
-	but := fmt.Sprintf("client %d certainly held it then", earlier.Session.Client)
-	a.found("granted-though-held", later, k.Name, later.Session.Acquire.Return,
-		fmt.Sprintf("%s was granted %q at %s, but %s", who(later.Session), k.Name, a.at(later.Session.Acquire.Return), but), earlier)
 }
 
 // refused: a try was refused for being taken, and nobody can have held.

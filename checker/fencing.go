@@ -10,10 +10,9 @@ import (
 	"lockbench/locks"
 )
 
-// Fencing asks whether tokens do what they are for: they grow with every grant of a
-// key, no two grants share one, and what the fenced resource accepts never falls. By
-// itself a token that repeats harms nobody, so these findings have no class, but for a
-// stale write that was let through.
+// Fencing asks whether tokens grow with every grant of a key, and no two grants share one.
+// A token that repeats harms no client by itself, so these findings have no class. Whether
+// the fenced resource accepted a stale token is for [Resource].
 //
 // Grants of sessions that exclude each other come in the order of their answers, as long
 // as the lease of the one that was answered later certainly reached that far. Had it been
@@ -39,7 +38,7 @@ func (Fencing) Name() string { return "fencing" }
 
 // About says what is judged, in one line.
 func (Fencing) About() string {
-	return "fencing tokens grow with every grant, and no stale one is accepted"
+	return "fencing tokens grow with every grant"
 }
 
 // Check is a pure function of the history.
@@ -58,8 +57,6 @@ func (c Fencing) Check(h *history.History, o Options) Result {
 			findings = append(findings, l.repeated(k)...)
 		}
 	}
-	findings = append(findings, l.accepted(all)...)
-	findings = append(findings, l.strangers(all)...)
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	return violated(c.Name(), findings)
 }
@@ -163,82 +160,4 @@ func (l *ledger) tokens(rule, key string, earlier, later *hold.Hold, text string
 		Events:   indexes(l, earlier.Session.Acquire.Invoke, earlier.Grant, later.Session.Acquire.Invoke, later.Grant),
 		Sessions: []string{earlier.Session.Name, later.Session.Name},
 	}
-}
-
-// accepted compares the tokens of what the fenced resource let through, in the order
-// in which it was applied.
-func (l *ledger) accepted(all []*hold.Hold) []Finding {
-	type touch struct {
-		*hold.Hold
-		op    history.Op
-		token uint64
-	}
-	byKey := map[string][]touch{}
-	var keys []string
-	for _, t := range all {
-		for _, op := range t.Session.Ops {
-			called := l.h.At(op.Invoke)
-			if op.F != history.Write || op.Outcome != history.Done || called.Resource != history.Fenced || !called.HasToken {
-				continue
-			}
-			key := t.Session.Keys[0]
-			if byKey[key] == nil {
-				keys = append(keys, key)
-			}
-			byKey[key] = append(byKey[key], touch{t, op, called.Token})
-		}
-	}
-	var findings []Finding
-	for _, key := range keys {
-		touches := byKey[key]
-		slices.SortFunc(touches, func(a, b touch) int { return a.op.Return - b.op.Return })
-		var tokens latest[fence] // of different owners, for one may use any of those that it holds by
-		last := map[*hold.Hold]touch{}
-		for _, w := range touches {
-			highest, other := last[tokens.other(w.Hold)]
-			if !other || w.token >= highest.token {
-				tokens.add(w.Hold, fence(w.token))
-				last[w.Hold] = w
-				continue
-			}
-			a, b := w, highest
-			if b.Grant < a.Grant {
-				a, b = b, a
-			}
-			f := l.tokens("stale-token-accepted", key, a.Hold, b.Hold,
-				fmt.Sprintf("the fenced resource of %q accepted token %d of %s at %s, after token %d of %s", key,
-					w.token, client(w.Hold, highest.Hold), seconds(l.h.Events[w.op.Return].Time),
-					highest.token, client(highest.Hold, w.Hold)))
-			f.Class, f.Event = StaleWrite, l.index(w.op.Return)
-			f.Events = append(f.Events, indexes(l, highest.op.Return, w.op.Return)...)
-			findings = append(findings, f)
-		}
-	}
-	return findings
-}
-
-// strangers finds touches with a token that was not granted to their session.
-func (l *ledger) strangers(all []*hold.Hold) []Finding {
-	var findings []Finding
-	for _, t := range all {
-		g := l.granted(t)
-		for _, op := range t.Session.Ops {
-			called := l.h.At(op.Invoke)
-			if op.F != history.FRead && op.F != history.Write || !called.HasToken || g.HasToken && called.Token == g.Token {
-				continue
-			}
-			given := "no token"
-			if g.HasToken {
-				given = fmt.Sprintf("token %d", g.Token)
-			}
-			findings = append(findings, Finding{
-				Rule: "token-from-nowhere", Key: t.Session.Keys[0], Event: l.index(op.Invoke),
-				Text: fmt.Sprintf("the %s of %s at %s came with token %d, but it was granted %s", op.F,
-					client(t, nil), seconds(called.Time), called.Token, given),
-				Events:   indexes(l, t.Session.Acquire.Invoke, t.Grant, op.Invoke),
-				Sessions: []string{t.Session.Name},
-			})
-		}
-	}
-	return findings
 }

@@ -74,7 +74,7 @@ func TestWithoutEvidence(t *testing.T) {
 // as tells whether a finding is one that there was, or is what is left of one: with the
 // next worst partner where the worst is gone, and of no worse class.
 func as(x, before Finding) bool {
-	if slices.Contains([]string{"evicted", "released-without-holding", "released-twice", "refused-though-free", "granted-though-held"}, x.Rule) {
+	if slices.Contains([]string{"evicted", "released-without-holding", "released-twice", "refused-though-free"}, x.Rule) {
 		// Of what a session was answered wrongly, once is told: the first time, under one key.
 		return x.Rule == before.Rule && x.Sessions[0] == before.Sessions[0]
 	}
@@ -113,7 +113,7 @@ func as(x, before Finding) bool {
 //
 // And an owner's other session explains much of what it is told: a hold that it has
 // besides (released-without-holding, evicted, overtaken), a token that it has already
-// (token-repeated, stale-token-accepted), a longer lease that it asked for (lease-long, which
+// (token-repeated), a longer lease that it asked for (lease-long, which
 // readers of one key ask for together).
 func explained(h *history.History, before Report, x Finding, gone []*history.Session) bool {
 	key := func(s *history.Session) bool { return x.Key == "" || slices.Contains(s.Keys, x.Key) }
@@ -149,7 +149,7 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 		_, wasJudged := firstOf(before)
 		c, _ := before.Check(Linearizable{}.Name())
 		return shared || owner || wasJudged || leased(h) || strings.Contains(c.Note, "in whole it judges up to")
-	case "evicted", "overtaken", "token-repeated", "stale-token-accepted":
+	case "evicted", "overtaken", "token-repeated":
 		return owner
 	case "lease-long":
 		return owner || shared && h.Header.Model.Has(history.RW)

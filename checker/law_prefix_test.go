@@ -77,7 +77,7 @@ var stays = []string{
 	"two-holders", "reader-and-writer", "too-many-permits",
 	"evicted", "released-twice", "refused-though-free",
 	"lost-update", "stale-write",
-	"token-repeated", "token-from-nowhere", "stale-token-accepted",
+	"token-repeated",
 	"no-progress", "lost-wake-up", "residue", "overtaken",
 	"lease-short", "lease-long", "handed-over-early", "flood",
 }
@@ -97,7 +97,7 @@ func persists(f Finding, after Result) bool {
 			return x.Rule == f.Rule && x.Key == f.Key
 		case "not-linearizable":
 			return true
-		case "overtaken", "granted-though-held", "evicted":
+		case "overtaken", "evicted":
 			// Once of each session: a check that is answered ok may show that an earlier one counts.
 			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0]
 		case "released-twice":
@@ -134,12 +134,6 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "too-many-permits":
 		// It names one of those who held before; each of them held permits.
 		return endsEarlier(last, beside) || milder(h, last, beside)
-	case "granted-though-held":
-		// Its client may turn out to have used it, and then exclusion tells, as far as it was
-		// called while both held:
-		//
-		//	A ok   A reads ...   B ok                        ... answered, long after A's lease
-		return endsEarlier(last, beside) || milder(h, last, beside) || contradicted(h, after, f.Key) || uses(last, named)
 	case "evicted":
 		// A check that was under way tells that its client knew.
 		return endsEarlier(last, named)
@@ -210,11 +204,6 @@ func heldAfterAll(last *history.Event, of []*history.Session) bool {
 	return last.F == history.Release && last.Type == history.OK && slices.ContainsFunc(of, func(s *history.Session) bool {
 		return s.Name == last.Session && s.Acquire.Outcome == history.Maybe
 	})
-}
-
-// uses tells whether an event says of one of some sessions that its client did something.
-func uses(last *history.Event, of []*history.Session) bool {
-	return last.Type == history.OK && last.F != history.Acquire && slices.ContainsFunc(of, func(s *history.Session) bool { return s.Name == last.Session })
 }
 
 // milder tells whether an event may shorten what a client believed, so that a class is

@@ -98,7 +98,7 @@ type pair struct {
 // else. A released-without-holding does if it names who held instead.
 var bySessions = []string{
 	"two-holders", "reader-and-writer", "evicted", "released-twice",
-	"token-repeated", "token-from-nowhere", "stale-token-accepted",
+	"token-repeated",
 	"overtaken", "lease-short",
 }
 

@@ -31,7 +31,7 @@ var told = map[string][]string{
 	"refused though free":      {"results"},
 	"token fell":               {"fencing"},
 	"token repeated":           {"fencing"},
-	"old token accepted":       {"fencing", "resource"},
+	"old token accepted":       {"resource"},
 	"written twice":            {"resource"},
 	"stale write":              {"resource"},
 	"overtaken":                {"fairness"},
