@@ -88,6 +88,8 @@ func TestGoldenVerdicts(t *testing.T) {
 				continue
 			case v == Unknown && c.Name() == "results": // only past the limits of package sweep, which tests them
 				continue
+			case v == Unknown && c.Name() == "linearizable": // it is left out where it does not know
+				continue
 			}
 			if !seen[v] {
 				t.Errorf("no golden history of %s is %s", c.Name(), v)

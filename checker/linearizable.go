@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,8 @@ import (
 // an order of the operations in which every answer was right. It is the second opinion
 // beside the checkers that know about locks, and it is not asked for more than it can
 // do: a small history in whole, or the few sessions around a finding. Elsewhere it says
-// "not judged" and changes no verdict. A search that was begun and came to its limit of
-// time or memory has no answer, and that is what it says: unknown.
+// "not judged" and changes no verdict. A search that came to its limit of time or memory
+// has no answer. It is left out as well, so a slow machine never changes a verdict.
 //
 // Holding is held to what was answered, not to what the clients could know: a lease
 // lets a hold end at some moment after it has run out, and that is all it does here.
@@ -126,7 +127,7 @@ func (c Linearizable) search(l *ledger, m porcupine.Model, keys []*calls) Result
 		limit.Time = max(time.Millisecond, time.Until(until))
 		switch found := models.Search(m, k.events, limit); {
 		case found.Exhausted != "":
-			gaveUp = fmt.Sprintf("the search over %d operations on %q, %d of unknown outcome, came to its limit of %s", k.ops, k.key, k.unknown, found.Exhausted)
+			gaveUp = fmt.Sprintf("not judged: the search over %d operations on %q, %d of unknown outcome, came to its limit of %s", k.ops, k.key, k.unknown, found.Exhausted)
 		case !found.Linearizable:
 			findings = append(findings, l.unexplained(m, k, limit))
 		case k.joined:
@@ -135,10 +136,7 @@ func (c Linearizable) search(l *ledger, m porcupine.Model, keys []*calls) Result
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	r := violated(c.Name(), findings)
-	r.Note = note
-	if r.Verdict == Valid && gaveUp != "" {
-		r.Verdict, r.Why = Unknown, gaveUp
-	}
+	r.Note = cmp.Or(gaveUp, note)
 	return r
 }
 
@@ -193,7 +191,7 @@ func (c Linearizable) aroundFinding(l *ledger, m porcupine.Model) Result {
 	}
 	switch {
 	case found.Exhausted != "":
-		r.Verdict, r.Why = Unknown, fmt.Sprintf("the search over the %d operations around the first finding came to its limit of %s", k.ops, found.Exhausted)
+		r.Note = fmt.Sprintf("not judged: the search over the %d operations around the first finding came to its limit of %s", k.ops, found.Exhausted)
 	case found.Linearizable:
 		r.Note = fmt.Sprintf("not shown: the %d operations around the first finding can be explained by leases that ended; exclusion judges those by time", k.ops)
 	default:
