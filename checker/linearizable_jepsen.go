@@ -127,15 +127,12 @@ func (k *jepsenKey) put(at int, e porcupine.Event) {
 // jepsenValue takes a value apart into the key that it is about and the rest, where it
 // is of the form [key value].
 func jepsenValue(op *jepsen.Op, m models.Model) (key string, rest jepsen.Value) {
-	v := op.Value()
-	for v.Kind == jepsen.Tagged && len(v.Items) == 1 {
-		v = v.Items[0]
-	}
-	if v.Kind != jepsen.Vector || len(v.Items) != 2 {
+	v := op.Value
+	if v.Kind != jepsen.List || len(v.Items) != 2 {
 		return "", v
 	}
 	// The two of a compare-and-set alone are no key and value.
-	if op.F == "cas" && v.Items[1].Kind != jepsen.Vector {
+	if op.F == "cas" && v.Items[1].Kind != jepsen.List {
 		return "", v
 	}
 	return v.Items[0].String(), v.Items[1]
@@ -164,7 +161,7 @@ func (k *jepsenKey) jepsenCall(op *jepsen.Op, m models.Model, value jepsen.Value
 	case !m.Lock && op.F == "write":
 		c.Kind, c.Value = models.Write, k.value(value)
 	case m.Name == "cas-register" && op.F == "cas":
-		if value.Kind != jepsen.Vector || len(value.Items) != 2 {
+		if value.Kind != jepsen.List || len(value.Items) != 2 {
 			return c, fmt.Errorf("its cas has the value %s; expected [old new]", value)
 		}
 		c.Kind, c.Old, c.Value = models.CAS, k.value(value.Items[0]), k.value(value.Items[1])
@@ -197,8 +194,8 @@ func (k *jepsenKey) unexplained(j *jepsen.History, m models.Model, limit models.
 	}
 	op := &j.Ops[k.ops[high-1]]
 	answer := op.Type.String()
-	if op.Value().Kind != jepsen.Nil {
-		answer += " " + op.Value().String()
+	if !op.Value.IsNil() {
+		answer += " " + op.Value.String()
 	}
 	return Finding{
 		Rule: "not-linearizable", Key: k.key, Events: []int{op.Index}, Event: op.Index,

@@ -1,9 +1,9 @@
 // Package jepsen reads the histories of other programs: those that Jepsen records, as EDN or
-// as JSON, and what has the same form. [Open] takes a file in any format, lockbench's own
-// included, by looking; [History.Lock] makes sessions of operations on a lock.
+// as JSON. [Open] takes a file in any format, lockbench's own included, and finds the format by
+// looking. [History.Lock] makes sessions of operations on a lock.
 //
 // The EDN reader is its own: the one for Go (olympos.io/encoding/edn, unchanged since 2020)
-// takes three times as long for a byte, and knows no lines.
+// knows no lines.
 package jepsen
 
 import (
@@ -11,32 +11,23 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"lockbench/internal/history"
 )
 
-// Op is one line of a history that Jepsen recorded: an invocation or a
-// completion, of a client or of the nemesis.
+// Op is one operation of a history that Jepsen recorded: an invocation or a completion, of a
+// client or of the nemesis.
 type Op struct {
 	Line    int
-	Index   int   // as recorded, or the line's order
-	Time    int64 // ns; as recorded, whatever that is worth, or 0
+	Index   int   // as recorded, or its place in the file
+	Time    int64 // ns as recorded, or 0
 	Process int64
 	Nemesis bool
 	Type    history.Type
 	F       string
+	Value   Value
 	Error   string
-	value   *Value // nil for nil, which most are
-}
-
-// Value is what the operation was done with, or what came of it.
-func (op *Op) Value() Value {
-	if op.value == nil {
-		return Value{Line: op.Line}
-	}
-	return *op.value
 }
 
 // History is a history that Jepsen recorded, in order.
@@ -46,57 +37,82 @@ type History struct {
 	Warnings []string
 }
 
-// ReadEDN reads Jepsen's history.edn: operations one after the other, or in one vector.
-// Tags, records and symbols that nobody here knows are read as names.
-func ReadEDN(r io.Reader) (*History, error) {
-	return read(newForms(bufio.NewReaderSize(r, 64<<10), false))
-}
+// byteOrderMark begins the files of some editors.
+const byteOrderMark = "\xef\xbb\xbf"
 
-// ReadJSON reads the same as JSON: one object a line, or all in one array.
-func ReadJSON(r io.Reader) (*History, error) {
-	return read(newForms(bufio.NewReaderSize(r, 64<<10), true))
-}
-
-func read(f *forms) (*History, error) {
+// read reads a history: operations one after the other, or in one list.
+func read(in *bufio.Reader, asJSON bool) (*History, error) {
+	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = in.Discard(len(mark))
+	}
 	j := &History{}
-	counted := given{}
-	err := f.operations(func(v Value) error {
-		op, err := counted.op(v)
-		if err != nil {
-			return err
-		}
-		if op.Index < 0 {
-			op.Index = len(j.Ops)
-		}
-		j.Ops = append(j.Ops, op)
-		return nil
-	})
+	r := newReader(in, asJSON)
+	err := j.readAll(r)
 	switch {
 	case errors.Is(err, errCutShort):
 		j.Torn = true
-		j.Warnings = append(j.Warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", f.line))
+		j.Warnings = append(j.Warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", r.line))
 	case err != nil:
 		return nil, err
 	}
 	if len(j.Ops) == 0 {
 		return nil, history.Malform(1, "operation", "there is no operation to read; expected a history as Jepsen records it, such as {:process 0, :type :invoke, :f :acquire, :value nil}")
 	}
-	if counted.indexes > 0 && counted.indexes < len(j.Ops) {
-		return nil, history.Malform(counted.without, "index", "the operation has no index, and others have one; expected that all have one or none")
-	}
 	return j, j.sort()
 }
 
-// sort puts the operations into the order of their indexes. What was recorded may not
-// stand in that order, and its times may go back: the index says what came first.
+// readAll reads the operations of the whole file.
+func (j *History) readAll(r *reader) error {
+	closing := rune(end)
+	if c := r.skip(); c == '[' || c == '(' {
+		r.next()
+		closing = rune(closings[string(c)][0])
+	}
+	for {
+		c := r.skip()
+		if c == closing {
+			break
+		}
+		r.kept = 0
+		v, err := r.value(0)
+		if err != nil {
+			return err
+		}
+		op, err := newOp(v)
+		if err != nil {
+			return err
+		}
+		j.Ops = append(j.Ops, op)
+	}
+	if closing == end {
+		return r.err
+	}
+	r.next()
+	if c := r.skip(); c != end {
+		return r.wrong("%q stands behind the end of the history", c)
+	}
+	return r.err
+}
+
+// sort puts the operations into the order of their indexes. A file may hold them in another
+// order, and their times may go back.
 func (j *History) sort() error {
+	missing := func(op Op) bool { return op.Index < 0 }
+	if first := slices.IndexFunc(j.Ops, missing); first >= 0 {
+		for i := range j.Ops {
+			if !missing(j.Ops[i]) {
+				return history.Malform(j.Ops[first].Line, "index", "the operation has no index, and others have one; expected that all have one or none")
+			}
+			j.Ops[i].Index = i
+		}
+	}
 	slices.SortStableFunc(j.Ops, func(a, b Op) int { return cmp.Compare(a.Index, b.Index) })
 	back, last := 0, int64(0)
 	for i, op := range j.Ops {
 		if i > 0 && op.Index == j.Ops[i-1].Index {
 			return history.Malform(op.Line, "index", "index %d stands in line %d as well; expected one for each operation", op.Index, j.Ops[i-1].Line)
 		}
-		if op.Time != 0 && op.Time < last { // 0: there is none
+		if op.Time != 0 && op.Time < last {
 			back++
 		}
 		last = max(last, op.Time)
@@ -107,75 +123,13 @@ func (j *History) sort() error {
 	return nil
 }
 
-// operations calls each with every operation of the file.
-func (f *forms) operations(each func(Value) error) error {
-	within := false // the one vector that holds all
-	for first := true; ; first = false {
-		f.kept, f.open = 0, f.open[:0]
-		c, err := f.skip()
-		if errors.Is(err, io.EOF) {
-			if within {
-				return errCutShort
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch {
-		case c == 0xef && first: // a byte order mark, as some editors begin a file
-			for range 2 {
-				if _, err := f.next(); err != nil {
-					return cutShort(err)
-				}
-			}
-			continue
-		case within && (c == ']' || c == ')'):
-			return f.nothing()
-		case within && f.json && c == ',':
-			continue
-		case !within && (c == '[' || c == '(' && !f.json):
-			within = true
-			continue
-		case c == '#' && !f.json:
-			discarded, err := f.discard(0)
-			if err != nil {
-				return err
-			}
-			if discarded {
-				continue
-			}
-		}
-		v, err := f.value(c, 0)
-		if err != nil {
-			return err
-		}
-		if err := each(v); err != nil {
-			return err
-		}
-	}
-}
+// processMax keeps the numbers of processes inside [history.Process], and apart from those that
+// lockbench gives to its own.
+const processMax = 1<<30 - 1
 
-// nothing fails unless the file ends here.
-func (f *forms) nothing() error {
-	c, err := f.skip()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.wrong("%q stands behind the end of the history", c)
-}
-
-// given counts what may be absent, though not of some operations alone.
-type given struct {
-	indexes int
-	without int // the line of one that has none
-}
-
-func (g *given) op(v Value) (op Op, err error) {
-	if v.bare().Kind != Map {
+// newOp reads one operation. Its index is -1 if it has none.
+func newOp(v Value) (op Op, err error) {
+	if v.Kind != Map {
 		return op, history.Malform(v.Line, "operation", "here stands %s; expected an operation, as a map with :process, :type and :f", v.Kind)
 	}
 	op = Op{Line: v.Line, Index: -1}
@@ -183,78 +137,53 @@ func (g *given) op(v Value) (op Op, err error) {
 	if !ok {
 		return op, history.Malform(v.Line, "process", "the operation has no :process; expected a whole number or :nemesis")
 	}
-	process = process.bare()
-	word, isWord := process.word()
-	switch {
-	case process.Kind == Int && process.Int >= 0 && process.Int <= processMax:
-		op.Process = process.Int
-	case isWord && word == "nemesis":
+	if word, ok := process.word(); ok && word == "nemesis" {
 		op.Nemesis = true
-	default:
+	} else if op.Process, ok = process.whole(); !ok || op.Process < 0 || op.Process > processMax {
 		return op, history.Malform(process.Line, "process", "the process is %s; expected a whole number from 0 to %d, or :nemesis", process, processMax)
 	}
 	if op.Type, err = typeOf(v); err != nil {
 		return op, err
 	}
-	f, ok := v.field("f")
-	if op.F, isWord = f.bare().word(); !ok || !isWord || op.F == "" {
+	f, _ := v.field("f")
+	if op.F, ok = f.word(); !ok || op.F == "" {
 		if !op.Nemesis {
 			return op, history.Malform(v.Line, "f", "the operation does not say in one word what was done; expected :f :acquire or :f :release, say")
 		}
 		op.F = f.String()
 	}
-	if err := g.numbers(v, &op); err != nil {
-		return op, err
-	}
-	if value, ok := v.field("value"); ok && value.Kind != Nil {
-		op.value = &value
-	}
-	if why, ok := v.field("error", "exception"); ok && why.Kind != Nil {
-		op.Error = why.String()
-		if why.Kind == String {
-			op.Error = why.Text
+	if index, _ := v.field("index"); !index.IsNil() {
+		n, ok := index.whole()
+		if !ok || n < 0 {
+			return op, history.Malform(index.Line, "index", "the index is %s; expected a whole number from 0", index)
 		}
+		op.Index = int(n)
+	}
+	if at, _ := v.field("time"); !at.IsNil() {
+		if op.Time, ok = at.whole(); !ok {
+			return op, history.Malform(at.Line, "time", "the time is %s; expected whole nanoseconds", at)
+		}
+	}
+	op.Value, _ = v.field("value")
+	if why, _ := v.field("error", "exception"); why.Kind == Text {
+		op.Error = why.Text
+	} else if !why.IsNil() {
+		op.Error = why.String()
 	}
 	return op, nil
 }
 
-// processMax keeps the numbers of processes inside [history.Process], and apart from those that
-// lockbench gives to its own.
-const processMax = 1<<30 - 1
-
 func typeOf(v Value) (history.Type, error) {
 	typ, ok := v.field("type")
-	word, isWord := typ.bare().word()
-	if ok && isWord {
+	if !ok {
+		return 0, history.Malform(v.Line, "word", "the operation has no :type; expected :invoke, :ok, :fail or :info")
+	}
+	if word, ok := typ.word(); ok {
 		for t := history.Invoke; t <= history.Info; t++ {
 			if t.String() == word {
 				return t, nil
 			}
 		}
 	}
-	if !ok {
-		return 0, history.Malform(v.Line, "word", "the operation has no :type; expected :invoke, :ok, :fail or :info")
-	}
 	return 0, history.Malform(typ.Line, "word", "the type %s is not known; expected :invoke, :ok, :fail or :info", typ)
-}
-
-func (g *given) numbers(v Value, op *Op) error {
-	if index, ok := v.field("index"); ok && index.bare().Kind != Nil {
-		n := index.bare()
-		if n.Kind != Int || n.Int < 0 {
-			return history.Malform(index.Line, "index", "the index is %s; expected a whole number from 0", index)
-		}
-		op.Index = int(n.Int)
-		g.indexes++
-	} else {
-		g.without = v.Line
-	}
-	if at, ok := v.field("time"); ok && at.bare().Kind != Nil {
-		n := at.bare()
-		if n.Kind != Int {
-			return history.Malform(at.Line, "time", "the time is %s; expected whole nanoseconds", at)
-		}
-		op.Time = n.Int
-	}
-	return nil
 }

@@ -1,6 +1,8 @@
 package jepsen
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -99,8 +101,8 @@ func TestRefuses(t *testing.T) {
 		{"no type", ok + "{:process 0 :f :acquire}", "line 2: the operation has no :type"},
 		{"another type", ok + "{:process 0 :type :maybe :f :acquire}", "line 2: the type :maybe is not known"},
 		{"no f", "{:process 0 :type :invoke}", "line 1: the operation does not say in one word what was done"},
-		{"no map", ok + "[1 2]", "line 2: here stands a whole number; expected an operation"},
-		{"a word", ok + "\nhello", "line 3: here stands a symbol; expected an operation"},
+		{"no map", ok + "[1 2]", "line 2: here stands a list; expected an operation"},
+		{"a word", ok + "\nhello", "line 3: here stands a word; expected an operation"},
 		{"bracket", ok + "{:process 0 :type :ok]", "line 2: column 22: ']' closes what was not opened"},
 		{"half a map", ok + "{:process 0 :type}", "line 2: column 18: a map has a key without a value"},
 		{"not invoked", ok + "{:process 1 :type :ok :f :acquire}", "line 2: process 1 completes acquire with ok and did not invoke it"},
@@ -115,9 +117,19 @@ func TestRefuses(t *testing.T) {
 		{"nothing", ";; nothing\n", "line 1: there is no operation to read"},
 		{"deep", strings.Repeat("{:a ", 200), "values are nested more than 100 deep"},
 		{"behind", "[" + ok + "] 7", "stands behind the end of the history"},
-		{"json name", `[{"process":0,type:1}]`, "begins the name of a field"},
-		{"json comma", `[{"process":0 "type":1}]`, "stands where ',' was expected"},
-		{"json control", "[{\"process\":\"a\tb\"}]", "a text has a control character"},
+		{"ratio", ok + "{:a 3/4}", "line 2: column 7: \"3/4\" is a ratio"},
+		{"regular expression", ok + "{:a #\"x\"}", "line 2: column 5: \"#\\\"\" begins a form of Clojure"},
+		{"discard", ok + "#_ {:a 1}", "line 2: column 1: \"#_\" begins a form of Clojure"},
+		{"var quote", ok + "{:a #'b}", "\"#'\" begins a form of Clojure"},
+		{"infinity", ok + "{:a ##Inf}", "\"##\" begins a form of Clojure"},
+		{"function", ok + "{:a #(b)}", "\"#(\" begins a form of Clojure"},
+		{"metadata", ok + "^:a {}", "line 2: column 1: '^' begins a form of Clojure"},
+		{"quote", ok + "{:a 'b}", "'\\'' begins a form of Clojure"},
+		{"namespace", ok + "{::a 1}", "line 2: column 4: \"::a\" is a keyword of a namespace"},
+		{"colon", ok + "{: 1}", "line 2: column 2: a colon stands alone"},
+		{"escape", ok + `{:a "\q"}`, "line 2: column 8: a text cannot be read"},
+		{"json list", `[{"process":0]`, "line 1: column 14: ']' closes what was not opened"},
+		{"json half a map", `[{"process"}]`, "line 1: column 12: a map has a key without a value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opened, err := open(strings.NewReader(c.text), 0, OpenOptions{Format: formatOf(c.text)})
@@ -132,6 +144,10 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+func readEDN(text string) (*History, error) {
+	return read(bufio.NewReader(strings.NewReader(text)), false)
+}
+
 func formatOf(text string) Format {
 	if strings.HasPrefix(text, `[{"`) {
 		return JSON
@@ -139,15 +155,79 @@ func formatOf(text string) Format {
 	return EDN
 }
 
+// TestJSONIsEDN reads one history in both forms.
+func TestJSONIsEDN(t *testing.T) {
+	const (
+		edn = `{:process 0, :type :invoke, :f :read-lock, :value {"key" "a b", "permits" 2}, :time 1}
+{:process 0, :type :ok, :f :read-lock, :value ["a b" {"token" 7}], :index nil, :debug true}
+{:process :nemesis, :type :info, :f :kill, :value {"n1" ["x" -1.5 nil]}}
+{:process 0, :type :invoke, :f :release, :value "a\tb\"\u00e9"}
+{:process 0, :type :info, :f :release, :error "timeout", :time 1.0E9}`
+		json = `[{"process":0,"type":"invoke","f":"read-lock","value":{"key":"a b","permits":2},"time":1},
+{"process" : 0, "type":":ok", "f":":read-lock","value":["a b",{"token":7}],"index":null,"debug":true},
+{"process":"nemesis","type":"info","f":"kill","value":{"n1":["x",-1.5,null]}},
+{"process":0,"type":"invoke","f":"release","value":"a\tb\"\u00e9"},
+{"process":0,"type":"info","f":"release","error":"timeout","time":1.0E9}]`
+	)
+	read := func(text string, asJSON bool) *History {
+		j, err := read(bufio.NewReader(strings.NewReader(text)), asJSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	if diff := cmp.Diff(read(edn, false), read(byteOrderMark+json, true)); diff != "" {
+		t.Errorf("JSON is read otherwise than EDN (-EDN +JSON):\n%s", diff)
+	}
+	// A colon that begins a word of EDN separates a key from its value in JSON.
+	for text, want := range map[string]string{`{"process" :nemesis}`: `{"process" :nemesis}`, `{"a":null,"b":true,"c":[1,-2.5e3]}`: `{"a" nil "b" true "c" [1 -2.5e3]}`} {
+		v, err := newReader(bufio.NewReader(strings.NewReader(text)), !strings.Contains(text, "nemesis")).value(0)
+		if err != nil || v.String() != want {
+			t.Errorf("%s is read as %s, %v; want %s", text, v, err, want)
+		}
+	}
+}
+
+// A value with many elements is cut. The fields that come after it are not, nor is what
+// they hold.
+func TestReadsFieldsBehindALargeValue(t *testing.T) {
+	for _, n := range []int{10, 1 << 9, 1 << 10, 1 << 11, 1 << 15} {
+		for _, large := range []string{"[" + strings.Repeat("1 ", n) + "]", "{" + strings.Repeat("a 1 ", n) + "}", strings.Repeat("[1 2] ", n)} {
+			text := "{:debug [" + large + "] :time 5 :index 3 :process 2 :type :invoke :f :acquire :value [\"a\" {:debug [" + large + "] :fence 7}]}"
+			j, err := readEDN(text)
+			if err != nil {
+				t.Fatalf("%d elements: %v", n, err)
+			}
+			op := j.Ops[0]
+			if op.Time != 5 || op.Index != 3 || op.Process != 2 || op.F != "acquire" || !op.Value.pair() {
+				t.Fatalf("%d elements: read as %+v", n, op)
+			}
+			if fence, _ := op.Value.Items[1].field("fence"); fence.Text != "7" {
+				t.Errorf("%d elements: the fence is %s; want 7", n, fence)
+			}
+		}
+	}
+	j, err := readEDN("{:process 2 :type :invoke :f :acquire :value [" + strings.Repeat("[7 8 9]", 1<<15) + "]}\n{:process :nemesis :type :info :f :kill :value [1 2 3]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := j.Ops[0].Value; len(v.Items) > keptMax || !strings.HasSuffix(v.String(), "[7 8 9] ...]") && !strings.HasSuffix(v.String(), " ...] ...]") {
+		t.Errorf("kept %d items: %.40s...", len(v.Items), v)
+	}
+	if v := j.Ops[1].Value; v.String() != "[1 2 3]" {
+		t.Errorf("the next operation has the value %s; want [1 2 3]", v)
+	}
+}
+
 // A release that is answered with ok though its process held nothing has no session to
 // stand in, and is not lost.
 func TestStrays(t *testing.T) {
-	j, err := ReadEDN(strings.NewReader(`{:process 0 :type :invoke :f :acquire}
+	j, err := readEDN(`{:process 0 :type :invoke :f :acquire}
 {:process 0 :type :fail :f :acquire}
 {:process 0 :type :invoke :f :release}
 {:process 0 :type :ok :f :release}
 {:process 0 :type :invoke :f :release}
-{:process 0 :type :fail :f :release}`))
+{:process 0 :type :fail :f :release}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +250,7 @@ func TestWarnsOfNamelessAcquires(t *testing.T) {
 {:process 0 :type :ok :f :acquire :value [1 nil]}`, `{:process 1 :type :invoke :f :acquire}
 {:process 1 :type :ok :f :acquire}`
 	for text, want := range map[string]int{named: 0, nameless: 0, named + "\n" + nameless: 1} {
-		j, err := ReadEDN(strings.NewReader(text))
+		j, err := readEDN(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,12 +301,8 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`#{[{"a" #_ ^x 'y (1 2/3 -0.5M \u00e9 ##Inf)}]}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, asJSON bool) {
-		read := ReadEDN
-		if asJSON {
-			read = ReadJSON
-		}
-		historytest.BoundedMemory(t, len(data), func() { _, _ = read(strings.NewReader(string(data))) })
-		j, err := read(strings.NewReader(string(data)))
+		historytest.BoundedMemory(t, len(data), func() { _, _ = read(bufio.NewReader(bytes.NewReader(data)), asJSON) })
+		j, err := read(bufio.NewReader(bytes.NewReader(data)), asJSON)
 		if err != nil {
 			var m *history.Malformed
 			if !errors.As(err, &m) || m.Line < 1 || m.Text == "" {

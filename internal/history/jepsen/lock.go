@@ -11,38 +11,50 @@ import (
 	"lockbench/locks"
 )
 
-// Stray is a release that was answered with ok though its process held nothing, so
-// that there is no session to place it in. A lock with owners cannot answer so.
+// Stray is a release that was answered with ok though its process held nothing, so that it
+// belongs to no session. A lock with owners cannot answer so.
 type Stray struct {
 	Line, Index int
 	Process     history.Process
 	Time        time.Duration
 }
 
+// theLock is the name of the one lock of a history that names none.
+const theLock = "lock"
+
+// words are the names of operations in lock tests.
+var words = map[string]struct {
+	f    string
+	mode locks.Mode
+}{
+	"acquire": {f: history.Acquire}, "try-acquire": {f: history.Acquire}, "acquire-write": {f: history.Acquire},
+	"lock": {f: history.Acquire}, "try-lock": {f: history.Acquire}, "tryLock": {f: history.Acquire}, "write-lock": {f: history.Acquire},
+	"acquire-read": {history.Acquire, locks.Shared}, "acquire-shared": {history.Acquire, locks.Shared}, "read-lock": {history.Acquire, locks.Shared},
+	"release": {f: history.Release}, "release-read": {f: history.Release}, "release-write": {f: history.Release}, "release-shared": {f: history.Release},
+	"unlock": {f: history.Release}, "read-unlock": {f: history.Release}, "write-unlock": {f: history.Release},
+}
+
 // Lock reads the operations as those of a lock with owners and makes sessions of them:
 //
-//	:acquire, :lock     begins a session, the process's own
-//	:release, :unlock   ends the latest session of its process that is still held
+//	:acquire, :lock     begins a session of its process
+//	:release, :unlock   ends the latest session that its process holds
 //	others              are left out, with a warning
 //
-// A value [key v], or a map with :key, names the lock; otherwise there is one. What a
-// release that failed says, nobody knows: Jepsen's clients put everything there that
-// is sure not to have happened. So it is no claim that nothing was held.
+// A value [key v], or a map with :key, names the lock; otherwise there is one. A release that
+// failed does not claim that nothing was held: Jepsen's clients answer fail to everything that
+// certainly did not happen.
 func (j *History) Lock(model history.Model, permits int) (*history.History, []Stray, error) {
 	b, err := history.NewBuilder(history.Header{Lockbench: history.Version, Model: model, Permits: permits}, len(j.Ops))
 	if err != nil {
 		return nil, nil, err
 	}
-	c := lockReader{
-		b: b, model: model,
-		holds: map[int64][]session{}, keys: map[string]bool{}, open: map[int64]outstanding{}, left: map[string]int{},
-	}
+	c := lockReader{b: b, model: model, processes: map[int64]*process{}, keys: map[string]bool{}, left: map[string]int{}}
 	for i := range j.Ops {
 		if err := c.op(&j.Ops[i]); err != nil {
 			return nil, nil, err
 		}
 	}
-	if !c.acquires {
+	if c.attempts == 0 {
 		return nil, nil, history.Malform(j.Ops[0].Line, "f", "nobody acquires or locks anything here; found are %s. Expected a history of a lock, or a model with --model", j.operations())
 	}
 	h := c.b.Done()
@@ -50,7 +62,7 @@ func (j *History) Lock(model history.Model, permits int) (*history.History, []St
 	return h, c.strays, nil
 }
 
-// operations lists what is done.
+// operations lists the first few operations of clients.
 func (j *History) operations() string {
 	var fs []string
 	for _, op := range j.Ops {
@@ -61,189 +73,164 @@ func (j *History) operations() string {
 	return strings.Join(fs, ", ")
 }
 
+// lockReader makes sessions of operations.
 type lockReader struct {
-	b        *history.Builder
-	model    history.Model
-	time     time.Duration
-	holds    map[int64][]session // by process, the latest last
-	keys     map[string]bool     // that were acquired
-	attempts int
-	open     map[int64]outstanding
-	strays   []Stray
-	dropped  int            // releases of nothing that were not ok
-	numbers  int            // acquires whose value was a number
+	b         *history.Builder
+	model     history.Model
+	time      time.Duration // of the last operation
+	processes map[int64]*process
+	keys      map[string]bool // that were acquired
+	attempts  int
+	strays    []Stray
+
+	// Counted for the warnings.
+	dropped  int            // releases by processes that held nothing, not answered with ok
+	numbers  int            // acquires whose value is a number
 	named    int            // acquires that name a lock
 	nameless int            // acquires without a value
-	left     map[string]int // operations that no lock has
-	acquires bool
+	left     map[string]int // other operations
+}
+
+// process is a process of the test, with the operation that it has outstanding.
+type process struct {
+	holds   []session // the latest last
+	invoked string    // the operation as recorded, or empty
+	line    int       // of the invocation
+	f       string    // history.Acquire, history.Release, or empty for another
+	session string    // that the operation belongs to, or empty
 }
 
 type session struct {
-	name, key string
-	granted   bool
-	released  bool
-}
-
-// outstanding is what a process has outstanding.
-type outstanding struct {
-	f       string // as recorded
-	what    string // history.Acquire, history.Release, or nothing
-	session string // empty for a release that nobody's session is behind
-	line    int
-}
-
-// words are what the operations of lock tests are called.
-var words = map[string]string{
-	"acquire": history.Acquire, "lock": history.Acquire, "try-acquire": history.Acquire, "try-lock": history.Acquire, "tryLock": history.Acquire,
-	"read-lock": history.Acquire, "write-lock": history.Acquire, "acquire-read": history.Acquire, "acquire-write": history.Acquire, "acquire-shared": history.Acquire,
-	"release": history.Release, "unlock": history.Release, "read-unlock": history.Release, "write-unlock": history.Release, "release-read": history.Release, "release-write": history.Release, "release-shared": history.Release,
+	name, key         string
+	granted, released bool
 }
 
 func (c *lockReader) op(op *Op) error {
-	// Recorded times can go back, and nothing here rests on them.
-	c.time = max(c.time, time.Duration(op.Time))
+	c.time = max(c.time, time.Duration(op.Time)) // recorded times may go back
 	if op.Nemesis {
-		return c.add(op, history.Event{Process: history.Nemesis, Type: history.Info, F: op.F, Extra: &history.Extra{Text: nemesisText(op.Value())}})
+		return c.add(op, history.Event{Process: history.Nemesis, Type: history.Info, F: op.F, Extra: &history.Extra{Text: nemesisText(op.Value)}})
 	}
-	open, outstanding := c.open[op.Process]
-	who := fmt.Sprintf("process %d", op.Process)
+	p := c.processes[op.Process]
+	if p == nil {
+		p = &process{}
+		c.processes[op.Process] = p
+	}
 	if op.Type == history.Invoke {
-		if outstanding {
-			return history.Malform(op.Line, "outstanding", "%s invokes %s, but its %s (line %d) has not completed; expected that one's completion first", who, op.F, open.f, open.line)
+		if p.invoked != "" {
+			return history.Malform(op.Line, "outstanding", "process %d invokes %s, but its %s (line %d) has not completed; expected that one's completion first", op.Process, op.F, p.invoked, p.line)
 		}
-		return c.invoke(op)
+		return c.invoke(op, p)
 	}
-	if !outstanding {
-		return history.Malform(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the invocation before", who, op.F, op.Type)
+	if p.invoked != op.F {
+		expected := "the invocation before"
+		if p.invoked != "" {
+			expected = fmt.Sprintf("the completion of its %s (line %d)", p.invoked, p.line)
+		}
+		return history.Malform(op.Line, "not-invoked", "process %d completes %s with %s and did not invoke it; expected %s", op.Process, op.F, op.Type, expected)
 	}
-	if open.f != op.F {
-		return history.Malform(op.Line, "not-invoked", "%s completes %s with %s and did not invoke it; expected the completion of its %s (line %d)", who, op.F, op.Type, open.f, open.line)
-	}
-	delete(c.open, op.Process)
-	return c.complete(op, open)
+	p.invoked = ""
+	return c.complete(op, p)
 }
 
-func (c *lockReader) invoke(op *Op) error {
-	open := outstanding{f: op.F, what: words[op.F], line: op.Line}
-	e := history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: history.Invoke, F: open.what}
-	switch open.what {
+func (c *lockReader) invoke(op *Op, p *process) error {
+	p.invoked, p.line, p.f, p.session = op.F, op.Line, words[op.F].f, ""
+	switch p.f {
 	case history.Acquire:
-		c.acquires = true
-		c.attempts++
-		open.session = fmt.Sprintf("%d.%d", op.Process, c.attempts)
-		e.Session, e.Key = open.session, c.key(op)
-		if strings.Contains(op.F, "read") || strings.Contains(op.F, "shared") {
-			e.Mode = locks.Shared
-		}
-		if mode, ok := op.Value().field("mode"); ok {
-			if word, _ := mode.bare().word(); word == "shared" || word == "read" {
-				e.Mode = locks.Shared
-			}
-		}
-		if err := c.acquire(op, &e); err != nil {
-			return err
-		}
-		c.keys[e.Key] = true
-		if v := op.Value().bare(); v.Kind == Nil {
-			c.nameless++
-		} else if e.Key != theLock {
-			c.named++
-		}
-		c.holds[op.Process] = append(stillHeld(c.holds[op.Process]), session{name: open.session, key: e.Key})
+		return c.acquire(op, p)
 	case history.Release:
-		if s := c.toRelease(op); s != nil {
-			open.session, s.released = s.name, true
-			e.Session = s.name
+		s := c.toRelease(op, p)
+		if s == nil {
+			return nil
 		}
-	default:
-		c.left[op.F]++
+		p.session, s.released = s.name, true
+		return c.add(op, event(op, p))
 	}
-	c.open[op.Process] = open
-	if e.Session == "" {
-		return nil
-	}
-	return c.add(op, e)
-}
-
-// stillHeld leaves out what was released, but for the latest, which may be released again.
-func stillHeld(all []session) []session {
-	kept := all[:0]
-	for i, s := range all {
-		if !s.released || i == len(all)-1 {
-			kept = append(kept, s)
-		}
-	}
-	return kept
-}
-
-// acquire fills in what the model needs.
-func (c *lockReader) acquire(op *Op, e *history.Event) error {
-	more := &history.Extra{}
-	if c.model.Has(history.Reentrant) {
-		more.Owner = fmt.Sprintf("process %d", op.Process)
-		e.Extra = more
-	}
-	if !c.model.Has(history.Semaphore) {
-		return nil
-	}
-	n := op.Value().bare()
-	if permits, ok := op.Value().field("permits"); ok {
-		n = permits.bare()
-	}
-	switch {
-	case n.Kind != Int:
-	case n.Int < 1 || n.Int > math.MaxInt32:
-		return history.Malform(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n.Int)
-	default:
-		more.Permits = int(n.Int)
-		e.Extra = more
-	}
+	c.left[op.F]++
 	return nil
 }
 
-// key is the name of the lock that an operation is about.
+func (c *lockReader) acquire(op *Op, p *process) error {
+	c.attempts++
+	p.session = fmt.Sprintf("%d.%d", op.Process, c.attempts)
+	e := event(op, p)
+	e.Key, e.Mode = c.key(op), words[op.F].mode
+	switch {
+	case e.Key != theLock:
+		c.named++
+	case op.Value.IsNil():
+		c.nameless++
+	case op.Value.Kind == Number && !c.model.Has(history.Semaphore):
+		c.numbers++
+	}
+	if mode, ok := op.Value.field("mode"); ok {
+		if word, _ := mode.word(); word == "shared" || word == "read" {
+			e.Mode = locks.Shared
+		}
+	}
+	extra := history.Extra{}
+	if c.model.Has(history.Reentrant) {
+		extra.Owner = fmt.Sprintf("process %d", op.Process)
+	}
+	if c.model.Has(history.Semaphore) {
+		permits := op.Value
+		if named, ok := op.Value.field("permits"); ok {
+			permits = named
+		}
+		if n, ok := permits.whole(); ok {
+			if n < 1 || n > math.MaxInt32 {
+				return history.Malform(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n)
+			}
+			extra.Permits = int(n)
+		}
+	}
+	if extra.Owner != "" || extra.Permits > 0 {
+		e.Extra = &extra
+	}
+	c.keys[e.Key] = true
+	// Of the released sessions only the latest may be released again.
+	last := len(p.holds) - 1
+	kept := p.holds[:0]
+	for i, s := range p.holds {
+		if !s.released || i == last {
+			kept = append(kept, s)
+		}
+	}
+	p.holds = append(kept, session{name: p.session, key: e.Key})
+	return c.add(op, e)
+}
+
+// key returns the name of the lock that an operation is about.
 func (c *lockReader) key(op *Op) string {
-	v := op.Value().bare()
+	v := op.Value
 	if named, ok := v.field("key", "lock", "name"); ok {
 		return plainText(named)
 	}
-	switch {
-	case v.Kind == Vector && len(v.Items) == 2: // as jepsen.independent has it
+	if v.pair() {
 		return plainText(v.Items[0])
-	case v.Kind == String || v.Kind == Keyword || v.Kind == Symbol:
+	}
+	if _, ok := v.word(); ok {
 		return plainText(v)
-	case v.Kind == Int && !c.model.Has(history.Semaphore):
-		c.numbers++
 	}
 	return theLock
 }
 
-// theLock is the name of the one lock of a history that names none.
-const theLock = "lock"
-
 func plainText(v Value) string {
-	if word, ok := v.bare().word(); ok && word != "" {
+	if word, ok := v.word(); ok && word != "" {
 		return word
 	}
 	return v.String()
 }
 
-// toRelease is the session that a process gives back: the latest that it holds, else
-// the latest that it held, else none.
-func (c *lockReader) toRelease(op *Op) *session {
-	all := c.holds[op.Process]
-	key := ""
-	if v := op.Value().bare(); v.Kind != Nil && v.Kind != Int {
-		key = c.key(op)
-	}
-	// A value that names no lock that was acquired here is about something else.
-	if !c.keys[key] {
-		key = ""
-	}
+// toRelease returns the session that a process releases: the latest that it holds, else the
+// latest that it held, else nil.
+func (c *lockReader) toRelease(op *Op, p *process) *session {
+	key := c.key(op)
+	// A value that names no lock that was acquired is about something else.
+	any := op.Value.IsNil() || op.Value.Kind == Number || !c.keys[key]
 	var last *session
-	for i := len(all) - 1; i >= 0; i-- {
-		s := &all[i]
-		if !s.granted || key != "" && s.key != key {
+	for i := len(p.holds) - 1; i >= 0; i-- {
+		s := &p.holds[i]
+		if !s.granted || !any && s.key != key {
 			continue
 		}
 		if !s.released {
@@ -256,53 +243,64 @@ func (c *lockReader) toRelease(op *Op) *session {
 	return last
 }
 
-func (c *lockReader) complete(op *Op, open outstanding) error {
-	if open.session == "" {
-		if open.what == history.Release && op.Type == history.OK {
-			c.strays = append(c.strays, Stray{op.Line, op.Index, history.Process(op.Process), c.time})
-		} else if open.what == history.Release {
-			c.dropped++
-		}
+func (c *lockReader) complete(op *Op, p *process) error {
+	switch {
+	case p.session != "":
+	case p.f == history.Release && op.Type == history.OK:
+		c.strays = append(c.strays, Stray{op.Line, op.Index, history.Process(op.Process), c.time})
+		return nil
+	case p.f == history.Release:
+		c.dropped++
+		return nil
+	default:
 		return nil
 	}
-	e := history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: op.Type, F: open.what, Session: open.session, Error: op.Error}
+	e := event(op, p)
+	e.Error = op.Error
 	if e.Error == history.ErrorNotHeld {
-		e.Error = "not held" // a text of the test's own, and no claim
+		e.Error = "not held" // the test's own text, which claims nothing
 	}
-	all := c.holds[op.Process]
-	if open.what == history.Acquire && op.Type != history.OK {
-		c.holds[op.Process] = all[:len(all)-1]
-	}
-	if open.what == history.Acquire && op.Type == history.OK {
-		all[len(all)-1].granted = true
-		if c.model.Has(history.Fenced) {
-			c.token(op, &e)
+	if p.f == history.Acquire {
+		last := len(p.holds) - 1
+		if op.Type == history.OK {
+			p.holds[last].granted = true
+			e.Token, e.HasToken = c.token(op)
+		} else {
+			p.holds = p.holds[:last]
 		}
 	}
 	return c.add(op, e)
 }
 
-// token finds the fencing token that came with a grant.
-func (c *lockReader) token(op *Op, e *history.Event) {
-	v := op.Value().bare()
-	if v.Kind == Vector && len(v.Items) == 2 {
-		v = v.Items[1].bare()
+// token returns the fencing token that came with a grant.
+func (c *lockReader) token(op *Op) (uint64, bool) {
+	v := op.Value
+	if v.pair() {
+		v = v.Items[1]
 	}
 	if named, ok := v.field("token", "fence", "fencing-token", "revision"); ok {
-		v = named.bare()
+		v = named
 	}
-	if v.Kind == Int && v.Int >= 0 {
-		e.Token, e.HasToken = uint64(v.Int), true
+	n, ok := v.whole()
+	if !ok || n < 0 || !c.model.Has(history.Fenced) {
+		return 0, false
 	}
+	return uint64(n), true
 }
 
-// add holds an event to the rules and pairs it. Its line is that of the file it is from.
+// event returns the event of an operation that belongs to a session.
+func event(op *Op, p *process) history.Event {
+	return history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: op.Type, F: p.f, Session: p.session}
+}
+
+// add adds an event, checks it by the rules of histories and pairs it. Its line is that of the
+// file it is from.
 func (c *lockReader) add(op *Op, e history.Event) error {
 	e.Index, e.Time = op.Index, c.time
 	return c.b.Add(e, op.Line)
 }
 
-// warnings say what was left out, and how names were taken.
+// warnings say which operations were left out, and how names were read.
 func (c *lockReader) warnings() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if len(c.left) > 0 {
@@ -325,9 +323,9 @@ func (c *lockReader) warnings() (all []string) {
 	return all
 }
 
-// nemesisText is what a fault says of itself, kept short.
+// nemesisText returns what a fault did, kept short.
 func nemesisText(v Value) string {
-	if v.Kind == Nil {
+	if v.IsNil() {
 		return ""
 	}
 	const most = 200

@@ -14,10 +14,10 @@ import (
 	"lockbench/internal/regular"
 )
 
-// Format says how a history is written down.
+// Format is the format of a file that holds a history.
 type Format string
 
-// The formats. Detected, the default, is found by looking.
+// The formats. With Detected, the default, Open looks at the file.
 const (
 	Detected Format = ""
 	Lines    Format = "lines"       // lockbench's own JSON lines
@@ -25,24 +25,23 @@ const (
 	JSON     Format = "jepsen-json" // the same as JSON, an array or one object a line
 )
 
-// Formats are those that can be named.
+// Formats returns the names of the formats.
 func Formats() []string { return []string{string(Lines), string(EDN), string(JSON)} }
 
-// Known tells whether a format can be named.
+// Known reports whether f is the name of a format.
 func (f Format) Known() bool { return slices.Contains(Formats(), string(f)) }
 
-// Opened is a file that holds a history, in one form or the other.
+// Opened is the history of a file: lockbench's own, or Jepsen's.
 type Opened struct {
 	Format Format
-	// Own and Jepsen: one of the two is there.
-	Own    *history.History
-	Jepsen *History
+	Own    *history.History // or nil
+	Jepsen *History         // or nil
 }
 
-// OpenOptions are what a reader may be told.
+// OpenOptions are the options of [Open].
 type OpenOptions struct {
-	Format Format // empty: by looking
-	// Model and Permits take the place of what an own header says; empty and 0: they do not.
+	Format Format
+	// Model and Permits replace those in the header of lockbench's own format, unless empty and 0.
 	Model   history.Model
 	Permits int
 }
@@ -53,7 +52,7 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 	r, size := in, int64(0)
 	if name == "-" {
 		name = "standard input"
-		if f, ok := in.(*os.File); ok { // whose size can be known
+		if f, ok := in.(*os.File); ok {
 			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 				size = info.Size()
 			}
@@ -64,7 +63,7 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 			return Opened{}, fmt.Errorf("read history: %w; lockbench check - reads standard input", err)
 		}
 		if err != nil {
-			return Opened{}, fmt.Errorf("read history: %w", err) // which names it
+			return Opened{}, fmt.Errorf("read history: %w", err) // it names the file
 		}
 		defer f.Close()
 		info, err := f.Stat()
@@ -86,30 +85,28 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 func open(in io.Reader, size int64, o OpenOptions) (Opened, error) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	if o.Format == Detected {
-		o.Format = Detect(r)
+		o.Format = detect(r)
 	}
 	opened := Opened{Format: o.Format}
 	var err error
 	switch o.Format {
-	case EDN:
-		opened.Jepsen, err = ReadEDN(r)
-	case JSON:
-		opened.Jepsen, err = ReadJSON(r)
+	case EDN, JSON:
+		opened.Jepsen, err = read(r, o.Format == JSON)
 	default:
 		opened.Own, err = history.ReadAs(r, size, o.Model, o.Permits)
 	}
 	return opened, err
 }
 
-// Detect looks at how a file begins. What looks like nothing is taken for lockbench's
-// own, whose errors say what a history is.
+// detect finds the format of a file by its beginning. A file of another kind is read as
+// lockbench's own, whose errors say what a history is.
 //
 //	{"lockbench": ...        a header of lockbench
 //	{"  or [{"               JSON that Jepsen's histories can be written as
 //	{:  [{:  #tag  (  ;      EDN
-func Detect(r *bufio.Reader) Format {
+func detect(r *bufio.Reader) Format {
 	begin, _ := r.Peek(4 << 10)
-	text := bytes.TrimLeft(bytes.TrimPrefix(begin, []byte("\xef\xbb\xbf")), " \t\r\n,")
+	text := bytes.TrimLeft(bytes.TrimPrefix(begin, []byte(byteOrderMark)), " \t\r\n,")
 	if len(text) == 0 {
 		return Lines
 	}
@@ -135,7 +132,7 @@ func Detect(r *bufio.Reader) Format {
 	return Lines
 }
 
-// startsJSON tells whether an object begins with a text in quotes, and then a colon.
+// startsJSON reports whether an object begins with a text in quotes and a colon.
 func startsJSON(text []byte) bool {
 	rest := bytes.TrimLeft(text[1:], " \t\r\n")
 	if len(rest) == 0 || rest[0] == '}' {

@@ -1,71 +1,70 @@
 package jepsen
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
 
-// Value is a piece of a history that another program wrote: EDN, or JSON, which for
-// this purpose is less of the same.
+// Value is one value of EDN or JSON. The zero Value is nil.
 type Value struct {
-	Kind  ValueKind
-	Text  string // of a string, a keyword (without its colon), a symbol, a character; the tag of a tagged value
-	Int   int64
-	Float float64
-	Items []Value // of a list, vector or set; of a map, keys and values by turns; of a tagged value, the one
-	Cut   bool    // there were more Items than anybody needs
+	Kind  Kind
+	Text  string  // a word, number or text; the opening bracket of a list
+	Items []Value // of a list; the keys and values of a map by turns
 	Line  int     // where it begins
 }
 
-// ValueKind says what a value is.
-type ValueKind uint8
+// Kind is the kind of a value.
+type Kind uint8
 
 // The kinds of values.
 const (
-	Nil ValueKind = iota
-	Bool
-	Int
-	Float
-	String
-	Keyword
-	Symbol
-	Char
-	List
-	Vector
-	Set
+	Word   Kind = iota // :acquire, acquire, true, \newline; empty for nil and null
+	Number             // as written: 7, 7N, 1.0E9
+	Text               // in quotes
+	List               // a list, vector or set
 	Map
-	Tagged
 )
 
-func (k ValueKind) String() string {
-	return [...]string{"nil", "true or false", "a whole number", "a number", "a text", "a keyword", "a symbol", "a character",
-		"a list", "a vector", "a set", "a map", "a tagged value"}[k]
+func (k Kind) String() string {
+	return [...]string{"a word", "a number", "a text", "a list", "a map"}[k]
 }
 
-// bare is the value without the tags around it: #jepsen.history.Op{...} is a map.
-func (v Value) bare() Value {
-	for v.Kind == Tagged && len(v.Items) == 1 {
-		v = v.Items[0]
-	}
-	return v
-}
+// IsNil reports whether the value is nil or null.
+func (v Value) IsNil() bool { return v.Kind == Word && v.Text == "" }
 
-// word is what a value says if it is one word, whichever way it is written.
+// word returns a word or text without its colon, which some JSON writers put into texts.
 func (v Value) word() (string, bool) {
-	switch v.Kind {
-	case String, Keyword, Symbol:
-		return strings.TrimPrefix(v.Text, ":"), true // some JSON writers keep the colon
+	switch {
+	case v.Kind == Text, v.Kind == Word && v.Text != "" && v.Text != "true" && v.Text != "false":
+		return strings.TrimPrefix(v.Text, ":"), true
 	}
 	return "", false
 }
 
-// field returns what a map has under one of some names.
+// whole returns a whole number. Clojure writes large ones as 1.0E9.
+func (v Value) whole() (int64, bool) {
+	if v.Kind != Number {
+		return 0, false
+	}
+	digits := strings.TrimRight(v.Text, "MN")
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(digits, 64)
+	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53
+}
+
+// pair reports whether the value is a vector of two, as jepsen.independent writes a key and a value.
+func (v Value) pair() bool { return v.Kind == List && v.Text == "[" && len(v.Items) == 2 }
+
+// field returns what a map has under the first of the names that it has.
 func (v Value) field(names ...string) (Value, bool) {
-	if v = v.bare(); v.Kind != Map {
+	if v.Kind != Map {
 		return Value{}, false
 	}
 	for _, name := range names {
-		for i := 0; i+1 < len(v.Items); i += 2 {
+		for i := 0; i < len(v.Items); i += 2 {
 			if word, ok := v.Items[i].word(); ok && word == name {
 				return v.Items[i+1], true
 			}
@@ -74,7 +73,7 @@ func (v Value) field(names ...string) (Value, bool) {
 	return Value{}, false
 }
 
-// String writes the value for people, in EDN.
+// String returns the value as EDN.
 func (v Value) String() string {
 	var b strings.Builder
 	v.write(&b)
@@ -82,34 +81,18 @@ func (v Value) String() string {
 }
 
 func (v Value) write(b *strings.Builder) {
-	open, closing := "", ""
+	open, closing := v.Text, ""
 	switch v.Kind {
-	case Nil:
-		b.WriteString("nil")
-	case Bool:
-		b.WriteString(strconv.FormatBool(v.Int != 0))
-	case Int:
-		b.WriteString(strconv.FormatInt(v.Int, 10))
-	case Float:
-		b.WriteString(strconv.FormatFloat(v.Float, 'g', -1, 64))
-	case String:
-		b.WriteString(strconv.Quote(v.Text))
-	case Keyword:
-		b.WriteString(":" + v.Text)
-	case Symbol:
-		b.WriteString(v.Text)
-	case Char:
-		b.WriteString(`\` + v.Text)
+	case Word:
+		if v.IsNil() {
+			open = "nil"
+		}
+	case Text:
+		open = strconv.Quote(v.Text)
 	case List:
-		open, closing = "(", ")"
-	case Vector:
-		open, closing = "[", "]"
-	case Set:
-		open, closing = "#{", "}"
+		closing = closings[v.Text]
 	case Map:
 		open, closing = "{", "}"
-	case Tagged:
-		b.WriteString("#" + v.Text + " ")
 	}
 	b.WriteString(open)
 	for i, item := range v.Items {
@@ -118,8 +101,8 @@ func (v Value) write(b *strings.Builder) {
 		}
 		item.write(b)
 	}
-	if v.Cut {
-		b.WriteString(" ...")
-	}
 	b.WriteString(closing)
 }
+
+// closings are the brackets that close what the keys open.
+var closings = map[string]string{"(": ")", "[": "]", "{": "}", "#{": "}"}
