@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 					return err
 				}
 			}
-			if s.command != "" || s.module != "" {
+			if s.isGuest() {
 				if err := s.meet(c.Context()); err != nil {
 					return err
 				}
@@ -159,6 +160,9 @@ type conformed struct {
 
 	missteps trial.Missteps
 	report   conformReport
+	answered atomic.Bool             // the guest has answered a request of the suite
+	silent   atomic.Bool             // it has left the first one unanswered
+	silence  context.CancelCauseFunc // ends the suite of a guest that never answers
 }
 
 // find finds a lock of the catalog. Its errors are wrong usage.
@@ -303,15 +307,44 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 	}
 	err = s.world.Run(ctx, spec, func(ctx context.Context, c world.Cluster) error {
 		entered = true
+		if err := s.tryOpen(ctx, c); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		s.silence = cancel
 		subject, err := s.subject(c, t)
 		if err != nil {
 			return err
 		}
 		results = locktest.Run(ctx, subject)
-		return ctx.Err()
+		return context.Cause(ctx)
 	})
-	if !entered && errors.Is(err, world.ErrUnsupportedHere) {
+	if !entered && errors.Is(err, world.ErrUnsupportedHere) || errors.Is(err, locks.ErrUnsupported) {
 		return nil, &noTopology{err}
 	}
 	return results, err
+}
+
+// tryOpen opens one client of a guest and closes it again, so that a guest that cannot be opened ends
+// conform with one error instead of one for each rule.
+func (s *conformed) tryOpen(ctx context.Context, c world.Cluster) error {
+	if !s.isGuest() {
+		return nil
+	}
+	client, err := c.Open(ctx, s.spec(0))
+	if err != nil {
+		return err
+	}
+	l := &guestLocker{client: client, of: s}
+	_ = l.Close() // the rules end theirs in the same way, whatever it answers
+	return nil
+}
+
+// isGuest tells whether the lock is served by a program or module.
+func (s *conformed) isGuest() bool { return s.command != "" || s.module != "" }
+
+// spec is what the world needs to know of the guest's client with the number id.
+func (s *conformed) spec(id int) world.ClientSpec {
+	return world.ClientSpec{ID: id, Command: s.command, Module: s.module, Args: s.args, Options: s.options}
 }

@@ -12,7 +12,6 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
-	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/locktest"
@@ -38,17 +37,17 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 			subject.Server = look
 		}
 	}
-	if s.command != "" || s.module != "" {
+	if s.isGuest() {
 		subject.Excused["loss-notice"] = "notices are the host's to hear, and are not asked for here"
 		subject.Excused["wait-cancelled"] = "the protocol has no way to call a waiting guest back"
 		subject.Excused["cancelled"] = "the protocol has no way to call a guest back, and what nobody waits for any more is not sent"
 		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
-			client, err := c.Open(ctx, world.ClientSpec{ID: id, Command: s.command, Module: s.module, Args: s.args, Options: s.options})
+			client, err := c.Open(ctx, s.spec(id))
 			if err != nil {
 				return nil, err
 			}
 			opened.add(id)
-			return &guestLocker{client: client, id: id, missteps: &s.missteps}, nil
+			return &guestLocker{client: client, id: id, of: s}, nil
 		}
 		return subject, nil
 	}
@@ -189,20 +188,44 @@ func (l *look) Forget(ctx context.Context) error {
 	return service.Each(l.cluster.Leaders(ctx), func(node string) error { return l.flusher.Flush(ctx, node) })
 }
 
+// requestLimit is how long a guest may take to answer a request, besides the time that it is asked to
+// wait. A rule asks one guest for a hundred grants at once.
+const requestLimit = 3 * locktest.Late
+
 // guestLocker is a guest as a locker.
 type guestLocker struct {
 	client   world.Client
 	id       int
-	missteps *trial.Missteps
+	of       *conformed
 	sessions atomic.Int64
 	closed   atomic.Bool
+}
+
+// ask sends a request with a limit. A guest that has left its first request of all unanswered ends the suite:
+// each rule would wait as long and show no more.
+func (g *guestLocker) ask(ctx context.Context, wait time.Duration, send func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, requestLimit+wait)
+	defer cancel()
+	err := send(limited)
+	switch {
+	case limited.Err() == nil || ctx.Err() != nil:
+		g.of.answered.Store(true)
+	case !g.of.answered.Load():
+		g.of.silent.Store(true)
+		g.of.silence(fmt.Errorf("the guest has not answered its first request within %v: %w", requestLimit+wait, err))
+	}
+	return err
 }
 
 func (g *guestLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	session := fmt.Sprintf("%d.%d", g.id, g.sessions.Add(1))
 	start := time.Now()
-	grant, err := g.client.Conn().Acquire(ctx, session, r)
-	lease := &guestLease{conn: g.client.Conn(), session: session}
+	var grant guest.Grant
+	err := g.ask(ctx, r.Wait, func(ctx context.Context) (err error) {
+		grant, err = g.client.Conn().Acquire(ctx, session, r)
+		return err
+	})
+	lease := &guestLease{locker: g, session: session}
 	switch {
 	case errors.Is(err, guest.ErrBadRequest):
 		return nil, fmt.Errorf("%w: %w", locks.ErrUnsupported, err)
@@ -229,16 +252,19 @@ func (g *guestLocker) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), locktest.Late)
 	defer cancel()
+	if g.of.silent.Load() {
+		cancel() // it is killed at once
+	}
 	gone := g.client.Conn().Err() != nil
 	err := g.client.Close(ctx)
-	g.missteps.Heard(g.id, g.client, gone)
+	g.of.missteps.Heard(g.id, g.client, gone)
 	return err
 }
 
 // guestLease is a session as a lease. It has every upgrade but renewal; the suite asks
 // only for those that the guest claims.
 type guestLease struct {
-	conn    *guest.Conn
+	locker  *guestLocker
 	session string
 	token   uint64
 
@@ -246,11 +272,19 @@ type guestLease struct {
 	until time.Time
 }
 
-func (l *guestLease) Release(ctx context.Context) error { return l.conn.Release(ctx, l.session) }
+func (l *guestLease) Release(ctx context.Context) error {
+	return l.locker.ask(ctx, 0, func(ctx context.Context) error {
+		return l.locker.client.Conn().Release(ctx, l.session)
+	})
+}
 
 func (l *guestLease) Renew(ctx context.Context, ttl time.Duration) error {
 	start := time.Now()
-	until, err := l.conn.Renew(ctx, l.session, ttl)
+	var until *time.Duration
+	err := l.locker.ask(ctx, 0, func(ctx context.Context) (err error) {
+		until, err = l.locker.client.Conn().Renew(ctx, l.session, ttl)
+		return err
+	})
 	if err == nil && until != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

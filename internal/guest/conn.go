@@ -15,6 +15,10 @@ import (
 // helloLimit is how long a guest has to say hello: a JVM takes its time.
 const helloLimit = 2 * time.Minute
 
+// OpenLimit is how long a guest has to connect to the lock service while no fault
+// is in its way.
+const OpenLimit = time.Minute
+
 // requestsQueued bounds the lines that wait for a guest that does not read; more
 // callers wait until their own limits end.
 const requestsQueued = 64
@@ -71,8 +75,10 @@ type ConnOptions struct {
 	Gained func() time.Duration
 	// KeyPrefix stands before the names that the guest is told, and in no history.
 	KeyPrefix string
-	// HelloLimit is how long Hello waits; 0 means 30 s.
+	// HelloLimit is how long Hello waits; 0 means helloLimit.
 	HelloLimit time.Duration
+	// OpenLimit is how long Open waits; 0 means the constant OpenLimit.
+	OpenLimit time.Duration
 }
 
 // Grant is what a guest tells of a lock that it got.
@@ -90,6 +96,9 @@ type Grant struct {
 func NewConn(r io.Reader, w io.WriteCloser, o ConnOptions) *Conn {
 	if o.HelloLimit == 0 {
 		o.HelloLimit = helloLimit
+	}
+	if o.OpenLimit == 0 {
+		o.OpenLimit = OpenLimit
 	}
 	if o.Noise == nil {
 		o.Noise = func(string) {}
@@ -141,11 +150,22 @@ func (c *Conn) Hello(ctx context.Context) (Hello, error) {
 	return c.hello, nil
 }
 
-// Open tells the guest who it is and where the lock service is.
+// Open tells the guest who it is and where the lock service is. It waits for the answer
+// no longer than ConnOptions.OpenLimit.
 func (c *Conn) Open(ctx context.Context, r Request) error {
+	limited, cancel := context.WithTimeout(ctx, c.o.OpenLimit)
+	defer cancel()
 	r.Op = OpOpen
-	_, err := c.do(ctx, r)
-	return err
+	_, err := c.do(limited, r)
+	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	wrote := ""
+	if first := c.Heard().First; first != "" {
+		wrote = fmt.Sprintf("; its first line that is not of the protocol: %q", first)
+	}
+	return fmt.Errorf(`open: %w within %v; a guest answers with a line {"id":...,"ok":true} on its standard output, flushed%s`,
+		ErrNoAnswer, c.o.OpenLimit, wrote)
 }
 
 // Acquire asks for a lock in the name of a session that was never used before.

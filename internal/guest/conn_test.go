@@ -136,6 +136,49 @@ func TestConnHelloFails(t *testing.T) {
 	})
 }
 
+// A guest that does not answer open is given up after a limit, and its first line that is not
+// of the protocol is quoted: most likely that was to be the answer.
+func TestConnOpenHasALimit(t *testing.T) {
+	for name, test := range map[string]struct {
+		said  string
+		limit time.Duration
+	}{
+		"mute": {"", 0}, "no JSON": {"OK", 0}, "a limit of its own": {"", 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScript(t)
+				want := OpenLimit
+				if test.limit > 0 {
+					want, s.conn.o.OpenLimit = test.limit, test.limit
+				}
+				start := time.Now()
+				opened := async(func() error { return s.conn.Open(t.Context(), Request{}) })
+				if r := s.request(); r.Op != OpOpen {
+					t.Errorf("request %+v", r)
+				}
+				if test.said != "" {
+					s.say(test.said)
+				}
+				select {
+				case err := <-opened:
+					if d := time.Since(start); d != want {
+						t.Errorf("it ended after %v, want %v", d, want)
+					}
+					if !errors.Is(err, ErrNoAnswer) || Definite(err) ||
+						!strings.Contains(err.Error(), fmt.Sprintf("no answer within %v", want)) ||
+						test.said != "" && !strings.Contains(err.Error(), `not of the protocol: "OK"`) {
+						t.Errorf("err = %v", err)
+					}
+				case <-time.After(time.Hour):
+					t.Error("it has waited for an hour")
+				}
+				s.end()
+			})
+		})
+	}
+}
+
 // Forty callers at once, answered backwards.
 func TestConnAnswersOutOfOrder(t *testing.T) {
 	s := newScript(t)

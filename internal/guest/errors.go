@@ -18,6 +18,8 @@ var (
 	// ErrGone says that the guest's output ended, or that it broke the protocol beyond
 	// repair. The outcome of every call that ends so is unknown.
 	ErrGone = errors.New("the guest is gone")
+	// ErrNoAnswer says that a guest did not answer open within the limit.
+	ErrNoAnswer = errors.New("no answer")
 )
 
 // The words of Answer.Fail, all of which are definite.

@@ -28,7 +28,8 @@ type crew struct {
 	guarded   *workloads.Guarded
 	subject   *Subject
 	seed      uint64
-	limit     time.Duration
+	limit     time.Duration // of one operation
+	openLimit time.Duration
 	log       func(string)
 	missteps  *Missteps
 	reduction Reduction
@@ -85,7 +86,7 @@ func (c *crew) start(ctx context.Context, n int) error {
 func (c *crew) open(ctx context.Context, id int) (*member, *openError) {
 	spec := c.subject.client
 	spec.ID, spec.Seed = id, seed.Derive(c.seed, fmt.Sprintf("client/%d", id))
-	spec.Log = c.log
+	spec.Log, spec.OpenLimit = c.log, c.openLimit
 	spec.Lost = func(session string) { c.lost(id, session) }
 	spec.Queued = func(session string) { c.queued(id, session) }
 	client, err := c.cluster.Open(ctx, spec)

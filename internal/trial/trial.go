@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
@@ -160,7 +161,8 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 	return &crew{
 		cluster: c, recorder: t.recorder, triggers: &nemesis.Triggers{}, guarded: workloads.NewGuarded(),
 		subject: t.Subject, seed: t.Seed,
-		limit: answerLimit + plan.Longest(), log: t.Log, missteps: &t.Missteps, reduction: t.Reduction, fail: func(err error) { fail(err) },
+		limit: answerLimit + plan.Longest(), openLimit: guest.OpenLimit + plan.Longest(),
+		log: t.Log, missteps: &t.Missteps, reduction: t.Reduction, fail: func(err error) { fail(err) },
 		granted: func(m workloads.Moment) {
 			t.grants.Add(1)
 			t.keyed.mark(m.Key)

@@ -133,6 +133,8 @@ type ClientSpec struct {
 	// OwnScripts says that the lock may send scripts which nobody has compared with a real
 	// server's: a simulation takes them, and holds their commands to what it knows.
 	OwnScripts bool
+	// OpenLimit is how long the client may take to answer open; 0 means guest.OpenLimit.
+	OpenLimit time.Duration
 	// KeyPrefix is what the names of its keys begin with at the servers. A world sets it.
 	KeyPrefix string
 	// Log hears what the client's end has to say outside the protocol, and Lost the
@@ -141,6 +143,11 @@ type ClientSpec struct {
 	Lost func(session string)
 	// Queued hears that a session's acquire stands in the lock's queue. It may be nil.
 	Queued func(session string)
+}
+
+// ConnOptions are the options of the connection to the client.
+func (s ClientSpec) ConnOptions() guest.ConnOptions {
+	return guest.ConnOptions{Noise: s.Log, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix, OpenLimit: s.OpenLimit}
 }
 
 // Client is one lock client.

@@ -76,7 +76,7 @@ func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners
 		<-ch.process.exited
 		_ = hostOut.SetReadDeadline(time.Now().Add(outputLimit))
 	}()
-	ch.conn = guest.NewConn(output{hostOut}, hostIn, guest.ConnOptions{Noise: s.Log, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix})
+	ch.conn = guest.NewConn(output{hostOut}, hostIn, s.ConnOptions())
 	return ch, nil
 }
 

@@ -77,9 +77,9 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (opened, error) 
 	if err := ch.open(ctx, s); err != nil {
 		ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 		defer cancel()
-		gone := errors.Is(err, guest.ErrGone)
+		silent := errors.Is(err, guest.ErrGone) || errors.Is(err, guest.ErrNoAnswer)
 		err = errors.Join(err, ch.end(ended))
-		if last := ch.LastLine(); gone && last != "" {
+		if last := ch.LastLine(); silent && last != "" {
 			err = fmt.Errorf("%w; it had written last: %q", err, last)
 		}
 		return nil, err

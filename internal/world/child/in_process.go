@@ -50,7 +50,7 @@ func (c *Clients) openInProcess(ctx context.Context, s world.ClientSpec) (*inPro
 	// The client outlives the call that opens it.
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	p.conn, p.stop = guest.InProcess(life, hello, s.Opener, client, &p.gate, guest.ConnOptions{Noise: s.Log, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix})
+	p.conn, p.stop = guest.InProcess(life, hello, s.Opener, client, &p.gate, s.ConnOptions())
 	c.keep(s.ID, p)
 	_, err = p.conn.Hello(ctx)
 	if err == nil {

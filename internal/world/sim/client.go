@@ -125,7 +125,9 @@ func (c *cluster) openGoroutines(ctx context.Context, s world.ClientSpec, opener
 	var life context.Context
 	life, cl.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	hello := guest.Hello{Name: s.Lock, SourceAddress: true}
-	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, guest.ConnOptions{Noise: s.Log, Lost: unlessDead(cl.dead, s.Lost), Queued: unlessDead(cl.dead, s.Queued)})
+	o := s.ConnOptions()
+	o.Lost, o.Queued = unlessDead(cl.dead, s.Lost), unlessDead(cl.dead, s.Queued)
+	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, o)
 	c.remember(s.ID, cl)
 	_, err := cl.conn.Hello(ctx)
 	if err == nil {

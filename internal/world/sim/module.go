@@ -117,7 +117,9 @@ func (c *cluster) openModule(ctx context.Context, s world.ClientSpec) (*module, 
 	m.machine = compiled.Start(m, p)
 	m.timer = time.AfterFunc(time.Hour, m.wake)
 	m.timer.Stop()
-	m.conn = guest.NewConn(m.said, stdin{m}, guest.ConnOptions{Noise: s.Log, Lost: unlessDead(m.dead, s.Lost), Queued: unlessDead(m.dead, s.Queued), Gained: m.gained})
+	o := s.ConnOptions()
+	o.Lost, o.Queued, o.Gained = unlessDead(m.dead, s.Lost), unlessDead(m.dead, s.Queued), m.gained
+	m.conn = guest.NewConn(m.said, stdin{m}, o)
 	c.remember(s.ID, m)
 	c.turns.add(m)
 	c.turns.wake()
