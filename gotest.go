@@ -151,6 +151,7 @@ var _ run.Observer = (*testLog)(nil)
 func (l *testLog) Fault(string, string) {}
 func (l *testLog) Done()                {}
 
+func (l *testLog) Warning(lock, text string)   { l.t.Logf("%s: warning: %s", lock, text) }
 func (l *testLog) Violation(lock, text string) { l.t.Logf("%s: violated: %s", lock, text) }
 
 func (l *testLog) Tick(now report.Tick) {

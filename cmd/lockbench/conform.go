@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +66,7 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			if err := show.check(); err != nil {
 				return err
 			}
-			s := conformed{out: c.OutOrStdout(), show: show, options: set}
+			s := conformed{out: c.OutOrStdout(), complaints: c.ErrOrStderr(), show: show, options: set}
 			if c.ArgsLenAtDash() >= 0 {
 				if s.command = strings.Join(args, " "); len(args) == 1 && wasm.IsFile(s.command) {
 					s.command, s.module = "", args[0]
@@ -148,15 +149,18 @@ func conformOptions(entry catalog.Lock, set map[string]string) (map[string]strin
 
 // conformed is one lock on its way through the suite.
 type conformed struct {
-	world   world.World
-	out     io.Writer
-	show    conformShow
-	entry   catalog.Lock // of a guest: made of its hello
-	command string
-	module  string
-	seed    uint64   // tells keys of several at work at the same servers apart; 0: there are no others
-	args    []string // of the module
-	options map[string]string
+	world world.World
+	out   io.Writer
+	// complaints is where the first warning about a guest goes at once.
+	complaints io.Writer
+	warned     sync.Once
+	show       conformShow
+	entry      catalog.Lock // of a guest: made of its hello
+	command    string
+	module     string
+	seed       uint64   // tells keys of several at work at the same servers apart; 0: there are no others
+	args       []string // of the module
+	options    map[string]string
 
 	missteps trial.Missteps
 	report   conformReport
@@ -346,5 +350,8 @@ func (s *conformed) isGuest() bool { return s.command != "" || s.module != "" }
 
 // spec is what the world needs to know of the guest's client with the number id.
 func (s *conformed) spec(id int) world.ClientSpec {
-	return world.ClientSpec{ID: id, Command: s.command, Module: s.module, Args: s.args, Options: s.options}
+	warn := func(text string) {
+		s.warned.Do(func() { _, _ = fmt.Fprintf(s.complaints, "warning: client %d: %s\n", id, text) })
+	}
+	return world.ClientSpec{ID: id, Command: s.command, Module: s.module, Args: s.args, Options: s.options, Warn: warn}
 }

@@ -15,7 +15,7 @@ import (
 //	0:31 of ~0:46  locks 2 of 7 done · set-nx episode 2 of 3 · set-nx: redis-1 killed · 21,904 grants
 //
 // elsewhere (a log, a build server) in one plain line for each fault and for the
-// first violation of a lock. It has no goroutine and no clock of
+// first violation of a lock. Warnings are lines that stay, on a terminal too. It has no goroutine and no clock of
 // its own: whoever runs the locks calls Tick a few times a second. All methods may
 // be called from several goroutines at once, and after Done do nothing.
 type Progress struct {
@@ -71,6 +71,21 @@ func (p *Progress) Violation(lock, text string) {
 	p.violated[lock] = true
 	if !again {
 		p.say(oneLine(lock + ": violated: " + text))
+	}
+}
+
+// Warning tells what is wrong with a lock's guest, in a line that stays.
+func (p *Progress) Warning(lock, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text = oneLine("warning: " + lock + ": " + text)
+	if !p.terminal {
+		p.say(text)
+		return
+	}
+	if !p.done {
+		p.write("\r\x1b[K" + text + "\n")
+		p.draw()
 	}
 }
 

@@ -41,6 +41,24 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 }
 
+// TestProgressWarning: on a terminal, a warning stands above the line that is written over.
+func TestProgressWarning(t *testing.T) {
+	var b strings.Builder
+	p := NewProgress(&b, true, 90)
+	p.Tick(Tick{Elapsed: time.Second})
+	b.Reset()
+	p.Warning("mine", "client 1: it says\x1b[2J")
+	if got, want := b.String(), "\r\x1b[Kwarning: mine: client 1: it says"; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "\n\r\x1b[K 0:01  ") ||
+		strings.Contains(got, "\x1b[2J") {
+		t.Errorf("got %q, want it to begin with %q and to end with the line of the run", got, want)
+	}
+	p.Done()
+	b.Reset()
+	if p.Warning("mine", "late"); b.Len() > 0 {
+		t.Errorf("after Done: %q", b.String())
+	}
+}
+
 func TestProgressSaysWhereTheRunIs(t *testing.T) {
 	for want, tick := range map[string]Tick{
 		" 0:00  locks 0 of 2 done · set-nx starting servers":                     {Locks: 2, Lock: "set-nx", Starting: true},
@@ -67,11 +85,13 @@ func TestProgressElsewhere(t *testing.T) {
 	p.Violation("set-nx", "two hold a again")
 	p.Violation("set-del", "two hold b")
 	p.Tick(Tick{Elapsed: 72 * time.Second, Episode: 2, Episodes: 3})
+	p.Warning("mine", "client 1: it says\n\"OK\"")
 	p.Violation("set-nx", "two hold a")
 	p.Done()
 	want := ` 0:02  set-nx: kill: redis-1 (master)
  0:02  set-nx: violated: two hold a
  0:02  set-del: violated: two hold b
+ 1:12  warning: mine: client 1: it says "OK"
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

@@ -35,6 +35,9 @@ func (j *lockJudge) Granted() { j.run.progress.grant(j.lock) }
 // Fault passes on what is done to the lock's servers and clients.
 func (j *lockJudge) Fault(text string) { j.run.progress.to.Fault(j.lock, text) }
 
+// Warning passes on what is wrong with the lock's guest.
+func (j *lockJudge) Warning(text string) { j.run.progress.to.Warning(j.lock, text) }
+
 // Enough says after an episode whether the lock's run ends with it: under
 // --until-violation, when this lock or another one with servers has been seen to
 // break. A lock without servers ends nobody's run, since a control that breaks is

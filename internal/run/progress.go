@@ -16,6 +16,8 @@ import (
 type Observer interface {
 	// Fault says what is done to the servers and clients of a lock.
 	Fault(lock, text string)
+	// Warning says, once for each lock, what is wrong with its guest.
+	Warning(lock, text string)
 	// Violation says, once for each lock, that it was seen to be violated.
 	Violation(lock, text string)
 	// Tick says how far the run is, a few times a second, until Done.
@@ -29,6 +31,7 @@ type Nobody struct{}
 var _ Observer = Nobody{}
 
 func (Nobody) Fault(string, string)     {}
+func (Nobody) Warning(string, string)   {}
 func (Nobody) Violation(string, string) {}
 func (Nobody) Tick(report.Tick)         {}
 func (Nobody) Done()                    {}

@@ -36,6 +36,7 @@ type crew struct {
 	fail      func(error) // ends the lock's run with an error
 	granted   func(m workloads.Moment)
 	unknown   func() // of an acquire
+	warning   func(text string)
 
 	mu       sync.Mutex
 	wg       sync.WaitGroup
@@ -43,6 +44,7 @@ type crew struct {
 	holders  []workloads.Moment
 	waiters  map[int]bool
 	last     int // the highest client number given out
+	warned   bool
 	replaced int
 }
 
@@ -87,6 +89,7 @@ func (c *crew) open(ctx context.Context, id int) (*member, *openError) {
 	spec := c.subject.client
 	spec.ID, spec.Seed = id, seed.Derive(c.seed, fmt.Sprintf("client/%d", id))
 	spec.Log, spec.OpenLimit = c.log, c.openLimit
+	spec.Warn = func(text string) { c.warn(id, text) }
 	spec.Lost = func(session string) { c.lost(id, session) }
 	spec.Queued = func(session string) { c.queued(id, session) }
 	client, err := c.cluster.Open(ctx, spec)
@@ -98,6 +101,20 @@ func (c *crew) open(ctx context.Context, id int) (*member, *openError) {
 	c.members[id] = m
 	c.mu.Unlock()
 	return m, nil
+}
+
+// warn logs what a client wrote outside the protocol. The first warning of all clients is also reported while the
+// run goes on; the rest stands in the notes at its end.
+func (c *crew) warn(id int, text string) {
+	text = fmt.Sprintf("client %d: %s", id, text)
+	c.log(text)
+	c.mu.Lock()
+	first := !c.warned
+	c.warned = true
+	c.mu.Unlock()
+	if first {
+		c.warning(text)
+	}
 }
 
 // lost records a library's notice that a lock is gone. One for a session that its

@@ -14,6 +14,8 @@ type Observer interface {
 	Granted()
 	// Fault says in words what is done to servers and clients.
 	Fault(text string)
+	// Warning says, once, what a client of the lock did wrong that the lock's author should know at once.
+	Warning(text string)
 	// Phase says how far a step of the plan has come.
 	Phase(phase nemesis.Phase, text string)
 }
@@ -27,4 +29,5 @@ func (Nobody) Episode(int)                 {}
 func (Nobody) Enough(int) bool             { return false }
 func (Nobody) Granted()                    {}
 func (Nobody) Fault(string)                {}
+func (Nobody) Warning(string)              {}
 func (Nobody) Phase(nemesis.Phase, string) {}

@@ -55,6 +55,7 @@ type answer struct {
 // message is a line that it says.
 type message struct {
 	Fault   string `json:"fault,omitempty"`
+	Warning string `json:"warning,omitempty"`
 	Episode int    `json:"episode,omitempty"`
 	Ask     int    `json:"ask,omitempty"`    // this episode is over: is that enough?
 	Grants  int64  `json:"grants,omitempty"` // since the last message
@@ -131,6 +132,8 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 			last = m
 		case m.Fault != "":
 			observer.Fault(m.Fault)
+		case m.Warning != "":
+			observer.Warning(m.Warning)
 		case m.Episode > 0:
 			observer.Episode(m.Episode)
 		case m.Ask > 0:

@@ -170,6 +170,7 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 			t.Observer.Granted()
 		},
 		unknown: func() { t.unknown.Add(1) },
+		warning: t.Observer.Warning,
 	}
 }
 

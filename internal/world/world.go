@@ -141,13 +141,15 @@ type ClientSpec struct {
 	// library's notices that a session's lock is lost. Either may be nil.
 	Log  func(line string)
 	Lost func(session string)
+	// Warn hears, once for each kind of line outside the protocol, what is wrong with it. Nil: Log hears it.
+	Warn func(text string)
 	// Queued hears that a session's acquire stands in the lock's queue. It may be nil.
 	Queued func(session string)
 }
 
 // ConnOptions are the options of the connection to the client.
 func (s ClientSpec) ConnOptions() guest.ConnOptions {
-	return guest.ConnOptions{Noise: s.Log, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix, OpenLimit: s.OpenLimit}
+	return guest.ConnOptions{Noise: s.Log, Warn: s.Warn, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix, OpenLimit: s.OpenLimit}
 }
 
 // Client is one lock client.
