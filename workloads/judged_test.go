@@ -70,6 +70,8 @@ func TestJudged(t *testing.T) {
 		{"watchdog", with(func(p *Params) { p.TTL, p.HoldMin, p.HoldMax = 0, 400*time.Millisecond, 900*time.Millisecond }),
 			[]string{"mutex"}, locks.Claims{Renewed: true}, 5, map[fault]string{neverRenewed: "exclusion"}},
 		{"renews", short, []string{"mutex"}, locks.Claims{Bounded: true}, 100, map[fault]string{everybodyIsWoken: "exclusion"}},
+		{"renewals", with(func(p *Params) { p.TTL, p.Wait, p.HoldMax = 100*time.Millisecond, 0, 40*time.Millisecond }),
+			[]string{"mutex"}, locks.Claims{Bounded: true}, 40, map[fault]string{renewsWhatIsLost: "results"}},
 		{"handoff", with(func(p *Params) { p.Keys = p.Keys[:1] }), []string{"mutex"}, locks.Claims{Bounded: true}, 100,
 			map[fault]string{everybodyIsWoken: "exclusion"}},
 	} {

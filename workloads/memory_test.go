@@ -21,6 +21,7 @@ type memory struct {
 
 	mu    sync.Mutex
 	holds []memoryHold
+	past  map[string]memoryHold // all that was asked for, by session
 	queue []*memoryWaiter
 }
 
@@ -35,6 +36,7 @@ const (
 	onlyTheFirstKey   fault = "of several keys only the first is locked"
 	neverRenewed      fault = "a lease that asks for no end is not renewed"
 	everybodyIsWoken  fault = "a release lets all waiters in"
+	renewsWhatIsLost  fault = "a renewal brings a lost lease back, whoever holds"
 	endsEarly         fault = "a lease ends a tenth of a second before its holder is told"
 )
 
@@ -108,6 +110,10 @@ func (m *memory) acquire(ctx context.Context, client int, session string, r lock
 		h.end = start.Add(watchdogLease)
 	}
 	m.mu.Lock()
+	if m.past == nil {
+		m.past = map[string]memoryHold{}
+	}
+	m.past[session] = h
 	behind := slices.ContainsFunc(m.queue, func(w *memoryWaiter) bool { return m.conflict(w.memoryHold, h) })
 	mine := slices.ContainsFunc(m.holds, func(x memoryHold) bool { return x.owner == h.owner })
 	if m.free(h) && (mine || !behind) {
@@ -160,8 +166,13 @@ func (m *memory) renew(session string, ttl time.Duration) (*time.Duration, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.holds, func(x memoryHold) bool { return x.session == session })
-	if i < 0 || !time.Now().Before(m.holds[i].end) {
+	lost := i < 0 || !time.Now().Before(m.holds[i].end)
+	if lost && !m.faults[renewsWhatIsLost] {
 		return nil, locks.ErrNotHeld
+	}
+	if i < 0 {
+		i = len(m.holds)
+		m.holds = append(m.holds, m.past[session])
 	}
 	m.holds[i].end = time.Now().Add(m.kept(ttl))
 	return &ttl, nil

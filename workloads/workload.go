@@ -43,7 +43,7 @@ type Entry struct {
 
 // All are the workloads that there are.
 func All() []Entry {
-	return []Entry{counter, reentrant, readersWriters, fair, manyKeys, watchdog, handoff, edge, visits, sharing}
+	return []Entry{counter, reentrant, readersWriters, fair, manyKeys, watchdog, handoff, edge, visits, sharing, renewals}
 }
 
 // Find is the workload called name.
