@@ -28,6 +28,7 @@ func Bugs() []Bug {
 		{"R-35", "An owner is taken for another one: by a number that is used again, or by its client alone."},
 		{"C-4", "Clients write their own time into the lock, and believe that of others."},
 		{"C-6", "Threads of a client share one object, and the last try's token takes the place of the holder's."},
+		{"C-9", "A renewal takes back a lock that was lost, and nobody learns that others held it meanwhile."},
 		{"C-10", "A release of what is not held any more says ok."},
 		{"C-12", "A lease that nobody refreshes is taken for one that is renewed."},
 		{"C-15", "A client holds and is told that it does not."},
@@ -58,5 +59,6 @@ func Bugs() []Bug {
 		{"W-21", "A reader and a writer hold at once, or two writers."},
 		{"W-22", "Who goes on as a reader keeps readers out."},
 		{"W-23", "A lock on several names guards only one, or a name of its own."},
+		{"W-24", "A renewal does not ask whose the lock is."},
 	}
 }

@@ -36,6 +36,10 @@ type token struct {
 	patience time.Duration
 	// fence is the number of a grant: nil for a lock without.
 	fence func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error)
+	// renew moves the end of a lease: nil for a lock without renewals.
+	renew func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error)
+	// unanswered is the result of a renewal that failed with err. It was to move the end to at.
+	unanswered func(l *tokenLease, at time.Time, err error) error
 }
 
 // right are the steps without a mistake.
@@ -104,6 +108,9 @@ func (t *tokenClient) Acquire(ctx context.Context, r locks.Request) (locks.Lease
 		return nil, locks.ErrTaken
 	}
 	l.Moved(t.end(start, ttl))
+	if t.renew != nil {
+		return &renewableLease{l}, nil
+	}
 	if t.fence == nil {
 		return l, nil
 	}
@@ -158,6 +165,7 @@ var (
 	_ locks.Lease   = (*tokenLease)(nil)
 	_ locks.Bounded = (*tokenLease)(nil)
 	_ locks.Fenced  = (*fencedLease)(nil)
+	_ locks.Renewer = (*renewableLease)(nil)
 )
 
 // Release gives the lock back.
@@ -176,6 +184,27 @@ type fencedLease struct{ *tokenLease }
 
 // Token is the number of the grant.
 func (l *fencedLease) Token() uint64 { return l.number }
+
+type renewableLease struct{ *tokenLease }
+
+// Renew moves the end of the lease to ttl from now.
+func (l *renewableLease) Renew(ctx context.Context, ttl time.Duration) error {
+	ttl, err := plain.TTL(ttl)
+	if err != nil {
+		return err
+	}
+	t, end := l.client, time.Now().Add(ttl)
+	held, err := t.renew(ctx, t, l.tokenLease, ttl)
+	switch {
+	case err != nil:
+		return t.unanswered(l.tokenLease, end, fmt.Errorf("renew %q: %w", l.key, err))
+	case !held:
+		l.Lost()
+		return locks.ErrNotHeld
+	}
+	l.Moved(end)
+	return nil
+}
 
 // set is SET with more words; ok is false for nil.
 func (t *tokenClient) set(ctx context.Context, key, value string, words ...any) (ok bool, err error) {
@@ -220,6 +249,22 @@ func numbered(change func(*token)) func(*token) {
 		t.fence = func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error) {
 			n, err := t.number(ctx, "incr", l.counter())
 			return uint64(n), err
+		}
+		change(t)
+	}
+}
+
+// renewing adds a right renewal to each lease, and then the change. No client of it waits longer
+// than usual for an answer, so that a renewal without an answer fails while its lease still matters.
+func renewing(change func(*token)) func(*token) {
+	return func(t *token) {
+		t.patience = 0
+		t.renew = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+			return goredis.Extend(ctx, t.redis, l.key, l.token, ttl)
+		}
+		t.unanswered = func(l *tokenLease, at time.Time, err error) error {
+			l.Doubted(at)
+			return err
 		}
 		change(t)
 	}

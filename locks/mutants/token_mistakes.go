@@ -270,6 +270,46 @@ func tokenLocks() []Mutant {
 				}
 			}),
 
+		// Renewals.
+		plainly("renew-unasked", "renews the key without asking whose it is",
+			Wrong{Bug: "W-24", Scenario: "renewals", Class: "released-without-holding"},
+			renewing(func(t *token) {
+				t.renew = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+					n, err := t.number(ctx, "pexpire", l.key, ttl.Milliseconds())
+					return n == 1, err
+				}
+			})),
+		plainly("renew-recreates", "sets the key again if a renewal finds it gone",
+			Wrong{
+				Bug: "C-9", Known: "redsync WithSetNXOnExtend, redis-semaphore #175",
+				Scenario: "renewals", Class: "released-without-holding",
+			},
+			renewing(func(t *token) {
+				t.renew = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+					held, err := goredis.Extend(ctx, t.redis, l.key, l.token, ttl)
+					if err != nil || held {
+						return held, err
+					}
+					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				}
+			})),
+		plainly("renew-silence-is-yes", "reports a renewal that got no answer as done",
+			Wrong{Bug: "W-13", Scenario: "renewals", Class: "double-grant"},
+			renewing(func(t *token) {
+				t.unanswered = func(l *tokenLease, at time.Time, _ error) error {
+					l.Moved(at)
+					return nil
+				}
+			})),
+		plainly("renew-silence-is-no", "reports a renewal that got no answer as \"not held\"",
+			Wrong{Bug: "W-14", Scenario: "renewals", Class: "evicted"},
+			renewing(func(t *token) {
+				t.unanswered = func(l *tokenLease, _ time.Time, _ error) error {
+					l.Lost()
+					return locks.ErrNotHeld
+				}
+			})),
+
 		// Fencing.
 		fenced("number-before-lock", "counts the grant before it is one, in a request of its own",
 			Wrong{Bug: "W-15", Scenario: "pause-acquire", Class: "token-fell"},
