@@ -1,13 +1,16 @@
 package history
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"iter"
+	"reflect"
 	"time"
 )
 
-// Fact is what a run marks in a history, or has seen of servers and of the machine:
-// what a probe event says. The kinds below are all there are. An event has at most one
-// of each kind. How they are written stands in fact_codec.go, and nobody else knows it.
+// Fact is what a run marks in a history, or has seen of servers and of the machine. A probe event has facts, at most
+// one of each kind. The kinds below are all there are.
 type Fact interface{ fact() }
 
 // Episode says that an episode begins.
@@ -72,4 +75,167 @@ func FactsOf[F Fact](h *History) iter.Seq2[int, F] {
 			}
 		}
 	}
+}
+
+// wireFacts are the facts of an event as one object, sorted by name, so that equal events are equal lines:
+//
+//	Episode    {"episode":2}
+//	Quiet      {"quiet":"begins"}, {"quiet":"ends"}
+//	Promoted   {"master":"redis-2","ordered":false}
+//	ClockStep  {"clock_step_ns":2000000}
+//	Kept       {"node":"redis-1","session":"1.7","ttl":3000000000}
+//	Left       {"ending":["b"],"left":["a","b"]}
+//	Queued     {"queued":["1.7"]}
+//	Sent       {"client":4,"commands":11}
+//
+// Other programs write histories, too, so reading is lenient: an object may hold several facts, and fields with an
+// unknown name or with a value that they cannot have are ignored.
+type wireFacts struct {
+	Client    any `json:"client,omitempty"`
+	ClockStep any `json:"clock_step_ns,omitempty"`
+	Commands  any `json:"commands,omitempty"`
+	Ending    any `json:"ending,omitempty"`
+	Episode   any `json:"episode,omitempty"`
+	Left      any `json:"left,omitempty"`
+	Master    any `json:"master,omitempty"`
+	Node      any `json:"node,omitempty"`
+	Ordered   any `json:"ordered,omitempty"`
+	Queued    any `json:"queued,omitempty"`
+	Quiet     any `json:"quiet,omitempty"`
+	Session   any `json:"session,omitempty"`
+	TTL       any `json:"ttl,omitempty"`
+}
+
+const (
+	quietBegins = "begins"
+	quietEnds   = "ends"
+)
+
+// factsOnWire fails if two facts are of one kind, because an object has each field once.
+func factsOnWire(facts []Fact) (*wireFacts, error) {
+	if len(facts) == 0 {
+		return nil, nil
+	}
+	w := new(wireFacts)
+	for i, f := range facts {
+		for _, other := range facts[:i] {
+			if reflect.TypeOf(f) == reflect.TypeOf(other) {
+				return nil, fmt.Errorf("there are two facts of type %T; expected at most one fact of a kind in an event", f)
+			}
+		}
+		switch f := f.(type) {
+		case Episode:
+			w.Episode = f.Number
+		case Quiet:
+			w.Quiet = quietEnds
+			if f.Begins {
+				w.Quiet = quietBegins
+			}
+		case Promoted:
+			w.Master, w.Ordered = f.Node, f.Ordered
+		case ClockStep:
+			w.ClockStep = int64(f.By)
+		case Kept:
+			w.Node, w.Session, w.TTL = f.Node, f.Session, int64(f.TTL)
+		case Left:
+			w.Ending, w.Left = list(f.Ending), list(f.Names)
+		case Queued:
+			w.Queued = list(f.Sessions)
+		case Sent:
+			w.Client, w.Commands = f.Client, f.Commands
+		default:
+			return nil, fmt.Errorf("fact of type %T is not known; expected one of package history", f)
+		}
+	}
+	return w, nil
+}
+
+// list is written as a list also if it is nil: null would say that nothing was looked at.
+func list(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}
+
+// absent marks fields whose presence alone says something.
+type absent struct{}
+
+// UnmarshalJSON keeps numbers as json.Number: nanoseconds are longer than a float64's 53 bits.
+func (w *wireFacts) UnmarshalJSON(data []byte) error {
+	type plain wireFacts // without this method
+	*w = wireFacts{Master: absent{}, ClockStep: absent{}}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode((*plain)(w))
+}
+
+func (w *wireFacts) facts() []Fact {
+	if w == nil {
+		return nil
+	}
+	var all []Fact
+	if n, ok := wholeNumber(w.Episode); ok {
+		all = append(all, Episode{int(n)})
+	}
+	switch w.Quiet {
+	case quietBegins:
+		all = append(all, Quiet{Begins: true})
+	case quietEnds:
+		all = append(all, Quiet{})
+	}
+	// A role has changed, or a clock was stepped, if the field is there, whatever its value: the judge is careful
+	// from there on.
+	if w.Master != (absent{}) {
+		node, _ := w.Master.(string)
+		ordered, _ := w.Ordered.(bool)
+		all = append(all, Promoted{node, ordered})
+	}
+	if w.ClockStep != (absent{}) {
+		by, _ := wholeNumber(w.ClockStep)
+		all = append(all, ClockStep{time.Duration(by)})
+	}
+	if ttl, ok := wholeNumber(w.TTL); ok {
+		node, _ := w.Node.(string)
+		session, _ := w.Session.(string)
+		all = append(all, Kept{node, session, time.Duration(ttl)})
+	}
+	if w.Left != nil { // the program that wrote the field has looked, whatever it saw
+		names, _ := texts(w.Left)
+		ending, _ := texts(w.Ending)
+		all = append(all, Left{names, ending})
+	}
+	if sessions, ok := texts(w.Queued); ok {
+		all = append(all, Queued{sessions})
+	}
+	client, known := wholeNumber(w.Client)
+	commands, ok := wholeNumber(w.Commands)
+	if known && ok && client == int64(int32(client)) { // no client has another number
+		all = append(all, Sent{int32(client), int(commands)})
+	}
+	return all
+}
+
+func wholeNumber(v any) (int64, bool) {
+	number, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	return parseWhole(string(number))
+}
+
+// texts reads a list of names. A single name need not stand in a list, and other values in a list are ignored.
+func texts(v any) (names []string, ok bool) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}, true
+	case []any:
+		for _, item := range v {
+			if name, ok := item.(string); ok {
+				names = append(names, name)
+			}
+		}
+		return names, true
+	}
+	return nil, false
 }

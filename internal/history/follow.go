@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// Follower reads a history while somebody writes it, and keeps nothing of what it has
-// read. It is for whoever shows how a run goes on: the rules of the format are left to
-// [Read], which judges need.
+// Follower reads a history while it is written, and keeps nothing of what it has read. It serves the page that shows a
+// run while it goes on. It does not hold events to the rules of the format, as [Read] does.
 type Follower struct {
 	Header Header // once Begun
 
@@ -17,14 +16,13 @@ type Follower struct {
 	begun bool
 	rest  []byte // a line whose end is not there yet
 	buf   []byte
-	d     *decoder
 	e     Event
 	lines int
 }
 
 // Follow reads from r, which has more each time that it is asked again.
 func Follow(r io.Reader) *Follower {
-	return &Follower{r: r, buf: make([]byte, batchBytes), d: newDecoder()}
+	return &Follower{r: r, buf: make([]byte, batchBytes)}
 }
 
 // Begun tells whether the header has been read.
@@ -33,9 +31,6 @@ func (f *Follower) Begun() bool { return f.begun }
 // More hands over each event that was written since the last call. The event is valid
 // until visit returns.
 func (f *Follower) More(visit func(e *Event)) error {
-	if len(f.d.s.names) > namesMost {
-		f.d = newDecoder()
-	}
 	for {
 		n, err := f.r.Read(f.buf)
 		data := f.buf[:n]
@@ -53,8 +48,8 @@ func (f *Follower) More(visit func(e *Event)) error {
 				line = append(f.rest, line...)
 				f.rest = f.rest[:0]
 			}
-			if err := f.line(line, visit); err != nil {
-				return fmt.Errorf("follow a history: line %d: %w", f.lines, err)
+			if m := f.line(line, visit); m != nil {
+				return fmt.Errorf("follow a history: %w", m)
 			}
 		}
 		if errors.Is(err, io.EOF) || err == nil && n == 0 {
@@ -66,27 +61,16 @@ func (f *Follower) More(visit func(e *Event)) error {
 	}
 }
 
-func (f *Follower) line(line []byte, visit func(e *Event)) error {
+func (f *Follower) line(line []byte, visit func(e *Event)) (m *Malformed) {
 	f.lines++
 	if !f.begun {
-		h, m := decodeHeader(line)
-		if m != nil {
-			return m
-		}
-		f.Header, f.begun = h, true
-		return nil
+		f.Header, m = decodeHeader(line)
+		f.begun = m == nil
+		return m
 	}
 	f.e = Event{}
-	g, err := f.d.event(line, &f.e)
-	if err != nil {
-		return err
+	if m = decodeEvent(line, f.lines, &f.e); m == nil {
+		visit(&f.e)
 	}
-	if !g.client && f.e.Process >= 0 {
-		f.e.Client = int32(f.e.Process)
-	}
-	visit(&f.e)
-	return nil
+	return m
 }
-
-// namesMost bounds the names of sessions that a follower keeps.
-const namesMost = 1 << 14

@@ -63,7 +63,9 @@ func eachKind() []Event {
 		client(OK, Acquire, func(e *Event) { e.HasToken, e.Extra = true, &Extra{Lease: 3 * time.Second, Renewed: true} }),
 		client(Fail, Acquire, func(e *Event) { e.Error = ErrorTaken }),
 		client(Fail, Acquire, func(e *Event) { e.Error, e.Strict = ErrorTaken, true }),
-		client(Info, Acquire, func(e *Event) { e.Error = "acquire \"a\": dial tcp: 10.0.0.1:6379: <EOF> & more, é, 世界, \U0001f512\n" }),
+		client(Info, Acquire, func(e *Event) {
+			e.Error = "acquire \"a\": dial tcp: 10.0.0.1:6379: <EOF> & more, é, 世界, \U0001f512\n"
+		}),
 		client(Invoke, Acquire, func(e *Event) {
 			e.Process, e.Mode = 472006, locks.Shared
 			e.Extra = &Extra{Owner: "owner-3", Keys: []string{"a", "b<c>"}, Permits: 2}

@@ -1,10 +1,8 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -119,15 +117,4 @@ func decodeHeader(line []byte) (Header, *Malformed) {
 		return h, Malform(1, "header", "the line is no JSON object (%v); expected the header of a history, such as %s", err, exampleHeader)
 	}
 	return h, h.check()
-}
-
-// appendHeader writes the header as one line.
-func appendHeader(dst []byte, h *Header) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b) // ends the line
-	e.SetEscapeHTML(false)   // "master -> replicas" stays readable
-	if err := e.Encode(h); err != nil {
-		return dst, fmt.Errorf("encode header: %w", err)
-	}
-	return append(dst, b.Bytes()...), nil
 }

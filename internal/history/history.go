@@ -26,14 +26,11 @@
 // who, and what was expected instead.
 //
 // Positions in Events, not times, say what came before what. Clocks tie.
-//
-// The reader of JSON is its own, where libraries exist, for what these cost. Decoding an
-// event takes 0.24 µs of processor time, the decoder of encoding/json/v2 takes 0.78 µs and
-// encoding/json 1.8 µs, and neither says which fields were absent or where a line is wrong;
-// reading a history as a whole takes 0.53 µs an event, and its goal is half a microsecond.
 package history
 
 import (
+	"fmt"
+	"io"
 	"slices"
 
 	"lockbench/locks"
@@ -107,6 +104,28 @@ func (h *History) At(pos int) *Event {
 		return nil
 	}
 	return &h.Events[pos]
+}
+
+// Encode writes the history as JSON lines. Index is written as it stands in the events, so a part of a history keeps the
+// numbers of the whole.
+func (h *History) Encode(w io.Writer) error {
+	line, err := appendLine(nil, &h.Header)
+	if err != nil {
+		return fmt.Errorf("encode header: %w", err)
+	}
+	for pos := range h.Events {
+		if len(line) >= batchBytes {
+			if _, err := w.Write(line); err != nil {
+				return err
+			}
+			line = line[:0]
+		}
+		if line, err = AppendEvent(line, &h.Events[pos]); err != nil {
+			return fmt.Errorf("encode event %d: %w", h.Events[pos].Index, err)
+		}
+	}
+	_, err = w.Write(line)
+	return err
 }
 
 // Build makes a history of events that are already there, held to the same rules

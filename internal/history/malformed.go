@@ -8,6 +8,8 @@ type Malformed struct {
 	Line int    // from 1; the header is line 1
 	Rule string // a word for the rule: time, outstanding, retired, ...
 	Text string // who did what, and what was expected
+
+	cutOff bool // the line ends in the middle of its object: the last one may, when its writer was killed
 }
 
 var _ error = (*Malformed)(nil)

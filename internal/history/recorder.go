@@ -83,7 +83,7 @@ func New(w io.Writer, h Header, o RecorderOptions) (*Recorder, error) {
 	if m := h.check(); m != nil {
 		return nil, fmt.Errorf("record %s: %w", r.name, m)
 	}
-	line, err := appendHeader(nil, &h)
+	line, err := appendLine(nil, &h)
 	if err != nil {
 		return nil, fmt.Errorf("record %s: %w", r.name, err)
 	}
