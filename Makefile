@@ -34,7 +34,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: image prove prove-reference more matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
+.PHONY: image prove prove-reference more guests matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -97,6 +97,9 @@ PACKED_IN_CONTAINER = apt-get update -qq && apt-get install -y -qq --no-install-
 more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex, ...) and etcd itself, as a process, and but for etcd as a module for world sim
 	@go build -C more -o ../build/lockbench-more ./lockbench-more
 	@GOOS=wasip1 GOARCH=wasm go build -C more -o ../build/lockbench-more.wasm ./lockbench-more
+
+guests: ## lock libraries of other languages (Redisson, ...), each as a guest in build/guests; names what this machine cannot build
+	@scripts/guests
 
 matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' LOCKS='set-*' WORLD=sim EPISODES=20 BUDGET=10m; RESUME=DIR goes on with one
 	@$(BIN) matrix $(if $(RESUME),--resume '$(RESUME)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) \

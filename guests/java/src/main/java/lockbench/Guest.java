@@ -1,0 +1,198 @@
+package lockbench;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/**
+ * Guest is lockbench's protocol (docs/guest-protocol.md) around a library whose locks belong to threads. Each
+ * owner has a thread of its own. Attempts without an owner take a free thread, as in a server's pool: a thread
+ * is free again when its attempt ended and the library said that nothing of it is left.
+ */
+final class Guest {
+    /** Library is what an adapter implements. Its exceptions become unknown outcomes. */
+    interface Library {
+        void open(JsonObject store) throws Exception;
+        /** lock makes the lock of one attempt. It asks no server. */
+        Lock lock(Ask ask);
+        void close();
+    }
+
+    /** Ask is what one attempt asks for. ttl and wait are in milliseconds; 0 means none. */
+    static final class Ask {
+        final List<String> keys = new ArrayList<>();
+        boolean shared;
+        long ttl, wait;
+    }
+
+    /** Lock is one attempt. Its acquire and its release run on the same thread; release is false if nothing was held. */
+    interface Lock {
+        boolean acquire() throws Exception;
+        boolean release() throws Exception;
+        /** grant adds what the library says of the lease, and returns the System.nanoTime of its end, or null. */
+        Long grant(JsonObject answer);
+    }
+
+    /** Session is a Lock in the protocol. All but held and end belong to its thread. */
+    private static final class Session {
+        ExecutorService thread;
+        Lock lock;
+        boolean owned, ended;
+        volatile boolean held;
+        volatile Long end;
+    }
+
+    private final PrintStream out;
+    private final Library library;
+    private final Map<String, Session> sessions = new ConcurrentHashMap<>();
+    private final Map<String, ExecutorService> owners = new ConcurrentHashMap<>();
+    private final ConcurrentLinkedDeque<ExecutorService> free = new ConcurrentLinkedDeque<>();
+    private boolean opened;
+
+    Guest(PrintStream out, Library library) {
+        this.out = out;
+        this.library = library;
+    }
+
+    /** serve answers requests until standard input ends. */
+    void serve(JsonObject hello) throws Exception {
+        say(hello);
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line; (line = in.readLine()) != null; ) {
+            long read = System.nanoTime();
+            JsonObject request = JsonParser.parseString(line).getAsJsonObject(), answer = new JsonObject();
+            answer.add("id", request.get("id"));
+            try {
+                handle(request, answer, read);
+                continue;
+            } catch (UnsupportedOperationException | IllegalArgumentException e) {
+                answer.addProperty("fail", e instanceof IllegalArgumentException ? "bad-request" : "unsupported");
+                answer.addProperty("text", e.getMessage());
+            } catch (Exception e) {
+                answer.addProperty("unknown", e.toString());
+            }
+            say(answer);
+        }
+    }
+
+    /** say writes a line. An answer without fail and unknown is ok. */
+    private synchronized void say(JsonObject line) {
+        if (line.has("id") && !line.has("fail") && !line.has("unknown")) {
+            line.addProperty("ok", true);
+        }
+        out.println(line);
+        out.flush();
+    }
+
+    private void handle(JsonObject request, JsonObject answer, long read) throws Exception {
+        String op = text(request, "op");
+        Session s = sessions.get(text(request, "session"));
+        check(s != null || !List.of("check", "touch", "release", "renew").contains(op), "unknown session");
+        switch (op) {
+            case "open":
+                library.open(request.getAsJsonObject("store"));
+                opened = true;
+                break;
+            case "acquire":
+                acquire(request, answer, read);
+                return;
+            case "check":
+                if (!s.held || s.end != null && System.nanoTime() - s.end >= 0) {
+                    answer.addProperty("fail", "lost");
+                }
+                break;
+            case "touch":
+                break;
+            case "release":
+                s.thread.execute(() -> release(s, answer));
+                return;
+            case "close":
+                library.close();
+                say(answer);
+                System.exit(0);
+                return;
+            default:
+                throw new UnsupportedOperationException("the library has nothing for " + op);
+        }
+        say(answer);
+    }
+
+    private static String text(JsonObject request, String name) {
+        return request.has(name) ? request.get(name).getAsString() : "";
+    }
+
+    private static long millis(JsonObject request, String name) {
+        long nanos = request.has(name) ? request.get(name).getAsLong() : 0;
+        check(nanos >= 0, name + " is negative");
+        return (nanos + 999_999) / 1_000_000;
+    }
+
+    private static void check(boolean right, String text) {
+        if (!right) throw new IllegalArgumentException(text);
+    }
+
+    private void acquire(JsonObject request, JsonObject answer, long read) {
+        Ask ask = new Ask();
+        String key = text(request, "key"), name = text(request, "session"), mode = text(request, "mode"), owner = text(request, "owner");
+        if (request.has("keys")) request.getAsJsonArray("keys").forEach(k -> ask.keys.add(k.getAsString()));
+        check(opened, "an acquire comes after open");
+        check(key.isEmpty() != ask.keys.isEmpty() && !ask.keys.contains(""), "an acquire has either a key or keys");
+        check(List.of("", "shared", "exclusive").contains(mode), "mode is exclusive or shared");
+        if (!key.isEmpty()) ask.keys.add(key);
+        ask.shared = mode.equals("shared");
+        ask.ttl = millis(request, "ttl_ns");
+        ask.wait = millis(request, "wait_ns");
+        Session s = new Session();
+        s.lock = library.lock(ask);
+        s.owned = !owner.isEmpty();
+        check(!name.isEmpty() && sessions.putIfAbsent(name, s) == null, "an acquire has a new session");
+        s.thread = s.owned ? owners.computeIfAbsent(owner, o -> Executors.newSingleThreadExecutor()) : free.poll();
+        s.thread = s.thread == null ? Executors.newSingleThreadExecutor() : s.thread;
+        s.thread.execute(() -> acquire(s, answer, read));
+    }
+
+    private void acquire(Session s, JsonObject answer, long read) {
+        try {
+            if (s.lock.acquire()) {
+                s.end = s.lock.grant(answer);
+                s.held = true;
+                if (s.end != null) answer.addProperty("until_ns", Math.max(0, s.end - read));
+            } else {
+                end(s);
+                answer.addProperty("fail", "taken");
+            }
+        } catch (Throwable e) {
+            answer.addProperty("unknown", e.toString());
+        }
+        say(answer);
+    }
+
+    /** release runs on the thread of the session, so one that comes early waits for the acquire. */
+    private void release(Session s, JsonObject answer) {
+        s.held = false;
+        try {
+            boolean released = !s.ended && s.lock.release();
+            end(s);
+            if (!released) answer.addProperty("fail", "not-held");
+        } catch (Throwable e) {
+            answer.addProperty("unknown", e.toString());
+        }
+        say(answer);
+    }
+
+    private void end(Session s) {
+        if (!s.ended && !s.owned) free.push(s.thread);
+        s.ended = true;
+        s.lock = null;
+    }
+}

@@ -1,0 +1,392 @@
+package lockbench;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.redisson.RedissonMultiLock;
+import org.redisson.RedissonRedLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.BaseConfig;
+import org.redisson.config.BaseMasterSlaveServersConfig;
+import org.redisson.config.ClusterServersConfig;
+import org.redisson.config.Config;
+import org.redisson.config.SentinelServersConfig;
+import org.redisson.config.SingleServerConfig;
+
+/**
+ * Redisson is a guest of lockbench: the locks of org.redisson:redisson. The words of its command line are the
+ * name of a lock and OPTION=VALUE. What only some versions have is called by its name, so that all versions are
+ * built from this file.
+ */
+public final class Redisson implements Guest.Library {
+    private final String lock;
+    private final Map<String, String> options = new TreeMap<>();
+    private final List<RedissonClient> clients = new ArrayList<>();
+    private long watchdog = 30_000;
+
+    private Redisson(String[] words) {
+        lock = words[0];
+        for (int i = 1; i < words.length; i++) {
+            String[] word = words[i].split("=", 2);
+            options.put(word[0], word.length == 2 ? word[1] : "");
+        }
+    }
+
+    public static void main(String[] words) throws Exception {
+        PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        System.setOut(System.err);
+        if (words.length == 1 && words[0].equals("--archive")) {
+            archive();
+            return;
+        }
+        if (words.length == 0) {
+            System.err.println("usage: run LOCK [OPTION=VALUE ...], for example run redisson-jar watchdog=3s");
+            System.exit(64);
+        }
+        Redisson r = new Redisson(words);
+        JsonObject hello = null;
+        try {
+            hello = r.hello();
+            r.config();
+        } catch (IllegalArgumentException | ReflectiveOperationException e) {
+            System.err.println(r.lock + ": " + e.getMessage());
+            System.exit(64);
+        }
+        try {
+            new Guest(out, r).serve(hello);
+        } finally {
+            System.exit(0); // threads of the library and of sessions are left
+        }
+    }
+
+    /** archive loads the classes that a client needs, for the archive of classes that the JVM writes at its end. */
+    private static void archive() throws Exception {
+        Redisson r = new Redisson(new String[] {"redisson-jar", "timeout=1s"});
+        System.err.println(r.hello());
+        try {
+            r.open(JsonParser.parseString("{topology:single,nodes:[{addr:'127.0.0.1:1'}]}").getAsJsonObject());
+        } catch (Exception e) {
+            System.err.println("as expected without a server: " + e);
+        }
+        System.exit(0);
+    }
+
+    private JsonObject hello() {
+        JsonObject hello = new JsonObject(), claims = new JsonObject();
+        Properties p = new Properties();
+        try (InputStream in = RLock.class.getResourceAsStream("/META-INF/maven/org.redisson/redisson/pom.properties")) {
+            p.load(in);
+        } catch (IOException | RuntimeException e) {
+            System.err.println("the version of Redisson is not known: " + e);
+        }
+        hello.addProperty("hello", "lockbench-guest/1");
+        hello.addProperty("name", lock);
+        hello.addProperty("version", "org.redisson:redisson:" + p.getProperty("version"));
+        hello.addProperty("family", lock.endsWith("-multi") || lock.endsWith("-red") ? "majority" : "single-store");
+        hello.add("claims", claims);
+        List<String> made = new ArrayList<>(List.of("bounded", "renewed", "reentrant", "waits"));
+        switch (lock) {
+            case "redisson-jar":
+            case "redisson-jar-spin":
+            case "redisson-jar-red":
+                break;
+            case "redisson-jar-fair":
+                made.add("fair");
+                break;
+            case "redisson-jar-rw":
+                made.add("shared");
+                break;
+            case "redisson-jar-fenced":
+                made.add("fenced");
+                break;
+            case "redisson-jar-multi":
+                made.add("several");
+                break;
+            default:
+                throw new IllegalArgumentException("unknown lock");
+        }
+        made.forEach(claim -> claims.addProperty(claim, true));
+        return hello;
+    }
+
+    /** config is the part of the configuration that does not depend on where the servers are. */
+    private Config config() throws ReflectiveOperationException {
+        Config c = new Config();
+        c.setCodec(StringCodec.INSTANCE); // locks have no values; the default codec takes a second to start
+        c.setThreads(4).setNettyThreads(4);
+        for (Map.Entry<String, String> o : options.entrySet()) {
+            switch (o.getKey()) {
+                case "watchdog":
+                    watchdog = millis(o);
+                    c.setLockWatchdogTimeout(watchdog);
+                    break;
+                case "synced-slaves":
+                    set(c, o, "setCheckLockSyncedSlaves", boolean.class, o.getValue().equals("on"));
+                    break;
+                case "sync-timeout":
+                    set(c, o, "setSlavesSyncTimeout", long.class, millis(o));
+                    break;
+                case "timeout":
+                case "retries":
+                case "retry-interval":
+                case "pool":
+                case "scan-interval":
+                    break;
+                default:
+                    throw new IllegalArgumentException("unknown option " + o.getKey());
+            }
+        }
+        return c;
+    }
+
+    /** set calls a method that not all versions of Redisson have. */
+    private static void set(Config c, Map.Entry<String, String> option, String method, Class<?> type, Object value)
+            throws ReflectiveOperationException {
+        try {
+            Config.class.getMethod(method, type).invoke(c, value);
+        } catch (NoSuchMethodException e) {
+            throw new IllegalArgumentException("this version of Redisson has no option " + option.getKey());
+        }
+    }
+
+    private static long millis(Map.Entry<String, String> option) {
+        String v = option.getValue();
+        try {
+            double n = Double.parseDouble(v.replaceFirst("(ms|s|m)$", ""));
+            return Math.round(v.endsWith("ms") ? n : v.endsWith("s") ? n * 1000 : n * 60_000);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("option " + option.getKey() + ": " + v + " is not a duration such as 2s");
+        }
+    }
+
+    /** tune applies the options that each way to connect has. */
+    private <T extends BaseConfig<T>> T tune(T c) {
+        for (Map.Entry<String, String> o : options.entrySet()) {
+            switch (o.getKey()) {
+                case "timeout":
+                    c.setTimeout((int) millis(o));
+                    break;
+                case "retries":
+                    c.setRetryAttempts(Integer.parseInt(o.getValue()));
+                    break;
+                case "retry-interval":
+                    c.setRetryInterval((int) millis(o));
+                    break;
+                case "scan-interval":
+                    if (c instanceof ClusterServersConfig) {
+                        ((ClusterServersConfig) c).setScanInterval((int) millis(o));
+                    } else if (c instanceof SentinelServersConfig) {
+                        ((SentinelServersConfig) c).setScanInterval((int) millis(o));
+                    }
+                    break;
+                default:
+            }
+        }
+        int pool = Integer.parseInt(options.getOrDefault("pool", "4"));
+        if (c instanceof SingleServerConfig) {
+            ((SingleServerConfig) c).setConnectionMinimumIdleSize(pool);
+        } else if (c instanceof BaseMasterSlaveServersConfig) {
+            ((BaseMasterSlaveServersConfig<?>) c).setMasterConnectionMinimumIdleSize(pool).setSlaveConnectionMinimumIdleSize(pool);
+        }
+        return c;
+    }
+
+    private static List<String> addresses(JsonObject store, String of) {
+        List<String> all = new ArrayList<>();
+        JsonArray nodes = store.has(of) ? store.getAsJsonArray(of) : new JsonArray();
+        nodes.forEach(n -> all.add("redis://" + n.getAsJsonObject().get("addr").getAsString()));
+        return all;
+    }
+
+    @Override
+    public void open(JsonObject store) throws Exception {
+        String topology = store.get("topology").getAsString();
+        List<String> nodes = addresses(store, "nodes");
+        switch (topology) {
+            case "sentinel": {
+                Config c = config();
+                SentinelServersConfig s = tune(c.useSentinelServers()).setMasterName(store.get("master_name").getAsString());
+                addresses(store, "sentinels").forEach(s::addSentinelAddress);
+                clients.add(org.redisson.Redisson.create(c));
+                return;
+            }
+            case "cluster": {
+                Config c = config();
+                tune(c.useClusterServers()).addNodeAddress(nodes.toArray(new String[0]));
+                clients.add(org.redisson.Redisson.create(c));
+                return;
+            }
+            case "single":
+            case "replicated":
+            case "independent":
+                for (String node : nodes) {
+                    Config c = config();
+                    tune(c.useSingleServer()).setAddress(node);
+                    clients.add(org.redisson.Redisson.create(c));
+                }
+                return;
+            default:
+                throw new UnsupportedOperationException("topology " + topology);
+        }
+    }
+
+    @Override
+    public Guest.Lock lock(Guest.Ask ask) {
+        if (ask.keys.size() > 1 && !lock.equals("redisson-jar-multi")) {
+            throw new UnsupportedOperationException("one key at a time; redisson-jar-multi takes several");
+        }
+        if (ask.shared && !lock.equals("redisson-jar-rw")) {
+            throw new UnsupportedOperationException("this lock cannot be shared; redisson-jar-rw can");
+        }
+        String key = ask.keys.get(0);
+        RedissonClient c = clients.get(0);
+        switch (lock) {
+            case "redisson-jar-fair":
+                return new Attempt(c.getFairLock(key), ask);
+            case "redisson-jar-rw":
+                return new Attempt(ask.shared ? c.getReadWriteLock(key).readLock() : c.getReadWriteLock(key).writeLock(), ask);
+            case "redisson-jar-spin":
+                return new Attempt(named(c, "getSpinLock", key), ask);
+            case "redisson-jar-fenced":
+                return new Fenced(named(c, "getFencedLock", key), ask);
+            case "redisson-jar-multi":
+                return new Attempt(new RedissonMultiLock(all(ask.keys)), ask);
+            case "redisson-jar-red":
+                return new Attempt(new RedissonRedLock(all(ask.keys)), ask);
+            default:
+                return new Attempt(c.getLock(key), ask);
+        }
+    }
+
+    /** all are the locks of each key on each master. */
+    private RLock[] all(List<String> keys) {
+        List<RLock> all = new ArrayList<>();
+        for (String key : keys) {
+            for (RedissonClient c : clients) {
+                all.add(c.getLock(key));
+            }
+        }
+        return all.toArray(new RLock[0]);
+    }
+
+    /** named calls a method that not all versions of Redisson have. */
+    private static RLock named(RedissonClient c, String method, String key) {
+        try {
+            return (RLock) RedissonClient.class.getMethod(method, String.class).invoke(c, key);
+        } catch (ReflectiveOperationException e) {
+            throw new UnsupportedOperationException("this version of Redisson has no " + method);
+        }
+    }
+
+    @Override
+    public void close() {
+        clients.forEach(c -> c.shutdown(0, 1, TimeUnit.SECONDS));
+    }
+
+    /** Attempt is an RLock as an application uses it. */
+    private class Attempt implements Guest.Lock {
+        final RLock lock;
+        final Guest.Ask ask;
+        private long end;
+
+        Attempt(RLock lock, Guest.Ask ask) {
+            this.lock = lock;
+            this.ask = ask;
+        }
+
+        @Override
+        public boolean acquire() throws Exception {
+            long start = System.nanoTime();
+            if (!tryLock()) {
+                return false;
+            }
+            end = start + ask.ttl * 1_000_000;
+            // Redisson does not say when the request was sent that was granted. After a long wait the server is
+            // asked how long the lease is, as the start of the wait would say too little.
+            long asked = System.nanoTime();
+            if (ask.ttl > 0 && asked - start > ask.ttl * 100_000) {
+                try {
+                    end = Math.max(end, asked + lock.remainTimeToLive() * 1_000_000);
+                } catch (UnsupportedOperationException e) {
+                    // A lock of several has no such method.
+                }
+            }
+            return true;
+        }
+
+        boolean tryLock() throws Exception {
+            if (ask.ttl > 0) {
+                return lock.tryLock(ask.wait, ask.ttl, TimeUnit.MILLISECONDS);
+            }
+            return ask.wait > 0 ? lock.tryLock(ask.wait, TimeUnit.MILLISECONDS) : lock.tryLock();
+        }
+
+        @Override
+        public boolean release() {
+            try {
+                lock.unlock();
+                return true;
+            } catch (IllegalMonitorStateException e) {
+                return false;
+            }
+        }
+
+        @Override
+        public Long grant(JsonObject answer) {
+            if (ask.ttl > 0) {
+                return end;
+            }
+            answer.addProperty("renewed", true);
+            answer.addProperty("lease_ns", watchdog * 1_000_000);
+            return null;
+        }
+    }
+
+    /** Fenced is an RFencedLock. */
+    private final class Fenced extends Attempt {
+        private Long token;
+
+        Fenced(RLock lock, Guest.Ask ask) {
+            super(lock, ask);
+        }
+
+        @Override
+        boolean tryLock() throws Exception {
+            if (ask.ttl > 0) {
+                token = call(new Class<?>[] {long.class, long.class, TimeUnit.class}, ask.wait, ask.ttl, TimeUnit.MILLISECONDS);
+            } else if (ask.wait > 0) {
+                token = call(new Class<?>[] {long.class, TimeUnit.class}, ask.wait, TimeUnit.MILLISECONDS);
+            } else {
+                token = call(new Class<?>[0]);
+            }
+            return token != null;
+        }
+
+        private Long call(Class<?>[] types, Object... args) throws Exception {
+            try {
+                return (Long) Class.forName("org.redisson.api.RFencedLock").getMethod("tryLockAndGetToken", types).invoke(lock, args);
+            } catch (InvocationTargetException e) {
+                throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
+            }
+        }
+
+        @Override
+        public Long grant(JsonObject answer) {
+            answer.addProperty("token", token);
+            return super.grant(answer);
+        }
+    }
+}
