@@ -1,0 +1,99 @@
+// redlock-universal: https://github.com/alexpota/redlock-universal/blob/main/README.md
+import { createLock, createRedlock, IoredisAdapter, LockAcquisitionError } from "redlock-universal";
+import { duration, onOff, version } from "./options.mjs";
+import { connect } from "./servers.mjs";
+
+const nothing = () => new Error("the library returned no handle that could be released");
+
+// Leased is a lock that acquire returns. A handle says when it was granted, which is later than when the
+// servers began to count; so the lease is counted from when it was asked for.
+class Leased {
+  constructor(lock, { ttl }, wire) {
+    Object.assign(this, { lock, ttl, wire });
+  }
+
+  async acquire() {
+    this.handle = await this.lock.acquire().catch(refused);
+    this.until = this.wire.began + this.ttl;
+    return this.handle !== undefined;
+  }
+
+  async renew(ttl) {
+    const extended = await this.lock.extend(this.handle, ttl);
+    if (extended) this.until = this.wire.began + ttl;
+    return extended;
+  }
+
+  async release() {
+    if (!this.handle) throw nothing();
+    return this.lock.release(this.handle);
+  }
+
+  end() {
+    return this.until;
+  }
+}
+
+// Extended is a lock that using holds and extends for as long as its routine runs.
+class Extended {
+  constructor(lock, wire, majority, lease, lost) {
+    Object.assign(this, { lock, wire, majority, lease, lost });
+  }
+
+  async acquire() {
+    return new Promise((resolve, reject) => {
+      this.ended = this.lock.using((signal) => {
+        signal.addEventListener("abort", this.lost);
+        resolve(true);
+        return new Promise((finish) => (this.finish = finish));
+      });
+      this.ended.catch((error) => (error instanceof LockAcquisitionError ? resolve(false) : reject(error)));
+    });
+  }
+
+  // release sees what the servers answered, which the library drops.
+  async release() {
+    if (!this.finish) throw nothing();
+    this.finish();
+    await this.ended;
+    return this.wire.ones >= this.majority;
+  }
+
+  end() {}
+}
+
+function refused(error) {
+  if (!(error instanceof LockAcquisitionError)) throw error;
+}
+
+const lock = (family, create, retryDelay) => ({
+  version: version("redlock-universal"),
+  family,
+  claims: { bounded: true, renewed: true, waits: true, watched: true },
+  options: { careful: onOff("off"), lease: duration("30s"), "retry-delay": duration(retryDelay) },
+  async open(store, options) {
+    const adapters = (await connect(store, options)).map((client) => new IoredisAdapter(client));
+    const majority = Math.floor(adapters.length / 2) + 1;
+    const locks = new Map(); // a lock is of one key, and is used again
+    function of(key, ttl, wait) {
+      const id = JSON.stringify([key, ttl, wait]);
+      if (!locks.has(id)) {
+        // The library waits by a number of retries, so a wait is as many as fit in it.
+        const retryAttempts = Math.ceil(wait / options["retry-delay"]);
+        locks.set(id, create(adapters, { key, ttl, retryAttempts, retryDelay: options["retry-delay"] }));
+      }
+      return locks.get(id);
+    }
+    return {
+      attempt({ keys: [key], ttl, wait }, wire, lost) {
+        const lock = of(key, ttl || options.lease, wait);
+        return ttl ? new Leased(lock, { ttl }, wire) : new Extended(lock, wire, majority, options.lease, lost);
+      },
+    };
+  },
+});
+
+export default {
+  "redlock-universal": lock("single-store", ([adapter], own) => createLock({ adapter, ...own }), "100ms"),
+  "redlock-universal-redlock": lock("majority", (adapters, own) => createRedlock({ adapters, ...own }), "200ms"),
+};
