@@ -1,0 +1,197 @@
+"""One adapter for each lock library of PyPI that is tested. Each calls the library as its documentation does."""
+import logging
+import math
+import time
+from importlib.metadata import version
+
+import pottery
+import redis_lock
+import sherlock
+from redis.exceptions import LockError
+from redis.lock import Lock
+
+from options import duration, on_off, one_of
+from protocol import Unsupported
+
+logging.disable()  # the libraries log each refusal
+
+
+def versions(package):
+    return f"{package} {version(package)} on redis-py {version('redis')}"
+
+
+def whole(seconds):
+    """A library that takes whole seconds gets the next one."""
+    return math.ceil(seconds)
+
+
+class RedisPy:
+    """https://redis.readthedocs.io/en/stable/lock.html"""
+
+    version = f"redis-py {version('redis')}"
+    family = "single-store"
+    claims = {"bounded": True, "waits": True}
+    options = {"careful": on_off("off"), "sleep": duration("100ms")}
+
+    def __init__(self, clients, wire, request, options):
+        self.wire, self.ttl, self.wait = wire, request.ttl, request.wait
+        # Each call has a thread of its own here, so a token must not be one of a thread.
+        self.lock = Lock(clients[0], request.key, timeout=request.ttl, sleep=options["sleep"], thread_local=False)
+        self.until = None
+
+    def acquire(self):
+        granted = self.lock.acquire(blocking=self.wait > 0, blocking_timeout=self.wait or None)
+        self.until = self.wire.began() + self.ttl
+        return granted
+
+    def renew(self, seconds):
+        try:
+            extended = self.lock.extend(seconds, replace_ttl=True)
+        except LockError:
+            return False
+        self.until = self.wire.began() + seconds
+        return extended
+
+    def release(self):
+        try:
+            self.lock.release()
+        except LockError:
+            if self.wire.silent():
+                raise  # it does not know a lock that it was not granted
+            return False
+        return True
+
+    def end(self):
+        return self.until
+
+
+class PythonRedisLock:
+    """https://python-redis-lock.readthedocs.io/en/latest/readme.html"""
+
+    version = versions("python-redis-lock")
+    family = "single-store"
+    claims = {"bounded": True, "renewed": True, "waits": True}
+    options = {"careful": on_off("off"), "lease": duration("60s")}
+
+    def __init__(self, clients, wire, request, options):
+        self.wire, self.wait = wire, request.wait
+        self.renewed = not request.ttl
+        self.lease = whole(request.ttl or options["lease"])
+        if not self.renewed and whole(self.wait) > self.lease:
+            raise Unsupported("it waits no longer than a lease that is not renewed")
+        self.lock = redis_lock.Lock(clients[0], request.key, expire=self.lease, auto_renewal=self.renewed)
+        self.until = None
+
+    def acquire(self):
+        if self.wait:
+            granted = self.lock.acquire(timeout=whole(self.wait))
+        else:
+            granted = self.lock.acquire(blocking=False)
+        self.until = self.wire.began() + self.lease
+        return granted
+
+    def renew(self, seconds):
+        try:
+            self.lock.extend(expire=whole(seconds))
+        except redis_lock.NotAcquired:
+            return False
+        self.until = self.wire.began() + whole(seconds)
+        return True
+
+    def release(self):
+        try:
+            self.lock.release()
+        except redis_lock.NotAcquired:
+            return False
+        return True
+
+    def end(self):
+        return None if self.renewed else self.until
+
+
+class Pottery:
+    """https://github.com/brainix/pottery#redlock"""
+
+    version = versions("pottery")
+    family = "majority"
+    claims = {"bounded": True, "waits": True}
+    options = {"careful": on_off("off")}
+
+    def __init__(self, clients, wire, request, options):
+        self.wire, self.ttl, self.wait = wire, request.ttl, request.wait
+        self.lock = pottery.Redlock(key=request.key, masters=set(clients), auto_release_time=request.ttl)
+        self.until = None
+
+    def acquire(self):
+        granted = self.lock.acquire(timeout=self.wait) if self.wait else self.lock.acquire(blocking=False)
+        self.until = self.wire.began() + self.ttl
+        return granted
+
+    def renew(self, seconds):
+        before = self.lock.auto_release_time
+        self.lock.auto_release_time = seconds
+        try:
+            self.lock.extend()
+        except pottery.TooManyExtensions:
+            self.lock.auto_release_time = before
+            raise Unsupported("it extends a lock three times")
+        except pottery.ExtendUnlockedLock:
+            return False
+        self.until = self.wire.began() + seconds
+        return True
+
+    def release(self):
+        try:
+            self.lock.release()
+        except pottery.ReleaseUnlockedLock:
+            return False
+        return True
+
+    def end(self):
+        return self.until
+
+
+class Sherlock:
+    """https://sherlock.readthedocs.io"""
+
+    version = versions("sherlock")
+    family = "single-store"
+    claims = {"bounded": True, "waits": True}
+    options = {"careful": on_off("off"), "expire": one_of("ttl", "none"), "retry-interval": duration("100ms")}
+
+    def __init__(self, clients, wire, request, options):
+        self.wire, self.wait, self.lease = wire, request.wait, whole(request.ttl)
+        self.lock = sherlock.RedisLock(
+            request.key, client=clients[0], expire=None if options["expire"] == "none" else self.lease,
+            timeout=request.wait, retry_interval=options["retry-interval"])
+        self.until = None
+
+    def acquire(self):
+        try:
+            granted = self.lock.acquire(blocking=self.wait > 0)
+        except sherlock.LockTimeoutException:
+            return False
+        self.until = self.wire.began() + self.lease
+        return granted
+
+    def renew(self, seconds):
+        self.lock.expire = whole(seconds)
+        renewed = self.lock.renew()
+        if renewed:
+            self.until = self.wire.began() + whole(seconds)
+        return renewed
+
+    def release(self):
+        try:
+            self.lock.release()
+        except sherlock.LockException:
+            if self.wire.silent():
+                raise  # it does not know a lock that it was not granted
+            return False
+        return True
+
+    def end(self):
+        return self.until
+
+
+ADAPTERS = {"redis-py-pypi": RedisPy, "python-redis-lock": PythonRedisLock, "pottery": Pottery, "sherlock": Sherlock}

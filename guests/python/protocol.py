@@ -1,0 +1,158 @@
+"""The guest's side of lockbench-guest/1, which docs/guest-protocol.md describes, for the adapters of this folder.
+
+An adapter is a class; an object of it is one attempt to get a lock:
+  acquire(), release()  return True if it happened and False if the library says no, and raise otherwise
+  renew(seconds)        the same; absent: unsupported
+  end()                 when the lease ends by the library's word, on time.monotonic(); None: it is renewed
+  lease                 the length of the renewed lease in seconds
+The wire says whether a "no" is definite: each command that the call sent has been answered."""
+import json
+import os
+import sys
+import threading
+import time
+
+from servers import Servers, Wire
+
+
+class Unsupported(Exception):
+    """The lock cannot do this. Nothing was done."""
+
+
+class BadRequest(Exception):
+    """The request makes no sense. Nothing was done."""
+
+
+class Request:
+    """What an acquire asks for. Times are in seconds, a ttl of 0 asks for a renewed lease."""
+
+    def __init__(self, r, claims):
+        keys = r.get("keys") or ([r["key"]] if "key" in r else [])
+        if not keys or "" in keys:
+            raise BadRequest("a lock has a name")
+        if r.get("ttl_ns", 0) < 0 or r.get("wait_ns", 0) < 0:
+            raise BadRequest("a time is not negative")
+        if len(keys) > 1:
+            raise Unsupported("it takes one key")
+        if r.get("mode", "exclusive") != "exclusive" or r.get("owner"):
+            raise Unsupported("it is neither shared nor re-entrant")
+        if not r.get("ttl_ns") and not claims.get("renewed"):
+            raise Unsupported("it renews no lease, and needs a ttl")
+        self.key = keys[0]
+        self.ttl = r.get("ttl_ns", 0) / 1e9
+        self.wait = r.get("wait_ns", 0) / 1e9
+
+
+class Session:
+    """One attempt to get a lock, and what is done later with what it got."""
+
+    def __init__(self):
+        self.wire = Wire()
+        self.attempt = None
+        self.granted = False
+        self.thread = None  # of its last call
+
+
+class Guest:
+    def __init__(self, name, adapter, options):
+        self.name, self.adapter, self.options = name, adapter, options
+        self.sessions = {}
+        self.servers = None
+        self.saying = threading.Lock()
+
+    def say(self, message):
+        with self.saying:
+            print(json.dumps(message), flush=True)
+
+    def open(self, r, read):
+        self.servers = Servers(r["store"], self.options["careful"])
+        return {"ok": True}
+
+    def acquire(self, r, read):
+        session = self.sessions[r["session"]]
+        request = Request(r, self.adapter.claims)
+        session.attempt = self.adapter(self.servers.clients(session.wire), session.wire, request, self.options)
+        if not session.attempt.acquire():
+            answer = self.no(session, "taken")
+            if "fail" in answer:
+                del self.sessions[r["session"]]
+            return answer
+        session.granted = True
+        return self.until(session.attempt, read)
+
+    def check(self, r, read):
+        session = self.sessions.get(r["session"])
+        if session is None or not session.granted:
+            return {"fail": "lost"}
+        end = session.attempt.end()
+        return {"ok": True} if end is None or time.monotonic() < end else {"fail": "lost"}
+
+    def renew(self, r, read):
+        session = self.sessions.get(r["session"])
+        if session is None:
+            return {"fail": "not-held"}
+        if not hasattr(session.attempt, "renew") or session.attempt.end() is None:
+            raise Unsupported("the library renews it")
+        if not session.attempt.renew(r["ttl_ns"] / 1e9):
+            return self.no(session, "not-held")
+        return self.until(session.attempt, read)
+
+    def release(self, r, read):
+        session = self.sessions.get(r["session"])
+        if session is None or session.attempt is None:
+            return {"fail": "not-held"}
+        answer = {"ok": True} if session.attempt.release() else self.no(session, "not-held")
+        if "unknown" not in answer:
+            del self.sessions[r["session"]]
+        return answer
+
+    def ok(self, r, read):  # a touch does not look again
+        return {"ok": True}
+
+    operations = {"open": open, "acquire": acquire, "check": check, "touch": ok, "renew": renew, "release": release, "close": ok}
+
+    def until(self, attempt, read):
+        """The answer to an acquire or a renewal that succeeded."""
+        end = attempt.end()
+        if end is None:
+            return {"ok": True, "renewed": True, "lease_ns": int(attempt.lease * 1e9)}
+        return {"ok": True, "until_ns": int((end - read) * 1e9)}
+
+    def no(self, session, word):
+        """The answer to a refusal: the word if it is definite."""
+        doubt = session.wire.doubt()
+        return {"unknown": doubt} if doubt else {"fail": word}
+
+    def handle(self, r, read, session=None, before=None):
+        if before is not None:
+            before.join()
+        if session is not None:
+            session.wire.begin()
+        operation = self.operations.get(r["op"])
+        try:
+            answer = operation(self, r, read) if operation else {"fail": "bad-request", "text": "no such operation"}
+        except Unsupported as e:
+            answer = {"fail": "unsupported", "text": str(e)}
+        except BadRequest as e:
+            answer = {"fail": "bad-request", "text": str(e)}
+        except Exception as e:
+            answer = {"unknown": repr(e)}
+        self.say({"id": r["id"], **answer})
+
+    def serve(self):
+        self.say({"hello": "lockbench-guest/1", "name": self.name, "version": self.adapter.version,
+                  "family": self.adapter.family, "claims": self.adapter.claims})
+        for line in sys.stdin:
+            read = time.monotonic()  # before anything else: until_ns counts from here
+            r = json.loads(line)
+            if r["op"] not in ("acquire", "renew", "release"):
+                self.handle(r, read)  # short, and in order
+                continue
+            # A call waits for the calls of its session before it.
+            session = self.sessions.setdefault(r["session"], Session()) if r["op"] == "acquire" else self.sessions.get(r["session"])
+            before = session.thread if session else None
+            thread = threading.Thread(target=self.handle, args=(r, read, session, before), daemon=True)
+            if session:
+                session.thread = thread
+            thread.start()
+        os._exit(0)
