@@ -31,17 +31,18 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 	if len(a.h.Events) > math.MaxUint32/2-1 {
 		return "the history is too long"
 	}
-	ops := sweep.Ops{Owners: ownerNumbers(k.All)}
-	for _, c := range a.calls(k) {
+	calls, holds := a.calls(k)
+	ops := sweep.Ops{Owners: ownerNumbers(holds)}
+	for _, c := range calls {
 		ops.Add(c.call, c.ret, c.session, c.kind, c.out)
 	}
 	r := sweep.Check(sweep.Model{Reentrant: a.h.Header.Model.Has(history.Reentrant)}, &ops)
 	for _, f := range r.Findings {
 		switch f.Rule {
 		case sweep.ReleasedWithoutHolding:
-			a.nowhere(k, k.All[f.First])
+			a.nowhere(k, holds[f.First])
 		case sweep.RefusedThoughFree:
-			a.refused(k, k.All[f.First])
+			a.refused(k, holds[f.First])
 		}
 		// The rest is found by [answers.session], or by exclusion.
 	}
@@ -63,14 +64,56 @@ func ownerNumbers(holds []*hold.Hold) []uint32 {
 	return all
 }
 
-// calls are the operations of a key in the order of their calls.
-func (a *answers) calls(k *hold.Key) []call {
-	var calls []call
-	for i, d := range k.All {
-		calls = a.releases(append(calls, a.acquire(d, uint32(i))), d, uint32(i))
+// calls are the operations of a key in the order of their calls, and the hold of each session
+// of the sweep.
+func (a *answers) calls(k *hold.Key) (calls []call, holds []*hold.Hold) {
+	for _, d := range k.All {
+		calls = a.releases(append(calls, a.acquire(d, uint32(len(holds)))), d, uint32(len(holds)))
+		holds = append(holds, d)
+		for _, r := range a.Revivals(d) {
+			calls = a.revival(calls, d, r, uint32(len(holds)))
+			holds = append(holds, d)
+		}
 	}
 	slices.SortStableFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
-	return calls
+	// The sweep numbers sessions in the order of their acquires.
+	var ordered []*hold.Hold
+	number := make([]uint32, len(holds))
+	for _, c := range calls {
+		if c.kind != sweep.Release {
+			number[c.session] = uint32(len(ordered))
+			ordered = append(ordered, holds[c.session])
+		}
+	}
+	for i := range calls {
+		calls[i].session = number[calls[i].session]
+	}
+	return calls, ordered
+}
+
+// revival adds a session of the same owner for a lease that was renewed after its end.
+func (a *answers) revival(all []call, d *hold.Hold, r hold.Revival, id uint32) []call {
+	acquire := place(r.Renewal)
+	acquire.session = id
+	if d.Session.Mode == locks.Shared {
+		acquire.kind = sweep.AcquireShared
+	}
+	all = append(all, acquire)
+	if r.Lapse < len(a.h.Events) {
+		all = append(all, call{call: uint32(2*r.Lapse - 1), ret: sweep.Never, session: id, kind: sweep.Release})
+	}
+	for _, op := range d.Session.Ops {
+		if op.Invoke < r.Renewal.Return || op.F != history.Release && !(op.F == history.Renew && a.NotHeld(op)) {
+			continue
+		}
+		c := call{call: uint32(2 * op.Invoke), ret: sweep.Never, session: id, kind: sweep.Release}
+		if op.F == history.Release && op.Outcome == history.Done && op.Invoke < r.Lapse {
+			c = place(op)
+			c.kind, c.session = sweep.Release, id
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // acquire is a session's. A grant that was answered after its own lease was one at some

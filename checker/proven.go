@@ -22,18 +22,19 @@ func (a *answers) proven(k *hold.Key) {
 	}
 	moments := a.moments(k)
 	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.told(), y.told()) })
-	unused := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return !unused(m.hold) })
-	jump, jumpUnused := jumpsOf(moments), jumpsOf(unused)
+	// Of these exclusion says nothing, wherever they began.
+	silent := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return m.hold.Granted() && !unused(m.hold) })
+	jump, jumpSilent := jumpsOf(moments), jumpsOf(silent)
 	for _, d := range k.Granted {
 		if d.Ends.Proven < 0 {
 			continue
 		}
-		next, nextUnused := firstTold(moments, lostBelief(d)), firstTold(unused, d.Grant+1)
+		next, nextSilent := firstTold(moments, lostBelief(d)), firstTold(silent, d.Grant+1)
 		for _, op := range d.Session.Ops {
 			if op.Outcome != history.Done || op.F != history.Release && op.F != history.Renew {
 				continue
 			}
-			if a.contradicts(k, d, op, moments, jump, next) || a.contradicts(k, d, op, unused, jumpUnused, nextUnused) {
+			if a.contradicts(k, d, op, moments, jump, next) || a.contradicts(k, d, op, silent, jumpSilent, nextSilent) {
 				break
 			}
 		}
@@ -90,6 +91,8 @@ func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments 
 			i = jump.alone[i]
 		case m.from <= d.Grant || m.to >= op.Invoke || a.owned().cameSince(d, op, m):
 			i++
+		case !m.hold.Granted() && m.from < lostBelief(d) && m.to < d.Ends.Lapse:
+			i++ // d certainly held all the time, so the sweep finds it
 		default:
 			a.found("released-without-holding", d, k.Name, op.Return,
 				fmt.Sprintf("%s was told at %s that it has %s %q, %sclient %d %s", who(s), a.at(op.Return), done(op), k.Name,

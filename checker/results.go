@@ -130,7 +130,7 @@ func (a *answers) session(d *hold.Hold) {
 	// Of two calls at once the other one may have been first.
 	for _, op := range s.Ops {
 		if (op.F == history.Release || op.F == history.Renew) && a.NotHeld(op) && d.Granted() && op.Return < worked &&
-			(held < 0 || op.Return < s.Ops[held].Return) && a.Runs(d, op) && !a.owned().mayHaveGivenBack(d, op) {
+			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op) || a.renewedAtOnce(d, op)) && !a.owned().mayHaveGivenBack(d, op) {
 			a.evicted(d, op)
 			break
 		}
@@ -141,6 +141,18 @@ func (a *answers) session(d *hold.Hold) {
 			fmt.Sprintf("%s was told at %s that it does not hold %q, but at %s that it has %s it, so it had held", who(s),
 				a.at(no.Return), key, a.at(yes.Return), done(yes)), nil, no.Return, yes.Return)
 	}
+}
+
+// renewedAtOnce tells whether a renewal that was under way when a session was answered "not
+// held" worked and contradicts that. If the renewal took effect first, its lease runs; if the
+// session had been over before, the renewal could not work:
+//
+//	renew ──────────────────── ok, lease 1 s
+//	    renew ── not held
+func (a *answers) renewedAtOnce(d *hold.Hold, op history.Op) bool {
+	return slices.ContainsFunc(d.Session.Ops, func(r history.Op) bool {
+		return r.F == history.Renew && r.Outcome == history.Done && r.Invoke < op.Return && op.Return < r.Return && a.RunsBy(d, op, r.Return)
+	})
 }
 
 // evicted tells of a session that was told that it does not hold, while its lease ran.
@@ -161,6 +173,9 @@ func done(op history.Op) string {
 func (a *answers) until(d *hold.Hold, op history.Op) string {
 	if d.Renewed() {
 		return "although its library renewed its lease and it had not been released"
+	}
+	if !a.Runs(d, op) {
+		return "although a renewal that was under way at the same time worked, and its lease runs"
 	}
 	if deadline, _ := d.LeaseEnd(op.Return); deadline != hold.Never {
 		return fmt.Sprintf("although its lease ran until %s and it had not been released", seconds(deadline))

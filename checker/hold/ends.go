@@ -74,24 +74,62 @@ func (b *Book) leaseLapse(d *Hold) int {
 	case d.Granted() && d.Renewed():
 		return max(d.Grant+1, min(b.certain(d), b.After(b.renewable(d)-Slack)))
 	case d.Granted():
-		return max(d.Grant+1, min(b.certain(d), b.ranOut(d)))
+		return max(d.Grant+1, min(b.certain(d), b.ranOut(d, d.Grant)))
 	case d.Lease.Kind == NoLease && b.h.Header.Claims.Renewed:
 		return asked + 1 // the library renews what it was granted, and it has not heard of this one
 	}
 	return max(asked+1, min(d.over, b.runsOut(d.Lease.First)))
 }
 
-// ranOut is the position from which the lease in force may have been over: of one that was
-// renewed too late, that is before the renewal.
-func (b *Book) ranOut(d *Hold) int {
-	first := d.Lease.First
+// ranOut is the position from which the lease that is in force at a position may have been
+// over: of one that was renewed too late, that is before the renewal.
+func (b *Book) ranOut(d *Hold, pos int) int {
+	first, _ := d.LeaseEnd(pos)
 	for _, m := range d.moves {
+		if m.at <= pos {
+			continue
+		}
 		if at := b.runsOut(first); at <= m.at {
 			return at
 		}
 		first = m.first
 	}
 	return b.runsOut(first)
+}
+
+// Revival is a renewal that was answered with ok after the lease may have run out. From the
+// answer on the session certainly holds, up to Lapse:
+//
+//	acquire ok, lease 1 s     renew ── ok, lease 1 s
+//	├──────────────────────┤            ├──────────────┤
+type Revival struct {
+	Renewal history.Op
+	Lapse   int
+}
+
+// Revivals returns those of a session.
+func (b *Book) Revivals(d *Hold) []Revival {
+	if !d.Granted() || d.Renewed() || b.MayBeLate(d) {
+		return nil
+	}
+	asked := b.end() // to release it: from there on it may be over
+	for _, op := range d.Session.Ops {
+		if op.F == history.Release {
+			asked = min(asked, op.Invoke)
+		}
+	}
+	var all []Revival
+	lapse := d.Ends.Lapse
+	for _, op := range d.Session.Ops {
+		if op.F != history.Renew || op.Outcome != history.Done || op.Return < lapse || op.Return > asked {
+			continue
+		}
+		if next := min(b.certain(d), b.disconnected(d), b.ranOut(d, op.Return)); next > op.Return {
+			all = append(all, Revival{op, next})
+			lapse = next
+		}
+	}
+	return all
 }
 
 // runsOut is the position from which a lease may be over that ends at a time.
@@ -137,7 +175,10 @@ func (b *Book) unrenewed(d *Hold) (standstill, bool) {
 
 // Runs tells whether a session's lease certainly had not run out when an operation was
 // answered.
-func (b *Book) Runs(d *Hold, op history.Op) bool {
+func (b *Book) Runs(d *Hold, op history.Op) bool { return b.RunsBy(d, op, op.Return) }
+
+// RunsBy is Runs with regard to the renewals that were answered up to a later position.
+func (b *Book) RunsBy(d *Hold, op history.Op, pos int) bool {
 	if d.over <= op.Return {
 		return false // its client is dead, or knew that it is lost
 	}
@@ -146,7 +187,7 @@ func (b *Book) Runs(d *Hold, op history.Op) bool {
 	}
 	at := b.time(op.Return)
 	if !d.Renewed() {
-		first, _ := d.LeaseEnd(op.Return)
+		first, _ := d.LeaseEnd(pos)
 		return first == Never || op.Return < b.stepped && at < first-Slack
 	}
 	// A library renews as long as it can, from the answer on. After an answer that came too
