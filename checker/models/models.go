@@ -7,9 +7,9 @@
 // operations of unknown outcome are enough to exhaust time or memory. So nothing
 // here searches without a [Limit].
 //
-// The smallest model is [Mutex], a bit. To add one, write a file with a step
-// function and name it in [All]: a state that can be compared with ==, a [Call] and
-// its [Answer], and whether they are legal together.
+// The smallest model is [OwnerMutex]. To add one, write a file with a step function: it takes a
+// state that can be compared with ==, a [Call] and its [Answer], and returns whether they are
+// legal together and the next state.
 //
 // # The unknown
 //
@@ -35,13 +35,10 @@ const (
 	Renew  // ok says that the session held
 	Use    // the session worked with what the lock guards, as its holder
 	Expire // a lease ran out, or a holder died: from its call on, nobody knows when
-	Read
-	Write
-	CAS
 )
 
 func (k Kind) String() string {
-	return [...]string{"acquire", "release", "renew", "use", "expire", "read", "write", "cas"}[k]
+	return [...]string{"acquire", "release", "renew", "use", "expire"}[k]
 }
 
 // Outcome is what is known of a call's effect. The zero value is Unknown.
@@ -64,8 +61,6 @@ type Call struct {
 	Session int32 // from 1; one acquire attempt and what follows it
 	Owner   int32 // from 1; the session's own number unless several have one owner
 	Weight  int64 // acquire of a semaphore: permits
-	Value   int64 // write; cas: what to put in
-	Old     int64 // cas: what to put it in for
 	Name    string
 }
 
@@ -73,7 +68,6 @@ type Call struct {
 type Answer struct {
 	Outcome Outcome
 	Token   uint64 // acquire ok of a fenced lock
-	Value   int64  // read ok
 }
 
 // Params are what a model may be told.
@@ -81,48 +75,6 @@ type Params struct {
 	Permits   int64 // semaphore
 	Owners    bool  // owner-mutex: some have several sessions
 	Reentrant bool  // fenced, rw: an owner may enter again, and is not refused for what it holds
-}
-
-// Model is a sequential specification by name.
-type Model struct {
-	Name  string
-	About string
-	Lock  bool // its operations are those of a lock, not of a register
-	Owned bool // what is released is what was acquired
-	New   func(p Params) porcupine.Model
-}
-
-// All returns the models that are ready.
-func All() []Model {
-	return []Model{
-		{"mutex", "one holder at a time, and anybody may release (Knossos' mutex)", true, false, Mutex},
-		{"owner-mutex", "one holder at a time, and only the holder may release", true, true, OwnerMutex},
-		{"reentrant", "an owner-mutex whose holder may enter again", true, true, Reentrant},
-		{"fenced", "an owner-mutex whose tokens grow with every grant", true, true, Fenced},
-		{"rw", "several shared holders, or one exclusive", true, true, RW},
-		{"semaphore", "holders share a number of permits", true, true, Semaphore},
-		{"register", "what was written last is read", false, false, Register},
-		{"cas-register", "a register with compare-and-set", false, false, CASRegister},
-	}
-}
-
-// Named returns the model of that name.
-func Named(name string) (Model, bool) {
-	for _, m := range All() {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Model{}, false
-}
-
-// Names are the names of all models.
-func Names() []string {
-	var names []string
-	for _, m := range All() {
-		names = append(names, m.Name)
-	}
-	return names
 }
 
 var seed = maphash.MakeSeed()
@@ -152,14 +104,6 @@ func describeOperation(c Call, a Answer) string {
 		what += fmt.Sprintf(" %d permits", c.Weight)
 	}
 	switch c.Kind {
-	case Read:
-		if a.Outcome == OK {
-			return fmt.Sprintf("read: %d", a.Value)
-		}
-	case Write:
-		what += fmt.Sprintf(" %d", c.Value)
-	case CAS:
-		what += fmt.Sprintf(" %d for %d", c.Value, c.Old)
 	case Use:
 		if c.Name != "" {
 			what = c.Name

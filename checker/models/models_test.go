@@ -16,21 +16,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A step is written as who does what and what comes of it, one after the other, nobody
 // at the same time: "1 acquire ok", "2 acquire refused", "1 release". Nothing is unknown.
-// A number after ok is the token or what was read; after an operation its own. A letter
-// before a session is its owner.
+// A number after ok is the token. A letter before a session is its owner.
 func TestSteps(t *testing.T) {
+	all := map[string]func(Params) porcupine.Model{
+		"owner-mutex": OwnerMutex, "reentrant": Reentrant, "fenced": Fenced, "rw": RW, "semaphore": Semaphore,
+	}
 	for _, c := range []struct {
 		model string
 		steps string
 		legal bool
 	}{
-		{"mutex", "1 acquire ok, 2 release ok, 3 acquire ok", true}, // anybody may release
-		{"mutex", "1 acquire ok, 2 acquire ok", false},
-		{"mutex", "1 acquire ok, 2 acquire refused, 1 release ok, 2 acquire ok", true},
-		{"mutex", "1 acquire refused", false},
-		{"mutex", "1 release ok", false},
-		{"mutex", "1 release refused", true},
-		{"mutex", "1 acquire ok, 2 acquire fail, 2 release fail", true}, // which claim nothing
 		{"owner-mutex", "1 acquire ok, 2 release ok", false},
 		{"owner-mutex", "1 acquire ok, 2 release refused, 1 release ok, 2 acquire ok", true},
 		{"owner-mutex", "1 acquire ok, 1 release refused", false},
@@ -84,23 +79,13 @@ func TestSteps(t *testing.T) {
 		{"semaphore", "1 acquire ok, 2 acquire refused", false},
 		{"semaphore", "1 release ok", false},
 		{"semaphore", "1 acquire ok, 1 release ok, 1 release refused", true},
-		{"register", "1 get ok 0, 1 write 3 ok, 2 get ok 3", true},
-		{"register", "1 write 3 ok, 2 get ok 0", false},
-		{"register", "1 write 3, 2 get ok 0, 2 get ok 3", true},
-		{"cas-register", "1 cas 7 ok, 2 get ok 7, 2 cas 8 refused", true}, // for 0
-		{"cas-register", "1 cas 7 ok, 2 cas 8 ok", false},
-		{"cas-register", "1 cas 7, 2 get ok 0, 2 get ok 7", true},
 	} {
 		name, again := strings.CutSuffix(c.model, "+")
-		m, ok := Named(name)
-		if !ok {
-			t.Fatalf("no model is called %q", name)
-		}
 		events, err := steps(c.steps)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Search(m.New(Params{Permits: 2, Owners: strings.Contains(c.steps, "x1"), Reentrant: again}), events, Limit{})
+		r := Search(all[name](Params{Permits: 2, Owners: strings.Contains(c.steps, "x1"), Reentrant: again}), events, Limit{})
 		if r.Exhausted != "" || r.Linearizable != c.legal {
 			t.Errorf("%s: %s: legal is %t, exhausted %q; want %t", c.model, c.steps, r.Linearizable, r.Exhausted, c.legal)
 		}
@@ -123,31 +108,23 @@ func steps(text string) ([]porcupine.Event, error) {
 		switch words[1] {
 		case "read":
 			c.Shared = true
-		case "get":
-			c.Kind = Read
 		default:
-			for k := Acquire; k <= CAS; k++ {
+			for k := Acquire; k <= Expire; k++ {
 				if k.String() == words[1] {
 					c.Kind = k
 				}
 			}
 		}
 		words = words[2:]
-		if len(words) > 0 && (c.Kind == Write || c.Kind == CAS) {
-			c.Value, _ = strconv.ParseInt(words[0], 10, 64)
-			words = words[1:]
-		}
 		events = append(events, porcupine.Event{ClientId: who, Kind: porcupine.CallEvent, Id: id, Value: c})
 		if len(words) == 0 {
 			continue
 		}
 		a := Answer{Outcome: map[string]Outcome{"ok": OK, "fail": Fail, "refused": Refused}[words[0]]}
 		if len(words) > 1 {
-			n, err := strconv.ParseInt(words[1], 10, 64)
-			if err != nil {
+			if a.Token, err = strconv.ParseUint(words[1], 10, 64); err != nil {
 				return nil, err
 			}
-			a.Token, a.Value = uint64(n), n
 		}
 		events = append(events, porcupine.Event{ClientId: who, Kind: porcupine.ReturnEvent, Id: id, Value: a})
 	}
@@ -218,18 +195,5 @@ func TestLimits(t *testing.T) {
 	}
 	if err := Draw(new(bytes.Buffer), m, Result{Exhausted: "time"}, nil); err == nil {
 		t.Error("what is not known was drawn")
-	}
-}
-
-func TestNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, m := range All() {
-		if seen[m.Name] || m.About == "" {
-			t.Errorf("%q is there twice, or says nothing of itself", m.Name)
-		}
-		seen[m.Name] = true
-	}
-	if _, ok := Named("mutexx"); ok {
-		t.Error("there is a model called mutexx")
 	}
 }

@@ -11,12 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockbench/checker"
-	"lockbench/checker/models"
 	"lockbench/internal/history"
 	"lockbench/internal/history/jepsen"
 	"lockbench/internal/report"
@@ -41,11 +39,9 @@ unlock. Their order is their :index, else that of the lines, whatever their :tim
 
 --model says what kind of lock it is, in place of what the history says:
   owner-mutex     one holder at a time, and only the holder may release (the default)
-  mutex           the same of a lockbench history; of a Jepsen history anybody may
-                  release, as Knossos has it, and the answer is searched for
+  mutex           the same; a Jepsen history is refused if a process releases the lock
+                  without holding it, unless that release failed
   reentrant, rw, fenced, semaphore=N, or several with commas: rw,fenced
-  register, cas-register   reads, writes and cas of a Jepsen history, searched for
-A search is given a minute and a gigabyte; what it has not decided then is unknown.
 
 A history is kept in memory as a whole, at about two and a half times the size of its
 file. One that is still being written is judged as far as it goes.
@@ -103,12 +99,16 @@ type judge struct {
 	in      io.Reader
 	options checker.Options
 	open    jepsen.OpenOptions
-	search  *models.Model // of foreign histories: judged by searching alone
-	json    bool
+	// anyReleases is set by --model mutex: any process of a Jepsen history may release the lock.
+	anyReleases bool
+	json        bool
 }
 
-// searchLimit bounds what is searched because somebody asked for it.
-var searchLimit = models.Limit{Time: time.Minute, Memory: 1 << 30}
+// ownerMutex is the name of [history.Mutex] as long as Jepsen's mutex is another.
+const ownerMutex = "owner-mutex"
+
+// models are the words that --model knows.
+var models = []string{ownerMutex, history.Mutex, history.Reentrant, history.RW, history.Fenced, history.Semaphore}
 
 func (f checkFlags) parse(in io.Reader) (judge, error) {
 	j := judge{in: in, json: f.json, options: checker.Options{Release: checker.Release(f.release)}}
@@ -125,9 +125,8 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	}
 	for _, word := range strings.Split(f.model, ",") {
 		name, number, numbered := strings.Cut(word, "=")
-		m, known := models.Named(name)
-		if !known {
-			return j, usagef("--model: %q is no model; %s", name, didYouMean(name, models.Names()))
+		if !slices.Contains(models, name) {
+			return j, usagef("--model: %q is no model; %s", name, didYouMean(name, models))
 		}
 		if name == history.Semaphore {
 			n, err := strconv.Atoi(number)
@@ -138,20 +137,16 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 		} else if numbered {
 			return j, usagef("--model: %q has a number, and only a semaphore has one; try %s", word, name)
 		}
-		switch {
-		case !m.Owned:
-			if strings.Contains(f.model, ",") {
+		switch name {
+		case history.Mutex:
+			if f.model != name {
 				return j, usagef("--model: %s stands alone, and %q has more", name, f.model)
 			}
-			j.search = &m
-			if m.Lock { // a lockbench history has owners
-				j.open.Model = history.Model{history.Mutex}
-			}
-		case name == "owner-mutex":
-			j.open.Model = append(j.open.Model, history.Mutex)
-		default:
-			j.open.Model = append(j.open.Model, name)
+			j.anyReleases = true
+		case ownerMutex:
+			name = history.Mutex
 		}
+		j.open.Model = append(j.open.Model, name)
 	}
 	return j, nil
 }
@@ -239,20 +234,10 @@ func (j judge) one(file string) (l report.Lock, story, warnings []string, err er
 		return l, nil, nil, err
 	}
 	if opened.Own != nil {
-		if j.search != nil && !j.search.Lock {
-			return l, nil, nil, fmt.Errorf("check %s: the model %s is for histories of reads and writes, and this is lockbench's own, of a lock", file, j.search.Name)
-		}
 		l, story, err = run.JudgeHistory(file, opened.Own, j.options)
 		return l, story, opened.Own.Warnings, err
 	}
-	if j.search != nil {
-		judged, err := checker.JudgeJepsen(opened.Jepsen, *j.search, searchLimit)
-		if err != nil {
-			return l, nil, nil, fmt.Errorf("check %s: %w", file, err)
-		}
-		return foreign(judged), told(judged), opened.Jepsen.Warnings, nil
-	}
-	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.open.Permits)
+	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.open.Permits, j.anyReleases)
 	if err != nil {
 		return l, nil, nil, fmt.Errorf("check %s: %w", file, err)
 	}
@@ -275,15 +260,6 @@ func told(r checker.Report) []string {
 		return nil
 	}
 	return []string{f.Text}
-}
-
-// foreign is the entry of a history of which there is nothing to measure.
-func foreign(r checker.Report) report.Lock {
-	l := report.Lock{Verdict: r.Verdict, Class: r.Class, Checks: r.Checks}
-	if r.Verdict == checker.Unknown {
-		l.Why = r.Why()
-	}
-	return l
 }
 
 // jepsenFile is what Jepsen calls the history of a test in its store.

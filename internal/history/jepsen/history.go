@@ -164,7 +164,9 @@ func newOp(v Value) (op Op, err error) {
 			return op, history.Malform(at.Line, "time", "the time is %s; expected whole nanoseconds", at)
 		}
 	}
-	op.Value, _ = v.field("value")
+	if op.Nemesis || words[op.F].f != "" { // the others may be large
+		op.Value, _ = v.field("value")
+	}
 	if why, _ := v.field("error", "exception"); why.Kind == Text {
 		op.Error = why.Text
 	} else if !why.IsNil() {

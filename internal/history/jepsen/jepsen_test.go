@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 			if strings.Contains(file, "odd") {
 				model = history.Model{history.Fenced}
 			}
-			h, strays, err := opened.Jepsen.Lock(model, 0)
+			h, strays, err := opened.Jepsen.Lock(model, 0, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestRefuses(t *testing.T) {
 		{"some without index", "{:index 4 :process 0 :type :invoke :f :acquire}\n{:process 0 :type :ok :f :acquire}", "line 2: the operation has no index, and others have one"},
 		{"index no number", "{:index 1.5 :process 0 :type :invoke :f :acquire}", "line 1: the index is 1.5; expected a whole number"},
 		{"time no number", "{:time :now :process 0 :type :invoke :f :acquire}", "line 1: the time is :now; expected whole nanoseconds"},
-		{"no lock", "{:process 0 :type :invoke :f :read}", "line 1: nobody acquires or locks anything here; found are read"},
+		{"no lock", "{:process 0 :type :invoke :f :read}", "line 1: lockbench judges locks only, and no operation here acquires a lock; found are read"},
 		{"nothing", ";; nothing\n", "line 1: there is no operation to read"},
 		{"deep", strings.Repeat("{:a ", 200), "values are nested more than 100 deep"},
 		{"behind", "[" + ok + "] 7", "stands behind the end of the history"},
@@ -134,7 +134,7 @@ func TestRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			opened, err := open(strings.NewReader(c.text), 0, OpenOptions{Format: formatOf(c.text)})
 			if err == nil {
-				_, _, err = opened.Jepsen.Lock(nil, 0)
+				_, _, err = opened.Jepsen.Lock(nil, 0, false)
 			}
 			var m *history.Malformed
 			if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
@@ -231,7 +231,7 @@ func TestStrays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, strays, err := j.Lock(nil, 0)
+	h, strays, err := j.Lock(nil, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +240,41 @@ func TestStrays(t *testing.T) {
 	}
 	if len(h.Warnings) != 1 || !strings.Contains(h.Warnings[0], "1 releases by processes that held nothing") {
 		t.Errorf("warnings: %q", h.Warnings)
+	}
+}
+
+// TestAnyReleases: sessions cannot say whose hold ended, so a release by a process that holds
+// nothing is refused, unless it failed.
+func TestAnyReleases(t *testing.T) {
+	const granted = "{:process 0 :type :invoke :f :acquire}\n{:process 0 :type :ok :f :acquire}\n"
+	const release, ok = "{:process 0 :type :invoke :f :release}\n", "{:process 0 :type :ok :f :release}\n"
+	const fail, other = "{:process 0 :type :fail :f :release}\n", "{:process 1 :type :invoke :f :release}\n"
+	for _, c := range []struct {
+		text string
+		line int // that is refused, or 0
+	}{
+		{granted + release + ok, 0},
+		{granted + other + release + ok, 3},
+		{granted + other + "{:process 1 :type :ok :f :release}", 4},
+		{granted + other + "{:process 1 :type :info :f :release}", 4},
+		{granted + other + "{:process 1 :type :fail :f :release}", 0},
+		{granted + release + ok + release + ok, 6},
+		{granted + release + ok + release, 5},
+		{granted + release + ok + release + fail, 0},
+		{granted + release + fail + release + ok, 0}, // the first did not release it
+	} {
+		j, err := readEDN(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = j.Lock(nil, 0, true)
+		var m *history.Malformed
+		if errors.As(err, &m) != (c.line > 0) || m != nil && (m.Line != c.line || !strings.Contains(m.Text, "releases the lock without holding it")) {
+			t.Errorf("%sgot %v; want line %d refused", c.text, err, c.line)
+		}
+		if _, _, err := j.Lock(nil, 0, false); err != nil {
+			t.Errorf("%sof a lock with owners: %v", c.text, err)
+		}
 	}
 }
 
@@ -254,7 +289,7 @@ func TestWarnsOfNamelessAcquires(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, _, err := j.Lock(nil, 0)
+		h, _, err := j.Lock(nil, 0, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +349,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d operations of %d bytes", len(j.Ops), len(data))
 		}
 		for _, model := range []history.Model{nil, {history.Reentrant}, {history.Semaphore}, {history.RW}} {
-			h, _, err := j.Lock(model, 2)
+			h, _, err := j.Lock(model, 2, false)
 			if err != nil {
 				continue
 			}

@@ -1,6 +1,7 @@
 package jepsen
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -43,19 +44,25 @@ var words = map[string]struct {
 // A value [key v], or a map with :key, names the lock; otherwise there is one. A release that
 // failed does not claim that nothing was held: Jepsen's clients answer fail to everything that
 // certainly did not happen.
-func (j *History) Lock(model history.Model, permits int) (*history.History, []Stray, error) {
+//
+// If any process may release the lock, sessions cannot tell whose hold such a release ended. So
+// a release by a process that holds nothing is then refused, unless it failed.
+func (j *History) Lock(model history.Model, permits int, anyReleases bool) (*history.History, []Stray, error) {
 	b, err := history.NewBuilder(history.Header{Lockbench: history.Version, Model: model, Permits: permits}, len(j.Ops))
 	if err != nil {
 		return nil, nil, err
 	}
-	c := lockReader{b: b, model: model, processes: map[int64]*process{}, keys: map[string]bool{}, left: map[string]int{}}
+	c := lockReader{b: b, model: model, anyReleases: anyReleases, processes: map[int64]*process{}, keys: map[string]bool{}, left: map[string]int{}}
 	for i := range j.Ops {
 		if err := c.op(&j.Ops[i]); err != nil {
 			return nil, nil, err
 		}
 	}
 	if c.attempts == 0 {
-		return nil, nil, history.Malform(j.Ops[0].Line, "f", "nobody acquires or locks anything here; found are %s. Expected a history of a lock, or a model with --model", j.operations())
+		return nil, nil, history.Malform(j.Ops[0].Line, "f", "lockbench judges locks only, and no operation here acquires a lock; found are %s, expected acquire and release, or lock and unlock", j.operations())
+	}
+	if line := c.openStray(); line > 0 {
+		return nil, nil, c.refuse(line)
 	}
 	h := c.b.Done()
 	h.Torn, h.Warnings = j.Torn, append(slices.Clone(j.Warnings), c.warnings()...)
@@ -70,18 +77,19 @@ func (j *History) operations() string {
 			fs = append(fs, op.F)
 		}
 	}
-	return strings.Join(fs, ", ")
+	return cmp.Or(strings.Join(fs, ", "), "those of the nemesis")
 }
 
 // lockReader makes sessions of operations.
 type lockReader struct {
-	b         *history.Builder
-	model     history.Model
-	time      time.Duration // of the last operation
-	processes map[int64]*process
-	keys      map[string]bool // that were acquired
-	attempts  int
-	strays    []Stray
+	b           *history.Builder
+	model       history.Model
+	anyReleases bool
+	time        time.Duration // of the last operation
+	processes   map[int64]*process
+	keys        map[string]bool // that were acquired
+	attempts    int
+	strays      []Stray
 
 	// Counted for the warnings.
 	dropped  int            // releases by processes that held nothing, not answered with ok
@@ -97,12 +105,14 @@ type process struct {
 	invoked string    // the operation as recorded, or empty
 	line    int       // of the invocation
 	f       string    // history.Acquire, history.Release, or empty for another
-	session string    // that the operation belongs to, or empty
+	session *session  // of holds, that the operation belongs to, or nil
 }
 
 type session struct {
-	name, key         string
-	granted, released bool
+	name, key string
+	granted   bool
+	releasing bool // a release was invoked
+	released  bool // and answered with ok
 }
 
 func (c *lockReader) op(op *Op) error {
@@ -133,16 +143,16 @@ func (c *lockReader) op(op *Op) error {
 }
 
 func (c *lockReader) invoke(op *Op, p *process) error {
-	p.invoked, p.line, p.f, p.session = op.F, op.Line, words[op.F].f, ""
+	p.invoked, p.line, p.f, p.session = op.F, op.Line, words[op.F].f, nil
 	switch p.f {
 	case history.Acquire:
 		return c.acquire(op, p)
 	case history.Release:
 		s := c.toRelease(op, p)
-		if s == nil {
+		if s == nil || c.anyReleases && s.released {
 			return nil
 		}
-		p.session, s.released = s.name, true
+		p.session, s.releasing = s, true
 		return c.add(op, event(op, p))
 	}
 	c.left[op.F]++
@@ -151,9 +161,19 @@ func (c *lockReader) invoke(op *Op, p *process) error {
 
 func (c *lockReader) acquire(op *Op, p *process) error {
 	c.attempts++
-	p.session = fmt.Sprintf("%d.%d", op.Process, c.attempts)
+	// Of the released sessions only the latest may be released again.
+	last := len(p.holds) - 1
+	kept := p.holds[:0]
+	for i, s := range p.holds {
+		if !s.releasing || i == last {
+			kept = append(kept, s)
+		}
+	}
+	p.holds = append(kept, session{name: fmt.Sprintf("%d.%d", op.Process, c.attempts), key: c.key(op)})
+	p.session = &p.holds[len(kept)]
+	c.keys[p.session.key] = true
 	e := event(op, p)
-	e.Key, e.Mode = c.key(op), words[op.F].mode
+	e.Key, e.Mode = p.session.key, words[op.F].mode
 	switch {
 	case e.Key != theLock:
 		c.named++
@@ -186,16 +206,6 @@ func (c *lockReader) acquire(op *Op, p *process) error {
 	if extra.Owner != "" || extra.Permits > 0 {
 		e.Extra = &extra
 	}
-	c.keys[e.Key] = true
-	// Of the released sessions only the latest may be released again.
-	last := len(p.holds) - 1
-	kept := p.holds[:0]
-	for i, s := range p.holds {
-		if !s.released || i == last {
-			kept = append(kept, s)
-		}
-	}
-	p.holds = append(kept, session{name: p.session, key: e.Key})
 	return c.add(op, e)
 }
 
@@ -233,7 +243,7 @@ func (c *lockReader) toRelease(op *Op, p *process) *session {
 		if !s.granted || !any && s.key != key {
 			continue
 		}
-		if !s.released {
+		if !s.releasing {
 			return s
 		}
 		if last == nil {
@@ -245,14 +255,16 @@ func (c *lockReader) toRelease(op *Op, p *process) *session {
 
 func (c *lockReader) complete(op *Op, p *process) error {
 	switch {
-	case p.session != "":
-	case p.f == history.Release && op.Type == history.OK:
+	case p.session != nil:
+	case p.f != history.Release:
+		return nil
+	case op.Type != history.Fail && c.anyReleases:
+		return c.refuse(op.Line)
+	case op.Type == history.OK:
 		c.strays = append(c.strays, Stray{op.Line, op.Index, history.Process(op.Process), c.time})
 		return nil
-	case p.f == history.Release:
-		c.dropped++
-		return nil
 	default:
+		c.dropped++
 		return nil
 	}
 	e := event(op, p)
@@ -260,16 +272,32 @@ func (c *lockReader) complete(op *Op, p *process) error {
 	if e.Error == history.ErrorNotHeld {
 		e.Error = "not held" // the test's own text, which claims nothing
 	}
-	if p.f == history.Acquire {
-		last := len(p.holds) - 1
-		if op.Type == history.OK {
-			p.holds[last].granted = true
-			e.Token, e.HasToken = c.token(op)
-		} else {
-			p.holds = p.holds[:last]
-		}
+	switch {
+	case p.f == history.Release:
+		p.session.released = p.session.released || op.Type == history.OK
+	case op.Type == history.OK:
+		p.session.granted = true
+		e.Token, e.HasToken = c.token(op)
+	default:
+		p.holds = p.holds[:len(p.holds)-1]
 	}
 	return c.add(op, e)
+}
+
+// refuse returns the error for a release that may have ended the hold of another process.
+func (c *lockReader) refuse(line int) error {
+	return history.Malform(line, "release", "a process releases the lock without holding it, and the release did not fail; lockbench judges only locks that their holder releases (--model owner-mutex reports such a release)")
+}
+
+// openStray returns the first line of a release without a session that did not complete, if any
+// process may release the lock, else 0.
+func (c *lockReader) openStray() (line int) {
+	for _, p := range c.processes {
+		if c.anyReleases && p.invoked != "" && p.f == history.Release && p.session == nil && (line == 0 || p.line < line) {
+			line = p.line
+		}
+	}
+	return line
 }
 
 // token returns the fencing token that came with a grant.
@@ -290,7 +318,7 @@ func (c *lockReader) token(op *Op) (uint64, bool) {
 
 // event returns the event of an operation that belongs to a session.
 func event(op *Op, p *process) history.Event {
-	return history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: op.Type, F: p.f, Session: p.session}
+	return history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: op.Type, F: p.f, Session: p.session.name}
 }
 
 // add adds an event, checks it by the rules of histories and pairs it. Its line is that of the
