@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -58,7 +59,7 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 			switch {
 			case !ok:
 			case q.Open:
-				why = fmt.Sprintf("nobody was granted %q from %s on, but the history ends before the quiet stretch did", k.Name, seconds(h.Events[q.From].Time))
+				why = l.cutShort(q, fmt.Sprintf("%q", k.Name))
 			default:
 				findings = append(findings, f)
 			}
@@ -66,6 +67,8 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 			findings, longest = append(findings, asleep...), max(longest, free)
 		}
 	}
+	several, doubt := l.together(stretches)
+	findings, why = append(findings, several...), cmp.Or(why, doubt)
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	r := violated(c.Name(), findings)
 	if longest > 0 {
@@ -109,7 +112,7 @@ func (l *ledger) wanted(k *hold.Key) *wanted {
 			c.until, c.untilTime = l.Free(d, c.lease)
 			held[s.Owner] = append(l.entered(w.keepers, held[s.Owner], c), len(w.keepers))
 			w.keepers = append(w.keepers, c)
-		case len(s.Keys) == 1: // else another of its keys may be why
+		case len(s.Keys) == 1: // else another of its keys may be why: see together.go
 			w.refused = append(w.refused, s.Acquire)
 		}
 	}
@@ -161,16 +164,28 @@ func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
 // starved tells whether a key was wanted and could have been granted in a stretch,
 // but was not.
 func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
-	from := q.From
-	var last, doubtful *history.Session
+	from, last, doubtful := k.freeFrom(q)
+	return l.refusedFrom(q, from, k.name, fmt.Sprintf("%q", k.name), k.refused, last, doubtful)
+}
+
+// freeFrom is the position in a stretch from which nobody can hold a key until the stretch ends,
+// the last session that was granted it, and the last one whose end nobody was told.
+func (k *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.Session) {
+	from = q.From
 	// An attempt that was granted in the stretch moves the moment behind itself. So does
 	// one that is still under way when it ends: it may be the one that gets on.
 	if n, _ := slices.BinarySearchFunc(k.keepers, q.To, func(c keeper, pos int) int { return c.asked - pos }); n > 0 {
 		from, last, doubtful = max(from, k.keepers[n-1].longest), k.keepers[n-1].last, k.keepers[n-1].doubtful
 	}
-	first, _ := slices.BinarySearchFunc(k.refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
+	return from, last, doubtful
+}
+
+// refusedFrom tells whether enough of some attempts were refused from a position on, in the order of
+// their calls, in a stretch in which nobody could hold what they asked for.
+func (l *ledger) refusedFrom(q history.Stretch, from int, key, name string, refused []history.Op, last, doubtful *history.Session) (Finding, bool) {
+	first, _ := slices.BinarySearchFunc(refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
 	n, begin, end := 0, 0, 0
-	for _, op := range k.refused[first:] {
+	for _, op := range refused[first:] {
 		if op.Invoke >= q.To {
 			break
 		}
@@ -186,9 +201,9 @@ func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 		return Finding{}, false
 	}
 	f := Finding{
-		Rule: "no-progress", Key: k.name, Event: l.index(end),
-		Text: fmt.Sprintf("nobody was granted %q in the quiet stretch from %s to %s: nobody could hold it from %s on, but %d attempts were refused until %s",
-			k.name, seconds(l.h.Events[q.From].Time), seconds(l.h.Events[min(q.To, len(l.h.Events)-1)].Time),
+		Rule: "no-progress", Key: key, Event: l.index(end),
+		Text: fmt.Sprintf("nobody was granted %s in the quiet stretch from %s to %s: nobody could hold it from %s on, but %d attempts were refused until %s",
+			name, seconds(l.h.Events[q.From].Time), seconds(l.h.Events[min(q.To, len(l.h.Events)-1)].Time),
 			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
 		Events: indexes(l, q.From, begin, end, min(q.To, len(l.h.Events)-1)),
 	}
@@ -203,6 +218,11 @@ func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 		f.Sessions = []string{last.Name}
 	}
 	return f, true
+}
+
+// cutShort says why nothing is known of a stretch that the history does not end.
+func (l *ledger) cutShort(q history.Stretch, name string) string {
+	return fmt.Sprintf("nobody was granted %s from %s on, but the history ends before the quiet stretch did", name, seconds(l.h.Events[q.From].Time))
 }
 
 // notAsked tells whether an error says that the lock was never asked: that is no refusal.
