@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -58,6 +59,29 @@ func (l unrefreshed) Lease() time.Duration { return l.of }
 // Release says ok.
 func (heldForEver) Release(context.Context) error { return nil }
 
+// leases are those of several names. They end with the first of them.
+type leases struct{ all []locks.Lease }
+
+var _ locks.Bounded = (*leases)(nil)
+
+// Release gives all of them back.
+func (l *leases) Release(ctx context.Context) error {
+	var failed error
+	for _, lease := range l.all {
+		failed = cmp.Or(failed, lease.Release(ctx))
+	}
+	return failed
+}
+
+// Until is the end of the first one, which was asked for before the others.
+func (l *leases) Until() time.Time {
+	if len(l.all) == 0 {
+		return time.Time{}
+	}
+	bounded, _ := l.all[0].(locks.Bounded)
+	return bounded.Until()
+}
+
 // answeringLocks are the wrong locks around right ones.
 func answeringLocks() []Mutant {
 	several := redissonClaims(func(c *locks.Claims) { c.Several = true })
@@ -99,6 +123,32 @@ func answeringLocks() []Mutant {
 				names := slices.Sorted(slices.Values(r.Keys))
 				r.Keys = []string{strings.Join(names, "+")}
 				return l.Acquire(ctx, r)
+			})),
+		on("refused-several-kept", "keeps what it got of several names when it is refused another one",
+			locks.Claims{Bounded: true, Several: true, Waits: true},
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "no-progress", Twin: "redisson-multi"},
+			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				until := time.Now().Add(r.Wait)
+				held := new(leases)
+				for _, key := range r.Keys {
+					for {
+						lease, err := l.Acquire(ctx, locks.Request{Keys: []string{key}, TTL: r.TTL})
+						if lease != nil {
+							held.all = append(held.all, lease)
+						}
+						if err == nil {
+							break
+						}
+						if !errors.Is(err, locks.ErrTaken) {
+							return held, err
+						}
+						if ctx.Err() != nil || time.Now().After(until) {
+							return nil, err
+						}
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+				return held, nil
 			})),
 		on("renewed-for-ever", "a release that fails leaves the renewal behind, which keeps the lock", exclusive,
 			Wrong{Bug: "R-10", Known: "Redisson #1602, #1966, #2037, #3714 (3.16.3), #7272", Scenario: "watchdog", Class: "no-progress", Twin: "redisson/watchdog=6s"},
