@@ -121,7 +121,7 @@ func BenchmarkRecordOperation(b *testing.B) {
 func (r *Recorder) pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.full) > 0 || r.tail.n > 0
+	return len(r.events) > 0
 }
 
 func BenchmarkEncode(b *testing.B) {

@@ -28,7 +28,7 @@ func TestRecordsConcurrently(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const clients, tenures = 8, 150 // some 17,000 events: more than the spare chunks hold
+	const clients, tenures = 8, 150 // some 17,000 events
 	type stamp struct {
 		index int
 		at    time.Duration
@@ -139,7 +139,7 @@ func TestStopsWhenTheDiskIsFull(t *testing.T) {
 func (r *Recorder) pendingLocked() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tail != nil || r.full != nil
+	return len(r.events) > 0
 }
 
 func TestRefusesAMalformedEvent(t *testing.T) {
@@ -196,7 +196,7 @@ func TestWritesWhileRunning(t *testing.T) {
 		t.Errorf("header %q", first)
 	}
 	for n := range 3 {
-		for r.isAwake() { // the writer has to be idle, to be woken again
+		for r.isArmed() { // the event before must be taken, so that this one starts the timer again
 			runtime.Gosched()
 		}
 		_, at := r.Record(Event{Process: 0, Type: Info, F: Died})
@@ -216,10 +216,10 @@ func TestWritesWhileRunning(t *testing.T) {
 	}
 }
 
-func (r *Recorder) isAwake() bool {
+func (r *Recorder) isArmed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.awake
+	return r.armed
 }
 
 // TestReadsTheClockUnderTheLock holds the lock while others want to record: their
