@@ -31,7 +31,6 @@ package history
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"lockbench/locks"
 )
@@ -137,7 +136,7 @@ func Build(h Header, events []Event) (*History, error) {
 	if m := h.check(); m != nil {
 		return nil, m
 	}
-	v, p := newValidator(&h), pairing{history: &History{Header: h, Events: events}}
+	v, p := newValidator(&h), newPairing(&History{Header: h, Events: events})
 	for pos := range events {
 		if m := v.add(&events[pos], pos+2); m != nil { // the header is line 1
 			return nil, m
@@ -159,8 +158,9 @@ func NewBuilder(h Header, events int) (*Builder, error) {
 	if m := h.check(); m != nil {
 		return nil, m
 	}
-	p := pairing{history: &History{Header: h, Events: make([]Event, 0, events), Lines: make([]int, 0, events)}}
-	return &Builder{newValidator(&h), p}, nil
+	b := &Builder{newValidator(&h), newPairing(&History{Header: h})}
+	b.p.history.Events, b.p.history.Lines = make([]Event, 0, events), make([]int, 0, events)
+	return b, nil
 }
 
 // Add takes the next event, which stands in a line of the file.
@@ -184,7 +184,11 @@ type pairing struct {
 	history *History
 	alive   map[int32][]*Session // by client: sessions whose client has not died since
 	keyAt   map[string]int       // the place of each key
-	askedBy []int                // by key: the place of the session that asked for it last
+	askedBy []*Session           // by key: the last session that asked for it
+}
+
+func newPairing(h *History) pairing {
+	return pairing{history: h, alive: make(map[int32][]*Session), keyAt: make(map[string]int)}
 }
 
 // add pairs the event at pos, which the validator placed.
@@ -205,15 +209,9 @@ func (p *pairing) add(pos int, at place) {
 	case e.Type == Invoke && e.F == Acquire:
 		s := p.session(e, pos)
 		h.Sessions = append(h.Sessions, s)
-		if p.alive == nil {
-			p.alive = make(map[int32][]*Session)
-		}
 		p.alive[e.Client] = append(p.alive[e.Client], s)
 	case e.Type == Invoke:
 		s := h.Sessions[at.session]
-		if len(s.Ops) == 1 {
-			s.Ops = slices.Grow(s.Ops, opsTypical-1) // mostly there is a release alone, else all of a tenure
-		}
 		s.Ops = append(s.Ops, Op{F: e.F, Invoke: pos, Return: -1})
 	default:
 		op := &h.Sessions[at.session].Acquire
@@ -236,9 +234,6 @@ func (p *pairing) done() *History {
 	return p.history
 }
 
-// opsTypical is how many operations a tenure has: check, read, check, write, renew, release.
-const opsTypical = 6
-
 func (p *pairing) session(e *Event, pos int) *Session {
 	s := &Session{
 		Name: e.Session, Place: len(p.history.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
@@ -246,7 +241,7 @@ func (p *pairing) session(e *Event, pos int) *Session {
 		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
 	}
 	if e.Key != "" {
-		p.ask(s, []string{e.Key})
+		p.ask(s, e.Key)
 	}
 	if x := e.Extra; x != nil {
 		if x.Owner != "" {
@@ -255,33 +250,24 @@ func (p *pairing) session(e *Event, pos int) *Session {
 		if x.Permits > 0 {
 			s.Permits = x.Permits
 		}
-		p.ask(s, x.Keys)
+		p.ask(s, x.Keys...)
 	}
 	return s
 }
 
-// ask adds the keys that a session has not asked for yet. They are numbered here, so that
-// nobody who judges the history need look them up. One acquire may name very many.
-func (p *pairing) ask(s *Session, names []string) {
-	if len(names) == 0 {
-		return
-	}
+// ask adds the keys that a session has not asked for yet, and numbers them.
+func (p *pairing) ask(s *Session, names ...string) {
 	h := p.history
-	if p.keyAt == nil {
-		p.keyAt = make(map[string]int, len(names))
-	}
-	s.Keys, s.KeyAt = slices.Grow(s.Keys, len(names)), slices.Grow(s.KeyAt, len(names))
-	h.Keys, p.askedBy = slices.Grow(h.Keys, len(names)), slices.Grow(p.askedBy, len(names))
 	for _, name := range names {
 		at, known := p.keyAt[name]
 		if !known {
 			at = len(h.Keys)
 			p.keyAt[name] = at
-			h.Keys, p.askedBy = append(h.Keys, name), append(p.askedBy, -1)
+			h.Keys, p.askedBy = append(h.Keys, name), append(p.askedBy, nil)
 		}
-		if p.askedBy[at] != s.Place {
-			p.askedBy[at] = s.Place
-			s.Keys, s.KeyAt = append(s.Keys, h.Keys[at]), append(s.KeyAt, at)
+		if p.askedBy[at] != s {
+			p.askedBy[at] = s
+			s.Keys, s.KeyAt = append(s.Keys, name), append(s.KeyAt, at)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func ReadAs(r io.Reader, size int64, model Model, permits int) (*History, error)
 	}
 	const bytesTypical = 128 // of an event
 	h := &History{Header: header, Events: make([]Event, 0, size/bytesTypical)}
-	v, p := newValidator(&header), pairing{history: h}
+	v, p := newValidator(&header), newPairing(h)
 	for {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
