@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -54,6 +55,11 @@ func parseRate(text string) (bytesPerSecond int64, ok bool) {
 func (f Bandwidth) rate() string { return fmt.Sprintf("%d kB/s", f.bytesPerSecond/1000) }
 
 func (f Bandwidth) String() string { return fmt.Sprintf("narrow %s to %s", f.link, f.rate()) }
+
+// Effect states that it delays requests on its links, perhaps until clients give up the connection.
+func (Bandwidth) Effect() []string {
+	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
+}
 
 // Available asks for both ends and for the power to make links narrow.
 func (f Bandwidth) Available(c world.Cluster) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -35,6 +36,9 @@ func newBusy(s Step) (Fault, error) {
 }
 
 func (f Busy) String() string { return fmt.Sprintf("keep %s busy by %s", f.Target, f.By) }
+
+// Effect states that it delays requests, perhaps until clients give up the connection.
+func (Busy) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
 // Available asks for servers that take orders.
 func (f Busy) Available(c world.Cluster) error { return operable[service.Busier](f.Target, c) }

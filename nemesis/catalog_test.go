@@ -140,20 +140,47 @@ func make1(t testing.TB, step Step) Fault {
 	return fault
 }
 
-// Of each fault the judge of histories knows whether it may close connections, and whose.
-func TestWhoseConnectionsFaultsClose(t *testing.T) {
-	none := []string{"clock", "flush", "evict", "poison"}
+// TestFaultStatesItsEffect asks each fault of the catalog for its effects. The judge excuses a lock by them, and
+// reads those of older histories from the fault's name: both must agree.
+func TestFaultStatesItsEffect(t *testing.T) {
 	for _, e := range All() {
-		struck := history.Fault{Name: e.Name, Targets: []string{"redis-1"}}
-		if got, want := struck.Disconnects(1), !slices.Contains(none, e.Name); got != want {
-			t.Errorf("%s of a server may close a connection: %t, want %t", e.Name, got, want)
-		}
-		if !struck.Disconnects(1) {
+		step := e.Try
+		step.Fault = e.Name
+		effect := make1(t, step).Effect()
+		if len(effect) == 0 {
+			t.Errorf("%s states no effect; expected some of history.EffectDelays and the others", e.Name)
 			continue
 		}
-		other := history.Fault{Name: e.Name, Targets: []string{"redis-1", "client-2"}}
-		if got, want := other.Disconnects(1), !e.Link; got != want {
-			t.Errorf("%s that names another client may close a connection: %t, want %t", e.Name, got, want)
+		if got := slices.Contains(effect, history.EffectLinks); got != e.Link {
+			t.Errorf("%s: a link is %v, and its effects are %q", e.Name, e.Link, effect)
+		}
+		for _, targets := range [][]string{{"redis-1"}, {"client-1"}, {"client-1", "redis-1"}, {"client-2", "redis-1"}} {
+			stated := historyOf(t, e.Name, effect, targets)
+			if len(stated.Warnings) > 0 {
+				t.Errorf("%s: %q", e.Name, stated.Warnings)
+			}
+			older := historyOf(t, e.Name, nil, targets)
+			if len(older.Warnings) > 0 {
+				continue // it was added when faults stated their effects
+			}
+			a, b := stated.Faults()[0], older.Faults()[0]
+			if a.Concerns(1) != b.Concerns(1) || a.Disconnects(1) != b.Disconnects(1) || a.Reconnects(1) != b.Reconnects(1) ||
+				a.HoldsUp(1) != b.HoldsUp(1) || a.Pauses() != b.Pauses() || len(stated.Pauses(1)) != len(older.Pauses(1)) {
+				t.Errorf("%s of %v states %q, and is read in older histories as a fault with other effects", e.Name, targets, effect)
+			}
 		}
 	}
+}
+
+// historyOf is a history of a single fault.
+func historyOf(t *testing.T, name string, effect, targets []string) *history.History {
+	t.Helper()
+	h, err := history.Build(history.Header{}, []history.Event{{
+		Process: history.Nemesis, Type: history.Info, F: name,
+		Extra: &history.Extra{Phase: history.Begins, Targets: targets, Effect: effect},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

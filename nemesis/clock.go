@@ -76,6 +76,9 @@ func (f Clock) Prepare(s *world.Spec) {
 	s.ClientClocks = s.ClientClocks || ofClients(f.Target)
 }
 
+// Effect states that it moves clocks and leaves connections alone.
+func (Clock) Effect() []string { return []string{history.EffectClocks} }
+
 // Available asks for servers, and for the power over their clocks.
 func (f Clock) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {

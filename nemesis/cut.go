@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -19,6 +20,11 @@ func newCut(s Step) (Fault, error) {
 }
 
 func (f Cut) String() string { return "cut " + f.link.String() }
+
+// Effect states that it holds up requests on its links, until clients give up the connection.
+func (Cut) Effect() []string {
+	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
+}
 
 // Available asks for both ends and for the power to cut links.
 func (f Cut) Available(c world.Cluster) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -19,6 +20,9 @@ func newDropReplies(s Step) (Fault, error) {
 }
 
 func (f DropReplies) String() string { return "drop replies " + f.link.String() }
+
+// Effect states that it makes clients on its links give up the connection. Their requests arrive at once.
+func (DropReplies) Effect() []string { return []string{history.EffectLinks, history.EffectDisconnects} }
 
 // Available asks for both ends and for the power to drop what travels between them.
 func (f DropReplies) Available(c world.Cluster) error {

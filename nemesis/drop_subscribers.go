@@ -3,6 +3,7 @@ package nemesis
 import (
 	"context"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -17,6 +18,9 @@ var _ Fault = DropSubscribers{}
 func newDropSubscribers(s Step) (Fault, error) { return DropSubscribers{Target: s.Target}, nil }
 
 func (f DropSubscribers) String() string { return "drop subscribers of " + f.Target }
+
+// Effect states that it ends connections of all clients.
+func (DropSubscribers) Effect() []string { return []string{history.EffectDisconnectAll} }
 
 // Available asks for servers that take orders.
 func (f DropSubscribers) Available(c world.Cluster) error {

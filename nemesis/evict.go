@@ -3,6 +3,7 @@ package nemesis
 import (
 	"context"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -17,6 +18,9 @@ var _ Fault = Evict{}
 func newEvict(s Step) (Fault, error) { return Evict{Target: s.Target}, nil }
 
 func (f Evict) String() string { return "evict keys at " + f.Target }
+
+// Effect states that it removes what servers keep and leaves connections alone.
+func (Evict) Effect() []string { return []string{history.EffectData} }
 
 // Available asks for servers that take orders.
 func (f Evict) Available(c world.Cluster) error { return operable[service.Evicter](f.Target, c) }

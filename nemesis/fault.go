@@ -23,6 +23,9 @@ import (
 type Fault interface {
 	// String is what the plan prints: "kill master, data lost".
 	String() string
+	// Effect is what the fault does to clients and servers, in the words of package history, such as
+	// history.EffectDelays. The judge excuses a lock by it.
+	Effect() []string
 	// Available is nil, or the reason why the fault cannot concern this cluster.
 	Available(c world.Cluster) error
 	// Inject returns when the fault is in effect.

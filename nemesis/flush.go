@@ -3,6 +3,7 @@ package nemesis
 import (
 	"context"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -16,6 +17,9 @@ var _ Fault = Flush{}
 func newFlush(s Step) (Fault, error) { return Flush{Target: s.Target}, nil }
 
 func (f Flush) String() string { return "flush " + f.Target }
+
+// Effect states that it removes what servers keep and leaves connections alone.
+func (Flush) Effect() []string { return []string{history.EffectData} }
 
 // Available asks for servers that take orders.
 func (f Flush) Available(c world.Cluster) error { return operable[service.Flusher](f.Target, c) }

@@ -27,6 +27,11 @@ func (HoldRequest) String() string { return "hold holder's request" }
 
 func (HoldRequest) strikesOnTheWay() {}
 
+// Effect states that it delays a request, until after the client has given up the connection.
+func (HoldRequest) Effect() []string {
+	return []string{history.EffectDelays, history.EffectDisconnects}
+}
+
 // Available has nothing to ask beside what a step with a request asks.
 func (HoldRequest) Available(world.Cluster) error { return nil }
 

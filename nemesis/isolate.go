@@ -44,6 +44,9 @@ func (f Isolate) String() string {
 	return text
 }
 
+// Effect states that it holds up requests of all clients that are not on the same side, until they give up the connection.
+func (Isolate) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
+
 // Available asks for both groups and for the power to cut links.
 func (f Isolate) Available(c world.Cluster) error {
 	if len(c.Nodes()) == 0 {

@@ -38,6 +38,14 @@ func (f Kill) String() string {
 	return "kill " + f.Target + ", data lost"
 }
 
+// Effect states that it ends the connections of a server with all its clients, and what is lost with its data.
+func (f Kill) Effect() []string {
+	if f.KeepData {
+		return []string{history.EffectDisconnectAll}
+	}
+	return []string{history.EffectDisconnectAll, history.EffectData}
+}
+
 // Available asks for the power to kill nodes, and for somebody in the role.
 func (f Kill) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -63,6 +64,11 @@ func inSeconds(d time.Duration) string {
 		return fmt.Sprintf("%ds", d/time.Second)
 	}
 	return d.String()
+}
+
+// Effect states that it delays requests on its links, perhaps until clients give up the connection.
+func (Lag) Effect() []string {
+	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
 }
 
 // Available asks for both ends and for the power to slow links down.

@@ -38,6 +38,9 @@ func (f LoseReply) String() string {
 	return "lose holder's reply"
 }
 
+// Effect states that it ends the connection of the client, at once or when the client gives it up. Its request has arrived.
+func (LoseReply) Effect() []string { return []string{history.EffectDisconnects} }
+
 // Available has nothing to ask beside what a step with a request asks.
 func (f LoseReply) Available(world.Cluster) error { return nil }
 

@@ -20,6 +20,11 @@ func newPause(s Step) (Fault, error) { return Pause{Target: s.Target}, nil }
 
 func (f Pause) String() string { return "pause " + f.Target }
 
+// Effect states that it stops processes. Clients may give up a connection meanwhile, and requests arrive when it is over.
+func (Pause) Effect() []string {
+	return []string{history.EffectStops, history.EffectDelays, history.EffectDisconnects}
+}
+
 // Available asks for somebody in the role, and for nodes the power to stop them.
 func (f Pause) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -19,6 +20,9 @@ var _ Fault = Poison{}
 func newPoison(s Step) (Fault, error) { return Poison{Target: s.Target}, nil }
 
 func (f Poison) String() string { return "poison the holder's key at " + f.Target }
+
+// Effect states that it changes what servers keep and leaves connections alone.
+func (Poison) Effect() []string { return []string{history.EffectData} }
 
 // Available asks for servers that take orders.
 func (f Poison) Available(c world.Cluster) error { return operable[service.Poisoner](f.Target, c) }

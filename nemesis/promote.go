@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -23,6 +24,9 @@ func newPromote(s Step) (Fault, error) {
 }
 
 func (f Promote) String() string { return "promote " + f.Target }
+
+// Effect states that it ends the connections of all clients, which go on with the new leader.
+func (Promote) Effect() []string { return []string{history.EffectDisconnectAll} }
 
 // Available asks for a replica and for the power to promote it.
 func (f Promote) Available(c world.Cluster) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
 
@@ -19,6 +20,9 @@ func newReset(s Step) (Fault, error) {
 }
 
 func (f Reset) String() string { return "reset " + f.link.String() }
+
+// Effect states that it ends the connections on its links, and what is on its way is lost.
+func (Reset) Effect() []string { return []string{history.EffectLinks, history.EffectDisconnects} }
 
 // Available asks for both ends and for the power to end connections between them.
 func (f Reset) Available(c world.Cluster) error {

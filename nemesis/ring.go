@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -47,6 +48,9 @@ func (f Ring) String() string {
 	}
 	return text
 }
+
+// Effect states that it holds up requests to all nodes but the neighbours, until clients give up the connection.
+func (Ring) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
 // Available asks for servers that are enough for a ring, and that anybody could miss.
 func (f Ring) Available(c world.Cluster) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/workloads"
@@ -24,6 +25,8 @@ type scripted struct {
 }
 
 func (f scripted) String() string { return f.name }
+
+func (scripted) Effect() []string { return []string{history.EffectData} }
 
 func (scripted) Available(world.Cluster) error { return nil }
 

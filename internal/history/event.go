@@ -59,6 +59,21 @@ const (
 	Fails  = "fails"  // could not be done or undone; value says why
 )
 
+// The effects of faults. A fault states its own where it begins, and the judge excuses a lock by them.
+const (
+	EffectClocks        = "clocks"         // moves clocks
+	EffectData          = "data"           // changes or removes what servers keep
+	EffectStops         = "stops"          // stops processes, which later go on where they were
+	EffectDelays        = "delays"         // a request that is sent while it lasts may arrive when it is over
+	EffectDisconnects   = "disconnects"    // may end a connection of a client, at once or by a timeout
+	EffectDisconnectAll = "disconnect-all" // ends the connections of the targets with all their clients
+	EffectLinks         = "links"          // acts on links between its targets: a client that is not a target keeps its links
+)
+
+var effectWords = []string{
+	EffectClocks, EffectData, EffectStops, EffectDelays, EffectDisconnects, EffectDisconnectAll, EffectLinks,
+}
+
 // The forms of the guarded resource.
 const (
 	Plain  = "plain"  // believes everybody
@@ -115,6 +130,7 @@ type Extra struct {
 	Step    int // nemesis: the plan's step, from 1
 	Targets []string
 	Phase   string
-	Text    string // nemesis: what was struck, in words (value on the wire)
-	Facts   []Fact // probe
+	Effect  []string // nemesis: what the fault does, such as EffectDelays
+	Text    string   // nemesis: what was struck, in words (value on the wire)
+	Facts   []Fact   // probe
 }

@@ -1,6 +1,9 @@
 package history
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Fault is a fault as it happened, by positions in the history; -1 where that was
 // not seen.
@@ -13,27 +16,65 @@ type Fault struct {
 	Fails                        int    // could not be done, or not be undone
 	Why                          string // it failed
 	Targets                      []string
-	Text                         string // what was struck, in the nemesis's words
+	Effect                       []string // as the fault states it; empty in files of before it did
+	Text                         string   // what was struck, in the nemesis's words
 }
 
 // Began is false of a fault of which the history says only that it could not be done.
 func (f *Fault) Began() bool { return f.Bites >= 0 || f.Heals >= 0 || f.Fails != f.Begins }
 
-// Pauses says whether it stops processes and lets them go on.
-func (f *Fault) Pauses() bool { return f.Name == faultPause }
+// effectsOf are the effects of the faults of older histories, which state none. Faults that are added state their own.
+var effectsOf = map[string][]string{
+	"kill":             {EffectDisconnectAll},
+	"pause":            {EffectStops, EffectDelays, EffectDisconnects},
+	"isolate":          {EffectDelays, EffectDisconnects},
+	"ring":             {EffectDelays, EffectDisconnects},
+	"cut":              {EffectLinks, EffectDelays, EffectDisconnects},
+	"lag":              {EffectLinks, EffectDelays, EffectDisconnects},
+	"bandwidth":        {EffectLinks, EffectDelays, EffectDisconnects},
+	"drop-replies":     {EffectLinks, EffectDisconnects},
+	"reset":            {EffectLinks, EffectDisconnects},
+	"lose-reply":       {EffectDisconnects},
+	"hold-request":     {EffectDelays, EffectDisconnects},
+	"busy":             {EffectDelays, EffectDisconnects},
+	"clock":            {EffectClocks},
+	"flush":            {EffectData},
+	"evict":            {EffectData},
+	"poison":           {EffectData},
+	"drop-subscribers": {EffectDisconnectAll},
+	"promote":          {EffectDisconnectAll},
+}
 
-var (
-	// leaveConnections are the faults that change clocks and data, and close no connection.
-	leaveConnections = []string{"clock", "flush", "evict", "poison"}
-	// onLinks are the faults on links, which name both ends: a client that is not named
-	// has its own.
-	onLinks = []string{"cut", "lag", "bandwidth", "drop-replies", "reset"}
-	// endConnections are the faults on servers that end the connections of all their clients.
-	endConnections = []string{"kill", "drop-subscribers", "promote"}
-	// holdUpNothing are, of those that may close a connection, the faults that keep nothing
-	// back: what was sent to a server has arrived, or has gone with its connection.
-	holdUpNothing = []string{"kill", "reset", "drop-replies", "lose-reply", "drop-subscribers", "promote"}
-)
+// effects are those that the fault states, else those of its name; nil if neither is known.
+func (f *Fault) effects() []string {
+	if len(f.Effect) > 0 {
+		return f.Effect
+	}
+	return effectsOf[f.Name]
+}
+
+// does tells whether the fault has an effect.
+func (f *Fault) does(effect string) bool { return slices.Contains(f.effects(), effect) }
+
+// may tells whether the fault may have an effect. A fault of which nothing is known may have any.
+func (f *Fault) may(effect string) bool { return len(f.effects()) == 0 || f.does(effect) }
+
+// unknownFaults warns of faults that may have had any effect, once for each name.
+func unknownFaults(all []Fault) (warnings []string) {
+	var names []string
+	for _, f := range all {
+		if len(f.effects()) > 0 || !f.Began() || slices.Contains(names, f.Name) {
+			continue
+		}
+		names = append(names, f.Name)
+		warnings = append(warnings, fmt.Sprintf("fault %q is not one of lockbench's and states no \"effect\": it may have stopped, delayed and "+
+			"disconnected each client that it names, and all clients of the servers that it names, which excuses the lock", f.Name))
+	}
+	return warnings
+}
+
+// Pauses says whether it stops processes and lets them go on.
+func (f *Fault) Pauses() bool { return f.does(EffectStops) }
 
 // Concerns reports whether the fault touches a client, its links, or servers that it may need. A
 // fault on links that names other clients leaves this client's links alone, and a fault that could
@@ -50,25 +91,23 @@ func (f *Fault) Concerns(client int32) bool {
 		}
 		named, servers = named || ok, servers || !ok
 	}
-	return servers && !(named && slices.Contains(onLinks, f.Name))
+	return servers && !(named && f.does(EffectLinks))
 }
 
 // Disconnects reports whether the fault may close the connection of a client to a server, at once or
-// after a timeout. Every fault that concerns the client may, if nothing else is known of it.
+// after a timeout.
 func (f *Fault) Disconnects(client int32) bool {
-	return !slices.Contains(leaveConnections, f.Name) && f.Concerns(client)
+	return f.Concerns(client) && (f.may(EffectDisconnects) || f.may(EffectDisconnectAll))
 }
 
 // Reconnects reports whether the client must connect again after the fault: the fault names the client, or
 // it ended the connections of a server with all its clients.
 func (f *Fault) Reconnects(client int32) bool {
-	return f.Disconnects(client) && (f.Strikes(client) || slices.Contains(endConnections, f.Name))
+	return f.Disconnects(client) && (f.Strikes(client) || f.may(EffectDisconnectAll))
 }
 
 // HoldsUp says whether a request that a client sends meanwhile may arrive when it is over.
-func (f *Fault) HoldsUp(client int32) bool {
-	return f.Disconnects(client) && !slices.Contains(holdUpNothing, f.Name)
-}
+func (f *Fault) HoldsUp(client int32) bool { return f.Concerns(client) && f.may(EffectDelays) }
 
 // Strikes tells whether a client is among the targets.
 func (f *Fault) Strikes(client int32) bool {
@@ -120,15 +159,15 @@ func faults(h *History) []Fault {
 		if len(x.Targets) > 0 {
 			f.Targets = x.Targets
 		}
+		if len(x.Effect) > 0 {
+			f.Effect = x.Effect
+		}
 		if x.Text != "" && x.Phase != Fails {
 			f.Text = x.Text
 		}
 	}
 	return all
 }
-
-// faultPause is the fault that stops a process and lets it go on.
-const faultPause = "pause"
 
 // Pause is a stretch in which a client stood still: positions of begins and of healed,
 // the latter -1 if it never was.
@@ -144,6 +183,7 @@ func pauses(h *History) map[int32][]Pause {
 	type target struct {
 		client int32
 		step   int
+		fault  string
 	}
 	all := map[int32][]Pause{}
 	open := map[target]int{} // index in all of the client
@@ -155,13 +195,14 @@ func pauses(h *History) map[int32][]Pause {
 	}
 	for _, pos := range h.told.nemesis {
 		e := &h.Events[pos]
-		if e.F != faultPause || e.Extra == nil {
+		if e.Extra == nil {
 			continue
 		}
 		x := e.Extra
+		stops := (&Fault{Name: e.F, Effect: x.Effect}).may(EffectStops)
 		if x.Phase == Healed && len(x.Targets) == 0 {
 			for at := range open {
-				if at.step == x.Step {
+				if at.step == x.Step && at.fault == e.F {
 					heal(at, pos)
 				}
 			}
@@ -171,12 +212,12 @@ func pauses(h *History) map[int32][]Pause {
 			if !ok {
 				continue
 			}
-			at := target{client, x.Step}
-			switch x.Phase {
-			case Begins:
+			at := target{client, x.Step, e.F}
+			switch {
+			case x.Phase == Begins && stops:
 				open[at] = len(all[client])
 				all[client] = append(all[client], Pause{pos, -1})
-			case Healed:
+			case x.Phase == Healed:
 				heal(at, pos)
 			}
 		}

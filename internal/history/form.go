@@ -86,6 +86,11 @@ func checkNemesis(e *Event, line int) *Malformed {
 	if e.Extra == nil {
 		return nil
 	}
+	for _, effect := range e.Extra.Effect {
+		if !slices.Contains(effectWords, effect) {
+			return Malform(line, "word", "effect %q of fault %q is not known; expected some of %s", effect, e.F, strings.Join(effectWords, ", "))
+		}
+	}
 	switch e.Extra.Phase {
 	case "", Begins, Bites, Heals, Healed, Fails:
 		return nil

@@ -105,5 +105,7 @@ func eachKind() []Event {
 	}
 	kept := Probed(Kept{"redis-1", "3.17", 7999 * time.Millisecond})
 	kept.Key = "a"
-	return append(all, kept)
+	stated := nemesis("pause", Begins, "client-3 stands still", "client-3")
+	stated.Extra.Effect = []string{EffectStops, EffectDelays, EffectDisconnects}
+	return append(all, kept, stated)
 }

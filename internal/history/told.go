@@ -37,6 +37,7 @@ func (t *told) add(pos int, e *Event) {
 func (h *History) tell() {
 	t := &h.told
 	t.faults, t.pauses = faults(h), pauses(h)
+	h.Warnings = append(h.Warnings, unknownFaults(t.faults)...)
 	from := -1 // of the quiet stretch that goes on
 	for _, p := range t.facts {
 		switch f := p.fact.(type) {

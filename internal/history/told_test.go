@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -199,28 +200,80 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-func TestDisconnects(t *testing.T) {
+// TestEffects asks what faults do to client 1.
+func TestEffects(t *testing.T) {
+	effect := func(words ...string) []string { return words }
 	for _, test := range []struct {
 		fault   string
+		effect  []string
 		targets []string
-		want    bool // of client 1
+		want    string // of: concerns, disconnects, reconnects, delays, stops
 	}{
-		{"reset", []string{"client-1", "pg-1"}, true},
-		{"reset", []string{"client-2", "pg-1"}, false}, // its own link was spared
-		{"reset", []string{"pg-2", "pg-1"}, true},      // their clients may be sent elsewhere
-		{"isolate", []string{"pg-1", "client-2"}, true},
-		{"partition", []string{"client-2", "pg-1"}, true}, // somebody else's fault: nobody knows which side
-		{"kill", []string{"pg-1"}, true},
-		{"kill", []string{"client-2"}, false},
-		{"pause", []string{"client-1"}, true},
-		{"pause", []string{"client-2"}, false},
-		{"kill", nil, true},
-		{"flush", []string{"pg-1"}, false},
-		{"clock", []string{"client-1"}, false},
+		// Of old files, by the name.
+		{"reset", nil, []string{"client-1", "pg-1"}, "concerns disconnects reconnects"},
+		{"reset", nil, []string{"client-2", "pg-1"}, ""},                 // its own link was spared
+		{"reset", nil, []string{"pg-2", "pg-1"}, "concerns disconnects"}, // their clients may be sent elsewhere
+		{"isolate", nil, []string{"pg-1", "client-2"}, "concerns disconnects delays"},
+		{"kill", nil, []string{"pg-1"}, "concerns disconnects reconnects"},
+		{"kill", nil, []string{"client-2"}, ""},
+		{"kill", nil, nil, "concerns disconnects reconnects"},
+		{"pause", nil, []string{"client-1"}, "concerns disconnects reconnects delays stops"},
+		{"pause", nil, []string{"client-2"}, ""},
+		{"busy", nil, []string{"pg-1"}, "concerns disconnects delays"},
+		{"flush", nil, []string{"pg-1"}, "concerns"},
+		{"clock", nil, []string{"client-1"}, "concerns"},
+		// By what they state, whatever their name.
+		{"meteor", effect(EffectData), []string{"pg-1"}, "concerns"},
+		{"kill", effect(EffectClocks), []string{"pg-1"}, "concerns"},
+		{"meteor", effect(EffectDelays), []string{"pg-1"}, "concerns delays"},
+		{"meteor", effect(EffectDisconnects), []string{"pg-1"}, "concerns disconnects"},
+		{"meteor", effect(EffectDisconnects), []string{"client-1"}, "concerns disconnects reconnects"},
+		{"meteor", effect(EffectDisconnectAll), []string{"pg-1"}, "concerns disconnects reconnects"},
+		{"meteor", effect(EffectDelays, EffectLinks), []string{"client-1", "pg-1"}, "concerns delays"},
+		{"meteor", effect(EffectDelays, EffectLinks), []string{"client-2", "pg-1"}, ""},
+		{"meteor", effect(EffectDelays, EffectDisconnectAll), []string{"client-2"}, ""},
+		{"meteor", effect(EffectStops), []string{"client-1"}, "concerns stops"},
+		// Anything, if they state nothing; but only to what they name.
+		{"meteor", nil, []string{"pg-1"}, "concerns disconnects reconnects delays"},
+		{"meteor", nil, []string{"client-1"}, "concerns disconnects reconnects delays stops"},
+		{"meteor", nil, []string{"client-2"}, ""},
+		{"partition", nil, []string{"client-2", "pg-1"}, "concerns disconnects reconnects delays"}, // on which side client 1 is, is not known
 	} {
-		f := Fault{Name: test.fault, Targets: test.targets}
-		if got := f.Disconnects(1); got != test.want {
-			t.Errorf("%s of %v: %t, want %t", test.fault, test.targets, got, test.want)
+		var s teller
+		s.fault(1, test.fault, Begins, "", test.targets...)
+		s.events[0].Extra.Effect = test.effect
+		s.fault(1, test.fault, Healed, "", test.targets...)
+		for how, h := range s.histories(t) {
+			f := h.Faults()[0]
+			var got []string
+			for word, is := range map[string]bool{"1 concerns": f.Concerns(1), "2 disconnects": f.Disconnects(1), "3 reconnects": f.Reconnects(1),
+				"4 delays": f.HoldsUp(1), "5 stops": len(h.Pauses(1)) > 0} {
+				if is {
+					got = append(got, word)
+				}
+			}
+			slices.Sort(got)
+			for i := range got {
+				got[i] = got[i][2:]
+			}
+			if got := strings.Join(got, " "); got != test.want {
+				t.Errorf("%s: %s %v of %v: %q; expected %q", how, test.fault, test.effect, test.targets, got, test.want)
+			}
+		}
+	}
+}
+
+// TestWarnsOfUnknownFaults: a fault that is taken to have done anything is named, once.
+func TestWarnsOfUnknownFaults(t *testing.T) {
+	var s teller
+	for _, name := range []string{"meteor", "meteor", "flood", "storm", "kill"} {
+		s.fault(len(s.events), name, Begins, "", "redis-1")
+	}
+	s.events[2].Extra.Effect = []string{EffectDelays}
+	s.events[3].Extra.Phase = Fails // it did nothing
+	for how, h := range s.histories(t) {
+		if len(h.Warnings) != 1 || !strings.Contains(h.Warnings[0], `"meteor"`) {
+			t.Errorf("%s: warnings %q; expected one of the meteor", how, h.Warnings)
 		}
 	}
 }

@@ -40,6 +40,7 @@ type wire struct {
 	Step     whole         `json:"step,omitempty"`
 	Targets  []string      `json:"targets,omitempty"`
 	Phase    string        `json:"phase,omitempty"`
+	Effect   []string      `json:"effect,omitempty"`
 	Value    *numberOrText `json:"value,omitempty"` // a resource's value, or the words of the nemesis
 	Facts    *wireFacts    `json:"facts,omitempty"`
 	Error    string        `json:"error,omitempty"`
@@ -75,7 +76,7 @@ func AppendEvent(dst []byte, e *Event) ([]byte, error) {
 	}
 	if x := e.Extra; x != nil {
 		w.Owner, w.Keys, w.Lease, w.Renewed, w.Node = x.Owner, x.Keys, whole(x.Lease), x.Renewed, x.Node
-		w.Step, w.Targets, w.Phase = whole(x.Step), x.Targets, x.Phase
+		w.Step, w.Targets, w.Phase, w.Effect = whole(x.Step), x.Targets, x.Phase, x.Effect
 		if x.Permits != 0 {
 			w.Permits = new(whole(x.Permits))
 		}
@@ -145,7 +146,7 @@ func decodeEvent(line []byte, number int, e *Event) *Malformed {
 	}
 	x := Extra{
 		Owner: w.Owner, Keys: w.Keys, Lease: time.Duration(w.Lease), Renewed: w.Renewed, Node: w.Node,
-		Step: int(w.Step), Targets: w.Targets, Phase: w.Phase, Facts: w.Facts.facts(),
+		Step: int(w.Step), Targets: w.Targets, Phase: w.Phase, Effect: w.Effect, Facts: w.Facts.facts(),
 	}
 	if w.Permits != nil {
 		if x.Permits = int(*w.Permits); x.Permits < 1 {
@@ -192,7 +193,7 @@ func (w *wire) process(number int, e *Event) *Malformed {
 
 func (x *Extra) empty() bool {
 	return x.Owner == "" && len(x.Keys) == 0 && x.Permits == 0 && x.Node == "" && x.Lease == 0 && !x.Renewed &&
-		x.Step == 0 && len(x.Targets) == 0 && x.Phase == "" && x.Text == "" && len(x.Facts) == 0
+		x.Step == 0 && len(x.Targets) == 0 && x.Phase == "" && len(x.Effect) == 0 && x.Text == "" && len(x.Facts) == 0
 }
 
 // wireError says what is wrong with a line that encoding/json refuses.

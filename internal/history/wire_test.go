@@ -186,6 +186,7 @@ func anyEvent(t *rapid.T) Event {
 		Owner: text.Draw(t, "owner"), Keys: texts.Draw(t, "keys"), Permits: rapid.IntRange(0, 9).Draw(t, "permits"),
 		Node: text.Draw(t, "node"), Lease: ns.Draw(t, "lease"), Renewed: flag.Draw(t, "renewed"),
 		Step: rapid.Int().Draw(t, "step"), Targets: texts.Draw(t, "targets"), Phase: text.Draw(t, "phase"),
+		Effect: texts.Draw(t, "effect"),
 	}
 	if !e.HasValue {
 		x.Text = text.Draw(t, "text")

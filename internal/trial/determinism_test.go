@@ -65,6 +65,9 @@ func TestSimDeterminism(t *testing.T) {
 				if f.Bites >= 0 {
 					bitten++
 				}
+				if f.Began() && len(f.Effect) == 0 {
+					t.Errorf("seed %d: the history does not state the effect of %s, line %d", n, f.Name, h.Line(f.Begins))
+				}
 			}
 			for _, file := range files {
 				_ = os.Remove(file)

@@ -302,10 +302,14 @@ func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 	if kind, _ := nemesis.Find(p.Step.Fault); kind.Promotes {
 		t.promoted.Store(phase == nemesis.Begins || phase == nemesis.Bites)
 	}
-	t.recorder.Record(history.Event{
+	e := history.Event{
 		Process: history.Nemesis, Type: history.Info, F: p.Step.Fault,
 		Extra: &history.Extra{Step: p.ID, Targets: targets, Phase: string(phase), Text: text},
-	})
+	}
+	if phase == nemesis.Begins {
+		e.Extra.Effect = p.Fault.Effect()
+	}
+	t.recorder.Record(e)
 	t.Observer.Phase(phase, text)
 	switch phase {
 	case nemesis.Bites:
