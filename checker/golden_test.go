@@ -209,7 +209,7 @@ func (p *parser) event(words []string) error {
 			return fmt.Errorf("%q is no field", w)
 		case k == "text":
 			e["value"] = strings.ReplaceAll(v, "_", " ")
-		case k == "targets", k == "keys":
+		case k == "targets", k == "keys", k == "effect":
 			e[k] = strings.Split(v, ",")
 		case v == "true":
 			e[k] = true

@@ -93,10 +93,23 @@ func (x *prover) wakes() {
 	}
 }
 
+// keepConnections are the faults that leave the connections of other clients open, where they state no effect.
+var keepConnections = []string{
+	"pause", "isolate", "ring", "cut", "lag", "bandwidth", "drop-replies", "lose-reply", "hold-request", "reset", "busy", "clock", "flush", "evict", "poison",
+}
+
+// endsConnections tells whether a fault on a server may end the connections of all its clients. One that is not known may.
+func endsConnections(e event) bool {
+	if effect, ok := e.field["effect"]; ok {
+		return slices.Contains(strings.Split(effect, ","), "disconnect-all")
+	}
+	return e.phase == "begins" && !slices.Contains(keepConnections, e.what)
+}
+
 // struckBefore tells whether a fault has named a client by a position, or ended the connections of a server.
 func (x *prover) struckBefore(client string, pos int) bool {
 	return slices.ContainsFunc(x.h.events[:pos], func(e event) bool {
-		ends := (e.what == "kill" || e.what == "promote" || e.what == "drop-subscribers") && !strings.Contains(e.field["targets"], "client-")
+		ends := endsConnections(e) && !strings.Contains(e.field["targets"], "client-")
 		return e.who == "nemesis" && (ends || slices.Contains(strings.Split(e.field["targets"], ","), "client-"+strings.TrimPrefix(client, "c")))
 	})
 }
