@@ -164,3 +164,36 @@ func TestLocksPageShowsTheReference(t *testing.T) {
 		}
 	}
 }
+
+// TestRecommendedListsExist: messages recommend `lockbench list KIND` only of kinds that there are.
+func TestRecommendedListsExist(t *testing.T) {
+	recommended := regexp.MustCompile(`lockbench list ([a-z]+)`)
+	seen := 0
+	for _, dir := range []string{"cmd", "internal", "locks", "nemesis", "scenarios", "service", "workloads"} {
+		err := filepath.WalkDir(top+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for _, found := range recommended.FindAllStringSubmatch(string(text), -1) {
+				if found[1] == "has" || found[1] == "what" {
+					continue // a sentence goes on after "lockbench list"
+				}
+				seen++
+				if _, ok := kindOfList(found[1]); !ok {
+					t.Errorf("%s: %q, which is wrong usage", path, found[0])
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d lists are recommended", seen)
+	}
+}

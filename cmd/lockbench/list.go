@@ -25,7 +25,7 @@ func newListCommand() *cobra.Command {
 		ValidArgs: all,
 		Args: func(_ *cobra.Command, args []string) error {
 			for _, a := range args {
-				if !slices.Contains(all, a) {
+				if _, ok := kindOfList(a); !ok {
 					return usagef("there is no list of %q; %s", a, didYouMean(a, all))
 				}
 			}
@@ -36,10 +36,11 @@ func newListCommand() *cobra.Command {
 			if len(args) > 0 {
 				chosen = nil
 				for _, a := range args {
-					chosen = append(chosen, kindOfList(a))
+					k, _ := kindOfList(a)
+					chosen = append(chosen, k)
 				}
 			}
-			if mutants {
+			if mutants && !slices.Contains(args, wrongLocks.list) {
 				chosen = append(chosen, wrongLocks)
 			}
 			if asJSON {
@@ -68,9 +69,14 @@ func kindsListed() []string {
 	return all
 }
 
-func kindOfList(word string) kind {
-	all := kinds()
-	return all[slices.IndexFunc(all, func(k kind) bool { return k.list == word })]
+// kindOfList finds the kind of a list. That of the mutants is not offered unasked, and can be named.
+func kindOfList(word string) (kind, bool) {
+	all := append(kinds(), wrongLocks)
+	i := slices.IndexFunc(all, func(k kind) bool { return k.list == word })
+	if i < 0 {
+		return kind{}, false
+	}
+	return all[i], true
 }
 
 // printLists prints a line a name. Of all lists together, a long one of words that few
