@@ -36,7 +36,7 @@ func newConformCommand() *cobra.Command {
 	var set map[string]string
 	var show conformShow
 	c := &cobra.Command{
-		Use:   "conform LOCK | conform -- COMMAND",
+		Use:   "conform LOCK | conform NAME=cmd:COMMAND | conform -- COMMAND",
 		Short: "Test a lock's API guarantees, without faults",
 		Long: `conform starts a lock service of each topology that the lock runs on, and asks for
 each promise that a lock can make: exclusion, waiting, re-entry, leases, renewal,
@@ -44,12 +44,13 @@ tokens, and what happens on bad use. A rule that the lock does not claim is left
 --all says why. With --servers it starts none, and asks those.
 
 A COMMAND is a guest of your own, in any language; docs/guest-protocol.md says how it
-talks. What it claims stands in its hello.
+talks. What it claims stands in its hello. NAME=cmd:COMMAND and NAME=wasm:MODULE are
+accepted as well, as "run --locks" spells them.
 
 Exit codes: 0 every rule kept, 1 one was broken, 2 one could not be decided (an answer
 that is neither yes nor no, as on a machine that is too busy), 3 the harness failed,
 64 wrong usage.`,
-		Example: "  lockbench conform redisson\n  lockbench conform redisson-fair --topology single,sentinel\n  lockbench conform set-nx --servers redis://a:6379\n  lockbench conform -- python3 examples/python-guest/guest.py",
+		Example: "  lockbench conform redisson\n  lockbench conform redisson-fair --topology single,sentinel\n  lockbench conform set-nx --servers redis://a:6379\n  lockbench conform -- python3 examples/python-guest/guest.py\n  lockbench conform 'py=cmd:python3 examples/python-guest/guest.py'",
 		Args: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() >= 0 && len(args) > 0 {
 				return nil
@@ -70,12 +71,16 @@ that is neither yes nor no, as on a machine that is too busy), 3 the harness fai
 			if c.ArgsLenAtDash() >= 0 {
 				if s.command = strings.Join(args, " "); len(args) == 1 && wasm.IsFile(s.command) {
 					s.command, s.module = "", args[0]
-					if _, err := wasm.Sum(s.module); err != nil {
-						return usageError{err.Error()}
-					}
 				}
-			} else if err := s.find(args[0], set, topologies); err != nil {
-				return err // before a world is picked: wrong usage starts nothing
+				if err := s.hasModule(); err != nil {
+					return err
+				}
+			} else if own, err := s.own(args[0]); err != nil {
+				return err
+			} else if !own {
+				if err := s.find(args[0], set, topologies); err != nil {
+					return err // before a world is picked: wrong usage starts nothing
+				}
 			}
 			o := f.options(c)
 			if f.named() && !c.Flags().Changed("world") {
@@ -156,6 +161,7 @@ type conformed struct {
 	warned     sync.Once
 	show       conformShow
 	entry      catalog.Lock // of a guest: made of its hello
+	name       string       // that the user gave to a guest; empty: as its hello says
 	command    string
 	module     string
 	seed       uint64   // tells keys of several at work at the same servers apart; 0: there are no others
@@ -167,6 +173,33 @@ type conformed struct {
 	answered atomic.Bool             // the guest has answered a request of the suite
 	silent   atomic.Bool             // it has left the first one unanswered
 	silence  context.CancelCauseFunc // ends the suite of a guest that never answers
+}
+
+// own reads a lock of the user's own, as `run --locks` spells it: py=cmd:COMMAND or mine=wasm:MODULE.
+func (s *conformed) own(arg string) (bool, error) {
+	if !strings.Contains(arg, "=cmd:") && !strings.Contains(arg, "=wasm:") {
+		return false, nil
+	}
+	uses, err := scenarios.ParseLock(arg, scenarios.AllCatalogs())
+	if err != nil {
+		return false, err
+	}
+	if len(uses) != 1 || !uses[0].Own() {
+		return false, usagef("conform wants one lock, and %q names %d", arg, len(uses))
+	}
+	s.name, s.command, s.module = uses[0].Name, uses[0].Command, uses[0].Module
+	return true, s.hasModule()
+}
+
+// hasModule refuses a module that is not there.
+func (s *conformed) hasModule() error {
+	if s.module == "" {
+		return nil
+	}
+	if _, err := wasm.Sum(s.module); err != nil {
+		return usageError{err.Error()}
+	}
+	return nil
 }
 
 // find finds a lock of the catalog. Its errors are wrong usage.
@@ -241,6 +274,7 @@ func (s *conformed) meet(ctx context.Context) error {
 		return nil // the catalog knows where it runs
 	}
 	s.entry = catalog.Lock{Card: hello.Card()}
+	s.entry.Name = cmp.Or(s.name, s.entry.Name)
 	switch s.entry.Family {
 	case locks.Control:
 		s.entry.Topologies = []locks.Topology{locks.None}

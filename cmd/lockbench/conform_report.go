@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -52,7 +54,21 @@ type conformRule struct {
 	Why    string  `json:"why,omitempty"`
 	TookS  float64 `json:"took_s"`
 
-	took time.Duration
+	took      time.Duration
+	exclusion bool // two may hold the lock if it is broken
+}
+
+// rank orders the rules on the screen: broken exclusion is what matters most.
+func (r conformRule) rank() int {
+	switch {
+	case r.Result == ruleBroken && r.exclusion:
+		return 0
+	case r.Result == ruleBroken:
+		return 1
+	case r.Result == ruleUndecided:
+		return 2
+	}
+	return 3
 }
 
 // The words of conformRule.Result.
@@ -66,7 +82,7 @@ const (
 // count takes in the results.
 func (on *conformOn) count(results []locktest.Result) {
 	for _, r := range results {
-		rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds(), took: r.Took}
+		rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds(), took: r.Took, exclusion: r.Rule.Exclusion()}
 		switch {
 		case r.Err != nil:
 			rule.Result, rule.Why = ruleBroken, line(r.Err)
@@ -138,7 +154,9 @@ func (s *conformShow) topology(w io.Writer, r *conformReport, on *conformOn) err
 	_, _ = fmt.Fprintf(w, "%s on %s, world %s\n", r.Lock, on.Topology, r.World)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var folded []string
-	for _, rule := range on.Rules {
+	shown := slices.Clone(on.Rules)
+	slices.SortStableFunc(shown, func(a, b conformRule) int { return cmp.Compare(a.rank(), b.rank()) })
+	for _, rule := range shown {
 		word, note := rule.Result, rule.Why
 		switch word {
 		case ruleNA:

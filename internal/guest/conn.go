@@ -56,6 +56,8 @@ type Conn struct {
 // pending is a call that waits for its answer.
 type pending struct {
 	op     string
+	asked  time.Duration // the lease of an acquire or renew; 0: the lock's own
+	wait   time.Duration
 	answer chan Answer // of one
 }
 
@@ -286,7 +288,7 @@ func (c *Conn) do(ctx context.Context, r Request) (Answer, error) {
 	}
 	c.lastID++
 	r.ID = c.lastID
-	c.pending[r.ID] = pending{op: r.Op, answer: wait}
+	c.pending[r.ID] = pending{op: r.Op, asked: time.Duration(r.TTL), wait: time.Duration(r.Wait), answer: wait}
 	c.mu.Unlock()
 
 	line, err := json.Marshal(r)

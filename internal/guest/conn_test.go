@@ -282,6 +282,42 @@ func TestConnGrant(t *testing.T) {
 	s.end()
 }
 
+// An end that is a point in time, and not a time from the request on, is warned about, and stays
+// what the guest claims.
+func TestConnUntilIsRelative(t *testing.T) {
+	for name, test := range map[string]struct {
+		r     locks.Request
+		until time.Duration
+		warns bool
+	}{
+		"what was asked":      {locks.Request{TTL: 2 * time.Second}, 2 * time.Second, false},
+		"after a wait":        {locks.Request{TTL: 2 * time.Second, Wait: 5 * time.Minute}, 5 * time.Minute, false},
+		"a shortest lease":    {locks.Request{TTL: 2 * time.Second}, 15 * time.Second, false},
+		"the lock's own":      {locks.Request{}, time.Hour, false},
+		"since the boot":      {locks.Request{TTL: 2 * time.Second}, 6385 * time.Second, true},
+		"since the year 1970": {locks.Request{TTL: 2 * time.Second, Wait: time.Minute}, 1.8e9 * time.Second, true},
+	} {
+		s := newScript(t)
+		got := async(func() Grant {
+			test.r.Keys = []string{"a"}
+			g, err := s.conn.Acquire(t.Context(), "3.1", test.r)
+			if err != nil {
+				t.Error(err)
+			}
+			return g
+		})
+		s.say(fmt.Sprintf(`{"id":%d,"ok":true,"until_ns":%d}`, s.request().ID, test.until))
+		if g := <-got; g.Until == nil || *g.Until != test.until {
+			t.Errorf("%s: grant %+v", name, g)
+		}
+		s.end()
+		want := fmt.Sprintf("the guest claims %.0f s where 2 s were asked; until_ns is relative", test.until.Seconds())
+		if warned := len(s.warns) == 1 && strings.Contains(s.warns[0], want); warned != test.warns || len(s.warns) > 1 {
+			t.Errorf("%s: warnings %q", name, s.warns)
+		}
+	}
+}
+
 // Keys of a run have a prefix at servers of somebody else's; no name stays none, and is to be refused.
 func TestConnKeyPrefix(t *testing.T) {
 	s := newScript(t)

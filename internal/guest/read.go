@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // quotedBytesMax is how much of a line messages repeat.
 const quotedBytesMax = 300
+
+// untilBeyond is how much longer than asked a lease may be. Services have shortest leases of some
+// seconds; a point in time is far beyond.
+const untilBeyond = time.Minute
 
 // read is the one goroutine that reads what the guest writes. It goes on after a
 // broken protocol, so that a guest is never stuck in a write.
@@ -112,6 +117,9 @@ func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
 	case broken != "":
 		c.stray("answer", line, broken)
 		a = Answer{ID: id, Unknown: broken + ": " + quoted(line)}
+	case a.Until != nil && p.asked > 0 && time.Duration(*a.Until) > p.asked+p.wait+untilBeyond:
+		c.stray("until", line, fmt.Sprintf("the guest claims %.0f s where %v s were asked; until_ns is relative: "+
+			"it counts from the moment when the guest has read the request", time.Duration(*a.Until).Seconds(), p.asked.Seconds()))
 	}
 	p.answer <- a
 }

@@ -286,7 +286,7 @@ func (b *bench) settle(ctx context.Context, before int) error {
 	}
 	last, since := before, time.Now()
 	for end := time.Now().Add(Late); time.Now().Before(end); {
-		n, err := b.Server.Commands(ctx)
+		n, err := b.commands(ctx)
 		if err != nil {
 			return err
 		}
@@ -303,11 +303,17 @@ func (b *bench) settle(ctx context.Context, before int) error {
 	return fmt.Errorf("a waiter goes on sending commands: %d and no end", last-before)
 }
 
+// commands counts the commands that the lock's clients have sent. A count that cannot be had breaks no promise
+// of the lock.
 func (b *bench) commands(ctx context.Context) (int, error) {
 	if b.Server == nil {
 		return 0, nil
 	}
-	return b.Server.Commands(ctx)
+	n, err := b.Server.Commands(ctx)
+	if err != nil {
+		return 0, &undecided{fmt.Errorf("count the commands: %w", err)}
+	}
+	return n, nil
 }
 
 func (b *bench) is(word string) bool {

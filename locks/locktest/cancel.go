@@ -32,7 +32,7 @@ var cancelRules = []Rule{
 	}},
 	{"cancelled-waiting", "a waiter whose context ends in any phase leaves nothing behind, in no queue either", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Waits {
-			return notClaimed("waiting is not claimed")
+			return noWaiting
 		}
 		held := b.ask(long, 0)
 		return b.cancelled(ctx, cancelCase{what: "waiting for a lock", ask: b.ask(cancelLease, time.Minute), held: &held})

@@ -182,7 +182,17 @@ var featureRules = []Rule{
 		if err != nil {
 			return err
 		}
+		if err := b.refuse(ctx, y, of("a"), "it is held together with another"); err != nil {
+			return err
+		}
 		if err := b.refuse(ctx, y, of("c", "b"), "one of them is taken"); err != nil {
+			return err
+		}
+		others, err := take(ctx, y, of("c", "d"), "neither of them is taken")
+		if err != nil {
+			return err
+		}
+		if err := give(ctx, others); err != nil {
 			return err
 		}
 		c, err := take(ctx, y, of("c"), "the attempt at it and another was refused")
@@ -248,6 +258,34 @@ var misuseRules = []Rule{
 			return fmt.Errorf("asked for a lease it answers something else than unsupported: %w", err)
 		}
 		lease, err := take(ctx, y, b.ask(0, 0), "nothing was taken")
+		if err != nil {
+			return err
+		}
+		return give(ctx, lease)
+	}},
+	{"no-wait", "a lock that does not claim to wait says that it cannot, and takes nothing", func(ctx context.Context, b *bench) error {
+		if b.Claims.Waits {
+			return notClaimed("it claims to wait")
+		}
+		x, y, err := b.two(ctx)
+		if err != nil {
+			return err
+		}
+		const say = "it does not claim `waits`: answer `unsupported`, or claim it; asked to wait"
+		lease, err := x.Acquire(ctx, b.ask(long, short))
+		switch {
+		case err == nil:
+			if lease != nil {
+				_ = lease.Release(ctx)
+			}
+			return fmt.Errorf("%s for a free lock, it was granted the lock", say)
+		case !errors.Is(err, locks.ErrUnsupported):
+			if lease != nil {
+				_ = lease.Release(ctx)
+			}
+			return unless(err, locks.ErrTaken, say+" for a free lock, it says")
+		}
+		lease, err = take(ctx, y, b.ask(long, 0), "nothing was taken")
 		if err != nil {
 			return err
 		}

@@ -222,7 +222,7 @@ var leaseRules = []Rule{
 		default:
 		}
 		if err := b.Server.Forget(ctx); err != nil {
-			return err
+			return &undecided{fmt.Errorf("empty the servers: %w", err)}
 		}
 		timer := time.NewTimer(by + Late)
 		defer timer.Stop()

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"lockbench/locks"
@@ -80,6 +81,11 @@ type Rule struct {
 	Name  string
 	About string
 	run   func(ctx context.Context, b *bench) error
+}
+
+// Exclusion says whether two may hold the lock at once if the rule is broken.
+func (r Rule) Exclusion() bool {
+	return slices.Contains([]string{"exclude", "one-of-1000", "in-turn", "expiry", "stranger"}, r.Name)
 }
 
 // Result is how a lock stands to a rule.

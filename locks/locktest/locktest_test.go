@@ -132,7 +132,7 @@ func judged(subjects map[string]locktest.Subject) map[string]verdict {
 }
 
 func TestCorrectLocksPass(t *testing.T) {
-	family := locks.Claims{Bounded: true, Renewed: true, Watched: true}
+	family := locks.Claims{Bounded: true, Renewed: true, Watched: true, Waits: true}
 	short := redisson.Options{Watchdog: 3e9}
 	woken := func(s locktest.Subject) locktest.Subject { s.Quiet = true; return s }
 	fair := family
@@ -205,7 +205,7 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 		"get-del":      {naive.NewGetDel(0), nil},
 		"getset-time":  {naive.NewGetsetTime(), []string{"release-twice"}},
 	} {
-		s := subject(t, test.opener, locks.Claims{Bounded: name != "no-lock"}, "mutex")
+		s := subject(t, test.opener, locks.Claims{Bounded: name != "no-lock", Waits: name == "no-lock"}, "mutex")
 		if name == "no-lock" {
 			s.OpenThrough = nil // it has no connections
 		}
@@ -225,7 +225,7 @@ func TestLiesAreCaught(t *testing.T) {
 	if os.Getenv("LOCKBENCH_LONG") == "" {
 		t.Skip("not steady enough yet for every machine: make long runs it")
 	}
-	honest := locks.Claims{Bounded: true, Renewed: true, Watched: true}
+	honest := locks.Claims{Bounded: true, Renewed: true, Watched: true, Waits: true}
 	dog := redisson.Options{Watchdog: 3e9}
 	deaf := dog
 	deaf.Silent = true
@@ -244,7 +244,7 @@ func TestLiesAreCaught(t *testing.T) {
 		"claims renewal":      {setnx.New(), locks.Claims{Bounded: true, Renewed: true}, nil, false, "watchdog"},
 		"claims a notice":     {redisson.New(deaf), honest, nil, false, "loss-notice"},
 		"claims to be quiet":  {redisson.NewSpin(dog), honest, nil, true, "wait-quiet"},
-		"claims to be fair":   {redisson.New(dog), locks.Claims{Bounded: true, Fair: true}, nil, false, "fair"},
+		"claims to be fair":   {redisson.New(dog), locks.Claims{Bounded: true, Fair: true, Waits: true}, nil, false, "fair"},
 		"leases without end":  {endless(redisson.New(dog)), locks.Claims{Bounded: true}, nil, false, "expiry"},
 		"says taken to wrong": {sloppy(setnx.New()), locks.Claims{Bounded: true}, nil, false, "misuse"},
 	} {
@@ -310,6 +310,150 @@ func TestNoLease(t *testing.T) {
 			if r.Rule.Name == "no-lease" && ((r.Err != nil) != test.broken || r.NA != "") {
 				t.Errorf("%s: broken %v, not asked for %q", name, r.Err, r.NA)
 			}
+		}
+	}
+}
+
+// A lock that does not claim to wait says that it cannot. One that ignores the wait breaks this rule once, and
+// none of those about waiting.
+func TestNoWait(t *testing.T) {
+	for name, test := range map[string]struct {
+		err    error // what it answers to a request with a wait; nil: what it has
+		claims bool
+		broken []string
+	}{
+		"unsupported":        {fmt.Errorf("a wait: %w", locks.ErrUnsupported), false, nil},
+		"taken":              {locks.ErrTaken, false, []string{"no-wait"}},
+		"ignores it":         {nil, false, []string{"no-wait"}},
+		"claims, ignores it": {nil, true, []string{"wait-kept", "wait-served", "wait-shared", "wait-cancelled"}},
+	} {
+		table := control.NewTable()
+		of := change(table.Open, func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+			if r.Wait > 0 && test.err != nil {
+				return nil, test.err
+			}
+			r.Wait = 0
+			return l.Acquire(ctx, r)
+		})
+		s := locktest.Subject{NoTTL: true, Card: locks.Card{Claims: locks.Claims{Waits: test.claims}}}
+		s.Open = func(ctx context.Context, id int) (locks.Locker, error) { return of(ctx, locks.Client{ID: id}) }
+		s = only(s, func(rule string) bool { return strings.Contains(rule, "wait") && rule != "cancelled-waiting" })
+		var broken []string
+		for _, r := range locktest.Run(t.Context(), s) {
+			if r.Err != nil {
+				broken = append(broken, r.Rule.Name)
+			}
+			if r.Rule.Name == "no-wait" && r.Err != nil && !strings.Contains(r.Err.Error(), "it does not claim `waits`: answer `unsupported`") {
+				t.Errorf("%s: the rule does not say what to do: %v", name, r.Err)
+			}
+		}
+		if !slices.Equal(broken, test.broken) {
+			t.Errorf("%s: breaks %q, want %q", name, broken, test.broken)
+		}
+	}
+}
+
+// A lock that takes only some of several names breaks many-keys.
+func TestManyKeys(t *testing.T) {
+	// several is a lock that takes all names together, which it maps before.
+	several := func(names func([]string) []string) locks.Opener {
+		var mu sync.Mutex
+		held := map[string]bool{}
+		return func(context.Context, locks.Client) (locks.Locker, error) {
+			return acquires(func(r locks.Request) (locks.Lease, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				keys := names(r.Keys)
+				if slices.ContainsFunc(keys, func(k string) bool { return held[k] }) {
+					return nil, locks.ErrTaken
+				}
+				for _, k := range keys {
+					held[k] = true
+				}
+				return releases(func() error {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, k := range keys {
+						if !held[k] {
+							return locks.ErrNotHeld
+						}
+						delete(held, k)
+					}
+					return nil
+				}), nil
+			}), nil
+		}
+	}
+	for name, test := range map[string]struct {
+		names  func([]string) []string
+		broken bool
+	}{
+		"all":       {func(keys []string) []string { return keys }, false},
+		"the first": {func(keys []string) []string { return keys[:1] }, true},
+		"the last":  {func(keys []string) []string { return keys[len(keys)-1:] }, true},
+		// It has one lock for all requests with several names.
+		"ignores keys": {func(keys []string) []string {
+			if len(keys) > 1 {
+				return []string{""}
+			}
+			return keys
+		}, true},
+		"one for all of them, and each": {func(keys []string) []string {
+			if len(keys) > 1 {
+				return append([]string{""}, keys...)
+			}
+			return keys
+		}, true},
+	} {
+		of := several(test.names)
+		s := only(locktest.Subject{NoTTL: true, Open: func(ctx context.Context, id int) (locks.Locker, error) {
+			return of(ctx, locks.Client{ID: id})
+		}}, func(rule string) bool { return rule == "many-keys" })
+		for _, r := range locktest.Run(t.Context(), s) {
+			if r.Rule.Name == "many-keys" && ((r.Err != nil) != test.broken || r.Undecided != nil || r.NA != "") {
+				t.Errorf("%s: broken %v, undecided %v, not asked for %q", name, r.Err, r.Undecided, r.NA)
+			}
+		}
+	}
+}
+
+// acquires is a lock that is one function, and releases a lease that is one.
+type acquires func(r locks.Request) (locks.Lease, error)
+
+func (a acquires) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) { return a(r) }
+func (acquires) Close() error                                                      { return nil }
+
+type releases func() error
+
+func (r releases) Release(context.Context) error { return r() }
+
+// unreachable is a server that answers nobody but the lock.
+type unreachable struct{}
+
+func (unreachable) Commands(context.Context) (int, error)  { return 0, os.ErrDeadlineExceeded }
+func (unreachable) Keys(context.Context) ([]string, error) { return nil, os.ErrDeadlineExceeded }
+func (unreachable) Forget(context.Context) error           { return os.ErrDeadlineExceeded }
+
+// watched is a lease that its library renews.
+type watched struct{ releases }
+
+func (watched) Lease() time.Duration  { return time.Millisecond }
+func (watched) Lost() <-chan struct{} { return nil }
+
+// What the suite itself cannot do breaks no promise of the lock.
+func TestHarnessFailuresAreUndecided(t *testing.T) {
+	l := acquires(func(locks.Request) (locks.Lease, error) {
+		return watched{releases(func() error { return nil })}, nil
+	})
+	rules := []string{"loss-notice", "no-residue", "wait-quiet", "fair"}
+	s := only(locktest.Subject{
+		Card:   locks.Card{Claims: locks.Claims{Renewed: true, Watched: true, Waits: true, Fair: true}},
+		Open:   func(context.Context, int) (locks.Locker, error) { return l, nil },
+		Server: unreachable{}, Quiet: true,
+	}, func(rule string) bool { return slices.Contains(rules, rule) })
+	for _, r := range locktest.Run(t.Context(), s) {
+		if slices.Contains(rules, r.Rule.Name) && (r.Err != nil || r.Undecided == nil || r.NA != "") {
+			t.Errorf("%s: broken %v, undecided %v, not asked for %q", r.Rule.Name, r.Err, r.Undecided, r.NA)
 		}
 	}
 }

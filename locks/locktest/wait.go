@@ -9,8 +9,15 @@ import (
 	"lockbench/locks"
 )
 
+// noWaiting leaves out the rules about waiting. What a lock answers that does not claim to wait is the matter of
+// the rule no-wait.
+const noWaiting = notClaimed("waiting is not claimed")
+
 var waitRules = []Rule{
 	{"wait-kept", "a waiter is refused when its wait is over: not earlier, and not much later", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Waits {
+			return noWaiting
+		}
 		if b.OnlyWaits {
 			return refusesNobody
 		}
@@ -37,6 +44,9 @@ var waitRules = []Rule{
 		return give(ctx, lease)
 	}},
 	{"wait-served", "a waiter gets the lock when it is released, whatever was left of the lease", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Waits {
+			return noWaiting
+		}
 		x, y, err := b.two(ctx)
 		if err != nil {
 			return err
@@ -58,6 +68,9 @@ var waitRules = []Rule{
 		return give(ctx, a.lease)
 	}},
 	{"wait-expired", "a waiter gets the lock when the holder's lease is over", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Waits {
+			return noWaiting
+		}
 		x, y, err := b.leased(ctx)
 		if err != nil {
 			return err
@@ -82,6 +95,8 @@ var waitRules = []Rule{
 	}},
 	{"wait-quiet", "a waiter on a held lock sends nothing while it waits", func(ctx context.Context, b *bench) error {
 		switch {
+		case !b.Claims.Waits:
+			return noWaiting
 		case !b.Quiet:
 			return notClaimed("it is not claimed that waiters are woken")
 		case b.Server == nil:
@@ -95,14 +110,14 @@ var waitRules = []Rule{
 		if err != nil {
 			return err
 		}
-		before, err := b.Server.Commands(ctx)
+		before, err := b.commands(ctx)
 		if err != nil {
 			return err
 		}
 		if err := sleep(ctx, 2*short); err != nil {
 			return err
 		}
-		after, err := b.Server.Commands(ctx)
+		after, err := b.commands(ctx)
 		if err != nil {
 			return err
 		}
@@ -122,6 +137,9 @@ var waitRules = []Rule{
 		return give(ctx, a.lease)
 	}},
 	{"wait-shared", "several waiters of one client are all served", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Waits {
+			return noWaiting
+		}
 		x, y, err := b.two(ctx)
 		if err != nil {
 			return err
@@ -158,6 +176,9 @@ var waitRules = []Rule{
 		return errors.Join(errs...)
 	}},
 	{"wait-cancelled", "a waiter whose context ends leaves at once, and nothing behind", func(ctx context.Context, b *bench) error {
+		if !b.Claims.Waits {
+			return noWaiting
+		}
 		x, y, err := b.two(ctx)
 		if err != nil {
 			return err
