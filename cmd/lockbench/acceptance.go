@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/campaign"
+	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/shellword"
 )
@@ -99,9 +100,9 @@ func (f *acceptanceFlags) run(c *cobra.Command) error {
 			return err
 		}
 	}
-	say := sayTo(c, c.OutOrStdout())
+	say := sayWithin(c)
 	say(fmt.Sprintf("acceptance   seed %d · %s", a.Seed, count(len(chosen), "scenario")))
-	say("goes on after an interruption with: " + a.Resume())
+	sayResume(c, a.Resume())
 	places := map[string]campaign.Place{}
 	for i := range a.Worlds {
 		name := a.Worlds[i].World
@@ -112,7 +113,7 @@ func (f *acceptanceFlags) run(c *cobra.Command) error {
 		}
 		a.Worlds[i].About, places[name] = w.About(), f.place(w, chosen)
 	}
-	err = a.Run(c.Context(), campaign.Work{Chosen: chosen, Places: places, Budget: f.budget, Say: say})
+	err = a.Run(c.Context(), campaign.Work{Chosen: chosen, Places: places, Budget: f.budget, Say: say, Columns: report.TerminalWidth(c.OutOrStdout())})
 	return endCampaign(c, a, err)
 }
 

@@ -4,11 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"lockbench/internal/campaign"
+	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
@@ -108,6 +110,38 @@ func (f *campaignFlags) place(w world.World, chosen campaign.Choices) campaign.P
 	return campaign.Place{Do: chosen.Doing(w, f.given, carried(w, f.parallel), strings.TrimSpace(versionLine()))}
 }
 
+// sayWithin prints texts in lines that fit into the terminal. A line that is too wide goes on below, indented.
+func sayWithin(c *cobra.Command) func(text string) {
+	say := sayTo(c, c.OutOrStdout())
+	columns := report.TerminalWidth(c.OutOrStdout())
+	const indent = "    "
+	return func(text string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			if utf8.RuneCountInString(line) <= columns {
+				say(line)
+				continue
+			}
+			first, rest, _ := strings.Cut(folded(strings.TrimSpace(line), 0, columns), "\n")
+			say(first)
+			if rest != "" {
+				say(indent + folded(rest, len(indent), columns))
+			}
+		}
+	}
+}
+
+// sayResume prints the command that continues a campaign. A command is not broken between lines.
+func sayResume(c *cobra.Command, command string) {
+	say := sayTo(c, c.OutOrStdout())
+	const before = "goes on after an interruption with:"
+	if utf8.RuneCountInString(before+" "+command) <= report.TerminalWidth(c.OutOrStdout()) {
+		say(before + " " + command)
+		return
+	}
+	say(before)
+	say("  " + command)
+}
+
 // endCampaign tells where a campaign lies and what came out, which there may be also if
 // something failed.
 func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
@@ -115,19 +149,20 @@ func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
 		writeIndex(c, filepath.Dir(kind))
 	}
 	say := sayTo(c, c.OutOrStdout())
-	if tables := b.Tables(); len(tables) > 0 {
+	text := sayWithin(c)
+	if tables := b.Tables(report.TerminalWidth(c.OutOrStdout())); len(tables) > 0 {
 		say("")
 		for _, line := range tables {
-			say(line)
+			text(line)
 		}
 		say("")
 	}
 	if b.Each {
-		say(b.Counts())
+		text(b.Counts())
 		say("Summary  " + filepath.Join(b.Dir, campaign.AcceptanceFile))
 	} else {
 		for _, line := range b.Remarks() {
-			say(line)
+			text(line)
 		}
 		for _, page := range b.Pages() {
 			say("Report   " + page)
@@ -136,6 +171,6 @@ func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
 	if failed != nil {
 		return failed
 	}
-	say(b.ExitLine())
+	text(b.ExitLine())
 	return exitWith(b.ExitCode())
 }

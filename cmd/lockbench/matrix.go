@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/campaign"
+	"lockbench/internal/report"
 	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
 	"lockbench/locks/catalog"
@@ -88,14 +89,14 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 			return err
 		}
 	}
-	say := sayTo(c, c.OutOrStdout())
+	say := sayWithin(c)
 	for _, p := range passed {
 		say(fmt.Sprintf("(not %s: %v)", p.World, p.Err))
 	}
 	say(fmt.Sprintf("matrix   seed %d · %s · world %s, %s", m.Seed, count(len(chosen), "scenario"), w.Name(), w.About()))
-	say("goes on after an interruption with: " + m.Resume())
+	sayResume(c, m.Resume())
 	err = m.Run(c.Context(), campaign.Work{
-		Chosen: chosen, Budget: f.budget, Say: say, Places: map[string]campaign.Place{w.Name(): f.place(w, chosen)},
+		Chosen: chosen, Budget: f.budget, Say: say, Columns: report.TerminalWidth(c.OutOrStdout()), Places: map[string]campaign.Place{w.Name(): f.place(w, chosen)},
 	})
 	return endCampaign(c, m, err)
 }

@@ -532,7 +532,7 @@ func TestMatrixOnTheScreen(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
 	}
-	tables := strings.ReplaceAll(strings.Join(c.Tables(), "\n"), "\u00a0", " ")
+	tables := strings.ReplaceAll(strings.Join(c.Tables(report.ScreenWidth), "\n"), "\u00a0", " ")
 	if want := `one master  good           bad
 a           ○ 0/3          ● 1/3 1.0 s
 b           ● 2/3 1.5 s ✗  –
@@ -587,15 +587,17 @@ func TestScreenIsNarrow(t *testing.T) {
 		parts = append(parts, fmt.Sprintf("○ set-nx/ttl=%02ds 0/3", i))
 		r.Result.Locks = append(r.Result.Locks, lock(fmt.Sprintf("set-nx/ttl=%02ds", i), 0, 3))
 	}
-	table := strings.Join((&matrix{&World{Rows: []Row{r}}, &Campaign{}}).tables(), "\n")
-	for _, text := range []string{inLines(parts), table} {
-		for line := range strings.Lines(text) {
-			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > report.ScreenWidth {
-				t.Errorf("%d wide: %s", n, line)
+	for _, columns := range []int{50, report.ScreenWidth} {
+		table := strings.Join((&matrix{&World{Rows: []Row{r}}, &Campaign{}}).tables(columns), "\n")
+		for _, text := range []string{inLines(parts, columns), table} {
+			for line := range strings.Lines(text) {
+				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > columns {
+					t.Errorf("%d of %d columns: %s", n, columns, line)
+				}
 			}
-		}
-		if n := strings.Count(text, "ttl="); n != 20 {
-			t.Errorf("%d locks are named in\n%s", n, text)
+			if n := strings.Count(text, "ttl="); n != 20 {
+				t.Errorf("%d columns: %d locks are named in\n%s", columns, n, text)
+			}
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Work struct {
 	// those of its scenario before it say that it fits. 0: as long as it takes.
 	Budget time.Duration
 	Say    func(line string)
+	// Columns is how wide the lines for a run are that Say hears. 0: report.ScreenWidth.
+	Columns int
 
 	now func() time.Time // for tests
 }

@@ -56,7 +56,7 @@ func (t *turn) tell(r Run, round, at int, took time.Duration) error {
 			end += " in " + t.world.World
 		}
 	}
-	t.work.Say(inLines(append(parts, end)))
+	t.work.Say(inLines(append(parts, end), cmp.Or(t.work.Columns, report.ScreenWidth)))
 	return nil
 }
 
@@ -130,8 +130,8 @@ func (t *turn) open() bool {
 	return t.Episodes == 0 && !slices.ContainsFunc(t.world.Rows, func(r Row) bool { return r.Asked > 0 })
 }
 
-// inLines lays parts side by side in as many lines as it takes.
-func inLines(parts []string) string {
+// inLines lays parts side by side in as many lines as it takes, each at most so many columns wide.
+func inLines(parts []string, columns int) string {
 	const gap, indent = "  ", "    "
 	var b strings.Builder
 	width := 0
@@ -139,7 +139,7 @@ func inLines(parts []string) string {
 		n := utf8.RuneCountInString(part)
 		switch {
 		case i == 0:
-		case width+len(gap)+n > report.ScreenWidth:
+		case width+len(gap)+n > columns:
 			b.WriteString("\n" + indent)
 			width = len(indent)
 		default:
@@ -152,20 +152,20 @@ func inLines(parts []string) string {
 	return b.String()
 }
 
-// Tables are the verdicts as they stand in the summaries, in lines for the screen.
-func (c *Campaign) Tables() []string {
+// Tables are the verdicts as they stand in the summaries, in lines for a screen of so many columns.
+func (c *Campaign) Tables(columns int) []string {
 	if c.Each {
 		return append(aligned(c.rows()), "", acceptanceKey)
 	}
 	var lines []string
 	for i := range c.Worlds {
-		lines = append(lines, (&matrix{&c.Worlds[i], c}).tables()...)
+		lines = append(lines, (&matrix{&c.Worlds[i], c}).tables(columns)...)
 	}
 	return lines
 }
 
 // tables are those of one world, and what its signs mean.
-func (m *matrix) tables() []string {
+func (m *matrix) tables(columns int) []string {
 	var lines []string
 	seen := map[string]bool{}
 	for _, of := range m.columnGroups() {
@@ -174,7 +174,7 @@ func (m *matrix) tables() []string {
 			n := 1
 			for ; n < len(of); n++ {
 				wider := m.heat(of[0].group.name, of[:n+1], wrongSign)
-				if width(wider) > report.ScreenWidth {
+				if width(wider) > columns {
 					break
 				}
 				table = wider
