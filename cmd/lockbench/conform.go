@@ -48,8 +48,9 @@ talks. What it claims stands in its hello. NAME=cmd:COMMAND and NAME=wasm:MODULE
 accepted as well, as "run --locks" spells them.
 
 Exit codes: 0 every rule kept, 1 one was broken, 2 one could not be decided (an answer
-that is neither yes nor no, as on a machine that is too busy), 3 the harness failed,
-64 wrong usage.`,
+that is neither yes nor no, as on a machine that is too busy) or a guest refused every
+topology, 3 the harness failed or a guest could not be opened, 64 wrong usage, such as a
+lock that does not run in this world. If several apply: 3, then 1, then 2.`,
 		Example: "  lockbench conform redisson\n  lockbench conform redisson-fair --topology single,sentinel\n  lockbench conform set-nx --servers redis://a:6379\n  lockbench conform -- python3 examples/python-guest/guest.py\n  lockbench conform 'py=cmd:python3 examples/python-guest/guest.py'",
 		Args: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() >= 0 && len(args) > 0 {
@@ -321,10 +322,14 @@ func (s *conformed) all(ctx context.Context, only []string) error {
 		return err
 	}
 	code := s.report.exitCode()
-	if code == report.ExitExpected && ran == 0 {
-		return fmt.Errorf("world %s has none of the topologies that %s runs on", s.world.Name(), s.entry.Name)
+	switch {
+	case code != report.ExitExpected || ran > 0:
+		return exitWith(code)
+	case s.isGuest() && s.entry.Library == nil: // it says so itself
+		_, _ = fmt.Fprintf(s.complaints, "nothing was asked: %s runs on no topology of world %s\n", s.entry.Name, s.world.Name())
+		return exitWith(report.ExitUnknown)
 	}
-	return exitWith(code)
+	return usagef("world %s has none of the topologies that %s runs on; name another one with --world", s.world.Name(), s.entry.Name)
 }
 
 // noTopology is one that the world does not have.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/report"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/locks/catalog"
 	"lockbench/service/redis"
@@ -19,6 +20,23 @@ var brokenByDesign = map[string][]string{
 	"setnx-expire": {"release-twice", "stranger", "cancelled-asking"},
 	"set-del":      {"release-twice", "stranger"},
 	"getset-time":  {"release-twice"},
+}
+
+// TestConformExitCode: a broken rule outweighs an undecided one, on whichever topology.
+func TestConformExitCode(t *testing.T) {
+	kept, broken, undecided := conformOn{Kept: 1}, conformOn{Kept: 1, Broken: 1}, conformOn{Kept: 1, Undecided: 1}
+	for want, all := range map[int][][]conformOn{
+		report.ExitExpected:   {{kept}, {kept, {LeftOut: "not here"}}},
+		report.ExitUnexpected: {{broken}, {broken, undecided}, {undecided, broken}, {kept, broken}, {{Broken: 1, Undecided: 1}}},
+		report.ExitUnknown:    {{undecided}, {kept, undecided}, {undecided, kept}},
+	} {
+		for _, on := range all {
+			r := conformReport{Topologies: on}
+			if got := r.exitCode(); got != want {
+				t.Errorf("%+v: exit code %d, want %d", on, got, want)
+			}
+		}
+	}
 }
 
 // TestConformOnEveryTopology runs the conformance suite with the locks of the catalog on

@@ -36,8 +36,9 @@ seed, and the last run has the episodes that are left; with --budget as long as 
 on with --resume DIR: what was finished is not done again, but for runs in which the
 harness failed.
 
-Exit codes: 0 as expected, 1 not, 2 something was undecided or not run, 3 the harness
-failed in some run, 64 wrong usage.`,
+Exit codes: 0 as expected, 1 not, 2 something was undecided or not run, also if no chosen
+lock runs in this world, 3 the harness failed in some run, 64 wrong usage. If several
+apply: 3, then 1, then 2.`,
 		Example: `  lockbench matrix --world sim
   lockbench matrix --scenarios 'failover*,partition-*' --locks 'set-nx,redlock*' --episodes 20
   lockbench matrix --budget 2h

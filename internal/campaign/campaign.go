@@ -352,7 +352,7 @@ func exitCode(rows []Row, each bool) int {
 	for i := range rows {
 		r := &rows[i]
 		if !each {
-			tried = true
+			tried = tried || len(r.Runs) > 0 && slices.ContainsFunc(r.Result.Locks, able)
 			code = report.Worst(code, r.together())
 			continue
 		}
@@ -375,9 +375,11 @@ func exitCode(rows []Row, each bool) int {
 	return code
 }
 
+// able tells whether a lock could take part.
+func able(l report.Lock) bool { return l.Unsupported == "" }
+
 // together is the exit code of all runs of a row together.
 func (r *Row) together() int {
-	able := func(l report.Lock) bool { return l.Unsupported == "" }
 	switch {
 	case len(r.Runs) == 0:
 		return report.ExitUnknown
