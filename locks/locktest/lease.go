@@ -169,6 +169,30 @@ var leaseRules = []Rule{
 		}
 		return give(ctx, next)
 	}},
+	{"renewal-margin", "a lease that the library keeps alive is renewed early enough to renew again if that fails", func(ctx context.Context, b *bench) error {
+		if b.Server == nil {
+			return notClaimed("needs a count of what is sent")
+		}
+		x, err := b.open(ctx)
+		if err != nil {
+			return err
+		}
+		lease, by, err := b.renewed(ctx, x)
+		if err != nil {
+			return err
+		}
+		n, err := b.renewals(ctx, by)
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return notClaimed("no renewal was seen; it may be sent on a way that nobody counts")
+		case n < marginRenewals:
+			return fmt.Errorf("a lease of %v was renewed %d times in %v, want %d: if a renewal fails, the lease is over before the next",
+				by, n, marginLeases*by, marginRenewals)
+		}
+		return give(ctx, lease)
+	}},
 	{"watchdog-ends", "after a release nothing is renewed", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Bounded {
 			return notClaimed("the next one's lease would be renewed as well: none ends by itself")
@@ -233,6 +257,39 @@ var leaseRules = []Rule{
 			return fmt.Errorf("the server has forgotten the lock, and after %v its holder does not know", by+Late)
 		}
 	}},
+}
+
+// The rule renewal-margin counts the renewals of so many leases, and wants so many. A library that
+// renews after more than three quarters of a lease has fewer. One that renews three times a lease has
+// nine, so a busy machine may delay some of them.
+const (
+	marginLeases   = 3
+	marginRenewals = 4
+)
+
+// renewals counts how often the clients sent something while a lease of length by was kept alive for
+// marginLeases of its length. What is sent within a tenth of the lease is one renewal: it may take
+// several requests, and those of the acquire are none.
+func (b *bench) renewals(ctx context.Context, by time.Duration) (n int, err error) {
+	start := time.Now()
+	sent, err := b.Server.Commands(ctx)
+	if err != nil {
+		return 0, notClaimed(fmt.Sprintf("needs a count of what is sent: %v", err))
+	}
+	for last := start; time.Since(start) < marginLeases*by; {
+		if err := sleep(ctx, by/50); err != nil {
+			return 0, err
+		}
+		now, err := b.Server.Commands(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if now > sent && time.Since(last) > by/10 {
+			n, last = n+1, time.Now()
+		}
+		sent = now
+	}
+	return n, nil
 }
 
 // leased opens two clients of a lock whose leases end by themselves.
