@@ -13,6 +13,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/world"
+	"lockbench/locks/catalog"
 	"lockbench/service"
 	services "lockbench/service/catalog"
 )
@@ -89,6 +90,16 @@ func newDoctorCommand() *cobra.Command {
 						say("", line)
 					}
 				}
+			}
+			for i, folder := range catalog.Guests() {
+				word, what := "", "built"
+				if i == 0 {
+					word = "guests"
+				}
+				if _, err := run.Guest(folder); err != nil {
+					what = "not built (make guests)"
+				}
+				say(word, folder+" "+what)
 			}
 			if o.External != nil && len(takes) == 0 {
 				return exitError{report.ExitHarness, errors.New("these servers cannot be used as things are; the line above says why")}

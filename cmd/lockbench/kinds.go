@@ -102,6 +102,11 @@ func namedAmong(among []catalog.Lock) []named {
 		}
 		if lib := l.Library; lib != nil {
 			note += fmt.Sprintf("; %s; it says (%s): %s", lib.Version, lib.Where, lib.Says)
+			for _, folder := range lib.Guests {
+				if _, err := run.Guest(folder); err != nil {
+					note += fmt.Sprintf("; %s is not built (make guests)", folder)
+				}
+			}
 		}
 		if w := l.Wrong; w != nil {
 			note += fmt.Sprintf("; bug %s; shown by %s as %s; its twin is %s", w.Bug, w.Scenario, w.Class, w.Twin)

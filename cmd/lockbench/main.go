@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -93,7 +94,7 @@ func program(name string, args []string) (code int) {
 	}
 	complain(err)
 	// A combination that no world of this program can try is wrong usage, not a failure.
-	if scenarios.IsUsage(err) || isUsage(err) || errors.Is(err, world.ErrUnsupportedHere) {
+	if scenarios.IsUsage(err) || isUsage(err) || errors.Is(err, world.ErrUnsupportedHere) || errors.As(err, new(run.NotBuilt)) {
 		return exitUsage
 	}
 	return report.ExitHarness

@@ -31,7 +31,7 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 		g := &served[i]
 		switch runs := w.Describe(); {
 		case runs.Commands:
-			program, err := besideUs(catalog.LibraryProgram)
+			program, err := programOf(entry.Library, u.Options)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", u.Name, err)
 			}
@@ -51,6 +51,29 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 		}
 	}
 	return served, nil
+}
+
+// programOf is the path of the program that serves a library with some options.
+func programOf(l *catalog.Library, options map[string]string) (string, error) {
+	if folder := l.Guest(options); folder != "" {
+		return Guest(folder)
+	}
+	return besideUs(catalog.LibraryProgram)
+}
+
+// Guest is the path of the program of a guest, by its folder in build/guests. Its error is a [NotBuilt].
+func Guest(folder string) (string, error) {
+	if path, ok := child.Beside(filepath.Join("guests", filepath.FromSlash(folder), "run")); ok {
+		return path, nil
+	}
+	return "", NotBuilt{folder}
+}
+
+// NotBuilt is the error for a guest that is not there.
+type NotBuilt struct{ Folder string }
+
+func (e NotBuilt) Error() string {
+	return fmt.Sprintf("its guest is not built: guests/%s is not beside this program; `make guests` builds it, or names what this machine lacks", e.Folder)
 }
 
 // besideUs is the path of a file that is built together with this program, or is on PATH.

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"lockbench/locks"
 	"lockbench/service/etcd"
@@ -18,6 +20,42 @@ type Library struct {
 	Like string
 	// Real says that it runs in the real worlds alone: it is no module.
 	Real bool
+	// Guests are the folders of build/guests in which scripts/guests builds the program that serves the
+	// library: one for each value of the option version, whose name they end with. The first one is the
+	// default. Empty: LibraryProgram serves it.
+	Guests []string
+}
+
+// Guest is the folder of build/guests with the program that serves the library with some options. It is
+// empty if LibraryProgram does.
+func (l *Library) Guest(options map[string]string) string {
+	if version, ok := options["version"]; ok {
+		for _, g := range l.Guests {
+			if strings.HasSuffix(g, "-"+version) {
+				return g
+			}
+		}
+	}
+	if len(l.Guests) == 0 {
+		return ""
+	}
+	return l.Guests[0]
+}
+
+// Guests are the folders of all guests that scripts/guests builds.
+func Guests() []string {
+	var all []string
+	for _, l := range All() {
+		if l.Library == nil {
+			continue
+		}
+		for _, g := range l.Library.Guests {
+			if !slices.Contains(all, g) {
+				all = append(all, g)
+			}
+		}
+	}
+	return all
 }
 
 // Like is the lock of which a scenario expects the same; empty: this one stands for itself.

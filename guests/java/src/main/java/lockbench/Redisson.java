@@ -41,6 +41,9 @@ public final class Redisson implements Guest.Library {
         lock = words[0];
         for (int i = 1; i < words.length; i++) {
             String[] word = words[i].split("=", 2);
+            if (word.length == 2 && word[1].equals("default") || word[0].equals("version")) {
+                continue; // left to Redisson; decided by who starts this program
+            }
             options.put(word[0], word.length == 2 ? word[1] : "");
         }
     }
@@ -119,6 +122,13 @@ public final class Redisson implements Guest.Library {
                 throw new IllegalArgumentException("unknown lock");
         }
         made.forEach(claim -> claims.addProperty(claim, true));
+        JsonArray model = new JsonArray();
+        model.add(made.contains("shared") ? "rw" : "mutex");
+        model.add("reentrant");
+        if (made.contains("fenced")) {
+            model.add("fenced");
+        }
+        hello.add("model", model);
         return hello;
     }
 

@@ -1,0 +1,193 @@
+//go:build unix
+
+// Package guests has the lock libraries of other languages as guests of lockbench, which scripts/guests builds.
+// Its tests run the ones that are built.
+package guests
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/needs"
+	"lockbench/internal/trial/trialtest"
+	"lockbench/locks/catalog"
+)
+
+// built is the folder into which scripts/guests builds.
+const built = "../build/guests"
+
+// need skips a test if a guest is not built, by its folder.
+func need(t *testing.T, folder string) {
+	t.Helper()
+	_, err := os.Stat(filepath.Join(built, folder, "run"))
+	if err != nil {
+		err = fmt.Errorf("guests/%s is not built (make guests): %w", folder, err)
+	}
+	needs.OrSkip(t, "guests", err)
+}
+
+// install copies lockbench into a folder of its own, beside the guests in the folder from, and returns its path.
+func install(t *testing.T, from string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "lockbench")
+	data, err := os.ReadFile(trialtest.Program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if from == "" {
+		return program
+	}
+	if from, err = filepath.Abs(from); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(from, filepath.Join(filepath.Dir(program), "guests")); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// run is what lockbench prints, and its exit code.
+func run(t *testing.T, program string, env []string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// fake makes the guest of a folder a shell script, and returns the folder of guests.
+func fake(t *testing.T, folder, script string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, folder, "run"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Wrong usage ends with 64 before anything is started, and a guest that does not work with 3 and its last words.
+func TestBadInput(t *testing.T) {
+	for name, test := range map[string]struct {
+		guests string // the script of the guest of Redisson 4.7.0; empty: nothing is built
+		locks  string
+		code   int
+		want   string
+	}{
+		"not built":        {"", "redisson-jar", 64, "guests/java/redisson-4.7.0 is not beside this program; `make guests` builds it"},
+		"not this version": {"exit 1", "redisson-jar/version=3.15.6", 64, "guests/java/redisson-3.15.6 is not beside"},
+		"no such version":  {"exit 1", "redisson-jar/version=9.9.9", 64, `"9.9.9" is not one of 4.7.0, 3.15.6, 3.13.6`},
+		"no such option":   {"exit 1", "redisson-jar/sesion=2s", 64, "sesion"},
+		"another library":  {"exit 1", "redisson-jar/session-ttl=2s", 64, "session-ttl"},
+		"no fenced lock":   {"exit 1", "redisson-jar-fenced/version=3.15.6", 64, "Redisson 3.15.6 has no FencedLock"},
+		"no spin lock":     {"exit 1", "redisson-jar-spin/version=3.13.6", 64, "Redisson 3.13.6 has no SpinLock"},
+		"not in it yet":    {"exit 1", "redisson-jar/version=3.15.6/synced-slaves=on", 64, "Redisson 3.15.6 does not have it"},
+		"no duration":      {"exit 1", "redisson-jar/watchdog=soon", 64, `"soon" is not a duration`},
+		"no number":        {"exit 1", "redisson-jar/retries=-1", 64, `"-1" is not a whole number`},
+		"neither on nor":   {"exit 1", "redisson-jar/synced-slaves=yes", 64, `"yes" is not on, off or default`},
+		"dies at start":    {"echo Could not reserve enough space for object heap >&2; exit 1", "redisson-jar", 3, "Could not reserve enough space"},
+		"is no guest":      {"echo Usage: java -version", "redisson-jar", 3, "Usage: java -version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := ""
+			if test.guests != "" {
+				dir = fake(t, "java/redisson-4.7.0", test.guests)
+			}
+			program := install(t, dir)
+			if test.code == 3 {
+				_, err := exec.LookPath("redis-server")
+				needs.OrSkip(t, "local", err)
+			}
+			out, code := run(t, program, nil, "run", "steady", "--world", "local", "--episodes", "1", "--locks", test.locks)
+			if code != test.code || !strings.Contains(strings.Join(strings.Fields(out), " "), test.want) {
+				t.Errorf("exit %d, want %d and %q:\n%s", code, test.code, test.want, out)
+			}
+		})
+	}
+}
+
+// A machine without Java is told what to install.
+func TestNoJava(t *testing.T) {
+	need(t, "java/redisson-4.7.0")
+	out, code := run(t, "/bin/sh", []string{"JAVA_HOME=/nowhere"}, "-c", mustAbs(t, built)+"/java/redisson-4.7.0/run redisson-jar")
+	if code != 64 || !strings.Contains(out, "apt-get install default-jre-headless") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+func mustAbs(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}
+
+// What a guest says of itself is what the catalog says of it.
+func TestHellos(t *testing.T) {
+	for _, entry := range catalog.All() {
+		if entry.Library == nil || len(entry.Library.Guests) == 0 {
+			continue
+		}
+		t.Run(entry.Name, func(t *testing.T) {
+			folder := entry.Library.Guest(nil)
+			need(t, folder)
+			out, code := run(t, filepath.Join(mustAbs(t, built), folder, "run"), nil, entry.Name)
+			var hello guest.Hello
+			line, _, _ := strings.Cut(out, "\n")
+			if err := json.Unmarshal([]byte(line), &hello); err != nil || code != 0 {
+				t.Fatalf("exit %d, %v: %s", code, err, out)
+			}
+			if hello.Name != entry.Name || hello.Family != entry.Family || hello.Claims != entry.Claims ||
+				!slices.Equal(hello.Model, entry.JudgedAs()) {
+				t.Errorf("the guest says %+v, the catalog %+v", hello, entry.Card)
+			}
+			if _, version, ok := strings.Cut(folder, "redisson-"); ok && !strings.HasSuffix(hello.Version, ":"+version) {
+				t.Errorf("version %q in %s", hello.Version, folder)
+			}
+		})
+	}
+}
+
+// The newest Redisson keeps clients apart where nothing breaks.
+func TestSteady(t *testing.T) {
+	need(t, "java/redisson-4.7.0")
+	_, err := exec.LookPath("redis-server")
+	needs.OrSkip(t, "local", err)
+	out, code := run(t, install(t, built), nil, "run", "steady", "--world", "local", "--seed", "1", "--episodes", "1",
+		"--locks", "redisson-jar,redisson-jar/version=3.15.6,redisson-jar/version=3.13.6")
+	if code != 0 {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
+
+// The suite has a rule with 200 clients and a thousand attempts, which takes a minute of JVMs.
+func TestConform(t *testing.T) {
+	if os.Getenv("LOCKBENCH_LONG") == "" {
+		t.Skip("it takes minutes: LOCKBENCH_LONG=1")
+	}
+	need(t, "java/redisson-4.7.0")
+	_, err := exec.LookPath("redis-server")
+	needs.OrSkip(t, "local", err)
+	out, code := run(t, install(t, built), nil, "conform", "redisson-jar", "--world", "local", "--topology", "single")
+	if code != 0 {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
