@@ -146,7 +146,7 @@ export function serve(name, adapter, options) {
   }
 
   say({
-    hello: "lockbench-guest/1", name, version: adapter.version, family: adapter.family, claims: adapter.claims,
+    hello: "lockbench-guest/1", name, version: adapter.version, family: adapter.family, claims: adapter.claims, model: ["mutex"],
   });
   createInterface({ input: process.stdin })
     .on("line", (line) => {

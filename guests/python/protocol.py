@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 
 from servers import Servers, Wire
 
@@ -136,12 +137,13 @@ class Guest:
         except BadRequest as e:
             answer = {"fail": "bad-request", "text": str(e)}
         except Exception as e:
+            traceback.print_exc()
             answer = {"unknown": repr(e)}
         self.say({"id": r["id"], **answer})
 
     def serve(self):
         self.say({"hello": "lockbench-guest/1", "name": self.name, "version": self.adapter.version,
-                  "family": self.adapter.family, "claims": self.adapter.claims})
+                  "family": self.adapter.family, "claims": self.adapter.claims, "model": ["mutex"]})
         for line in sys.stdin:
             read = time.monotonic()  # before anything else: until_ns counts from here
             r = json.loads(line)

@@ -66,7 +66,7 @@ func Names() []string {
 
 // All returns the locks, controls first.
 func All() []Lock {
-	all := slices.Concat(someLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), libraryLocks(), redissonJarLocks())
+	all := slices.Concat(someLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), libraryLocks(), redissonJarLocks(), npmAndPyPI())
 	for i := range all {
 		if all[i].Service == "" && all[i].Family != locks.Control {
 			all[i].Service = redis.Name
