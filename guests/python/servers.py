@@ -100,7 +100,7 @@ class Servers:
             masters = [redis.Redis(*n["addr"].rsplit(":", 1), **options) for n in store["nodes"]]
         else:
             raise ValueError(f"no topology {topology}")
-        self.pools = [m.connection_pool for m in masters]
+        self.masters = masters  # one that is garbage disconnects its pool
         answered = threading.Semaphore(0)
         for master in masters:
             threading.Thread(target=self.meet, args=(master, answered), daemon=True).start()
@@ -119,4 +119,4 @@ class Servers:
                 time.sleep(0.05)
 
     def clients(self, wire):
-        return [Recorded(pool, wire) for pool in self.pools]
+        return [Recorded(master.connection_pool, wire) for master in self.masters]
