@@ -133,83 +133,91 @@ func Build(h Header, events []Event) (*History, error) {
 	if h.Lockbench == "" {
 		h.Lockbench = Version
 	}
-	if m := h.check(); m != nil {
-		return nil, m
+	b, err := newBuilder(h, len(events))
+	if err != nil {
+		return nil, err
 	}
-	v, p := newValidator(&h), newPairing(&History{Header: h, Events: events})
 	for pos := range events {
-		if m := v.add(&events[pos], pos+2); m != nil { // the header is line 1
+		if m := b.add(&events[pos], pos+2); m != nil { // the header is line 1
 			return nil, m
 		}
-		p.add(pos, v.last)
 	}
-	return p.done(), nil
+	return b.Done(), nil
 }
 
-// Builder makes a history of events one by one, which stand in the file of another
-// program. They are held to the same rules as those that are read.
-type Builder struct {
-	v *validator
-	p pairing
-}
-
-// NewBuilder begins a history of about so many events, or says what is wrong with the header.
-func NewBuilder(h Header, events int) (*Builder, error) {
-	if m := h.check(); m != nil {
-		return nil, m
-	}
-	b := &Builder{newValidator(&h), newPairing(&History{Header: h})}
-	b.p.history.Events, b.p.history.Lines = make([]Event, 0, events), make([]int, 0, events)
-	return b, nil
-}
-
-// Add takes the next event, which stands in a line of the file.
-func (b *Builder) Add(e Event, line int) error {
-	h := b.p.history
-	h.Events, h.Lines = append(h.Events, e), append(h.Lines, line)
-	pos := len(h.Events) - 1
-	if m := b.v.add(&h.Events[pos], line); m != nil {
-		return m
-	}
-	b.p.add(pos, b.v.last)
-	return nil
-}
-
-// Done is the history of the events that were added.
-func (b *Builder) Done() *History { return b.p.done() }
-
-// pairing builds the sessions of a history. The validator has already found out
+// Builder makes a history of events one by one, held to the rules of the format. The validator has already found out
 // which session and operation an event belongs to, so nothing is looked up twice.
-type pairing struct {
-	history *History
+type Builder struct {
+	v       *validator
+	h       *History
 	alive   map[int32][]*Session // by client: sessions whose client has not died since
 	keyAt   map[string]int       // the place of each key
 	askedBy []*Session           // by key: the last session that asked for it
 }
 
-func newPairing(h *History) pairing {
-	return pairing{history: h, alive: make(map[int32][]*Session), keyAt: make(map[string]int)}
+// newBuilder begins a history of about so many events, or says what is wrong with the header.
+func newBuilder(h Header, events int) (*Builder, error) {
+	if m := h.check(); m != nil {
+		return nil, m
+	}
+	return &Builder{
+		v: newValidator(&h), h: &History{Header: h, Events: make([]Event, 0, events)},
+		alive: make(map[int32][]*Session), keyAt: make(map[string]int),
+	}, nil
 }
 
-// add pairs the event at pos, which the validator placed.
-func (p *pairing) add(pos int, at place) {
-	h := p.history
+// NewBuilder begins a history whose events stand in lines of the file of another program.
+func NewBuilder(h Header, events int) (*Builder, error) {
+	b, err := newBuilder(h, events)
+	if err == nil {
+		b.h.Lines = make([]int, 0, events)
+	}
+	return b, err
+}
+
+// Add takes the next event, which stands in a line of the file.
+func (b *Builder) Add(e Event, line int) error {
+	if m := b.add(&e, line); m != nil {
+		return m
+	}
+	b.h.Lines = append(b.h.Lines, line)
+	return nil
+}
+
+// Done is the history of the events that were added.
+func (b *Builder) Done() *History {
+	b.h.tell()
+	return b.h
+}
+
+func (b *Builder) add(e *Event, line int) *Malformed {
+	if m := b.v.add(e, line); m != nil {
+		return m
+	}
+	b.h.Events = append(b.h.Events, *e)
+	b.pair(len(b.h.Events)-1, b.v.last)
+	return nil
+}
+
+// pair adds the event at pos, which the validator placed, to its session.
+func (b *Builder) pair(pos int, at place) {
+	h := b.h
 	e := &h.Events[pos]
 	switch {
 	case e.F == Died && e.Process >= 0:
-		for _, s := range p.alive[e.Client] {
+		for _, s := range b.alive[e.Client] {
 			s.DiedAt = pos
 		}
-		delete(p.alive, e.Client)
+		delete(b.alive, e.Client)
 	case at.session < 0:
 		h.told.add(pos, e) // of the nemesis or a probe; a last read of the resource is neither
 	case e.F == Lost:
 		s := h.Sessions[at.session]
 		s.Lost = append(s.Lost, pos)
 	case e.Type == Invoke && e.F == Acquire:
-		s := p.session(e, pos)
+		s := b.session(e, pos)
 		h.Sessions = append(h.Sessions, s)
-		p.alive[e.Client] = append(p.alive[e.Client], s)
+		b.alive[e.Client] = append(b.alive[e.Client], s)
 	case e.Type == Invoke:
 		s := h.Sessions[at.session]
 		s.Ops = append(s.Ops, Op{F: e.F, Invoke: pos, Return: -1})
@@ -228,20 +236,14 @@ func (p *pairing) add(pos int, at place) {
 	}
 }
 
-// done is the history, when all of its events are paired.
-func (p *pairing) done() *History {
-	p.history.tell()
-	return p.history
-}
-
-func (p *pairing) session(e *Event, pos int) *Session {
+func (b *Builder) session(e *Event, pos int) *Session {
 	s := &Session{
-		Name: e.Session, Place: len(p.history.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
+		Name: e.Session, Place: len(b.h.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
 		Owner: e.Session, Permits: 1, DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
 	}
 	if e.Key != "" {
-		p.ask(s, e.Key)
+		b.ask(s, e.Key)
 	}
 	if x := e.Extra; x != nil {
 		if x.Owner != "" {
@@ -250,23 +252,23 @@ func (p *pairing) session(e *Event, pos int) *Session {
 		if x.Permits > 0 {
 			s.Permits = x.Permits
 		}
-		p.ask(s, x.Keys...)
+		b.ask(s, x.Keys...)
 	}
 	return s
 }
 
 // ask adds the keys that a session has not asked for yet, and numbers them.
-func (p *pairing) ask(s *Session, names ...string) {
-	h := p.history
+func (b *Builder) ask(s *Session, names ...string) {
+	h := b.h
 	for _, name := range names {
-		at, known := p.keyAt[name]
+		at, known := b.keyAt[name]
 		if !known {
 			at = len(h.Keys)
-			p.keyAt[name] = at
-			h.Keys, p.askedBy = append(h.Keys, name), append(p.askedBy, nil)
+			b.keyAt[name] = at
+			h.Keys, b.askedBy = append(h.Keys, name), append(b.askedBy, nil)
 		}
-		if p.askedBy[at] != s {
-			p.askedBy[at] = s
+		if b.askedBy[at] != s {
+			b.askedBy[at] = s
 			s.Keys, s.KeyAt = append(s.Keys, name), append(s.KeyAt, at)
 		}
 	}

@@ -31,34 +31,33 @@ func ReadAs(r io.Reader, size int64, model Model, permits int) (*History, error)
 		if permits > 0 {
 			header.Permits = permits
 		}
-		if m := header.check(); m != nil {
-			return nil, m
-		}
 	}
-	const bytesTypical = 128 // of an event
-	h := &History{Header: header, Events: make([]Event, 0, size/bytesTypical)}
-	v, p := newValidator(&header), newPairing(h)
+	const bytesTypical, eventsMost = 128, 1 << 20 // a large file need not be a history
+	b, err := newBuilder(header, int(min(max(size, 0)/bytesTypical, eventsMost)))
+	if err != nil {
+		return nil, err
+	}
 	for {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
-			return p.done(), nil
+			return b.Done(), nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		e := Event{Index: max(v.count, v.index+1), Time: v.time}
-		if m := decodeEvent(line, lines.number, &e); m != nil && m.cutOff && lines.last {
-			h.Torn = true
-			h.Warnings = []string{fmt.Sprintf("line %d is cut off and was left out; the program that wrote this history was stopped in the middle of it", m.Line)}
-			return p.done(), nil
-		} else if m != nil {
+		e := Event{Index: max(b.v.count, b.v.index+1), Time: b.v.time}
+		m := decodeEvent(line, lines.number, &e)
+		if m != nil && m.cutOff && lines.last {
+			b.h.Torn = true
+			b.h.Warnings = []string{fmt.Sprintf("line %d is cut off and was left out; the program that wrote this history was stopped in the middle of it", m.Line)}
+			return b.Done(), nil
+		}
+		if m == nil {
+			m = b.add(&e, lines.number)
+		}
+		if m != nil {
 			return nil, m
 		}
-		if m := v.add(&e, lines.number); m != nil {
-			return nil, m
-		}
-		h.Events = append(h.Events, e)
-		p.add(len(h.Events)-1, v.last)
 	}
 }
 
