@@ -6,7 +6,7 @@ import (
 	"lockbench/locks"
 )
 
-// Process names who did something: a whole number for one thread of one client.
+// Process is the author of an event: a whole number for one thread of one client.
 type Process int32
 
 // The processes that are not clients.
@@ -15,7 +15,7 @@ const (
 	Probe   Process = -2 // observations
 )
 
-// Type says where an event stands in its operation.
+// Type is the role of an event in its operation.
 type Type uint8
 
 // The types of events. An invocation without a return is an unknown outcome, as Info is.
@@ -76,7 +76,7 @@ var effectWords = []string{
 
 // The forms of the guarded resource.
 const (
-	Plain  = "plain"  // believes everybody
+	Plain  = "plain"  // accepts every write
 	Fenced = "fenced" // refuses a token below the highest it has seen
 )
 
@@ -88,10 +88,7 @@ const (
 	ErrorStaleToken = "stale-token"
 )
 
-// Event is one line of a history. It is kept small, because the recorder copies
-// it under a lock on the hot path: what only nemesis and probe events carry, and
-// what most acquires do not, lives behind Extra. The fields that every event has
-// come first.
+// Event is one line of a history. Extra holds the fields that few events have. The fields that every event has come first.
 type Event struct {
 	Index   int           // position, from 0
 	Time    time.Duration // since the run began, monotonic
@@ -131,6 +128,6 @@ type Extra struct {
 	Targets []string
 	Phase   string
 	Effect  []string // nemesis: what the fault does, such as EffectDelays
-	Text    string   // nemesis: what was struck, in words (value on the wire)
+	Text    string   // nemesis: what the fault acts on, in words (value on the wire)
 	Facts   []Fact   // probe
 }

@@ -35,8 +35,7 @@ type Kept struct {
 	TTL           time.Duration
 }
 
-// Left says that somebody looked what the servers keep when every client is gone. It
-// is a fact of its own that nothing was left.
+// Left is what the servers still keep when every client is gone. A Left without names says that nothing was left.
 type Left struct {
 	Names  []string // for longer than any lease
 	Ending []string // those of them that end by themselves

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Fault is a fault as it happened, by positions in the history; -1 where that was
-// not seen.
+// Fault is a fault as it happened, by positions in the history; -1 where that was not seen.
 type Fault struct {
 	Name string
 	Step int
@@ -17,10 +16,10 @@ type Fault struct {
 	Why                          string // it failed
 	Targets                      []string
 	Effect                       []string // as the fault states it; empty in files of before it did
-	Text                         string   // what was struck, in the nemesis's words
+	Text                         string   // what it acts on, in the nemesis's words
 }
 
-// Began is false of a fault of which the history says only that it could not be done.
+// Began reports whether the fault began. It is false if the history says only that the fault could not be done.
 func (f *Fault) Began() bool { return f.Bites >= 0 || f.Heals >= 0 || f.Fails != f.Begins }
 
 // effectsOf are the effects of the faults of older histories, which state none. Faults that are added state their own.
@@ -73,7 +72,7 @@ func unknownFaults(all []Fault) (warnings []string) {
 	return warnings
 }
 
-// Pauses says whether it stops processes and lets them go on.
+// Pauses reports whether the fault stops processes and lets them go on.
 func (f *Fault) Pauses() bool { return f.does(EffectStops) }
 
 // Concerns reports whether the fault touches a client, its links, or servers that it may need. A
@@ -106,10 +105,10 @@ func (f *Fault) Reconnects(client int32) bool {
 	return f.Disconnects(client) && (f.Strikes(client) || f.may(EffectDisconnectAll))
 }
 
-// HoldsUp says whether a request that a client sends meanwhile may arrive when it is over.
+// HoldsUp reports whether a request that a client sends meanwhile may arrive when it is over.
 func (f *Fault) HoldsUp(client int32) bool { return f.Concerns(client) && f.may(EffectDelays) }
 
-// Strikes tells whether a client is among the targets.
+// Strikes reports whether a client is among the targets.
 func (f *Fault) Strikes(client int32) bool {
 	return slices.ContainsFunc(f.Targets, func(name string) bool {
 		number, ok := ParseParty(name).Client()
@@ -117,7 +116,7 @@ func (f *Fault) Strikes(client int32) bool {
 	})
 }
 
-// Faults are those of the history, in the order in which they began.
+// Faults returns the faults of the history, in the order in which they began.
 func (h *History) Faults() []Fault { return h.told.faults }
 
 func faults(h *History) []Fault {
@@ -169,16 +168,15 @@ func faults(h *History) []Fault {
 	return all
 }
 
-// Pause is a stretch in which a client stood still: positions of begins and of healed,
-// the latter -1 if it never was.
+// Pause is a stretch in which a client was stopped: the positions of begins and of healed, the latter -1 if it never
+// was.
 type Pause struct{ Begins, Healed int }
 
-// Pauses are those that the nemesis ordered for a client, in order and apart from each
-// other.
+// Pauses returns the pauses that the nemesis ordered for a client, in order and apart from each other.
 func (h *History) Pauses(client int32) []Pause { return h.told.pauses[client] }
 
-// pauses finds them by client. A healed ends the pauses of the clients that it names, and
-// one that names nobody ends every pause of its step.
+// pauses finds the pauses of each client. A healed event ends the pauses of the clients that it names, and every pause of
+// its step if it names none.
 func pauses(h *History) map[int32][]Pause {
 	type target struct {
 		client int32
@@ -228,8 +226,8 @@ func pauses(h *History) map[int32][]Pause {
 	return all
 }
 
-// together makes one of pauses that overlap: a client goes on when the last of them has
-// ended, and it is that stretch which may be too long for its lease.
+// together joins pauses that overlap: a client goes on when the last of them has ended, and the whole stretch may be too
+// long for its lease.
 func together(each []Pause) []Pause {
 	all := each[:1]
 	for _, p := range each[1:] {

@@ -1,4 +1,4 @@
-// Package history is what passes from the half of lockbench that does things to
+// Package history is the interface between the half of lockbench that runs locks and
 // the half that judges them: a header and a list of events, as JSON lines.
 //
 // A [Recorder] writes a history while a run goes on. [Read] reads one, from
@@ -11,9 +11,8 @@
 //	{"index":2,...,"type":"invoke","f":"release","session":"0.1"}             Ops[0].Invoke = 2
 //	(the end)                                                                 Ops[0].Return = -1, Maybe
 //
-// What a run marks or sees beside the operations is a [Fact]. Of those, and of what the
-// nemesis did, a history knows what they come to: its faults, episodes, quiet stretches
-// and pauses.
+// What a run marks or observes next to the operations is a [Fact]. From the facts and the events of the nemesis, a
+// history derives its faults, episodes, quiet stretches and pauses.
 //
 // An operation that did not return is not one that failed: it may have taken
 // effect, and it may do so at any later time. That third outcome is the reason
@@ -42,9 +41,9 @@ type History struct {
 	Sessions []*Session // in the order in which their acquires were invoked
 	Keys     []string   // of all sessions, in the order in which they were first asked for
 	Torn     bool       // the last line was cut off and is left out
-	Warnings []string   // what a person should know of how it was read
+	Warnings []string   // how it was read, where that may matter to the user
 	Lines    []int      // by position: where it stood in the file of another program; else nil
-	told     told       // what it says beside the operations
+	told     told       // derived from events that are not operations
 }
 
 // Line is where an event stands in its file, from 1.

@@ -16,7 +16,7 @@ var _ error = (*Malformed)(nil)
 
 func (m *Malformed) Error() string { return fmt.Sprintf("line %d: %s", m.Line, m.Text) }
 
-// Malform says what is wrong with a line, for whoever reads the files of other programs.
+// Malform makes the error of a line. Readers of other programs' files use it, too.
 func Malform(line int, rule, format string, args ...any) *Malformed {
 	return &Malformed{Line: line, Rule: rule, Text: fmt.Sprintf(format, args...)}
 }

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Party is whom a plan, a fault or a link names: the client client-3, or a node of the
-// lock service such as redis-1.
+// Party is a target of a plan, a fault or a link: the client client-3, or a node of the lock service such as redis-1.
 type Party struct {
 	Kind   string // client, or the name of a part of the topology: redis, sentinel
-	Number int    // -1 if the name has none, as that of a server in somebody else's history
+	Number int    // -1 if the name has none, as servers in histories of other programs may
 }
 
 // clientKind is the kind of clients.
@@ -18,7 +17,7 @@ const clientKind = "client"
 // ClientParty is a client.
 func ClientParty(id int) Party { return Party{clientKind, id} }
 
-// ParseParty reads a name. Every name is somebody's.
+// ParseParty reads a name. It accepts every name.
 func ParseParty(name string) Party {
 	if i := strings.LastIndexByte(name, '-'); i >= 0 {
 		if n, err := strconv.ParseUint(name[i+1:], 10, 31); err == nil {

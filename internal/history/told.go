@@ -2,9 +2,7 @@ package history
 
 import "slices"
 
-// told is what a history says beside its operations. It is computed once, when the
-// history is built or read: whoever asks for it gets the same answer, and none of them
-// looks at all events for the few that matter.
+// told is derived from the events that are not operations. It is computed once, when the history is built or read.
 type told struct {
 	nemesis  []int    // positions of the nemesis's events
 	facts    []placed // of probes, in order
@@ -33,7 +31,7 @@ func (t *told) add(pos int, e *Event) {
 	}
 }
 
-// tell computes what follows from the events that were noted.
+// tell derives the rest from the events that were noted.
 func (h *History) tell() {
 	t := &h.told
 	t.faults, t.pauses = faults(h), pauses(h)
