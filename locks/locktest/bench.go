@@ -229,8 +229,11 @@ func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (
 		case lease != nil:
 			_ = lease.Release(ctx)
 		}
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
-			return nil, err
+		if ended := sleep(ctx, 5*time.Millisecond); ended != nil {
+			if definite {
+				return nil, ended
+			}
+			return nil, &undecided{fmt.Errorf("%w; the last answer was: %w", ended, err)}
 		}
 	}
 }

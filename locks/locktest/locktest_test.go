@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -285,6 +286,28 @@ func TestTakenForAnotherReason(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A lock that gives no definite answer until a rule has taken too long leaves it undecided.
+func TestNeverDefinite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			err    error
+			broken bool
+		}{
+			"taken": {locks.ErrTaken, true}, "no answer": {os.ErrDeadlineExceeded, false},
+		} {
+			l := acquires(func(locks.Request) (locks.Lease, error) { return nil, test.err })
+			s := only(locktest.Subject{
+				NoTTL: true, Open: func(context.Context, int) (locks.Locker, error) { return l, nil },
+			}, func(rule string) bool { return rule == "in-turn" })
+			for _, r := range locktest.Run(t.Context(), s) {
+				if r.Rule.Name == "in-turn" && ((r.Err != nil) != test.broken || (r.Undecided != nil) == test.broken) {
+					t.Errorf("%s: broken %v, undecided %v", name, r.Err, r.Undecided)
+				}
+			}
+		}
+	})
 }
 
 // Asked for a lease, a lock whose holds end with a connection says that it has none.
