@@ -297,7 +297,10 @@ func TestNeverDefinite(t *testing.T) {
 		}{
 			"taken": {locks.ErrTaken, true}, "no answer": {os.ErrDeadlineExceeded, false},
 		} {
-			l := acquires(func(locks.Request) (locks.Lease, error) { return nil, test.err })
+			l := acquires(func(locks.Request) (locks.Lease, error) {
+				time.Sleep(time.Second) // of virtual time, or there would be millions of answers
+				return nil, test.err
+			})
 			s := only(locktest.Subject{
 				NoTTL: true, Open: func(context.Context, int) (locks.Locker, error) { return l, nil },
 			}, func(rule string) bool { return rule == "in-turn" })
