@@ -18,11 +18,11 @@ func TestHalves(t *testing.T) {
 		seen := map[Verdict]int{}
 		for range 20_000 {
 			h := leaseless(r, model)
-			want := (Linearizable{}).Check(h, Options{})
+			want := alone(Linearizable, h, Options{})
 			if want.Verdict == Unknown || want.Note != "" {
 				t.Fatalf("the oracle does not know: %s %s\n%s", want.Why, want.Note, lines(h))
 			}
-			exclusion, results := (Exclusion{}).Check(h, Options{}), (Results{}).Check(h, Options{})
+			exclusion, results := alone(Exclusion, h, Options{}), alone(Results, h, Options{})
 			got := max(exclusion.Verdict, results.Verdict)
 			seen[got]++
 			if got != Unknown && got != want.Verdict {

@@ -130,10 +130,10 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 			continue
 		}
 		findings = append(findings, Finding{
-			Rule: "lost-wake-up", Key: k.name, Event: l.index(op.Return),
+			Rule: "lost-wake-up", Key: k.name, Event: op.Return,
 			Text: fmt.Sprintf("client %d waited for %q from %s to %s, but nobody can have held it from %s to %s", s.Client, k.name,
 				seconds(l.h.Events[op.Invoke].Time), seconds(l.h.Events[op.Return].Time), seconds(freed), seconds(l.h.Events[ended].Time)),
-			Events:   indexes(l, op.Invoke, began, ended, op.Return),
+			Events:   []int{op.Invoke, began, ended, op.Return},
 			Sessions: []string{s.Name},
 		})
 	}

@@ -1,16 +1,14 @@
 // Package checker judges histories. It knows nothing else: no server, no run, no
-// scenario, so that a history from anywhere gets the verdict that the run gave.
+// scenario. So a history from any source gets the verdict that a run would have given.
 //
-// A [Checker] looks at one property. [Judge] runs them all and composes their
-// verdicts as the worst of the parts. The simplest checker is harness: it asks
-// whether the run did what it promised at all.
+// A [Check] asks one question. [Judge] runs all of them, and the verdict of the report is
+// the worst of theirs. checks.go lists the checks, and the rules that their findings name.
 package checker
 
 import (
 	"fmt"
 
 	"lockbench/checker/models"
-	"lockbench/internal/history"
 )
 
 // Verdict is what a checker says. The zero value is Valid; worse is greater.
@@ -124,22 +122,4 @@ const (
 type Options struct {
 	Release Release      // empty means Ended
 	Search  models.Limit // of what is searched; empty means what each history is worth
-
-	ledger *ledger // of the history that is judged, if there is one already
-}
-
-// Checker looks at one property of a history.
-type Checker interface {
-	Name() string
-	About() string // one line for `lockbench list checkers`
-	// Check is a pure function of the history.
-	Check(h *history.History, o Options) Result
-}
-
-// Later is a checker that goes by what others have said. It checks when those that wait
-// for nobody are done.
-type Later interface {
-	Checker
-	// After is the checker that knows what they said.
-	After(others Report) Checker
 }

@@ -10,7 +10,7 @@ import (
 	"lockbench/locks"
 )
 
-// Exclusion asks whether a lock ever kept two clients apart that it had to keep
+// exclusion asks whether a lock ever kept two clients apart that it had to keep
 // apart: it compares the works of all holds of a key, and classes what it finds by
 // their beliefs (package hold draws both).
 //
@@ -18,31 +18,16 @@ import (
 // another goes on, so of A[0,100] B[10,20] C[30,40] there are two: a count of pairs
 // of neighbours would miss C, which meets A and not B. The partner that is named is
 // one with whom the class is worst, of several one whose work goes on longest.
-type Exclusion struct{}
-
-var _ Witness = Exclusion{}
-
-// Name returns "exclusion".
-func (Exclusion) Name() string { return "exclusion" }
-
-// About says what is judged, in one line.
-func (Exclusion) About() string {
-	return "nobody is granted a lock while somebody else works under it"
-}
-
-func (Exclusion) witness() {}
-
-// Check is a pure function of the history.
-func (c Exclusion) Check(h *history.History, o Options) Result {
-	r := c.check(h, o)
-	if !refusedReleases(h) {
+func exclusion(l *ledger, _ Report) Result {
+	r := holders(l)
+	if !refusedReleases(l.h) {
 		return r // both readings are the same
 	}
 	reading, other := "ends nothing", Options{Release: Strict}
-	if o.Release == Strict {
+	if l.Strict() {
 		reading, other = "ends the claim", Options{Release: Ended}
 	}
-	if x := c.check(h, other); x.Verdict != r.Verdict || x.Worst() != r.Worst() {
+	if x := holders(newLedger(l.h, other)); x.Verdict != r.Verdict || x.Worst() != r.Worst() {
 		said := x.Verdict.String()
 		if class := x.Worst(); class != NoClass {
 			said += " " + class.String()
@@ -52,16 +37,15 @@ func (c Exclusion) Check(h *history.History, o Options) Result {
 	return r
 }
 
-func (c Exclusion) check(h *history.History, o Options) Result {
-	l := newLedger(h, o)
-	if h.Header.Model.Has(history.Semaphore) {
-		return l.permits(c.Name())
+func holders(l *ledger) Result {
+	if l.h.Header.Model.Has(history.Semaphore) {
+		return l.permits()
 	}
 	s := overlaps{ledger: l, found: map[*hold.Hold]overlap{}}
 	for _, k := range l.Keys() {
 		s.key(k)
 	}
-	return s.result(c.Name())
+	return s.result()
 }
 
 // overlaps goes over the grants of one key after another. It collects what it finds over
@@ -112,13 +96,12 @@ func (o overlap) worse(than overlap) bool {
 	) > 0
 }
 
-func (s *overlaps) result(name string) Result {
+func (s *overlaps) result() Result {
 	var findings []Finding
 	for _, o := range s.found {
 		findings = append(findings, s.finding(o))
 	}
-	slices.SortFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	r := violated(name, findings)
+	r := violated(findings)
 	open := slices.DeleteFunc(s.open, func(o overlap) bool { _, ok := s.found[o.later]; return ok })
 	if len(open) > 0 && r.Verdict == Valid {
 		o, grants := open[0], map[*hold.Hold]bool{}

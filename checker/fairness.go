@@ -6,7 +6,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// Fairness asks whether those who came first were served first, of a lock that claims
+// fairness asks whether those who came first were served first, of a lock that claims
 // to be fair.
 //
 // Who came first only the lock knows. A client that asks is not in the queue yet: its
@@ -22,31 +22,17 @@ import (
 // lease, or have been taken for dead. Nor is a lock blamed if the answer came after the
 // waiter's own lease: of that grant nobody knows when it was. Without a probe nothing is
 // judged.
-type Fairness struct{}
-
-var _ Checker = Fairness{}
-
-// Name returns "fairness".
-func (Fairness) Name() string { return "fairness" }
-
-// About says what is judged, in one line.
-func (Fairness) About() string {
-	return "a lock that claims to be fair serves those first who were queued first"
-}
-
-// Check is a pure function of the history.
-func (c Fairness) Check(h *history.History, o Options) Result {
-	l := newLedger(h, o)
+func fairness(l *ledger, _ Report) Result {
+	h := l.h
 	queue := queued(h)
 	if !h.Header.Claims.Fair || len(queue) == 0 {
-		return Result{Name: c.Name()}
+		return Result{}
 	}
 	var findings []Finding
 	for _, k := range l.Keys() {
 		findings = append(findings, l.overtaken(k, queue)...)
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	r := violated(c.Name(), findings)
+	r := violated(findings)
 	seen := slices.ContainsFunc(h.Sessions, func(s *history.Session) bool {
 		_, queued := queue[s.Name]
 		return queued && h.At(s.Acquire.Invoke).Wait > 0

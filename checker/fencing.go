@@ -10,7 +10,7 @@ import (
 	"lockbench/locks"
 )
 
-// Fencing asks whether tokens grow with every grant of a key, and no two grants share one.
+// fencing asks whether tokens grow with every grant of a key, and no two grants share one.
 // A token that repeats harms no client by itself, so these findings have no class. Whether
 // the fenced resource accepted a stale token is for [Resource].
 //
@@ -29,26 +29,13 @@ import (
 //
 // The ok of token 5 comes last, but it may have been granted first, and its lease may have
 // run out before client 2's attempt.
-type Fencing struct{}
-
-var _ Checker = Fencing{}
-
-// Name returns "fencing".
-func (Fencing) Name() string { return "fencing" }
-
-// About says what is judged, in one line.
-func (Fencing) About() string {
-	return "fencing tokens grow with every grant"
-}
-
-// Check is a pure function of the history.
-func (c Fencing) Check(h *history.History, o Options) Result {
-	l := newLedger(h, o)
+func fencing(l *ledger, _ Report) Result {
+	h := l.h
 	all := l.Granted()
 	carried := slices.ContainsFunc(all, func(t *hold.Hold) bool { return l.granted(t).HasToken })
 	claimed := h.Header.Claims.Fenced || h.Header.Model.Has(history.Fenced)
 	if !carried && claimed && len(all) > 0 {
-		return Result{Name: c.Name(), Verdict: Unknown, Why: "the lock claims to give fencing tokens, but no grant carries one"}
+		return Result{Verdict: Unknown, Why: "the lock claims to give fencing tokens, but no grant carries one"}
 	}
 	var findings []Finding
 	if carried {
@@ -57,8 +44,7 @@ func (c Fencing) Check(h *history.History, o Options) Result {
 			findings = append(findings, l.repeated(k)...)
 		}
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	return violated(c.Name(), findings)
+	return violated(findings)
 }
 
 // granted is the event of a grant.
@@ -156,8 +142,8 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 
 func (l *ledger) tokens(rule, key string, earlier, later *hold.Hold, text string) Finding {
 	return Finding{
-		Rule: rule, Key: key, Text: text, Event: l.index(later.Grant),
-		Events:   indexes(l, earlier.Session.Acquire.Invoke, earlier.Grant, later.Session.Acquire.Invoke, later.Grant),
+		Rule: rule, Key: key, Text: text, Event: later.Grant,
+		Events:   []int{earlier.Session.Acquire.Invoke, earlier.Grant, later.Session.Acquire.Invoke, later.Grant},
 		Sessions: []string{earlier.Session.Name, later.Session.Name},
 	}
 }

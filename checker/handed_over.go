@@ -126,10 +126,10 @@ func otherThan(all []dying, a dying) []dying {
 func (l *ledger) handedOver(key string, a dying, m moment) Finding {
 	t := m.hold
 	return Finding{
-		Rule: "handed-over-early", Key: key, Event: l.index(m.to),
+		Rule: "handed-over-early", Key: key, Event: m.to,
 		Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", key,
 			client(t, a.Hold), seconds(l.h.Events[m.to].Time), client(a.Hold, t), seconds(l.h.Events[a.Session.DiedAt].Time), seconds(a.until)),
-		Events:   indexes(l, sorted(a.Session.Acquire.Invoke, a.Grant, a.Session.DiedAt, t.Session.Acquire.Invoke, m.to)...),
+		Events:   sorted(a.Session.Acquire.Invoke, a.Grant, a.Session.DiedAt, t.Session.Acquire.Invoke, m.to),
 		Sessions: []string{a.Session.Name, t.Session.Name},
 	}
 }

@@ -8,42 +8,23 @@ import (
 	"lockbench/internal/history"
 )
 
-// Harness asks whether the run did what it promised at all. A run in which nobody
+// harness asks whether the run did what it promised at all. A run in which nobody
 // got the lock, or whose faults did not take effect, finds nothing wrong with any
 // lock, and that is not the same as nothing being wrong. So what it finds turns
 // valid into unknown, and never anything into violated.
 //
 // It goes by the header: without bounds nothing was promised, and reading the history
 // has judged its form already.
-type Harness struct {
-	// starved: liveness has shown why nobody was granted anything after the heal.
-	starved bool
-}
-
-var _ Later = Harness{}
-
-// Name returns "harness".
-func (Harness) Name() string { return "harness" }
-
-// About says what is judged, in one line.
-func (Harness) About() string {
-	return "the run did what it promised: enough grants, and every fault took effect and healed"
-}
-
-// After asks liveness. That nobody was granted anything after the heal is doubtful as long
-// as nobody can say why. Once liveness has shown that the lock refused, it is explained.
-func (c Harness) After(others Report) Checker {
-	liveness, _ := others.Check(Liveness{}.Name())
-	c.starved = liveness.Verdict == Violated
-	return c
-}
-
-// Check is a pure function of the history.
-func (c Harness) Check(h *history.History, _ Options) Result {
-	r := Result{Name: c.Name()}
+//
+// No grant after the last heal makes a run doubtful, unless liveness has shown that the lock
+// refused its clients.
+func harness(l *ledger, said Report) Result {
+	var r Result
+	h := l.h
 	var why []string
 	if bounds := h.Header.Bounds; bounds != nil {
-		why = c.shortfalls(h, bounds)
+		live, _ := said.Check(Liveness)
+		why = shortfalls(h, bounds, live.Verdict == Violated)
 	}
 	if len(why) > 0 {
 		r.Verdict = Unknown
@@ -55,8 +36,9 @@ func (c Harness) Check(h *history.History, _ Options) Result {
 	return r
 }
 
-// shortfalls says in words what was promised and not done.
-func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string {
+// shortfalls says in words what was promised and not done. starved says that liveness has
+// shown why no client was granted the lock after the last heal.
+func shortfalls(h *history.History, bounds *history.Bounds, starved bool) []string {
 	if why := unreached(h); why != "" {
 		return []string{why}
 	}
@@ -82,7 +64,7 @@ func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string
 	} else {
 		short(before, bounds.GrantsBefore, "grants before the first fault")
 		short(during, bounds.Attempts, "attempts while faults were in force")
-		if !c.starved {
+		if !starved {
 			short(after, bounds.GrantsAfter, "grants after the last heal")
 		}
 	}
@@ -95,7 +77,7 @@ func (c Harness) shortfalls(h *history.History, bounds *history.Bounds) []string
 	} else {
 		short(bites, bounds.Bites, "faults that took effect")
 	}
-	return append(why, c.undone(h, f)...)
+	return append(why, undone(h, f)...)
 }
 
 // unreached says, of a run in which every acquire had an unknown outcome, what the clients
@@ -120,7 +102,7 @@ func unreached(h *history.History) string {
 }
 
 // undone says which steps of the plan failed, did not take effect, or did not heal.
-func (Harness) undone(h *history.History, f struck) []string {
+func undone(h *history.History, f struck) []string {
 	why := f.failures
 	for _, step := range h.Header.Plan {
 		// An episode that never began was not run at all: runs end between episodes

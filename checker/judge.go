@@ -8,116 +8,97 @@ import (
 	"lockbench/internal/history"
 )
 
-// Report is what all checkers together say of a history.
+// Report is what all checks together say of a history.
 type Report struct {
 	Verdict Verdict  `json:"verdict"`        // the worst of the checks
 	Class   Class    `json:"class,omitzero"` // the worst among all findings
 	Checks  []Result `json:"checks"`
 }
 
-// All returns the checkers, in the order in which their results are told. To add
-// one, write it in a file of its own and name it here.
-func All() []Checker {
-	return []Checker{
-		Harness{},
-		Exclusion{},
-		Results{},
-		Resource{},
-		Fencing{},
-		Liveness{},
-		Fairness{},
-		Lease{},
-		Rate{},
-		Linearizable{},
+// Judge runs all checks over a history. It is a pure function, so a history that
+// is judged again, elsewhere and later, gets the same report.
+func Judge(h *history.History, o Options) Report {
+	return judge(h, o, Checks())
+}
+
+func judge(h *history.History, o Options, checks []Check) Report {
+	l, broken := read(h, o)
+	var said Report
+	for _, c := range checks {
+		r := Result{Verdict: Unknown, Why: broken}
+		if broken == "" {
+			r = run(c, l, said)
+		}
+		r.Name = c.Name
+		said.add(r)
 	}
+	for _, r := range said.Checks {
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			f.Event = h.Events[f.Event].Index
+			for j, pos := range f.Events {
+				f.Events[j] = h.Events[pos].Index
+			}
+		}
+	}
+	return said
 }
 
-// Witness is a checker that asks what exclusion asks, from what else the history tells.
-// What it finds is no further broken promise.
-type Witness interface {
-	Checker
-	witness()
+// read makes the ledger. If that panics, no check can judge.
+func read(h *history.History, o Options) (l *ledger, broken string) {
+	defer func() {
+		if p := recover(); p != nil {
+			broken = fmt.Sprintf("the history cannot be read: %v", p)
+		}
+	}()
+	return newLedger(h, o), ""
 }
 
-// Apart are the rules of a checker's findings that tell of another broken promise than a
-// violation of the class does. Findings with a class, and those of witnesses, tell of
-// exclusion. And whoever is granted a lock that is held evicts the holder: where a double
-// grant is told, "evicted" says it again from the other side.
+// run runs one check. A check that panics has not judged: its verdict is unknown.
+func run(c Check, l *ledger, said Report) (r Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = Result{Verdict: Unknown, Why: fmt.Sprintf("checker broke: %v", p)}
+		}
+	}()
+	if l.h.Header.Model.Has(history.Semaphore) && c.Name != Exclusion && c.Name != Harness {
+		return Result{Note: "not judged: of a semaphore exclusion looks for too many permits, and nothing else is judged"}
+	}
+	return c.judge(l, said)
+}
+
+// add adds the result of one more check.
+func (r *Report) add(c Result) {
+	r.Checks = append(r.Checks, c)
+	r.Verdict = max(r.Verdict, c.Verdict)
+	r.Class = max(r.Class, c.Worst())
+}
+
+// compose takes the worst of the parts.
+func compose(results []Result) Report {
+	var r Report
+	for _, c := range results {
+		r.add(c)
+	}
+	return r
+}
+
+// Apart returns the rules of a check's findings that report another broken promise than the
+// class of the verdict does. A client that is granted a held lock evicts its holder, so
+// beside a double grant "evicted" reports the same defect from the other side.
 func (r Result) Apart(told Class) []string {
 	var rules []string
 	for _, f := range r.Findings {
-		same := f.Class != NoClass || told == DoubleGrant && f.Rule == ruleEvicted
-		if !same && !slices.Contains(rules, f.Rule) && !isWitness(r.Name) {
+		rule, _ := ruleNamed(f.Rule)
+		same := rule.Exclusion || told == DoubleGrant && f.Rule == ruleEvicted
+		if !same && !slices.Contains(rules, f.Rule) {
 			rules = append(rules, f.Rule)
 		}
 	}
 	return rules
 }
 
-func isWitness(name string) bool {
-	return slices.ContainsFunc(All(), func(c Checker) bool {
-		_, is := c.(Witness)
-		return is && c.Name() == name
-	})
-}
-
-// Judge runs all checkers over a history. It is a pure function, so a history that
-// is judged again, elsewhere and later, gets the same report.
-func Judge(h *history.History, o Options) Report {
-	return judge(h, o, All())
-}
-
-func judge(h *history.History, o Options, checkers []Checker) Report {
-	o.ledger = read(h, o)
-	results := make([]Result, len(checkers))
-	var first []Result
-	for i, c := range checkers {
-		if _, waits := c.(Later); !waits {
-			results[i] = check(c, h, o)
-			first = append(first, results[i])
-		}
-	}
-	said := compose(first)
-	for i, c := range checkers {
-		if c, waits := c.(Later); waits {
-			results[i] = check(c.After(said), h, o)
-		}
-	}
-	return compose(results)
-}
-
-// read makes the ledger, once for all checkers. If that breaks, each of them breaks by
-// itself and says so.
-func read(h *history.History, o Options) (l *ledger) {
-	defer func() { _ = recover() }()
-	return newLedger(h, o)
-}
-
-// compose takes the worst of the parts.
-func compose(results []Result) Report {
-	r := Report{Checks: results}
-	for _, c := range results {
-		r.Verdict = max(r.Verdict, c.Verdict)
-		r.Class = max(r.Class, c.Worst())
-	}
-	return r
-}
-
-// check runs one checker. A checker that panics has not judged: its verdict is
-// unknown, never a pass.
-func check(c Checker, h *history.History, o Options) (r Result) {
-	defer func() {
-		if p := recover(); p != nil {
-			r = Result{Name: c.Name(), Verdict: Unknown, Why: fmt.Sprintf("checker broke: %v", p)}
-		}
-	}()
-	if h.Header.Model.Has(history.Semaphore) && c.Name() != (Exclusion{}).Name() && c.Name() != (Harness{}).Name() {
-		return Result{Name: c.Name(), Note: "not judged: of a semaphore exclusion looks for too many permits, and nothing else is judged"}
-	}
-	return c.Check(h, o)
-}
-
-// Check returns the result of the checker with that name.
+// Check returns the result of the check with that name.
 func (r Report) Check(name string) (Result, bool) {
 	for _, c := range r.Checks {
 		if c.Name == name {
@@ -164,9 +145,10 @@ func (r Report) Broken() string {
 	return strings.Join(broken, "; ")
 }
 
-// violated makes the result of a checker out of what it found.
-func violated(name string, findings []Finding) Result {
-	r := Result{Name: name, Violations: len(findings), Findings: findings}
+// violated makes the result of a check out of its findings, in the order of events.
+func violated(findings []Finding) Result {
+	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
+	r := Result{Violations: len(findings), Findings: findings}
 	if len(findings) > 0 {
 		r.Verdict = Violated
 	}

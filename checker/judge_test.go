@@ -1,25 +1,28 @@
 package checker
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"lockbench/internal/history"
 )
 
-// broken is a checker that cannot.
-type broken struct{ Checker }
-
-func (broken) Name() string { return "broken" }
-
-func (broken) Check(*history.History, Options) Result { panic("no such key") }
+// alone runs one check by itself. Its findings have indexes, as in a report.
+func alone(name string, h *history.History, o Options) Result {
+	checks := Checks()
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
+	return judge(h, o, checks[i:i+1]).Checks[0]
+}
 
 func TestBrokenCheckerIsUnknown(t *testing.T) {
 	h, o, err := parse("0.000 c1 acquire a\n0.001 c1 ok\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := judge(h, o, []Checker{Exclusion{}, broken{}})
+	breaks := Check{Name: "broken", judge: func(*ledger, Report) Result { panic("no such key") }}
+	r := judge(h, o, []Check{{Name: Exclusion, judge: exclusion}, breaks})
 	if r.Verdict != Unknown || r.Why() != "broken: checker broke: no such key" {
 		t.Errorf("judged %s, %q; expected unknown, because a checker broke", r.Verdict, r.Why())
 	}
@@ -28,10 +31,15 @@ func TestBrokenCheckerIsUnknown(t *testing.T) {
 	}
 }
 
+func named(name string, r Result) Result {
+	r.Name = name
+	return r
+}
+
 func TestFirstIsTheEarliestOfTheWorstClass(t *testing.T) {
 	r := compose([]Result{
-		violated("a", []Finding{{Event: 1}, {Event: 9, Class: DoubleGrant}}),
-		violated("b", []Finding{{Event: 3, Class: Overstay}, {Event: 5, Class: DoubleGrant}}),
+		named("a", violated([]Finding{{Event: 1}, {Event: 9, Class: DoubleGrant}})),
+		named("b", violated([]Finding{{Event: 3, Class: Overstay}, {Event: 5, Class: DoubleGrant}})),
 		{Name: "c", Verdict: Unknown},
 	})
 	if f, ok := r.First(); !ok || f.Event != 5 {
@@ -74,13 +82,51 @@ func TestBrokenIsTold(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+// Names are unique, each check and rule says in a sentence what it is, and each rule belongs
+// to a check.
+func TestTables(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range All() {
-		if c.Name() == "" || c.About() == "" || seen[c.Name()] {
-			t.Errorf("checker %T: name %q, about %q; expected a name of its own and a line about it", c, c.Name(), c.About())
+	named := func(name, about string) {
+		if name == "" || about == "" || seen[name] {
+			t.Errorf("name %q, about %q; want a name of its own and a sentence", name, about)
 		}
-		seen[c.Name()] = true
+		seen[name] = true
+	}
+	for _, c := range Checks() {
+		named(c.Name, c.About)
+	}
+	for _, r := range Rules() {
+		named(r.Name, r.About)
+		if !slices.ContainsFunc(Checks(), func(c Check) bool { return c.Name == r.Check }) {
+			t.Errorf("the rule %s belongs to %q, which is not a check", r.Name, r.Check)
+		}
+	}
+}
+
+// Every finding of a golden history has a rule of the table, with a class and a check that
+// the table gives it; and every rule is found in a golden history.
+func TestFindingsHaveRules(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden histories: %v", err)
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		h, o := golden(t, file)
+		for _, c := range Judge(h, o).Checks {
+			for _, f := range c.Findings {
+				rule, known := ruleNamed(f.Rule)
+				if !known || rule.Check != c.Name || f.Class != NoClass && !slices.Contains(rule.Classes, f.Class) {
+					t.Errorf("%s: %s found %q with class %q; the table has %+v", file, c.Name, f.Rule, f.Class, rule)
+				}
+				found[f.Rule] = true
+			}
+		}
+	}
+	for _, r := range Rules() {
+		if !found[r.Name] {
+			t.Errorf("no golden history has a finding %s", r.Name)
+		}
 	}
 }
 
@@ -105,7 +151,7 @@ func TestSemaphoreIsNeverValid(t *testing.T) {
 
 func TestSemaphoreWithoutPermits(t *testing.T) {
 	h := &history.History{Header: history.Header{Model: history.Model{history.Semaphore}}}
-	if r := (Exclusion{}).Check(h, Options{}); r.Verdict != Unknown || r.Why == "" {
+	if r := alone(Exclusion, h, Options{}); r.Verdict != Unknown || r.Why == "" {
 		t.Errorf("judged %s, %q; expected unknown, as nobody says how many there are", r.Verdict, r.Why)
 	}
 }

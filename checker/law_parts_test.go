@@ -46,8 +46,8 @@ func TestParts(t *testing.T) {
 		for i, c := range whole.Checks {
 			var broken string
 			switch c.Name {
-			case Harness{}.Name(), Rate{}.Name():
-			case Linearizable{}.Name():
+			case Harness, Rate:
+			case Linearizable:
 				broken = searchedParts(h, whole, reports)
 			default:
 				broken = sumOfParts(h, c, i, reports)
@@ -81,7 +81,7 @@ func sumOfParts(h *history.History, whole Result, i int, parts []Report) string 
 	for _, f := range whole.Findings {
 		want = append(want, foundAs(whole.Name, f, seen{others: h}))
 	}
-	one := whole.Name == Fairness{}.Name() || whole.Name == Lease{}.Name() || whole.Name == Fencing{}.Name()
+	one := whole.Name == Fairness || whole.Name == Lease || whole.Name == Fencing
 	undecided := one && whole.Verdict == Valid && worst == Unknown
 	if broken := difference(want, found); broken != "" {
 		return fmt.Sprintf("%s in parts %s", whole.Name, broken)
@@ -97,8 +97,8 @@ func sumOfParts(h *history.History, whole Result, i int, parts []Report) string 
 // keys, unless it has leases or too many operations; then it says nothing of the whole,
 // and may say something of a part that has neither.
 func searchedParts(h *history.History, whole Report, parts []Report) string {
-	c, _ := whole.Check(Linearizable{}.Name())
-	x, _ := whole.Check(Exclusion{}.Name())
+	c, _ := whole.Check(Linearizable)
+	x, _ := whole.Check(Exclusion)
 	first := firstDoubleGrant(x)
 	worst, found := Valid, []string(nil)
 	for _, p := range parts {

@@ -143,7 +143,7 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || heldAfterAll(last, beside)
 		}
 		// Of the other one exclusion may tell beside somebody who held for longer.
-		return endsEarlier(last, beside) || tells(after, Exclusion{}.Name(), f.Sessions[0]) || tells(after, Exclusion{}.Name(), f.Sessions[1])
+		return endsEarlier(last, beside) || tells(after, Exclusion, f.Sessions[0]) || tells(after, Exclusion, f.Sessions[1])
 	case "lost-update", "stale-write":
 		// Who does not write what it has read and one more keeps no counter.
 		return last.F == history.Write && !counting(h, f.Key)
@@ -155,7 +155,7 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		// way that is answered ok, exclusion tells of the two.
 		of := func(s *history.Session) bool { return s.Name == last.Session }
 		return slices.ContainsFunc(named, of) && (last.F == history.Lost || last.F == history.Release || last.Type == history.Fail) ||
-			tells(after, Exclusion{}.Name(), f.Sessions[1])
+			tells(after, Exclusion, f.Sessions[1])
 	case "no-progress", "lost-wake-up":
 		// Who renews has held all along, and so has who was told that it lost the lock while a
 		// write was under way that worked.
@@ -168,8 +168,8 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 			return s.Name == last.Session && last.F == history.Acquire || last.Type == history.OK && ownedBy(h, last.Session, s.Owner)
 		})
 	case "not-linearizable":
-		c, _ := after.Check(Linearizable{}.Name())
-		e, _ := after.Check(Exclusion{}.Name())
+		c, _ := after.Check(Linearizable)
+		e, _ := after.Check(Exclusion)
 		return c.Note != "" || c.Verdict == Unknown || firstDoubleGrant(e) != nil || endsEarlier(last, beside) || contradicted(h, after, f.Key)
 	}
 	return false
@@ -268,7 +268,7 @@ func counting(h *history.History, key string) bool {
 // contradicted tells whether anything was found of the answers on a key, or of a session
 // that asked for it among others.
 func contradicted(h *history.History, r Report, key string) bool {
-	for _, name := range []string{Exclusion{}.Name(), Results{}.Name()} {
+	for _, name := range []string{Exclusion, Results} {
 		c, _ := r.Check(name)
 		for _, f := range c.Findings {
 			if f.Key == key || slices.ContainsFunc(h.Sessions, func(s *history.Session) bool {

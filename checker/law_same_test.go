@@ -52,7 +52,7 @@ func TestElsewhere(t *testing.T) {
 			// That no grant at all carries a token is said of the history, not of a key.
 			answer.HasToken, answer.Token = true, 1
 			if !slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.F == history.Acquire && e.HasToken }) {
-				without = append(without, Fencing{}.Name())
+				without = append(without, Fencing)
 			}
 		}
 		return inserted(h, r, []history.Event{e, answer, check, checked, release, released}, without...)

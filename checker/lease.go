@@ -11,7 +11,7 @@ import (
 	"lockbench/locks"
 )
 
-// Lease asks whether leases are what clients were told: that a server keeps a grant at
+// lease asks whether leases are what clients were told: that a server keeps a grant at
 // least as long as its holder counts on it, not much longer than was asked for, and
 // that the lock of a client that died is not handed over before its lease can have
 // ended.
@@ -24,21 +24,8 @@ import (
 //	   ├──────────────────┼─────────────────────────┤· · · · · · · · · · ┤   lease-short
 //
 // A lock of a live holder that is handed over is not looked at here: that is exclusion.
-type Lease struct{}
-
-var _ Checker = Lease{}
-
-// Name returns "lease".
-func (Lease) Name() string { return "lease" }
-
-// About says what is judged, in one line.
-func (Lease) About() string {
-	return "servers keep grants as long as was asked for, and give them to nobody else before"
-}
-
-// Check is a pure function of the history.
-func (c Lease) Check(h *history.History, o Options) Result {
-	l := newLedger(h, o)
+func lease(l *ledger, _ Report) Result {
+	h := l.h
 	var byName map[string]*hold.Hold
 	var longest longestLeases
 	var findings []Finding
@@ -74,8 +61,7 @@ func (c Lease) Check(h *history.History, o Options) Result {
 		}
 	}
 	findings = append(findings, l.early()...)
-	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(a.Event, b.Event) })
-	r := violated(c.Name(), findings)
+	r := violated(findings)
 	if r.Verdict == Valid && probed > struckBy && judged == 0 {
 		r.Verdict, r.Why = Unknown, fmt.Sprintf("the servers were asked %d times how long they keep a grant, but never while its session certainly held", probed)
 	}
@@ -169,8 +155,8 @@ func (l *ledger) kept(d *hold.Hold, pos int, ttl, longest time.Duration) (Findin
 	}
 	deadline, _ := d.LeaseEnd(pos)
 	f := Finding{
-		Key: s.Keys[0], Event: l.index(pos), Sessions: []string{s.Name},
-		Events: indexes(l, s.Acquire.Invoke, d.Grant, pos),
+		Key: s.Keys[0], Event: pos, Sessions: []string{s.Name},
+		Events: []int{s.Acquire.Invoke, d.Grant, pos},
 	}
 	switch {
 	case hold.Later(at, ttl) < deadline-hold.Slack:

@@ -5,16 +5,18 @@ import (
 	"sync"
 
 	"lockbench/checker/hold"
+	"lockbench/checker/models"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )
 
-// ledger is a history as checkers read it: who held what from when until when, and what
-// was struck. Judging makes one for all checkers; what few of them ask for is found when
-// the first one does.
+// ledger is a history as checks read it: who held what from when until when, and which
+// faults were injected. [Judge] makes one for all checks. What few of them need is computed
+// when the first of them asks.
 type ledger struct {
 	*hold.Book
 	h       *history.History
+	search  models.Limit
 	faults  map[int32][]history.Fault // by client: those that struck it, or anything but clients
 	answers map[clientAt]int          // first ones, of what clients asked after a position
 	durable func() int                // position from which a server may have forgotten what it granted
@@ -28,12 +30,8 @@ type clientAt struct {
 }
 
 func newLedger(h *history.History, o Options) *ledger {
-	strict := o.Release == Strict
-	if o.ledger != nil && o.ledger.h == h && o.ledger.Strict() == strict {
-		return o.ledger
-	}
 	return &ledger{
-		Book: hold.Of(h, strict), h: h, faults: map[int32][]history.Fault{}, answers: map[clientAt]int{},
+		Book: hold.Of(h, o.Release == Strict), h: h, search: o.Search, faults: map[int32][]history.Fault{}, answers: map[clientAt]int{},
 		durable: sync.OnceValue(func() int { return durable(h) }),
 	}
 }
@@ -44,24 +42,6 @@ func (l *ledger) owned() byOwner {
 		l.owners = ownersOf(l.Keys())
 	}
 	return l.owners
-}
-
-// index is what the history calls the event at a position.
-func (l *ledger) index(pos int) int { return l.h.Events[pos].Index }
-
-// indexes says what the history calls the events at some positions.
-func indexes(l *ledger, positions ...int) []int {
-	out := make([]int, len(positions))
-	for i, pos := range positions {
-		out[i] = l.index(pos)
-	}
-	return out
-}
-
-// position is where the event of an index stands.
-func (l *ledger) position(index int) int {
-	at, _ := slices.BinarySearchFunc(l.h.Events, index, func(e history.Event, index int) int { return e.Index - index })
-	return min(at, len(l.h.Events)-1)
 }
 
 // durable is the position up to which a refused try can be believed: servers that are

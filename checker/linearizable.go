@@ -15,24 +15,6 @@ import (
 	"lockbench/internal/history"
 )
 
-// Linearizable asks porcupine, which knows nothing of locks but a [models.Model], for
-// an order of the operations in which every answer was right. It is the second opinion
-// beside the checkers that know about locks, and it is not asked for more than it can
-// do: a small history in whole, or the few sessions around a finding. Elsewhere it says
-// "not judged" and changes no verdict. A search that came to its limit of time or memory
-// has no answer. It is left out as well, so a slow machine never changes a verdict.
-//
-// Holding is held to what was answered, not to what the clients could know: a lease
-// lets a hold end at some moment after it has run out, and that is all it does here.
-type Linearizable struct {
-	// Model is one's own, over the calls of this package's conversion; nil takes the
-	// ready one that fits the history.
-	Model *porcupine.Model
-	Limit models.Limit
-	// around is a finding of exclusion: only the sessions around it are judged.
-	around *Finding
-}
-
 // What is judged in whole. With about twenty calls of unknown outcome a search can
 // take longer than anybody waits, and it does so when there is something to find.
 const (
@@ -44,39 +26,27 @@ const (
 // for one that is much too slow.
 var searchLimit = models.Limit{Time: 20 * time.Second, Memory: 128 << 20}
 
-func (Linearizable) Name() string { return "linearizable" }
-
-func (Linearizable) About() string {
-	return "is there an order of operations that explains every answer? Asked of porcupine, for small histories and around findings"
-}
-
-func (Linearizable) witness() {}
-
-// After asks exclusion for the first time that its promise was broken.
-func (c Linearizable) After(others Report) Checker {
-	exclusion, _ := others.Check(Exclusion{}.Name())
-	c.around = firstDoubleGrant(exclusion)
-	return c
-}
-
-// Check judges the history, or says in the Note why it is not for it to judge.
-func (c Linearizable) Check(h *history.History, o Options) Result {
-	r := Result{Name: c.Name()}
-	m, why := c.model(h)
+// linearizable asks porcupine, which knows nothing of locks but a [models.Model], for
+// an order of the operations in which every answer was right. It is the second opinion
+// beside the checks that know about locks, and it is not asked for more than it can
+// do: a small history in whole, or the few sessions around the first double grant that
+// exclusion found. Elsewhere it says "not judged" and changes no verdict. A search that came
+// to its limit of time or memory has no answer. It is left out as well, so a slow machine
+// never changes a verdict.
+//
+// Holding is held to what was answered, not to what the clients could know: a lease
+// lets a hold end at some moment after it has run out, and that is all it does here.
+func linearizable(l *ledger, said Report) Result {
+	m, why := model(l.h)
 	if why != "" {
-		r.Note = "not judged: " + why
-		return r
+		return Result{Note: "not judged: " + why}
 	}
-	if c.Limit == (models.Limit{}) {
-		c.Limit = o.Search
+	excluded, _ := said.Check(Exclusion)
+	if f := firstDoubleGrant(excluded); f != nil {
+		return l.aroundFinding(m, *f)
 	}
-	l := newLedger(h, o)
-	if c.around != nil {
-		return c.aroundFinding(l, m)
-	}
-	if leased(h) {
-		r.Note = "not judged: its grants have leases, and those are a matter of time; exclusion judges them"
-		return r
+	if leased(l.h) {
+		return Result{Note: "not judged: its grants have leases, and those are a matter of time; exclusion judges them"}
 	}
 	var keys []*calls
 	to, ops, unknown := converter{l: l, as: asAnswered}, 0, 0
@@ -92,17 +62,13 @@ func (c Linearizable) Check(h *history.History, o Options) Result {
 		}
 	}
 	if ops > wholeOps || unknown > wholeUnknown {
-		r.Note = fmt.Sprintf("not judged: %d operations, %d of unknown outcome; in whole it judges up to %d and %d", ops, unknown, wholeOps, wholeUnknown)
-		return r
+		return Result{Note: fmt.Sprintf("not judged: %d operations, %d of unknown outcome; in whole it judges up to %d and %d", ops, unknown, wholeOps, wholeUnknown)}
 	}
-	return c.search(l, m, keys)
+	return l.searchKeys(m, keys)
 }
 
 // model finds the one that fits the history.
-func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) {
-	if c.Model != nil {
-		return *c.Model, ""
-	}
+func model(h *history.History) (m porcupine.Model, why string) {
 	params := models.Params{Owners: sharedOwners(h), Reentrant: h.Header.Model.Has(history.Reentrant)}
 	has := h.Header.Model.Has
 	switch {
@@ -118,11 +84,12 @@ func (c Linearizable) model(h *history.History) (m porcupine.Model, why string) 
 	return models.OwnerMutex(params), ""
 }
 
-// search judges one key after the other, so that what one needs is free for the next.
-func (c Linearizable) search(l *ledger, m porcupine.Model, keys []*calls) Result {
+// searchKeys judges one key after the other, so that what one needs is free for the next.
+func (l *ledger) searchKeys(m porcupine.Model, keys []*calls) Result {
 	var findings []Finding
 	var note, gaveUp string
-	limit, until := c.limit(), time.Now().Add(c.limit().Time)
+	limit := l.limit()
+	until := time.Now().Add(limit.Time)
 	for _, k := range keys {
 		limit.Time = max(time.Millisecond, time.Until(until))
 		switch found := models.Search(m, k.events, limit); {
@@ -134,14 +101,13 @@ func (c Linearizable) search(l *ledger, m porcupine.Model, keys []*calls) Result
 			note = fmt.Sprintf("%q is explained by itself, but not together with the locks that were asked for in one call", k.key)
 		}
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	r := violated(c.Name(), findings)
+	r := violated(findings)
 	r.Note = cmp.Or(gaveUp, note)
 	return r
 }
 
-func (c Linearizable) limit() models.Limit {
-	limit := c.Limit
+func (l *ledger) limit() models.Limit {
+	limit := l.search
 	if limit.Time <= 0 {
 		limit.Time = searchLimit.Time
 	}
@@ -165,13 +131,14 @@ func (l *ledger) unexplained(m porcupine.Model, k *calls, limit models.Limit) Fi
 		}
 	}
 	at := k.at[high-1]
-	e := l.h.At(min(at, len(l.h.Events)-1))
-	events := []int{e.Index}
+	last := min(at, len(l.h.Events)-1)
+	e := &l.h.Events[last]
+	events := []int{last}
 	if from := k.call[k.events[high-1].Id]; k.at[from] != at {
-		events = []int{l.index(k.at[from]), e.Index}
+		events = []int{k.at[from], last}
 	}
 	return Finding{
-		Rule: "not-linearizable", Key: k.key, Events: events, Sessions: []string{e.Session}, Event: e.Index,
+		Rule: "not-linearizable", Key: k.key, Events: events, Sessions: []string{e.Session}, Event: last,
 		Text: fmt.Sprintf("no order of what was done on %q explains that the %s of client %d (session %s) was answered with %s at %s",
 			k.key, e.F, e.Client, e.Session, e.Type, seconds(e.Time)),
 	}
@@ -180,14 +147,14 @@ func (l *ledger) unexplained(m porcupine.Model, k *calls, limit models.Limit) Fi
 // aroundFinding gives a second opinion on what exclusion found. It judges whole
 // sessions: leaving one out can make nothing illegal that was legal, because fewer
 // holders are always allowed.
-func (c Linearizable) aroundFinding(l *ledger, m porcupine.Model) Result {
-	k := l.window(*c.around, asAnswered)
-	r := Result{Name: c.Name()}
+func (l *ledger) aroundFinding(m porcupine.Model, around Finding) Result {
+	k := l.window(around, asAnswered)
+	var r Result
 	// Mostly it shows at the grant, and what comes later only makes the search longer.
-	at, _ := slices.BinarySearch(k.at, l.position(c.around.Event)+1)
-	found := models.Search(m, k.upTo(at), c.limit())
+	at, _ := slices.BinarySearch(k.at, around.Event+1)
+	found := models.Search(m, k.upTo(at), l.limit())
 	if found.Linearizable {
-		found = models.Search(m, k.events, c.limit())
+		found = models.Search(m, k.events, l.limit())
 	}
 	switch {
 	case found.Exhausted != "":
@@ -195,15 +162,15 @@ func (c Linearizable) aroundFinding(l *ledger, m porcupine.Model) Result {
 	case found.Linearizable:
 		r.Note = fmt.Sprintf("not shown: the %d operations around the first finding can be explained by leases that ended; exclusion judges those by time", k.ops)
 	default:
-		r = violated(c.Name(), []Finding{l.unexplained(m, k, c.limit())})
+		r = violated([]Finding{l.unexplained(m, k, l.limit())})
 		r.Note = fmt.Sprintf("judged: the %d operations around the first finding of exclusion", k.ops)
 	}
 	return r
 }
 
 // Draw writes a page with the operations around a finding, and the faults of that time:
-// what was answered, how far an order explains it, and where none goes on. Unlike in
-// Check, a client's work counts as holding, so that an overstay shows, too.
+// what was answered, how far an order explains it, and where none goes on. Unlike in the
+// check, a client's work counts as holding, so that an overstay shows, too.
 func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	if len(h.Sessions) == 0 {
 		return errors.New("draw: nobody asked for a lock")
@@ -211,11 +178,12 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	if h.Header.Model.Has(history.Semaphore) {
 		return errors.New("draw: there is no drawing of a semaphore")
 	}
-	m, why := Linearizable{}.model(h)
+	m, why := model(h)
 	if why != "" {
 		m = models.OwnerMutex(models.Params{})
 	}
 	l := newLedger(h, o)
+	f.Event = h.Position(f.Event)
 	k := l.window(f, withWork)
 	found := models.SearchToDraw(m, k.events, models.Limit{})
 	if found.Exhausted != "" { // then only those that it is about

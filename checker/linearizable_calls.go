@@ -226,7 +226,7 @@ func (l *ledger) window(f Finding, as reading) *calls {
 	if key == "" && len(about) > 0 {
 		key = about[0].Session.Keys[0]
 	}
-	at := l.h.Events[l.position(f.Event)].Time
+	at := l.h.Events[f.Event].Time
 	var others []*hold.Hold
 	for i := range l.All() {
 		// An attempt that may never have happened explains nothing that is wrong.
@@ -280,7 +280,7 @@ func (l *ledger) marks(k *calls, f Finding) []models.Mark {
 		at, _ := slices.BinarySearch(k.at, pos)
 		return min(at, len(k.at)-1)
 	}
-	at := place(l.position(f.Event))
+	at := place(f.Event)
 	marks := []models.Mark{{Lane: "finding", From: at, To: at, Text: strings.TrimSpace(f.Rule + " " + f.Class.String()), Details: f.Text}}
 	first, last := k.at[0], k.at[len(k.at)-1]
 	mark := func(from, to int, name, text string, targets []string) {

@@ -3,6 +3,7 @@ package checker
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,15 +26,15 @@ func TestLinearizableAgainstExclusion(t *testing.T) {
 		if plain {
 			h = build(t, h.Header, answersAlone(h.Events))
 		}
-		whole := Linearizable{}.Check(h, Options{})
+		whole := alone(Linearizable, h, Options{})
 		if strings.Contains(whole.Note, "not judged") {
 			seen["not judged"]++
 			return
 		}
 		seen[whole.Verdict.String()]++
-		if excluded := (Exclusion{}).Check(h, Options{}); excluded.Verdict == Violated && whole.Verdict != Violated {
+		if excluded := alone(Exclusion, h, Options{}); excluded.Verdict == Violated && whole.Verdict != Violated {
 			t.Fatalf("exclusion is violated (%s), and porcupine explains it all (%s)\n%s", excluded.Findings[0].Text, whole.Note, lines(h))
-		} else if results := (Results{}).Check(h, Options{}); !plain {
+		} else if results := alone(Results, h, Options{}); !plain {
 			return
 		} else if results.Verdict == Violated && whole.Verdict != Violated {
 			t.Fatalf("results is violated (%s), and porcupine explains it all (%s)\n%s", results.Findings[0].Text, whole.Note, lines(h))
@@ -76,7 +77,7 @@ func TestLinearizableChangesNoVerdictOfLeases(t *testing.T) {
 			return
 		}
 		with := Judge(h, Options{})
-		without := judge(h, Options{}, All()[:len(All())-1])
+		without := judge(h, Options{}, slices.DeleteFunc(Checks(), func(c Check) bool { return c.Name == Linearizable }))
 		if with.Verdict != without.Verdict || with.Class != without.Class {
 			t.Fatalf("%s %s with the second opinion, %s %s without\n%s", with.Verdict, with.Class, without.Verdict, without.Class, lines(h))
 		}
@@ -86,7 +87,7 @@ func TestLinearizableChangesNoVerdictOfLeases(t *testing.T) {
 // A search that came to its limit is left out: it changes no verdict and says why.
 func TestLinearizablePastItsLimit(t *testing.T) {
 	h, _ := golden(t, "testdata/linearizable/two_holders.txt")
-	r := Linearizable{Limit: models.Limit{Time: time.Second, Memory: 1}}.Check(h, Options{})
+	r := alone(Linearizable, h, Options{Search: models.Limit{Time: time.Second, Memory: 1}})
 	if r.Verdict != Valid || !strings.Contains(r.Note, "not judged: the search over 3 operations") || !strings.Contains(r.Note, "limit of memory") {
 		t.Errorf("got %s, %q; want valid, and a note that it was not judged", r.Verdict, r.Note)
 	}

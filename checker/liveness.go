@@ -10,7 +10,14 @@ import (
 	"lockbench/internal/history"
 )
 
-// Liveness asks whether a lock that could be granted was granted. It looks at quiet
+// What it takes to say that nobody gets on: few attempts, or attempts in a short time,
+// may all be unlucky (a split vote of a majority lock refuses everybody).
+const (
+	refusalsMin = 5
+	starvedMin  = time.Second
+)
+
+// liveness asks whether a lock that could be granted was granted. It looks at quiet
 // stretches alone, after everything is healed and the servers answer; while faults are
 // in force a lock may refuse as long as it likes.
 //
@@ -23,32 +30,11 @@ import (
 //
 // The others stand in files of their own: what is left when all is quiet (residue.go), and
 // who was not woken (asleep.go).
-type Liveness struct{}
-
-var _ Checker = Liveness{}
-
-// What it takes to say that nobody gets on: few attempts, or attempts in a short time,
-// may all be unlucky (a split vote of a majority lock refuses everybody).
-const (
-	refusalsMin = 5
-	starvedMin  = time.Second
-)
-
-// Name returns "liveness".
-func (Liveness) Name() string { return "liveness" }
-
-// About says what is judged, in one line.
-func (Liveness) About() string {
-	return "when all is healed and nobody can hold a lock, somebody who asks is granted it"
-}
-
-// Check is a pure function of the history.
-func (c Liveness) Check(h *history.History, o Options) Result {
-	stretches := h.Quiet()
-	l := newLedger(h, o)
+func liveness(l *ledger, _ Report) Result {
+	stretches := l.h.Quiet()
 	findings, _ := l.residue()
 	if len(stretches) == 0 {
-		return violated(c.Name(), findings)
+		return violated(findings)
 	}
 	var why string
 	var longest time.Duration
@@ -70,7 +56,7 @@ func (c Liveness) Check(h *history.History, o Options) Result {
 	several, doubt := l.together(stretches)
 	findings, why = append(findings, several...), cmp.Or(why, doubt)
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	r := violated(c.Name(), findings)
+	r := violated(findings)
 	if longest > 0 {
 		r.Note = fmt.Sprintf("a waiter was woken at most %s after the lock had become free", seconds(longest))
 	}
@@ -201,11 +187,11 @@ func (l *ledger) refusedFrom(q history.Stretch, from int, key, name string, refu
 		return Finding{}, false
 	}
 	f := Finding{
-		Rule: "no-progress", Key: key, Event: l.index(end),
+		Rule: "no-progress", Key: key, Event: end,
 		Text: fmt.Sprintf("nobody was granted %s in the quiet stretch from %s to %s: nobody could hold it from %s on, but %d attempts were refused until %s",
 			name, seconds(l.h.Events[q.From].Time), seconds(l.h.Events[min(q.To, len(l.h.Events)-1)].Time),
 			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
-		Events: indexes(l, q.From, begin, end, min(q.To, len(l.h.Events)-1)),
+		Events: []int{q.From, begin, end, min(q.To, len(l.h.Events)-1)},
 	}
 	// It is no proof, but the first place to look: a server may keep what nobody gave back. If
 	// somebody was granted the lock after that, it kept nobody out.

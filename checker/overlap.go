@@ -53,7 +53,7 @@ func (l *ledger) finding(o overlap) Finding {
 		Text:     l.text(o),
 		Events:   l.evidence(a, b),
 		Sessions: []string{a.Session.Name, b.Session.Name},
-		Event:    l.index(b.Grant),
+		Event:    b.Grant,
 	}
 }
 
@@ -66,9 +66,6 @@ func (l *ledger) evidence(a, b *hold.Hold) []int {
 	}
 	if last > b.Grant {
 		shown = append(shown, last)
-	}
-	for i := range shown {
-		shown[i] = l.index(shown[i])
 	}
 	return shown
 }

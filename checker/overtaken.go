@@ -70,16 +70,16 @@ func (l *ledger) waits(t *hold.Hold, seen int, first *hold.Hold) bool {
 
 func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
 	acquire := t.Session.Acquire
-	events := indexes(l, acquire.Invoke, seen, first.Session.Acquire.Invoke, first.Grant)
+	events := []int{acquire.Invoke, seen, first.Session.Acquire.Invoke, first.Grant}
 	if acquire.Return >= 0 {
-		events = append(events, l.index(acquire.Return))
+		events = append(events, acquire.Return)
 	}
 	before := "before, at " + seconds(l.h.Events[first.Grant].Time)
 	if !t.Granted() {
 		before = fmt.Sprintf("at %s, while %s never was", seconds(l.h.Events[first.Grant].Time), client(t, first))
 	}
 	return Finding{
-		Rule: "overtaken", Key: key, Event: l.index(first.Grant),
+		Rule: "overtaken", Key: key, Event: first.Grant,
 		Text: fmt.Sprintf("%s was seen in the queue for %q at %s, but %s asked after that and was granted it %s", client(t, first), key,
 			seconds(l.h.Events[seen].Time), client(first, t), before),
 		Events:   events,

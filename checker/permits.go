@@ -14,9 +14,9 @@ import (
 // Sums grow at grants only, so a grant is where a sum is highest.
 //
 // Nothing else is judged of a semaphore. So the verdict is violated or unknown, never valid.
-func (l *ledger) permits(name string) Result {
+func (l *ledger) permits() Result {
 	if l.h.Header.Permits < 1 {
-		return Result{Name: name, Verdict: Unknown, Why: "the model is semaphore, but the header does not say how many permits there are"}
+		return Result{Verdict: Unknown, Why: "the model is semaphore, but the header does not say how many permits there are"}
 	}
 	var findings []Finding
 	for _, k := range l.Keys() {
@@ -30,8 +30,7 @@ func (l *ledger) permits(name string) Result {
 			}
 		}
 	}
-	slices.SortFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	r := violated(name, findings)
+	r := violated(findings)
 	if r.Verdict == Valid {
 		r.Verdict, r.Why = Unknown, "no more permits were held than there are, and nothing else is judged of a semaphore"
 	}
@@ -106,7 +105,7 @@ func (l *ledger) tooManyPermits(key string, open []*hold.Hold, t *hold.Hold, hel
 	}
 	ended, _ := l.workEnd(a)
 	return Finding{
-		Rule: "too-many-permits", Class: l.permitClass(open, t), Key: key, Event: l.index(t.Grant),
+		Rule: "too-many-permits", Class: l.permitClass(open, t), Key: key, Event: t.Grant,
 		Text: fmt.Sprintf("%q was granted to %s at %s, and then %d permits of %d were held (%d of them by %s until %s)",
 			key, client(t, a), seconds(l.h.Events[t.Grant].Time), held, l.h.Header.Permits,
 			a.Session.Permits, client(a, t), seconds(ended)),

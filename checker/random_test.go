@@ -41,7 +41,7 @@ func TestExclusionAgainstNaive(t *testing.T) {
 		h := random(t)
 		for _, release := range []Release{Ended, Strict} {
 			verdict, want := naive{h, release == Strict, h.ClockStep()}.judge()
-			r := Exclusion{}.Check(h, Options{Release: release})
+			r := alone(Exclusion, h, Options{Release: release})
 			var got []overlapping
 			for _, f := range r.Findings {
 				got = append(got, overlapping{f.Event, f.Class})

@@ -8,16 +8,6 @@ import (
 	"lockbench/internal/history"
 )
 
-// Rate asks whether clients leave the servers in peace. The run counts in the network
-// what each client sends, at the beginning and at the end of a quiet stretch; a client
-// that spins while it waits shows there, whatever its library calls it.
-//
-// Two bounds must both be broken, because a client may be busy for good reason: so
-// many commands a second, and so many for each operation that it was asked to do.
-type Rate struct{}
-
-var _ Checker = Rate{}
-
 // What is too much. A loop without a pause sends one command a round trip: thousands a
 // second on one machine, hundreds over a network with milliseconds of delay.
 const (
@@ -26,18 +16,17 @@ const (
 	rateMin                 = 500 * time.Millisecond // a shorter stretch tells nothing
 )
 
-// Name returns "rate".
-func (Rate) Name() string { return "rate" }
-
-// About says what is judged, in one line.
-func (Rate) About() string { return "clients that wait do not flood the servers with commands" }
-
 // counted is what a client had sent by a position.
 type counted struct{ pos, commands int }
 
-// Check is a pure function of the history.
-func (c Rate) Check(h *history.History, o Options) Result {
-	l := newLedger(h, o)
+// rate asks whether clients leave the servers in peace. The run counts in the network
+// what each client sends, at the beginning and at the end of a quiet stretch; a client
+// that spins while it waits shows there, whatever its library calls it.
+//
+// Two bounds must both be broken, because a client may be busy for good reason: so
+// many commands a second, and so many for each operation that it was asked to do.
+func rate(l *ledger, _ Report) Result {
+	h := l.h
 	last, asked := map[int32]counted{}, callsOf(h)
 	var findings []Finding
 	looked, short, highest := 0, 0, 0.0
@@ -62,15 +51,14 @@ func (c Rate) Check(h *history.History, o Options) Result {
 		// The one that is under way at the beginning and at the end counts as well.
 		if rate > commandsPerSecondMax && n-before.commands > commandsPerOperationMax*(ops+1) {
 			findings = append(findings, Finding{
-				Rule: "flood", Event: l.index(pos),
+				Rule: "flood", Event: pos,
 				Text: fmt.Sprintf("client %d sent %d commands from %s to %s, %.0f a second, for %d operations", id, n-before.commands,
 					seconds(h.Events[before.pos].Time), seconds(h.Events[pos].Time), rate, ops-1),
-				Events: indexes(l, before.pos, pos),
+				Events: []int{before.pos, pos},
 			})
 		}
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	r := violated(c.Name(), findings)
+	r := violated(findings)
 	switch {
 	case looked > 0:
 		r.Note = fmt.Sprintf("at most %.0f commands a second and client in quiet stretches", highest)

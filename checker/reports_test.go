@@ -75,11 +75,11 @@ func foundAs(checker string, f Finding, v seen) string {
 	who, key := v.sessionsOf(f.Sessions), v.keyOf(f.Key)
 	switch {
 	case v.others == nil:
-	case checker == Exclusion{}.Name():
+	case checker == Exclusion:
 		// The event up to which an overlap is shown, the last one before a lease ends, may be
 		// anybody's.
 		events = events[:4]
-	case checker == Linearizable{}.Name() && asksForSeveral(v.others, who[0]):
+	case checker == Linearizable && asksForSeveral(v.others, who[0]):
 		key = "" // the one of exclusion's finding
 	case f.Rule == "lost-wake-up":
 		// Since when a lock is free is shown by the first event after that, which may be anybody's.

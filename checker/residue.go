@@ -45,10 +45,10 @@ func (l *ledger) residue() (findings []Finding, looked bool) {
 			continue
 		}
 		findings = append(findings, Finding{
-			Rule: "residue", Event: l.index(pos),
+			Rule: "residue", Event: pos,
 			Text: fmt.Sprintf("when every client was gone at %s, the servers still kept %s for longer than any lease",
 				seconds(l.h.Events[pos].Time), strings.Join(left, ", ")),
-			Events: indexes(l, pos),
+			Events: []int{pos},
 		})
 	}
 	return findings, looked

@@ -10,7 +10,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// Resource asks what reached the thing that the lock guards: a counter for each key
+// resource asks what reached the thing that the lock guards: a counter for each key
 // and form, to which everybody writes what it has read plus one. It needs to know
 // nothing of locks, and so it is the witness against a verdict of the others.
 //
@@ -26,23 +26,8 @@ import (
 //
 // Writes count in the order of their returns: the host applies a write between the
 // client's answer and the ok that it records.
-type Resource struct{}
-
-var _ Witness = Resource{}
-
-// Name returns "resource".
-func (Resource) Name() string { return "resource" }
-
-// About says what is judged, in one line.
-func (Resource) About() string {
-	return "no update of the guarded counters is lost, and no stale write reaches them"
-}
-
-func (Resource) witness() {}
-
-// Check is a pure function of the history.
-func (c Resource) Check(h *history.History, o Options) Result {
-	l := newLedger(h, o)
+func resource(l *ledger, _ Report) Result {
+	h := l.h
 	var findings []Finding
 	var broken, why, notes []string
 	lost := 0
@@ -61,8 +46,7 @@ func (c Resource) Check(h *history.History, o Options) Result {
 			why = append(why, doubt)
 		}
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
-	r := violated(c.Name(), findings)
+	r := violated(findings)
 	r.LostUpdates, r.Note = lost, strings.Join(notes, "; ")
 	r.Broken = strings.Join(broken, "; ")
 	if r.Verdict == Valid && len(why) > 0 {
@@ -125,7 +109,7 @@ func (c *counter) stale(l *ledger) []Finding {
 	for _, w := range c.writes {
 		why, other := c.late(l, w, last[grants.other(w.Hold)], last[tokens.other(w.Hold)])
 		f := Finding{
-			Rule: "stale-write", Key: c.key, Event: l.index(w.op.Return),
+			Rule: "stale-write", Key: c.key, Event: w.op.Return,
 			Text: fmt.Sprintf("%s wrote %d to %q (%s) at %s", client(w.Hold, nil), w.value, c.key, c.form, seconds(l.h.Events[w.op.Return].Time)),
 		}
 		if other != nil {
@@ -142,7 +126,7 @@ func (c *counter) stale(l *ledger) []Finding {
 				a, b = b, a
 			}
 			f.Sessions = []string{a.Session.Name, b.Session.Name}
-			f.Events = indexes(l, a.Session.Acquire.Invoke, a.Grant, b.Session.Acquire.Invoke, b.Grant, other.op.Return, w.op.Return)
+			f.Events = []int{a.Session.Acquire.Invoke, a.Grant, b.Session.Acquire.Invoke, b.Grant, other.op.Return, w.op.Return}
 			findings = append(findings, f)
 		}
 		before, last[w.Hold] = w, w

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,10 @@ import (
 	"lockbench/internal/history"
 )
 
-// Results asks whether what a lock answered was true: that a release or a renewal
+// ruleEvicted is that of a holder who was told "not held" within its lease.
+const ruleEvicted = "evicted"
+
+// results asks whether what a lock answered was true: that a release or a renewal
 // worked, that nothing was held, that a try came while somebody held.
 //
 // It is the other half of exclusion. Exclusion looks at who counted on the lock, and
@@ -27,24 +29,7 @@ import (
 // Nobody worked at the same time, so exclusion is content. But if the second release
 // worked, the first had not, and client 2 was granted what client 1 still held. The same
 // holds where a lease had run out before client 2 came, or a loss had been told.
-type Results struct{}
-
-var _ Checker = Results{}
-
-// ruleEvicted is that of a holder who was told "not held" within its lease.
-const ruleEvicted = "evicted"
-
-// Name returns "results".
-func (Results) Name() string { return "results" }
-
-// About says what is judged, in one line.
-func (Results) About() string {
-	return "what the lock answers is true: released, renewed, not held, taken"
-}
-
-// Check is a pure function of the history.
-func (c Results) Check(h *history.History, o Options) Result {
-	l := newLedger(h, o)
+func results(l *ledger, _ Report) Result {
 	a := answers{ledger: l, told: map[string]bool{}}
 	for i := range l.All() {
 		a.session(&l.All()[i])
@@ -56,8 +41,7 @@ func (c Results) Check(h *history.History, o Options) Result {
 			why = append(why, doubt)
 		}
 	}
-	slices.SortStableFunc(a.findings, func(x, y Finding) int { return cmp.Compare(x.Event, y.Event) })
-	r := violated(c.Name(), a.findings)
+	r := violated(a.findings)
 	if r.Verdict == Valid && len(why) > 0 {
 		r.Verdict, r.Why = Unknown, strings.Join(why, "; ")
 	}
@@ -78,7 +62,7 @@ func (a *answers) found(rule string, d *hold.Hold, key string, at int, text stri
 		return
 	}
 	a.told[id] = true
-	f := Finding{Rule: rule, Key: key, Event: a.index(at), Text: text, Sessions: []string{s.Name}}
+	f := Finding{Rule: rule, Key: key, Event: at, Text: text, Sessions: []string{s.Name}}
 	shown := append([]int{s.Acquire.Invoke, s.Acquire.Return}, positions...)
 	if other != nil {
 		f.Sessions = append(f.Sessions, other.Session.Name)
@@ -86,7 +70,7 @@ func (a *answers) found(rule string, d *hold.Hold, key string, at int, text stri
 	}
 	shown = slices.DeleteFunc(shown, func(pos int) bool { return pos < 0 })
 	slices.Sort(shown)
-	f.Events = indexes(a.ledger, slices.Compact(shown)...)
+	f.Events = slices.Compact(shown)
 	a.findings = append(a.findings, f)
 }
 

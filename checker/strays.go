@@ -19,5 +19,7 @@ func Strays(r Report, strays []jepsen.Stray) Report {
 			Text: fmt.Sprintf("process %d released and was told ok (line %d), but held nothing", s.Process, s.Line),
 		})
 	}
-	return compose(append(append([]Result(nil), r.Checks...), violated("releases", findings)))
+	stray := violated(findings)
+	stray.Name = "releases"
+	return compose(append(append([]Result(nil), r.Checks...), stray))
 }

@@ -19,7 +19,7 @@ type Catalogs struct {
 	Faults    []nemesis.Entry
 	Roles     []nemesis.Role
 	Workloads []workloads.Entry
-	Checkers  []checker.Checker
+	Checkers  []checker.Check
 	Services  []service.Service
 	// Settings are those of each service's servers, by its name. Of a service that lists
 	// none any name is taken.
@@ -33,7 +33,7 @@ func AllCatalogs() Catalogs {
 	for _, s := range all {
 		settings[s.Name()] = s.Settings()
 	}
-	return Catalogs{catalog.All(), catalog.Mutants(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.All(), all, settings}
+	return Catalogs{catalog.All(), catalog.Mutants(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.Checks(), all, settings}
 }
 
 func (c Catalogs) lock(name string) (catalog.Lock, bool) {
@@ -54,7 +54,7 @@ func roleName(r nemesis.Role) string         { return r.Name }
 func workName(w workloads.Entry) string      { return w.Name }
 func serviceName(s service.Service) string   { return s.Name() }
 func topologyName(t service.Topology) string { return string(t.Name) }
-func checkerName(c checker.Checker) string   { return c.Name() }
+func checkerName(c checker.Check) string     { return c.Name }
 func useName(u LockUse) string               { return u.Name }
 func plain[T ~string](word T) string         { return string(word) }
 

@@ -44,7 +44,7 @@ func known() Catalogs {
 			{Name: "cut", Link: true},
 		},
 		Workloads: []workloads.Entry{{Name: "counter"}, {Name: "queue"}},
-		Checkers:  checker.All(),
+		Checkers:  checker.Checks(),
 		Services:  []service.Service{redis.Service{}},
 	}
 	for _, name := range []string{"setnx-expire", "set-del", "get-del", "getset-time", "set-nx", "set-nx-fenced"} {

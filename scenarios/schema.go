@@ -245,8 +245,8 @@ func (s schema) expectation() object {
 	keys := keysIn(Expectation{})
 	for _, c := range s.known.Checkers {
 		// A checker that is called as a key cannot be named here.
-		if _, taken := nemesis.KeyOf(keys, c.Name()); !taken {
-			keys = append(keys, nemesis.Key{Name: c.Name(), Takes: takesVerdict, About: c.About()})
+		if _, taken := nemesis.KeyOf(keys, c.Name); !taken {
+			keys = append(keys, nemesis.Key{Name: c.Name, Takes: takesVerdict, About: c.About})
 		}
 	}
 	return object{"anyOf": []any{refer("verdict"), s.object(keys)}}

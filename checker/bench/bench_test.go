@@ -85,17 +85,13 @@ func (o Options) say(format string, args ...any) {
 func BenchmarkChecker(b *testing.B) {
 	o := Options{Quick: testing.Short(), Seed: *seedFlag, Limit: *limitFlag}
 	var all []Row
-	var each []measuredCost
 	for _, part := range []struct {
 		name string
 		rows func(context.Context, Options) ([]Row, error)
 	}{
 		{"porcupine", ratios},
 		{"reading", reading},
-		{"cost", func(ctx context.Context, o Options) (rows []Row, err error) {
-			rows, each, err = costRows(ctx, o)
-			return rows, err
-		}},
+		{"cost", costRows},
 		{"million", millions},
 	} {
 		b.Run(part.name, func(b *testing.B) {
@@ -123,10 +119,5 @@ func BenchmarkChecker(b *testing.B) {
 	fmt.Printf("\n%s\n\n", machine())
 	if err := printRows(os.Stdout, all); err != nil {
 		b.Fatal(err)
-	}
-	if len(each) > 0 {
-		if err := printEach(os.Stdout, each); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -3,11 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 	"time"
-
-	"lockbench/checker"
 )
 
 // measuredCost is what a case took, of one length and of ten times that.
@@ -28,20 +24,19 @@ func (m measuredCost) growth(step string) (ratio float64, ok bool) {
 // costRows measures all cases in two lengths. Of the shorter one ten are judged one after
 // the other, for what is compared to have the same size in memory: one that fits into the
 // caches of a processor is judged in half the time, whatever the checkers do.
-func costRows(ctx context.Context, o Options) (rows []Row, all []measuredCost, err error) {
+func costRows(ctx context.Context, o Options) (rows []Row, err error) {
 	cases, err := chosen()
 	for _, c := range cases {
 		m := measuredCost{Cost: c, smallLen: o.scale(10_000), largeLen: o.scale(100_000)}
 		o.say("measuring the cost of %s", c.what)
-		if m.small, err = costOf(ctx, o, c, m.smallLen, 10, stepsOf(), false); err != nil {
-			return rows, all, err
+		if m.small, err = costOf(ctx, o, c, m.smallLen, 10, steps, false); err != nil {
+			return rows, err
 		}
-		if m.large, err = costOf(ctx, o, c, m.largeLen, 1, stepsOf(), false); err != nil {
-			return rows, all, err
+		if m.large, err = costOf(ctx, o, c, m.largeLen, 1, steps, false); err != nil {
+			return rows, err
 		}
-		all = append(all, m)
 		o.say("  %s, %s", m.large[stepJudge], m.small[stepJudge])
-		for _, step := range []string{stepRead, stepJudge} {
+		for _, step := range steps {
 			ratio, met := m.growth(step)
 			least := ""
 			if m.large[step].GaveUp != "" {
@@ -50,28 +45,11 @@ func costRows(ctx context.Context, o Options) (rows []Row, all []measuredCost, e
 			rows = append(rows, Row{
 				What: step + ", " + c.what, Goal: fmt.Sprintf("≤ %d × for 10 ×", growthGoal), Met: met,
 				Reached: fmt.Sprintf("%s%.1f ×", least, ratio),
-				Detail:  fmt.Sprintf("%s of %s events against %s of %s%s", m.large[step], thousands(float64(m.largeLen)), m.small[step], thousands(float64(m.smallLen)), m.culprits(step)),
+				Detail:  fmt.Sprintf("%s of %s events against %s of %s", m.large[step], thousands(float64(m.largeLen)), m.small[step], thousands(float64(m.smallLen))),
 			})
 		}
 	}
-	return rows, all, err
-}
-
-// culprits names the checkers that grow too much.
-func (m measuredCost) culprits(step string) string {
-	if step != stepJudge {
-		return ""
-	}
-	var names []string
-	for _, c := range checker.All() {
-		if _, ok := m.growth(c.Name()); !ok {
-			names = append(names, c.Name())
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; grows too much: " + strings.Join(names, ", ")
+	return rows, err
 }
 
 // millions judges a million events of each case, within the memory that is allowed.
@@ -80,7 +58,7 @@ func millions(ctx context.Context, o Options) (rows []Row, err error) {
 	cases, err := chosen()
 	for _, c := range cases {
 		o.say("measuring %s events of %s", thousands(float64(n)), c.what)
-		all, err := costOf(ctx, o, c, n, 1, []string{stepRead, stepJudge}, true)
+		all, err := costOf(ctx, o, c, n, 1, steps, true)
 		if err != nil {
 			return rows, err
 		}
@@ -96,33 +74,4 @@ func millions(ctx context.Context, o Options) (rows []Row, err error) {
 		rows = append(rows, row)
 	}
 	return rows, err
-}
-
-// printEach writes what each checker took of the longer history, and how much longer
-// than of the shorter one, where that is worth telling.
-func printEach(w io.Writer, all []measuredCost) error {
-	steps := stepsOf()
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nEach checker, on %s events; × is to %s events, and in bold where it grows too much.\n\n| |", thousands(float64(all[0].largeLen)), thousands(float64(all[0].smallLen)))
-	for _, step := range steps {
-		fmt.Fprintf(&b, " %s |", step)
-	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --: |", len(steps)) + "\n")
-	for _, m := range all {
-		fmt.Fprintf(&b, "| %s |", m.name)
-		for _, step := range steps {
-			ratio, ok := m.growth(step)
-			text := m.large[step].String()
-			if m.large[step].GaveUp != "" || m.large[step].Took >= worthTelling {
-				text += fmt.Sprintf(" (%.0f ×)", ratio)
-			}
-			if !ok {
-				text = "**" + text + "**"
-			}
-			fmt.Fprintf(&b, " %s |", text)
-		}
-		b.WriteString("\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -26,21 +26,14 @@ const (
 	worthTelling = 2 * time.Millisecond
 )
 
-// The steps of a measurement that are no checkers: reading the lines, and all checkers
-// together as [checker.Judge] runs them.
+// The steps of a measurement: reading the lines, and judging them.
 const (
 	stepRead  = "reading"
 	stepJudge = "judging"
 )
 
-// stepsOf are the steps in their order: reading, each checker, judging.
-func stepsOf() []string {
-	steps := []string{stepRead}
-	for _, c := range checker.All() {
-		steps = append(steps, c.Name())
-	}
-	return append(steps, stepJudge)
-}
+// steps are all steps in their order.
+var steps = []string{stepRead, stepJudge}
 
 // costRequest is what the child reads.
 type costRequest struct {
@@ -100,21 +93,14 @@ func serveCost(in io.Reader, out io.Writer) error {
 	since.Store(int64(now()))
 	go func() {
 		defer close(taken)
-		each := func(judge func(*history.History)) func() {
-			return func() {
-				for _, h := range all {
-					judge(h)
-				}
-			}
-		}
 		for i, step := range r.Steps {
 			run := read
-			switch {
-			case step == stepJudge:
-				run = each(func(h *history.History) { checker.Judge(h, checker.Options{}) })
-			case step != stepRead:
-				c := checkerNamed(step)
-				run = each(func(h *history.History) { c.Check(h, checker.Options{}) })
+			if step == stepJudge {
+				run = func() {
+					for _, h := range all {
+						checker.Judge(h, checker.Options{})
+					}
+				}
 			}
 			if step != stepRead && all[0] == nil {
 				read()
@@ -156,11 +142,6 @@ func serveCost(in io.Reader, out io.Writer) error {
 			return answers.Encode(costStep{Step: r.Steps[at.Load()], Took: r.Limit, Memory: most, GaveUp: gaveUp})
 		}
 	}
-}
-
-func checkerNamed(name string) checker.Checker {
-	all := checker.All()
-	return all[slices.IndexFunc(all, func(c checker.Checker) bool { return c.Name() == name })]
 }
 
 // fastest is what one run takes in the best of some blocks. A block has as many runs as

@@ -43,6 +43,7 @@ func kinds() []kind {
 		{one: "fault", list: "faults", names: namedFaults},
 		{one: "workload", list: "workloads", names: namedWorkloads},
 		{one: "checker", list: "checkers", names: namedCheckers},
+		{one: "rule", list: "rules", many: true, names: namedRules},
 		{one: "world", list: "worlds", names: namedWorlds},
 		{one: "service", list: "services", names: namedServices},
 		{one: "role", list: "roles", names: func() []named { return namedWords(nemesis.RolesOf(services.All())) }},
@@ -161,8 +162,17 @@ func namedWorkloads() []named {
 
 func namedCheckers() []named {
 	var all []named
-	for _, c := range checker.All() {
-		all = append(all, named{Name: c.Name(), About: c.About()})
+	for _, c := range checker.Checks() {
+		all = append(all, named{Name: c.Name, About: c.About})
+	}
+	return all
+}
+
+// namedRules are the rules that findings name.
+func namedRules() []named {
+	var all []named
+	for _, r := range checker.Rules() {
+		all = append(all, named{Name: r.Name, About: r.About, Notes: "a finding of " + r.Check})
 	}
 	return all
 }

@@ -267,7 +267,7 @@ func figures(r *report.Result) *report.Result {
 			a.HDR = ""
 			l.LatencyMS = map[string]stats.Latency{"acquire": a}
 		}
-		fence, judged := l.Check(checker.Resource{}.Name())
+		fence, judged := l.Check(checker.Resource)
 		l.Checks = nil
 		if judged && l.Claims.Fenced {
 			l.Checks = []checker.Result{{Name: fence.Name, Verdict: fence.Verdict}}

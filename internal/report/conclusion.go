@@ -75,7 +75,7 @@ func (r *Result) undisturbed() bool {
 // fencedOff says whether a lock with fencing tokens overstayed and its guarded
 // resource came to no harm. A lock without tokens may have been lucky.
 func (l *Lock) fencedOff() bool {
-	resource, judged := l.Check(checker.Resource{}.Name())
+	resource, judged := l.Check(checker.Resource)
 	return l.Claims.Fenced && judged && resource.Verdict == checker.Valid
 }
 

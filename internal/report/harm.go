@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"lockbench/internal/history"
-	"lockbench/internal/stats"
 )
 
 // harm is what the guarded resource saw of a violation: the writes of the two
@@ -194,7 +193,7 @@ func (m *harm) bothForms() bool {
 
 // invocation finds the call that an answer belongs to.
 func (m *harm) invocation(index int, session string) *history.Event {
-	for pos := stats.Position(m.h, index); pos >= 0; pos-- {
+	for pos := m.h.Position(index); pos >= 0; pos-- {
 		if e := m.h.At(pos); e.Type == history.Invoke && e.Session == session && e.F == history.Write {
 			return e
 		}

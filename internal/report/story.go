@@ -8,7 +8,6 @@ import (
 	"lockbench/checker"
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
-	"lockbench/internal/stats"
 )
 
 // storyLinesMax bounds a story. What does not fit into a dozen lines is not read
@@ -65,7 +64,7 @@ type story struct {
 }
 
 func newStory(h *history.History, f checker.Finding) *story {
-	s := &story{h: h, holds: hold.Of(h, false), finding: f, key: f.Key, meets: stats.Position(h, f.Event)}
+	s := &story{h: h, holds: hold.Of(h, false), finding: f, key: f.Key, meets: h.Position(f.Event)}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
 		for _, session := range h.Sessions {
@@ -106,7 +105,7 @@ func newStory(h *history.History, f checker.Finding) *story {
 // end is where the overlap has shown what it does: the first thing that a applies
 // after both hold, and its release if that follows.
 func (s *story) end() int {
-	end := max(s.meets, stats.Position(s.h, s.finding.Event))
+	end := max(s.meets, s.h.Position(s.finding.Event))
 	if s.a == nil {
 		return end
 	}
@@ -182,7 +181,7 @@ func (s *story) label() string {
 	} else if s.finding.Rule != "" {
 		parts = append(parts, clip(oneLine(s.finding.Rule), 30))
 	}
-	if episode, ok := s.h.EpisodeAt(stats.Position(s.h, s.finding.Event)); ok {
+	if episode, ok := s.h.EpisodeAt(s.h.Position(s.finding.Event)); ok {
 		parts = append(parts, fmt.Sprintf("episode %d", episode))
 	}
 	return strings.Join(parts, ", ")

@@ -6,7 +6,6 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
-	"lockbench/internal/stats"
 )
 
 // why says in one sentence whose fault it was, by the class of the finding and
@@ -94,7 +93,7 @@ func (s *story) whyUndetermined() string {
 }
 
 func (s *story) whyStaleWrite() string {
-	at := s.h.At(stats.Position(s.h, s.finding.Event))
+	at := s.h.At(s.h.Position(s.finding.Event))
 	writer, other := s.a, s.b
 	if s.b != nil && at.Session == s.b.session.Name {
 		writer, other = s.b, s.a

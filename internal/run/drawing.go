@@ -27,7 +27,7 @@ func draw(b *report.Bundle, h *history.History, judged checker.Report, l *report
 	}
 	pages := map[string]checker.Finding{report.DrawingFile: first}
 	others := stats.WorstOfEpisodes(h, judged.Checks)
-	if episode, ok := h.EpisodeAt(stats.Position(h, first.Event)); ok {
+	if episode, ok := h.EpisodeAt(h.Position(first.Event)); ok {
 		delete(others, episode)
 	} else {
 		clear(others)
@@ -39,7 +39,7 @@ func draw(b *report.Bundle, h *history.History, judged checker.Report, l *report
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		f := pages[name]
 		about := page.Violation{Scenario: h.Header.Scenario, Lock: l.Lock, Class: f.Class.String(), Seed: h.Header.Seed}
-		if n, ok := h.EpisodeAt(stats.Position(h, f.Event)); ok {
+		if n, ok := h.EpisodeAt(h.Position(f.Event)); ok {
 			about.Episode = n
 		}
 		err := b.WriteDrawing(l.Lock, name, func(w io.Writer) error {

@@ -26,7 +26,7 @@ func WorstOfEpisodes(h *history.History, checks []checker.Result) map[int]checke
 	worst := map[int]checker.Finding{}
 	for _, c := range checks {
 		for _, f := range c.Findings {
-			n, _ := h.EpisodeAt(Position(h, f.Event))
+			n, _ := h.EpisodeAt(h.Position(f.Event))
 			best, found := worst[n]
 			if !found || f.Class > best.Class || f.Class == best.Class && f.Event < best.Event {
 				worst[n] = f

@@ -106,7 +106,7 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 			continue
 		}
 		for _, finding := range c.Findings {
-			at := Position(h, finding.Event)
+			at := h.Position(finding.Event)
 			episode, _ := h.EpisodeAt(at)
 			if before, broken := first[episode]; !broken || at < before {
 				first[episode] = at
@@ -227,14 +227,4 @@ func outage(h *history.History) time.Duration {
 		}
 	}
 	return longest
-}
-
-// Position finds the event with an index. In lockbench's own histories the two are
-// the same; a history from elsewhere may have gaps.
-func Position(h *history.History, index int) int {
-	if index >= 0 && index < len(h.Events) && h.Events[index].Index == index {
-		return index
-	}
-	at, _ := slices.BinarySearchFunc(h.Events, index, func(e history.Event, index int) int { return e.Index - index })
-	return max(min(at, len(h.Events)-1), 0)
 }

@@ -189,6 +189,6 @@ func Overlap(h *history.History, f checker.Finding) (from, to int, ok bool) {
 	if f.Rule != "two-holders" && f.Rule != "reader-and-writer" || len(f.Events) < grants {
 		return 0, 0, false
 	}
-	from, to = Position(h, f.Events[grants-1]), Position(h, f.Events[len(f.Events)-1])
+	from, to = h.Position(f.Events[grants-1]), h.Position(f.Events[len(f.Events)-1])
 	return from, max(from, to), from < len(h.Events)
 }

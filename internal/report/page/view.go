@@ -191,7 +191,7 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 	f, found := l.FirstFinding()
 	told := 0 // the episode of the story
 	if found {
-		told, _ = h.EpisodeAt(stats.Position(h, f.Event))
+		told, _ = h.EpisodeAt(h.Position(f.Event))
 	}
 	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults), told)
 	if found && l.Verdict == checker.Violated {

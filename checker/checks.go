@@ -1,0 +1,99 @@
+package checker
+
+import "slices"
+
+// Check asks one question of a history.
+type Check struct {
+	Name  string
+	About string // one line for `lockbench list checkers` and docs/verdicts.md
+	// judge is a pure function of the ledger. said is what the checks above it in the table
+	// have said. Findings and evidence are positions; [Judge] turns them into indexes.
+	judge func(l *ledger, said Report) Result
+}
+
+// The names of the checks.
+const (
+	Exclusion    = "exclusion"
+	Results      = "results"
+	Resource     = "resource"
+	Fencing      = "fencing"
+	Liveness     = "liveness"
+	Fairness     = "fairness"
+	Lease        = "lease"
+	Rate         = "rate"
+	Linearizable = "linearizable"
+	Harness      = "harness"
+)
+
+// Checks returns all checks in the order in which they run and are reported. To add one,
+// write it in a file of its own and add its line here, and the lines of its rules below.
+func Checks() []Check {
+	return []Check{
+		{Exclusion, "no client is granted a lock while another one works under it", exclusion},
+		{Results, "every answer of the lock is true: released, renewed, not held, taken", results},
+		{Resource, "no update of the guarded counters is lost, and no stale write reaches them", resource},
+		{Fencing, "fencing tokens grow with every grant", fencing},
+		{Liveness, "when all faults are healed and no client can hold a lock, a client that asks is granted it", liveness},
+		{Fairness, "a lock that claims to be fair serves clients in the order of its queue", fairness},
+		{Lease, "servers keep grants for as long as clients asked, and hand them to no other client before", lease},
+		{Rate, "clients that wait do not flood the servers with commands", rate},
+		{Linearizable, "a second opinion: porcupine finds an order of operations that explains every answer", linearizable},
+		{Harness, "the run did what it promised: enough grants, and every fault took effect and healed", harness},
+	}
+}
+
+// Rule is one thing that a finding can say.
+type Rule struct {
+	Name    string
+	Check   string  // the check that finds it
+	Classes []Class // the classes that its findings can have; none if there is no class
+	// Exclusion says that the rule reports that two clients held at once, whatever shows it.
+	// Several such findings are one broken promise.
+	Exclusion bool
+	About     string
+}
+
+// Rules returns all rules, in the order of their checks.
+func Rules() []Rule {
+	held := []Class{DoubleGrant, Overstay, Undetermined}
+	return []Rule{
+		{"two-holders", Exclusion, held, true, "A client was granted the lock while another client worked under it."},
+		{"reader-and-writer", Exclusion, held, true, "A reader and a writer of different owners worked at the same time."},
+		{"too-many-permits", Exclusion, held, true, "More permits of a semaphore were held than there are."},
+
+		{ruleEvicted, Results, nil, false, "A client was told that it does not hold the lock, within its lease and before it released it; or it was told so, and later that it did hold."},
+		{"released-without-holding", Results, nil, false, "A release or a renewal was answered with ok, though its session cannot have held without a break until then."},
+		{"released-twice", Results, nil, false, "Two releases of one session were answered with ok."},
+		{"refused-though-free", Results, nil, false, "A client was refused because the lock was held, and no client can have held it."},
+
+		{"lost-update", Resource, []Class{StaleWrite}, true, "A write undid another one: the guarded counter did not grow. It is a stale write if the writer had been replaced by a later holder, and has no class otherwise."},
+		{"stale-write", Resource, []Class{StaleWrite}, true, "A write reached the resource after a write of a client that was granted the lock later, or had a higher token."},
+
+		{"token-fell", Fencing, nil, false, "A grant had a lower fencing token than an earlier grant of the same lock."},
+		{"token-repeated", Fencing, nil, false, "Two grants of one lock had the same fencing token."},
+
+		{"no-progress", Liveness, nil, false, "After all faults were healed no client could hold the lock, but at least 5 attempts over at least 1 s were refused and none was granted."},
+		{"lost-wake-up", Liveness, nil, false, "A client went on waiting for at least 1 s, and most of a lease, for a lock that no client can have held."},
+		{"residue", Liveness, nil, false, "When every client was gone, the servers still kept state of the lock for longer than any lease."},
+
+		{"overtaken", Fairness, nil, false, "A client was seen in the queue of a fair lock, and a client that asked after that was served first."},
+
+		{"lease-short", Lease, nil, false, "A server keeps a grant for less time than its client counts on."},
+		{"lease-long", Lease, nil, false, "A server keeps a grant for longer than any client asked for."},
+		{"handed-over-early", Lease, nil, false, "The lock of a dead client was granted to another client before the lease of the dead client can have ended."},
+
+		{"flood", Rate, nil, false, "A client sent more than 300 commands a second and more than 200 for each operation."},
+
+		{"not-linearizable", Linearizable, nil, true, "No order of the operations explains every answer."},
+	}
+}
+
+// ruleNamed returns the rule with a name.
+func ruleNamed(name string) (Rule, bool) {
+	all := Rules()
+	i := slices.IndexFunc(all, func(r Rule) bool { return r.Name == name })
+	if i < 0 {
+		return Rule{}, false
+	}
+	return all[i], true
+}
