@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -37,10 +36,7 @@ var searchLimit = models.Limit{Time: 20 * time.Second, Memory: 128 << 20}
 // Holding is held to what was answered, not to what the clients could know: a lease
 // lets a hold end at some moment after it has run out, and that is all it does here.
 func linearizable(l *ledger, said Report) Result {
-	m, why := model(l.h)
-	if why != "" {
-		return Result{Note: "not judged: " + why}
-	}
+	m := model(l.h)
 	excluded, _ := said.Check(Exclusion)
 	if f := firstDoubleGrant(excluded); f != nil {
 		return l.aroundFinding(m, *f)
@@ -67,21 +63,8 @@ func linearizable(l *ledger, said Report) Result {
 	return l.searchKeys(m, keys)
 }
 
-// model finds the one that fits the history.
-func model(h *history.History) (m porcupine.Model, why string) {
-	params := models.Params{Owners: sharedOwners(h), Reentrant: h.Header.Model.Has(history.Reentrant)}
-	has := h.Header.Model.Has
-	switch {
-	case has(history.RW) && has(history.Fenced):
-		return m, fmt.Sprintf("no model is ready for %s together", strings.Join(h.Header.Model, " and "))
-	case has(history.RW) || anyShared(h):
-		return models.RW(params), ""
-	case has(history.Fenced):
-		return models.Fenced(params), ""
-	case params.Reentrant:
-		return models.Reentrant(params), ""
-	}
-	return models.OwnerMutex(params), ""
+func model(h *history.History) porcupine.Model {
+	return models.Lock(h.Header.Model.Has(history.Reentrant))
 }
 
 // searchKeys judges one key after the other, so that what one needs is free for the next.
@@ -178,10 +161,7 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	if h.Header.Model.Has(history.Semaphore) {
 		return errors.New("draw: there is no drawing of a semaphore")
 	}
-	m, why := model(h)
-	if why != "" {
-		m = models.OwnerMutex(models.Params{})
-	}
+	m := model(h)
 	l := newLedger(h, o)
 	f.Event = h.Position(f.Event)
 	k := l.window(f, withWork)
@@ -215,22 +195,4 @@ func leased(h *history.History) bool {
 		}
 	}
 	return false
-}
-
-func sharedOwners(h *history.History) bool {
-	if !slices.ContainsFunc(h.Sessions, func(s *history.Session) bool { return s.Owner != s.Name }) {
-		return false
-	}
-	seen := make(map[string]bool, len(h.Sessions))
-	for _, s := range h.Sessions {
-		if seen[s.Owner] {
-			return true
-		}
-		seen[s.Owner] = true
-	}
-	return false
-}
-
-func anyShared(h *history.History) bool {
-	return slices.ContainsFunc(h.Sessions, func(s *history.Session) bool { return s.Mode != 0 })
 }

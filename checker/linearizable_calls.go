@@ -75,11 +75,7 @@ func (c *converter) read(holds []*hold.Hold) {
 	c.k, c.items = calls{}, c.items[:0]
 	owners := ownerNumbers(holds)
 	for i, d := range holds {
-		owner := uint32(i)
-		if owners != nil {
-			owner = owners[i]
-		}
-		c.session(int32(i+1), int32(owner+1), d)
+		c.session(int32(i+1), int32(owners[i]+1), d)
 	}
 }
 
@@ -114,7 +110,7 @@ func (c *converter) session(n, owner int32, d *hold.Hold) {
 	answer := models.Answer{}
 	switch s.Acquire.Outcome {
 	case history.Done:
-		answer.Outcome, answer.Token = models.OK, c.l.h.At(s.Acquire.Return).Token
+		answer.Outcome = models.OK
 	case history.Failed:
 		if !c.l.strict(s) {
 			return // it claims nothing, and nothing follows it

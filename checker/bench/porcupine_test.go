@@ -88,7 +88,7 @@ func servePorcupine(in io.Reader, out io.Writer) error {
 		all = append(all, oracle.Events(o))
 	}
 	// Porcupine's own partitioning: each lock is a search for itself.
-	m := oracle.Model(r.Case.Model, r.Case.Model.Reentrant)
+	m := oracle.Model(r.Case.Model)
 	m.PartitionEvent = func([]porcupine.Event) [][]porcupine.Event { return all }
 	done := make(chan Measured, 1)
 	from := time.Now()

@@ -1,15 +1,10 @@
-// Package models says what a lock is, one operation at a time: sequential
-// specifications for porcupine, a general checker of linearizability.
+// Package models describes a lock one operation at a time, for porcupine, a general checker
+// of linearizability.
 //
-// A general checker searches for an order in which everything that was answered
-// could have happened. That takes no theorem about locks, so it is the oracle that
-// lockbench's own checker is held to. It also takes for ever: about twenty
-// operations of unknown outcome are enough to exhaust time or memory. So nothing
-// here searches without a [Limit].
-//
-// The smallest model is [OwnerMutex]. To add one, write a file with a step function: it takes a
-// state that can be compared with ==, a [Call] and its [Answer], and returns whether they are
-// legal together and the next state.
+// A general checker searches for an order in which every answer could have happened. That
+// takes no theorem about locks, so it is the oracle that lockbench's own checker is held to.
+// It can also take very long: about twenty operations of unknown outcome exhaust time or
+// memory. So nothing here searches without a [Limit].
 //
 // # The unknown
 //
@@ -17,13 +12,6 @@
 // ok one is legal, and none elsewhere. That suffices, because such a call stays open
 // to the end of the history: placed last, it never happened for anybody else.
 package models
-
-import (
-	"fmt"
-	"hash/maphash"
-
-	"github.com/anishathalye/porcupine"
-)
 
 // Kind is what was asked for.
 type Kind uint8
@@ -60,48 +48,18 @@ type Call struct {
 	Shared  bool  // acquire
 	Session int32 // from 1; one acquire attempt and what follows it
 	Owner   int32 // from 1; the session's own number unless several have one owner
-	Weight  int64 // acquire of a semaphore: permits
 	Name    string
 }
 
 // Answer is the return of an operation.
 type Answer struct {
 	Outcome Outcome
-	Token   uint64 // acquire ok of a fenced lock
 }
 
-// Params are what a model may be told.
-type Params struct {
-	Permits   int64 // semaphore
-	Owners    bool  // owner-mutex: some have several sessions
-	Reentrant bool  // fenced, rw: an owner may enter again, and is not refused for what it holds
-}
-
-var seed = maphash.MakeSeed()
-
-// model makes a porcupine model of a step function over comparable states. The hash
-// only sorts states into buckets, so it may differ from one process to the next.
-func model[S comparable](init S, step func(s S, c Call, a Answer) (bool, S), describe func(S) string) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return init },
-		Step: func(state, input, output any) (bool, any) {
-			ok, next := step(state.(S), input.(Call), output.(Answer))
-			return ok, next
-		},
-		Equal:             func(a, b any) bool { return a.(S) == b.(S) },
-		Hash:              func(state any) uint64 { return maphash.Comparable(seed, state.(S)) },
-		DescribeOperation: func(input, output any) string { return describeOperation(input.(Call), output.(Answer)) },
-		DescribeState:     func(state any) string { return describe(state.(S)) },
-	}
-}
-
-func describeOperation(c Call, a Answer) string {
+func describe(c Call, a Answer) string {
 	what := c.Kind.String()
 	if c.Shared {
 		what += " shared"
-	}
-	if c.Weight > 1 {
-		what += fmt.Sprintf(" %d permits", c.Weight)
 	}
 	switch c.Kind {
 	case Use:
@@ -115,9 +73,5 @@ func describeOperation(c Call, a Answer) string {
 	if c.Name != "" {
 		what += " " + c.Name
 	}
-	what += ": " + a.Outcome.String()
-	if a.Token > 0 {
-		what += fmt.Sprintf(", token %d", a.Token)
-	}
-	return what
+	return what + ": " + a.Outcome.String()
 }

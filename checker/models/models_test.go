@@ -16,11 +16,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A step is written as who does what and what comes of it, one after the other, nobody
 // at the same time: "1 acquire ok", "2 acquire refused", "1 release". Nothing is unknown.
-// A number after ok is the token. A letter before a session is its owner.
+// A letter before a session is its owner.
 func TestSteps(t *testing.T) {
-	all := map[string]func(Params) porcupine.Model{
-		"owner-mutex": OwnerMutex, "reentrant": Reentrant, "fenced": Fenced, "rw": RW, "semaphore": Semaphore,
-	}
 	for _, c := range []struct {
 		model string
 		steps string
@@ -53,15 +50,6 @@ func TestSteps(t *testing.T) {
 		{"reentrant", "x1 acquire ok, x2 acquire, x2 release refused, x1 release ok", true},
 		{"reentrant", "x1 acquire ok, x2 acquire refused", false},
 		{"reentrant", "x1 acquire ok, y2 release refused", true},
-		{"fenced", "1 acquire ok 4, 1 release ok, 2 acquire ok 5", true},
-		{"fenced", "1 acquire ok 4, 1 release ok, 2 acquire ok 4", false},
-		{"fenced", "1 acquire ok 4, 2 acquire ok 5", false},
-		{"fenced", "1 acquire ok 4, 1 acquire ok 5", false},
-		{"fenced", "1 acquire, 1 release ok, 2 acquire ok 1", true}, // nobody saw the first token
-		{"fenced", "x1 acquire ok 4, x2 acquire ok 4", false},
-		{"fenced+", "x1 acquire ok 4, x2 acquire ok 4, x1 release ok, x2 release ok, y3 acquire ok 5", true},
-		{"fenced+", "x1 acquire ok 4, x2 acquire ok 3", false},
-		{"fenced+", "x1 acquire ok 4, x2 acquire ok 6, x1 release ok, x2 release ok, y3 acquire ok 5", false},
 		{"rw", "1 read ok, 2 read ok, 3 acquire refused, 1 release ok, 2 release ok, 3 acquire ok", true},
 		{"rw", "1 read ok, 2 acquire ok", false},
 		{"rw", "1 acquire ok, 2 read ok", false},
@@ -74,18 +62,12 @@ func TestSteps(t *testing.T) {
 		{"rw", "x1 read ok, x2 acquire refused", true},
 		{"rw+", "x1 read ok, x2 acquire refused", false},
 		{"rw", "x1 read ok, x2 read refused", false},
-		{"semaphore", "1 acquire ok, 2 acquire ok, 3 acquire refused, 1 release ok, 3 acquire ok", true},
-		{"semaphore", "1 acquire ok, 2 acquire ok, 3 acquire ok", false},
-		{"semaphore", "1 acquire ok, 2 acquire refused", false},
-		{"semaphore", "1 release ok", false},
-		{"semaphore", "1 acquire ok, 1 release ok, 1 release refused", true},
 	} {
-		name, again := strings.CutSuffix(c.model, "+")
 		events, err := steps(c.steps)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Search(all[name](Params{Permits: 2, Owners: strings.Contains(c.steps, "x1"), Reentrant: again}), events, Limit{})
+		r := Search(Lock(c.model == "reentrant" || c.model == "rw+"), events, Limit{})
 		if r.Exhausted != "" || r.Linearizable != c.legal {
 			t.Errorf("%s: %s: legal is %t, exhausted %q; want %t", c.model, c.steps, r.Linearizable, r.Exhausted, c.legal)
 		}
@@ -101,7 +83,7 @@ func steps(text string) ([]porcupine.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := Call{Session: int32(who), Owner: int32(who), Weight: 1}
+		c := Call{Session: int32(who), Owner: int32(who)}
 		if name != words[0] {
 			c.Owner = int32(words[0][0])
 		}
@@ -121,30 +103,9 @@ func steps(text string) ([]porcupine.Event, error) {
 			continue
 		}
 		a := Answer{Outcome: map[string]Outcome{"ok": OK, "fail": Fail, "refused": Refused}[words[0]]}
-		if len(words) > 1 {
-			if a.Token, err = strconv.ParseUint(words[1], 10, 64); err != nil {
-				return nil, err
-			}
-		}
 		events = append(events, porcupine.Event{ClientId: who, Kind: porcupine.ReturnEvent, Id: id, Value: a})
 	}
 	return Close(events), nil
-}
-
-// Permits are as many as an int64 can say, and what does not fit beside others is refused
-// although the sum would run over.
-func TestManyPermits(t *testing.T) {
-	many := func(acquires ...int64) bool {
-		var events []porcupine.Event
-		for i, n := range acquires {
-			events = append(events, porcupine.Event{Id: i, Kind: porcupine.CallEvent, Value: Call{Session: int32(i + 1), Weight: n}},
-				porcupine.Event{Id: i, Kind: porcupine.ReturnEvent, Value: Answer{Outcome: OK}})
-		}
-		return porcupine.CheckEvents(Semaphore(Params{Permits: 3 << 60}), events)
-	}
-	if !many(2<<60, 1<<60) || many(2<<60, 1<<60, 1) || many(3<<60, 3<<60, 3<<60) {
-		t.Error("permits are not counted as they are")
-	}
 }
 
 // Without Close a call that never returns is impossible, whatever the model says.
@@ -153,10 +114,10 @@ func TestCloseIsNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !porcupine.CheckEvents(OwnerMutex(Params{}), events) {
+	if !porcupine.CheckEvents(Lock(false), events) {
 		t.Error("closed: not linearizable")
 	}
-	if porcupine.CheckEvents(OwnerMutex(Params{}), events[:1]) {
+	if porcupine.CheckEvents(Lock(false), events[:1]) {
 		t.Error("porcupine takes calls without a return by itself now; Close is needed no more")
 	}
 }
@@ -178,20 +139,15 @@ func hard(lost int) []porcupine.Event {
 
 // A search ends at its limits, and then it knows nothing.
 func TestLimits(t *testing.T) {
-	m := Semaphore(Params{Permits: 1})
+	m := Lock(false)
 	if r := Search(m, hard(4), Limit{}); r.Exhausted != "" || r.Linearizable {
 		t.Errorf("a small one: %+v; want that it is refuted", r)
 	}
 	if r := Search(m, hard(30), Limit{Time: time.Hour, Memory: 1 << 10}); r.Exhausted != "memory" || r.Linearizable {
 		t.Errorf("with a kilobyte: %+v; want that memory ended it", r)
 	}
-	many := Semaphore(Params{Permits: 30})
-	events, err := steps(strings.Repeat("1 acquire, ", 40) + "1 release refused, 2 acquire ok, 2 release refused")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := Search(many, events, Limit{Time: time.Nanosecond, Memory: 1 << 40}); r.Exhausted == "memory" {
-		t.Errorf("with a nanosecond: %+v", r)
+	if r := Search(m, hard(30), Limit{Time: time.Nanosecond, Memory: 1 << 40}); r.Exhausted != "time" {
+		t.Errorf("with a nanosecond: %+v; want that time ended it", r)
 	}
 	if err := Draw(new(bytes.Buffer), m, Result{Exhausted: "time"}, nil); err == nil {
 		t.Error("what is not known was drawn")

@@ -73,7 +73,7 @@ func TestRandomAgainstPorcupine(t *testing.T) {
 			n := drawn(t, strings.HasSuffix(k.name, "-strict"))
 			var left atomic.Int64
 			left.Store(int64(n))
-			seen := inParallel(t, k.model, k.play.owners > 0, func(worker int, c *comparison) {
+			seen := inParallel(t, k.model, func(worker int, c *comparison) {
 				rng := rand.New(rand.NewPCG(7, uint64(worker)))
 				var o sweep.Ops
 				for left.Add(-1) >= 0 && !t.Failed() {
@@ -116,7 +116,7 @@ func exhaust(t *testing.T, m sweep.Model, shapes []shape, owners []uint32) {
 		sessions = 3
 	}
 	shards := runtime.GOMAXPROCS(0)
-	seen := inParallel(t, m, owners != nil, func(worker int, c *comparison) {
+	seen := inParallel(t, m, func(worker int, c *comparison) {
 		n := 0
 		interleave(sessions, shapes, owners, func(o *sweep.Ops) bool {
 			if n++; n%shards == worker {
@@ -161,12 +161,12 @@ func TestTruthIsNeverViolated(t *testing.T) {
 
 // inParallel runs a worker on each core and sums up what they have seen. What is compared
 // is thrown away at once, so memory is collected less often than one would elsewhere.
-func inParallel(t *testing.T, m sweep.Model, owners bool, work func(worker int, c *comparison)) (seen [3]int) {
+func inParallel(t *testing.T, m sweep.Model, work func(worker int, c *comparison)) (seen [3]int) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for worker := range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
-			c := newComparison(m, owners, func(o *sweep.Ops, why string) { t.Errorf("%s\n%s", why, draw(o)) })
+			c := newComparison(m, func(o *sweep.Ops, why string) { t.Errorf("%s\n%s", why, draw(o)) })
 			work(worker, c)
 			c.flush()
 			mu.Lock()

@@ -42,8 +42,8 @@ type comparison struct {
 	verdicts [3]int
 }
 
-func newComparison(m sweep.Model, owners bool, report func(*sweep.Ops, string)) *comparison {
-	return &comparison{m: m, report: report, oracle: newOracle(m, owners)}
+func newComparison(m sweep.Model, report func(*sweep.Ops, string)) *comparison {
+	return &comparison{m: m, report: report, oracle: newOracle(m)}
 }
 
 // compare judges a history, and reports it, made small, if porcupine says otherwise:
@@ -111,8 +111,8 @@ type oracle struct {
 	answers map[models.Answer]any
 }
 
-func newOracle(m sweep.Model, owners bool) oracle {
-	a := oracle{oracles.Model(m, owners), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Answer]any{}}
+func newOracle(m sweep.Model) oracle {
+	a := oracle{oracles.Model(m), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Answer]any{}}
 	asked := a.asked
 	a.model.Partition = func([]porcupine.Operation) [][]porcupine.Operation { return *asked }
 	return a

@@ -12,11 +12,8 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// Model returns the sequential specification of the lock that m describes. owners says
-// whether some of its owners have several sessions.
-func Model(m sweep.Model, owners bool) porcupine.Model {
-	return models.RW(models.Params{Owners: owners, Reentrant: m.Reentrant})
-}
+// Model returns the sequential specification of the lock that m describes.
+func Model(m sweep.Model) porcupine.Model { return models.Lock(m.Reentrant) }
 
 // Events returns the operations of one lock as events for porcupine. Operations that did
 // not return are closed, so the events can be searched as they are.
