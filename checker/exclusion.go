@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"lockbench/checker/hold"
@@ -41,7 +42,7 @@ func holders(l *ledger) Result {
 	if l.h.Header.Model.Has(history.Semaphore) {
 		return l.permits()
 	}
-	s := overlaps{ledger: l, found: map[*hold.Hold]overlap{}}
+	s := overlaps{ledger: l, found: map[*hold.Hold]overlap{}, open: map[*hold.Hold]overlap{}}
 	for _, k := range l.Keys() {
 		s.key(k)
 	}
@@ -53,28 +54,38 @@ func holders(l *ledger) Result {
 type overlaps struct {
 	*ledger
 	found map[*hold.Hold]overlap // by the later one
-	open  []overlap              // nobody can know whether these are overlaps
+	open  map[*hold.Hold]overlap // the same, of those that may be overlaps
 }
 
 func (s *overlaps) key(k *hold.Key) {
 	if len(k.Granted) < 2 {
 		return
 	}
-	var alone, shared earlier
+	var alone, shared []*hold.Hold // whose work may go on: mostly no more than one for each client
 	for _, t := range k.Granted {
-		s.enter(k.Name, &alone, t)
+		alone = working(alone, t.Grant)
+		s.enter(k.Name, alone, t)
 		if t.Session.Mode == locks.Shared {
-			shared.add(t) // readers do not look at each other: there may be many
-		} else {
-			s.enter(k.Name, &shared, t)
-			alone.add(t)
+			shared = append(shared, t) // readers are not compared with each other: there may be many
+			continue
 		}
+		shared = working(shared, t.Grant)
+		s.enter(k.Name, shared, t)
+		alone = append(alone, t)
 	}
 }
 
-// enter looks for those whose work goes on when t is granted.
-func (s *overlaps) enter(key string, others *earlier, t *hold.Hold) {
-	for _, a := range others.candidates(t) {
+// working keeps the holds whose work may go on at a position.
+func working(holds []*hold.Hold, pos int) []*hold.Hold {
+	return slices.DeleteFunc(holds, func(a *hold.Hold) bool { return a.Most.Work.To <= pos })
+}
+
+// enter compares t with the holds whose work may go on when t is granted.
+func (s *overlaps) enter(key string, others []*hold.Hold, t *hold.Hold) {
+	for _, a := range others {
+		if a.Session.Owner == t.Session.Owner {
+			continue
+		}
 		o := overlap{key: key, earlier: a, later: t}
 		switch surely, possibly := meets(a, t); {
 		case surely:
@@ -83,7 +94,9 @@ func (s *overlaps) enter(key string, others *earlier, t *hold.Hold) {
 				s.found[t] = o
 			}
 		case possibly:
-			s.open = append(s.open, o)
+			if doubt, ok := s.open[t]; !ok || o.worse(doubt) {
+				s.open[t] = o
+			}
 		}
 	}
 }
@@ -102,15 +115,11 @@ func (s *overlaps) result() Result {
 		findings = append(findings, s.finding(o))
 	}
 	r := violated(findings)
-	open := slices.DeleteFunc(s.open, func(o overlap) bool { _, ok := s.found[o.later]; return ok })
-	if len(open) > 0 && r.Verdict == Valid {
-		o, grants := open[0], map[*hold.Hold]bool{}
-		for _, o := range open {
-			grants[o.later] = true
-		}
+	if len(s.open) > 0 && r.Verdict == Valid {
+		o := slices.MinFunc(slices.Collect(maps.Values(s.open)), func(a, b overlap) int { return a.later.Grant - b.later.Grant })
 		r.Verdict = Unknown
 		r.Why = fmt.Sprintf("whether %s still held %q when %s was granted it at %s cannot be known, because %s; an \"until\" in the grants would tell (grants of this kind: %d)",
-			client(o.earlier, o.later), o.key, client(o.later, o.earlier), seconds(s.h.Events[o.later.Grant].Time), s.doubt(o.earlier, o.later), len(grants))
+			client(o.earlier, o.later), o.key, client(o.later, o.earlier), seconds(s.h.Events[o.later.Grant].Time), s.doubt(o.earlier, o.later), len(s.open))
 	}
 	return r
 }

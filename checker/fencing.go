@@ -50,17 +50,12 @@ func fencing(l *ledger, _ Report) Result {
 // granted is the event of a grant.
 func (l *ledger) granted(t *hold.Hold) *history.Event { return &l.h.Events[t.Grant] }
 
-// fence is a fencing token.
-type fence uint64
-
-func (f fence) Compare(o fence) int { return cmp.Compare(f, o) }
-
 // fell finds the grants of a key whose token is below that of an earlier grant.
 func (l *ledger) fell(k *hold.Key) []Finding {
 	var findings []Finding
-	var before []*hold.Hold         // by place: the one with the highest token up to there
-	first := 0                      // place from which grants are compared
-	var alone, shared latest[fence] // the highest of those that were granted in the order of their answers
+	var before []*hold.Hold          // by place: the one with the highest token up to there
+	first := 0                       // place from which grants are compared
+	var alone, shared latest[uint64] // the highest of those that were granted in the order of their answers
 	for i, t := range k.Granted {
 		before = append(before, nil)
 		if i > first {
@@ -94,7 +89,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 					token, client(t, highest), seconds(l.granted(t).Time))))
 			// A server that lost its counter starts anew, once: the grants after it are
 			// compared with each other.
-			first, before[i], alone, shared = i, nil, latest[fence]{}, latest[fence]{}
+			first, before[i], alone, shared = i, nil, latest[uint64]{}, latest[uint64]{}
 		}
 		if before[i] == nil || token > l.granted(before[i]).Token {
 			before[i] = t
@@ -102,9 +97,9 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 		switch {
 		case !ordered:
 		case t.Session.Mode == locks.Shared:
-			shared.add(t, fence(token))
+			shared.add(t, token)
 		default:
-			alone.add(t, fence(token))
+			alone.add(t, token)
 		}
 	}
 	return findings

@@ -117,8 +117,8 @@ func (l *ledger) struck(client int32) []history.Fault {
 
 // firsts finds the earliest grant among those who asked after a position.
 type firsts struct {
-	asked []*hold.Hold       // in the order of their calls
-	best  []latest[hold.End] // from each on, the earliest grants of different owners, negative
+	asked []*hold.Hold  // in the order of their calls
+	best  []latest[int] // from each on, the earliest grants of different owners, negative
 }
 
 // newFirsts takes the grants of a key that count, and of which none went to an owner that
@@ -132,10 +132,10 @@ func newFirsts(l *ledger, k *hold.Key, counts func(*hold.Hold) bool) firsts {
 		}
 	}
 	slices.SortFunc(f.asked, func(a, b *hold.Hold) int { return a.Session.Acquire.Invoke - b.Session.Acquire.Invoke })
-	f.best = make([]latest[hold.End], len(f.asked)+1)
+	f.best = make([]latest[int], len(f.asked)+1)
 	for i, t := range slices.Backward(f.asked) {
 		f.best[i] = f.best[i+1]
-		f.best[i].add(t, hold.End{Pos: -t.Grant})
+		f.best[i].add(t, -t.Grant)
 	}
 	return f
 }

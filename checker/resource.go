@@ -102,9 +102,9 @@ func lastBefore(writes []*write, pos int) *write {
 // stale finds the writes that undid others, and those that came too late.
 func (c *counter) stale(l *ledger) []Finding {
 	var findings []Finding
-	var before *write           // the one applied last
-	var grants latest[hold.End] // of different owners: the latest holders who have written
-	var tokens latest[fence]    // and those with the highest tokens
+	var before *write         // the one applied last
+	var grants latest[int]    // of different owners: the latest holders who have written
+	var tokens latest[uint64] // and those with the highest tokens
 	last := map[*hold.Hold]*write{}
 	for _, w := range c.writes {
 		why, other := c.late(l, w, last[grants.other(w.Hold)], last[tokens.other(w.Hold)])
@@ -130,9 +130,9 @@ func (c *counter) stale(l *ledger) []Finding {
 			findings = append(findings, f)
 		}
 		before, last[w.Hold] = w, w
-		grants.add(w.Hold, hold.End{Pos: w.Grant})
+		grants.add(w.Hold, w.Grant)
 		if w.hasToken {
-			tokens.add(w.Hold, fence(w.token))
+			tokens.add(w.Hold, w.token)
 		}
 	}
 	return findings

@@ -45,13 +45,16 @@ func queued(s *script, n int) {
 
 // undetermined: each was granted its lease at some time in its wait, and may hold on.
 func undetermined(s *script, n int) {
-	n /= 2
-	for i := range n {
-		s.ask(i, id(i), "a", hour, 2*hour)
-	}
-	s.now = hour + time.Minute
-	for i := range n {
-		s.granted(i, id(i), 0)
+	for first := 0; first < n/2; first += crowdMax {
+		last := min(first+crowdMax, n/2)
+		for i := first; i < last; i++ {
+			s.ask(i, id(i), "a", hour, 2*hour)
+		}
+		s.now += hour + time.Minute
+		for i := first; i < last; i++ {
+			s.granted(i, id(i), 0)
+		}
+		s.now += 2 * hour
 	}
 }
 

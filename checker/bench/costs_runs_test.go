@@ -103,15 +103,17 @@ func refusedRenewals(s *script, n int) {
 	}
 }
 
-// sleepers: all but the last overstay.
+// sleepers: all but the last of each crowd overstay.
 func sleepers(s *script, n int) {
-	n /= 6
-	for i := range n {
-		s.take(i, id(i), "a", ttl)
-		s.now += 2 * ttl
-	}
-	for i := range n {
-		s.done(i, history.Check, id(i))
-		s.notHeld(i, history.Release, id(i))
+	for first := 0; first < n/6; first += crowdMax {
+		last := min(first+crowdMax, n/6)
+		for i := first; i < last; i++ {
+			s.take(i, id(i), "a", ttl)
+			s.now += 2 * ttl
+		}
+		for i := first; i < last; i++ {
+			s.done(i, history.Check, id(i))
+			s.notHeld(i, history.Release, id(i))
+		}
 	}
 }
