@@ -106,8 +106,6 @@ func brokenRule(path string, imports []string) string {
 		return "machines for modules belong to internal/wasm"
 	case path == "lockbench/internal/wasm" && under("lockbench"):
 		return "a machine knows nothing of lockbench"
-	case under("github.com/HdrHistogram") && path != "lockbench/internal/stats":
-		return "figures are computed in one place, stats"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
 		for _, i := range imports {
 			if strings.HasPrefix(i, "lockbench/internal") && i != "lockbench/internal/needs" {
@@ -173,7 +171,6 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/internal/run", "github.com/moby/moby/client"},
 		{"lockbench/internal/world/sim", "github.com/tetratelabs/wazero"},
 		{"lockbench/internal/wasm", "lockbench/internal/world"},
-		{"lockbench/internal/report", "github.com/HdrHistogram/hdrhistogram-go"},
 		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/world/sim", "lockbench/service/redis/simredis"},
 		{"lockbench/internal/world/local", "lockbench/service/redis"},

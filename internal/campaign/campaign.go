@@ -250,7 +250,7 @@ func (c *Campaign) writeJSON() error {
 }
 
 // figures is a result without what stands in those of its runs, and what no table and
-// no comparison asks for: dozens of runs with whole distributions are megabytes.
+// no comparison asks for.
 func figures(r *report.Result) *report.Result {
 	if r == nil {
 		return nil
@@ -264,7 +264,6 @@ func figures(r *report.Result) *report.Result {
 			l.ViolationAfterS = []float64{after}
 		}
 		if a, ok := l.LatencyMS["acquire"]; ok {
-			a.HDR = ""
 			l.LatencyMS = map[string]stats.Latency{"acquire": a}
 		}
 		fence, judged := l.Check(checker.Resource)

@@ -6,7 +6,8 @@ package campaign
 // A verdict is a fact: a lock that was seen to break breaks, however few episodes
 // there were. A rate is a sample, and counts as changed only if Fisher's exact test
 // says so. A latency is of one machine on one day; it counts as worse only if it at
-// least doubled on the same machine in the same world.
+// least doubled on the same machine in the same world. Of several runs it is the largest,
+// which grows with their number, so it does not count as worse if there are more runs than before.
 
 import (
 	"fmt"
@@ -208,13 +209,25 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 		if !slower && !faster {
 			continue
 		}
-		c := Change{Kind: "latency " + q.name, Was: report.Millis(was), Is: report.Millis(is), Worse: slower}
-		if slower && (ra.World != rb.World || ra.Machine != rb.Machine) {
+		c := Change{Kind: "latency " + q.name, Was: latency(was, before), Is: latency(is, now), Worse: slower}
+		switch {
+		case !slower:
+		case ra.World != rb.World || ra.Machine != rb.Machine:
 			c.Worse, c.Note = false, "another world or machine"
+		case now.OfRuns() > before.OfRuns():
+			c.Worse, c.Note = false, "the second side has more runs"
 		}
 		add(c)
 	}
 	return changes
+}
+
+// latency returns a figure of l as text.
+func latency(ms float64, l stats.Latency) string {
+	if l.Runs > 1 {
+		return fmt.Sprintf("%s (largest of %d runs)", report.Millis(ms), l.Runs)
+	}
+	return report.Millis(ms)
 }
 
 func ratio(l *report.Lock) string {

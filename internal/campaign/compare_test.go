@@ -58,6 +58,38 @@ func TestCompareAcrossMachines(t *testing.T) {
 	}
 }
 
+// The latency of several runs is the largest of them, which grows with their number.
+func TestCompareLatencyOfRuns(t *testing.T) {
+	of := func(runs int, p99 float64) []*report.Result {
+		r := side(checker.Valid, 0, 0, 3, p99)
+		l := r[0].Locks[0].LatencyMS["acquire"]
+		l.Runs = runs
+		r[0].Locks[0].LatencyMS["acquire"] = l
+		return r
+	}
+	for _, c := range []struct {
+		a, b []*report.Result
+		code int
+		says string
+	}{
+		{of(3, 20), of(3, 90), 1, "latency p99 was 20 ms (largest of 3 runs), is 90 ms (largest of 3 runs)  worse"},
+		{of(3, 20), of(0, 90), 1, "latency p99 was 20 ms (largest of 3 runs), is 90 ms  worse"},
+		{of(0, 20), of(1, 90), 1, "latency p99 was 20 ms, is 90 ms  worse"},
+		{of(0, 20), of(3, 90), 0, "latency p99 was 20 ms, is 90 ms (largest of 3 runs)  (the second side has more runs)"},
+		{of(3, 20), of(4, 90), 0, "is 90 ms (largest of 4 runs)  (the second side has more runs)"},
+		{of(3, 90), of(4, 20), 0, "latency p99 was 90 ms (largest of 3 runs), is 20 ms (largest of 4 runs)\n"},
+	} {
+		got := Compare(c.a, c.b)
+		var b strings.Builder
+		if err := got.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if got.ExitCode() != c.code || !strings.Contains(b.String(), c.says) {
+			t.Errorf("exit %d, want %d with %q:\n%s", got.ExitCode(), c.code, c.says, b.String())
+		}
+	}
+}
+
 // Where a scenario leaves it to chance, both outcomes are as expected.
 func TestCompareWhereChanceDecides(t *testing.T) {
 	a, b := side(checker.Valid, 0, 0, 3, 20), side(checker.Violated, checker.DoubleGrant, 1, 3, 20)

@@ -2,65 +2,79 @@ package stats
 
 import (
 	"encoding/json"
-	"errors"
-	"math"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-// Percentiles are within a thousandth of those of the sorted list.
-func TestLatencyAgainstSorting(t *testing.T) {
+// TestLatencyOf checks the definition of each percentile by counting.
+func TestLatencyOf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		took := rapid.SliceOfN(rapid.Int64Range(0, int64(longest)), 1, 300).Draw(t, "took")
-		all := newTimings()
-		for _, d := range took {
-			all.add(time.Duration(d))
+		took := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) time.Duration {
+			return time.Duration(rapid.IntRange(0, 1000).Draw(t, "took"))
+		}), 1, 300).Draw(t, "all")
+		all := slices.Clone(took)
+		got := latencyOf(took)
+		within := func(ms float64) (n int) {
+			for _, d := range all {
+				if millis(d) <= ms {
+					n++
+				}
+			}
+			return n
 		}
-		got := all.latency()
-		slices.Sort(took)
-		for _, c := range []struct {
-			share float64
-			got   float64
-		}{{0.5, got.P50}, {0.99, got.P99}, {1, got.Max}} {
-			want := float64(took[max(0, int(math.Ceil(c.share*float64(len(took))))-1)]) / 1e6
-			// A thousandth, and the microsecond in which times are counted.
-			if math.Abs(c.got-want) > want/1000+0.002 {
-				t.Fatalf("at %.2f of %d values: %v ms, want %v ms", c.share, len(took), c.got, want)
+		for percent, ms := range map[int]float64{50: got.P50, 99: got.P99, 100: got.Max} {
+			measured := slices.ContainsFunc(all, func(d time.Duration) bool { return millis(d) == ms })
+			below := within(ms - millis(1)/2) // that are shorter
+			if !measured || 100*within(ms) < percent*len(all) || 100*below >= percent*len(all) {
+				t.Fatalf("of %d times %d are not longer than %v ms, and %d shorter; want the smallest of %d %%", len(all), within(ms), ms, below, percent)
 			}
 		}
+		if got.N != len(all) || got.Runs != 0 {
+			t.Fatalf("got %+v of %d times", got, len(all))
+		}
 	})
+	if got := latencyOf(nil); got != nil {
+		t.Errorf("nothing was measured, and yet %+v", got)
+	}
 }
 
-// Two halves put together are the whole.
+// TestMergeLatency merges runs in any order and grouping.
 func TestMergeLatency(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		took := rapid.SliceOfN(rapid.Int64Range(0, int64(time.Minute)), 2, 50).Draw(t, "took")
-		whole, halves := newTimings(), [2]*timings{newTimings(), newTimings()}
-		for i, d := range took {
-			whole.add(time.Duration(d))
-			halves[i%2].add(time.Duration(d))
+	a, b, c := Latency{N: 10, P50: 1, P99: 9, Max: 9.5}, Latency{N: 5, P50: 2, P99: 3, Max: 12}, Latency{N: 1, P50: 1.5, P99: 1.5, Max: 1.5}
+	of := func(all ...Latency) Figures {
+		var runs []Figures
+		for _, l := range all {
+			runs = append(runs, Figures{LatencyMS: map[string]Latency{"acquire": l}, AcquireMS: map[string]Latency{During: l}, OverlapMS: &l})
 		}
-		written, err := json.Marshal(halves[1].latency())
-		var read Latency
-		if err := errors.Join(err, json.Unmarshal(written, &read)); err != nil {
-			t.Fatal(err)
+		return Merge(runs)
+	}
+	want := Latency{N: 16, P50: 2, P99: 9, Max: 12, Runs: 3}
+	ab, bc := of(a, b), of(b, c)
+	for _, got := range []Figures{of(a, b, c), of(c, a, b), Merge([]Figures{ab, of(c)}), Merge([]Figures{of(a), bc})} {
+		if got.LatencyMS["acquire"] != want || got.AcquireMS[During] != want || *got.OverlapMS != want {
+			t.Errorf("got %+v, %+v, %+v; want %+v", got.LatencyMS, got.AcquireMS, got.OverlapMS, want)
 		}
-		merged, ok := MergeLatency([]Latency{*halves[0].latency(), read})
-		want := *whole.latency()
-		if !ok || merged.N != want.N || merged.P50 != want.P50 || merged.P99 != want.P99 || math.Abs(merged.Max-want.Max) > 1e-6 {
-			t.Fatalf("merged %+v, want %+v", merged, want)
-		}
-	})
+	}
+	if got := of(a); got.LatencyMS["acquire"] != a || got.LatencyMS["acquire"].OfRuns() != 1 {
+		t.Errorf("one run is merged to %+v; want %+v", got.LatencyMS, a)
+	}
+	// A run without the figure is not counted for it.
+	if got := Merge([]Figures{{}, {LatencyMS: map[string]Latency{"acquire": a, "release": b}}, {LatencyMS: map[string]Latency{"release": c}}}); got.LatencyMS["acquire"] != a || got.LatencyMS["release"].Runs != 2 || got.AcquireMS != nil || got.OverlapMS != nil {
+		t.Errorf("got %+v", got)
+	}
 }
 
-func TestMergeLatencyRefusesWhatItCannotRead(t *testing.T) {
-	for _, text := range []string{"", "x", "AAAA", "HISTFAAAAA"} {
-		if got, ok := MergeLatency([]Latency{{N: 1, P50: 1, P99: 1, Max: 1, HDR: text}}); ok {
-			t.Errorf("%q was read as %+v", text, got)
-		}
+// TestLatencyOfOldResults reads what lockbench wrote when it kept whole distributions.
+func TestLatencyOfOldResults(t *testing.T) {
+	var got Figures
+	err := json.Unmarshal([]byte(`{"latency_ms":{"acquire":{"n":3,"p50":1.001,"p99":10.007,"max":10.003,"hdr":"HISTFAAAACR42pJpmSzMwMDAxAABzFCaEUoDAAAA"}}}`), &got)
+	want := Figures{LatencyMS: map[string]Latency{"acquire": {N: 3, P50: 1.001, P99: 10.007, Max: 10.003}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 }
 

@@ -1,11 +1,9 @@
 package stats
 
-// Merge puts the figures of several runs of one lock together, as if they had been
-// one run: what counts is added, and the rate is that of all episodes.
+// Merge puts the figures of several runs of one lock together. Counts are added, the rate is
+// that of all episodes, and outages and latencies are the largest of any run.
 func Merge(all []Figures) Figures {
 	var sum Figures
-	byOp, byPhase := map[string][]Latency{}, map[string][]Latency{}
-	var overlaps []Latency
 	for _, f := range all {
 		sum.Episodes += f.Episodes
 		sum.ViolatingEpisodes += f.ViolatingEpisodes
@@ -24,14 +22,13 @@ func Merge(all []Figures) Figures {
 		sum.LostUpdates += f.LostUpdates
 		sum.OutageS = max(sum.OutageS, f.OutageS)
 		sum.ActiveS += f.ActiveS
-		for name, l := range f.LatencyMS {
-			byOp[name] = append(byOp[name], l)
-		}
-		for name, l := range f.AcquireMS {
-			byPhase[name] = append(byPhase[name], l)
-		}
-		if f.OverlapMS != nil {
-			overlaps = append(overlaps, *f.OverlapMS)
+		sum.LatencyMS, sum.AcquireMS = mergeEach(sum.LatencyMS, f.LatencyMS), mergeEach(sum.AcquireMS, f.AcquireMS)
+		if l := f.OverlapMS; l != nil {
+			merged := *l
+			if sum.OverlapMS != nil {
+				merged = mergeLatency(*sum.OverlapMS, *l)
+			}
+			sum.OverlapMS = &merged
 		}
 	}
 	sum.Rate = RateOf(sum.Counted())
@@ -41,23 +38,19 @@ func Merge(all []Figures) Figures {
 	if sum.Writes > 0 {
 		sum.LostPerThousand = 1000 * float64(sum.LostUpdates) / float64(sum.Writes)
 	}
-	sum.LatencyMS, sum.AcquireMS = mergeEach(byOp), mergeEach(byPhase)
-	if l, ok := MergeLatency(overlaps); ok {
-		sum.OverlapMS = &l
-	}
 	return sum
 }
 
-// mergeEach leaves out what cannot be put together.
-func mergeEach(byName map[string][]Latency) map[string]Latency {
-	var out map[string]Latency
-	for name, all := range byName {
-		if l, ok := MergeLatency(all); ok {
-			if out == nil {
-				out = map[string]Latency{}
-			}
-			out[name] = l
+// mergeEach adds the latencies of one run to those of others.
+func mergeEach(sum, run map[string]Latency) map[string]Latency {
+	for name, l := range run {
+		if before, ok := sum[name]; ok {
+			l = mergeLatency(before, l)
 		}
+		if sum == nil {
+			sum = map[string]Latency{}
+		}
+		sum[name] = l
 	}
-	return out
+	return sum
 }

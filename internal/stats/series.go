@@ -50,8 +50,7 @@ func Series(h *history.History, n int) []Bin {
 			continue
 		}
 		slices.Sort(all)
-		rank := func(percent int) time.Duration { return all[(len(all)*percent+99)/100-1] }
-		bins[i].P50, bins[i].P99 = rank(50), rank(99)
+		bins[i].P50, bins[i].P99 = percentile(all, 50), percentile(all, 99)
 	}
 	return bins
 }
