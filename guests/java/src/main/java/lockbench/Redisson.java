@@ -339,7 +339,9 @@ public final class Redisson implements Guest.Library {
 
         boolean tryLock() throws Exception {
             if (ask.ttl > 0) {
-                return lock.tryLock(ask.wait, ask.ttl, TimeUnit.MILLISECONDS);
+                // A MultiLock of 3.x that is given 0 takes it for a wait that is over, and grants leases of 0.
+                long wait = ask.wait == 0 && lock instanceof RedissonMultiLock ? -1 : ask.wait;
+                return lock.tryLock(wait, ask.ttl, TimeUnit.MILLISECONDS);
             }
             return ask.wait > 0 ? lock.tryLock(ask.wait, TimeUnit.MILLISECONDS) : lock.tryLock();
         }
