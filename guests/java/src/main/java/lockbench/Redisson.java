@@ -14,6 +14,8 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.redisson.RedissonMultiLock;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
@@ -154,6 +156,7 @@ public final class Redisson implements Guest.Library {
                 case "retry-interval":
                 case "pool":
                 case "scan-interval":
+                case "ping-interval":
                     break;
                 default:
                     throw new IllegalArgumentException("unknown option " + o.getKey());
@@ -172,14 +175,17 @@ public final class Redisson implements Guest.Library {
         }
     }
 
+    /** millis reads a duration as Go writes it, 1m30s. */
     private static long millis(Map.Entry<String, String> option) {
-        String v = option.getValue();
-        try {
-            double n = Double.parseDouble(v.replaceFirst("(ms|s|m)$", ""));
-            return Math.round(v.endsWith("ms") ? n : v.endsWith("s") ? n * 1000 : n * 60_000);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("option " + option.getKey() + ": " + v + " is not a duration such as 2s");
+        if (!option.getValue().matches("([0-9.]+(ms|s|m|h))+")) {
+            throw new IllegalArgumentException("option " + option.getKey() + ": " + option.getValue() + " is not a duration such as 2s");
         }
+        double sum = 0;
+        Matcher part = Pattern.compile("([0-9.]+)(ms|s|m|h)").matcher(option.getValue());
+        while (part.find()) {
+            sum += Double.parseDouble(part.group(1)) * Map.of("ms", 1, "s", 1000, "m", 60_000, "h", 3_600_000).get(part.group(2));
+        }
+        return Math.round(sum);
     }
 
     /** tune applies the options that each way to connect has. */
@@ -194,6 +200,9 @@ public final class Redisson implements Guest.Library {
                     break;
                 case "retry-interval":
                     c.setRetryInterval((int) millis(o));
+                    break;
+                case "ping-interval":
+                    c.setPingConnectionInterval((int) millis(o));
                     break;
                 case "scan-interval":
                     if (c instanceof ClusterServersConfig) {
