@@ -18,6 +18,8 @@ var (
 // Why a library breaks a rule of the conformance suite.
 const (
 	waitsByRetries = "it waits by a number of retries, each after a delay with a random part, which can end before the time is over"
+	givesUpEarly   = "it gives up when its next try would come after the end of the wait, up to one pause early"
+	waitsByPauses  = "it waits by a number of pauses, of which the last is left out"
 	waitsInBLPOP   = "its waiters block in BLPOP, which only a release ends: an expired lease wakes none of them"
 	bailsOut       = "it returns with the third answer: the SET that a slow server has not answered can arrive after the release, and its key stays"
 )
@@ -120,6 +122,7 @@ func npmAndPyPI() []Lock {
 			Card:  locks.Card{Name: "redis-py-pypi", Family: locks.SingleStore, Claims: bounded},
 			About: "redis-py's own Lock, the newest of PyPI", Topologies: oneMaster,
 			Options: []Option{redisPyCareful, {Name: "sleep", About: "sleep: the pause between two tries of a waiter", Default: "100ms"}},
+			Excused: map[string]string{"wait-kept": givesUpEarly},
 			Library: &Library{
 				Like: "set-nx", Version: "redis 8.1.0", Guests: pypiGuest,
 				Says: "a shared, distributed lock", Where: "redis/lock.py, class Lock",
@@ -153,6 +156,7 @@ func npmAndPyPI() []Lock {
 				{Name: "expire", About: "ttl: what the scenario asks for; none: locks never expire, as expire=None is documented", Default: "ttl"},
 				{Name: "retry-interval", About: "retry_interval: the pause between two tries of a waiter", Default: "100ms"},
 			},
+			Excused: map[string]string{"wait-kept": waitsByPauses},
 			Library: &Library{
 				Like: "set-nx", Version: "sherlock 0.4.1, redis 8.1.0", Guests: pypiGuest,
 				Says: "distributed inter-process locks with a choice of backend", Where: "README, Sherlock",
