@@ -142,7 +142,6 @@ func (c *Conn) takeHello(line []byte) {
 		c.fail(err)
 		return
 	}
-	h.Strange = strangeFields(line)
 	c.mu.Lock()
 	c.hello = h
 	c.mu.Unlock()
@@ -156,6 +155,7 @@ var errNoHello = errors.New("it begins with a line that is no hello")
 func ReadHello(line []byte) (Hello, error) {
 	var h Hello
 	err := json.Unmarshal(line, &h)
+	h.Strange = strangeFields(line)
 	switch {
 	case !strings.HasPrefix(h.Hello, "lockbench-guest/"):
 		return h, fmt.Errorf("%w: %s", errNoHello, quoted(line))

@@ -87,7 +87,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l re
 		err = t.Run(ctx)
 	}
 	err = errors.Join(err, file.Close())
-	l.Notes = t.Missteps.Notes()
+	l.Notes = judge.notes
 	// What was recorded is judged even if the harness failed afterwards, and the
 	// failure outweighs the verdict.
 	h, judged, judgeErr := judge.judge()

@@ -23,7 +23,8 @@ type lockJudge struct {
 
 	violated   bool  // and told: between episodes there is nothing more to learn
 	size       int64 // of what was judged last
-	endedAfter int   // the episode after which it was enough; 0: it never was
+	notes      []string
+	endedAfter int // the episode after which it was enough; 0: it never was
 }
 
 // Episode passes on how far the trial is.
@@ -37,6 +38,9 @@ func (j *lockJudge) Fault(text string) { j.run.progress.to.Fault(j.lock, text) }
 
 // Warning passes on what is wrong with the lock's guest.
 func (j *lockJudge) Warning(text string) { j.run.progress.to.Warning(j.lock, text) }
+
+// Notes keeps what the lock's clients did wrong beside the history.
+func (j *lockJudge) Notes(notes []string) { j.notes = notes }
 
 // Enough says after an episode whether the lock's run ends with it: under
 // --until-violation, when this lock or another one with servers has been seen to

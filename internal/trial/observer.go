@@ -16,6 +16,8 @@ type Observer interface {
 	Fault(text string)
 	// Warning says, once, what a client of the lock did wrong that the lock's author should know at once.
 	Warning(text string)
+	// Notes says at the end what the clients did wrong beside the history, if anything.
+	Notes(notes []string)
 	// Phase says how far a step of the plan has come.
 	Phase(phase nemesis.Phase, text string)
 }
@@ -30,4 +32,5 @@ func (Nobody) Enough(int) bool             { return false }
 func (Nobody) Granted()                    {}
 func (Nobody) Fault(string)                {}
 func (Nobody) Warning(string)              {}
+func (Nobody) Notes([]string)              {}
 func (Nobody) Phase(nemesis.Phase, string) {}

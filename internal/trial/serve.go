@@ -182,6 +182,7 @@ func (p *parent) sayGrants() {
 func (p *parent) Episode(n int)     { p.say(message{Episode: n}) }
 func (p *parent) Fault(text string) { p.say(message{Fault: text}) }
 func (p *parent) Warning(s string)  { p.say(message{Warning: s}) }
+func (p *parent) Notes(n []string)  { p.say(message{Notes: n}) }
 func (p *parent) Granted()          { p.grants.Add(1) }
 
 func (p *parent) Enough(episode int) bool {

@@ -54,12 +54,13 @@ type answer struct {
 
 // message is a line that it says.
 type message struct {
-	Fault   string `json:"fault,omitempty"`
-	Warning string `json:"warning,omitempty"`
-	Episode int    `json:"episode,omitempty"`
-	Ask     int    `json:"ask,omitempty"`    // this episode is over: is that enough?
-	Grants  int64  `json:"grants,omitempty"` // since the last message
-	Done    bool   `json:"done,omitempty"`
+	Fault   string   `json:"fault,omitempty"`
+	Warning string   `json:"warning,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	Episode int      `json:"episode,omitempty"`
+	Ask     int      `json:"ask,omitempty"`    // this episode is over: is that enough?
+	Grants  int64    `json:"grants,omitempty"` // since the last message
+	Done    bool     `json:"done,omitempty"`
 	// Error is a failure of the harness; Unsupported that the lock cannot be tried here.
 	Error       string `json:"error,omitempty"`
 	Unsupported bool   `json:"unsupported,omitempty"`
@@ -134,6 +135,8 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 			observer.Fault(m.Fault)
 		case m.Warning != "":
 			observer.Warning(m.Warning)
+		case len(m.Notes) > 0:
+			observer.Notes(m.Notes)
 		case m.Episode > 0:
 			observer.Episode(m.Episode)
 		case m.Ask > 0:

@@ -84,6 +84,11 @@ type Trial struct {
 // Run does the trial. Its error is a failure of the harness; what was recorded
 // before it stays in the history.
 func (t *Trial) Run(ctx context.Context) error {
+	defer func() {
+		if notes := t.Missteps.Notes(); len(notes) > 0 {
+			t.Observer.Notes(notes)
+		}
+	}()
 	t.Missteps.Hello(t.Subject.Hello)
 	t.Subject.Spec.Seed = t.Seed
 	t.Plan.Prepare(&t.Subject.Spec)
