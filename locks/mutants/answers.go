@@ -105,6 +105,9 @@ func answeringLocks() []Mutant {
 				r.Mode = locks.Shared
 				return l.Acquire(ctx, r)
 			})),
+		on("writer-looks-first", "looks for readers, and takes the lock for writing in a second request that does not",
+			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
+			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Twin: "redisson-rw"}, lookingWriter),
 		on("first-of-several", "locks the first of several names", several,
 			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Twin: "redisson-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {

@@ -1,0 +1,63 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockbench/locks"
+	"lockbench/locks/goredis"
+	"lockbench/locks/redisson"
+)
+
+// lookingWriter is a lock of readers and writers whose writers ask the server twice: is anybody
+// reading, and may I write, where the second request does not look for readers.
+func lookingWriter() locks.Opener {
+	blind := edit{"write_acquire.lua", "if not mode then", "if not mode or mode == 'read' then"}
+	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+		client, err := goredis.Connect(c.Store)
+		if err != nil {
+			return nil, fmt.Errorf("open a wrong lock: %w", err)
+		}
+		l, err := redisson.NewReadWrite(redisson.Options{Lua: blind.of})(ctx, c)
+		if err != nil {
+			return nil, errors.Join(err, client.Close())
+		}
+		return lookingLock{l, client}, nil
+	}
+}
+
+type lookingLock struct {
+	locks.Locker
+	client redis.UniversalClient
+}
+
+// Acquire looks for readers if it is to write.
+func (l lookingLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	if r.Mode == locks.Shared {
+		return l.Locker.Acquire(ctx, r)
+	}
+	until := time.Now().Add(r.Wait)
+	r.Wait = 0
+	for {
+		mode, err := goredis.Do(ctx, l.client, "hget", r.Keys[0], "mode").Text()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("look for readers of %q: %w", r.Keys[0], err)
+		}
+		var lease locks.Lease
+		err = locks.ErrTaken
+		if mode != "read" {
+			lease, err = l.Locker.Acquire(ctx, r)
+		}
+		if !errors.Is(err, locks.ErrTaken) || time.Now().After(until) || ctx.Err() != nil {
+			return lease, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Close closes both connections.
+func (l lookingLock) Close() error { return errors.Join(l.Locker.Close(), l.client.Close()) }
