@@ -29,7 +29,6 @@ type proveFlags struct {
 	out       string
 	results   string
 	page      string
-	power     int
 	json      bool
 }
 
@@ -64,7 +63,6 @@ it is named.`,
 	fl.StringVar(&f.results, "results", "", "keep what was measured in this file, and do not measure again what is in it")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes a run has (default: as the scenario says)")
 	fl.StringVar(&f.out, "out", "", "keep the folders of the runs here (default: they are not kept)")
-	fl.IntVar(&f.power, "power", 0, "also put each through all scenarios, so many episodes each, and say which catch it; world sim alone")
 	fl.StringVar(&f.page, "page", "", "write what was measured into this file, as a page")
 	fl.BoolVar(&f.json, "json", false, "print what was measured as JSON")
 	f.addWorld(c, "sim")
@@ -97,9 +95,6 @@ func (f *proveFlags) check(c *cobra.Command, args []string) error {
 			near = fmt.Sprintf("did you mean %q? ", n)
 		}
 		return usagef("no bug and no wrong lock is called %q; %slockbench list mutants has them all", a, near)
-	}
-	if c.Flags().Changed("power") && (f.power < 1 || f.power > scenarios.EpisodesMax || f.world != "sim" || f.out != "") {
-		return usagef("--power wants a number from 1 to %d, with --world sim and without --out", scenarios.EpisodesMax)
 	}
 	if f.twinSeeds < 0 {
 		return usagef("--twin-seeds wants a number, not %d", f.twinSeeds)
@@ -153,11 +148,6 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 	if err != nil {
 		return err
 	}
-	if e, ok := w.(world.Enclosing); ok && f.power > 0 {
-		if err := f.powerOf(c.Context(), e, proofs, say, done); err != nil {
-			return err
-		}
-	}
 	code := 0
 	for _, p := range proofs {
 		code = report.Worst(code, p.ExitCode(named[p]))
@@ -187,9 +177,6 @@ func prove(c *cobra.Command, args []string, f *proveFlags) error {
 		for _, p := range proofs {
 			printProof(sayTo(c, out), p, stories[p.Lock], w.Name())
 		}
-	}
-	if f.power > 0 && !f.json {
-		proof.WritePower(out, proofs)
 	}
 	if !f.json {
 		sayTo(c, out)(conclusionOf(proofs, code))

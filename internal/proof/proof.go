@@ -34,9 +34,8 @@ type Proof struct {
 	Failed                       []string // what the harness said
 	Found                        []string // what was found in place of the class
 	Seconds                      float64  // that the runs took: in virtual time its own, else with all locks side by side
-	Power                        []Catch  `json:",omitempty"` // what other scenarios show, if that was measured
-	First                        uint64   `json:"-"`          // the seed that showed it first
-	Through                      bool     `json:"-"`          // the wrong lock was measured before, and only its twin is due
+	First                        uint64   `json:"-"` // the seed that showed it first
+	Through                      bool     `json:"-"` // the wrong lock was measured before, and only its twin is due
 }
 
 // fails keeps what the harness said of a lock.
