@@ -60,5 +60,6 @@ func Bugs() []Bug {
 		{"W-22", "Who goes on as a reader keeps readers out."},
 		{"W-23", "A lock on several names guards only one, or a name of its own."},
 		{"W-24", "A renewal does not ask whose the lock is."},
+		{"W-25", "A lock is taken over by a reading that is old by then."},
 	}
 }

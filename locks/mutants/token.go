@@ -68,15 +68,16 @@ type tokenClient struct {
 	tokens *plain.Tokens
 	grants atomic.Uint64
 	mu     sync.Mutex
-	count  map[string]int    // of what a mistake counts, by key
-	last   map[string]string // the token of the last try for a key
+	count  map[string]int       // of what a mistake counts, by key
+	last   map[string]string    // the token of the last try for a key
+	ends   map[string]time.Time // until when others were seen to hold keys
 }
 
 // open makes the opener of a token lock with a change.
 func open(change func(*token)) func() locks.Opener {
 	return func() locks.Opener {
 		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-			t := &tokenClient{token: right(), id: c.ID, tokens: plain.NewTokens(c), count: map[string]int{}, last: map[string]string{}}
+			t := &tokenClient{token: right(), id: c.ID, tokens: plain.NewTokens(c), count: map[string]int{}, last: map[string]string{}, ends: map[string]time.Time{}}
 			change(&t.token)
 			client, err := goredis.ConnectPatient(c.Store, t.patience)
 			if err != nil {
@@ -152,6 +153,27 @@ func (t *tokenClient) lastToken(key string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last[key]
+}
+
+// note keeps until when a key is held, unless an earlier end is known.
+func (t *tokenClient) note(key string, end time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.ends[key]; !known {
+		t.ends[key] = end
+	}
+}
+
+// due tells whether the end that was noted of a key has come, and forgets it then.
+func (t *tokenClient) due(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	end, known := t.ends[key]
+	if !known || time.Now().Before(end) {
+		return false
+	}
+	delete(t.ends, key)
+	return true
 }
 
 type tokenLease struct {

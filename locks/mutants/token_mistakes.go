@@ -85,6 +85,22 @@ func tokenLocks() []Mutant {
 				}
 				return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 			})),
+		plainly("takeover-by-old-reading", "notes until when another holds, and takes the lock over then without another look",
+			Wrong{Bug: "W-25", Known: "storj #557", Scenario: "late-request", Class: "double-grant"},
+			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				if t.due(l.key) {
+					return t.set(ctx, l.key, l.token, "px", ttl.Milliseconds())
+				}
+				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				if err != nil || granted {
+					return granted, err
+				}
+				left, err := t.number(ctx, "pttl", l.key)
+				if err == nil && left > 0 {
+					t.note(l.key, time.Now().Add(time.Duration(left)*time.Millisecond))
+				}
+				return false, err
+			})),
 		plainly("remembered-grant", "a client that held within the last lease takes itself for the holder, and does not ask",
 			Wrong{Bug: "W-5", Scenario: "steady", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
@@ -270,6 +286,10 @@ func tokenLocks() []Mutant {
 				}
 			}),
 
+		plainly("renewed-after-giving-up", "renews a grant that comes after its caller has given up, for ever",
+			Wrong{Bug: "R-10", Known: "Redisson #7272", Scenario: "late-acquire", Class: "no-progress"},
+			claiming(claimLate)),
+
 		// Renewals.
 		plainly("renew-unasked", "renews the key without asking whose it is",
 			Wrong{Bug: "W-24", Scenario: "renewals", Class: "released-without-holding"},
@@ -373,6 +393,35 @@ func tokenLocks() []Mutant {
 				}
 			}),
 	}
+}
+
+// claimLate gives up after a second. If it is granted the lock later, it arms the renewal of a lease
+// that its caller has given back by then.
+func claimLate(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+	type answer struct {
+		granted bool
+		err     error
+	}
+	answered, gaveUp := make(chan answer), make(chan struct{})
+	go func() {
+		granted, err := goredis.Claim(context.WithoutCancel(ctx), t.redis, l.key, l.token, ttl)
+		select {
+		case answered <- answer{granted, err}:
+			return
+		case <-gaveUp:
+		}
+		for held := granted; err == nil && held; time.Sleep(ttl / 3) {
+			held, err = goredis.Extend(context.WithoutCancel(ctx), t.redis, l.key, l.token, ttl) // an error after Close
+		}
+	}()
+	select {
+	case a := <-answered:
+		return a.granted, a.err
+	case <-ctx.Done():
+	case <-time.After(time.Second):
+	}
+	close(gaveUp)
+	return false, errors.New("no answer")
 }
 
 // clockInTheValue is the lock of package naive.
