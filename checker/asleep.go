@@ -158,10 +158,6 @@ func (l *ledger) connects(s *history.Session) bool {
 
 // heard is where a client was first answered what it had asked after a position.
 func (l *ledger) heard(client int32, from int) int {
-	at := clientAt{client, from}
-	if pos, ok := l.answers[at]; ok {
-		return pos
-	}
 	first := len(l.h.Events)
 	answer := func(op history.Op) {
 		if op.Invoke > from && op.Outcome != history.Maybe && !notAsked(l.h.At(op.Return).Error) {
@@ -179,6 +175,5 @@ func (l *ledger) heard(client int32, from int) int {
 			}
 		}
 	}
-	l.answers[at] = first
 	return first
 }

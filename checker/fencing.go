@@ -126,7 +126,7 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 		kept[at] = max(until, t.Ends.Possible)
 		if first, known := byToken[g.Token]; !known {
 			byToken[g.Token] = t
-		} else if !mine && (first.Session.Owner != t.Session.Owner || !l.owned().mayHaveEntered(t)) {
+		} else if !mine && (first.Session.Owner != t.Session.Owner || !l.owned.mayHaveEntered(t)) {
 			findings = append(findings, l.tokens("token-repeated", k.Name, first, t,
 				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", g.Token, k.Name,
 					client(first, t), seconds(l.granted(first).Time), client(t, first), seconds(g.Time))))

@@ -79,7 +79,7 @@ func holdsByName(l *ledger) map[string]*hold.Hold {
 
 // calm tells whether no server was struck from one position to another.
 func (l *ledger) calm(from, to int) bool {
-	if to < l.durable() {
+	if to < l.durable {
 		return true
 	}
 	quiet := l.h.Quiet()

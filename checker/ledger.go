@@ -2,7 +2,6 @@ package checker
 
 import (
 	"slices"
-	"sync"
 
 	"lockbench/checker/hold"
 	"lockbench/checker/models"
@@ -10,38 +9,19 @@ import (
 	"lockbench/locks"
 )
 
-// ledger is a history as checks read it: who held what from when until when, and which
-// faults were injected. [Judge] makes one for all checks. What few of them need is computed
-// when the first of them asks.
+// ledger is a history as checks read it: who held what from when until when. [Judge] makes
+// one for all checks.
 type ledger struct {
 	*hold.Book
 	h       *history.History
 	search  models.Limit
-	faults  map[int32][]history.Fault // by client: those that struck it, or anything but clients
-	answers map[clientAt]int          // first ones, of what clients asked after a position
-	durable func() int                // position from which a server may have forgotten what it granted
-	owners  byOwner
-}
-
-// clientAt is a client at a position.
-type clientAt struct {
-	client int32
-	pos    int
+	durable int // position from which a server may have forgotten what it granted
+	owned   byOwner
 }
 
 func newLedger(h *history.History, o Options) *ledger {
-	return &ledger{
-		Book: hold.Of(h, o.Release == Strict), h: h, search: o.Search, faults: map[int32][]history.Fault{}, answers: map[clientAt]int{},
-		durable: sync.OnceValue(func() int { return durable(h) }),
-	}
-}
-
-// owned are the sessions of owners.
-func (l *ledger) owned() byOwner {
-	if l.owners == nil {
-		l.owners = ownersOf(l.Keys())
-	}
-	return l.owners
+	book := hold.Of(h, o.Release == Strict)
+	return &ledger{Book: book, h: h, search: o.Search, durable: durable(h), owned: ownersOf(book.Keys())}
 }
 
 // durable is the position up to which a refused try can be believed: servers that are
@@ -71,10 +51,10 @@ func durable(h *history.History) int {
 // have forgotten what they granted, and may remember it again; and a reader that asks to
 // write may stand in its own way, also where it may enter again.
 func (l *ledger) strict(s *history.Session) bool {
-	if s.Acquire.Outcome != history.Failed || len(s.Keys) != 1 || s.Acquire.Return >= l.durable() {
+	if s.Acquire.Outcome != history.Failed || len(s.Keys) != 1 || s.Acquire.Return >= l.durable {
 		return false
 	}
 	refused, lock := l.h.At(s.Acquire.Return), l.h.Header.Claims
 	claimed := refused.Strict || lock.Strict && !lock.Fair && refused.Error == history.ErrorTaken
-	return claimed && !(s.Mode != locks.Shared && l.owned().mayRead(l.Hold(s)))
+	return claimed && !(s.Mode != locks.Shared && l.owned.mayRead(l.Hold(s)))
 }

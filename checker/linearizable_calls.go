@@ -150,7 +150,7 @@ func (c *converter) operation(d *hold.Hold, op history.Op, call models.Call) {
 	switch op.F {
 	case history.Release:
 		call.Kind = models.Release
-		if notHeld && c.l.owned().mayHaveGivenBack(d, op) {
+		if notHeld && c.l.owned.mayHaveGivenBack(d, op) {
 			a.Outcome = models.Unknown // a service that counts by owner means another session
 		}
 		// A refusal that does not say "not held" says nothing of the lock. Read as

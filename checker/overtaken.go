@@ -7,17 +7,13 @@ import (
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
-	"lockbench/locks"
 )
 
 // overtaken finds the waiters of a key that had been seen in the queue and were passed by
 // somebody who asked after that. Those who waited in vain are looked at as well: a waiter
 // that is never served, while all who come later are, has been overtaken by them.
 func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
-	// The first grant to anybody who asked after a position.
-	all, alone := newFirsts(l, k, func(*hold.Hold) bool { return true }), newFirsts(l, k, func(t *hold.Hold) bool {
-		return t.Session.Mode != locks.Shared
-	})
+	grants := l.newcomers(k)
 	var findings []Finding
 	for _, t := range k.All {
 		seen, known := queue[t.Session.Name]
@@ -25,11 +21,7 @@ func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 		if !known || l.h.At(acquire.Invoke).Wait == 0 || l.Late(t) {
 			continue
 		}
-		later := all
-		if t.Session.Mode == locks.Shared {
-			later = alone
-		}
-		first := later.after(t, seen)
+		first := firstAfter(grants, t, seen)
 		if first == nil || !l.waits(t, seen, first) || l.lostPlace(t, seen, first.Grant) {
 			continue
 		}
@@ -102,48 +94,38 @@ func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 
 // struck are the faults that concern a client.
 func (l *ledger) struck(client int32) []history.Fault {
-	if all, ok := l.faults[client]; ok {
-		return all
-	}
 	var all []history.Fault
 	for _, f := range l.h.Faults() {
 		if f.Concerns(client) {
 			all = append(all, f)
 		}
 	}
-	l.faults[client] = all
 	return all
 }
 
-// firsts finds the earliest grant among those who asked after a position.
-type firsts struct {
-	asked []*hold.Hold  // in the order of their calls
-	best  []latest[int] // from each on, the earliest grants of different owners, negative
-}
-
-// newFirsts takes the grants of a key that count, and of which none went to an owner that
-// held already: nobody queues behind oneself.
-func newFirsts(l *ledger, k *hold.Key, counts func(*hold.Hold) bool) firsts {
-	var f firsts
+// newcomers are the grants of a key, in their order, without those to an owner that held
+// already: a client does not queue behind itself.
+func (l *ledger) newcomers(k *hold.Key) []*hold.Hold {
+	var grants []*hold.Hold
 	held := heldBy{}
 	for _, t := range k.Granted {
-		if again := held.add(l, t) || l.owned().mayHaveEntered(t); counts(t) && !again {
-			f.asked = append(f.asked, t)
+		if again := held.add(l, t) || l.owned.mayHaveEntered(t); !again {
+			grants = append(grants, t)
 		}
 	}
-	slices.SortFunc(f.asked, func(a, b *hold.Hold) int { return a.Session.Acquire.Invoke - b.Session.Acquire.Invoke })
-	f.best = make([]latest[int], len(f.asked)+1)
-	for i, t := range slices.Backward(f.asked) {
-		f.best[i] = f.best[i+1]
-		f.best[i].add(t, -t.Grant)
-	}
-	return f
+	return grants
 }
 
-// after is the first grant to somebody else who asked after a position, or nil.
-func (f *firsts) after(t *hold.Hold, pos int) *hold.Hold {
-	at, _ := slices.BinarySearchFunc(f.asked, pos+1, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Session.Acquire.Invoke, pos) })
-	return f.best[at].other(t)
+// firstAfter is the first grant that conflicts with t, to a client that asked after a
+// position, or nil.
+func firstAfter(grants []*hold.Hold, t *hold.Hold, pos int) *hold.Hold {
+	from, _ := slices.BinarySearchFunc(grants, pos, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Grant, pos) })
+	for _, x := range grants[from:] {
+		if x.Session.Acquire.Invoke > pos && hold.Conflict(x, t) {
+			return x
+		}
+	}
+	return nil
 }
 
 // heldBy are the grants of each owner in their order.

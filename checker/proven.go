@@ -7,7 +7,6 @@ import (
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
-	"lockbench/locks"
 )
 
 // proven finds releases and renewals that are said to have worked although somebody else
@@ -24,17 +23,16 @@ func (a *answers) proven(k *hold.Key) {
 	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.told(), y.told()) })
 	// Of these exclusion says nothing, wherever they began.
 	silent := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return m.hold.Granted() && !unused(m.hold) })
-	jump, jumpSilent := jumpsOf(moments), jumpsOf(silent)
 	for _, d := range k.Granted {
 		if d.Ends.Proven < 0 {
 			continue
 		}
-		next, nextSilent := firstTold(moments, lostBelief(d)), firstTold(silent, d.Grant+1)
+		later, laterSilent := moments[firstTold(moments, lostBelief(d)):], silent[firstTold(silent, d.Grant+1):]
 		for _, op := range d.Session.Ops {
 			if op.Outcome != history.Done || op.F != history.Release && op.F != history.Renew {
 				continue
 			}
-			if a.contradicts(k, d, op, moments, jump, next) || a.contradicts(k, d, op, silent, jumpSilent, nextSilent) {
+			if a.contradicts(k, d, op, later) || a.contradicts(k, d, op, laterSilent) {
 				break
 			}
 		}
@@ -56,49 +54,23 @@ func firstTold(moments []moment, pos int) int {
 	return at
 }
 
-// jumps lead from each moment to the next one of another owner, and to the next one that
-// is no reader's: an owner may have very many sessions, and a lock very many readers.
-type jumps struct{ other, alone []int }
-
-func jumpsOf(moments []moment) jumps {
-	n := len(moments)
-	j := jumps{make([]int, n), make([]int, n)}
-	for i := n - 1; i >= 0; i-- {
-		j.other[i], j.alone[i] = i+1, i+1
-		if i+1 == n {
+// contradicts tells whether another session held in one of the moments, before an operation
+// that proves that d held until then, and reports it.
+func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments []moment) bool {
+	for _, m := range moments {
+		if m.told() >= op.Invoke {
+			break
+		}
+		if !hold.Conflict(d, m.hold) || m.from <= d.Grant || m.to >= op.Invoke || a.owned.cameSince(d, op, m) {
 			continue
 		}
-		if moments[i+1].hold.Session.Owner == moments[i].hold.Session.Owner {
-			j.other[i] = j.other[i+1]
+		if !m.hold.Granted() && m.from < lostBelief(d) && m.to < d.Ends.Lapse {
+			continue // d certainly held all the time, so the sweep finds it
 		}
-		if moments[i+1].hold.Session.Mode == locks.Shared {
-			j.alone[i] = j.alone[i+1]
-		}
-	}
-	return j
-}
-
-// contradicts tells whether somebody held in one of the moments from a place on, before an
-// operation that proves that a session held until then, and tells of it.
-func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments []moment, jump jumps, i int) bool {
-	for i < len(moments) && moments[i].told() < op.Invoke {
-		m, s := moments[i], d.Session
-		t := m.hold.Session
-		switch {
-		case t.Owner == s.Owner:
-			i = jump.other[i]
-		case t.Mode == locks.Shared && s.Mode == locks.Shared:
-			i = jump.alone[i]
-		case m.from <= d.Grant || m.to >= op.Invoke || a.owned().cameSince(d, op, m):
-			i++
-		case !m.hold.Granted() && m.from < lostBelief(d) && m.to < d.Ends.Lapse:
-			i++ // d certainly held all the time, so the sweep finds it
-		default:
-			a.found("released-without-holding", d, k.Name, op.Return,
-				fmt.Sprintf("%s was told at %s that it has %s %q, %sclient %d %s", who(s), a.at(op.Return), done(op), k.Name,
-					a.whyOver(d, m), t.Client, a.held(m)), m.hold, op.Invoke, op.Return)
-			return true
-		}
+		a.found("released-without-holding", d, k.Name, op.Return,
+			fmt.Sprintf("%s was told at %s that it has %s %q, %sclient %d %s", who(d.Session), a.at(op.Return), done(op), k.Name,
+				a.whyOver(d, m), m.hold.Session.Client, a.held(m)), m.hold, op.Invoke, op.Return)
+		return true
 	}
 	return false
 }

@@ -94,17 +94,17 @@ func (a *answers) session(d *hold.Hold) {
 		if !release && op.F != history.Renew || op.Outcome != history.Done {
 			continue
 		}
-		if released >= 0 && release && !a.owned().mayHold(d, op) {
+		if released >= 0 && release && !a.owned.mayHold(d, op) {
 			a.found("released-twice", d, key, op.Return,
 				fmt.Sprintf("%s was told at %s that it has released %q, and again at %s", who(s),
 					a.at(s.Ops[released].Return), key, a.at(op.Return)), nil, s.Ops[released].Return, op.Return)
 		}
-		if released >= 0 && !release && s.Ops[released].Return < op.Invoke && !a.owned().mayHold(d, op) {
+		if released >= 0 && !release && s.Ops[released].Return < op.Invoke && !a.owned.mayHold(d, op) {
 			a.found("released-without-holding", d, key, op.Return,
 				fmt.Sprintf("%s was told at %s that it has renewed %q, but at %s that it has released it", who(s),
 					a.at(op.Return), key, a.at(s.Ops[released].Return)), nil, s.Ops[released].Return, op.Return)
 		}
-		if refused >= 0 && s.Ops[refused].Return < op.Invoke && (held < 0 || op.Return < s.Ops[held].Return) && d.Granted() && !a.owned().mayHold(d, op) {
+		if refused >= 0 && s.Ops[refused].Return < op.Invoke && (held < 0 || op.Return < s.Ops[held].Return) && d.Granted() && !a.owned.mayHold(d, op) {
 			held = i
 		}
 		if release && released < 0 {
@@ -114,7 +114,7 @@ func (a *answers) session(d *hold.Hold) {
 	// Of two calls at once the other one may have been first.
 	for _, op := range s.Ops {
 		if (op.F == history.Release || op.F == history.Renew) && a.NotHeld(op) && d.Granted() && op.Return < worked &&
-			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op) || a.renewedAtOnce(d, op)) && !a.owned().mayHaveGivenBack(d, op) {
+			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op) || a.renewedAtOnce(d, op)) && !a.owned.mayHaveGivenBack(d, op) {
 			a.evicted(d, op)
 			break
 		}

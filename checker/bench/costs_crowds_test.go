@@ -31,15 +31,17 @@ func waiters(s *script, n int) {
 }
 
 func queued(s *script, n int) {
-	n /= 5
 	s.header.Claims.Fair = true
-	for i := range n {
-		s.ask(i, id(i), "a", 0, hour)
-		s.probe(history.Queued{Sessions: []string{id(i)}})
-	}
-	for i := range n {
-		s.granted(i, id(i), 0)
-		s.done(i, history.Release, id(i))
+	for first := 0; first < n/5; first += crowdMax {
+		last := min(first+crowdMax, n/5)
+		for i := first; i < last; i++ {
+			s.ask(i, id(i), "a", 0, hour)
+			s.probe(history.Queued{Sessions: []string{id(i)}})
+		}
+		for i := first; i < last; i++ {
+			s.granted(i, id(i), 0)
+			s.done(i, history.Release, id(i))
+		}
 	}
 }
 
@@ -76,15 +78,17 @@ func manyLocks(s *script, n int) {
 }
 
 func nested(s *script, n int) {
-	n /= 4
 	s.header.Model = history.Model{history.Reentrant, history.Fenced}
-	for i := range n {
-		s.ask(0, id(i), "a", 0, 0).Extra = &history.Extra{Owner: "o"}
-		e := s.granted(0, id(i), 0)
-		e.Token, e.HasToken = 1, true
-	}
-	for i := range n {
-		s.done(0, history.Release, id(n-1-i))
+	for first := 0; first < n/4; first += crowdMax {
+		last := min(first+crowdMax, n/4)
+		for i := first; i < last; i++ {
+			s.ask(0, id(i), "a", 0, 0).Extra = &history.Extra{Owner: "o"}
+			e := s.granted(0, id(i), 0)
+			e.Token, e.HasToken = uint64(first+1), true
+		}
+		for i := last - 1; i >= first; i-- {
+			s.done(0, history.Release, id(i))
+		}
 	}
 }
 

@@ -27,8 +27,9 @@ func (c Cost) history(n int) ([]byte, error) {
 
 const (
 	clients = 30
-	// crowdMax is how many clients work under one lock at once where that is wrong. A run
-	// has some 16 clients, and each of them works once at a time.
+	// crowdMax is how many clients work under one lock at once where that is wrong, or wait
+	// in its queue, and how often an owner enters. A run has some 16 clients, and each of
+	// them works once at a time.
 	crowdMax = 100
 	ttl      = 5 * time.Second
 	hour     = time.Hour
@@ -55,11 +56,11 @@ func costs() []Cost {
 		{name: "sleepers", what: "holders that sleep past their leases, a hundred at once", verdict: checker.Violated, make: sleepers},
 		{name: "permits", what: "a semaphore that is full, of whose answers nothing else is judged", verdict: checker.Unknown, make: permits},
 		{name: "waiters", what: "as many waiters at once", make: waiters},
-		{name: "queued", what: "as many in a fair queue, each seen there", make: queued},
+		{name: "queued", what: "a hundred at once in a fair queue, each seen there", make: queued},
 		{name: "undetermined", what: "waiters that do not say until when their leases run, a hundred at once", verdict: checker.Unknown, make: undetermined},
 		{name: "keys", what: "one acquire of very many keys", make: manyKeys},
 		{name: "locks", what: "very many keys without leases, each held once", make: manyLocks},
-		{name: "nested", what: "an owner with many nested sessions, all of one token", make: nested},
+		{name: "nested", what: "an owner with sessions nested a hundred deep, all of one token", make: nested},
 		{name: "expired", what: "an owner whose lease runs out each time before it releases", make: expired},
 		{name: "pauses", what: "many pauses of clients whose libraries renew, all planned", make: pauses},
 		{name: "deaths", what: "many deaths of readers whose leases run on", make: deaths},
