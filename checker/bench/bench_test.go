@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 var (
 	seedFlag  = flag.Uint64("seed", 7, "from which the histories are made")
 	caseFlag  = flag.String("case", "", "of cost and million only the cases whose names match")
+	update    = flag.Bool("update", false, "write what was measured into docs/bench.md")
 	limitFlag = flag.Duration("limit", time.Minute, "how long porcupine may take for a history, and a checker of the time that is computed")
 )
 
@@ -116,8 +118,30 @@ func BenchmarkChecker(b *testing.B) {
 	if len(all) == 0 {
 		return // none was asked for
 	}
-	fmt.Printf("\n%s\n\n", machine())
-	if err := printRows(os.Stdout, all); err != nil {
+	var table strings.Builder
+	fmt.Fprintf(&table, "\n%s\n\n", machine())
+	if err := printRows(&table, all); err != nil {
 		b.Fatal(err)
 	}
+	fmt.Print(table.String())
+	if *update {
+		if err := writePage(table.String()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// writePage puts the table into docs/bench.md.
+func writePage(table string) error {
+	const page, begins, ends = "../../docs/bench.md", "<!-- measured -->\n", "<!-- /measured -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(text), begins)
+	_, after, ended := strings.Cut(rest, ends)
+	if !found || !ended {
+		return fmt.Errorf("%s has no place for the table", page)
+	}
+	return os.WriteFile(page, []byte(before+begins+table+"\n"+ends+after), 0o644)
 }
