@@ -18,6 +18,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/stats"
 	"lockbench/locks"
 	"lockbench/scenarios"
@@ -494,6 +495,35 @@ func TestTogether(t *testing.T) {
 		got := strings.TrimSpace(fmt.Sprintf("%s %d/%d %s", l.Found(), l.ViolatingEpisodes, l.Episodes, l.Why+l.Error))
 		if got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestLimitsHoldInEachRun: runs together have the largest latency of any, so that one slow run
+// breaks a limit.
+func TestLimitsHoldInEachRun(t *testing.T) {
+	_, want, err := scenarios.ParseExpect("{verdict: valid, limits: {p99: 50ms, max: 80ms}}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scenarios.Scenario{Expect: map[string]scenarios.Expectation{"x": want}}
+	took := func(p99, longest float64) *report.Lock {
+		l := lock("x", 0, 3)
+		l.LatencyMS = map[string]stats.Latency{"acquire": {N: 1000, P50: 1, P99: p99, Max: longest}}
+		return &l
+	}
+	fast := took(10, 70)
+	for _, c := range []struct {
+		run  *report.Lock
+		want string
+	}{
+		{took(50, 80), ""},
+		{took(51, 60), "p99 51ms, expected at most 50ms"},
+		{took(20, 81), "max 81ms, expected at most 80ms"},
+	} {
+		l := together("x", []*report.Lock{fast, c.run, fast})
+		if _, holds, why := run.Expects(s, &l); holds != (c.want == "") || why != c.want {
+			t.Errorf("%+v and fast runs: holds %t, %q; want %q", c.run.LatencyMS, holds, why, c.want)
 		}
 	}
 }

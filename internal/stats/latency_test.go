@@ -37,6 +37,18 @@ func TestLatencyOf(t *testing.T) {
 			t.Fatalf("got %+v of %d times", got, len(all))
 		}
 	})
+	for n, want := range map[int]Latency{
+		1: {N: 1, P50: 1, P99: 1, Max: 1}, 2: {N: 2, P50: 1, P99: 2, Max: 2}, 99: {N: 99, P50: 50, P99: 99, Max: 99},
+		100: {N: 100, P50: 50, P99: 99, Max: 100}, 1000: {N: 1000, P50: 500, P99: 990, Max: 1000}, 1001: {N: 1001, P50: 501, P99: 991, Max: 1001},
+	} {
+		var took []time.Duration
+		for i := range n {
+			took = append(took, time.Duration(n-i)*time.Millisecond)
+		}
+		if got := *latencyOf(took); got != want {
+			t.Errorf("of 1 to %d ms: %+v, want %+v", n, got, want)
+		}
+	}
 	if got := latencyOf(nil); got != nil {
 		t.Errorf("nothing was measured, and yet %+v", got)
 	}
