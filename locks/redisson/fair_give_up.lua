@@ -4,7 +4,7 @@
 -- ARGV[1]  the owner
 -- ARGV[2]  milliseconds that a waiter is thought to live; those behind get them back
 -- Returns how many places were left, 0 or 1.
-local waiters = redis.call('zrange', KEYS[2], 0, -1)
+local waiters = redis.call('lrange', KEYS[1], 0, -1)
 local place
 for i, waiter in ipairs(waiters) do
   if waiter == ARGV[1] then
