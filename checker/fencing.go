@@ -41,6 +41,7 @@ func fencing(l *ledger, _ Report) Result {
 	if carried {
 		for _, k := range l.Keys() {
 			findings = append(findings, l.fell(k)...)
+			findings = append(findings, l.fellLate(k)...)
 			findings = append(findings, l.repeated(k)...)
 		}
 	}
