@@ -510,14 +510,14 @@ var wireReasons = []struct {
 	id   string
 	line *regexp.Regexp
 }{
-	{"W-1", regexp.MustCompile(`^[-+]   (keys .*redisson_(lock__channel|rwlock):\{[ab]\}.*|args [01] (TTL |9000 )?OWNER\d(:write)?( NOW\+0s)?( publish 0)?)$`)},
-	{"W-2", regexp.MustCompile(`^[-+]   (hexists [ab] OWNER\d|hincrby [ab] OWNER\d -1|hget [ab] OWNER\d)$`)},
-	{"W-3", regexp.MustCompile(`^[-+]   (hset a .*|set \{a\}:OWNER\d:rwlock_timeout:\d 1( px \w+)?|pexpire \{a\}:OWNER\d:rwlock_timeout:\d \w+)$`)},
-	{"W-4", regexp.MustCompile(`^[-+]   (hlen a|hkeys a|hgetall a|hget a (mode|OWNER\d(:write)?))$`)},
-	{"W-5", regexp.MustCompile(`^[-+] ( +args TTL OWNER\d (0 NOW\+0s|300000 NOW\+0s|NOW\+0s 300000)| +(zscore|zrem|zadd) redisson_lock_timeout.*| +(rpush|lindex|lrem|lrange) redisson_lock_queue.*|` +
+	{"wire-1", regexp.MustCompile(`^[-+]   (keys .*redisson_(lock__channel|rwlock):\{[ab]\}.*|args [01] (TTL |9000 )?OWNER\d(:write)?( NOW\+0s)?( publish 0)?)$`)},
+	{"wire-2", regexp.MustCompile(`^[-+]   (hexists [ab] OWNER\d|hincrby [ab] OWNER\d -1|hget [ab] OWNER\d)$`)},
+	{"wire-3", regexp.MustCompile(`^[-+]   (hset a .*|set \{a\}:OWNER\d:rwlock_timeout:\d 1( px \w+)?|pexpire \{a\}:OWNER\d:rwlock_timeout:\d \w+)$`)},
+	{"wire-4", regexp.MustCompile(`^[-+]   (hlen a|hkeys a|hgetall a|hget a (mode|OWNER\d(:write)?))$`)},
+	{"wire-5", regexp.MustCompile(`^[-+] ( +args TTL OWNER\d (0 NOW\+0s|300000 NOW\+0s|NOW\+0s 300000)| +(zscore|zrem|zadd) redisson_lock_timeout.*| +(rpush|lindex|lrem|lrange) redisson_lock_queue.*|` +
 		` +pttl a| +keys redisson_lock_queue:\{a\} redisson_lock_timeout:\{a\}| +args OWNER\d (0|300000)|script)$`)},
-	{"W-6", regexp.MustCompile(`^[-+]   (keys a( \{a\})?|args 9000 (1 )?OWNER1( \{a\})?|hget a OWNER1|hexists a OWNER1)$`)},
-	{"W-7", regexp.MustCompile(`^[-+] (script|  keys [ab]|  args TTL ""|( {2})?pexpire [ab] TTL)$`)},
+	{"wire-6", regexp.MustCompile(`^[-+]   (keys a( \{a\})?|args 9000 (1 )?OWNER1( \{a\})?|hget a OWNER1|hexists a OWNER1)$`)},
+	{"wire-7", regexp.MustCompile(`^[-+] (script|  keys [ab]|  args TTL ""|( {2})?pexpire [ab] TTL)$`)},
 }
 
 // TestWireDifferences asks for a reason for each line that one side alone has.
