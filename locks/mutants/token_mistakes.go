@@ -343,6 +343,8 @@ func tokenLocks() []Mutant {
 					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 				}
 			}),
+		fenced("number-after-lock", "counts the grant when it is one, in a request of its own, which may come after its lease",
+			Wrong{Bug: "W-15", Scenario: "late-number", Class: "token-fell"}, func(*token) {}),
 		fenced("number-of-the-client", "each client counts its own grants",
 			Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
 			func(t *token) {
