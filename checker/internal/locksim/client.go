@@ -86,6 +86,9 @@ func (c *client) take(step Step) {
 	case step.Do == Alarm && c.x.plan.Lock.Watched:
 		if s.state == granted && !s.leaving && !s.lost {
 			s.doubts = true
+			if c.x.plan.Lock.Renewed > 0 {
+				c.loses(s) // a library that says so renews no more
+			}
 			c.notice(s)
 		}
 		done = false
