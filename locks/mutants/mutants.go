@@ -6,6 +6,7 @@
 //	majority.go        the same on a majority of masters
 //	redisson.go        the locks of package redisson, and a change of one line of their scripts
 //	answers.go         a right lock whose answers are changed on their way to the caller
+//	looking.go         a writer that looks for readers, and takes the lock in a second request
 //	clients_time.go    rows of a table, with ends by the clocks of clients
 //
 // None of them is ever to be used. They are in the catalog so that they can be run by
