@@ -69,6 +69,7 @@ var unfit = map[string]string{
 	"lost-release":     "asks for re-entry",
 	"lost-wakeup":      "asks for requests that wait",
 	"many-keys":        "asks for requests that wait",
+	"pause-writer":     "asks for a mode that several may hold together",
 	"rare-visits":      "asks for requests that wait",
 	"readers-writers":  "asks for requests that wait",
 	"reentrant":        "asks for re-entry",
