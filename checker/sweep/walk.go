@@ -1,55 +1,55 @@
 package sweep
 
-// This file is the exact engine, for what refusals, acquires of unknown outcome and
-// owners leave open together. It walks over the events in order and keeps all states the
-// lock may be in: who holds, whom of the unknown acquires has had its hold, and which of
-// the claims that are under way are met. A claim is a refusal, which needs that somebody
-// held whom it conflicts with, or the answer "not held", which needs that its session did
-// not hold, each at some instant between call and return.
+// walk is the exact search. It decides together the refusals, the acquires of unknown outcome
+// and the owners that neither cores nor bounds decide. It goes through the events in order and
+// keeps every state that the lock can be in: which sessions hold, which unknown acquires have
+// had their hold, and which of the claims that are under way are met. A claim is a refusal,
+// which needs a session in its way that holds at some instant between call and return; or the
+// answer "not held", which needs such an instant at which its session does not hold.
 //
-// Nothing is done before some event needs it:
+// Nothing happens before an event needs it:
 //
-//   - A session holds on after its core until somebody who conflicts with it comes, or
-//     its release has returned. It is in nobody's way until then, and explains refusals.
+//   - After its core a session holds on until a session that conflicts with it comes, or until
+//     its release has returned. Until then it is in the way of none, and explains refusals.
 //
-//   - A session comes when its acquire has returned, or when a refusal returns that
-//     nobody else has met.
+//   - A session comes when its acquire has returned, or when a refusal returns that nothing
+//     else has met.
 //
 //   - A session whose acquire is unknown and whose release was ok comes and goes in one
-//     instant before somebody comes who conflicts with it, or when its release returns.
-//     In the first case both ways are followed: it came and went, or it did not yet.
+//     instant: before a session comes that conflicts with it, or when its release returns.
+//     In the first case the search follows both ways: it came and went, or it did not yet.
 //
-//   - One that need not have held at all (a D) comes and goes like that only where it
-//     meets a claim that whoever comes does not meet, since later it is too late.
-//     Readers hide such a moment: take a refused reader, two cores of readers, and a
-//     writer that may only be between them.
+//   - A session that need not have held at all comes and goes like that only where it meets a
+//     claim that the newcomer does not meet, because later is too late. Readers hide such an
+//     instant: take a refused reader, two cores of readers, and a writer that fits between
+//     them only.
 //
 //     reader   ├──core──┤       ├──core──┤
 //     refused       ├──────────────┤
 //     a writer           ├─────┤
 //
-//     So does an owner that comes to a lock which refuses it:
+//     So does an owner that comes to a lock that refuses the same owner:
 //
 //     owner x            ├──core──┤
 //     x, refused    ├────────┤
 //     owner y      ├──┤
 //
-// This loses nothing. Take any order that explains the history, and let the sessions of
-// the walk follow it, each as late as the rules above allow. Then whoever holds in the walk
-// and not in the order is one that may be gone by now. So whoever comes in the order finds
-// room in the walk. A claim that the order meets by some session is met in the walk: the
-// session holds, or it is let in now, or it had gone before somebody came who conflicts
-// with it, and then it came and went in the walk right before that one.
+// This loses nothing. Take any order that explains the history, and let the sessions of the
+// walk follow it, each as late as the rules above allow. A session that holds in the walk and
+// not in the order is one that may be gone by now, so a newcomer of the order finds room in the
+// walk. A claim that a session meets in the order is met in the walk: the session holds, or it
+// is let in now, or it had gone before a session came that conflicts with it, and then it came
+// and went in the walk right before that one.
 //
-// Of those who can be let in early to meet a claim few need be tried. Of sessions of one
-// owner and mode the one whose core begins first, since the two can change places: first
-// the one and then the other cover the same time. The same holds for readers whose owners
-// have no other session. Unknown acquires that are never known to have been released are
-// counted, by owner and mode, and all those together whose owners have no other session: of
-// those that may be gone it does not matter which is taken, and of the others the one that
-// may be gone first serves best.
+// Few of the sessions that can be let in early to meet a claim need be tried. Of one owner and
+// mode it is the one whose core begins first, because two of them can change places: first the
+// one and then the other cover the same time. The same holds for readers whose owners have no
+// other session. Unknown acquires that are never known to have been released are counted, by
+// owner and mode, and those whose owners have no other session all together: of those that may
+// be gone it does not matter which one is taken, and of the others the one that may be gone
+// first serves best.
 //
-// What is left is exponential only in the unknown acquires that are open at once.
+// The search is exponential only in the unknown acquires that are open at once.
 type walk struct {
 	*lock
 	events       []event
@@ -63,7 +63,7 @@ type walk struct {
 	horizon      []uint32 // by core: where the core begins before which no later one can come
 	begun        int      // cores that have begun
 	pools        []pool   // unknown acquires that are counted
-	early        []who    // whom to let in before their acquires return, for the refusal that returns
+	early        []who    // sessions that may come before their acquires return, for the refusal that returns
 	sought       bool     // early is found
 	blamed       uint32   // the refusal for which a session was let in last
 	work         int
@@ -73,18 +73,18 @@ type walk struct {
 
 // state is one that the lock may be in.
 type state struct {
-	in   set              // by slot: who holds
+	in   set              // by slot: the session holds
 	done set              // by slot: unknown acquires that have, or have had, their hold
 	met  set              // by claim
 	used [poolsMax]uint32 // by pool: how many have, or have had, theirs
-	idle uint32           // by pool: somebody of that owner and mode holds who may be gone at any time
+	idle uint32           // by pool: a session of that owner and mode holds, and may be gone at any time
 }
 
 // pool is the unknown acquires of one owner and mode of which no release was answered, or
 // of one mode and all owners who have no other session.
 type pool struct {
 	who
-	young []uint32 // who cannot be gone yet, the one first that can be gone first
+	young []uint32 // sessions that cannot be gone yet, in the order in which they can
 	ripe  uint32   // how many may be gone
 }
 
@@ -95,7 +95,7 @@ type claim struct {
 	refusal bool
 }
 
-// who is a session, or anybody of a pool.
+// who is a session, or any session of a pool.
 type who struct {
 	session uint32 // or None
 	owner   uint32 // None if it has no other session
@@ -122,7 +122,7 @@ func (l *lock) search() {
 	}
 }
 
-// step takes one event.
+// step follows one event in every state.
 func (w *walk) step(e event) {
 	switch e.what {
 	case called:
@@ -186,10 +186,10 @@ func (w *walk) settle(e event) {
 	}
 }
 
-// fail tells that no state is left, and goes on as if the operation had not been.
+// fail reports that no state is left, and goes on as if the operation had not been.
 func (w *walk) fail(e event) {
 	w.next = append(w.next, w.states...)
-	rule, whose := RefusedThoughFree, w.blamed // whoever was let in for it is in the way now
+	rule, whose := RefusedThoughFree, w.blamed // the session that was let in for it is in the way now
 	switch e.what {
 	case ended:
 		rule, whose = ReleasedWithoutHolding, e.session

@@ -2,9 +2,9 @@ package sweep
 
 import "slices"
 
-// What was claimed of the lock in the states of a walk.
+// This file has what answers claim of the lock, in the states of a walk.
 
-// claim begins a claim, which is met by who holds or does not.
+// claim begins a claim. Some states meet it at once.
 func (w *walk) claim(e event) {
 	at := slices.IndexFunc(w.claims, func(g claim) bool { return g.call == None })
 	if at < 0 {
@@ -24,7 +24,7 @@ func (w *walk) claim(e event) {
 	}
 }
 
-// explained tells whether somebody holds who explains a refusal.
+// explained reports whether a session holds that explains a refusal.
 func (w *walk) explained(k *state, session uint32) bool {
 	for at := range w.pools {
 		if k.idle&(1<<at) != 0 && w.explains(session, w.pools[at].who) {
@@ -39,7 +39,7 @@ func (w *walk) explained(k *state, session uint32) bool {
 	return false
 }
 
-// meet marks the refusals that somebody explains who holds now.
+// meet marks the refusals that v explains, which holds now.
 func (w *walk) meet(k *state, v who) {
 	for i := range w.claims {
 		if g := &w.claims[i]; g.call != None && g.refusal && !k.met.has(i) && w.explains(g.session, v) {
@@ -48,7 +48,7 @@ func (w *walk) meet(k *state, v who) {
 	}
 }
 
-// at is where a claim stands.
+// at returns the place of a claim.
 func (w *walk) at(e event) int {
 	return slices.IndexFunc(w.claims, func(g claim) bool { return g.call == e.call })
 }
@@ -65,8 +65,8 @@ func (w *walk) unclaim(e event) {
 	}
 }
 
-// deny: a session was told that it does not hold. It may have come after it asked, though;
-// if it held all the time, it must go.
+// deny: a release returned "not held". Its session may have come after the call; if it held
+// all the time, it must go.
 func (w *walk) deny(k state, e event) {
 	if slot, open := w.slot[e.session]; open && k.in.has(slot) && !k.met.has(w.at(e)) {
 		if w.sessions[e.session].end > e.pos {
@@ -77,7 +77,7 @@ func (w *walk) deny(k state, e event) {
 	w.next = append(w.next, k)
 }
 
-// explain: an acquire was refused, so somebody must have held.
+// explain: an acquire was refused, so a session in its way must have held.
 func (w *walk) explain(k state, e event) {
 	if k.met.has(w.at(e)) {
 		w.next = append(w.next, k)

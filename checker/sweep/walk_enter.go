@@ -2,7 +2,7 @@ package sweep
 
 import "slices"
 
-// Who comes and goes in the states of a walk.
+// This file lets sessions come and go in the states of a walk.
 
 // begin: an acquire has returned ok.
 func (w *walk) begin(k state, e event) {
@@ -28,12 +28,12 @@ func (w *walk) end(k state, e event) {
 	w.next = append(w.next, k)
 }
 
-// enter lets somebody in, after any of those who can have come and gone before.
+// enter lets a session in, after any unknown acquires that can have come and gone before.
 func (w *walk) enter(k state, v who, now uint32) { w.precede(k, v, now, 0) }
 
-// precede lets unknown acquires come and go right before somebody who conflicts with them,
-// in each way that may matter; from is the first slot that is not decided. Those that have
-// certainly held, and must be gone before that one is, must.
+// precede lets unknown acquires come and go right before a session that conflicts with them,
+// in each way that may matter; from is the first slot that is not decided. An acquire that
+// certainly held, and must be gone before that session is, must come and go here.
 func (w *walk) precede(k state, v who, now uint32, from int) {
 	if len(w.next) > 4*statesMax {
 		return // this will be an overflow
@@ -62,7 +62,7 @@ func (w *walk) precede(k state, v who, now uint32, from int) {
 	w.counted(k, v, now, 0)
 }
 
-// counted is the same for those that are counted; from is the first pool that is not
+// counted is the same for the unknown acquires in pools; from is the first pool that is not
 // decided.
 func (w *walk) counted(k state, v who, now uint32, from int) {
 	for at := from; at < len(w.pools); at++ {
@@ -79,7 +79,7 @@ func (w *walk) counted(k state, v who, now uint32, from int) {
 	w.hold(k, v, now)
 }
 
-// serves tells whether a claim is met by the first and not by the second.
+// serves reports whether u meets a refusal that v does not meet.
 func (w *walk) serves(k *state, u, v who) bool {
 	for i := range w.claims {
 		g := &w.claims[i]
@@ -90,7 +90,7 @@ func (w *walk) serves(k *state, u, v who) bool {
 	return false
 }
 
-// pass lets somebody come and go, and tells whether there is room.
+// pass lets a session come and go, and reports whether there is room.
 func (w *walk) pass(k *state, v who, now uint32) bool {
 	if !w.clear(k, v, now) {
 		return false
@@ -99,7 +99,7 @@ func (w *walk) pass(k *state, v who, now uint32) bool {
 	return true
 }
 
-// hold lets somebody in who stays.
+// hold lets a session in that stays.
 func (w *walk) hold(k state, v who, now uint32) {
 	if !w.pass(&k, v, now) {
 		return
@@ -112,7 +112,7 @@ func (w *walk) hold(k state, v who, now uint32) {
 	w.next = append(w.next, k)
 }
 
-// clear lets those go who conflict with somebody, and tells whether all of them may be gone.
+// clear lets the holders go that conflict with v, and reports whether all of them may be gone.
 func (w *walk) clear(k *state, v who, now uint32) bool {
 	for slot := k.in.next(0); slot >= 0; slot = k.in.next(slot + 1) {
 		u := w.slots[slot]
@@ -132,7 +132,7 @@ func (w *walk) clear(k *state, v who, now uint32) bool {
 	return true
 }
 
-// who is a session.
+// who describes a session.
 func (l *lock) who(session uint32) who {
 	s := &l.sessions[session]
 	if s.kin {
@@ -141,14 +141,14 @@ func (l *lock) who(session uint32) who {
 	return who{session, None, s.shared}
 }
 
-// kin tells whether two have one owner.
+// kin reports whether two sessions have one owner.
 func kin(a, b who) bool { return a.owner != None && a.owner == b.owner }
 
-// conflict tells whether two may not hold at once.
+// conflict reports whether two sessions may not hold at once.
 func conflict(a, b who) bool { return !(a.shared && b.shared) && !kin(a, b) }
 
-// explains tells whether the hold of one is a reason to refuse another. What an owner holds
-// itself is none if it may enter again.
+// explains reports whether a hold of v is a reason to refuse a session. In a reentrant lock,
+// the holds of its own owner are not.
 func (l *lock) explains(refused uint32, v who) bool {
 	f := l.who(refused)
 	return !(f.shared && v.shared) && !(l.reentrant && kin(f, v))

@@ -56,12 +56,12 @@ func (w *walk) grow(session uint32) {
 	*young = slices.Insert(*young, place, session)
 }
 
-// ripen: a session may be gone from now on, and nothing will say when. It does not matter
-// any more which of its owner's it is.
+// ripen: a session may be gone from now on, and no event says when. From here on the sessions
+// of one owner and mode are alike.
 func (w *walk) ripen(session uint32) {
 	at, ok := w.pool(session)
 	if !ok {
-		return // who holds keeps its slot
+		return // a holder keeps its slot
 	}
 	if w.sessions[session].state == unknown {
 		p := &w.pools[at]
@@ -106,7 +106,7 @@ func (w *walk) free(slot int) {
 	w.certain.drop(slot)
 }
 
-// tidy frees the slots of those who hold in no state, and are not tied to theirs.
+// tidy frees the slots of sessions that hold in no state and are not tied to their slots.
 func (w *walk) tidy() {
 	held := w.tied
 	for i := range w.states {
@@ -131,7 +131,7 @@ func (w *walk) untie(slot int) {
 func (w *walk) repool(e event, slot int) {
 	at, ok := w.pool(e.session)
 	if !ok {
-		return // it stays by itself
+		return // it keeps its slot
 	}
 	for i := range w.states {
 		if k := &w.states[i]; k.done.has(slot) {

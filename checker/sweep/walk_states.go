@@ -62,7 +62,7 @@ func (s *set) compare(x *set) int {
 	return 0
 }
 
-// best keeps those states that none of the others is as good as.
+// best drops each state that is no better than another one.
 func (w *walk) best(all []state) []state {
 	if len(all) < 2 {
 		return all
@@ -76,8 +76,8 @@ func (w *walk) best(all []state) []state {
 		if n := len(kept); n > 0 && w.group(&kept[n-1], &k) != 0 {
 			group = n
 		}
-		// Those that came last are the likeliest, and looking at a few is enough for that
-		// there are not many.
+		// Compare with the last 64 kept states only. Missing a dominated state costs memory,
+		// and never correctness.
 		if !slices.ContainsFunc(kept[max(group, len(kept)-64):], func(x state) bool { return w.noWorse(&x, &k) }) {
 			kept = append(kept, k)
 		}
@@ -85,8 +85,8 @@ func (w *walk) best(all []state) []state {
 	return kept
 }
 
-// group orders states by what must be the same if they are to be compared: who holds, and
-// who of those that have certainly held is over.
+// group orders states by what must be equal if they are to be compared: which sessions hold,
+// and which of those that have certainly held are over.
 func (w *walk) group(a, b *state) int {
 	if order := a.in.compare(&b.in); order != 0 || a.done == b.done {
 		return order
@@ -103,7 +103,7 @@ func (w *walk) spent(k *state) (n uint32) {
 	return n
 }
 
-// noWorse tells whether whatever can follow on one state of a group can follow on another.
+// noWorse reports whether everything that can follow on one state of a group can follow on k.
 func (w *walk) noWorse(k, than *state) bool {
 	for at := range w.pools {
 		if k.used[at] > than.used[at] {
