@@ -15,7 +15,7 @@ import (
 // This file hands the sessions of a key to the sweep, and tells what comes back.
 //
 // Positions are doubled, so that what no event stands for has a place: a lease that
-// ran out before event n ended at 2n-1. An end that nobody asked for is a release of
+// ran out before event n ended at 2n-1. An end that no client asked for is a release of
 // unknown outcome; it may have happened from there on, or not.
 
 // call is an operation before it gets its place in the columns.
@@ -203,7 +203,7 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 	}
 }
 
-// refused: a try was refused for being taken, and nobody can have held.
+// refused: a try was refused for being taken, and no client can have held.
 func (a *answers) refused(k *hold.Key, d *hold.Hold) {
 	s := d.Session
 	a.found("refused-though-free", d, k.Name, s.Acquire.Return,

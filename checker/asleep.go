@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// freeMin and freeShare bound how long a lock may be free while somebody waits for
+	// freeMin and freeShare bound how long a lock may be free while a client waits for
 	// it. Who polls comes a little late; who comes when the lease would have ended was
 	// not woken by the release.
 	freeMin   = time.Second
@@ -19,23 +19,23 @@ const (
 )
 
 // waiter is an attempt that waited for one key and was answered, and the stretches in
-// which nobody else can have had it.
+// which no other client can have had it.
 type waiter struct {
 	session *history.Session
 	free    []unheld
 }
 
-// unheld is a stretch in which nobody can have had a key. It begins where a lease ends, and
+// unheld is a stretch in which no client can have had a key. It begins where a lease ends, and
 // that is between two events.
 type unheld struct {
 	from, to int
 	since    time.Duration
 }
 
-// waiters finds those of a key, in the order of their calls, of whom it can be said that
+// waiters finds those of a key, in the order of their calls, of which it can be said that
 // the key was free. An attempt that was not refused may itself have had it at any time
 // since its call; so a stretch was free for a waiter if it alone may have had the key then,
-// and, for one that was refused, if nobody may.
+// and, for one that was refused, if no client may.
 func (l *ledger) waiters(k *hold.Key, keepers []keeper) []waiter {
 	var all []waiter
 	mine := map[int]int{} // by call: its place in all
@@ -141,7 +141,7 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 }
 
 // connects tells whether the client of an attempt may still have been busy to get a connection
-// back that a fault had taken from it: it has had no answer since. Nobody needed to wake it then,
+// back that a fault had taken from it: it has had no answer since. No client needed to wake it then,
 // and its lock was not asked yet.
 //
 //	fault     reset client 2

@@ -110,7 +110,7 @@ func counters(l *ledger) []*counter {
 
 // odd says how a write shows that what it wrote to is no counter, or nothing: its session
 // did not write what it had read plus one. Who has entered again may know what it writes
-// from another of its sessions. The format asks nobody to count.
+// from another of its sessions. The format does not ask a program to count.
 func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), seconds(l.h.Events[w.op.Invoke].Time))
 	switch {

@@ -18,7 +18,7 @@ import (
 // One violation is counted for each session that is granted while the work of
 // another goes on, so of A[0,100] B[10,20] C[30,40] there are two: a count of pairs
 // of neighbours would miss C, which meets A and not B. The partner that is named is
-// one with whom the class is worst, of several one whose work goes on longest.
+// one with which the class is worst, of several one whose work goes on longest.
 func exclusion(l *ledger, _ Report) Result {
 	r := holders(l)
 	if !refusedReleases(l.h) {

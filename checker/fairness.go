@@ -10,7 +10,7 @@ import (
 // to be fair.
 //
 // Who came first only the lock knows. A client that asks is not in the queue yet: its
-// request may be held up on its way, and whoever asks later may be there before it. So
+// request may be held up on its way, and a client that asks later may be there before it. So
 // an overtake is held against a lock only if a probe had seen the waiter in the queue
 // before the other one asked:
 //
@@ -20,7 +20,7 @@ import (
 //
 // A waiter that stood still meanwhile may have been served and have slept through that
 // lease, or have been taken for dead. Nor is a lock blamed if the answer came after the
-// waiter's own lease: of that grant nobody knows when it was. Without a probe nothing is
+// waiter's own lease: of that grant it is not known when it was. Without a probe nothing is
 // judged.
 func fairness(l *ledger, _ Report) Result {
 	h := l.h

@@ -54,7 +54,7 @@ func (l *ledger) early() []Finding {
 }
 
 // dying is a hold of a client that died and had not given it back, and the end of its
-// lease; a renewal that nobody has heard of may have made it shorter.
+// lease; a renewal without an answer may have made it shorter.
 type dying struct {
 	*hold.Hold
 	until time.Duration
@@ -69,7 +69,7 @@ func (l *ledger) dying(k *hold.Key) []dying {
 			continue
 		}
 		until, _ := d.LeaseEnd(len(l.h.Events))
-		if d.Renewed() { // how often it was renewed nobody knows, but it was granted
+		if d.Renewed() { // it is not known how often it was renewed, but it was granted
 			until = hold.Later(l.h.At(d.Session.Acquire.Invoke).Time, d.Lease.Length)
 		}
 		if until == hold.Never {
@@ -101,7 +101,7 @@ func (l *ledger) running(all []dying, m moment) []dying {
 	return slices.DeleteFunc(all, func(a dying) bool { return a.until-hold.Slack <= at })
 }
 
-// robbed is the one of whom a moment shows that its lock was given away. Only what lies
+// robbed is the one of which a moment shows that its lock was given away. Only what lies
 // behind its work is looked at.
 func robbed(all []dying, m moment) (dying, bool) {
 	return firstToDie(all, func(a dying) bool {

@@ -8,7 +8,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// harness asks whether the run did what it promised at all. A run in which nobody
+// harness asks whether the run did what it promised at all. A run in which no client
 // got the lock, or whose faults did not take effect, finds nothing wrong with any
 // lock, and that is not the same as nothing being wrong. So what it finds turns
 // valid into unknown, and never anything into violated.

@@ -50,7 +50,7 @@ func lease(l *ledger, _ Report) Result {
 			struckBy++
 			continue
 		}
-		// Past the session's own lease the key may be somebody else's.
+		// Past the session's own lease the key may belong to another session.
 		if _, last := d.LeaseEnd(pos); h.Events[pos].Time > last {
 			continue
 		}

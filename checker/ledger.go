@@ -45,9 +45,9 @@ func durable(h *history.History) int {
 }
 
 // strict tells whether a refusal is to be believed: it claims that the key was held by
-// somebody else, and either the lock says so of all its refusals, or the event of this one.
+// another client, and either the lock says so of all its refusals, or the event of this one.
 // A fair lock cannot say it of all, because it may refuse a client for the queue.
-// Where several keys were asked for, nobody knows which one; servers that were struck may
+// Where several keys were asked for, it is not known which one; servers that were struck may
 // have forgotten what they granted, and may remember it again; and a reader that asks to
 // write may stand in its own way, also where it may enter again.
 func (l *ledger) strict(s *history.Session) bool {

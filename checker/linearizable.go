@@ -15,7 +15,7 @@ import (
 )
 
 // What is judged in whole. With about twenty calls of unknown outcome a search can
-// take longer than anybody waits, and it does so when there is something to find.
+// take longer than a user waits, and it does so when there is something to find.
 const (
 	wholeOps     = 200
 	wholeUnknown = 12

@@ -296,7 +296,7 @@ func (l *ledger) marks(k *calls, f Finding) []models.Mark {
 			mark(f.Begins, to, f.Name, f.Text, f.Targets)
 		}
 	}
-	for _, pos := range l.h.NemesisAt() { // from elsewhere: nobody says how long
+	for _, pos := range l.h.NemesisAt() { // of another tool: the history does not say how long
 		switch e := &l.h.Events[pos]; {
 		case e.Extra == nil:
 			mark(pos, pos, e.F, "", nil)

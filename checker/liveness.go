@@ -10,7 +10,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// What it takes to say that nobody gets on: few attempts, or attempts in a short time,
+// What it takes to say that no client gets on: few attempts, or attempts in a short time,
 // may all be unlucky (a split vote of a majority lock refuses everybody).
 const (
 	refusalsMin = 5
@@ -21,7 +21,7 @@ const (
 // stretches alone, after everything is healed and the servers answer; while faults are
 // in force a lock may refuse as long as it likes.
 //
-// Its first rule, no-progress: in a quiet stretch, from the moment on at which nobody
+// Its first rule, no-progress: in a quiet stretch, from the moment on at which no client
 // could hold a key any more, at least five attempts were refused over at least a
 // second, and none was granted until the stretch ended. What could be held is taken
 // broadly: everything that a server may know of, whether or not a client still counts
@@ -83,7 +83,7 @@ type keeper struct {
 	untilTime    time.Duration
 	longest      int              // the latest end of this one and of those that asked before
 	last         *history.Session // the last one that was granted, of this one and those before
-	doubtful     *history.Session // the last one whose end nobody was told, of the same
+	doubtful     *history.Session // the last one whose end is not known, of the same
 }
 
 // wanted collects what was asked of a key.
@@ -154,8 +154,8 @@ func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
 	return l.refusedFrom(q, from, k.name, fmt.Sprintf("%q", k.name), k.refused, last, doubtful)
 }
 
-// freeFrom is the position in a stretch from which nobody can hold a key until the stretch ends,
-// the last session that was granted it, and the last one whose end nobody was told.
+// freeFrom is the position in a stretch from which no client can hold a key until the stretch ends,
+// the last session that was granted it, and the last one whose end is not known.
 func (k *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.Session) {
 	from = q.From
 	// An attempt that was granted in the stretch moves the moment behind itself. So does
@@ -167,7 +167,7 @@ func (k *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.
 }
 
 // refusedFrom tells whether enough of some attempts were refused from a position on, in the order of
-// their calls, in a stretch in which nobody could hold what they asked for.
+// their calls, in a stretch in which no client could hold what they asked for.
 func (l *ledger) refusedFrom(q history.Stretch, from int, key, name string, refused []history.Op, last, doubtful *history.Session) (Finding, bool) {
 	first, _ := slices.BinarySearchFunc(refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
 	n, begin, end := 0, 0, 0
@@ -193,8 +193,8 @@ func (l *ledger) refusedFrom(q history.Stretch, from int, key, name string, refu
 			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
 		Events: []int{q.From, begin, end, min(q.To, len(l.h.Events)-1)},
 	}
-	// It is no proof, but the first place to look: a server may keep what nobody gave back. If
-	// somebody was granted the lock after that, it kept nobody out.
+	// It is no proof, but the first place to look: a server may keep what no client gave back. If
+	// a client was granted the lock after that, it kept no client out.
 	over := doubtful != nil && last != nil && doubtful != last && doubtful.Acquire.Return >= 0 && doubtful.Acquire.Return < last.Acquire.Return
 	switch {
 	case doubtful != nil && !over:

@@ -24,7 +24,7 @@ func (m moment) told() int {
 }
 
 // unused tells whether a session was granted, and ran out before its client did anything.
-// Exclusion holds that against nobody.
+// Exclusion reports none of these.
 func unused(d *hold.Hold) bool { return d.Granted() && d.Most.Work.Empty() }
 
 // moments are those of a key, in order. A session held where it was granted; if the answer

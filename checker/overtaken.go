@@ -10,7 +10,7 @@ import (
 )
 
 // overtaken finds the waiters of a key that had been seen in the queue and were passed by
-// somebody who asked after that. Those who waited in vain are looked at as well: a waiter
+// a client that asked after that. Those who waited in vain are looked at as well: a waiter
 // that is never served, while all who come later are, has been overtaken by them.
 func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 	grants := l.newcomers(k)
@@ -32,7 +32,7 @@ func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 
 // waits tells whether a waiter that was seen certainly was still waiting, and had not been
 // served, at a later grant. One that is not served gives up when its time is over, and may
-// hear of that later. One of whom nobody knows may have been served, unless its lease would
+// hear of that later. One of which nothing is known may have been served, unless its lease would
 // have kept the other out.
 //
 // An answer may come late: a waiter may have been served before the other client, and its
@@ -142,7 +142,7 @@ type heldOn struct {
 // What an owner is granted again moves the end of its lease as a whole. So that lease goes
 // on after the inner session was released, for as long as the outer one was not:
 //
-//	outer  acquire ─────────── its lease ended, nobody released it
+//	outer  acquire ─────────── its lease ended, no client released it
 //	inner      acquire ── release
 //	                                   acquire    no newcomer: by the inner lease it holds
 func (b heldBy) add(l *ledger, t *hold.Hold) (again bool) {

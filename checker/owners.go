@@ -125,7 +125,7 @@ func (o byOwner) mayHaveGivenBack(d *hold.Hold, op history.Op) (may bool) {
 }
 
 // cameSince tells whether a session's owner may hold by another one while an operation is
-// under way, which it was granted after somebody else had held.
+// under way, which it was granted after another client had held.
 func (o byOwner) cameSince(d *hold.Hold, op history.Op, m moment) (came bool) {
 	o.others(d, op.Return, func(t *hold.Hold) bool {
 		if t.Granted() && t.Grant < m.from {

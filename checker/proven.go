@@ -9,7 +9,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// proven finds releases and renewals that are said to have worked although somebody else
+// proven finds releases and renewals that are said to have worked although another client
 // certainly held in between: after the session's lease had run out, its first release had
 // been called, or its loss was told. What was granted before that is for exclusion to
 // tell, but for a grant that ran out unused, of which exclusion says nothing. Where the
@@ -75,7 +75,7 @@ func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments 
 	return false
 }
 
-// whyOver says why a session may have been over before somebody else's moment.
+// whyOver says why a session may have been over before another client's moment.
 func (a *answers) whyOver(d *hold.Hold, m moment) string {
 	for _, op := range d.Session.Ops {
 		if op.F == history.Release && op.Invoke < m.from {

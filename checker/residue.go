@@ -10,7 +10,7 @@ import (
 
 // residue finds what servers still keep, for longer than any lease, when every client is
 // gone: the run looks once, at the end. A lock left like that is never to be had again,
-// or only after somebody cleans up by hand.
+// or only after a user cleans up by hand.
 //
 // A lock with fencing tokens keeps a counter for each name, and must: if the counter started
 // again, every later holder would be refused as stale. The counter may stand in a key of its

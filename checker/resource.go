@@ -17,7 +17,7 @@ import (
 // A write is lost if it is not in the chain of writes that leads to the counter's last
 // value. Take two clients that both read 5:
 //
-//	write 6, write 7, write 8 by one      write 6 by the other, late      write 7 by whoever is next
+//	write 6, write 7, write 8 by one      write 6 by the other, late      write 7 by the next one
 //	   lost     lost     lost                     in the chain                     in the chain
 //
 // There the finding is the one late write, which undid three; the write of 7 after it
@@ -152,7 +152,7 @@ func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other 
 }
 
 // lie says how a plain counter lost an update though no two ever worked at once. Then
-// it was not the lock that let two in: whoever kept the counter or wrote the history
+// it was not the lock that let two in: the program that kept the counter or wrote the history
 // did not do as it says. A touch counts from its call to its return here, because a
 // client may stand still in between, and a session from its grant to its last touch.
 //

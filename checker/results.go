@@ -13,7 +13,7 @@ import (
 const ruleEvicted = "evicted"
 
 // results asks whether what a lock answered was true: that a release or a renewal
-// worked, that nothing was held, that a try came while somebody held.
+// worked, that nothing was held, that a try came while a client held.
 //
 // It is the other half of exclusion. Exclusion looks at who counted on the lock, and
 // calls it over where the client gave up; results looks at what the lock itself said.
@@ -26,7 +26,7 @@ const ruleEvicted = "evicted"
 //	client 1  acquire ok   release ...no answer          release ok
 //	client 2                               acquire ok
 //
-// Nobody worked at the same time, so exclusion is content. But if the second release
+// No client worked at the same time, so exclusion is content. But if the second release
 // worked, the first had not, and client 2 was granted what client 1 still held. The same
 // holds where a lease had run out before client 2 came, or a loss had been told.
 func results(l *ledger, _ Report) Result {

@@ -11,7 +11,7 @@ import (
 // together is no-progress of keys that are asked for together. An attempt for several keys may be
 // refused because of any of them, and an attempt that fails in the end may have had some of them
 // for a while. So keys that attempts have linked, directly or by others, are judged as one group:
-// from the moment on at which nobody could hold any key of the group, at least five attempts for
+// from the moment on at which no client could hold any key of the group, at least five attempts for
 // several of its keys were refused over at least a second, and no key of the group was granted
 // until the stretch ended.
 //
@@ -75,13 +75,13 @@ func (g *groups) link(keys []int) {
 	}
 }
 
-// starving is a group of keys that nobody was granted.
+// starving is a group of keys that no client was granted.
 type starving struct {
 	Finding
 	name string
 }
 
-// starved finds the groups in which nobody got on in a stretch. It is given the attempts for several
+// starved finds the groups in which no client got on in a stretch. It is given the attempts for several
 // keys that were called in it.
 func (g *groups) starved(q history.Stretch, asked []*history.Session) []starving {
 	refused := map[int][]history.Op{} // by group

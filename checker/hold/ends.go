@@ -16,7 +16,7 @@ import (
 //	granted                    its lease may have            a definite answer
 //	                           run out                       to a release
 type Ends struct {
-	// Lapse is the position from which it may have ended though nobody asked for it:
+	// Lapse is the position from which it may have ended though no client asked for it:
 	// its lease may have run out, its client may be dead. The end if it may not.
 	Lapse int
 	// Proven is the call of the last release or renewal that was answered with ok, or -1.
@@ -191,7 +191,7 @@ func (b *Book) RunsBy(d *Hold, op history.Op, pos int) bool {
 		return first == Never || op.Return < b.stepped && at < first-Slack
 	}
 	// A library renews as long as it can, from the answer on. After an answer that came too
-	// late the first renewal must be over. Once it is asked to release nobody renews any
+	// late the first renewal must be over. Once it is asked to release no library renews any
 	// more, and the last renewal may be a period old:
 	//
 	//	acquire ok, lease 3 s     release at 1 s ─────────── not held at 6 s     no eviction

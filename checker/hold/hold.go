@@ -38,7 +38,7 @@ const Rounding = time.Second + 50*time.Millisecond
 // Hold is what is known of one session.
 type Hold struct {
 	Session *history.Session
-	Grant   int   // position of the acquire's ok, or -1: nobody was told that it is held
+	Grant   int   // position of the acquire's ok, or -1: no client knows that it is held
 	Lease   Lease // as it was granted; of an acquire of unknown outcome, as it was asked for
 
 	// What its client could believe; of a granted session alone.

@@ -23,7 +23,7 @@ const (
 type Lease struct {
 	Kind        LeaseKind
 	First, Last time.Duration // when it ends at the earliest and at the latest; Never
-	Length      time.Duration // asked for; or renewed at a time; 0 if nobody said
+	Length      time.Duration // asked for; or renewed at a time; 0 if it is not known
 }
 
 // period is the time between two renewals by a library: they are taken to come three to
@@ -78,7 +78,7 @@ type renewal struct {
 // moves are those of a session, in order.
 //
 // A renewal that is under way may have shortened the lease already; only once it is
-// answered may its client count on more. Of two that are under way at once nobody knows
+// answered may its client count on more. Of two that are under way at once it is not known
 // which one the service takes last. And one that is never answered may take effect at any
 // later time, though its lease then counts from there:
 //
@@ -175,7 +175,7 @@ func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
 }
 
 // Late tells whether a grant was answered after its own lease, or may have been where
-// nobody was told when that ends: it was one at some time before, and is over. Nobody can
+// the history does not say when that ends: it was one at some time before, and is over. No client can
 // count on it, and nothing speaks against who was granted the lock after that lease:
 //
 //	client 1  acquire ── granted ── its lease ends ──────────── ok
@@ -191,7 +191,7 @@ func (b *Book) MayBeLate(d *Hold) bool {
 	return b.Late(d) || d.Granted() && d.Lease.Kind == Waited && d.Lease.First-Slack <= b.time(d.Grant)
 }
 
-// latest is the end of a lease that nobody has renewed.
+// latest is the end of a lease that was never renewed.
 func (b *Book) latest(d *Hold) time.Duration {
 	asked := b.h.At(d.Session.Acquire.Invoke)
 	if d.Lease.Kind == Renewed {

@@ -55,7 +55,7 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	}
 	upTo(d.Claim.To)
 
-	// A lease that ran out unused is nobody's fault: past it, only signs count.
+	// A lease that ran out unused is no fault of a client: past it, only signs count.
 	r.Work = later(b.upToTime(r.Deadline), b.signed(d))
 	if n := len(r.Beliefs); n > 0 {
 		r.Work = later(r.Work, r.Beliefs[n-1])
@@ -120,9 +120,9 @@ func (b *Book) renewed(d *Hold) Reach {
 	return r
 }
 
-// cutOff ends the reach of a lease that nobody could renew for too long, because of any
+// cutOff ends the reach of a lease that no library could renew for too long, because of any
 // fault, and whose client showed nothing after that. Its library knew by its own clock that
-// the lease was over, and nobody asked. A client that goes on shows so. The last renewal may
+// the lease was over, and no client asked. A client that goes on shows so. The last renewal may
 // have come right before the fault took effect, so that a sign up to a lease after that
 // shows no more than that the lease ran:
 //

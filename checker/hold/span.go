@@ -14,7 +14,7 @@ const Never = time.Duration(math.MaxInt64)
 //
 // Where it begins or ends at a time, that lies between two events: right before the one at
 // From, or at To. Of two spans that meet there the times say whether they have anything in
-// common. Nobody else's event may decide that.
+// common. No event of another session may decide that.
 //
 //	position         7                              8
 //	a            ────────── lease ends at 2 s

@@ -16,7 +16,7 @@ import (
 //	invoked ──ok──▶ granted    everything may be done under it
 //	   │ ├──fail──▶ refused    nothing may: there is no tenure
 //	   │ └──info──▶ doubtful   only release, which cleans up what may be held
-//	   └─died─────▶ as doubtful: nobody is left to whom the answer could come
+//	   └─died─────▶ as doubtful: no client is left that the answer could reach
 //
 // And of a process: it has at most one operation outstanding; once one of its
 // operations has ended in info, it acquires no more.
@@ -193,7 +193,7 @@ func (v *validator) use(e *Event, line int) (*session, *Malformed) {
 		return nil, Malform(line, "not-granted", "%s %s, but its acquire (line %d) %s; expected its ok before", who(e), v.what(e), s.acquire, s.standing())
 	case s.state == Invoke && v.deaths[s.client] < s.acquire:
 		// A release that overtakes its own acquire would be done by a client that
-		// does not wait for itself; if nobody will answer any more, info says so.
+		// does not wait for itself; if no client will answer any more, info says so.
 		return nil, Malform(line, "not-granted", "%s %s, before its acquire (line %d) returned; expected ok or info of the acquire before", who(e), v.what(e), s.acquire)
 	}
 	v.last = place{s.number, s.ops}

@@ -1,5 +1,5 @@
 // Package stats computes the numbers of a run from its history: how often a lock
-// broke, how long until it did, what was lost, how long nobody could get it, how
+// broke, how long until it did, what was lost, how long no client could get it, how
 // long getting it took.
 //
 // It is the one place that does. What the screen, the summary, the report, the
@@ -36,7 +36,7 @@ type Figures struct {
 	LostUpdates     int       `json:"lost_updates"`
 	// LostPerThousand is how many of a thousand writes were lost.
 	LostPerThousand float64 `json:"lost_per_thousand"`
-	// OutageS is the longest stretch in which somebody tried and nobody got any lock.
+	// OutageS is the longest stretch in which a client tried and no client got any lock.
 	OutageS float64 `json:"outage_s"`
 	// ActiveS is from the first attempt to get a lock to the last answer, and
 	// GrantsPerSecond the grants in that time.
@@ -183,9 +183,9 @@ func acquires(h *history.History) Acquires {
 	return a
 }
 
-// outage is the longest stretch in which nobody was granted any lock although
-// somebody tried. A stretch begins at a grant (the first one: at the first answer
-// to any acquire), or, if nobody was trying then, when the next attempt begins; so
+// outage is the longest stretch in which no client was granted any lock although
+// a client tried. A stretch begins at a grant (the first one: at the first answer
+// to any acquire), or, if no client was trying then, when the next attempt begins; so
 // a quiet stretch without attempts is none. It ends at the next grant, or at the
 // last answer.
 func outage(h *history.History) time.Duration {

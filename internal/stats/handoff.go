@@ -19,8 +19,8 @@ const Handoff = "handoff"
 //	            ├── handoff ──────┤
 //
 // It counts from the call, because from there on the holder has done its part. Only a
-// release that worked and that left nobody else on the key hands over; of a lock that
-// was entered twice that is the last one. A grant to somebody who asked later, or who
+// release that worked and that left no other client on the key hands over; of a lock that
+// was entered twice that is the last one. A grant to a client that asked later, or who
 // did not wait, is none.
 func handoffs(h *history.History) []time.Duration {
 	type step struct {
