@@ -62,6 +62,8 @@ long: ## the tests that take long or are not steady on every machine, which `mak
 	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestAutoFetchesWhatItNeeds)$$' ./internal/run
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run 'OfSomebodyElse$$' ./internal/run
 	cd more && LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 30m -v -run 'OfSomebodyElse$$' ./libraries
+	scripts/guests
+	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local,guests go test -timeout 60m -v ./guests
 
 lint: ## gofmt, vet, staticcheck, and a build for WebAssembly
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

@@ -64,8 +64,8 @@ func ownerNumbers(holds []*hold.Hold) []uint32 {
 	return all
 }
 
-// calls are the operations of a key in the order of their calls, and the hold of each session
-// of the sweep.
+// calls returns the operations of a key in the order of their calls, and for each session
+// that package sweep sees, the hold that it stands for.
 func (a *answers) calls(k *hold.Key) (calls []call, holds []*hold.Hold) {
 	for _, d := range k.All {
 		calls = a.releases(append(calls, a.acquire(d, uint32(len(holds)))), d, uint32(len(holds)))
@@ -203,10 +203,10 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 	}
 }
 
-// refused: a try was refused for being taken, and no client can have held.
+// refused reports a try that was refused although no client can have held the lock.
 func (a *answers) refused(k *hold.Key, d *hold.Hold) {
 	s := d.Session
 	a.found("refused-though-free", d, k.Name, s.Acquire.Return,
-		fmt.Sprintf("%s was refused %q between %s and %s because somebody held it, but nobody can have", who(s), k.Name,
+		fmt.Sprintf("%s was refused %q between %s and %s as taken, but no client can have held it then", who(s), k.Name,
 			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return)), nil)
 }

@@ -130,8 +130,8 @@ func TestFindingsHaveRules(t *testing.T) {
 	}
 }
 
-// Of a semaphore too many permits are looked for, and nothing else: its history is never
-// valid, and the checks that do not judge it say so.
+// Exclusion looks for too many permits of a semaphore, and no check looks for anything else.
+// So its history is never valid, and the checks that do not judge it say so.
 func TestSemaphoreIsNeverValid(t *testing.T) {
 	h, o, err := parse("header {\"model\":\"semaphore\",\"permits\":1}\n0.000 c1 acquire a\n0.001 c1 ok\n0.002 c2 acquire a\n0.003 c2 fail taken strict=true\n" +
 		"0.004 c1 release\n0.005 c1 ok\n0.006 c1 release\n0.007 c1 ok\n")

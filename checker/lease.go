@@ -93,8 +93,9 @@ func (l *ledger) calm(from, to int) bool {
 //	outer  acquire ttl=5s ──────────────────────────────────── release
 //	inner                 acquire ttl=30s ── probe: 30 s left      not too long
 //
-// One that asks for no lease may keep the lock for ever. Readers share what is kept, so of
-// them it is the longest of any; they stand under no name. What is asked for after the server was explains nothing.
+// A session that asks for no lease may keep the lock for ever. Readers share what a server keeps, so
+// the longest lease of any reader counts for all of them, and they are entered without an owner. A
+// lease that was asked for after the server was asked explains nothing.
 type longestLeases map[hand][]wish
 
 // hand is an owner on a key.

@@ -151,8 +151,8 @@ func (l *ledger) aroundFinding(m porcupine.Model, around Finding) Result {
 	return r
 }
 
-// Draw writes a page with the operations around a finding, and the faults of that time:
-// what was answered, how far an order explains it, and where none goes on. Unlike in the
+// Draw writes a page with the operations and faults around a finding. The page shows how far an
+// order explains the answers, and the operation after which no order goes on. Unlike in the
 // check, a client's work counts as holding, so that an overstay shows, too.
 func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	if len(h.Sessions) == 0 {

@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/history"
 )
 
-// What it takes to say that no client gets on: few attempts, or attempts in a short time,
-// may all be unlucky (a split vote of a majority lock refuses everybody).
+// The evidence that no-progress needs. Few attempts, or attempts within a short time, may all be
+// unlucky: a split vote of a majority lock refuses every client.
 const (
 	refusalsMin = 5
 	starvedMin  = time.Second

@@ -181,7 +181,7 @@ func TestSteady(t *testing.T) {
 // The suite has a rule with 200 clients and a thousand attempts, which takes a minute of JVMs.
 func TestConform(t *testing.T) {
 	if os.Getenv("LOCKBENCH_LONG") == "" {
-		t.Skip("it takes minutes: LOCKBENCH_LONG=1")
+		t.Skip("it takes minutes: make long runs it")
 	}
 	need(t, "java/redisson-4.7.0")
 	_, err := exec.LookPath("redis-server")

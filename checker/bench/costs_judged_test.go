@@ -88,7 +88,7 @@ func TestCostInChild(t *testing.T) {
 	}
 }
 
-// What is judged is not tried where reading came to its limit.
+// TestCostGivesUp: a case whose reading reached its limit is not judged.
 func TestCostGivesUp(t *testing.T) {
 	all, err := costOf(t.Context(), Options{}, Cost{name: "renewals"}, 100, 1, steps, false)
 	if err != nil || len(all) != 2 {

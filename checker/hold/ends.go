@@ -190,9 +190,9 @@ func (b *Book) RunsBy(d *Hold, op history.Op, pos int) bool {
 		first, _ := d.LeaseEnd(pos)
 		return first == Never || op.Return < b.stepped && at < first-Slack
 	}
-	// A library renews as long as it can, from the answer on. After an answer that came too
-	// late the first renewal must be over. Once it is asked to release no library renews any
-	// more, and the last renewal may be a period old:
+	// A library renews from the answer on, for as long as it can. If the answer came too late, the
+	// first renewal must be over. A library stops renewing when its client calls release, and the
+	// last renewal may be a period old by then:
 	//
 	//	acquire ok, lease 3 s     release at 1 s ─────────── not held at 6 s     no eviction
 	if b.Late(d) && at < Later(b.time(d.Grant), d.Lease.period()) {

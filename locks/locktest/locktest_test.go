@@ -298,7 +298,7 @@ func TestNeverDefinite(t *testing.T) {
 			"taken": {locks.ErrTaken, true}, "no answer": {os.ErrDeadlineExceeded, false},
 		} {
 			l := acquires(func(locks.Request) (locks.Lease, error) {
-				time.Sleep(time.Second) // of virtual time, or there would be millions of answers
+				time.Sleep(time.Second) // a request of this lock takes a second of virtual time
 				return nil, test.err
 			})
 			s := only(locktest.Subject{

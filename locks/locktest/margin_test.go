@@ -51,7 +51,7 @@ func (l *keptLease) renew() {
 		}
 		for range l.of.requests {
 			l.of.sent.Add(1)
-			time.Sleep(30 * time.Millisecond)
+			time.Sleep(30 * time.Millisecond) // a request takes this long, in virtual time
 		}
 	}
 }
