@@ -81,7 +81,10 @@ func program(name string, args []string) (code int) {
 	}()
 
 	complain := func(err error) { sayTo(root, os.Stderr)("lockbench: " + err.Error()) }
-	err := root.ExecuteContext(ctx)
+	err := formerCommand(args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return 0
 	}
@@ -166,7 +169,6 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 		newReplayCommand(),
 		newMergeCommand(),
 		newNightlyCommand(),
-		newCleanCommand(),
 		newVersionCommand(),
 		newCompletionCommand(),
 	)

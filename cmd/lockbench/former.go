@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+
+	"lockbench/internal/shellword"
+)
+
+// former has the commands of earlier versions, each with the command line that does the same
+// today. ARGS stands for the arguments and flags that the old command was given.
+var former = map[string]string{
+	"clean": "rm -r results/SCENARIO/RUN",
+}
+
+// formerCommand returns an error that names today's command line if the arguments begin with a
+// command of an earlier version.
+func formerCommand(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	today, ok := former[args[0]]
+	if !ok {
+		return nil
+	}
+	given := make([]string, len(args)-1)
+	for i, arg := range args[1:] {
+		given[i] = shellword.Quote(arg)
+	}
+	today = strings.TrimSpace(strings.ReplaceAll(today, "ARGS", strings.Join(given, " ")))
+	return usagef("the command %s was replaced; use: %s", args[0], today)
+}
