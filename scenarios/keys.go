@@ -64,7 +64,7 @@ func topologyKeys(known Catalogs) []nemesis.Key {
 
 func lockKeys() []nemesis.Key {
 	return append([]nemesis.Key{
-		{Name: "use", Takes: takesLock, About: "a lock of lockbench list locks; lockbench show LOCK has its own options, which are keys here as well"},
+		{Name: "use", Takes: takesLock, About: "a lock of lockbench list locks; lockbench list locks LOCK prints its options, which are keys here as well"},
 		{Name: "cmd", Takes: nemesis.TakesText, About: "the command of a lock of your own, instead of use"},
 		{Name: "as", Takes: nemesis.TakesText, About: "how the lock is called in this scenario; a command needs it"},
 	}, keysIn(LockUse{})...)

@@ -114,7 +114,7 @@ func TestPageShowsTheKeys(t *testing.T) {
 // validator holds YAML to the schema, as an editor does.
 func validator(t *testing.T) func(text string) error {
 	t.Helper()
-	text, err := json.Marshal(Schema(AllCatalogs()))
+	text, err := json.Marshal(schemaOf(AllCatalogs()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func TestRecommendedListsExist(t *testing.T) {
 					continue // a sentence goes on after "lockbench list"
 				}
 				seen++
-				if _, ok := kindOfList(found[1]); !ok {
+				if _, ok := findKind(found[1]); !ok {
 					t.Errorf("%s: %q, which is wrong usage", path, found[0])
 				}
 			}

@@ -9,7 +9,9 @@ import (
 // former has the commands of earlier versions, each with the command line that does the same
 // today. ARGS stands for the arguments and flags that the old command was given.
 var former = map[string]string{
-	"clean": "rm -r results/SCENARIO/RUN",
+	"clean":  "rm -r results/SCENARIO/RUN",
+	"schema": "scenarios/schema.json is the schema",
+	"show":   "lockbench list KIND NAME",
 }
 
 // formerCommand returns an error that names today's command line if the arguments begin with a

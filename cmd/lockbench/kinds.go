@@ -16,25 +16,61 @@ import (
 	"lockbench/workloads"
 )
 
-// kind is one kind of names: what list lists and show shows.
+// kind is one kind of names that list prints.
 type kind struct {
 	one, list string // "lock", "locks"
-	many      bool   // too many to be listed beside the others
+	many      bool   // there are too many names to list them next to those of other kinds
 	names     func() []named
 }
 
-// named is one thing that can be named.
+// find finds a name of this kind.
+func (k kind) find(name string) (named, bool) {
+	all := k.names()
+	i := slices.IndexFunc(all, func(n named) bool { return n.Name == name })
+	if i < 0 {
+		return named{}, false
+	}
+	return all[i], true
+}
+
+// findKind finds a kind by the word for its list.
+func findKind(list string) (kind, bool) {
+	all := kinds()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.list == list })
+	if i < 0 {
+		return kind{}, false
+	}
+	return all[i], true
+}
+
+// kindNames returns the words for all lists.
+func kindNames() []string {
+	var all []string
+	for _, k := range kinds() {
+		all = append(all, k.list)
+	}
+	return all
+}
+
+func namesOf(all []named) []string {
+	var names []string
+	for _, n := range all {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// named is one name and what is known of it.
 type named struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
 	Notes string `json:"notes,omitempty"`
-	// Claims and Options are those of a lock; Options also the keys of a fault.
+	// Claims are the capabilities of a lock. Options are the options of a lock or the keys of a fault.
 	Claims  []string `json:"claims,omitempty"`
 	Options []string `json:"options,omitempty"`
 }
 
-// kinds are all kinds, in the order in which they are listed. A name that two kinds have is
-// that of the first, where nobody says which.
+// kinds returns all kinds in the order in which list prints them.
 func kinds() []kind {
 	return []kind{
 		{one: "scenario", list: "scenarios", names: namedScenarios},
@@ -50,11 +86,9 @@ func kinds() []kind {
 		{one: "moment", list: "moments", names: func() []named { return namedWords(nemesis.Moments) }},
 		{one: "link", list: "links", names: func() []named { return namedWords(nemesis.Links) }},
 		{one: "setting", list: "settings", many: true, names: namedSettings},
+		{one: "mutant", list: "mutants", many: true, names: namedMutants},
 	}
 }
-
-// wrongLocks is the kind that only those see who ask for it.
-var wrongLocks = kind{one: "mutant", list: "mutants", names: namedMutants}
 
 func namedWords(words []nemesis.Word) []named {
 	var all []named
@@ -202,7 +236,7 @@ func namedServices() []named {
 	return all
 }
 
-// namedSettings are those that a scenario may give. Of the others it is said why not.
+// namedSettings returns the settings of all services. Notes say why a scenario cannot set the others.
 func namedSettings() []named {
 	var all []named
 	for _, s := range services.All() {

@@ -9,78 +9,146 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"lockbench/internal/shellword"
+	"lockbench/scenarios"
 )
 
 // columns is how wide a line of a list is at most.
 const columns = 100
 
 func newListCommand() *cobra.Command {
-	var asJSON, mutants bool
-	all := kindsListed()
+	var asJSON bool
 	c := &cobra.Command{
-		Use:       "list [" + strings.Join(all, "|") + "]",
-		Short:     "List what can be named in a scenario or on the command line",
-		Long:      "list prints a line for each name. lockbench show NAME says more of one.",
-		Example:   "  lockbench list\n  lockbench list locks\n  lockbench list roles\n  lockbench list faults --json",
-		ValidArgs: all,
-		Args: func(_ *cobra.Command, args []string) error {
-			for _, a := range args {
-				if _, ok := kindOfList(a); !ok {
-					return usagef("there is no list of %q; %s", a, didYouMean(a, all))
-				}
-			}
-			return nil
-		},
+		Use:   "list [KIND [NAME]]",
+		Short: "List scenarios, locks, faults and other names, or print one in full",
+		Long: `list prints one line for each name that a scenario or a command line can use. With a
+KIND it prints the names of that kind:
+` + "  " + folded(strings.Join(kindNames(), ", "), 2, 85) + `.
+With a NAME it prints the YAML of a scenario, and the description, options and
+capabilities of anything else.`,
+		Example: `  lockbench list locks
+  lockbench list locks redlock
+  lockbench list scenarios failover > mine.yaml
+  lockbench list roles 'half the clients'
+  lockbench list faults --json`,
+		Args:              listArgs,
+		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
+			out := c.OutOrStdout()
 			chosen := kinds()
 			if len(args) > 0 {
-				chosen = nil
-				for _, a := range args {
-					k, _ := kindOfList(a)
-					chosen = append(chosen, k)
-				}
+				k, _ := findKind(args[0]) // listArgs has found it
+				chosen = []kind{k}
 			}
-			if mutants && !slices.Contains(args, wrongLocks.list) {
-				chosen = append(chosen, wrongLocks)
+			if len(args) == 2 {
+				n, _ := chosen[0].find(args[1]) // this one too
+				chosen[0].names = func() []named { return []named{n} }
 			}
-			if asJSON {
+			switch {
+			case asJSON:
 				lists := make(map[string][]named)
 				for _, k := range chosen {
 					lists[k.list] = k.names()
 				}
-				e := json.NewEncoder(c.OutOrStdout())
+				e := json.NewEncoder(out)
 				e.SetIndent("", " ")
 				return e.Encode(lists)
+			case len(args) == 2:
+				return printNamed(out, chosen[0])
 			}
-			return printLists(c.OutOrStdout(), chosen, len(args) == 0)
+			return printLists(out, chosen, len(args) == 0)
 		},
 	}
-	c.Flags().BoolVar(&mutants, "mutants", false, "also the locks that are wrong on purpose")
-	c.Flags().BoolVar(&asJSON, "json", false, "as one JSON object, with all that lockbench show says")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with everything that is known of each name")
 	return c
 }
 
-// kindsListed are the words for lists.
-func kindsListed() []string {
-	var all []string
+// listArgs accepts a kind, and a name of that kind.
+func listArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	k, known := findKind(args[0])
+	switch {
+	case !known:
+		if calls := listCalls(args[0]); len(calls) > 0 {
+			return usagef("there is no list of %q; use: %s", args[0], strings.Join(calls, ", or: "))
+		}
+		return usagef("there is no list of %q; %s", args[0], didYouMean(args[0], kindNames()))
+	case len(args) > 2:
+		return usagef("list takes one kind and one name and got %d arguments: %s; see lockbench list --help", len(args), strings.Join(args, " "))
+	case len(args) == 1:
+		return nil
+	}
+	if _, found := k.find(args[1]); !found {
+		if calls := listCalls(args[1]); len(calls) > 0 {
+			return usagef("no %s is called %q; use: %s", k.one, args[1], strings.Join(calls, ", or: "))
+		}
+		return usagef("no %s is called %q; %s", k.one, args[1], didYouMean(args[1], namesOf(k.names())))
+	}
+	return nil
+}
+
+// listCalls returns the command lines that print a name, one for each kind that has it.
+func listCalls(name string) []string {
+	var calls []string
 	for _, k := range kinds() {
-		all = append(all, k.list)
+		if _, found := k.find(name); found {
+			calls = append(calls, "lockbench list "+k.list+" "+shellword.Quote(name))
+		}
 	}
-	return all
+	return calls
 }
 
-// kindOfList finds the kind of a list. That of the mutants is not offered unasked, and can be named.
-func kindOfList(word string) (kind, bool) {
-	all := append(kinds(), wrongLocks)
-	i := slices.IndexFunc(all, func(k kind) bool { return k.list == word })
-	if i < 0 {
-		return kind{}, false
+// completeNames completes a kind, and a name of that kind.
+func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return kindNames(), cobra.ShellCompDirectiveNoFileComp
 	}
-	return all[i], true
+	k, known := findKind(args[0])
+	if !known || len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return namesOf(k.names()), cobra.ShellCompDirectiveNoFileComp
 }
 
-// printLists prints a line a name. Of all lists together, a long one of words that few
-// scenarios need is only counted.
+// completeScenarios offers the embedded scenarios, and files.
+func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return scenarios.Names(), cobra.ShellCompDirectiveDefault
+}
+
+// printNamed prints the one name of a kind in full.
+func printNamed(w io.Writer, k kind) error {
+	n := k.names()[0]
+	if source, ok := scenarios.Find(n.Name); ok && k.list == "scenarios" {
+		_, err := w.Write(source)
+		return err
+	}
+	lines := []string{k.one + " " + n.Name}
+	add := func(indent int, text string) {
+		lines = append(lines, strings.Repeat(" ", indent)+folded(text, indent, columns))
+	}
+	add(2, n.About)
+	if n.Notes != "" {
+		add(2, n.Notes)
+	}
+	if len(n.Claims) > 0 {
+		add(2, "claims: "+strings.Join(n.Claims, ", "))
+	}
+	prefix := ""
+	if k.one == "lock" {
+		prefix = "/"
+	}
+	for _, o := range n.Options {
+		add(4, prefix+o)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return err
+}
+
+// printLists prints one line for each name. If it prints all lists together, it only counts the
+// names of long lists that few scenarios need.
 func printLists(w io.Writer, chosen []kind, together bool) error {
 	for i, k := range chosen {
 		all := k.names()

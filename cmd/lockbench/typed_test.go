@@ -39,7 +39,7 @@ func TestCommandsAreAsTyped(t *testing.T) {
 		{"help explore", "; build/lockbench merge adds the parts up"},
 		{"doctor", "\nnext      build/lockbench run failover\n"},
 		{"completion bash", "__start_lockbench"},
-		{"show failover", "lockbench: scenario/1"},
+		{"list scenarios failover", "lockbench: scenario/1"},
 	} {
 		root := newRoot()
 		var out bytes.Buffer

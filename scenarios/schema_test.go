@@ -1,9 +1,13 @@
 package scenarios
 
 import (
+	"bytes"
+	"encoding/json"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	"lockbench/nemesis"
 	"lockbench/service"
@@ -20,10 +24,32 @@ const (
 	ratesOnly       = `^[0-9.]+%( *\.\. *[0-9.]+%)?$`
 )
 
-// Schema is a JSON schema of scenario files, draft 2020-12, for editors: they complete
-// keys and names, show what they mean and mark what is wrong. It is made of [Parts]. What
-// a schema cannot say, such as that clients let go within their lease, only [Read] checks.
-func Schema(known Catalogs) object {
+// TestSchemaFile: schema.json is the schema of today's keys and names.
+func TestSchemaFile(t *testing.T) {
+	const file = "schema.json"
+	var want bytes.Buffer
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(schemaOf(AllCatalogs())); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	switch {
+	case err == nil && bytes.Equal(got, want.Bytes()):
+	case *update:
+		if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is out of date (%v); go test ./scenarios -run TestSchemaFile -update writes it", file, err)
+	}
+}
+
+// schemaOf returns the JSON schema of scenario files, draft 2020-12, for editors: they complete
+// keys and names, show what they mean and mark what is wrong. A schema cannot express every rule:
+// only [Read] checks, for example, that clients let go within their lease.
+func schemaOf(known Catalogs) object {
 	s := schema{known}
 	root := s.object(scenarioKeys(known))
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
