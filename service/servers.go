@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 )
@@ -83,19 +82,6 @@ type Status struct {
 	Running bool  // it is there, stopped or not
 	Paused  bool  // it is stopped
 	Why     error // why it will not answer; nil: it should
-}
-
-// Wire reads what clients send to a service.
-type Wire interface {
-	// Requests returns a writer that takes what one client sends on one connection, in
-	// whatever pieces it comes, and tells the name of each request when its last byte is
-	// there. The name is valid during the call only.
-	Requests(tell func(name []byte)) io.Writer
-	// Greeting says whether a request is one by which client libraries set up a
-	// connection, and so no part of what a lock asks for.
-	Greeting(name string) bool
-	// Sign is the name of the request by which [Servers.Greet] asks for a sign of life.
-	Sign() string
 }
 
 // Shell is a service whose nodes a shell in a container can ask for a sign of life.

@@ -131,7 +131,7 @@ func TestRequests(t *testing.T) {
 	}
 	for _, size := range []int{1, 3, 7, 100, len(all)} {
 		var got []string
-		w := Service{}.Wire().Requests(func(name []byte) { got = append(got, string(name)) })
+		w := service.NewRequestWriter(wire{}, func(name []byte) { got = append(got, string(name)) })
 		for piece := range slices.Chunk([]byte(all), size) {
 			if n, err := w.Write(piece); n != len(piece) || err != nil {
 				t.Fatal(n, err)
@@ -151,7 +151,7 @@ func TestRequests(t *testing.T) {
 func TestRequestsAreWhole(t *testing.T) {
 	for _, request := range []string{create, get, acquire, renew, chunked} {
 		told := 0
-		w := wire{}.Requests(func([]byte) { told++ })
+		w := service.NewRequestWriter(wire{}, func([]byte) { told++ })
 		_, _ = w.Write([]byte(request[:len(request)-1]))
 		if told != 0 {
 			t.Errorf("told before the last byte of %q", request)
@@ -163,25 +163,14 @@ func TestRequestsAreWhole(t *testing.T) {
 	}
 }
 
-// A head without an end is not kept.
-func TestHeadsEnd(t *testing.T) {
-	p := wire{}.Requests(func([]byte) { t.Error("it is told of") }).(*parser)
-	for range 2 * headMax / 1000 {
-		_, _ = p.Write([]byte(strings.Repeat("x", 1000)))
-	}
-	if !p.over || len(p.line) > headMax+1000 {
-		t.Errorf("after %d bytes it keeps %d", 2*headMax, len(p.line))
-	}
-}
-
 func FuzzRequests(f *testing.F) {
 	f.Add([]byte(create + get + chunked))
 	f.Add([]byte("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n"))
 	f.Add([]byte("PUT /v1/kv/a HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var whole, pieces []string
-		_, _ = wire{}.Requests(func(name []byte) { whole = append(whole, string(name)) }).Write(b)
-		w := wire{}.Requests(func(name []byte) { pieces = append(pieces, string(name)) })
+		_, _ = service.NewRequestWriter(wire{}, func(name []byte) { whole = append(whole, string(name)) }).Write(b)
+		w := service.NewRequestWriter(wire{}, func(name []byte) { pieces = append(pieces, string(name)) })
 		for _, c := range b {
 			_, _ = w.Write([]byte{c})
 		}

@@ -79,7 +79,7 @@ func TestRequests(t *testing.T) {
 	want := []string{"isMaster", "hello", "findAndModify", "unread", "unread", "update"}
 	for _, size := range []int{1, 3, 7, 100, len(all)} {
 		var got []string
-		w := Service{}.Wire().Requests(func(name []byte) { got = append(got, string(name)) })
+		w := service.NewRequestWriter(wire{}, func(name []byte) { got = append(got, string(name)) })
 		for piece := range slices.Chunk(all, size) {
 			if n, err := w.Write(piece); n != len(piece) || err != nil {
 				t.Fatal(n, err)
@@ -100,7 +100,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = read(b)
 		_, _ = answer(bytes.NewReader(b), 1)
-		_, _ = wire{}.Requests(func([]byte) {}).Write(b)
+		_, _ = service.NewRequestWriter(wire{}, func([]byte) {}).Write(b)
 	})
 }
 

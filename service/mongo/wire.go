@@ -3,13 +3,12 @@ package mongo
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
+	"errors"
 	"slices"
 )
 
-// wire reads what clients ask for. Each message begins with its length, and then has its
-// number, that of the message it answers, and its kind. The first name in its first document
-// is the command.
+// wire reads the messages of clients. A message begins with its length, its number, the number of
+// the message that it answers, and its kind. The first name in its first document is the command.
 type wire struct{}
 
 // Kinds of messages. A client may begin with a query, before it knows what a server speaks.
@@ -18,7 +17,7 @@ const (
 	opMessage = 2013
 )
 
-// headLength is that of what each message begins with.
+// headLength is the length of the head of a message.
 const headLength = 16
 
 // ping is the question for a sign of life.
@@ -27,64 +26,40 @@ var ping = document{{sign, int32(1)}, {"$db", "admin"}}
 // sign is its name. Drivers do not ask it by themselves.
 const sign = "ping"
 
-// greetings are what drivers say by themselves. They are no part of what a lock asks for.
+// greetings are the commands that drivers send by themselves.
 var greetings = []string{sign, "hello", "isMaster", "ismaster", "buildInfo", "saslStart", "saslContinue", "endSessions"}
 
-// Greeting says whether a request is one that sets up a connection, or looks after it.
+// Greeting reports whether a command sets up or keeps up a connection.
 func (wire) Greeting(name string) bool { return slices.Contains(greetings, name) }
 
-// Sign is the name of the request by which lockbench asks for a sign of life.
+// Sign is the command by which lockbench checks a server.
 func (wire) Sign() string { return sign }
-
-// Requests reads what one client sends on one connection.
-func (wire) Requests(tell func(name []byte)) io.Writer { return &parser{tell: tell} }
 
 // messageMax is more than a server takes in one message.
 const messageMax = 64 << 20
 
-// parser finds the messages, in whatever pieces they come.
-type parser struct {
-	tell func(name []byte)
-	head []byte // what the message begins with, as far as it has come
-	left int    // bytes of the message still to come
-	over bool   // nothing more can be read
-}
-
-// looked is how much of a message is looked at: no name of a command is as long.
-const looked = 256
-
-// Write reads on.
-func (p *parser) Write(data []byte) (int, error) {
-	all := len(data)
-	for len(data) > 0 && !p.over {
-		if len(p.head) < 4 {
-			n := min(len(data), 4-len(p.head))
-			p.head, data = append(p.head, data[:n]...), data[n:]
-			if len(p.head) == 4 {
-				length := binary.LittleEndian.Uint32(p.head)
-				p.left = int(length) - 4
-				p.over = length < headLength || length > messageMax
-			}
-			continue
-		}
-		n := min(len(data), p.left)
-		p.head = append(p.head, data[:min(n, max(0, looked-len(p.head)))]...)
-		data, p.left = data[n:], p.left-n
-		if p.left == 0 {
-			p.tell(command(p.head))
-			p.head = p.head[:0]
-		}
+// Request reads one message. Its name is the command that it carries.
+func (wire) Request(data []byte) (name []byte, length int, err error) {
+	if len(data) < 4 {
+		return nil, 0, nil
 	}
-	return all, nil
+	n := binary.LittleEndian.Uint32(data)
+	switch {
+	case n < headLength || n > messageMax:
+		return nil, 0, errors.New("not a message of MongoDB")
+	case len(data) < int(n):
+		return nil, 0, nil
+	}
+	return command(data[:n]), int(n), nil
 }
 
-// unread is the name of what nobody here reads, such as a message that was compressed.
+// unread is the name of a message that is not read, such as a compressed one.
 var unread = []byte("unread")
 
-// command is the name of what a message asks for.
-func command(head []byte) []byte {
-	rest := head[headLength:]
-	switch binary.LittleEndian.Uint32(head[12:]) {
+// command returns the name of the command in a message.
+func command(message []byte) []byte {
+	rest := message[headLength:]
+	switch binary.LittleEndian.Uint32(message[12:]) {
 	case opMessage:
 		// Flags, and a section of the kind 0, which is one document.
 		if len(rest) < 5 || rest[4] != 0 {

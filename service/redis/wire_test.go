@@ -8,13 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"lockbench/service"
 )
 
 func parse(pieces ...string) []string {
 	var got []string
-	p := parser{emit: func(name []byte) { got = append(got, string(name)) }}
+	w := service.NewRequestWriter(wire{}, func(name []byte) { got = append(got, string(name)) })
 	for _, piece := range pieces {
-		p.feed([]byte(piece))
+		_, _ = w.Write([]byte(piece))
 	}
 	return got
 }

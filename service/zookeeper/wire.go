@@ -2,17 +2,16 @@ package zookeeper
 
 import (
 	"encoding/binary"
-	"io"
+	"errors"
 	"slices"
 	"strconv"
 )
 
-// wire reads what clients ask for: packets that begin with their length, the first of which
-// opens a session. Of all others the number of the request comes first, then what it is. A
-// connection may begin with a word of four letters in place of all that.
+// wire reads the packets of clients. Each begins with its length, the number of the request, and the
+// operation. A connection may consist of one word of four letters instead.
 type wire struct{}
 
-// What can be asked for.
+// Operations of requests.
 const (
 	opClose = -11
 	opSync  = 9
@@ -29,82 +28,45 @@ var ops = map[int32]string{
 // connect is the name of the packet that opens a session.
 const connect = "CONNECT"
 
-// greetings are what client libraries say by themselves. They are no part of what a lock
-// asks for.
+// greetings are the requests that client libraries send by themselves.
 var greetings = []string{connect, "PING", "AUTH", "SASL", "SET-WATCHES", "SET-WATCHES2", "CLOSE", "RUOK"}
 
-// Greeting says whether a request is one that sets up a session, or keeps it alive.
+// Greeting reports whether a request sets up a session or keeps it alive.
 func (wire) Greeting(name string) bool { return slices.Contains(greetings, name) }
 
-// Sign is the word by which lockbench asks for a sign of life.
+// Sign is the word by which lockbench checks a server.
 func (wire) Sign() string { return "RUOK" }
-
-// Requests reads what one client sends on one connection.
-func (wire) Requests(tell func(name []byte)) io.Writer { return &parser{tell: tell} }
 
 // packetMax is more than a server takes in one packet.
 const packetMax = 64 << 20
 
-// parser finds the requests, in whatever pieces they come.
-type parser struct {
-	tell func(name []byte)
-
-	length []byte // of the packet, as far as it has come
-	head   []byte // what it begins with
-	left   int    // bytes of it still to come
-	begun  bool   // a session was asked for
-	over   bool   // nothing more can be read
+// Request reads one packet, or the word that asks for a sign of life, after which the server closes the
+// connection. The first packet of a session has its protocol's version, 0, where other packets have the
+// number of the request, which is never 0.
+func (wire) Request(data []byte) (name []byte, length int, err error) {
+	if len(data) < 4 {
+		return nil, 0, nil
+	}
+	if string(data[:4]) == sign {
+		return []byte(wire{}.Sign()), len(data), nil
+	}
+	n := binary.BigEndian.Uint32(data)
+	switch {
+	case n < headLength || n > packetMax:
+		return nil, 0, errors.New("not a packet of ZooKeeper")
+	case len(data) < 4+int(n):
+		return nil, 0, nil
+	}
+	xid, op := binary.BigEndian.Uint32(data[4:]), int32(binary.BigEndian.Uint32(data[8:]))
+	if xid == 0 {
+		return []byte(connect), 4 + int(n), nil
+	}
+	known, ok := ops[op]
+	if !ok {
+		known = "OP-" + strconv.Itoa(int(op))
+	}
+	return []byte(known), 4 + int(n), nil
 }
 
-// headLength is how much of a request says what it is.
+// headLength is the length of a request's number and operation.
 const headLength = 8
-
-// Write reads on.
-func (p *parser) Write(data []byte) (int, error) {
-	all := len(data)
-	for len(data) > 0 && !p.over {
-		if len(p.length) < 4 {
-			n := min(len(data), 4-len(p.length))
-			p.length, data = append(p.length, data[:n]...), data[n:]
-			if len(p.length) == 4 {
-				p.begin()
-			}
-			continue
-		}
-		n := min(len(data), p.left)
-		p.head = append(p.head, data[:min(n, headLength-len(p.head))]...)
-		data, p.left = data[n:], p.left-n
-		if p.left == 0 {
-			p.end()
-		}
-	}
-	return all, nil
-}
-
-func (p *parser) begin() {
-	n := binary.BigEndian.Uint32(p.length)
-	switch {
-	case string(p.length) == sign:
-		p.tell([]byte(wire{}.Sign()))
-		p.over = true
-	case n == 0 || n > packetMax: // or another word of four letters
-		p.over = true
-	}
-	p.left = int(n)
-}
-
-func (p *parser) end() {
-	switch {
-	case !p.begun:
-		p.begun = true
-		p.tell([]byte(connect))
-	case len(p.head) == headLength:
-		op := int32(binary.BigEndian.Uint32(p.head[4:]))
-		name, known := ops[op]
-		if !known {
-			name = "OP-" + strconv.Itoa(int(op))
-		}
-		p.tell([]byte(name))
-	}
-	p.length, p.head = p.length[:0], p.head[:0]
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // entry is one listener. Its source is empty if the remote IP is to tell.
@@ -115,7 +116,7 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn, source string) {
 		m.turnAway(e, near, fmt.Sprintf("it is from %s, which is no client or node", source))
 		return
 	}
-	node, service, real := m.resolve(e.target)
+	node, through, real := m.resolve(e.target)
 	if e.real.IsValid() {
 		real = e.real
 	}
@@ -124,7 +125,7 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn, source string) {
 		near:    near,
 		from:    m.ips[source],
 		to:      real,
-		service: service,
+		service: through,
 		name:    world.Link{From: source, To: node},
 		killed:  make(chan struct{}),
 		up:      newFlow(m.link(world.Link{From: source, To: node})),
@@ -136,7 +137,7 @@ func (m *Mesh) admit(e *entry, near *net.TCPConn, source string) {
 			counter = newCounter()
 			m.counters[c.name] = counter
 		}
-		c.requests = m.options.Wire.Requests(func(name []byte) {
+		c.requests = service.NewRequestWriter(m.options.Wire, func(name []byte) {
 			counter.add(name)
 			m.asked(source, name, c)
 		})

@@ -8,6 +8,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // places are how many connections of one client to one node, for each purpose, can be
@@ -192,7 +193,7 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	up := func(m parcel) { p.asked(n, m) }
 	if reads {
 		p.far = newConn(p, n.Name, late+1, remote, local)
-		p.hears = c.net.wire.Requests(p.heard)
+		p.hears = service.NewRequestWriter(c.net.wire, p.heard)
 		up = func(m parcel) {
 			p.arrives(m)
 			p.far.receive(m)
@@ -204,7 +205,7 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	c.net.mu.Lock()
 	c.net.pairs[p] = struct{}{}
 	c.net.mu.Unlock()
-	p.near.says = c.net.wire.Requests(func(name []byte) { c.net.count(client, string(name)) })
+	p.near.says = service.NewRequestWriter(c.net.wire, func(name []byte) { c.net.count(client, string(name)) })
 	p.near.answers = func(written []byte) ([]byte, bool) { return n.server.AtOnce(p, written) }
 	if reads {
 		p.far.out = p.down

@@ -1,0 +1,49 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// lines is a wire whose requests are lines.
+type lines struct{ Wire }
+
+func (lines) Request(data []byte) ([]byte, int, error) {
+	line, _, ended := bytes.Cut(data, []byte("\n"))
+	switch {
+	case !ended:
+		return nil, 0, nil
+	case string(line) == "bad":
+		return nil, 0, errors.New("bad")
+	}
+	return line, len(line) + 1, nil
+}
+
+func TestRequestWriter(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		pieces []string
+		want   string
+	}{
+		{"one by one", []string{"a\n", "b\n"}, "a b "},
+		{"in pieces", []string{"a", "", "b\nc", "d", "\n"}, "ab cd "},
+		{"two at once", []string{"a\nb\nc"}, "a b "},
+		{"empty names are not counted", []string{"\n\na\n"}, "a "},
+		{"nothing after an error", []string{"a\nbad\nb\n", "c\n"}, "a "},
+		{"nothing after an endless request", []string{string(make([]byte, requestMax)), "x", "\na\n", "b\n"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []byte
+			w := NewRequestWriter(lines{}, func(name []byte) { got = append(append(got, name...), ' ') })
+			for _, piece := range test.pieces {
+				if n, err := w.Write([]byte(piece)); n != len(piece) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if string(got) != test.want {
+				t.Errorf("requests %q, want %q", got, test.want)
+			}
+		})
+	}
+}
