@@ -20,8 +20,8 @@ FUZZTIME ?= 30s
 # Programs are built without C, as the image is: with both, all packages would be compiled twice.
 export CGO_ENABLED := 0
 
-# How many seeds `make determinism` runs twice, or which: 11..100.
-SEEDS ?= 1000
+# How many seeds `make determinism` runs twice, or which: 11..100; and how many `make mutants` gives each mutant.
+SEEDS ?=
 
 # How many seeds of each kind take part where clients are modules, which cost ten times as much.
 MODULE_SEEDS ?= 30
@@ -34,7 +34,7 @@ RESUME    ?=
 # What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
 WORLDS    ?=
 
-.PHONY: image prove prove-reference more guests matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
+.PHONY: image mutants more guests matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -111,16 +111,8 @@ acceptance: build ## does every scenario do in every world what it says (hours; 
 	@$(BIN) acceptance $(if $(RESUME),--resume '$(RESUME)') $(if $(WORLDS),--worlds '$(WORLDS)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') \
 		$(if $(SEED),--seed $(SEED)) $(if $(BUDGET),--budget $(BUDGET)) $(FLAGS)
 
-# How many seeds `make prove` gives each wrong lock.
-PROVE_SEEDS ?= 20
-
-prove: build ## every known mistake is found, and no right lock accused: all wrong locks beside their twins, as build/prove.html too (PROVE_SEEDS=3 for less, FLAGS='--world local')
-	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --page build/prove.html $(FLAGS)
-
-prove-reference: build ## what docs/wrong-locks.md says was measured, anew; one that was stopped goes on (RESUME=yes)
-	@$(if $(RESUME),,rm -f cmd/lockbench/testdata/proven.json)
-	@$(BIN) prove --all --seeds $(PROVE_SEEDS) --twin-seeds 100 --results cmd/lockbench/testdata/proven.json $(FLAGS)
-	go test ./cmd/lockbench -run TestPagesOfWrongLocks -update
+mutants: ## each lock that is wrong on purpose is shown, and its original is not accused: writes docs/mutants.md (an hour and more; SEEDS=5 for a quarter)
+	LOCKBENCH_MUTANTS=$(or $(SEEDS),20) go test -timeout 8h -count 1 -v -run '^TestMutants$$' ./internal/run | grep -vE '^=== |^ *--- PASS'; exit $${PIPESTATUS[0]}
 
 nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), and what changed since the night before: BEFORE=DIR
 	@rm -rf build/nightly; status=0; $(BIN) matrix $(if $(WORLD),--world $(WORLD)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') \
@@ -141,7 +133,7 @@ verify: build ## the long checks of the checker: all small histories and million
 	$(if $(SINCE),scripts/corpus since '$(SINCE)' build/corpus $(BIN))
 
 determinism: ## the simulation, SEEDS seeds twice each, in other processes and with other numbers of processors: every history must be the same (ten minutes); then determinism-modules
-	LOCKBENCH_SEEDS=$(SEEDS) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/trial/
+	LOCKBENCH_SEEDS=$(or $(SEEDS),1000) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/trial/
 	$(MAKE) determinism-modules
 
 determinism-modules: ## the same where WebAssembly takes part: trials that are one module as a whole against the ordinary ones, and clients of five stock libraries that are modules, MODULE_SEEDS seeds each

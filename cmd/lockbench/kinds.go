@@ -68,6 +68,10 @@ type named struct {
 	// Claims are the capabilities of a lock. Options are the options of a lock or the keys of a fault.
 	Claims  []string `json:"claims,omitempty"`
 	Options []string `json:"options,omitempty"`
+	// Scenario shows a mutant's mistake as Class, and Original is the right lock of which it is a change.
+	Scenario string `json:"scenario,omitempty"`
+	Class    string `json:"class,omitempty"`
+	Original string `json:"original,omitempty"`
 }
 
 // kinds returns all kinds in the order in which list prints them.
@@ -143,14 +147,16 @@ func namedAmong(among []catalog.Lock) []named {
 				}
 			}
 		}
-		if w := l.Wrong; w != nil {
-			note += fmt.Sprintf("; bug %s; shown by %s as %s; its twin is %s", w.Bug, w.Scenario, w.Class, w.Twin)
-		}
 		var options []string
 		for _, o := range l.Options {
 			options = append(options, fmt.Sprintf("%s=%s: %s", o.Name, o.Default, o.About))
 		}
-		all = append(all, named{l.Name, l.About, note, claimed(l.Claims), options})
+		n := named{Name: l.Name, About: l.About, Notes: note, Claims: claimed(l.Claims), Options: options}
+		if w := l.Wrong; w != nil {
+			n.Notes += fmt.Sprintf("; bug %s; shown by %s as %s; its original is %s", w.Bug, w.Scenario, w.Class, w.Original)
+			n.Scenario, n.Class, n.Original = w.Scenario, w.Class, w.Original
+		}
+		all = append(all, n)
 	}
 	return all
 }

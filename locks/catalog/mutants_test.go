@@ -24,7 +24,7 @@ func TestMutantsAreNotOffered(t *testing.T) {
 		if _, err := catalog.Open(l.Name, map[string]string{"colour": "red"}); err == nil {
 			t.Errorf("%s takes an option that it has not", l.Name)
 		}
-		twin, _, _ := strings.Cut(l.Wrong.Twin, "/")
+		twin, _, _ := strings.Cut(l.Wrong.Original, "/")
 		if right, ok := catalog.Find(twin); !ok || right.Wrong != nil || right.Broken {
 			t.Errorf("the twin of %s is %q, and that is no right lock", l.Name, twin)
 		}

@@ -82,7 +82,7 @@ func (l *leases) Until() time.Time {
 	return bounded.Until()
 }
 
-// answeringLocks are the wrong locks around right ones.
+// answeringLocks are the mutants around right ones.
 func answeringLocks() []Mutant {
 	several := redissonClaims(func(c *locks.Claims) { c.Several = true })
 	on := func(name, mistake string, claims locks.Claims, w Wrong, open func() locks.Opener) Mutant {
@@ -94,34 +94,34 @@ func answeringLocks() []Mutant {
 	exclusive := redissonClaims(func(*locks.Claims) {})
 	return []Mutant{
 		on("threads-are-one", "knows clients and not threads, so that two threads of a client hold at once", exclusive,
-			Wrong{Bug: "R-35", Known: "Redisson #4178; redis-py #384, #489", Scenario: "reentrant", Class: "double-grant", Twin: "redisson"},
+			Wrong{Bug: "R-35", Known: "Redisson #4178; redis-py #384, #489", Scenario: "reentrant", Class: "double-grant", Original: "redisson"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Owner = "main"
 				return l.Acquire(ctx, r)
 			})),
 		on("writers-only-read", "asks for a reader's lock, whatever its caller wants", redissonClaims(func(c *locks.Claims) { c.Shared = true }),
-			Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant", Twin: "redisson-rw"},
+			Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant", Original: "redisson-rw"},
 			around(redisson.NewReadWrite(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Mode = locks.Shared
 				return l.Acquire(ctx, r)
 			})),
 		on("writer-looks-first", "looks for readers, and takes the lock for writing in a second request that does not",
 			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
-			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Twin: "redisson-rw"}, lookingWriter),
+			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingWriter),
 		on("first-of-several", "locks the first of several names", several,
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Twin: "redisson-multi"},
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Keys = r.Keys[:1]
 				return l.Acquire(ctx, r)
 			})),
 		on("last-of-several", "keeps only the last of several names", several,
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Twin: "redisson-multi"},
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Keys = r.Keys[len(r.Keys)-1:]
 				return l.Acquire(ctx, r)
 			})),
 		on("several-as-one-name", "makes one name of several, so that sets that share a name do not meet", several,
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Twin: "redisson-multi"},
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				names := slices.Sorted(slices.Values(r.Keys))
 				r.Keys = []string{strings.Join(names, "+")}
@@ -129,7 +129,7 @@ func answeringLocks() []Mutant {
 			})),
 		on("refused-several-kept", "keeps what it got of several names when it is refused another one",
 			locks.Claims{Bounded: true, Several: true, Waits: true},
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "no-progress", Twin: "redisson-multi"},
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "no-progress", Original: "redisson-multi"},
 			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				until := time.Now().Add(r.Wait)
 				held := new(leases)
@@ -154,7 +154,7 @@ func answeringLocks() []Mutant {
 				return held, nil
 			})),
 		on("renewed-for-ever", "a release that fails leaves the renewal behind, which keeps the lock", exclusive,
-			Wrong{Bug: "R-10", Known: "Redisson #1602, #1966, #2037, #3714 (3.16.3), #7272", Scenario: "watchdog", Class: "no-progress", Twin: "redisson/watchdog=6s"},
+			Wrong{Bug: "R-10", Known: "Redisson #1602, #1966, #2037, #3714 (3.16.3), #7272", Scenario: "watchdog", Class: "no-progress", Original: "redisson/watchdog=6s"},
 			around(redisson.New(redisson.Options{Watchdog: 6 * time.Second}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Owner = "" // or its owner would enter it again
 				lease, err := l.Acquire(ctx, r)
@@ -166,7 +166,7 @@ func answeringLocks() []Mutant {
 				return heldForEver{renewed, watched}, nil
 			})),
 		on("refresh-left-out", "takes a lease for work without an end, and leaves it to its caller to refresh it, who does not know", locks.Claims{Renewed: true},
-			Wrong{Bug: "C-12", Known: "redislock, which has no refresh of its own", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+			Wrong{Bug: "C-12", Known: "redislock, which has no refresh of its own", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				if r.TTL > 0 {
 					return l.Acquire(ctx, r)
@@ -179,7 +179,7 @@ func answeringLocks() []Mutant {
 				return unrefreshed{lease, r.TTL}, err
 			})),
 		on("asks-without-pause", "asks again and again while it waits, without a pause", exclusive,
-			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "long-holds", Class: "flood", Twin: "redisson-spin"},
+			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "long-holds", Class: "flood", Original: "redisson-spin"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				until := time.Now().Add(r.Wait)
 				r.Wait = 0

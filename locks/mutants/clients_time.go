@@ -107,7 +107,7 @@ func (l *rowsLease) Release(ctx context.Context) error {
 	return nil
 }
 
-// timeLocks are the wrong locks that believe what others' clocks say.
+// timeLocks are the mutants that believe what others' clocks say.
 func timeLocks() []Mutant {
 	on := func(name, mistake string, claims locks.Claims, w Wrong, unasked bool) Mutant {
 		w.Scenario, w.Class = "client-clock", "double-grant"
@@ -118,8 +118,8 @@ func timeLocks() []Mutant {
 	}
 	return []Mutant{
 		on("end-by-the-client", "writes into a row until when it is locked, by the client's clock, and others go by theirs", locks.Claims{Bounded: true},
-			Wrong{Bug: "C-19", Known: "ShedLock #231, #263, #639, #1439", Twin: "set-nx"}, false),
+			Wrong{Bug: "C-19", Known: "ShedLock #231, #263, #639, #1439", Original: "set-nx"}, false),
 		on("several-by-the-client", "keeps several names in one table with ends by the client's clock, and frees them whoever has them", locks.Claims{Bounded: true, Several: true},
-			Wrong{Bug: "R-32", Known: "Redisson's FasterMultiLock", Twin: "redisson-multi"}, true),
+			Wrong{Bug: "R-32", Known: "Redisson's FasterMultiLock", Original: "redisson-multi"}, true),
 	}
 }

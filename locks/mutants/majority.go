@@ -181,10 +181,10 @@ func (l *majorityLease) Release(ctx context.Context) error {
 	return fmt.Errorf("release %q: %d did: %w", l.key, frees.yes, errors.Join(frees.errs...))
 }
 
-// majorityLocks are the wrong locks on several masters.
+// majorityLocks are the mutants on several masters.
 func majorityLocks() []Mutant {
 	on := func(name, mistake string, w Wrong, change func(*majority)) Mutant {
-		w.Twin = "redlock"
+		w.Original = "redlock"
 		return Mutant{
 			Card:    locks.Card{Name: name, Family: locks.Majority, Claims: locks.Claims{Bounded: true}},
 			Mistake: mistake, Topologies: independent, Wrong: w, Open: openMajority(change),

@@ -1,5 +1,5 @@
-// Package mutants has locks that are wrong on purpose, so that a test bench can show that
-// it sees what it is for. Each makes one mistake that somebody has made, or could have.
+// Package mutants has locks that are wrong on purpose. The mutation test (make mutants) shows that lockbench finds the
+// mistake of each: one that a real lock has made, or could make.
 //
 //	token.go           a key with an owner's token on one master, made of steps
 //	token_mistakes.go  a change of one of these steps each
@@ -9,8 +9,7 @@
 //	looking.go         a writer that looks for readers, and takes the lock in a second request
 //	clients_time.go    rows of a table, with ends by the clocks of clients
 //
-// None of them is ever to be used. They are in the catalog so that they can be run by
-// name, but no list offers them unasked.
+// They are in the catalog so that they can be run by name. Lists leave them out unless they are asked for.
 //
 // To add one, write an entry in the table of its file.
 package mutants
@@ -22,7 +21,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// Mutant is one wrong lock, and what must come out when it is tried.
+// Mutant is a lock that is wrong on purpose, and what shows its mistake.
 type Mutant struct {
 	locks.Card
 	Mistake    string // one line
@@ -39,15 +38,16 @@ type Wrong struct {
 	// Scenario shows it, and Class is what is found then: a class of violations, or the rule
 	// of a finding.
 	Scenario, Class string
-	// Twin is the right lock that must pass the same scenario, with its options as they are typed.
-	Twin string
-	// EpisodesMin is how many episodes the scenario needs for it, if more than the scenario says.
-	EpisodesMin int `json:"-"`
+	// Original is the right lock of which the mutant is a change, with its options as --locks takes them. It must pass
+	// the same scenario.
+	Original string
+	// EpisodesMin is how many episodes show it, if more than the scenario has.
+	EpisodesMin int
 	// NotShown is why no scenario shows it yet. Empty: one does.
 	NotShown string
 }
 
-// All are the wrong locks.
+// All are the mutants.
 func All() []Mutant {
 	return slices.Concat(tokenLocks(), majorityLocks(), redissonLocks(), answeringLocks(), timeLocks())
 }

@@ -24,14 +24,42 @@ func TestMutantsAreComplete(t *testing.T) {
 		if m.Mistake == "" || len(m.Mistake) > 120 || strings.ContainsAny(m.Mistake, "\n.|") {
 			t.Errorf("%s: its mistake is %q; want one clause without a full stop", m.Name, m.Mistake)
 		}
-		if !regexp.MustCompile(`^[A-Z]-\d+$`).MatchString(m.Bug) || m.Scenario == "" || m.Class == "" || m.Twin == "" {
-			t.Errorf("%s: bug %q, scenario %q, class %q, twin %q; want all of them", m.Name, m.Bug, m.Scenario, m.Class, m.Twin)
+		if !regexp.MustCompile(`^[A-Z]-\d+$`).MatchString(m.Bug) || m.Scenario == "" || m.Class == "" || m.Original == "" {
+			t.Errorf("%s: bug %q, scenario %q, class %q, original %q; want all of them", m.Name, m.Bug, m.Scenario, m.Class, m.Original)
 		}
 		if len(m.Topologies) == 0 || m.Open == nil || m.Open() == nil {
 			t.Errorf("%s cannot be opened anywhere", m.Name)
 		}
 		if m.Family != locks.SingleStore && m.Family != locks.Majority {
 			t.Errorf("%s: family %q", m.Name, m.Family)
+		}
+	}
+}
+
+// Each bug has a row in docs/bugs.md. A row in the table of bugs that only mutants show names its mutants.
+func TestBugsNameTheirMutants(t *testing.T) {
+	text, err := os.ReadFile("../../docs/bugs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, onlyMutants, ok := strings.Cut(string(text), "\n## Shown by a mutant\n")
+	if !ok {
+		t.Fatal("docs/bugs.md has no table of bugs that mutants show")
+	}
+	byBug := map[string][]string{}
+	for _, m := range All() {
+		byBug[m.Bug] = append(byBug[m.Bug], "`"+m.Name+"`")
+		if !strings.Contains(string(text), "\n| "+m.Bug+" |") {
+			t.Errorf("%s: docs/bugs.md has no row for %s", m.Name, m.Bug)
+		}
+	}
+	rows := regexp.MustCompile(`(?m)^\| ([A-Z]-\d+) \|.*\| (.*) \|$`).FindAllStringSubmatch(onlyMutants, -1)
+	if len(rows) < 20 {
+		t.Errorf("%d bugs that only mutants show; the table is read wrongly", len(rows))
+	}
+	for _, row := range rows {
+		if want := strings.Join(byBug[row[1]], ", "); row[2] != want {
+			t.Errorf("docs/bugs.md: %s names %s, want %s", row[1], row[2], want)
 		}
 	}
 }

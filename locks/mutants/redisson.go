@@ -22,10 +22,10 @@ func (e edit) of(name, text string) string {
 
 // kin is what tells the locks of the family apart.
 type kin struct {
-	twin   string
-	claims locks.Claims
-	open   func(redisson.Options) locks.Opener
-	fair   bool
+	original string
+	claims   locks.Claims
+	open     func(redisson.Options) locks.Opener
+	fair     bool
 }
 
 var (
@@ -57,8 +57,8 @@ type edited struct {
 
 func (e edited) mutant() Mutant {
 	w := e.Wrong
-	if w.Twin == "" {
-		w.Twin = e.twin
+	if w.Original == "" {
+		w.Original = e.original
 	}
 	o := e.options
 	if e.script != "" {
@@ -71,7 +71,7 @@ func (e edited) mutant() Mutant {
 	}
 }
 
-// redissonLocks are the wrong locks of the family.
+// redissonLocks are the mutants of the family.
 func redissonLocks() []Mutant {
 	var all []Mutant
 	for _, e := range edits {
@@ -181,19 +181,19 @@ var edits = []edited{
 
 	// Renewals.
 	{reentrantLock, "renewal-ends-at-a-failure", "stops to renew for good when one renewal fails, and tells nobody",
-		Wrong{Bug: "R-9", Known: "Redisson #3194 (3.14), #2515 (3.12.1), 3.44", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+		Wrong{Bug: "R-9", Known: "Redisson #3194 (3.14), #2515 (3.12.1), 3.44", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 		edit{}, redisson.Options{Watchdog: 6 * time.Second, Chained: true, Silent: true}},
 	{reentrantLock, "renewal-starved-in-silence", "does not tell its holder that the renewals came too late",
-		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "watchdog-starved", Class: "double-grant", Twin: "redisson/watchdog=4s"},
+		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "watchdog-starved", Class: "double-grant", Original: "redisson/watchdog=4s"},
 		edit{}, redisson.Options{Watchdog: 4 * time.Second, Silent: true}},
 	{reentrantLock, "renewal-cut-off-in-silence", "does not tell its holder that no renewal gets through",
-		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "cut-off-holder", Class: "double-grant", Twin: "redisson/watchdog=2s"},
+		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "cut-off-holder", Class: "double-grant", Original: "redisson/watchdog=2s"},
 		edit{}, redisson.Options{Watchdog: 2 * time.Second, Silent: true}},
 	{reentrantLock, "renewal-of-nothing", "asks whether it still holds, and does not move the end",
-		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506 (3.46)", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506 (3.46)", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", ""}, redisson.Options{Watchdog: 6 * time.Second}},
 	{reentrantLock, "renewal-by-seconds", "renews by as many milliseconds as the lease has seconds",
-		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Twin: "redisson/watchdog=6s"},
+		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], ARGV[1] / 1000)"}, redisson.Options{Watchdog: 6 * time.Second}},
 
 	// Replicas.

@@ -13,11 +13,11 @@ import (
 	"lockbench/locks/naive"
 )
 
-// tokenLocks are the wrong locks of one key.
+// tokenLocks are the mutants of one key.
 func tokenLocks() []Mutant {
 	plainly := func(name, mistake string, w Wrong, change func(*token)) Mutant {
-		if w.Twin == "" {
-			w.Twin = "set-nx"
+		if w.Original == "" {
+			w.Original = "set-nx"
 		}
 		return Mutant{
 			Card:    locks.Card{Name: name, Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
@@ -25,7 +25,7 @@ func tokenLocks() []Mutant {
 		}
 	}
 	fenced := func(name, mistake string, w Wrong, change func(*token)) Mutant {
-		w.Twin = "set-nx-fenced"
+		w.Original = "set-nx-fenced"
 		m := plainly(name, mistake, w, numbered(change))
 		m.Claims.Fenced = true
 		return m
