@@ -5,11 +5,7 @@
 // the worst of theirs. checks.go lists the checks, and the rules that their findings name.
 package checker
 
-import (
-	"fmt"
-
-	"lockbench/checker/models"
-)
+import "fmt"
 
 // Verdict is what a checker says. The zero value is Valid; worse is greater.
 type Verdict uint8
@@ -118,8 +114,7 @@ const (
 	Strict Release = "strict"
 )
 
-// Options are what the judge may be told.
+// Options change how a history is judged.
 type Options struct {
-	Release Release      // empty means Ended
-	Search  models.Limit // of what is searched; empty means what each history is worth
+	Release Release // empty means Ended
 }

@@ -25,7 +25,6 @@ var update = flag.Bool("update", false, "rewrite what the golden histories are j
 //
 //	header {"model":"fenced"}               the header's fields, if any are needed
 //	release strict                          how failed releases are read, if not ended
-//	search 1000                             bytes that a search may take
 //	0.000 c1 acquire a ttl=2s               time in seconds; client 1; opens session 1.1
 //	0.001 c1 ok until=2s token=1            what is outstanding of client 1 returns
 //	0.010 c1 check                          under its latest session; session=1.1 for another
@@ -148,8 +147,6 @@ func parse(text string) (*history.History, Options, error) {
 			err = json.Unmarshal([]byte(rest), &header)
 		} else if rest, ok := strings.CutPrefix(s, "release "); ok {
 			o.Release = Release(rest)
-		} else if rest, ok := strings.CutPrefix(s, "search "); ok {
-			o.Search.Memory, err = strconv.ParseInt(rest, 10, 64)
 		} else {
 			err = p.event(strings.Fields(s))
 		}

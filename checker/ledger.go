@@ -13,15 +13,15 @@ import (
 // one for all checks.
 type ledger struct {
 	*hold.Book
-	h       *history.History
-	search  models.Limit
-	durable int // position from which a server may have forgotten what it granted
-	owned   byOwner
+	h           *history.History
+	durable     int // position from which a server may have forgotten what it granted
+	owned       byOwner
+	searchLimit int // of linearizable
 }
 
 func newLedger(h *history.History, o Options) *ledger {
 	book := hold.Of(h, o.Release == Strict)
-	return &ledger{Book: book, h: h, search: o.Search, durable: durable(h), owned: ownersOf(book.Keys())}
+	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys()), searchLimit: models.Limit}
 }
 
 // durable is the position up to which a refused try can be believed: servers that are

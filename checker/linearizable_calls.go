@@ -20,183 +20,152 @@ import (
 // impossible and which here may still happen; and the order of events at equal times,
 // which is why events are passed by their place and never by their clock.
 
-// reading says what is made into calls.
-type reading uint8
-
-const (
-	asAnswered reading = iota // what a server answered: acquire, release, renew
-	withWork                  // and what clients did as holders
-)
-
 // calls are the events of one key as porcupine takes them.
 type calls struct {
+	l       *ledger
+	work    bool // also what clients did as holders; otherwise only acquire, release and renew
 	key     string
-	events  []porcupine.Event
-	at      []int // by event: its position in the history
-	call    []int // by operation: the place of its call in events
+	events  []event
 	ops     int
 	unknown int
 	open    int  // unknown ones, and leases that may end
 	joined  bool // an acquire of unknown outcome asked for other keys as well
 }
 
-// upTo is the first n events; calls that have not returned by then may still happen.
-func (k *calls) upTo(n int) []porcupine.Event { return models.Close(slices.Clone(k.events[:n])) }
-
-// converter collects the calls and returns of a key until they can be put in order.
-type converter struct {
-	l     *ledger
-	as    reading
-	k     calls
-	items []item
-}
-
-// item is an event on its way: before the history's event at its position, or in place of it.
-type item struct {
+// event is the one at a position of the history, or one that comes right before it.
+type event struct {
+	porcupine.Event
 	at     int
-	after  bool // in place of it, not before it
-	id     int
-	client int
-	kind   porcupine.EventKind
-	call   models.Call
-	answer models.Answer
+	before bool
 }
 
 // calls makes the calls of some sessions of a key.
-func (l *ledger) calls(key string, holds []*hold.Hold, as reading) *calls {
-	c := converter{l: l, as: as}
-	c.read(holds)
-	return c.calls(key)
-}
-
-// read counts what some sessions of a key come to. There may be very many keys, so calls
-// are made only of those that are judged.
-func (c *converter) read(holds []*hold.Hold) {
-	c.k, c.items = calls{}, c.items[:0]
+func (l *ledger) calls(key string, holds []*hold.Hold, work bool) *calls {
+	c := &calls{l: l, key: key, work: work}
 	owners := ownerNumbers(holds)
 	for i, d := range holds {
 		c.session(int32(i+1), int32(owners[i]+1), d)
 	}
-}
-
-// calls makes those of the key that was read.
-func (c *converter) calls(key string) *calls {
-	slices.SortStableFunc(c.items, func(a, b item) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), boolOrder(a.after, b.after))
+	slices.SortStableFunc(c.events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), count(b.before)-count(a.before))
 	})
-	k := c.k
-	k.key, k.call = key, make([]int, k.ops)
-	for i, it := range c.items {
-		var value any = it.answer
-		if it.kind == porcupine.CallEvent {
-			k.call[it.id] = i
-			value = it.call
-		}
-		k.events = append(k.events, porcupine.Event{ClientId: it.client, Kind: it.kind, Id: it.id, Value: value})
-		k.at = append(k.at, it.at)
-	}
-	k.events = models.Close(k.events)
-	for len(k.at) < len(k.events) {
-		k.at = append(k.at, len(c.l.h.Events))
-	}
-	return &k
+	return c
 }
 
-func boolOrder(a, b bool) int { return count(a) - count(b) }
+// upTo is the first n events; calls that have not returned by then may still happen.
+func (c *calls) upTo(n int) []porcupine.Event {
+	var events []porcupine.Event
+	for _, e := range c.events[:n] {
+		events = append(events, e.Event)
+	}
+	return models.Close(events)
+}
 
-func (c *converter) session(n, owner int32, d *hold.Hold) {
+// call is the place of the call of an event's operation.
+func (c *calls) call(place int) int {
+	return slices.IndexFunc(c.events, func(e event) bool { return e.Id == c.events[place].Id })
+}
+
+// place is that of the first event that does not stand before a position.
+func (c *calls) place(pos int) int {
+	at, _ := slices.BinarySearchFunc(c.events, pos, func(e event, pos int) int { return cmp.Compare(e.at, pos) })
+	return at
+}
+
+func (c *calls) session(n, owner int32, d *hold.Hold) {
 	s := d.Session
 	call := models.Call{Kind: models.Acquire, Shared: s.Mode == locks.Shared, Session: n, Owner: owner, Name: s.Name}
-	answer := models.Answer{}
+	outcome := models.Unknown
 	switch s.Acquire.Outcome {
 	case history.Done:
-		answer.Outcome = models.OK
+		outcome = models.OK
 	case history.Failed:
 		if !c.l.strict(s) {
 			return // it claims nothing, and nothing follows it
 		}
-		answer.Outcome = models.Refused
+		outcome = models.Refused
 	default:
-		c.k.joined = c.k.joined || len(s.Keys) > 1
+		c.joined = c.joined || len(s.Keys) > 1
 	}
-	c.add(s, s.Acquire, call, answer)
+	c.add(s, s.Acquire, call, outcome)
 	for _, op := range s.Ops {
 		c.operation(d, op, call)
 	}
 	end, why := c.end(d)
 	if end >= 0 {
 		call.Kind, call.Name = models.Expire, why
-		c.items = append(c.items, item{at: end, id: c.k.ops, client: int(s.Client), kind: porcupine.CallEvent, call: call})
-		c.k.ops++
+		c.events = append(c.events, event{porcupine.Event{ClientId: int(s.Client), Kind: porcupine.CallEvent, Id: c.ops, Value: call}, end, true})
+		c.ops++
 	}
 	// A lease counts also if it ends after the last event: one event more that says
 	// nothing, and another session would be left out of a window.
 	if end >= 0 || d.Lease.Kind != hold.NoLease {
-		c.k.open++
+		c.open++
 	}
 }
 
-func (c *converter) operation(d *hold.Hold, op history.Op, call models.Call) {
-	var a models.Answer
+func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
+	outcome := models.Unknown
 	notHeld := c.l.NotHeld(op)
 	switch {
 	case op.Outcome == history.Done:
-		a.Outcome = models.OK
+		outcome = models.OK
 	case notHeld:
-		a.Outcome = models.Refused
+		outcome = models.Refused
 	case op.Outcome == history.Failed:
-		a.Outcome = models.Fail
+		outcome = models.Fail
 	}
 	switch op.F {
 	case history.Release:
 		call.Kind = models.Release
 		if notHeld && c.l.owned.mayHaveGivenBack(d, op) {
-			a.Outcome = models.Unknown // a service that counts by owner means another session
+			outcome = models.Unknown // a service that counts by owner means another session
 		}
 		// A refusal that does not say "not held" says nothing of the lock. Read as
 		// ended, the caller's claim is over all the same, as after an unknown one.
-		if a.Outcome == models.Fail && !c.l.Strict() {
-			a.Outcome = models.Unknown
+		if outcome == models.Fail && !c.l.Strict() {
+			outcome = models.Unknown
 		}
 		// The work of a holder is not a server's answer: what a drawing shows is that
 		// two worked at once, not that one of them was told so in the end.
-		if c.as == withWork && a.Outcome == models.Refused {
-			a.Outcome = models.Unknown
+		if c.work && outcome == models.Refused {
+			outcome = models.Unknown
 		}
 	case history.Renew:
 		call.Kind = models.Renew
-		if a.Outcome == models.Unknown || c.as == withWork && a.Outcome == models.Refused {
+		if outcome == models.Unknown || c.work && outcome == models.Refused {
 			return
 		}
 	default:
-		if c.as != withWork || a.Outcome != models.OK {
+		if !c.work || outcome != models.OK {
 			return
 		}
 		call.Kind, call.Name = models.Use, op.F+" "+call.Name
 	}
-	if a.Outcome == models.Fail {
+	if outcome == models.Fail {
 		return
 	}
-	c.add(d.Session, op, call, a)
+	c.add(d.Session, op, call, outcome)
 }
 
 // add puts an operation where it was invoked and where it returned.
-func (c *converter) add(s *history.Session, op history.Op, call models.Call, a models.Answer) {
-	id := c.k.ops
-	c.k.ops++
-	c.items = append(c.items, item{at: op.Invoke, after: true, id: id, client: int(s.Client), kind: porcupine.CallEvent, call: call})
-	if a.Outcome == models.Unknown {
+func (c *calls) add(s *history.Session, op history.Op, call models.Call, outcome models.Outcome) {
+	e := porcupine.Event{ClientId: int(s.Client), Kind: porcupine.CallEvent, Id: c.ops, Value: call}
+	c.ops++
+	c.events = append(c.events, event{Event: e, at: op.Invoke})
+	if outcome == models.Unknown {
 		// Also one that returned with info stays open: it may take effect later.
-		c.k.unknown++
-		c.k.open++
+		c.unknown++
+		c.open++
 		return
 	}
-	c.items = append(c.items, item{at: op.Return, after: true, id: id, client: int(s.Client), kind: porcupine.ReturnEvent, answer: a})
+	e.Kind, e.Value = porcupine.ReturnEvent, outcome
+	c.events = append(c.events, event{Event: e, at: op.Return})
 }
 
 // end is the position from which a hold may end without a release: its lease has run
 // out, or its client is gone. -1 if there is none.
-func (c *converter) end(d *hold.Hold) (at int, why string) {
+func (c *calls) end(d *hold.Hold) (at int, why string) {
 	s := d.Session
 	switch {
 	case s.Acquire.Outcome == history.Failed || d.Ends.Lapse >= len(c.l.h.Events):
@@ -216,7 +185,7 @@ const (
 
 // window makes the calls of the sessions that a finding is about and of those nearest
 // to it on the same key.
-func (l *ledger) window(f Finding, as reading) *calls {
+func (l *ledger) window(f Finding, work bool) *calls {
 	about := l.holdsOf(f)
 	key := f.Key
 	if key == "" && len(about) > 0 {
@@ -238,12 +207,12 @@ func (l *ledger) window(f Finding, as reading) *calls {
 		if len(all) >= windowSessions {
 			break
 		}
-		if n := l.calls(key, []*hold.Hold{d}, as).open; open+n <= windowOpen {
+		if n := l.calls(key, []*hold.Hold{d}, work).open; open+n <= windowOpen {
 			all, open = append(all, d), open+n
 		}
 	}
 	slices.SortFunc(all, func(a, b *hold.Hold) int { return a.Session.Acquire.Invoke - b.Session.Acquire.Invoke })
-	return l.calls(key, all, as)
+	return l.calls(key, all, work)
 }
 
 // distance is how much time lies between a session and a moment; 0 around it. Counted in
@@ -267,25 +236,23 @@ func (l *ledger) holdsOf(f Finding) []*hold.Hold {
 }
 
 // marks are the faults of the time that the calls span, and the finding.
-func (l *ledger) marks(k *calls, f Finding) []models.Mark {
+func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 	if len(k.events) == 0 {
 		return nil
 	}
-	// place is the first event that does not stand before a position.
-	place := func(pos int) int {
-		at, _ := slices.BinarySearch(k.at, pos)
-		return min(at, len(k.at)-1)
-	}
+	place := func(pos int) int64 { return int64(min(k.place(pos), len(k.events)-1)) }
 	at := place(f.Event)
-	marks := []models.Mark{{Lane: "finding", From: at, To: at, Text: strings.TrimSpace(f.Rule + " " + f.Class.String()), Details: f.Text}}
-	first, last := k.at[0], k.at[len(k.at)-1]
+	finding := porcupine.Annotation{Tag: "finding", Start: at, End: at, Details: f.Text,
+		Description: strings.TrimSpace(f.Rule + " " + f.Class.String()), BackgroundColor: "#dfe7ef", TextColor: "#1f2d3d"}
+	var faults []porcupine.Annotation
+	first, last := k.events[0].at, k.events[len(k.events)-1].at
 	mark := func(from, to int, name, text string, targets []string) {
 		if to < first || from > last {
 			return
 		}
-		told := strings.TrimSpace(name + " " + text + " " + strings.Join(targets, ", "))
-		marks = append(marks, models.Mark{Lane: "faults", From: place(from), To: place(to), Fault: true,
-			Text: name, Details: fmt.Sprintf("%s from %s", told, seconds(l.h.Events[from].Time))})
+		details := strings.TrimSpace(name + " " + text + " " + strings.Join(targets, ", "))
+		faults = append(faults, porcupine.Annotation{Tag: "faults", Start: place(from), End: place(to), Description: name,
+			Details: fmt.Sprintf("%s from %s", details, seconds(l.h.Events[from].Time)), BackgroundColor: "#f4c7c3", TextColor: "#5f1410"})
 	}
 	for _, f := range l.h.Faults() {
 		to := f.Healed
@@ -304,6 +271,8 @@ func (l *ledger) marks(k *calls, f Finding) []models.Mark {
 			mark(pos, pos, e.F, e.Extra.Text, e.Extra.Targets)
 		}
 	}
-	slices.SortStableFunc(marks[1:], func(a, b models.Mark) int { return cmp.Or(a.From-b.From, strings.Compare(a.Text, b.Text)) })
-	return marks
+	slices.SortStableFunc(faults, func(a, b porcupine.Annotation) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), strings.Compare(a.Description, b.Description))
+	})
+	return append([]porcupine.Annotation{finding}, faults...)
 }

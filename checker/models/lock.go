@@ -1,64 +1,72 @@
 package models
 
 import (
-	"encoding/binary"
+	"cmp"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// Lock is the model of a lock. A release names a session and gives back the hold of that
+// Lock is the model of a lock. A release names a session and ends the hold of that
 // session only, so the state is the set of sessions that hold. Those of one owner may hold
 // together, in any mode; those of different owners if both read.
 //
 // What an owner holds is a reason to refuse the same owner, unless the lock is reentrant.
 func Lock(reentrant bool) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return holders("") },
+		Init: func() any { return holders(nil) },
 		Step: func(state, input, output any) (bool, any) {
-			legal, next := step(reentrant, state.(holders), input.(Call), output.(Answer))
+			legal, next := step(reentrant, state.(holders), input.(Call), output.(Outcome))
 			return legal, next
 		},
-		Equal: func(a, b any) bool { return a.(holders) == b.(holders) },
-		// The hash only sorts states into buckets, so it may differ from one process to the next.
-		Hash:              func(state any) uint64 { return maphash.Comparable(seed, state.(holders)) },
-		DescribeOperation: func(input, output any) string { return describe(input.(Call), output.(Answer)) },
+		Equal:             func(a, b any) bool { return slices.Equal(a.(holders), b.(holders)) },
+		Hash:              func(state any) uint64 { return state.(holders).hash() },
+		DescribeOperation: func(input, output any) string { return describe(input.(Call), output.(Outcome)) },
 		DescribeState:     func(state any) string { return state.(holders).String() },
 	}
 }
 
-var seed = maphash.MakeSeed()
+// holders are the sessions that hold, in the order of their numbers. A step returns a copy
+// and does not change the state that it was given.
+type holders []holder
 
-func step(reentrant bool, h holders, c Call, a Answer) (legal bool, next holders) {
-	at, holds := h.find(c.Session)
+type holder struct {
+	session, owner int32
+	shared         bool
+}
+
+func step(reentrant bool, h holders, c Call, o Outcome) (legal bool, next holders) {
+	at, holds := slices.BinarySearchFunc(h, c.Session, func(x holder, session int32) int { return cmp.Compare(x.session, session) })
 	switch c.Kind {
 	case Acquire:
-		switch fits := !holds && !h.inTheWay(c, true); {
-		case a.Outcome == OK:
-			return fits, h.with(at, c)
-		case a.Outcome == Refused:
+		fits := !holds && !h.inTheWay(c, true)
+		switch {
+		case o == Refused:
 			return h.inTheWay(c, reentrant), h
-		case a.Outcome == Unknown && fits:
-			return true, h.with(at, c)
+		case o == OK && !fits:
+			return false, h
+		case fits && o != Fail:
+			return true, slices.Insert(slices.Clone(h), at, holder{c.Session, c.Owner, c.Shared})
 		}
 	case Release, Expire:
-		legal := c.Kind == Expire || says(holds, a)
-		if holds && (a.Outcome == OK || a.Outcome == Unknown) {
-			return legal, h[:at] + h[at+holderSize:]
+		legal := c.Kind == Expire || says(holds, o)
+		if holds && (o == OK || o == Unknown) {
+			return legal, slices.Delete(slices.Clone(h), at, at+1)
 		}
 		return legal, h
 	case Renew, Use:
-		return says(holds, a), h
+		return says(holds, o), h
 	}
 	return true, h
 }
 
 // says tells whether an answer about a hold is true: ok claims that the session holds, a
 // refusal that it does not.
-func says(holds bool, a Answer) bool {
-	switch a.Outcome {
+func says(holds bool, o Outcome) bool {
+	switch o {
 	case OK:
 		return holds
 	case Refused:
@@ -67,57 +75,33 @@ func says(holds bool, a Answer) bool {
 	return true
 }
 
-// holders are the sessions that hold, in their order: of each its number, its owner, and
-// whether it reads. They are a text because porcupine compares states with ==, and because
-// a step must not change the state that it was given.
-type holders string
-
-const holderSize = 9
-
-func (h holders) at(at int) (session, owner int32, shared bool) {
-	b := []byte(h[at : at+holderSize])
-	return int32(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:])), b[8] == 1
-}
-
-// find returns the place of a session, or where it would stand.
-func (h holders) find(session int32) (at int, there bool) {
-	for ; at < len(h); at += holderSize {
-		if s, _, _ := h.at(at); s >= session {
-			return at, s == session
-		}
-	}
-	return at, false
-}
-
-func (h holders) with(at int, c Call) holders {
-	entry := binary.BigEndian.AppendUint32(nil, uint32(c.Session))
-	entry = append(binary.BigEndian.AppendUint32(entry, uint32(c.Owner)), 0)
-	if c.Shared {
-		entry[8] = 1
-	}
-	return h[:at] + holders(entry) + h[at:]
-}
-
-// inTheWay tells whether a hold conflicts with a call. With own, what the owner of the call
-// holds does not.
+// inTheWay tells whether a hold conflicts with a call. If own is set, the holds of the
+// call's own owner do not.
 func (h holders) inTheWay(c Call, own bool) bool {
-	for at := 0; at < len(h); at += holderSize {
-		_, owner, shared := h.at(at)
-		if !(c.Shared && shared) && !(own && owner == c.Owner) {
-			return true
-		}
+	return slices.ContainsFunc(h, func(x holder) bool {
+		return !(c.Shared && x.shared) && !(own && x.owner == c.Owner)
+	})
+}
+
+var seed = maphash.MakeSeed()
+
+// hash sorts states into buckets, so it may differ from one process to the next.
+func (h holders) hash() uint64 {
+	var sum maphash.Hash
+	sum.SetSeed(seed)
+	for _, x := range h {
+		maphash.WriteComparable(&sum, x)
 	}
-	return false
+	return sum.Sum64()
 }
 
 func (h holders) String() string {
-	if h == "" {
+	if len(h) == 0 {
 		return "free"
 	}
 	var names []string
-	for at := 0; at < len(h); at += holderSize {
-		session, _, _ := h.at(at)
-		names = append(names, fmt.Sprint(session))
+	for _, x := range h {
+		names = append(names, fmt.Sprint(x.session))
 	}
 	return "held by " + strings.Join(names, ", ")
 }

@@ -2,16 +2,18 @@
 // of linearizability.
 //
 // A general checker searches for an order in which every answer could have happened. That
-// takes no theorem about locks, so it is the oracle that lockbench's own checker is held to.
-// It can also take very long: about twenty operations of unknown outcome exhaust time or
-// memory. So nothing here searches without a [Limit].
+// takes no theorem about locks, so it is the oracle that lockbench's own checker is compared
+// with. It can also take very long: about twenty operations of unknown outcome exhaust time or
+// memory. So [Search] has a limit.
 //
 // # The unknown
 //
 // A call of unknown outcome is always legal. It has the effect of an ok one where an
 // ok one is legal, and none elsewhere. That suffices, because such a call stays open
-// to the end of the history: placed last, it never happened for anybody else.
+// to the end of the history: placed last, it changes nothing for the other calls.
 package models
+
+import "strings"
 
 // Kind is what was asked for.
 type Kind uint8
@@ -21,15 +23,16 @@ const (
 	Acquire Kind = iota
 	Release
 	Renew  // ok says that the session held
-	Use    // the session worked with what the lock guards, as its holder
-	Expire // a lease ran out, or a holder died: from its call on, nobody knows when
+	Use    // the session worked with the resource that the lock guards, as its holder
+	Expire // a lease ran out, or a holder died, at some time from the call on
 )
 
 func (k Kind) String() string {
 	return [...]string{"acquire", "release", "renew", "use", "expire"}[k]
 }
 
-// Outcome is what is known of a call's effect. The zero value is Unknown.
+// Outcome is what is known of a call's effect: the answer to a [Call]. The zero value is
+// Unknown.
 type Outcome uint8
 
 // The outcomes.
@@ -37,7 +40,7 @@ const (
 	Unknown Outcome = iota // it may take effect at any later time, or never
 	OK                     // it took effect
 	Fail                   // it did not and never will, and that says nothing of the lock
-	Refused                // it did not, because of how the lock stood: held for an acquire, not held for a release
+	Refused                // it did not, because of the state of the lock: held for an acquire, not held for a release
 )
 
 func (o Outcome) String() string { return [...]string{"unknown", "ok", "fail", "refused"}[o] }
@@ -51,27 +54,15 @@ type Call struct {
 	Name    string
 }
 
-// Answer is the return of an operation.
-type Answer struct {
-	Outcome Outcome
-}
-
-func describe(c Call, a Answer) string {
+func describe(c Call, o Outcome) string {
 	what := c.Kind.String()
-	if c.Shared {
+	switch {
+	case c.Kind == Expire:
+		return "may end (" + c.Name + ")"
+	case c.Kind == Use && c.Name != "":
+		what = ""
+	case c.Shared:
 		what += " shared"
 	}
-	switch c.Kind {
-	case Use:
-		if c.Name != "" {
-			what = c.Name
-			return what + ": " + a.Outcome.String()
-		}
-	case Expire:
-		return "may end (" + c.Name + ")"
-	}
-	if c.Name != "" {
-		what += " " + c.Name
-	}
-	return what + ": " + a.Outcome.String()
+	return strings.TrimSpace(what+" "+c.Name) + ": " + o.String()
 }

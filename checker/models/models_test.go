@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 	"go.uber.org/goleak"
@@ -14,9 +13,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A step is written as who does what and what comes of it, one after the other, nobody
-// at the same time: "1 acquire ok", "2 acquire refused", "1 release". Nothing is unknown.
-// A letter before a session is its owner.
+// TestSteps runs steps one after the other. A step is written as its session, call and
+// outcome: "1 acquire ok", "2 acquire refused", "1 release" (unknown). A letter before a session
+// is its owner.
 func TestSteps(t *testing.T) {
 	for _, c := range []struct {
 		model string
@@ -67,9 +66,9 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Search(Lock(c.model == "reentrant" || c.model == "rw+"), events, Limit{})
-		if r.Exhausted != "" || r.Linearizable != c.legal {
-			t.Errorf("%s: %s: legal is %t, exhausted %q; want %t", c.model, c.steps, r.Linearizable, r.Exhausted, c.legal)
+		r := Search(Lock(c.model == "reentrant" || c.model == "rw+"), events, Limit)
+		if r.Exhausted || r.Linearizable != c.legal {
+			t.Errorf("%s: %s: legal is %t, exhausted %t; want %t", c.model, c.steps, r.Linearizable, r.Exhausted, c.legal)
 		}
 	}
 }
@@ -102,7 +101,7 @@ func steps(text string) ([]porcupine.Event, error) {
 		if len(words) == 0 {
 			continue
 		}
-		a := Answer{Outcome: map[string]Outcome{"ok": OK, "fail": Fail, "refused": Refused}[words[0]]}
+		a := map[string]Outcome{"ok": OK, "fail": Fail, "refused": Refused}[words[0]]
 		events = append(events, porcupine.Event{ClientId: who, Kind: porcupine.ReturnEvent, Id: id, Value: a})
 	}
 	return Close(events), nil
@@ -137,19 +136,20 @@ func hard(lost int) []porcupine.Event {
 	return events
 }
 
-// A search ends at its limits, and then it knows nothing.
-func TestLimits(t *testing.T) {
+// TestLimit: a search that comes to its limit has no answer.
+func TestLimit(t *testing.T) {
 	m := Lock(false)
-	if r := Search(m, hard(4), Limit{}); r.Exhausted != "" || r.Linearizable {
-		t.Errorf("a small one: %+v; want that it is refuted", r)
+	if r := Search(m, hard(4), Limit); r.Exhausted || r.Linearizable {
+		t.Errorf("few unknown acquires: %+v; want that it is refuted", r)
 	}
-	if r := Search(m, hard(30), Limit{Time: time.Hour, Memory: 1 << 10}); r.Exhausted != "memory" || r.Linearizable {
-		t.Errorf("with a kilobyte: %+v; want that memory ended it", r)
+	if r := Search(m, hard(30), 1<<20); !r.Exhausted || r.Linearizable {
+		t.Errorf("30 unknown acquires: %+v; want that the limit ended it", r)
 	}
-	if r := Search(m, hard(30), Limit{Time: time.Nanosecond, Memory: 1 << 40}); r.Exhausted != "time" {
-		t.Errorf("with a nanosecond: %+v; want that time ended it", r)
+	if r := Search(m, hard(4), 10); !r.Exhausted || r.Linearizable {
+		t.Errorf("10 steps: %+v; want that the limit ended it", r)
 	}
-	if err := Draw(new(bytes.Buffer), m, Result{Exhausted: "time"}, nil); err == nil {
-		t.Error("what is not known was drawn")
+	var page bytes.Buffer
+	if drawn, err := Draw(&page, m, hard(30), nil); drawn || err != nil || page.Len() > 0 {
+		t.Errorf("drew %t, %d bytes, %v; want nothing, since the search has no answer", drawn, page.Len(), err)
 	}
 }

@@ -108,11 +108,11 @@ type oracle struct {
 	model   porcupine.Model
 	asked   *[][]porcupine.Operation
 	calls   map[models.Call]any // values, put into interfaces once
-	answers map[models.Answer]any
+	answers map[models.Outcome]any
 }
 
 func newOracle(m sweep.Model) oracle {
-	a := oracle{oracles.Model(m), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Answer]any{}}
+	a := oracle{oracles.Model(m), new([][]porcupine.Operation), map[models.Call]any{}, map[models.Outcome]any{}}
 	asked := a.asked
 	a.model.Partition = func([]porcupine.Operation) [][]porcupine.Operation { return *asked }
 	return a

@@ -56,18 +56,18 @@ func Call(o *sweep.Ops, i int) models.Call {
 }
 
 // Answer returns the answer of operation i.
-func Answer(o *sweep.Ops, i int) models.Answer {
+func Answer(o *sweep.Ops, i int) models.Outcome {
 	acquire := o.Kind[i] != sweep.Release
 	switch o.Out[i] {
 	case sweep.OK:
-		return models.Answer{Outcome: models.OK}
+		return models.OK
 	case sweep.StrictFail:
-		return models.Answer{Outcome: models.Refused}
+		return models.Refused
 	case sweep.Fail:
 		if !acquire { // "not the holder" is a claim
-			return models.Answer{Outcome: models.Refused}
+			return models.Refused
 		}
-		return models.Answer{Outcome: models.Fail}
+		return models.Fail
 	}
-	return models.Answer{}
+	return models.Unknown
 }
