@@ -118,8 +118,8 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 			}
 		}
 		lease := l.h.At(op.Invoke).TTL
-		if x := l.h.At(op.Return).Extra; x != nil && x.Renewed {
-			lease = x.Lease
+		if e := l.h.At(op.Return); e.Renewed {
+			lease = e.Lease
 		}
 		long := free >= max(freeMin, time.Duration(freeShare*float64(lease)))
 		if long && began == op.Invoke && l.connects(s) {

@@ -182,28 +182,28 @@ func faults(h *history.History) struck {
 	}
 	for _, pos := range h.NemesisAt() {
 		e := &h.Events[pos]
-		if e.Extra == nil || e.Extra.Phase == "" {
+		if e.Phase == "" {
 			continue
 		}
 		for len(starts) > 0 && starts[0].At < pos {
 			episode, starts = starts[0].Number, starts[1:]
 		}
-		for _, at := range [...]stepAt{{e.Extra.Step, episode}, {e.Extra.Step, anyEpisode}} {
+		for _, at := range [...]stepAt{{e.Step, episode}, {e.Step, anyEpisode}} {
 			p := f.steps[at]
-			p.bites = p.bites || e.Extra.Phase == history.Bites
-			p.healed = p.healed || e.Extra.Phase == history.Healed
-			p.fails = p.fails || e.Extra.Phase == history.Fails
+			p.bites = p.bites || e.Phase == history.Bites
+			p.healed = p.healed || e.Phase == history.Healed
+			p.fails = p.fails || e.Phase == history.Fails
 			f.steps[at] = p
 		}
-		switch e.Extra.Phase {
+		switch e.Phase {
 		case history.Begins:
 			f.first = min(f.first, pos)
 		case history.Healed:
 			f.last = pos
 		case history.Fails:
 			text := fmt.Sprintf("fault %s failed at %s", e.F, seconds(e.Time))
-			if e.Extra.Text != "" {
-				text += ": " + e.Extra.Text
+			if e.Text != "" {
+				text += ": " + e.Text
 			}
 			f.failures = append(f.failures, text)
 		}

@@ -220,7 +220,7 @@ func milder(h *history.History, last *history.Event, of []*history.Session) bool
 			return true
 		}
 		x := h.At(s.Acquire.Return)
-		if x == nil || x.Extra == nil || !x.Extra.Renewed {
+		if x == nil || !x.Renewed {
 			return false
 		}
 		return slices.ContainsFunc(h.Faults(), func(f history.Fault) bool {

@@ -207,19 +207,14 @@ func rename(e *history.Event, prefix string, clients, processes, steps func(int)
 	}
 	name(&e.Session)
 	name(&e.Key)
-	if e.Extra == nil {
-		return
-	}
-	x := *e.Extra
-	e.Extra = &x
-	name(&x.Owner)
-	names(&x.Keys)
+	name(&e.Owner)
+	names(&e.Keys)
 	if e.Process == history.Nemesis {
-		x.Step = steps(x.Step)
-		x.Targets = slices.Clone(x.Targets)
-		for i, target := range x.Targets {
+		e.Step = steps(e.Step)
+		e.Targets = slices.Clone(e.Targets)
+		for i, target := range e.Targets {
 			if p := history.ParseParty(target); p.IsClient() {
-				x.Targets[i] = history.ClientParty(clients(p.Number)).String()
+				e.Targets[i] = history.ClientParty(clients(p.Number)).String()
 			}
 		}
 	}

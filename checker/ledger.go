@@ -36,8 +36,7 @@ func durable(h *history.History) int {
 		if pos >= at {
 			break
 		}
-		x := h.Events[pos].Extra
-		if x != nil && slices.ContainsFunc(x.Targets, func(t string) bool { return !history.ParseParty(t).IsClient() }) {
+		if slices.ContainsFunc(h.Events[pos].Targets, func(t string) bool { return !history.ParseParty(t).IsClient() }) {
 			return pos
 		}
 	}

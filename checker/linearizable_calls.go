@@ -264,11 +264,8 @@ func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 		}
 	}
 	for _, pos := range l.h.NemesisAt() { // of another tool: the history does not say how long
-		switch e := &l.h.Events[pos]; {
-		case e.Extra == nil:
-			mark(pos, pos, e.F, "", nil)
-		case e.Extra.Phase == "":
-			mark(pos, pos, e.F, e.Extra.Text, e.Extra.Targets)
+		if e := &l.h.Events[pos]; e.Phase == "" {
+			mark(pos, pos, e.F, e.Text, e.Targets)
 		}
 	}
 	slices.SortStableFunc(faults, func(a, b porcupine.Annotation) int {

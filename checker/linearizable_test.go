@@ -62,9 +62,7 @@ func answersAlone(events []history.Event) []history.Event {
 
 func withoutLease(e *history.Event) {
 	e.TTL, e.Wait, e.Until, e.HasUntil = 0, 0, 0, false
-	if e.Extra != nil && e.Extra.Renewed {
-		e.Extra = nil
-	}
+	e.Renewed, e.Lease = false, 0
 }
 
 // TestLinearizableChangesNoVerdictOfLeases: what it is not asked for it leaves alone.

@@ -49,13 +49,9 @@ func elsewhere(e *history.Event) {
 	if e.Key != "" {
 		e.Key = "other " + e.Key
 	}
-	if e.Extra != nil {
-		x := *e.Extra
-		x.Keys = slices.Clone(x.Keys)
-		for i := range x.Keys {
-			x.Keys[i] = "other " + x.Keys[i]
-		}
-		e.Extra = &x
+	e.Keys = slices.Clone(e.Keys)
+	for i := range e.Keys {
+		e.Keys[i] = "other " + e.Keys[i]
 	}
 }
 
@@ -99,12 +95,7 @@ func TestStretching(t *testing.T) {
 
 func stretched(t *rapid.T, h *history.History, by time.Duration) *history.History {
 	return changed(t, h, func(e *history.Event) {
-		e.Time, e.TTL, e.Wait, e.Until = by*e.Time, by*e.TTL, by*e.Wait, by*e.Until
-		if e.Extra != nil {
-			x := *e.Extra
-			x.Lease *= by
-			e.Extra = &x
-		}
+		e.Time, e.TTL, e.Wait, e.Until, e.Lease = by*e.Time, by*e.TTL, by*e.Wait, by*e.Until, by*e.Lease
 	})
 }
 

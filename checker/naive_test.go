@@ -139,15 +139,14 @@ func (n naive) until(s *history.Session, p int, most bool) time.Duration {
 }
 
 func (n naive) isRenewed(s *history.Session) bool {
-	x := n.h.At(s.Acquire.Return).Extra
-	return x != nil && x.Renewed
+	return n.h.At(s.Acquire.Return).Renewed
 }
 
 // stoodStill: in a pause that was too long for the lease, until it was over and a renewal
 // should have told; and for good if nothing showed after that. Pauses that are closer
 // together than two renewals are one.
 func (n naive) stoodStill(s *history.Session, p int) (still bool, since time.Duration) {
-	lease := n.h.At(s.Acquire.Return).Extra.Lease
+	lease := n.h.At(s.Acquire.Return).Lease
 	end := n.h.At(len(n.h.Events) - 1).Time
 	var all []history.Pause
 	for _, next := range n.h.Pauses(s.Client) {

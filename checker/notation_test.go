@@ -49,15 +49,11 @@ func (n *notes) words(e *history.Event) []string {
 			w = append(w, fmt.Sprintf(format, args...))
 		}
 	}
-	x := e.Extra
-	if x == nil {
-		x = &history.Extra{}
-	}
 	switch e.Process {
 	case history.Nemesis:
-		w = []string{"nemesis", e.F, cmp.Or(x.Phase, history.Begins)}
-		add(x.Step > 0, "step=%d", x.Step)
-		add(len(x.Targets) > 0, "targets=%s", strings.Join(x.Targets, ","))
+		w = []string{"nemesis", e.F, cmp.Or(e.Phase, history.Begins)}
+		add(e.Step > 0, "step=%d", e.Step)
+		add(len(e.Targets) > 0, "targets=%s", strings.Join(e.Targets, ","))
 		return w
 	case history.Probe:
 		return append([]string{"probe"}, n.facts(heard(e))...)
@@ -73,9 +69,9 @@ func (n *notes) words(e *history.Event) []string {
 		n.latest[e.Client] = e.Session
 		add(true, "acquire")
 		add(e.Key != "", "%s", e.Key)
-		add(len(x.Keys) > 0, "keys=%s", strings.Join(x.Keys, ","))
-		add(x.Owner != "", "owner=%s", x.Owner)
-		add(x.Permits > 0, "permits=%d", x.Permits)
+		add(len(e.Keys) > 0, "keys=%s", strings.Join(e.Keys, ","))
+		add(e.Owner != "", "owner=%s", e.Owner)
+		add(e.Permits > 0, "permits=%d", e.Permits)
 		add(e.Mode == locks.Shared, "mode=shared")
 		add(e.TTL > 0, "ttl=%s", e.TTL)
 		add(e.Wait > 0, "wait=%s", e.Wait)
@@ -97,8 +93,8 @@ func (n *notes) words(e *history.Event) []string {
 	add(e.HasUntil, "until=%s", e.Until)
 	add(e.HasToken && e.F == history.Acquire, "token=%d", e.Token)
 	add(e.HasValue && e.F == history.FRead, "value=%d", e.Value)
-	add(x.Renewed, "renewed=true")
-	add(x.Lease > 0, "lease=%s", x.Lease)
+	add(e.Renewed, "renewed=true")
+	add(e.Lease > 0, "lease=%s", e.Lease)
 	return w
 }
 

@@ -73,9 +73,7 @@ func TestRenaming(t *testing.T) {
 				e.Session = "x" + e.Session
 			}
 			if e.F == "pause" {
-				x := *e.Extra
-				x.Targets = []string{fmt.Sprintf("client-%d", 7-int(x.Targets[0][7]-'0'))}
-				e.Extra = &x
+				e.Targets = []string{fmt.Sprintf("client-%d", 7-int(e.Targets[0][7]-'0'))}
 			}
 		})
 		same(t, h, other)
@@ -200,8 +198,7 @@ func (g *generator) nemesis() {
 			g.steps++
 			p.paused, phase = g.steps, history.Begins
 		}
-		g.add(history.Event{Process: history.Nemesis, Type: history.Info, F: "pause", Extra: &history.Extra{
-			Step: p.paused, Targets: []string{fmt.Sprintf("client-%d", p.client)}, Phase: phase}})
+		g.add(history.Event{Process: history.Nemesis, Type: history.Info, F: "pause", Step: p.paused, Targets: []string{fmt.Sprintf("client-%d", p.client)}, Phase: phase})
 		if phase == history.Healed {
 			p.paused = 0
 		}
@@ -224,7 +221,7 @@ func (g *generator) move(p *player) {
 		e.Process, e.Session, e.F = p.process, p.session, history.Acquire
 		e.Key = rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(g.t, "key")
 		if g.odds(4) {
-			e.Key, e.Extra = "", &history.Extra{Keys: []string{"a", "b"}}
+			e.Key, e.Keys = "", []string{"a", "b"}
 		}
 		if g.odds(4) {
 			e.Mode = locks.Shared
@@ -282,7 +279,7 @@ func (g *generator) answer(p *player, e history.Event) {
 		case p.called.TTL > 0 && g.odds(2):
 			e.HasUntil, e.Until = true, g.small("until")
 		case p.called.TTL == 0 && g.odds(2):
-			e.Extra = &history.Extra{Renewed: true, Lease: g.small("lease")}
+			e.Renewed, e.Lease = true, g.small("lease")
 		}
 	case e.F == history.Renew && g.odds(2):
 		e.HasUntil, e.Until = true, g.small("until")
@@ -296,8 +293,7 @@ func lines(h *history.History) string {
 	s := ""
 	for i := range h.Events {
 		e := &h.Events[i]
-		s += fmt.Sprintf("%d at %d: process %d client %d %s %s %s %s ttl=%d wait=%d until=%d(%t) %s %+v\n",
-			i, e.Time, e.Process, e.Client, e.Type, e.F, e.Session, e.Key, e.TTL, e.Wait, e.Until, e.HasUntil, e.Error, e.Extra)
+		s += fmt.Sprintf("%d: %+v\n", i, *e)
 	}
 	return s
 }

@@ -25,8 +25,8 @@ type said struct {
 
 // probe is the event that says it. The zero value says nothing at all.
 func probe(s said) history.Event {
-	e := history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Extra: &history.Extra{}}
-	say := func(f history.Fact) { e.Extra.Facts = []history.Fact{f} }
+	e := history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe}
+	say := func(f history.Fact) { e.Facts = []history.Fact{f} }
 	switch {
 	case s.quiet != "":
 		say(history.Quiet{Begins: s.quiet == "begins"})
@@ -48,10 +48,10 @@ func probe(s said) history.Event {
 
 // heard reads what [probe] has written.
 func heard(e *history.Event) (s said) {
-	if e.Process != history.Probe || e.Extra == nil {
+	if e.Process != history.Probe {
 		return s
 	}
-	for _, f := range e.Extra.Facts {
+	for _, f := range e.Facts {
 		switch f := f.(type) {
 		case history.Quiet:
 			s.quiet = map[bool]string{true: "begins", false: "ends"}[f.Begins]

@@ -60,7 +60,7 @@ func (g *wideRun) fault() {
 
 func (g *wideRun) struck(f wideFault, phase string) {
 	g.add(history.Event{Process: history.Nemesis, Type: history.Info, F: f.f,
-		Extra: &history.Extra{Step: f.step, Targets: f.targets, Phase: phase}})
+		Step: f.step, Targets: f.targets, Phase: phase})
 }
 
 // look lets a probe say something, or a last look be taken at what is guarded.

@@ -25,14 +25,11 @@ func (s *wideSession) keys() []string {
 	if s.asked.Key != "" {
 		return []string{s.asked.Key}
 	}
-	return s.asked.Extra.Keys
+	return s.asked.Keys
 }
 
 func (s *wideSession) permits() int {
-	if s.asked.Extra == nil {
-		return 1
-	}
-	return max(1, s.asked.Extra.Permits)
+	return max(1, s.asked.Permits)
 }
 
 func (v *wideService) holds(s *wideSession, now time.Duration) bool {

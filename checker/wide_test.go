@@ -206,7 +206,7 @@ func (g *wideRun) ask(c *wideClient) {
 	if len(c.calls) > 0 {
 		e.Process = g.fresh() // another thread
 	}
-	x := history.Extra{Owner: c.owner}
+	e.Owner = c.owner
 	if s.owner == "" {
 		s.owner = s.name
 	}
@@ -214,9 +214,9 @@ func (g *wideRun) ask(c *wideClient) {
 	case n < len(g.keys):
 		e.Key = g.keys[n]
 	case len(g.keys) > 1 && g.odds(2):
-		x.Keys = slices.Clone(g.keys[:2])
+		e.Keys = slices.Clone(g.keys[:2])
 		if g.odds(3) {
-			slices.Reverse(x.Keys)
+			slices.Reverse(e.Keys)
 		}
 	default:
 		e.Key = "a"
@@ -225,16 +225,13 @@ func (g *wideRun) ask(c *wideClient) {
 		e.Mode = locks.Shared
 	}
 	if g.header.Permits > 1 {
-		x.Permits = 1 + g.pick(g.header.Permits)
+		e.Permits = 1 + g.pick(g.header.Permits)
 	}
 	if g.leases[g.pick(len(g.leases))] == "bounded" {
 		e.TTL = one[time.Duration](g, 300, 1000, 2000, 10_000) * time.Millisecond
 	}
 	if g.waits && g.odds(2) {
 		e.Wait = one[time.Duration](g, 1000, 10_000) * time.Millisecond
-	}
-	if x.Owner != "" || x.Keys != nil || x.Permits > 0 {
-		e.Extra = &x
 	}
 	s.asked = e
 	c.sessions = append(c.sessions, s)
@@ -365,7 +362,7 @@ func (g *wideRun) granted(k *wideCall, e *history.Event) {
 			}
 		}
 		if k.of.asked.TTL == 0 && slices.Contains(g.leases, "renewed") && (len(g.leases) == 1 || g.odds(2)) {
-			e.Extra = &history.Extra{Renewed: true, Lease: 3 * time.Second}
+			e.Renewed, e.Lease = true, 3*time.Second
 		}
 	case history.FRead:
 		e.HasValue, e.Value = true, g.values[thing]

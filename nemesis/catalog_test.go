@@ -177,7 +177,7 @@ func historyOf(t *testing.T, name string, effect, targets []string) *history.His
 	t.Helper()
 	h, err := history.Build(history.Header{}, []history.Event{{
 		Process: history.Nemesis, Type: history.Info, F: name,
-		Extra: &history.Extra{Phase: history.Begins, Targets: targets, Effect: effect},
+		Phase: history.Begins, Targets: targets, Effect: effect,
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -115,12 +115,10 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	c.attempts++
 	t := &Tenure{c: c, Session: c.session(), Key: r.Keys[0], form: formPlain}
 	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Mode: r.Mode, TTL: r.TTL, Wait: r.Wait}
-	switch {
-	case len(r.Keys) > 1:
-		e.Extra = &history.Extra{Keys: r.Keys, Owner: r.Owner}
-	case r.Owner != "":
-		e.Key, e.Extra = t.Key, &history.Extra{Owner: r.Owner}
-	default:
+	e.Owner = r.Owner
+	if len(r.Keys) > 1 {
+		e.Keys = r.Keys
+	} else {
 		e.Key = t.Key
 	}
 	c.record(e)
@@ -150,7 +148,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 		t.token, t.fenced, t.form = *grant.Token, true, formFenced
 	}
 	if len(grant.Nodes) > 0 || grant.Renewed {
-		e.Extra = &history.Extra{Node: strings.Join(grant.Nodes, ","), Lease: grant.Lease, Renewed: grant.Renewed}
+		e.Node, e.Lease, e.Renewed = strings.Join(grant.Nodes, ","), grant.Lease, grant.Renewed
 	}
 	t.nodes = grant.Nodes
 	c.record(e)

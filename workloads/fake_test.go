@@ -178,10 +178,8 @@ func events(h *history.History) []string {
 		add(e.TTL > 0, "ttl=%s", e.TTL)
 		add(e.Wait > 0, "wait=%s", e.Wait)
 		add(e.HasUntil, "until=%s", e.Until)
-		if e.Extra != nil {
-			add(e.Extra.Node != "", "node=%s", e.Extra.Node)
-			add(e.Extra.Renewed, "lease=%s", e.Extra.Lease)
-		}
+		add(e.Node != "", "node=%s", e.Node)
+		add(e.Renewed, "lease=%s", e.Lease)
 		add(e.Resource != "", "%s", e.Resource)
 		add(e.HasToken, "token=%d", e.Token)
 		add(e.HasValue, "value=%d", e.Value)

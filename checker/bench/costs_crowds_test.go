@@ -65,7 +65,7 @@ func manyKeys(s *script, n int) {
 	for i := range names {
 		names[i] = fmt.Sprint("k", i)
 	}
-	s.ask(0, id(0), "", 0, 0).Extra = &history.Extra{Keys: names}
+	s.ask(0, id(0), "", 0, 0).Keys = names
 	s.granted(0, id(0), 0)
 	s.done(0, history.Release, id(0))
 }
@@ -82,7 +82,7 @@ func nested(s *script, n int) {
 	for first := 0; first < n/4; first += crowdMax {
 		last := min(first+crowdMax, n/4)
 		for i := first; i < last; i++ {
-			s.ask(0, id(i), "a", 0, 0).Extra = &history.Extra{Owner: "o"}
+			s.ask(0, id(i), "a", 0, 0).Owner = "o"
 			e := s.granted(0, id(i), 0)
 			e.Token, e.HasToken = uint64(first+1), true
 		}
@@ -95,7 +95,7 @@ func nested(s *script, n int) {
 func expired(s *script, n int) {
 	s.header.Model = history.Model{history.Reentrant}
 	for i := range n / 4 {
-		s.ask(0, id(i), "a", ttl, 0).Extra = &history.Extra{Owner: "o"}
+		s.ask(0, id(i), "a", ttl, 0).Owner = "o"
 		s.granted(0, id(i), ttl)
 		s.now += 2 * ttl
 		s.notHeld(0, history.Release, id(i))
@@ -105,7 +105,8 @@ func expired(s *script, n int) {
 func pauses(s *script, n int) {
 	s.header.Bounds = &history.Bounds{Bites: 1}
 	for i := range n / 8 {
-		s.take(0, id(i), "a", 0).Extra = &history.Extra{Renewed: true, Lease: ttl}
+		e := s.take(0, id(i), "a", 0)
+		e.Renewed, e.Lease = true, ttl
 		for _, phase := range []string{history.Begins, history.Bites, history.Heals, history.Healed} {
 			s.fault("pause", phase, i+1, "client-0")
 		}

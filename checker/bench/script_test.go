@@ -85,13 +85,13 @@ func (s *script) writes(client int, session string, value int64) {
 
 // probe adds what was observed.
 func (s *script) probe(f history.Fact) {
-	s.add(history.Event{Process: history.Probe, Client: int32(history.Probe), Type: history.Info, F: history.FProbe, Extra: &history.Extra{Facts: []history.Fact{f}}})
+	s.add(history.Event{Process: history.Probe, Client: int32(history.Probe), Type: history.Info, F: history.FProbe, Facts: []history.Fact{f}})
 }
 
 // fault adds a phase of a step of the plan.
 func (s *script) fault(name, phase string, step int, target string) {
 	s.add(history.Event{Process: history.Nemesis, Client: int32(history.Nemesis), Type: history.Info, F: name,
-		Extra: &history.Extra{Phase: phase, Step: step, Targets: []string{target}}})
+		Phase: phase, Step: step, Targets: []string{target}})
 }
 
 // lines is the history as a file.

@@ -25,7 +25,7 @@ func (s *script) add(ms int, client int32, kind history.Type, f string, more ...
 func (s *script) fault(ms int, name, phase string, targets ...string) {
 	s.events = append(s.events, history.Event{
 		Index: len(s.events), Time: time.Duration(ms) * time.Millisecond, Process: history.Nemesis, Type: history.Info, F: name,
-		Extra: &history.Extra{Step: 1, Phase: phase, Targets: targets},
+		Step: 1, Phase: phase, Targets: targets,
 	})
 }
 
@@ -41,7 +41,7 @@ func fails(reason string) func(*history.Event) {
 
 func renewed(ms int) func(*history.Event) {
 	return func(e *history.Event) {
-		e.Extra = &history.Extra{Renewed: true, Lease: time.Duration(ms) * time.Millisecond}
+		e.Renewed, e.Lease = true, time.Duration(ms)*time.Millisecond
 	}
 }
 

@@ -41,8 +41,8 @@ func (b *Book) lease(s *history.Session) Lease {
 		l.Kind, l.First, l.Last = Waited, Later(asked.Time, asked.TTL), Never
 	case s.Acquire.Outcome != history.Done:
 		l.Kind, l.First, l.Last = NoLease, Never, Never
-	case granted.Extra != nil && granted.Extra.Renewed:
-		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Extra.Lease}
+	case granted.Renewed:
+		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Lease}
 	case granted.HasUntil:
 		l.First = Later(asked.Time, granted.Until)
 		l.Last = l.First

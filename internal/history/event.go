@@ -88,7 +88,7 @@ const (
 	ErrorStaleToken = "stale-token"
 )
 
-// Event is one line of a history. Extra holds the fields that few events have. The fields that every event has come first.
+// Event is one line of a history.
 type Event struct {
 	Index   int           // position, from 0
 	Time    time.Duration // since the run began, monotonic
@@ -104,7 +104,7 @@ type Event struct {
 	F        string
 	Session  string
 
-	Key      string        // acquire; several names stand in Extra.Keys
+	Key      string        // acquire; or several names in Keys
 	TTL      time.Duration // acquire, renew
 	Wait     time.Duration // acquire
 	Until    time.Duration // from the moment the client read the request to its lease's end
@@ -113,12 +113,8 @@ type Event struct {
 
 	Token uint64
 	Error string
-	Extra *Extra
-}
 
-// Extra holds what few events carry.
-type Extra struct {
-	Owner   string
+	Owner   string // acquire
 	Keys    []string
 	Permits int
 	Node    string        // acquire ok: the server that granted, several joined by commas

@@ -61,7 +61,7 @@ func (Sent) fact()      {}
 
 // Probed is the event by which a run records a fact.
 func Probed(f Fact) Event {
-	return Event{Process: Probe, Type: Info, F: FProbe, Extra: &Extra{Facts: []Fact{f}}}
+	return Event{Process: Probe, Type: Info, F: FProbe, Facts: []Fact{f}}
 }
 
 // FactsOf are the facts of one kind that probes recorded, each with the position of its

@@ -128,21 +128,17 @@ func faults(h *History) []Fault {
 	open := map[id]int{} // index in all
 	for _, pos := range h.told.nemesis {
 		e := &h.Events[pos]
-		if e.Extra == nil {
-			continue
-		}
-		x := e.Extra
-		i, isOpen := open[id{x.Step, e.F}]
+		i, isOpen := open[id{e.Step, e.F}]
 		if !isOpen {
-			if x.Phase != Begins && x.Phase != Bites && x.Phase != Fails {
+			if e.Phase != Begins && e.Phase != Bites && e.Phase != Fails {
 				continue
 			}
 			i = len(all)
-			open[id{x.Step, e.F}] = i
-			all = append(all, Fault{Name: e.F, Step: x.Step, Begins: pos, Bites: -1, Heals: -1, Healed: -1, Fails: -1})
+			open[id{e.Step, e.F}] = i
+			all = append(all, Fault{Name: e.F, Step: e.Step, Begins: pos, Bites: -1, Heals: -1, Healed: -1, Fails: -1})
 		}
 		f := &all[i]
-		switch x.Phase {
+		switch e.Phase {
 		case Bites:
 			if f.Bites < 0 {
 				f.Bites = pos
@@ -151,18 +147,18 @@ func faults(h *History) []Fault {
 			f.Heals = pos
 		case Healed:
 			f.Healed = pos
-			delete(open, id{x.Step, e.F})
+			delete(open, id{e.Step, e.F})
 		case Fails:
-			f.Fails, f.Why = pos, x.Text
+			f.Fails, f.Why = pos, e.Text
 		}
-		if len(x.Targets) > 0 {
-			f.Targets = x.Targets
+		if len(e.Targets) > 0 {
+			f.Targets = e.Targets
 		}
-		if len(x.Effect) > 0 {
-			f.Effect = x.Effect
+		if len(e.Effect) > 0 {
+			f.Effect = e.Effect
 		}
-		if x.Text != "" && x.Phase != Fails {
-			f.Text = x.Text
+		if e.Text != "" && e.Phase != Fails {
+			f.Text = e.Text
 		}
 	}
 	return all
@@ -193,29 +189,25 @@ func pauses(h *History) map[int32][]Pause {
 	}
 	for _, pos := range h.told.nemesis {
 		e := &h.Events[pos]
-		if e.Extra == nil {
-			continue
-		}
-		x := e.Extra
-		stops := (&Fault{Name: e.F, Effect: x.Effect}).may(EffectStops)
-		if x.Phase == Healed && len(x.Targets) == 0 {
+		stops := (&Fault{Name: e.F, Effect: e.Effect}).may(EffectStops)
+		if e.Phase == Healed && len(e.Targets) == 0 {
 			for at := range open {
-				if at.step == x.Step && at.fault == e.F {
+				if at.step == e.Step && at.fault == e.F {
 					heal(at, pos)
 				}
 			}
 		}
-		for _, name := range x.Targets {
+		for _, name := range e.Targets {
 			client, ok := ParseParty(name).Client()
 			if !ok {
 				continue
 			}
-			at := target{client, x.Step, e.F}
+			at := target{client, e.Step, e.F}
 			switch {
-			case x.Phase == Begins && stops:
+			case e.Phase == Begins && stops:
 				open[at] = len(all[client])
 				all[client] = append(all[client], Pause{pos, -1})
-			case x.Phase == Healed:
+			case e.Phase == Healed:
 				heal(at, pos)
 			}
 		}

@@ -48,15 +48,15 @@ func checkOperation(e *Event, line int) *Malformed {
 		if e.Type != Invoke {
 			break
 		}
-		keys := e.Extra != nil && len(e.Extra.Keys) > 0
+		keys := len(e.Keys) > 0
 		switch {
 		case e.Session == "":
 		case e.Key == "" && !keys:
 			return Malform(line, "key", "%s acquires session %s without the name of a lock; expected \"key\", or \"keys\" for several", who(e), e.Session)
 		case e.Key != "" && keys:
 			return Malform(line, "key", "%s acquires session %s with both \"key\" and \"keys\"; expected one of the two", who(e), e.Session)
-		case keys && slices.Contains(e.Extra.Keys, ""):
-			return Malform(line, "key", "%s acquires session %s with an empty name among %q; expected names", who(e), e.Session, e.Extra.Keys)
+		case keys && slices.Contains(e.Keys, ""):
+			return Malform(line, "key", "%s acquires session %s with an empty name among %q; expected names", who(e), e.Session, e.Keys)
 		}
 	case FRead, Write:
 		if e.Resource != "" && e.Resource != Plain && e.Resource != Fenced {
@@ -83,19 +83,16 @@ func checkNemesis(e *Event, line int) *Malformed {
 	if e.Type != Info || e.F == "" {
 		return Malform(line, "form", "the nemesis has %s of %q; expected info of a fault's name", e.Type, e.F)
 	}
-	if e.Extra == nil {
-		return nil
-	}
-	for _, effect := range e.Extra.Effect {
+	for _, effect := range e.Effect {
 		if !slices.Contains(effectWords, effect) {
 			return Malform(line, "word", "effect %q of fault %q is not known; expected some of %s", effect, e.F, strings.Join(effectWords, ", "))
 		}
 	}
-	switch e.Extra.Phase {
+	switch e.Phase {
 	case "", Begins, Bites, Heals, Healed, Fails:
 		return nil
 	}
-	return Malform(line, "word", "phase %q of fault %q is not known; expected %s", e.Extra.Phase, e.F,
+	return Malform(line, "word", "phase %q of fault %q is not known; expected %s", e.Phase, e.F,
 		strings.Join([]string{Begins, Bites, Heals, Healed, Fails}, ", "))
 }
 
@@ -112,15 +109,13 @@ func checkNumbers(e *Event, line int) *Malformed {
 			}
 		}
 	}
-	x := e.Extra
 	switch {
-	case x == nil:
-	case x.Lease < 0:
-		return Malform(line, "negative", "%s has lease %d; expected 0 or more nanoseconds", subject(e), x.Lease)
-	case x.Step < 0:
-		return Malform(line, "negative", "%s has step %d; expected 0 or more", subject(e), x.Step)
-	case x.Permits < 0:
-		return Malform(line, "permits", "%s has permits %d; expected 1 or more", subject(e), x.Permits)
+	case e.Lease < 0:
+		return Malform(line, "negative", "%s has lease %d; expected 0 or more nanoseconds", subject(e), e.Lease)
+	case e.Step < 0:
+		return Malform(line, "negative", "%s has step %d; expected 0 or more", subject(e), e.Step)
+	case e.Permits < 0:
+		return Malform(line, "permits", "%s has permits %d; expected 1 or more", subject(e), e.Permits)
 	}
 	return nil
 }

@@ -52,15 +52,15 @@ func eachKind() []Event {
 		return e
 	}
 	nemesis := func(f, phase, text string, targets ...string) Event {
-		return Event{Process: Nemesis, Type: Info, F: f, Extra: &Extra{Step: 2, Targets: targets, Phase: phase, Text: text}}
+		return Event{Process: Nemesis, Type: Info, F: f, Step: 2, Targets: targets, Phase: phase, Text: text}
 	}
 	all := []Event{
 		client(Invoke, Acquire, func(e *Event) { e.Key, e.TTL, e.Wait = "a", 8*time.Second, time.Second }),
 		client(OK, Acquire, func(e *Event) { e.Until, e.HasUntil = 7999*time.Millisecond, true }),
 		client(OK, Acquire, func(e *Event) {
-			e.HasUntil, e.Token, e.HasToken, e.Extra = true, 42, true, &Extra{Node: "redis-1,redis-2"}
+			e.HasUntil, e.Token, e.HasToken, e.Node = true, 42, true, "redis-1,redis-2"
 		}),
-		client(OK, Acquire, func(e *Event) { e.HasToken, e.Extra = true, &Extra{Lease: 3 * time.Second, Renewed: true} }),
+		client(OK, Acquire, func(e *Event) { e.HasToken, e.Lease, e.Renewed = true, 3*time.Second, true }),
 		client(Fail, Acquire, func(e *Event) { e.Error = ErrorTaken }),
 		client(Fail, Acquire, func(e *Event) { e.Error, e.Strict = ErrorTaken, true }),
 		client(Info, Acquire, func(e *Event) {
@@ -68,7 +68,7 @@ func eachKind() []Event {
 		}),
 		client(Invoke, Acquire, func(e *Event) {
 			e.Process, e.Mode = 472006, locks.Shared
-			e.Extra = &Extra{Owner: "owner-3", Keys: []string{"a", "b<c>"}, Permits: 2}
+			e.Owner, e.Keys, e.Permits = "owner-3", []string{"a", "b<c>"}, 2
 		}),
 		client(Invoke, Check, nil),
 		client(OK, Check, nil),
@@ -106,6 +106,6 @@ func eachKind() []Event {
 	kept := Probed(Kept{"redis-1", "3.17", 7999 * time.Millisecond})
 	kept.Key = "a"
 	stated := nemesis("pause", Begins, "client-3 stands still", "client-3")
-	stated.Extra.Effect = []string{EffectStops, EffectDelays, EffectDisconnects}
+	stated.Effect = []string{EffectStops, EffectDelays, EffectDisconnects}
 	return append(all, kept, stated)
 }

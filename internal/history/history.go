@@ -28,6 +28,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -238,21 +239,13 @@ func (b *Builder) pair(pos int, at place) {
 func (b *Builder) session(e *Event, pos int) *Session {
 	s := &Session{
 		Name: e.Session, Place: len(b.h.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
-		Owner: e.Session, Permits: 1, DiedAt: -1,
+		Owner: cmp.Or(e.Owner, e.Session), Permits: cmp.Or(e.Permits, 1), DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
 	}
 	if e.Key != "" {
 		b.ask(s, e.Key)
 	}
-	if x := e.Extra; x != nil {
-		if x.Owner != "" {
-			s.Owner = x.Owner
-		}
-		if x.Permits > 0 {
-			s.Permits = x.Permits
-		}
-		b.ask(s, x.Keys...)
-	}
+	b.ask(s, e.Keys...)
 	return s
 }
 

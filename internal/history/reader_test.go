@@ -32,7 +32,7 @@ func TestReadsTwoHolders(t *testing.T) {
 	}
 	kill := Event{
 		Index: 2, Time: 1500000, Process: Nemesis, Type: Info, F: "kill",
-		Extra: &Extra{Step: 2, Targets: []string{"redis-1"}, Text: "redis-1 (master)", Phase: Bites},
+		Step: 2, Targets: []string{"redis-1"}, Text: "redis-1 (master)", Phase: Bites,
 	}
 	if diff := cmp.Diff(kill, *h.At(2)); diff != "" {
 		t.Error(diff)
@@ -92,9 +92,7 @@ func TestFillsInWhatIsAbsent(t *testing.T) {
 		"{'process':'nemesis','client':null,'time':7e1,'type':'info','f':'kill'}")
 	want := []Event{
 		{Index: 5, Time: 70, Process: 4, Client: 4, Type: Info, F: Died},
-		{Index: 6, Time: 70, Process: Probe, Type: Info, F: FProbe, Key: "a", Extra: &Extra{
-			Facts: []Fact{Quiet{Begins: true}, Kept{TTL: 9007199254740993}},
-		}},
+		{Index: 6, Time: 70, Process: Probe, Type: Info, F: FProbe, Key: "a", Facts: []Fact{Quiet{Begins: true}, Kept{TTL: 9007199254740993}}},
 		{Index: 7, Time: 70, Process: Nemesis, Type: Info, F: "kill"},
 	}
 	if diff := cmp.Diff(want, h.Events); diff != "" {

@@ -78,7 +78,7 @@ func New(w io.Writer, h Header, o RecorderOptions) (*Recorder, error) {
 
 // Record appends an event and returns the index and the time that it got. Both
 // are set here; what the caller left in them is ignored. The caller must not
-// change what Extra points to afterwards. After an error or Close, events still
+// change the lists in it afterwards. After an error or Close, events still
 // get an index and a time but are not kept.
 func (r *Recorder) Record(e Event) (index int, at time.Duration) {
 	r.mu.Lock()

@@ -168,7 +168,7 @@ func TestRefusesAMalformedEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Record(Event{Process: Probe, Type: Info, F: FProbe, Extra: &Extra{Facts: []Fact{Episode{1}, Episode{2}}}})
+	r.Record(Event{Process: Probe, Type: Info, F: FProbe, Facts: []Fact{Episode{1}, Episode{2}}})
 	if err := r.Close(); !errors.As(err, &m) || m.Rule != "facts" || m.Line != 2 {
 		t.Errorf("error %v; expected one of facts", err)
 	}

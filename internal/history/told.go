@@ -24,8 +24,8 @@ func (t *told) add(pos int, e *Event) {
 	switch {
 	case e.Process == Nemesis:
 		t.nemesis = append(t.nemesis, pos)
-	case e.Process == Probe && e.Extra != nil:
-		for _, f := range e.Extra.Facts {
+	case e.Process == Probe:
+		for _, f := range e.Facts {
 			t.facts = append(t.facts, placed{pos, f})
 		}
 	}

@@ -15,11 +15,11 @@ import (
 type teller struct{ events []Event }
 
 func (s *teller) fault(step int, name, phase, text string, targets ...string) {
-	s.add(Event{Process: Nemesis, Type: Info, F: name, Extra: &Extra{Step: step, Phase: phase, Text: text, Targets: targets}})
+	s.add(Event{Process: Nemesis, Type: Info, F: name, Step: step, Phase: phase, Text: text, Targets: targets})
 }
 
 func (s *teller) probe(facts ...Fact) {
-	s.add(Event{Process: Probe, Type: Info, F: FProbe, Extra: &Extra{Facts: facts}})
+	s.add(Event{Process: Probe, Type: Info, F: FProbe, Facts: facts})
 }
 
 func (s *teller) add(e Event) {
@@ -56,8 +56,8 @@ func TestTold(t *testing.T) {
 	s.probe(ClockStep{7}) // 6
 	s.probe(Queued{[]string{"1.2"}}, ClockStep{8})
 	s.add(Event{Process: Nemesis, Type: Info, F: "heal"})
-	s.add(Event{Process: Nemesis, Type: Info, F: "kill", Extra: &Extra{Facts: []Fact{Episode{9}}}}) // no probe's
-	s.probe(Quiet{Begins: true})                                                                    // 10
+	s.add(Event{Process: Nemesis, Type: Info, F: "kill", Facts: []Fact{Episode{9}}}) // no probe's
+	s.probe(Quiet{Begins: true})                                                     // 10
 	s.add(Event{Type: Info, F: Died})
 	for how, h := range s.histories(t) {
 		t.Run(how, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestEffects(t *testing.T) {
 	} {
 		var s teller
 		s.fault(1, test.fault, Begins, "", test.targets...)
-		s.events[0].Extra.Effect = test.effect
+		s.events[0].Effect = test.effect
 		s.fault(1, test.fault, Healed, "", test.targets...)
 		for how, h := range s.histories(t) {
 			f := h.Faults()[0]
@@ -269,8 +269,8 @@ func TestWarnsOfUnknownFaults(t *testing.T) {
 	for _, name := range []string{"meteor", "meteor", "flood", "storm", "kill"} {
 		s.fault(len(s.events), name, Begins, "", "redis-1")
 	}
-	s.events[2].Extra.Effect = []string{EffectDelays}
-	s.events[3].Extra.Phase = Fails // it did nothing
+	s.events[2].Effect = []string{EffectDelays}
+	s.events[3].Phase = Fails // it did nothing
 	for how, h := range s.histories(t) {
 		if len(h.Warnings) != 1 || !strings.Contains(h.Warnings[0], `"meteor"`) {
 			t.Errorf("%s: warnings %q; expected one of the meteor", how, h.Warnings)

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -158,15 +159,7 @@ func (v *validator) acquire(p *process, e *Event, line int) (*session, *Malforme
 		return nil, Malform(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
 			who(e), label(e), p.retired.f, p.retired.under(), p.retired.line, p.unknown)
 	}
-	owner, permits := e.Session, 1
-	if e.Extra != nil {
-		if e.Extra.Owner != "" {
-			owner = e.Extra.Owner
-		}
-		if e.Extra.Permits != 0 {
-			permits = e.Extra.Permits
-		}
-	}
+	owner, permits := cmp.Or(e.Owner, e.Session), cmp.Or(e.Permits, 1)
 	if c, ok := v.owners[owner]; ok {
 		return nil, Malform(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
 			who(e), label(e), owner, c.f, c.under(), c.line)
@@ -317,11 +310,7 @@ type locked struct {
 }
 
 func keysOf(e *Event) locked {
-	k := locked{key: e.Key, mode: e.Mode}
-	if e.Extra != nil {
-		k.more = e.Extra.Keys
-	}
-	return k
+	return locked{key: e.Key, more: e.Keys, mode: e.Mode}
 }
 
 // label names a session as messages do: session 3.17 of lock "a".

@@ -74,19 +74,17 @@ func AppendEvent(dst []byte, e *Event) ([]byte, error) {
 	if e.HasToken {
 		w.Token = new(token(e.Token))
 	}
-	if x := e.Extra; x != nil {
-		w.Owner, w.Keys, w.Lease, w.Renewed, w.Node = x.Owner, x.Keys, whole(x.Lease), x.Renewed, x.Node
-		w.Step, w.Targets, w.Phase, w.Effect = whole(x.Step), x.Targets, x.Phase, x.Effect
-		if x.Permits != 0 {
-			w.Permits = new(whole(x.Permits))
-		}
-		if x.Text != "" {
-			w.Value = &numberOrText{Text: x.Text, IsText: true}
-		}
-		var err error
-		if w.Facts, err = factsOnWire(x.Facts); err != nil {
-			return dst, err
-		}
+	w.Owner, w.Keys, w.Lease, w.Renewed, w.Node = e.Owner, e.Keys, whole(e.Lease), e.Renewed, e.Node
+	w.Step, w.Targets, w.Phase, w.Effect = whole(e.Step), e.Targets, e.Phase, e.Effect
+	if e.Permits != 0 {
+		w.Permits = new(whole(e.Permits))
+	}
+	if e.Text != "" {
+		w.Value = &numberOrText{Text: e.Text, IsText: true}
+	}
+	var err error
+	if w.Facts, err = factsOnWire(e.Facts); err != nil {
+		return dst, err
 	}
 	if e.HasValue {
 		w.Value = &numberOrText{Number: whole(e.Value)}
@@ -144,22 +142,17 @@ func decodeEvent(line []byte, number int, e *Event) *Malformed {
 	if w.Token != nil {
 		e.Token, e.HasToken = uint64(*w.Token), true
 	}
-	x := Extra{
-		Owner: w.Owner, Keys: w.Keys, Lease: time.Duration(w.Lease), Renewed: w.Renewed, Node: w.Node,
-		Step: int(w.Step), Targets: w.Targets, Phase: w.Phase, Effect: w.Effect, Facts: w.Facts.facts(),
-	}
+	e.Owner, e.Keys, e.Lease, e.Renewed, e.Node = w.Owner, w.Keys, time.Duration(w.Lease), w.Renewed, w.Node
+	e.Step, e.Targets, e.Phase, e.Effect, e.Facts = int(w.Step), w.Targets, w.Phase, w.Effect, w.Facts.facts()
 	if w.Permits != nil {
-		if x.Permits = int(*w.Permits); x.Permits < 1 {
-			return Malform(number, "permits", "permits is %d; expected 1 or more", x.Permits)
+		if e.Permits = int(*w.Permits); e.Permits < 1 {
+			return Malform(number, "permits", "permits is %d; expected 1 or more", e.Permits)
 		}
 	}
 	if w.Value != nil && w.Value.IsText {
-		x.Text = w.Value.Text
+		e.Text = w.Value.Text
 	} else if w.Value != nil {
 		e.Value, e.HasValue = int64(w.Value.Number), true
-	}
-	if !x.empty() {
-		e.Extra = &x
 	}
 	return nil
 }
@@ -189,11 +182,6 @@ func (w *wire) process(number int, e *Event) *Malformed {
 		e.Client = int32(*c)
 	}
 	return nil
-}
-
-func (x *Extra) empty() bool {
-	return x.Owner == "" && len(x.Keys) == 0 && x.Permits == 0 && x.Node == "" && x.Lease == 0 && !x.Renewed &&
-		x.Step == 0 && len(x.Targets) == 0 && x.Phase == "" && len(x.Effect) == 0 && x.Text == "" && len(x.Facts) == 0
 }
 
 // wireError says what is wrong with a line that encoding/json refuses.

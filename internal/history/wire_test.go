@@ -24,12 +24,12 @@ func TestWireNames(t *testing.T) {
 		want  string
 	}{{
 		Event{Index: 3, Time: 40, Process: 7, Client: 2, Type: Invoke, F: Acquire, Session: "2.1", Mode: locks.Shared, TTL: 5, Wait: 6,
-			Extra: &Extra{Owner: "o\n\"é\xff", Keys: []string{"a", "b"}, Permits: 2}},
+			Owner: "o\n\"é\xff", Keys: []string{"a", "b"}, Permits: 2},
 		`{'index':3,'time':40,'process':7,'client':2,'type':'invoke','f':'acquire','session':'2.1','mode':'shared','ttl':5,'wait':6,` +
 			`'owner':'o\n\'é\ufffd','keys':['a','b'],'permits':2}`,
 	}, {
 		Event{Process: 0, Client: 1, Type: OK, F: Acquire, Session: "s", HasUntil: true, HasToken: true, Token: math.MaxUint64,
-			Extra: &Extra{Node: "redis-1", Lease: 9, Renewed: true}},
+			Node: "redis-1", Lease: 9, Renewed: true},
 		`{'index':0,'time':0,'process':0,'client':1,'type':'ok','f':'acquire','session':'s','until':0,'token':18446744073709551615,'lease':9,'renewed':true,'node':'redis-1'}`,
 	}, {
 		Event{Type: Fail, F: Acquire, Session: "s", Strict: true, Error: ErrorTaken},
@@ -38,10 +38,10 @@ func TestWireNames(t *testing.T) {
 		Event{Type: Invoke, F: Write, Session: "s", Resource: Fenced, HasValue: true, Value: -1, HasToken: true},
 		`{'index':0,'time':0,'process':0,'type':'invoke','f':'write','session':'s','token':0,'resource':'fenced','value':-1}`,
 	}, {
-		Event{Process: Nemesis, Type: Info, F: "kill", Extra: &Extra{Step: 2, Targets: []string{"redis-1"}, Phase: Bites, Text: "redis-1"}},
+		Event{Process: Nemesis, Type: Info, F: "kill", Step: 2, Targets: []string{"redis-1"}, Phase: Bites, Text: "redis-1"},
 		`{'index':0,'time':0,'process':'nemesis','type':'info','f':'kill','step':2,'targets':['redis-1'],'phase':'bites','value':'redis-1'}`,
 	}, {
-		Event{Process: Probe, Type: Info, F: FProbe, Key: "a", Extra: &Extra{Facts: []Fact{Kept{"redis-1", "1.7", 3}}}},
+		Event{Process: Probe, Type: Info, F: FProbe, Key: "a", Facts: []Fact{Kept{"redis-1", "1.7", 3}}},
 		`{'index':0,'time':0,'process':'probe','type':'info','f':'probe','key':'a','facts':{'node':'redis-1','session':'1.7','ttl':3}}`,
 	}} {
 		got, err := AppendEvent(nil, &c.event)
@@ -62,32 +62,30 @@ func TestWireNames(t *testing.T) {
 // to Event without its encoding and decoding is noticed here.
 func TestNoFieldIsForgotten(t *testing.T) {
 	for _, number := range []bool{true, false} {
-		e := Event{Extra: &Extra{}}
-		for _, v := range []reflect.Value{reflect.ValueOf(&e).Elem(), reflect.ValueOf(e.Extra).Elem()} {
-			for i := range v.NumField() {
-				switch f := v.Field(i); f.Kind() {
-				case reflect.Bool:
-					f.SetBool(true)
-				case reflect.String:
-					f.SetString("text")
-				case reflect.Uint8, reflect.Uint64:
-					f.SetUint(1)
-				case reflect.Int, reflect.Int32, reflect.Int64:
-					f.SetInt(int64(100 + i))
-				case reflect.Slice:
-					if f.Type() == reflect.TypeFor[[]Fact]() {
-						f.Set(reflect.ValueOf([]Fact{Episode{1}}))
-						break
-					}
-					f.Set(reflect.ValueOf([]string{"one", "two"}))
-				case reflect.Pointer:
-				default:
-					t.Fatalf("a field of kind %s", f.Kind())
+		var e Event
+		v := reflect.ValueOf(&e).Elem()
+		for i := range v.NumField() {
+			switch f := v.Field(i); f.Kind() {
+			case reflect.Bool:
+				f.SetBool(true)
+			case reflect.String:
+				f.SetString("text")
+			case reflect.Uint8, reflect.Uint64:
+				f.SetUint(1)
+			case reflect.Int, reflect.Int32, reflect.Int64:
+				f.SetInt(int64(100 + i))
+			case reflect.Slice:
+				if f.Type() == reflect.TypeFor[[]Fact]() {
+					f.Set(reflect.ValueOf([]Fact{Episode{1}}))
+					break
 				}
+				f.Set(reflect.ValueOf([]string{"one", "two"}))
+			default:
+				t.Fatalf("a field of kind %s", f.Kind())
 			}
 		}
 		if number { // they share the name value
-			e.Extra.Text = ""
+			e.Text = ""
 		} else {
 			e.HasValue, e.Value = false, 0
 		}
@@ -182,20 +180,15 @@ func anyEvent(t *rapid.T) Event {
 	if e.HasValue {
 		e.Value = rapid.Int64().Draw(t, "value")
 	}
-	x := Extra{
-		Owner: text.Draw(t, "owner"), Keys: texts.Draw(t, "keys"), Permits: rapid.IntRange(0, 9).Draw(t, "permits"),
-		Node: text.Draw(t, "node"), Lease: ns.Draw(t, "lease"), Renewed: flag.Draw(t, "renewed"),
-		Step: rapid.Int().Draw(t, "step"), Targets: texts.Draw(t, "targets"), Phase: text.Draw(t, "phase"),
-		Effect: texts.Draw(t, "effect"),
-	}
+	e.Owner, e.Keys, e.Permits = text.Draw(t, "owner"), texts.Draw(t, "keys"), rapid.IntRange(0, 9).Draw(t, "permits")
+	e.Node, e.Lease, e.Renewed = text.Draw(t, "node"), ns.Draw(t, "lease"), flag.Draw(t, "renewed")
+	e.Step, e.Targets, e.Phase = rapid.Int().Draw(t, "step"), texts.Draw(t, "targets"), text.Draw(t, "phase")
+	e.Effect = texts.Draw(t, "effect")
 	if !e.HasValue {
-		x.Text = text.Draw(t, "text")
+		e.Text = text.Draw(t, "text")
 	}
 	if rapid.Bool().Draw(t, "facts?") {
-		x.Facts = anyFacts(t)
-	}
-	if !reflect.DeepEqual(x, Extra{}) {
-		e.Extra = &x
+		e.Facts = anyFacts(t)
 	}
 	return e
 }
@@ -247,7 +240,7 @@ func orderlyEvents(t *rapid.T) []Event {
 		e := Event{Process: c.process, Client: int32(n), Type: Invoke, Session: c.session}
 		switch {
 		case rapid.IntRange(0, 9).Draw(t, "else") == 0:
-			add(Event{Process: Nemesis, Type: Info, F: "cut", Extra: &Extra{Phase: Begins, Targets: []string{"redis-1"}}})
+			add(Event{Process: Nemesis, Type: Info, F: "cut", Phase: Begins, Targets: []string{"redis-1"}})
 			continue
 		case c.open != nil:
 			e.F, e.Type = c.open.F, Type(rapid.IntRange(int(OK), int(Info)).Draw(t, "type"))

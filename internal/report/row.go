@@ -80,14 +80,14 @@ func (s *story) faultRows() []row {
 
 // struck is what a fault did in the nemesis's words, or to whom.
 func (s *story) struck(at int) string {
-	x := s.h.At(at).Extra
-	if x.Text != "" {
-		return x.Text
+	e := s.h.At(at)
+	if e.Text != "" {
+		return e.Text
 	}
-	if len(x.Targets) == 0 {
+	if len(e.Targets) == 0 {
 		return "in effect"
 	}
-	return strings.Join(x.Targets, ", ")
+	return strings.Join(e.Targets, ", ")
 }
 
 // roleRows are the changes of master that fall into the story. Those that a fault

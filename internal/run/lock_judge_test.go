@@ -181,10 +181,7 @@ func endsAfterEpisodes(t *testing.T, out *Outcome) {
 		}
 		began, ended := 0, 0
 		for i := range h.Events {
-			if h.Events[i].Extra == nil {
-				continue
-			}
-			for _, f := range h.Events[i].Extra.Facts {
+			for _, f := range h.Events[i].Facts {
 				switch f := f.(type) {
 				case history.Episode:
 					began = f.Number

@@ -16,7 +16,7 @@ func waits(msec int) func(*history.Event) {
 
 func TestHandoffs(t *testing.T) {
 	owner := func(o string) func(*history.Event) {
-		return func(e *history.Event) { e.Extra = &history.Extra{Owner: o} }
+		return func(e *history.Event) { e.Owner = o }
 	}
 	for _, c := range []struct {
 		name string

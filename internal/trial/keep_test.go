@@ -46,8 +46,8 @@ func TestProbeFollowsGrants(t *testing.T) {
 	cancel()
 	<-done
 	want := history.Kept{Node: "redis-1", Session: "1.7", TTL: 3 * time.Second}
-	if e.Key != "a" || !slices.Equal(e.Extra.Facts, []history.Fact{want}) {
-		t.Errorf("recorded %q %v; expected the key, the session and its ttl", e.Key, e.Extra.Facts)
+	if e.Key != "a" || !slices.Equal(e.Facts, []history.Fact{want}) {
+		t.Errorf("recorded %q %v; expected the key, the session and its ttl", e.Key, e.Facts)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestProbeTellsWhatIsLeft(t *testing.T) {
 	k := probeServers(c, func(e history.Event) { recorded = append(recorded, e) })
 	k.left(t.Context(), 5*time.Second)
 	k.commands(c, []int{4})
-	facts := append(recorded[0].Extra.Facts, recorded[1].Extra.Facts...)
+	facts := append(recorded[0].Facts, recorded[1].Facts...)
 	left, ok := facts[0].(history.Left)
 	if !ok || !slices.Equal(left.Names, []string{"a", "c"}) {
 		t.Errorf("left %v; expected what outlives a lease of 5 s: a and c", left)

@@ -273,7 +273,7 @@ func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 			// One event of its own, since no step is to blame.
 			t.recorder.Record(history.Event{
 				Process: history.Nemesis, Type: history.Info, F: "heal",
-				Extra: &history.Extra{Phase: history.Fails, Text: "the servers did not settle: " + err.Error()},
+				Phase: history.Fails, Text: "the servers did not settle: " + err.Error(),
 			})
 			return false
 		}
@@ -309,10 +309,10 @@ func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 	}
 	e := history.Event{
 		Process: history.Nemesis, Type: history.Info, F: p.Step.Fault,
-		Extra: &history.Extra{Step: p.ID, Targets: targets, Phase: string(phase), Text: text},
+		Step: p.ID, Targets: targets, Phase: string(phase), Text: text,
 	}
 	if phase == nemesis.Begins {
-		e.Extra.Effect = p.Fault.Effect()
+		e.Effect = p.Fault.Effect()
 	}
 	t.recorder.Record(e)
 	t.Observer.Phase(phase, text)

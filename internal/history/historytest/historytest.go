@@ -96,7 +96,7 @@ func (s *Script) Releases(at, c int, session string) {
 // Nemesis is a phase of a fault.
 func (s *Script) Nemesis(at, step int, fault, phase, text string, targets ...string) {
 	s.Add(history.Event{Time: MS(at), Process: history.Nemesis, Type: history.Info, F: fault,
-		Extra: &history.Extra{Step: step, Phase: phase, Text: text, Targets: targets}})
+		Step: step, Phase: phase, Text: text, Targets: targets})
 }
 
 // Probe is what the run itself has seen.

@@ -85,7 +85,7 @@ func sessions(h *history.History) string {
 	}
 	for pos := range h.Events {
 		if e := &h.Events[pos]; e.Process == history.Nemesis {
-			fmt.Fprintf(&b, "nemesis %s %s, line %d\n", e.F, e.Extra.Text, h.Line(pos))
+			fmt.Fprintf(&b, "nemesis %s %s, line %d\n", e.F, e.Text, h.Line(pos))
 		}
 	}
 	return b.String()

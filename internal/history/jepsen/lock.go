@@ -118,7 +118,7 @@ type session struct {
 func (c *lockReader) op(op *Op) error {
 	c.time = max(c.time, time.Duration(op.Time)) // recorded times may go back
 	if op.Nemesis {
-		return c.add(op, history.Event{Process: history.Nemesis, Type: history.Info, F: op.F, Extra: &history.Extra{Text: nemesisText(op.Value)}})
+		return c.add(op, history.Event{Process: history.Nemesis, Type: history.Info, F: op.F, Text: nemesisText(op.Value)})
 	}
 	p := c.processes[op.Process]
 	if p == nil {
@@ -187,9 +187,8 @@ func (c *lockReader) acquire(op *Op, p *process) error {
 			e.Mode = locks.Shared
 		}
 	}
-	extra := history.Extra{}
 	if c.model.Has(history.Reentrant) {
-		extra.Owner = fmt.Sprintf("process %d", op.Process)
+		e.Owner = fmt.Sprintf("process %d", op.Process)
 	}
 	if c.model.Has(history.Semaphore) {
 		permits := op.Value
@@ -200,11 +199,8 @@ func (c *lockReader) acquire(op *Op, p *process) error {
 			if n < 1 || n > math.MaxInt32 {
 				return history.Malform(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n)
 			}
-			extra.Permits = int(n)
+			e.Permits = int(n)
 		}
-	}
-	if extra.Owner != "" || extra.Permits > 0 {
-		e.Extra = &extra
 	}
 	return c.add(op, e)
 }

@@ -351,10 +351,10 @@ func (d *drawer) grantedBy() []string {
 	var names []string
 	for _, s := range d.h.Sessions {
 		e := d.h.At(s.Acquire.Return)
-		if e == nil || e.Extra == nil || e.Extra.Node == "" {
+		if e == nil || e.Node == "" {
 			continue
 		}
-		for _, n := range strings.Split(e.Extra.Node, ",") {
+		for _, n := range strings.Split(e.Node, ",") {
 			if !seen[n] {
 				seen[n] = true
 				names = append(names, n)

@@ -51,7 +51,7 @@ func (s *events) writes(at, c int, session string, v int64) {
 }
 
 func (s *events) fault(at, step int, name, phase, text string, targets ...string) {
-	s.add(at, history.Event{Process: history.Nemesis, Type: history.Info, F: name, Extra: &history.Extra{Step: step, Phase: phase, Text: text, Targets: targets}})
+	s.add(at, history.Event{Process: history.Nemesis, Type: history.Info, F: name, Step: step, Phase: phase, Text: text, Targets: targets})
 }
 
 func (s *events) probe(at int, f history.Fact) {

@@ -119,8 +119,8 @@ func (c *course) add(e *history.Event) {
 	switch e.Type {
 	case history.Invoke:
 		key := e.Key
-		if key == "" && e.Extra != nil && len(e.Extra.Keys) > 0 {
-			key = e.Extra.Keys[0]
+		if key == "" && len(e.Keys) > 0 {
+			key = e.Keys[0]
 		}
 		c.open[e.Session] = held{client: e.Client, key: key}
 	case history.OK:
@@ -149,10 +149,7 @@ func (c *course) end(session string, at time.Duration) {
 }
 
 func (c *course) probed(e *history.Event) {
-	if e.Extra == nil {
-		return
-	}
-	for _, f := range e.Extra.Facts {
+	for _, f := range e.Facts {
 		switch f := f.(type) {
 		case history.Episode:
 			c.settled = c.settled || c.episode > 0
@@ -165,29 +162,25 @@ func (c *course) probed(e *history.Event) {
 }
 
 func (c *course) strikes(e *history.Event) {
-	if e.Extra == nil {
-		return
-	}
-	x := e.Extra
 	at := -1
 	for i := range c.faults {
-		if f := &c.faults[i]; f.step == x.Step && f.name == e.F && f.end == 0 {
+		if f := &c.faults[i]; f.step == e.Step && f.name == e.F && f.end == 0 {
 			at = i
 		}
 	}
 	if at < 0 {
-		if x.Phase != history.Begins && x.Phase != history.Bites && x.Phase != history.Fails {
+		if e.Phase != history.Begins && e.Phase != history.Bites && e.Phase != history.Fails {
 			return
 		}
 		at = len(c.faults)
-		c.faults = append(c.faults, struck{step: x.Step, name: e.F, begins: e.Time})
+		c.faults = append(c.faults, struck{step: e.Step, name: e.F, begins: e.Time})
 	}
 	f := &c.faults[at]
-	f.phase = x.Phase
-	if x.Text != "" && x.Phase != history.Fails {
-		f.text = report.OneLine(x.Text)
+	f.phase = e.Phase
+	if e.Text != "" && e.Phase != history.Fails {
+		f.text = report.OneLine(e.Text)
 	}
-	if x.Phase == history.Healed || x.Phase == history.Fails {
+	if e.Phase == history.Healed || e.Phase == history.Fails {
 		f.end = max(e.Time, 1)
 	}
 }
