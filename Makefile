@@ -81,7 +81,7 @@ image: ## the image lockbench: docker run --rm -v "$$PWD/results:/results" lockb
 	@mkdir -p build/image
 ifeq ($(shell uname -s),Linux)
 	CGO_ENABLED=0 go build -ldflags '-s -w' -o build/image/lockbench ./cmd/lockbench
-	build/image/lockbench image --pack build/image/rootfs-$$(go env GOARCH).tar
+	go run ./deploy/pack build/image/lockbench build/image/rootfs-$$(go env GOARCH).tar
 	@rm build/image/lockbench
 	docker build --quiet --build-arg TARGETARCH=$$(go env GOARCH) --tag lockbench -f Dockerfile build/image
 else
@@ -90,11 +90,11 @@ else
 	docker build --quiet --build-arg TARGETARCH=$$(basename build/image/rootfs-*.tar .tar | cut -d- -f2) --tag lockbench -f Dockerfile build/image
 endif
 
-# What is done in a container where this machine's own programs are not Linux'. The folder belongs to
-# somebody else there, whom git distrusts.
+# The commands that a container runs if this machine is not Linux. The folder has another owner there,
+# and git distrusts that: -buildvcs=false.
 PACKED_IN_CONTAINER = apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server nftables \
 	&& CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o /tmp/lockbench ./cmd/lockbench \
-	&& /tmp/lockbench image --pack build/image/rootfs-$$(go env GOARCH).tar
+	&& go run -buildvcs=false ./deploy/pack /tmp/lockbench build/image/rootfs-$$(go env GOARCH).tar
 
 more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex, ...) and etcd itself, as a process, and but for etcd as a module for world sim
 	@go build -C more -o ../build/lockbench-more ./lockbench-more

@@ -20,13 +20,17 @@ import (
 
 func newDoctorCommand() *cobra.Command {
 	var f worldFlags
+	var images []string
 	c := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Say what this machine can run, and what to install for the rest",
-		Example: "  lockbench doctor\n  lockbench doctor --redis-server /opt/valkey/bin/valkey-server\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server\n  lockbench doctor --servers redis+sentinel://a:26379/mymaster --hooks hooks.yaml",
+		Example: "  lockbench doctor\n  lockbench doctor --images redis\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server\n  lockbench doctor --servers redis+sentinel://a:26379/mymaster --hooks hooks.yaml",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := bases(); err != nil {
+				return err
+			}
+			if err := f.makeImages(c, images); err != nil {
 				return err
 			}
 			screen := sayTo(c, c.OutOrStdout())
@@ -125,5 +129,32 @@ func newDoctorCommand() *cobra.Command {
 	}
 	f.addServers(c)
 	f.add(c, "the NAME server to look at (default: this machine's PROGRAM)", "in world docker: the NAME image to look at")
+	c.Flags().StringSliceVar(&images, "images", nil, "in world docker: make or fetch the images of these services now, such as redis,etcd")
+	completeList(c, "images", serviceNames)
 	return c
+}
+
+// makeImages makes or fetches the images from which world docker starts the servers of some services.
+// Runs do the same when they need an image.
+func (f *worldFlags) makeImages(c *cobra.Command, names []string) error {
+	for _, name := range names {
+		if err := knownService(name); err != nil {
+			return err
+		}
+	}
+	o := f.options(c)
+	o.Again = true
+	for _, name := range names {
+		of, _ := services.Find(name) // it is known
+		info, err := run.NewDocker(o).Image(c.Context(), of)
+		if err != nil {
+			return fmt.Errorf("world docker: %w", err)
+		}
+		how := "exists"
+		if info.Built {
+			how = "was made"
+		}
+		sayTo(c, c.OutOrStdout())(fmt.Sprintf("image     %s %s: %d MB, %s", info.Name, how, info.Bytes>>20, info.From))
+	}
+	return nil
 }

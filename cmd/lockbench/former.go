@@ -10,6 +10,7 @@ import (
 // today. ARGS stands for the arguments and flags that the old command was given.
 var former = map[string]string{
 	"clean":  "rm -r results/SCENARIO/RUN",
+	"image":  "lockbench doctor --images SERVICE",
 	"prove":  "make mutants SEEDS=20, in a clone of the repository",
 	"schema": "scenarios/schema.json is the schema",
 	"show":   "lockbench list KIND NAME",

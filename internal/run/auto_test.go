@@ -121,7 +121,7 @@ func TestAutoPassesASilentRegistry(t *testing.T) {
 	}
 	for i, want := range []string{
 		`not docker: .*apt-get install redis-server .*; nor one from .*: not done after 300ms\nnot local: .*\ntakes sim`,
-		`not docker: .*: not done after 300ms \(.* ago; .lockbench image. tries again\)\nnot local: .*\ntakes sim`,
+		`not docker: .*: not done after 300ms \(.* ago; .lockbench doctor --images. tries again\)\nnot local: .*\ntakes sim`,
 	} {
 		if said := pick(); !regexp.MustCompile(want).MatchString(said) || d.fetches.Load() != 1 {
 			t.Errorf("time %d: it fetches %d times, and says\n%s", i+1, d.fetches.Load(), said)
@@ -297,11 +297,11 @@ func ownRegistry(t *testing.T) string {
 func pushed(t *testing.T, api client.APIClient, registry string) (tag, digest string) {
 	t.Helper()
 	// By the program: a world in this process would keep its connection to the daemon.
-	said, err := exec.Command(trialtest.Program(t), "image").Output()
+	said, err := exec.Command(trialtest.Program(t), "doctor", "--images", "redis").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, _, _ := strings.Cut(string(said), " ")
+	image, _, _ := strings.Cut(strings.TrimPrefix(string(said), "image     "), " ")
 	// What comes out of a container is not the layer that is here already.
 	made, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: image, Cmd: []string{"sh"}}})
 	if err != nil {

@@ -85,12 +85,6 @@ func SweepDocker(ctx context.Context, life io.Reader, owner string) error {
 	return docker.SweepAfter(ctx, life, owner)
 }
 
-// PackProgram is the file system of an image of lockbench itself, of which the program at a path
-// is a part, with the servers that images have: a tar.
-func PackProgram(ctx context.Context, path string) ([]byte, error) {
-	return docker.PackProgram(ctx, path, services.All()[:1])
-}
-
 // NotReady is a world that cannot be used on this machine, and why.
 type NotReady struct {
 	World string

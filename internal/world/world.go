@@ -57,7 +57,7 @@ type Description struct {
 type ToFetch struct{ What string }
 
 func (e *ToFetch) Error() string {
-	return "it would have to fetch " + e.What + " from its registry first; `lockbench image` does"
+	return "it would have to fetch " + e.What + " from its registry first; `lockbench doctor --images` does"
 }
 
 // Limit is how many of something a world has room for, and why not more. Max 0: any number.

@@ -40,7 +40,7 @@ func refused(image string, now time.Time) error {
 	if err != nil {
 		return nil
 	}
-	return fmt.Errorf("%s (%s ago; `lockbench image` tries again)", why, now.Sub(info.ModTime()).Round(time.Second))
+	return fmt.Errorf("%s (%s ago; `lockbench doctor --images` tries again)", why, now.Sub(info.ModTime()).Round(time.Second))
 }
 
 // remember writes down how a fetch ended. Where it cannot be written it is tried again.

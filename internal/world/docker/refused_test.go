@@ -28,7 +28,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	then := info.ModTime()
-	if err := refused(image, then.Add(10*time.Minute)); err == nil || !strings.Contains(err.Error(), "the registry did not answer (10m0s ago; `lockbench image` tries again)") {
+	if err := refused(image, then.Add(10*time.Minute)); err == nil || !strings.Contains(err.Error(), "the registry did not answer (10m0s ago; `lockbench doctor --images` tries again)") {
 		t.Errorf("ten minutes later: %v", err)
 	}
 	if err := refused("other:1", then.Add(time.Minute)); err != nil {
