@@ -16,6 +16,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/search"
+	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
@@ -24,7 +25,7 @@ import (
 )
 
 func newExploreCommand() *cobra.Command {
-	var lock, seeds, shard, out string
+	var lock, seeds, part, out string
 	var all, keep bool
 	var parallel int
 	c := &cobra.Command{
@@ -45,7 +46,7 @@ wrong usage.`,
 		Args:              wants("a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
-			x, err := exploration(c, args[0], lock, seeds, shard, parallel)
+			x, err := exploration(c, args[0], lock, seeds, part, parallel)
 			if err != nil {
 				return err
 			}
@@ -56,7 +57,7 @@ wrong usage.`,
 	fl := c.Flags()
 	fl.StringVar(&lock, "lock", "", "the lock, with options: redlock/nodes=3 (required)")
 	fl.StringVar(&seeds, "seeds", "", "which seeds, both ends included: 1..200, or one (required)")
-	fl.StringVar(&shard, "shard", "", "I/N: take the I-th of N parts of the seeds, for many machines; lockbench merge adds the parts up")
+	fl.StringVar(&part, "shard", "", "I/N: take the I-th of N parts of the seeds, for many machines; lockbench merge adds the parts up")
 	fl.BoolVar(&all, "all", false, "go on after the first violation and count them all")
 	fl.BoolVar(&keep, "no-shrink", false, "do not make the violation small")
 	fl.IntVar(&parallel, "parallel", 0, "how many seeds at once (default: one a processor)")
@@ -68,7 +69,7 @@ wrong usage.`,
 }
 
 // exploration reads the flags. All its errors are wrong usage.
-func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel int) (search.Exploration, error) {
+func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel int) (search.Exploration, error) {
 	var x search.Exploration
 	if err := notEmpty(c, "lock", "seeds", "shard", "out"); err != nil {
 		return x, err
@@ -108,12 +109,10 @@ func exploration(c *cobra.Command, scenario, lock, seeds, shard string, parallel
 	if x.From, x.To, err = seedRange(seeds); err != nil {
 		return x, err
 	}
-	if shard != "" {
-		part, err := shardOf(shard)
-		if err != nil {
+	if part != "" {
+		if x.Shard, err = shardOf(part); err != nil {
 			return x, err
 		}
-		x.Shard, x.Shards = part.I, part.N
 	}
 	one := *s
 	one.Locks = uses
@@ -145,14 +144,19 @@ func seedRange(text string) (from, to uint64, err error) {
 // explore searches, shrinks what it found, and says so.
 func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) error {
 	w := c.OutOrStdout()
-	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Scenario.Name, x.Lock.Name, x.From, x.To, ofShard(x.Shard, x.Shards))
-	last := time.Now()
+	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Scenario.Name, x.Lock.Name, x.From, x.To, ofShard(x.Shard))
+	last, latest := time.Now(), time.Now()
 	total := x.Left()
+	var pace run.Pace
 	x.Tell = func(e search.Explored) {
-		if time.Since(last) >= time.Second {
-			last = time.Now()
-			_, _ = fmt.Fprintf(c.ErrOrStderr(), " %d of %d seeds · %.1f seeds/s · %d violated · %d failed%s\n",
-				e.Tried, total, float64(e.Tried)/e.ElapsedS, e.Violated, len(e.Broken), stillToGo(e, total))
+		now := time.Now()
+		pace.Add("", now.Sub(latest))
+		latest = now
+		if now.Sub(last) >= time.Second {
+			last = now
+			left := pace.Left(map[string]int{"": total - e.Tried})
+			_, _ = fmt.Fprintf(c.ErrOrStderr(), " %d of %d seeds · %.1f seeds/s · %d violated · %d failed · ~%s left\n",
+				e.Tried, total, float64(e.Tried)/e.ElapsedS, e.Violated, len(e.Broken), report.Roughly(left))
 		}
 	}
 	found, err := x.Run(c.Context())
@@ -168,9 +172,9 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 		return fmt.Errorf("stopped after %d of %d seeds: %w", found.Tried, total, err)
 	}
 	printExplored(w, found)
-	if x.Shards > 0 || x.All {
+	if x.Shard.N > 0 || x.All {
 		dir := out
-		if x.Shards == 0 {
+		if x.Shard.N == 0 {
 			dir = filepath.Join(out, report.FolderName(found.Scenario)+"-explored")
 		}
 		if err := found.Write(dir); err != nil {
@@ -217,20 +221,11 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 	return nil
 }
 
-// stillToGo guesses how long the other seeds take, from those that were tried.
-func stillToGo(e search.Explored, total int) string {
-	if e.Tried == 0 {
+func ofShard(s shard.Shard) string {
+	if s.N == 0 {
 		return ""
 	}
-	seconds := e.ElapsedS / float64(e.Tried) * float64(total-e.Tried)
-	return " · ~" + report.Roughly(time.Duration(seconds*float64(time.Second))) + " left"
-}
-
-func ofShard(shard, shards int) string {
-	if shards == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", part %d of %d", shard, shards)
+	return fmt.Sprintf(", part %d of %d", s.I, s.N)
 }
 
 // printExplored says what a search came to.
@@ -267,10 +262,8 @@ func distinct(n int) string {
 
 func byClass(e *search.Explored) string {
 	var parts []string
-	for _, class := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
-		if n := e.Classes[class]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, class))
-		}
+	for _, c := range e.Counts() {
+		parts = append(parts, fmt.Sprintf("%d %s", c.N, c.Class))
 	}
 	if len(parts) == 0 {
 		return ""

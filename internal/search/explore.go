@@ -17,7 +17,10 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/seed"
+	"lockbench/internal/shard"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
@@ -31,9 +34,8 @@ type Exploration struct {
 	Scenario *scenarios.Scenario
 	Lock     scenarios.LockUse
 	From, To uint64 // both included
-	// Shard of Shards is the part of the seeds that this search takes: those that
-	// leave the remainder Shard-1. 0 shards: all of them.
-	Shard, Shards int
+	// Shard is the part of the seeds that this search takes.
+	Shard shard.Shard
 	// All goes on after the first violation.
 	All bool
 	// Command runs one trial; see [trial.Subprocess].
@@ -121,24 +123,17 @@ const foundMax = 1000
 // Left says how many seeds the search has.
 func (x Exploration) Left() int {
 	n := 0
-	for range x.seeds() {
+	for range x.seeds {
 		n++
 	}
 	return n
 }
 
-// seeds are those of the shard, in order.
-func (x Exploration) seeds() func(yield func(uint64) bool) {
-	return func(yield func(uint64) bool) {
-		for s := x.From; ; s++ {
-			if x.Shards < 2 || s%uint64(x.Shards) == uint64(x.Shard-1) {
-				if !yield(s) {
-					return
-				}
-			}
-			if s == x.To {
-				return
-			}
+// seeds yields those of the shard, in order.
+func (x Exploration) seeds(yield func(uint64) bool) {
+	for s := x.From; ; s++ {
+		if x.Shard.Has(int(s-x.From)) && !yield(s) || s == x.To {
+			return
 		}
 	}
 }
@@ -154,7 +149,7 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	started := time.Now()
 	out := &Explored{
-		Explore: 1, Scenario: x.Scenario.Name, Lock: x.Lock.Name, From: x.From, To: x.To, Shard: x.Shard, Shards: x.Shards,
+		Explore: 1, Scenario: x.Scenario.Name, Lock: x.Lock.Name, From: x.From, To: x.To, Shard: x.Shard.I, Shards: x.Shard.N,
 		Expected: x.Scenario.Expectation(x.Lock.Name).String(), Classes: map[string]int{},
 	}
 	parallel := x.Parallel
@@ -163,47 +158,26 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	}
 	sums := map[string]bool{}
 	var mu sync.Mutex
-	enough := false
 	var unsupported error
-	next := make(chan uint64)
-	var wg sync.WaitGroup
-	for range parallel {
-		wg.Go(func() {
-			for s := range next {
-				mu.Lock()
-				over := enough // since it was handed out: it waited for a worker
-				mu.Unlock()
-				if over {
-					continue
-				}
-				in := x.vary(s)
-				shown, err := x.try(ctx, in, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
-				mu.Lock()
-				if errors.Is(err, world.ErrUnsupportedHere) {
-					unsupported, enough = err, true
-				} else if ctx.Err() == nil {
-					out.add(s, in, shown, err, sums)
-					out.ElapsedS = time.Since(started).Seconds()
-					enough = enough || !x.All && out.Violated > 0
-					if x.Tell != nil {
-						x.Tell(*out)
-					}
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for s := range x.seeds() {
+	run.Each(ctx, x.seeds, parallel, func(ctx context.Context, s uint64) (more bool) {
+		in := x.vary(s)
+		shown, err := x.try(ctx, in, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
 		mu.Lock()
-		stop := enough || ctx.Err() != nil
-		mu.Unlock()
-		if stop {
-			break
+		defer mu.Unlock()
+		switch {
+		case errors.Is(err, world.ErrUnsupportedHere):
+			unsupported = err
+			return false
+		case ctx.Err() != nil:
+			return false
 		}
-		next <- s
-	}
-	close(next)
-	wg.Wait()
+		out.add(s, in, shown, err, sums)
+		out.ElapsedS = time.Since(started).Seconds()
+		if x.Tell != nil {
+			x.Tell(*out)
+		}
+		return x.All || out.Violated == 0
+	})
 	slices.SortFunc(out.Found, func(a, b FoundSeed) int { return int(int64(a.Seed) - int64(b.Seed)) })
 	slices.SortFunc(out.Broken, func(a, b BrokenSeed) int { return int(int64(a.Seed) - int64(b.Seed)) })
 	out.ElapsedS = time.Since(started).Seconds()
@@ -261,18 +235,37 @@ func (e *Explored) add(s uint64, in trial.Input, shown *outcome, err error, sums
 	}
 }
 
-// ExitCode is what the search says to whoever called it, in the terms of the
-// scenario's expectation: what was expected to break has broken, and what was not
-// has not.
+// Counts returns how many violations there were of each class, the worst class first: classes in the order in
+// which verdicts are composed.
+func (e *Explored) Counts() []ClassCount {
+	var all []ClassCount
+	for _, class := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
+		if n := e.Classes[class]; n > 0 {
+			all = append(all, ClassCount{class, n})
+		}
+	}
+	return all
+}
+
+// ClassCount is how many violations there were of a class.
+type ClassCount struct {
+	Class string
+	N     int
+}
+
+// ExitCode compares what was found with what the scenario expects of the lock.
 func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	got := scenarios.Judgement{Verdict: scenarios.Valid}
 	switch {
 	case len(e.Broken) > 0:
-		return 3
+		return report.ExitHarness
 	case e.Violated > 0:
-		got = scenarios.Judgement{Verdict: scenarios.Violated, Class: e.worst()}
+		got.Verdict = scenarios.Violated
+		if counts := e.Counts(); len(counts) > 0 {
+			got.Class = counts[0].Class
+		}
 	case e.Tried == 0 || e.Unknown == e.Tried:
-		return 2
+		return report.ExitUnknown
 	}
 	o := scenarios.Observed{Judgement: got, Checks: map[string]scenarios.Judgement{}, Violating: e.Violated, Episodes: e.Tried, RateHigh: 1}
 	if len(e.Found) > 0 {
@@ -283,19 +276,9 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	// A rate is of episodes as the scenario has them, and each seed has its own.
 	want.Rate = nil
 	if as, _ := want.Holds(o); as {
-		return 0
+		return report.ExitExpected
 	}
-	return 1
-}
-
-// worst is the worst class found, in the order in which verdicts are composed.
-func (e *Explored) worst() string {
-	for _, c := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
-		if e.Classes[c] > 0 {
-			return c
-		}
-	}
-	return ""
+	return report.ExitUnexpected
 }
 
 // vary draws a seed's own variation of the scenario: one episode, of whose steps most

@@ -19,13 +19,13 @@ const ExploredFile = "explored.json"
 // Write keeps what a search found.
 func (e *Explored) Write(dir string) error {
 	text, err := json.MarshalIndent(e, "", " ")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, ExploredFile), append(text, '\n'), 0o644)
+	}
 	if err != nil {
-		return fmt.Errorf("write what was explored: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("write what was explored: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ExploredFile), append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write what was explored: %w", err)
 	}
 	return nil

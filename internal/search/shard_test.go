@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/shard"
 	"lockbench/internal/trial"
 	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
@@ -17,9 +18,9 @@ func TestShardsSplitTheSeeds(t *testing.T) {
 	for shards := 1; shards <= 9; shards++ {
 		var all []uint64
 		for i := 1; i <= shards; i++ {
-			x := Exploration{From: 3, To: 30, Shard: i, Shards: shards}
+			x := Exploration{From: 3, To: 30, Shard: shard.Shard{I: i, N: shards}}
 			before := len(all)
-			for s := range x.seeds() {
+			for s := range x.seeds {
 				all = append(all, s)
 			}
 			if x.Left() != len(all)-before {
@@ -61,9 +62,9 @@ func TestReasonsAreCountedByKind(t *testing.T) {
 
 // Two parts that were really searched add up to the search in one piece.
 func TestMergeIsTheWhole(t *testing.T) {
-	search := func(shard, shards int) *Explored {
+	search := func(part shard.Shard) *Explored {
 		x := Exploration{
-			Scenario: trialtest.Load(t, trialtest.Quietly), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 1, To: 6, Shard: shard, Shards: shards, All: true,
+			Scenario: trialtest.Load(t, trialtest.Quietly), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 1, To: 6, Shard: part, All: true,
 			Command: trialtest.SimTrial(t, 1),
 		}
 		e, err := x.Run(t.Context())
@@ -79,7 +80,7 @@ func TestMergeIsTheWhole(t *testing.T) {
 		}
 		return e
 	}
-	whole, one, two := search(0, 0), search(1, 2), search(2, 2)
+	whole, one, two := search(shard.Shard{}), search(shard.Shard{I: 1, N: 2}), search(shard.Shard{I: 2, N: 2})
 	sum, missing, err := Merge([]*Explored{two, one})
 	if err != nil || len(missing) > 0 {
 		t.Fatalf("merge: %v, missing %v", err, missing)
