@@ -133,8 +133,9 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	if todo.World, err = o.pick(ctx, todo.Locks); err != nil {
-		return nil, err
+	todo.WorldName = o.World
+	if o.RedisServer != "" {
+		todo.Worlds.Programs = map[string]string{redis.Name: o.RedisServer}
 	}
 	if todo.Out == "" {
 		if todo.Out, err = os.MkdirTemp("", "lockbench-"); err != nil {
@@ -142,12 +143,15 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 		}
 		defer func() { _ = os.RemoveAll(todo.Out) }()
 	}
+	job, err := run.Prepare(ctx, todo)
+	if err != nil {
+		return nil, err
+	}
 	var done *run.Outcome
-	if _, virtual := todo.World.(world.Enclosing); virtual {
-		todo.Parallel = 1 // a process simulates one lock at a time
-		done, err = simulate(ctx, todo, observer)
+	if _, virtual := job.World.(world.Enclosing); virtual {
+		done, err = simulate(ctx, job, observer)
 	} else {
-		done, err = run.Run(ctx, todo, observer)
+		done, err = job.Run(ctx, observer)
 	}
 	if err != nil {
 		return nil, err
@@ -156,7 +160,7 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	r.Seed, r.World = todo.Seed, todo.World.Name()
+	r.Seed, r.World = todo.Seed, job.World.Name()
 	return r, nil
 }
 
@@ -220,22 +224,6 @@ func (o Options) settle() (run.Options, error) {
 		return none, fmt.Errorf("lockbench.Run: Options.Expect: %w", err)
 	}
 	return out, nil
-}
-
-// pick is the world to run in.
-func (o Options) pick(ctx context.Context, uses []scenarios.LockUse) (world.World, error) {
-	in := run.WorldOptions{Services: run.ServicesOf(uses, o.Service)}
-	if o.RedisServer != "" {
-		in.Programs = map[string]string{redis.Name: o.RedisServer}
-	}
-	if i := slices.IndexFunc(uses, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
-		in.Guest = uses[i].Name
-	}
-	if i := slices.IndexFunc(uses, func(u scenarios.LockUse) bool { return u.Module != "" }); i >= 0 {
-		in.Module = uses[i].Name
-	}
-	w, _, err := run.Pick(ctx, cmp.Or(o.World, "auto"), in)
-	return w, err
 }
 
 // result is what a run has found out about the lock, and beside it.

@@ -28,7 +28,7 @@ const frozenLooks = 5
 
 // simulate runs in virtual time, in this process. A run that does not get anywhere is left
 // behind: nobody can end it from outside.
-func simulate(ctx context.Context, o run.Options, observer run.Observer) (*run.Outcome, error) {
+func simulate(ctx context.Context, job *run.Job, observer run.Observer) (*run.Outcome, error) {
 	type end struct {
 		outcome *run.Outcome
 		err     error
@@ -36,7 +36,7 @@ func simulate(ctx context.Context, o run.Options, observer run.Observer) (*run.O
 	seen := &granted{Observer: observer}
 	ended := make(chan end, 1)
 	go func() {
-		outcome, err := run.Run(ctx, o, seen)
+		outcome, err := job.Run(ctx, seen)
 		ended <- end{outcome, err}
 	}()
 	look := time.NewTicker(time.Second)

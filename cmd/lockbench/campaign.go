@@ -107,7 +107,7 @@ func (f *campaignFlags) meant() error {
 
 // place is a world with what runs in it.
 func (f *campaignFlags) place(w world.World, chosen campaign.Choices) campaign.Place {
-	return campaign.Place{Do: chosen.Doing(w, f.given, carried(w, f.parallel), strings.TrimSpace(versionLine()))}
+	return campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, strings.TrimSpace(versionLine()))}
 }
 
 // sayWithin prints texts in lines that fit into the terminal. A line that is too wide goes on below, indented.

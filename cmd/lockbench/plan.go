@@ -10,9 +10,7 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/internal/world"
 	"lockbench/nemesis"
-	"lockbench/scenarios"
 )
 
 func newPlanCommand() *cobra.Command {
@@ -31,30 +29,24 @@ of each episode, and which steps cannot concern which lock. What a role means
 			if err != nil {
 				return err
 			}
-			s, plan, err := run.Prepare(o)
+			if err := f.reach(&o.Worlds); err != nil {
+				return err
+			}
+			o.WorldName, o.DryRun = f.world, true
+			job, err := run.Prepare(c.Context(), o)
 			if err != nil {
-				return err
-			}
-			var in run.WorldOptions
-			if err := f.reach(&in); err != nil {
-				return err
-			}
-			w, err := plannedWorld(f.world, in)
-			if err != nil {
-				return err
-			}
-			if err := o.Fits(&s, w); err != nil {
 				return err
 			}
 			out := c.OutOrStdout()
+			s := job.Scenario
 			_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, o.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
-			printPlan(sayTo(c, out), report.TerminalWidth(out), &s, plan, w, f.noFaults)
-			if len(plan) == 0 || f.noFaults {
+			printPlan(sayTo(c, out), report.TerminalWidth(out), job)
+			if len(job.Plan) == 0 || f.noFaults {
 				return nil
 			}
 			for n := 1; n <= s.Episodes; n++ {
 				_, _ = fmt.Fprintf(out, "episode %d\n", n)
-				for _, p := range plan.Episode(n) {
+				for _, p := range job.Plan.Episode(n) {
 					_, _ = fmt.Fprintf(out, "  %2d  %s\n", p.ID, p)
 				}
 			}
@@ -65,52 +57,42 @@ of each episode, and which steps cannot concern which lock. What a role means
 	return c
 }
 
-// plannedWorld is the world whose abilities a plan is checked against. It need not
-// be ready: a plan can be read on a machine that cannot run it.
-func plannedWorld(name string, o run.WorldOptions) (world.World, error) {
-	all := run.Worlds(o)
-	for _, w := range all {
-		if name == "auto" || name == w.Name() {
-			return w, nil
-		}
-	}
-	return nil, usagef("no world is called %q; %s", name, didYouMean(name, append(worldNames(), "auto")))
-}
-
-// printHead says what runs where.
-func printHead(say func(line string), columns int, s *scenarios.Scenario, in world.World, passed []*run.NotReady, f *runFlags, parallel int) {
+// printHead prints the facts of a job on its first lines: the seed, how much there is to do, and where.
+func printHead(say func(line string), columns int, j *run.Job) {
+	s := j.Scenario
 	indent := strings.Repeat(" ", len(s.Name)+3)
 	side := " side by side"
 	switch {
 	case len(s.Locks) == 1:
 		side = ""
-	case parallel == 1:
+	case j.Parallel == 1:
 		side = " one after another"
 	}
-	say(s.Name + "   " + folded(fmt.Sprintf("seed %d · %s · %s%s · world %s, %s", f.seed,
-		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, in.Name(), in.About()), len(indent), columns))
-	for _, p := range passed {
+	say(s.Name + "   " + folded(fmt.Sprintf("seed %d · %s · %s%s · world %s, %s", j.Options.Seed,
+		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, j.World.Name(), j.World.About()), len(indent), columns))
+	for _, p := range j.Passed {
 		say(indent + folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent), columns))
 	}
 }
 
-// printPlan says in a few lines what each episode does, and what is n/a for whom.
-func printPlan(say func(line string), columns int, s *scenarios.Scenario, plan nemesis.Plan, in world.World, spared bool) {
+// printPlan prints in a few lines what each episode does, and the steps that are n/a for some locks.
+func printPlan(say func(line string), columns int, j *run.Job) {
+	s := j.Scenario
 	for _, u := range s.Locks {
 		if u.Module != "" {
 			say("module     " + folded(fmt.Sprintf("%s is %s, SHA-256 %.12s...", u.Name, u.Module, u.Sum), 11, columns))
 		}
 	}
 	switch {
-	case len(plan) == 0:
+	case len(j.Plan) == 0:
 		say("plan       no faults")
 		return
-	case spared:
+	case j.Options.NoFaults:
 		say("plan       faults left out (--no-faults), so nothing can be shown")
 		return
 	}
 	var steps []string
-	for _, p := range plan.Episode(1) {
+	for _, p := range j.Plan.Episode(1) {
 		steps = append(steps, p.Step.Describe(p.Fault))
 	}
 	of := "each episode: "
@@ -118,7 +100,7 @@ func printPlan(say func(line string), columns int, s *scenarios.Scenario, plan n
 		of = "others in each episode, in the first: "
 	}
 	say("plan       " + folded(of+strings.Join(steps, "; "), 11, columns))
-	for _, line := range run.NotConcerned(s, plan, in) {
+	for _, line := range j.NotConcerned() {
 		say("           " + folded(line, 11, columns))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,35 +168,24 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	s, plan, err := run.Prepare(o)
+	if o.Worlds, err = f.where(c); err != nil {
+		return err
+	}
+	o.Worlds.SimTrial = simTrial()
+	o.WorldName, o.Program = f.world, strings.TrimSpace(versionLine())
+	job, err := run.Prepare(c.Context(), o)
 	if err != nil {
 		return err
 	}
-	in := f.options(c)
-	in.SimTrial, in.Services = simTrial(), run.ServicesOf(s.Locks, "")
-	if i := slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Command != "" }); i >= 0 {
-		in.Guest = s.Locks[i].Name
-	}
-	if i := slices.IndexFunc(s.Locks, func(u scenarios.LockUse) bool { return u.Module != "" }); i >= 0 {
-		in.Module = s.Locks[i].Name
-	}
-	w, passed, err := f.pick(c.Context(), in)
-	if err != nil {
-		return err
-	}
-	if err := o.Fits(&s, w); err != nil {
-		return err
-	}
-	o.Parallel = carried(w, o.Parallel)
-	o.World, o.Again, o.Program = w, f.again(c, scenario, w), strings.TrimSpace(versionLine())
+	job.Options.Again = f.again(c, scenario, job.World)
 	head := c.OutOrStdout()
 	if f.json {
 		head = c.ErrOrStderr()
 	}
 	width := report.TerminalWidth(head)
-	printHead(sayTo(c, head), width, &s, w, passed, f, o.Parallel)
-	printPlan(sayTo(c, head), width, &s, plan, w, f.noFaults)
-	out, err := run.Run(c.Context(), o, report.NewProgress(head, report.IsTerminal(head), width))
+	printHead(sayTo(c, head), width, job)
+	printPlan(sayTo(c, head), width, job)
+	out, err := job.Run(c.Context(), report.NewProgress(head, report.IsTerminal(head), width))
 	if out == nil {
 		return err
 	}

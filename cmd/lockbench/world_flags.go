@@ -110,27 +110,33 @@ func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
 	}
 }
 
-// pick is the world, if it can make use of the programs and images that were given.
-func (f *worldFlags) pick(ctx context.Context, o run.WorldOptions) (world.World, []*run.NotReady, error) {
-	if err := f.reach(&o); err != nil {
-		return nil, nil, err
+// where is what worlds are told, with the external servers. It refuses programs and images
+// that the world which was named cannot use.
+func (f *worldFlags) where(c *cobra.Command) (run.WorldOptions, error) {
+	o := f.options(c)
+	err := f.usable(&o)
+	return o, err
+}
+
+func (f *worldFlags) usable(o *run.WorldOptions) error {
+	if err := f.reach(o); err != nil {
+		return err
 	}
 	if w, ok := run.Find(f.world); ok {
 		asked := run.WorldOptions{Programs: o.Programs, Images: o.Images}
 		if err := asked.Unfit(w); err != nil {
-			return nil, nil, usagef("--world %s: %v; leave out --server and --image, or name another world", f.world, err)
+			return usagef("--world %s: %v; leave out --server and --image, or name another world", f.world, err)
 		}
 	}
-	return run.Pick(ctx, f.world, o)
+	return nil
 }
 
-// carried is how many locks run side by side, of so many that were asked for: one, where there is
-// one set of servers for all.
-func carried(w world.World, asked int) int {
-	if one, ok := w.(interface{ Carries() int }); ok && one.Carries() == 1 {
-		return 1
+// pick is the world, if it can make use of the programs and images that were given.
+func (f *worldFlags) pick(ctx context.Context, o run.WorldOptions) (world.World, []*run.NotReady, error) {
+	if err := f.usable(&o); err != nil {
+		return nil, nil, err
 	}
-	return asked
+	return run.Pick(ctx, f.world, o)
 }
 
 // byService are texts by the names of services.

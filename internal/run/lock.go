@@ -22,7 +22,7 @@ const stoppedEarly = "stopped before it began"
 
 // lock runs one lock and judges it. A failure of the harness becomes that lock's
 // error; the others go on.
-func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l report.Lock, story []string) {
+func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (l report.Lock, story []string) {
 	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named, Wrong: onPurpose(use)}
 	fail := func(err error) (report.Lock, []string) {
 		if errors.Is(err, world.ErrUnsupportedHere) {
@@ -45,9 +45,8 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l re
 			l.Verdict, l.Error = checker.Unknown, fmt.Sprintf("running %s panicked: %v", use.Name, p)
 		}
 	}()
-	sub, err := met.subject, met.err
-	if err != nil {
-		return fail(err)
+	if sub.err != nil {
+		return fail(sub.err)
 	}
 	l.Topology, l.Servers = sub.Spec.Topology.Name, sub.Servers()
 	file, err := r.bundle.CreateHistory(use.Name)
@@ -60,7 +59,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l re
 	}
 	sub.Spec.LogDir = logs
 	began, started := time.Now(), r.started.UTC()
-	enclosing, enclosed := r.options.World.(world.Enclosing)
+	enclosing, enclosed := r.World.(world.Enclosing)
 	if enclosed {
 		// Its clock is not ours, and the same seed must give the same bytes.
 		began, started = trial.VirtualEpoch, time.Time{}
@@ -72,11 +71,11 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l re
 	defer log.Close()
 	judge := &lockJudge{run: r, lock: use.Name, topology: sub.Spec.Topology.Name, path: file.Name()}
 	t := &trial.Trial{
-		Scenario: r.scenario, Subject: sub, Plan: r.plan, Spared: r.options.NoFaults, Seed: r.options.Seed,
-		World: r.options.World, History: file, Log: log.Say, Observer: judge, Started: started,
+		Scenario: r.Scenario, Subject: sub.Subject, Plan: r.Plan, Spared: r.Options.NoFaults, Seed: r.Options.Seed,
+		World: r.World, History: file, Log: log.Say, Observer: judge, Started: started,
 	}
 	switch {
-	case enclosed && len(enclosing.Enclosure()) > 0 && r.options.Opener == nil:
+	case enclosed && len(enclosing.Enclosure()) > 0 && r.Options.Opener == nil:
 		err = r.subprocess(ctx, enclosing.Enclosure(), use, logs, judge)
 	case enclosed:
 		outside := newOutside(judge)
@@ -101,7 +100,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, met met) (l re
 	l.Options, l.Servers, l.Named, l.Wrong, l.Notes = options, servers, named, wrong, notes
 	r.settle(&l)
 	if use.Own() && !l.AsExpected && sub.Spec.Service != nil {
-		l.Like = like(r.scenario, &l, sub.Spec.Service.Name())
+		l.Like = like(r.Scenario, &l, sub.Spec.Service.Name())
 	}
 	if err != nil && ctx.Err() == nil {
 		return fail(err)
@@ -117,8 +116,8 @@ func onPurpose(use scenarios.LockUse) bool {
 
 // subprocess tries a lock in a process of its own, and keeps the input that does it again.
 func (r *runner) subprocess(ctx context.Context, command []string, use scenarios.LockUse, logs string, judge *lockJudge) (err error) {
-	in := trial.NewInput(r.scenario, use, r.options.Seed)
-	in.NoFaults = r.options.NoFaults
+	in := trial.NewInput(r.Scenario, use, r.Options.Seed)
+	in.NoFaults = r.Options.NoFaults
 	p := trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: judge.path, Logs: logs, Ask: true}}
 	if in.History, err = p.Run(ctx, judge); err != nil {
 		return err
@@ -129,5 +128,5 @@ func (r *runner) subprocess(ctx context.Context, command []string, use scenarios
 
 // settle compares what was found with what is expected.
 func (r *runner) settle(l *report.Lock) {
-	l.Expected, l.AsExpected, l.Mismatch = Expects(r.scenario, l)
+	l.Expected, l.AsExpected, l.Mismatch = Expects(r.Scenario, l)
 }

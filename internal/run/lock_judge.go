@@ -77,7 +77,7 @@ func (j *lockJudge) due() bool {
 }
 
 // ends says whether a violation of this lock ends the run.
-func (j *lockJudge) ends() bool { return j.run.options.UntilViolation && j.topology != locks.None }
+func (j *lockJudge) ends() bool { return j.run.Options.UntilViolation && j.topology != locks.None }
 
 // judge judges what there is. A violation is told once, and may end the run of all
 // locks.
@@ -100,7 +100,7 @@ func (j *lockJudge) judge() (*history.History, checker.Report, error) {
 // of the whole run.
 func (j *lockJudge) expected(h *history.History, r checker.Report) bool {
 	l := report.NewLock(h, r)
-	_, holds, _ := ExpectsVerdict(j.run.scenario, &l)
+	_, holds, _ := ExpectsVerdict(j.run.Scenario, &l)
 	return holds
 }
 

@@ -43,7 +43,7 @@ func (h *hearer) Violation(_, text string) { h.violations = append(h.violations,
 
 // runnerFor is a run that somebody hears of.
 func runnerFor(until bool, to Observer) *runner {
-	return &runner{options: Options{UntilViolation: until}, scenario: &scenarios.Scenario{}, progress: &progress{to: to}, stop: make(chan struct{})}
+	return &runner{Job: &Job{Options: Options{UntilViolation: until}, Scenario: &scenarios.Scenario{}}, progress: &progress{to: to}, stop: make(chan struct{})}
 }
 
 // judging is the judge of one lock's run.

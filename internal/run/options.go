@@ -9,8 +9,8 @@ import (
 	"lockbench/scenarios"
 )
 
-// Options are what a run may be told beside its scenario. The zero value of each
-// means: as the scenario says.
+// Options are the scenario of a run and what is changed in it. The zero value of each means:
+// as the scenario says.
 type Options struct {
 	Scenario *scenarios.Scenario
 	Locks    []scenarios.LockUse
@@ -29,8 +29,14 @@ type Options struct {
 	Out            string // where results go; empty: "results"
 	NoLink         bool   // leave the link to the newest run as it is
 
-	// World is where it runs, already found ready.
-	World world.World
+	// World is where it runs, already found ready. If it is nil, Prepare picks the world that is
+	// called WorldName, as [Pick] does; Worlds need not name the locks and their services.
+	World     world.World
+	WorldName string
+	Worlds    WorldOptions
+	// DryRun is for a job that is only looked at: its world need not be ready, and no guest
+	// is asked for its hello.
+	DryRun bool
 	// Opener is a lock of the caller's own, which runs in this process under the name
 	// of the entry of Locks that uses nothing else. Nil: there is none.
 	Opener *trial.Opener

@@ -57,16 +57,16 @@ type progress struct {
 	courses []course // one for each lock, in the order of the scenario
 }
 
-// newProgress ticks until end is called. So many locks run side by side.
-func (r *runner) newProgress(to Observer, parallel int) *progress {
-	s := r.scenario
+// newProgress ticks until end is called.
+func (r *runner) newProgress(to Observer) *progress {
+	s := r.Scenario
 	p := &progress{to: to, started: time.Now(), episodes: s.Episodes, stop: make(chan struct{})}
-	p.forecast = forecast{episodes: s.Episodes, limit: s.Limit, slots: parallel}
-	if r.options.Duration > 0 {
+	p.forecast = forecast{episodes: s.Episodes, limit: s.Limit, slots: r.Parallel}
+	if r.Options.Duration > 0 {
 		p.episodes = 0
 	}
-	if _, virtual := r.options.World.(world.Enclosing); !virtual {
-		p.forecast.start, p.forecast.episode = settleGuess, r.plan.Longest()+s.Quiet+settleGuess
+	if _, virtual := r.World.(world.Enclosing); !virtual {
+		p.forecast.start, p.forecast.episode = settleGuess, r.Plan.Longest()+s.Quiet+settleGuess
 	}
 	for _, use := range s.Locks {
 		p.courses = append(p.courses, course{lock: use.Name})

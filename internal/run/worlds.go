@@ -98,9 +98,8 @@ func (e *NotReady) Unwrap() error { return e.Err }
 // Pick returns the world called name, if it is ready, or for "auto" the first that
 // is and can run what was asked for, and then also why those before it are not.
 func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, passed []*NotReady, err error) {
-	var names []string
-	for _, w := range Worlds(o) {
-		names = append(names, w.Name())
+	all := Worlds(o)
+	for _, w := range all {
 		if name != "auto" && name != "" && name != w.Name() {
 			continue
 		}
@@ -114,11 +113,7 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 		passed = append(passed, &NotReady{w.Name(), err})
 	}
 	if len(passed) == 0 {
-		hint := "known are auto, " + strings.Join(names, ", ")
-		if near, ok := catalog.Nearest(name, append(names, "auto")); ok {
-			hint = fmt.Sprintf("did you mean %q? %s", near, hint)
-		}
-		return nil, nil, &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: hint}
+		return nil, nil, noWorld(name, all)
 	}
 	if len(passed) == 1 {
 		return nil, passed, passed[0]
@@ -130,10 +125,38 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
 }
 
-// ServicesOf are those that locks are for, by name; own is that of a lock of the caller's
+// named is the world called name, or for "auto" the first that can run what was asked for.
+// It need not be ready.
+func named(name string, o WorldOptions) (world.World, error) {
+	all := Worlds(o)
+	i := slices.IndexFunc(all, func(w world.World) bool {
+		return name == w.Name() || (name == "auto" || name == "") && o.Unfit(w) == nil
+	})
+	switch {
+	case i >= 0:
+		return all[i], nil
+	case name == "auto", name == "":
+		return all[0], nil
+	}
+	return nil, noWorld(name, all)
+}
+
+func noWorld(name string, all []world.World) error {
+	var names []string
+	for _, w := range all {
+		names = append(names, w.Name())
+	}
+	hint := "known are auto, " + strings.Join(names, ", ")
+	if near, ok := catalog.Nearest(name, append(names, "auto")); ok {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: hint}
+}
+
+// servicesOf are those that locks are for, by name; own is that of a lock of the caller's
 // own, and empty for the first. A guest of somebody's own says which only when it runs, and
 // is taken for one of the first service's. Nil: there is none.
-func ServicesOf(uses []scenarios.LockUse, own string) []string {
+func servicesOf(uses []scenarios.LockUse, own string) []string {
 	first := services.All()[0].Name()
 	var names []string
 	for _, u := range uses {

@@ -1,0 +1,212 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"lockbench/internal/trial"
+	"lockbench/internal/world"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/nemesis"
+	"lockbench/scenarios"
+)
+
+// Job is one scenario with one seed in one world, ready to run: everything that can be
+// decided before a server starts is decided, and everything that can be wrong is known.
+type Job struct {
+	// Options are those that the job was made from.
+	Options Options
+	// Scenario is theirs with the options applied and with the locks as this world serves them.
+	Scenario *scenarios.Scenario
+	Plan     nemesis.Plan
+	World    world.World
+	// Passed are the worlds that come before it and cannot be used, if it was to be chosen.
+	Passed []*NotReady
+	// Parallel is how many locks run side by side.
+	Parallel int
+
+	subjects []subject // one for each lock of the scenario
+}
+
+// subject is a lock of a job, or the reason why it cannot take part.
+type subject struct {
+	*trial.Subject
+	err error
+}
+
+// Prepare makes a job. It checks the scenario with the options applied, chooses the world,
+// draws the plan, and asks guests of a user's own for their hello.
+func Prepare(ctx context.Context, o Options) (*Job, error) {
+	s := o.apply()
+	if err := s.Check(scenarios.AllCatalogs()); err != nil {
+		return nil, err
+	}
+	o.last(&s)
+	j := &Job{Options: o, Scenario: &s}
+	if err := j.choose(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.Locks, err = Serve(s.Locks, j.World); err != nil {
+		return nil, err
+	}
+	if s.Locks, err = trial.Pin(s.Locks); err != nil {
+		return nil, err
+	}
+	s.Faults = trial.FaultsFor(s.Faults, s.Locks...)
+	if j.Plan, err = nemesis.Draw(o.Seed, s.Episodes, s.Faults); err != nil {
+		return nil, &scenarios.Error{File: s.Name, Text: err.Error()}
+	}
+	if err := o.Fits(&s, j.World); err != nil {
+		return nil, err
+	}
+	j.Parallel = j.parallel()
+	return j, j.meet(ctx)
+}
+
+// choose sets the world.
+func (j *Job) choose(ctx context.Context) (err error) {
+	o := j.Options
+	if o.World != nil {
+		j.World = o.World
+		return nil
+	}
+	in := o.Worlds
+	own := ""
+	if o.Opener != nil {
+		own = o.Opener.Service
+	}
+	in.Services = servicesOf(j.Scenario.Locks, own)
+	for _, u := range slices.Backward(j.Scenario.Locks) {
+		switch {
+		case u.Command != "":
+			in.Guest = u.Name
+		case u.Module != "":
+			in.Module = u.Name
+		}
+	}
+	if o.DryRun {
+		j.World, err = named(o.WorldName, in)
+		return err
+	}
+	j.World, j.Passed, err = Pick(ctx, o.WorldName, in)
+	return err
+}
+
+// parallel is how many locks run side by side: what the options say, as far as the world can.
+func (j *Job) parallel() int {
+	carries, known := j.World.(interface{ Carries() int })
+	enclosing, virtual := j.World.(world.Enclosing)
+	switch {
+	case virtual && (len(enclosing.Enclosure()) == 0 || j.Options.Opener != nil):
+		return 1 // a process simulates one lock at a time
+	case known && carries.Carries() == 1:
+		return 1
+	case j.Options.Parallel > 0:
+		return j.Options.Parallel
+	case virtual:
+		return runtime.GOMAXPROCS(0) // no client sleeps in virtual time
+	case known:
+		return carries.Carries()
+	}
+	// Clients and servers sleep most of the time, but an election needs a processor at once.
+	return max(4, 5*runtime.GOMAXPROCS(0))
+}
+
+// meet makes the subjects. It asks all guests at once for their hello. A guest that cannot be
+// met fails the job: its command is wrong, most likely, and the user need not wait for the
+// other locks to learn that.
+func (j *Job) meet(ctx context.Context) error {
+	j.subjects = make([]subject, len(j.Scenario.Locks))
+	var wg sync.WaitGroup
+	for i, use := range j.Scenario.Locks {
+		wg.Go(func() { j.subjects[i].Subject, j.subjects[i].err = j.subject(ctx, use) })
+	}
+	wg.Wait()
+	var errs []error
+	for i, use := range j.Scenario.Locks {
+		if err := j.subjects[i].err; err != nil && use.Own() && ctx.Err() == nil && !errors.Is(err, world.ErrUnsupportedHere) {
+			errs = append(errs, fmt.Errorf("%s: %w", use.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// subject is one lock, with the function that opens its clients and the servers that it runs on.
+func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subject, error) {
+	var opener *trial.Opener
+	switch {
+	case use.Own():
+	case use.Use == "":
+		opener = j.Options.Opener
+	case j.Options.InProcess:
+		entry, ok := catalog.Find(use.Use)
+		if !ok {
+			return nil, catalog.NotFound(use.Use)
+		}
+		open, err := entry.New(use.Options)
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", use.Name, err)
+		}
+		opener = &trial.Opener{Card: entry.Card, Open: open}
+	}
+	sub, err := trial.NewSubject(j.Scenario, use, opener)
+	if err != nil {
+		return nil, err
+	}
+	if use.Own() && j.Options.DryRun {
+		return sub, nil // its hello is not known
+	}
+	if err := trial.Introduce(ctx, j.World, sub, j.Scenario); err != nil {
+		return nil, err
+	}
+	if !j.Options.NoFaults {
+		return sub, nemesis.Spares(j.Scenario.Faults, j.World.Sketch(sub.Spec))
+	}
+	return sub, nil
+}
+
+// NotConcerned returns a line for each kind of servers: the steps of the plan that cannot
+// concern the locks that run on them.
+func (j *Job) NotConcerned() []string {
+	type group struct{ names, reasons []string }
+	var order []string
+	groups := make(map[string]*group)
+	for i, use := range j.Scenario.Locks {
+		sub := j.subjects[i]
+		if sub.Subject == nil || use.Own() && j.Options.DryRun {
+			continue // its row of the result gives the reason
+		}
+		var reasons []string
+		steps := j.Plan.Episode(1).For(j.World.Sketch(sub.Spec))
+		for _, p := range steps {
+			if p.NA != "" {
+				reasons = append(reasons, fmt.Sprintf("%s n/a (%s)", p.Fault, p.NA))
+			}
+		}
+		if len(reasons) == 0 {
+			continue
+		}
+		if !steps.Concerns() && sub.Spec.Topology.Name != locks.None {
+			reasons = append(reasons, "so no fault of this scenario concerns it")
+		}
+		key := sub.Servers() + strings.Join(reasons, ", ")
+		if groups[key] == nil {
+			groups[key] = &group{reasons: reasons}
+			order = append(order, key)
+		}
+		groups[key].names = append(groups[key].names, use.Name)
+	}
+	var lines []string
+	for _, key := range order {
+		g := groups[key]
+		lines = append(lines, strings.Join(g.names, ", ")+": "+strings.Join(g.reasons, ", "))
+	}
+	return lines
+}
