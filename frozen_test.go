@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"lockbench"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 // frozenVariable asks for the runs of TestFrozenRunIsTold, in a process that can simulate

@@ -65,7 +65,7 @@ func brokenRule(path string, imports []string) string {
 			return "what is known of a service is a leaf but for the contracts, and imports " + i
 		}
 		// The protocol of guests has fields that are Redis's, of its first version.
-		if strings.HasPrefix(path, "lockbench/internal/") && path != "lockbench/internal/guest" && strings.HasPrefix(i, "lockbench/service/") && i != "lockbench/service/catalog" {
+		if strings.HasPrefix(path, "lockbench/internal/") && path != "lockbench/internal/guest" && !testSupport(path) && strings.HasPrefix(i, "lockbench/service/") && i != "lockbench/service/catalog" {
 			return "only the catalog names lock services, and this one imports " + i
 		}
 		if path == "lockbench/internal/history" && strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" {
@@ -84,6 +84,8 @@ func brokenRule(path string, imports []string) string {
 		return "a trial records, and neither judges nor reports"
 	case under("lockbench/checker/internal") && !strings.HasPrefix(path, "lockbench/checker/internal/"):
 		return "simulated locks, proofs and oracles are for tests, and no program may reach them"
+	case slices.ContainsFunc(imports, testSupport) && !testSupport(path):
+		return "internal/testing is for tests, and no program may reach it"
 	case under("lockbench/checker") && strings.HasPrefix(path, "lockbench/internal/world"):
 		return "doing and judging meet only in the history"
 	case under("lockbench/internal/world") && (path == "lockbench/internal/report" || strings.HasPrefix(path, "lockbench/internal/report/")):
@@ -125,6 +127,9 @@ func oneService(imports []string) bool {
 func secondJudge(path string) bool {
 	return path == "lockbench/checker/internal/locksim" || path == "lockbench/checker/internal/proof"
 }
+
+// testSupport reports whether a package is for tests alone.
+func testSupport(path string) bool { return strings.HasPrefix(path, "lockbench/internal/testing/") }
 
 // servesAny says whether a package must know no lock service by name.
 func servesAny(path string) bool {
@@ -174,7 +179,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/world/sim", "lockbench/service/redis/simredis"},
 		{"lockbench/internal/world/local", "lockbench/service/redis"},
-		{"lockbench/internal/world/worldtest", "lockbench/service/redis"},
+		{"lockbench/internal/run", "lockbench/internal/testing/trialtest"},
 		{"lockbench/internal/world/sim", "lockbench/service/catalog"},
 		{"lockbench/nemesis", "lockbench/service/redis"},
 		{"lockbench/internal/run", "lockbench/service/redis/simredis"},

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"lockbench/internal/campaign"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 func TestMain(m *testing.M) {

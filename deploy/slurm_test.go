@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"lockbench/internal/needs"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 // TestSlurm: an array of eight on a controller and a node of this machine, one worker of

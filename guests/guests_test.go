@@ -19,7 +19,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/needs"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks/catalog"
 )
 

@@ -23,7 +23,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/needs"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
 )

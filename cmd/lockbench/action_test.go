@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 // action is what a runner reads of action.yml.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"lockbench/internal/report"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks/catalog"
 	"lockbench/service/redis"
 )

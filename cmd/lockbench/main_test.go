@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/needs"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/scenarios"
 )
 

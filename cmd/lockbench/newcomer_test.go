@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 // Who has Go and nothing else comes from an empty module to a verdict on a lock of his own,

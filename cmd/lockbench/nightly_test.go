@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"lockbench/internal/campaign"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 // fromElsewhere are the lines of workflows that get a machine ready. A test has one.

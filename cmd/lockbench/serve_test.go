@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 // It serves from the line that says where, until it is told to end.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 func TestMain(m *testing.M) {

@@ -6,7 +6,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
-	"lockbench/internal/history/historytest"
+	"lockbench/internal/testing/historytest"
 )
 
 // failover is the history of the famous bug: a master dies before its replicas

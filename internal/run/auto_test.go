@@ -28,7 +28,7 @@ import (
 
 	"lockbench/internal/needs"
 	"lockbench/internal/report"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/service"
 	"lockbench/service/redis"
 )

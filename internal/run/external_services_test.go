@@ -20,14 +20,14 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/sitetest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/external/sitetest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/mariadb"
 	"lockbench/service/postgres"
-	"lockbench/service/redis/redistest"
 	"lockbench/service/zookeeper"
 )
 

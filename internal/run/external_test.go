@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"lockbench/internal/report"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // sites are the servers of somebody else's on which scenarios are run: one set of each kind,

@@ -16,7 +16,7 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/needs"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/scenarios"

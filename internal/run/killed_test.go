@@ -20,7 +20,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/needs"
 	"lockbench/internal/report"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world/local"
 	"lockbench/service"
 	"lockbench/service/mariadb"

@@ -6,7 +6,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks/catalog"
 	"lockbench/locks/mutants"
 	"lockbench/scenarios"

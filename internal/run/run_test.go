@@ -12,8 +12,8 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
-	"lockbench/internal/trial/trialtest"
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/locks/setnx"

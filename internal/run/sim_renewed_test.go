@@ -8,7 +8,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 )
 
 // A fault that waits for a renewal strikes while somebody holds the lock, has held it for

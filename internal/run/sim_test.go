@@ -14,8 +14,8 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
-	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
-	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
 

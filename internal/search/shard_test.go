@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"lockbench/internal/shard"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
-	"lockbench/internal/trial/trialtest"
 	"lockbench/scenarios"
 )
 

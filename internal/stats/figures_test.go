@@ -7,7 +7,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
-	"lockbench/internal/history/historytest"
+	"lockbench/internal/testing/historytest"
 )
 
 func TestMeasure(t *testing.T) {

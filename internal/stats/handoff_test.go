@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lockbench/internal/history"
-	"lockbench/internal/history/historytest"
+	"lockbench/internal/testing/historytest"
 )
 
 // waits lets the acquire of an event wait.

@@ -5,7 +5,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
-	"lockbench/internal/history/historytest"
+	"lockbench/internal/testing/historytest"
 )
 
 // foreign is a history from elsewhere: no plan, no probes, no values, no lock's name.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"

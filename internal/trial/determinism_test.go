@@ -12,7 +12,7 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/seed"
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/scenarios"
 )
 

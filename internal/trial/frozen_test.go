@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
 	"lockbench/scenarios"
 )

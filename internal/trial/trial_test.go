@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/scenarios"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"lockbench/internal/trial/trialtest"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/wasm"
 	"lockbench/scenarios"
 )

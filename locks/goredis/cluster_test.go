@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks/goredis"
-	"lockbench/locks/internal/redistest"
 	service "lockbench/service/redis"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
-	"lockbench/locks/internal/redistest"
 	service "lockbench/service/redis"
 )
 

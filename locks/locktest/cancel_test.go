@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/locktest"
 	"lockbench/locks/naive"
 	"lockbench/locks/redisson"

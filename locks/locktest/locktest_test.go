@@ -16,9 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/control"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/locktest"
 	"lockbench/locks/naive"
 	"lockbench/locks/redisson"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redisson"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redisson"
 )
 

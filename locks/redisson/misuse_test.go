@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redisson"
 )
 

@@ -14,10 +14,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 	"lockbench/locks/internal/plain"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redisson"
 	"lockbench/locks/setnx"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/redlock"
 	"lockbench/service/redis"
 )

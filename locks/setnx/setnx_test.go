@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
-	"lockbench/locks/internal/redistest"
 	"lockbench/locks/setnx"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"lockbench/internal/needs"
-	"lockbench/internal/world/external/sitetest"
+	"lockbench/internal/testing/sitetest"
 	"lockbench/locks"
 	"lockbench/service/consul"
 )

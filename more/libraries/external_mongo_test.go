@@ -17,7 +17,7 @@ import (
 	mongodriver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"lockbench/internal/world/external/sitetest"
+	"lockbench/internal/testing/sitetest"
 	"lockbench/locks"
 	"lockbench/service/mongo"
 )

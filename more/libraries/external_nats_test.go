@@ -17,10 +17,10 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/external/sitetest"
 	"lockbench/service"
-	"lockbench/service/redis/redistest"
 )
 
 // With a user and without one, what is not the run's is left alone.

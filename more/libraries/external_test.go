@@ -17,12 +17,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/external/sitetest"
 	"lockbench/service"
 	"lockbench/service/etcd"
 	"lockbench/service/nats"
-	"lockbench/service/redis/redistest"
 	"lockbench/service/zookeeper"
 )
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
-	"lockbench/internal/trial/trialtest"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )

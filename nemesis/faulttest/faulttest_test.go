@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/nemesis/faulttest"
 	"lockbench/service"
 	services "lockbench/service/catalog"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 	"lockbench/workloads"
 )
 
@@ -128,7 +127,7 @@ func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (n
 			crew.clients[id] = client
 		}
 		var err error
-		na, err = faulttest.Check(ctx, faulttest.Subject{Step: step, Cluster: c, Crew: crew})
+		na, err = Check(ctx, Subject{Step: step, Cluster: c, Crew: crew})
 		return err
 	})
 	return na, err
@@ -178,7 +177,7 @@ func TestTheSuiteCatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := sim.New(sim.Options{Models: services.Models()}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c world.Cluster) error {
-				_, err := faulttest.Check(ctx, faulttest.Subject{
+				_, err := Check(ctx, Subject{
 					Step: nemesis.Step{Fault: "cut", Target: "client-0 -> master"}, Cluster: spoil(c), Crew: &crew{},
 				})
 				if err == nil || !strings.Contains(err.Error(), "not seen before the limit") {

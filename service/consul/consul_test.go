@@ -15,11 +15,11 @@ import (
 	"testing"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/servicetest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/locks"
 	"lockbench/service"
-	"lockbench/service/servicetest"
 )
 
 func TestVersion(t *testing.T) {

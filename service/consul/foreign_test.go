@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/testing/servicetest"
 	"lockbench/service"
-	"lockbench/service/servicetest"
 )
 
 func TestLocate(t *testing.T) {

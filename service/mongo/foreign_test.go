@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"lockbench/internal/testing/servicetest"
 	"lockbench/service"
-	"lockbench/service/servicetest"
 )
 
 func TestLocate(t *testing.T) {

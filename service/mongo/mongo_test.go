@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/testing/servicetest"
 	"lockbench/service"
-	"lockbench/service/servicetest"
 )
 
 func TestVersion(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/testing/servicetest"
 	"lockbench/locks"
 	"lockbench/service"
-	"lockbench/service/servicetest"
 )
 
 func TestLocate(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
+	"lockbench/internal/testing/servicetest"
 	"lockbench/locks"
 	"lockbench/service"
-	"lockbench/service/servicetest"
 )
 
 func TestVersion(t *testing.T) {

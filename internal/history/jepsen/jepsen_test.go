@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockbench/internal/history"
-	"lockbench/internal/history/historytest"
+	"lockbench/internal/testing/historytest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // TestClock lets one server's clock be wrong, over a restart as well, and sees that

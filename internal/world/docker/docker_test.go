@@ -14,11 +14,11 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // guestEnv makes this test program serve as a guest instead.

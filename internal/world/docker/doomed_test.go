@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis/redistest"
 )
 
 // harnessEnv makes this test program a harness that tells the name of what it has

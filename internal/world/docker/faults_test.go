@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a

@@ -18,11 +18,11 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 func TestPackHasProgramsAndLibraries(t *testing.T) {

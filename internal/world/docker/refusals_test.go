@@ -21,10 +21,10 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // refusal is what a daemon answers instead of doing what it was asked.

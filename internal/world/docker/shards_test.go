@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // TestCluster: clients follow the nodes' own addresses through their map, a node that

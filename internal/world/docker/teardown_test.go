@@ -22,10 +22,10 @@ import (
 	"go.uber.org/goleak"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
-	"lockbench/service/redis/redistest"
 )
 
 // testProgram is this program, to be started again as a guest or as a harness.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 	"lockbench/locks"
 	"lockbench/service"
 	redisservice "lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // clients are the ways in which a lock can run.

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // harnessEnv makes this test program a harness that tells what it has started and

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}

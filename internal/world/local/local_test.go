@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // guestEnv makes this test program serve as a guest instead.

@@ -8,9 +8,9 @@ import (
 	"net/netip"
 	"testing"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis/redistest"
 )
 
 // A port that somebody takes after it was found free costs a second start and not the run,

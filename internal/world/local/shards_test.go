@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // What a cluster is for: a master dies, its replica is voted in, the slots are served

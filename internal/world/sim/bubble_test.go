@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockbench/internal/world/worldtest"
+	"lockbench/internal/testing/worldtest"
 )
 
 // The way in stands on what the runtime does and does not promise. If this fails

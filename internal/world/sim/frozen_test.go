@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lockbench/internal/world/worldtest"
+	"lockbench/internal/testing/worldtest"
 )
 
 // library is a lock that sleeps with a mutex held.

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 	services "lockbench/service/catalog"
-	"lockbench/service/redis/redistest"
 )
 
 // What the simulation was to reach.

@@ -11,11 +11,11 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // The clients of go-redis, with all that they do by default, are set up, lock, ask and

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis/redistest"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/conformance.txt and testdata/tracking.txt with what a real redis-server answers")

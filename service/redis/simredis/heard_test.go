@@ -12,13 +12,13 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"lockbench/internal/testing/redistest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // What the locks of the catalog really send, in everything that the conformance suite

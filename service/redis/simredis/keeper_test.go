@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 func TestKeeper(t *testing.T) {

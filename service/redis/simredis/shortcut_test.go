@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis/redistest"
 )
 
 // The two scripts that are done without Lua give the answers and leave the data that

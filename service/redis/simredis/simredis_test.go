@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 func TestLinks(t *testing.T) {

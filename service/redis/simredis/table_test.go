@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis"
-	"lockbench/service/redis/redistest"
 )
 
 // The tables say of the commands what a real server and a real sentinel say.

@@ -1,4 +1,5 @@
-// Package redistest starts real Redis servers for the tests of locks.
+// Package redistest helps tests that use Redis: it starts real servers, one or as a site of a topology, connects clients
+// by wires that lose replies, and has a lock that is just enough to see whether a client reaches its servers.
 package redistest
 
 import (

@@ -7,9 +7,8 @@
 //   - It may be cut short at any moment, and what was done is taken back.
 //   - Two of it at once are healed in either order.
 //
-// [Check] returns what is wrong and knows no testing.T, so that a test and a command can
-// use it alike.
-package faulttest
+// [Check] returns what is wrong.
+package faulttest_test
 
 import (
 	"context"

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/testing/hooktest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/external/hooktest"
 	"lockbench/internal/world/mesh"
 	"lockbench/locks"
 	"lockbench/service"

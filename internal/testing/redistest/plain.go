@@ -1,6 +1,3 @@
-// Package redistest is what the tests of worlds and faults take of Redis: clusters of its
-// topologies, a question to one server, and a lock that is just enough to see whether a
-// client reaches the servers.
 package redistest
 
 import (

@@ -19,11 +19,11 @@ import (
 
 	"lockbench/internal/needs"
 	"lockbench/internal/report"
+	"lockbench/internal/testing/hooktest"
+	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
-	"lockbench/internal/world/external/hooktest"
 	"lockbench/internal/world/local"
-	"lockbench/internal/world/worldtest"
 	"lockbench/locks"
 	"lockbench/service"
 )
