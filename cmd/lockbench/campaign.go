@@ -31,7 +31,7 @@ type campaignFlags struct {
 func (f *campaignFlags) addCampaign(c *cobra.Command, kind, budget string) {
 	fl := c.Flags()
 	fl.StringVar(&f.scenarios, "scenarios", "", "names or globs, or files that end in .yaml (default: all)")
-	f.add(c, serverToStart, imageToStart)
+	f.add(c)
 	f.addAsked(c)
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run side by side (default: what the machine carries)")
 	fl.DurationVar(&f.budget, "budget", 0, "how long it may take"+budget+"; no run is begun that is not expected to fit")

@@ -127,7 +127,7 @@ lock that does not run in this world. If several apply: 3, then 1, then 2.`,
 	fl := c.Flags()
 	f.addWorld(c, "local")
 	f.addServers(c)
-	f.add(c, serverToStart, imageToStart)
+	f.add(c)
 	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
 	show.add(fl)
 	completeList(c, "topology", func() []string { return topologyNames("") })

@@ -128,7 +128,7 @@ func newDoctorCommand() *cobra.Command {
 		},
 	}
 	f.addServers(c)
-	f.add(c, "the NAME server to look at (default: this machine's PROGRAM)", "in world docker: the NAME image to look at")
+	f.add(c)
 	c.Flags().StringSliceVar(&images, "images", nil, "in world docker: make or fetch the images of these services now, such as redis,etcd")
 	completeList(c, "images", serviceNames)
 	return c

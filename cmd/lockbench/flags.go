@@ -90,6 +90,9 @@ func flagError(c *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
+		if today := formerFlag(unknown.GetSpecifiedName()); today != "" {
+			return usagef("the flag --%s was replaced; use: %s", unknown.GetSpecifiedName(), today)
+		}
 		if unknown.GetSpecifiedShortnames() != "" {
 			return usagef("%s has no flag -%s; %s", c.Name(), unknown.GetSpecifiedName(), didYouMean("", flagNames(c)))
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"lockbench/internal/shellword"
+	services "lockbench/service/catalog"
 )
 
 // former has the commands of earlier versions, each with the command line that does the same
@@ -14,6 +15,21 @@ var former = map[string]string{
 	"prove":  "make mutants SEEDS=20, in a clone of the repository",
 	"schema": "scenarios/schema.json is the schema",
 	"show":   "lockbench list KIND NAME",
+}
+
+// formerFlag returns what to type today for a flag of an earlier version, or "".
+func formerFlag(name string) string {
+	service, suffix, _ := strings.Cut(name, "-")
+	if _, known := services.Find(service); !known {
+		return ""
+	}
+	switch suffix {
+	case "server":
+		return "--server " + service + "=PATH"
+	case "image":
+		return "--image " + service + "=IMAGE"
+	}
+	return ""
 }
 
 // formerCommand returns an error that names today's command line if the arguments begin with a

@@ -86,7 +86,7 @@ func (f *runFlags) addPlanFlags(c *cobra.Command) {
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND,name=wasm:MODULE (default: the scenario's)")
 	f.addWorld(c, "auto")
 	f.addServers(c)
-	f.add(c, serverToStart, imageToStart+imageMade)
+	f.add(c)
 	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
 	fl.IntVar(&f.clients, "clients", 0, "how many clients compete for each lock")

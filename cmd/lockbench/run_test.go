@@ -35,10 +35,6 @@ func TestAgainRepeatsTheRun(t *testing.T) {
 			"lockbench run failover --world local --seed 7 --image redis=mine:7 --server 'redis=/opt/my server'",
 		},
 		{
-			"the short forms", []string{"--redis-server", "/opt/server", "--redis-image", "mine:7"},
-			"lockbench run failover --world local --seed 7 --redis-image mine:7 --redis-server /opt/server",
-		},
-		{
 			"switches", []string{"--until-violation", "--no-faults=false", "--parallel", "1", "--json"},
 			"lockbench run failover --world local --seed 7 --parallel 1 --until-violation",
 		},

@@ -41,7 +41,7 @@ harness failed in some run; 64 wrong usage. Without parts, and of merge: 0 as ex
 		Args: wants("a file that describes a campaign"),
 		RunE: func(c *cobra.Command, args []string) error { return f.spread(c, args[0], part) },
 	}
-	f.add(c, serverToStart, imageToStart)
+	f.add(c)
 	fl := c.Flags()
 	fl.Uint64Var(&f.seed, "seed", 0, "the seed to begin with (default: as the file says)")
 	fl.StringVar(&part, "shard", "", "I/N: only the I-th of N parts of the runs (default: as a batch engine says, or all)")

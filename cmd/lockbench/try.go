@@ -124,7 +124,7 @@ Exit codes: 0 bitten and healed, 1 not, 2 it cannot concern this topology (n/a),
 	fl.StringVar(&on.topology, "topology", string(locks.Single), "one of the service's, see lockbench list services")
 	f.addWorld(c, "auto")
 	f.addServers(c)
-	f.add(c, serverToStart, imageToStart)
+	f.add(c)
 	fl.StringVar(&target, "target", "", "the role or link to strike (default: the fault's usual one)")
 	fl.StringToStringVar(&set, "set", nil, "keys of the fault, such as by=2s")
 	completeTry(c, &on)

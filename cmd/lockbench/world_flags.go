@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -40,30 +39,13 @@ func bases() (byService, error) {
 	return of.of, nil
 }
 
-// What the short forms of the flags are for, where servers are started. NAME stands for the
-// service, and PROGRAM for the command that serves it by default.
-const (
-	serverToStart = "the NAME server to start (default: this machine's PROGRAM)"
-	imageToStart  = "in world docker: the image to start NAME servers from"
-	imageMade     = " (default: made from this machine's PROGRAM)"
-)
-
-// add adds the flags for what runs the nodes of services. Each service has short forms of
-// its own, and server and image say what those are for, with NAME and PROGRAM in them.
-func (f *worldFlags) add(c *cobra.Command, server, image string) {
+// add adds the flags for the programs and images that run the nodes of services.
+func (f *worldFlags) add(c *cobra.Command) {
 	f.programs, f.images = byService{}, byService{}
 	fl := c.Flags()
-	first := services.All()[0].Name()
-	fl.Var(&serviceFlag{f.programs, "PATH"}, "server",
-		fmt.Sprintf("the program of a service, by the service's name; such as redis=valkey-server; may be repeated; --%s-server PATH is short for --server %s=PATH", first, first))
-	fl.Var(&serviceFlag{f.images, "IMAGE"}, "image",
-		fmt.Sprintf("the image of a service, in world docker; may be repeated; --%s-image IMAGE is short for --image %s=IMAGE", first, first))
-	fl.BoolVar(&f.offline, "offline", false, "fetch nothing from a registry; without it, world docker fetches an official image where this machine lacks the programs, or what "+fetchVariable+"=NAME=IMAGE names")
-	for _, s := range services.All() {
-		of := strings.NewReplacer("NAME", s.Name(), "PROGRAM", s.Needs().Command())
-		fl.Var(&shortFlag{f.programs, s.Name()}, s.Name()+"-server", of.Replace(server))
-		fl.Var(&shortFlag{f.images, s.Name()}, s.Name()+"-image", of.Replace(image))
-	}
+	fl.Var(&serviceFlag{f.programs, "PATH"}, "server", "the server program of a service, such as redis=/opt/valkey/bin/valkey-server; may be repeated (default: this machine's)")
+	fl.Var(&serviceFlag{f.images, "IMAGE"}, "image", "in world docker: the image of a service, such as redis=IMAGE; may be repeated (default: made from this machine's programs)")
+	fl.BoolVar(&f.offline, "offline", false, "fetch nothing from a registry. Without it, world docker fetches an official image if this machine lacks the programs, or the image that "+fetchVariable+"=NAME=IMAGE names")
 }
 
 // addWorld adds --world.
@@ -76,16 +58,13 @@ func (f *worldFlags) addWorld(c *cobra.Command, usual string) {
 
 // notEmpty is [notEmpty] for these flags and others.
 func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
-	for _, s := range services.All() {
-		others = append(others, s.Name()+"-server", s.Name()+"-image")
-	}
 	if err := notEmpty(c, append(append([]string{"world"}, serverFlagNames...), others...)...); err != nil {
 		return err
 	}
 	return f.programsExist()
 }
 
-// programsExist refuses programs that nobody could start, and an environment that says nothing.
+// programsExist refuses programs that cannot be started, and a malformed environment variable.
 func (f *worldFlags) programsExist() error {
 	if _, err := bases(); err != nil {
 		return err
@@ -95,9 +74,9 @@ func (f *worldFlags) programsExist() error {
 		if _, err := exec.LookPath(path); err == nil {
 			continue
 		} else if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			return usagef("--%s-server: %s is no program: it may not be executed", name, path)
+			return usagef("--server %s=%s: the file is not executable", name, path)
 		}
-		return usagef("--%s-server: there is no program %s; leave the flag out to take the one on PATH", name, path)
+		return usagef("--server %s=%s: there is no such program; without the flag, lockbench takes the one on PATH", name, path)
 	}
 	return nil
 }
@@ -151,7 +130,6 @@ type serviceFlag struct {
 var (
 	_ pflag.Value      = (*serviceFlag)(nil)
 	_ pflag.SliceValue = (*serviceFlag)(nil)
-	_ pflag.Value      = (*shortFlag)(nil)
 )
 
 func (f *serviceFlag) Type() string { return "NAME=" + f.what }
@@ -197,21 +175,6 @@ func (f *serviceFlag) Replace(all []string) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// shortFlag is TEXT for one service.
-type shortFlag struct {
-	of      byService
-	service string
-}
-
-func (f *shortFlag) Type() string { return "string" }
-
-func (f *shortFlag) String() string { return f.of[f.service] }
-
-func (f *shortFlag) Set(text string) error {
-	f.of[f.service] = text
 	return nil
 }
 

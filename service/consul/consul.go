@@ -56,7 +56,7 @@ func (Service) Needs() service.Needs {
 		},
 		Install: "Debian 12 has no package of it: build its Go module, of which 1.13.9 is under the MPL-2.0, " +
 			"or take a release of HashiCorp's (from 1.17 on under the BUSL-1.1), and put it in PATH; " +
-			"or name it with --consul-server PATH",
+			"or name it with --server consul=PATH",
 		VersionArgs: []string{"version"},
 		Version:     version,
 		Least:       "1.7",

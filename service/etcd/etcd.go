@@ -62,7 +62,7 @@ func (Service) Needs() service.Needs {
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "`make more` builds it, and puts it beside lockbench; " +
-			"or name an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --etcd-server PATH",
+			"or name an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --server etcd=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       "3.4",

@@ -75,7 +75,7 @@ func (Service) Needs() service.Needs {
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "install one (on Debian or Ubuntu: apt-get install mariadb-server-core mariadb-client-core, which start nothing), " +
-			"or name its program mariadbd with --mariadb-server PATH",
+			"or name its program mariadbd with --server mariadb=PATH",
 		VersionArgs: []string{"--no-defaults", "--version"},
 		Version:     version,
 		Least:       fmt.Sprintf("%d.%d", majorMin, minorMin),

@@ -65,7 +65,7 @@ func (Service) Needs() service.Needs {
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "`make more` builds it, and puts it beside lockbench; " +
-			"or name a mongod of your own with --mongo-server PATH",
+			"or name a mongod of your own with --server mongo=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       "5.0",

@@ -65,7 +65,7 @@ func (Service) Needs() service.Needs {
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "`make more` builds it, and puts it beside lockbench; " +
-			"or name a nats-server of your own with --nats-server PATH",
+			"or name a nats-server of your own with --server nats=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       "2.11",

@@ -67,7 +67,7 @@ func (Service) Needs() service.Needs {
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "install one (on Debian or Ubuntu: apt-get install postgresql), or name its program postgres, " +
-			"which has initdb beside it, with --postgres-server PATH",
+			"which has initdb beside it, with --server postgres=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       strconv.Itoa(majorMin),

@@ -50,7 +50,7 @@ func (Service) Needs() service.Needs {
 			{Name: "redis-server", Package: "redis-server", As: []string{"redis-server", "redis-sentinel"}},
 			{Name: "redis-cli", Package: "redis-tools"},
 		},
-		Install:     "install one (on Debian or Ubuntu: apt-get install redis-server), or name it with --redis-server PATH",
+		Install:     "install one (on Debian or Ubuntu: apt-get install redis-server), or name it with --server redis=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       strconv.Itoa(majorMin),

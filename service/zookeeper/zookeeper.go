@@ -72,7 +72,7 @@ func (Service) Needs() service.Needs {
 		},
 		Files: files,
 		Install: "install zookeeper and a Java of version 11 or newer (on Debian or Ubuntu: apt-get install zookeeper default-jre-headless), " +
-			"or name with --zookeeper-server PATH a script of your own, such as exec java -cp '/opt/zookeeper/lib/*' \"$@\"",
+			"or name with --server zookeeper=PATH a script of your own, such as exec java -cp '/opt/zookeeper/lib/*' \"$@\"",
 		// On standard output: what java is, and what ZooKeeper is.
 		VersionArgs: []string{"--show-version", "org.apache.zookeeper.Version", "--short"},
 		Version:     version,

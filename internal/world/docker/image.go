@@ -115,19 +115,19 @@ func (w images) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, 
 	found, err := api.ImageInspect(ctx, info.Name)
 	if errdefs.IsNotFound(err) {
 		if w.NoFetch {
-			return info, fmt.Errorf("the image %s of --%s-image is not here: docker pull %s", info.Name, w.service.Name(), info.Name)
+			return info, fmt.Errorf("the image of --image %s=%s is not here: docker pull %s", w.service.Name(), info.Name, info.Name)
 		}
 		w.Say("fetching the image " + info.Name)
 		limited, cancel := contextWithLimit(ctx, askedLimit, "fetch the image "+info.Name)
 		defer cancel()
 		if err := w.pull(limited, api, info.Name); err != nil {
-			return info, fmt.Errorf("the image %s of --%s-image is neither here nor to be had: %w", info.Name, w.service.Name(), err)
+			return info, fmt.Errorf("the image of --image %s=%s is neither here nor in a registry: %w", w.service.Name(), info.Name, err)
 		}
 		info.Built = true
 		found, err = api.ImageInspect(ctx, info.Name)
 	}
 	if err != nil {
-		return info, fmt.Errorf("look at the image %s of --%s-image: %w", info.Name, w.service.Name(), explain(err))
+		return info, fmt.Errorf("look at the image of --image %s=%s: %w", w.service.Name(), info.Name, explain(err))
 	}
 	info.Bytes = found.Size
 	return info, nil

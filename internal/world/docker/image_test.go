@@ -129,7 +129,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 func TestImageThatIsNowhere(t *testing.T) {
 	newWorld(t)
 	err := New(Options{Services: onlyRedis, Images: map[string]string{redis.Name: "127.0.0.1:9/lockbench-test/nowhere:1"}}).Ready(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "--redis-image") {
+	if err == nil || !strings.Contains(err.Error(), "--image redis=") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -67,7 +67,7 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 			path, err = child.LookIn(want)
 		}
 		if err != nil && name == own {
-			return nil, fmt.Errorf("there is no %s, which --%s-server names: %w", own, s.Name(), err)
+			return nil, fmt.Errorf("there is no program %s of --server %s=PATH: %w", own, s.Name(), err)
 		}
 		if err != nil {
 			if want.Package == "" {

@@ -115,10 +115,10 @@ func (w *World) try(ctx context.Context, s service.Service) (version string, err
 		out = strings.ReplaceAll(out, between, "\n")
 		var enough bool
 		if version, enough, err = needs.Version(out); err != nil {
-			return fmt.Errorf("the %s of the image %s %w: name another one with --%s-image", needs.Program(), w.state.images[s.Name()].Name, err, s.Name())
+			return fmt.Errorf("the %s of the image %s %w: name another one with --image %s=IMAGE", needs.Program(), w.state.images[s.Name()].Name, err, s.Name())
 		}
 		if !enough {
-			return fmt.Errorf("the image %s has %s %s, but %s or later is needed: name another one with --%s-image",
+			return fmt.Errorf("the image %s has %s %s, but %s or later is needed: name another one with --image %s=IMAGE",
 				w.state.images[s.Name()].Name, needs.Program(), version, needs.Least, s.Name())
 		}
 		return nil
