@@ -21,6 +21,18 @@ func HTTPTransport(http2 bool, dial func(context.Context) (net.Conn, error)) *ht
 	return t
 }
 
+// Once returns a function that dials by returning a connection that was made before. It fails when it
+// is called again, which a transport does after the connection has failed.
+func Once(c net.Conn) func(context.Context) (net.Conn, error) {
+	var used atomic.Bool
+	return func(context.Context) (net.Conn, error) {
+		if used.Swap(true) {
+			return nil, errors.New("the server closed the connection")
+		}
+		return c, nil
+	}
+}
+
 // HTTPRefusal is an answer other than 200 OK.
 type HTTPRefusal struct {
 	Code int

@@ -8,19 +8,12 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // GreetHTTP is [Servers.Greet] for servers of HTTP/1.1. It sends a whole request as often as it
 // takes to carry the load there; what comes back is as often its answer.
 func GreetHTTP(ctx context.Context, c net.Conn, request string, load int) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	err := greetHTTP(c, request, 1+load/len(request))
-	if ctx.Err() != nil {
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	}
-	return err
+	return Interrupt(ctx, c, func() error { return greetHTTP(c, request, 1+load/len(request)) })
 }
 
 // Requests and answers go both ways at once: servers do not read on while nobody hears them.

@@ -54,7 +54,7 @@ func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.C
 func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	node, addr := l.Topology.Nodes()[0].Name, l.Addrs[0]
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
-	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	var self struct {
 		Config struct {
@@ -94,7 +94,7 @@ type foreign struct {
 
 // OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
-	g := &servers{topology: site.Topology, host: h, foreign: true}
+	g := newServers(site.Topology, h, true)
 	return foreign{g, g, prefix}
 }
 

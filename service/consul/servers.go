@@ -7,55 +7,42 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"lockbench/service"
 )
 
 // servers are the running servers of one cluster.
 type servers struct {
-	topology service.Topology
-	host     service.Host
-	foreign  bool // somebody else's, where nothing is written
+	*service.Cluster
+	foreign bool // run by others, so nothing is written
 }
 
-// All that they can do beside serving.
+// The optional abilities of Consul.
 var (
 	_ service.Servers = (*servers)(nil)
 	_ service.Flusher = (*servers)(nil)
 )
 
-// Nodes are all servers.
-func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
-
-// Topology is what they form.
-func (g *servers) Topology() service.Topology { return g.topology }
-
-// Params are none: addresses say all.
-func (g *servers) Params() map[string]string { return nil }
-
-// Lead is nobody: there is one server.
-func (g *servers) Lead() string { return "" }
-
-// askLimit bounds one question to a server that is there. It is generous: a busy machine is
-// slow.
-const askLimit = 2 * time.Second
+func newServers(t service.Topology, h service.Host, foreign bool) *servers {
+	g := &servers{foreign: foreign}
+	g.Cluster = service.NewCluster(t, h, func(ctx context.Context, node string) (service.State, error) {
+		err := g.Answers(ctx, node)
+		return service.State{Leads: err == nil}, err
+	})
+	return g
+}
 
 // leaderPath is where a server says who leads; it says so without asking others.
 const leaderPath = "/v1/status/leader"
 
 // ask asks a node past all faults.
 func (g *servers) ask(ctx context.Context, node, method, path, body string, answer any) error {
-	if s := g.host.Status(node); s.Why != nil {
-		return fmt.Errorf("%s: %w", node, s.Why)
-	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	dial := func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }
-	if err := service.AskHTTP(ctx, false, dial, method, path, body, answer); err != nil {
-		return fmt.Errorf("%s: %s: %w", node, path, err)
-	}
-	return nil
+	return g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
+		if err := service.AskHTTP(ctx, false, service.Once(c), method, path, body, answer); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	})
 }
 
 // Answers asks a server for a sign of life. Before there is a leader it serves nobody.
@@ -75,20 +62,6 @@ var greeting = "GET " + leaderPath + " HTTP/1.1\r\nHost: consul\r\nX-Padding: " 
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	return service.GreetHTTP(ctx, c, greeting, load)
 }
-
-// Leaders are all that know that they lead.
-func (g *servers) Leaders(ctx context.Context) []string {
-	var leaders []string
-	for _, n := range g.Nodes() {
-		if g.Answers(ctx, n.Name) == nil {
-			leaders = append(leaders, n.Name)
-		}
-	}
-	return leaders
-}
-
-// Leader is the only server.
-func (g *servers) Leader(context.Context) (string, error) { return g.Nodes()[0].Name, nil }
 
 // ownKey is one that no lock has.
 const ownKey = "/v1/kv/.lockbench"
@@ -116,10 +89,6 @@ func (g *servers) Healthy(ctx context.Context) error {
 
 // Form returns when servers that were just started serve.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
-
-// Started and Resumed have nothing to do.
-func (g *servers) Started(context.Context, string) error { return nil }
-func (g *servers) Resumed(context.Context, string) error { return nil }
 
 // Flush deletes all keys. Sessions stay, and hold nothing.
 func (g *servers) Flush(ctx context.Context, node string) error {

@@ -3,20 +3,14 @@ package etcd
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"lockbench/service"
 )
-
-// askLimit bounds one question to a server that is there. It is generous: a busy machine
-// is slow.
-const askLimit = 2 * time.Second
 
 // statusPath is where a member says what it is.
 const statusPath = "/v3/maintenance/status"
@@ -36,18 +30,14 @@ func (g *servers) look(ctx context.Context, node, path string) error {
 }
 
 func (g *servers) http(ctx context.Context, node, method, path, body string, answer any) error {
-	if s := g.host.Status(node); s.Why != nil {
-		return fmt.Errorf("%s: %w", node, s.Why)
-	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	dial := func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }
-	// HTTP/2 where a connection was made secure, see [Service.Locate]. Without TLS a server takes
-	// that for gRPC.
-	if err := service.AskHTTP(ctx, g.secure, dial, method, path, body, answer); err != nil {
-		return fmt.Errorf("%s: %s: %w", node, path, err)
-	}
-	return nil
+	return g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
+		// HTTP/2 if the connection is TLS, see [Service.Locate]. Without TLS, a server takes HTTP/2 for gRPC.
+		err := service.AskHTTP(ctx, g.secure, service.Once(c), method, path, body, answer)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	})
 }
 
 // greeting is the question of [servers.Greet], padded to about the length of its answer.
@@ -70,14 +60,7 @@ const pieceMax = 32 << 10
 // echo asks by HTTP/2, which makes nothing of what is said again and again. A path that begins
 // with two slashes is answered with the right one.
 func echo(ctx context.Context, c net.Conn, load int) error {
-	used := false
-	by := service.HTTPTransport(true, func(context.Context) (net.Conn, error) {
-		if used {
-			return nil, errors.New("it has ended the connection")
-		}
-		used = true
-		return c, nil
-	})
+	by := service.HTTPTransport(true, service.Once(c))
 	defer by.CloseIdleConnections()
 	for path, class := "/version", 2; ; path, class = "//"+strings.Repeat("x", min(load, pieceMax)), 3 {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd"+path, nil)

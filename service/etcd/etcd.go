@@ -133,5 +133,5 @@ func (Service) Wire() service.Wire { return nil }
 
 // Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return &servers{topology: t, host: h, members: map[string]string{}}
+	return newServers(t, h, false)
 }

@@ -212,7 +212,7 @@ func TestLeaders(t *testing.T) {
 	}
 	f.members["etcd-1"].down = false
 	says("while the old one believes", "etcd-2", "etcd-1", "etcd-2")
-	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "do not agree") {
+	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "2 nodes lead") {
 		t.Errorf("with two leaders it is said to be %v", err)
 	}
 	f.members["etcd-1"].leader, f.members["etcd-2"].leader, f.members["etcd-3"].leader = "0", "", "0"

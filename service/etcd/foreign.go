@@ -70,7 +70,7 @@ type found struct{ addr, id, cluster, version string }
 func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
 	ask := func(addr, path string, question string, answer any) error {
-		ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+		ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 		defer cancel()
 		reach := func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) }
 		if err := service.AskHTTP(ctx, l.TLS, reach, "POST", path, question, answer); err != nil {

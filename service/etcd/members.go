@@ -78,7 +78,7 @@ type memberList struct {
 // replace lets one member replace another by an empty one at its address. It can be done
 // again: what was done before is seen.
 func (g *servers) replace(ctx context.Context, by, node string) error {
-	at := g.host.Addr(node)
+	at := g.Host.Addr(node)
 	peer := url(at, 1)
 	var list memberList
 	if err := g.ask(ctx, by, memberListPath, struct{}{}, &list); err != nil {
@@ -101,6 +101,6 @@ func (g *servers) replace(ctx context.Context, by, node string) error {
 // Identity is the id of the member behind a connection.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
 	var s status
-	err := service.AskHTTP(ctx, g.secure, func(context.Context) (net.Conn, error) { return c, nil }, http.MethodPost, statusPath, "{}", &s)
+	err := service.AskHTTP(ctx, g.secure, service.Once(c), http.MethodPost, statusPath, "{}", &s)
 	return s.Header.Member, err
 }

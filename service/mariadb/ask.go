@@ -12,11 +12,9 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-)
 
-// askLimit bounds one question to a server that is there. It is generous: a busy machine
-// is slow.
-const askLimit = 2 * time.Second
+	"lockbench/service"
+)
 
 // kept is the connection on which a node is asked: roles are looked at twenty times a second.
 type kept struct {
@@ -129,20 +127,15 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if load > 0 {
 		return carry(ctx, c, load)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	// Three bytes of a length, the number of the message, and the version of the protocol.
-	var greeting [5]byte
-	_, err := io.ReadFull(bufio.NewReader(c), greeting[:])
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	case err != nil:
+	return service.Interrupt(ctx, c, func() error {
+		// Three bytes of a length, the number of the message, and the version of the protocol.
+		var greeting [5]byte
+		_, err := io.ReadFull(bufio.NewReader(c), greeting[:])
+		if err == nil && greeting[4] != 10 {
+			err = fmt.Errorf("it greets with %d", greeting)
+		}
 		return err
-	case greeting[4] != 10:
-		return fmt.Errorf("it greets with %d", greeting)
-	}
-	return nil
+	})
 }
 
 func carry(ctx context.Context, c net.Conn, load int) error {

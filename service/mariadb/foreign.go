@@ -85,7 +85,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	addr := l.Addrs[0]
 	node := l.Topology.Nodes()[0].Name
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
-	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	db, err := open(func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
 	if err != nil {
@@ -161,7 +161,7 @@ func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(c
 
 // Healthy asks nothing that needs a right, as whom a server follows does.
 func (f foreign) Healthy(ctx context.Context) error {
-	return f.own.session(ctx, f.node(), askLimit, func(ctx context.Context, c *sql.Conn) error {
+	return f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		var readOnly string
 		if err := c.QueryRowContext(ctx, "SELECT @@read_only").Scan(&readOnly); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (f foreign) Answers(ctx context.Context, node string) error {
 	if !f.roomed.Load() {
 		return f.own.Answers(ctx, node)
 	}
-	return f.own.order(ctx, node, askLimit, "CREATE DATABASE IF NOT EXISTS "+quoted(f.prefix))
+	return f.own.order(ctx, node, service.AskLimit, "CREATE DATABASE IF NOT EXISTS "+quoted(f.prefix))
 }
 
 // Under looks for databases.
@@ -214,7 +214,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 }
 
 func (f foreign) databases(ctx context.Context, which string, args ...any) (found []string, err error) {
-	return found, f.own.session(ctx, f.node(), askLimit, func(ctx context.Context, c *sql.Conn) error {
+	return found, f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		rows, err := c.QueryContext(ctx, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE "+which+" ORDER BY 1 LIMIT ?", args...)
 		if err != nil {
 			return err

@@ -132,11 +132,11 @@ func TestSingle(t *testing.T) {
 
 // write makes a table, and look reads it.
 func (g *servers) write(ctx context.Context, node string) error {
-	return g.order(ctx, node, askLimit, "CREATE TABLE test.mark (n INT)")
+	return g.order(ctx, node, service.AskLimit, "CREATE TABLE test.mark (n INT)")
 }
 
 func (g *servers) look(ctx context.Context, node string) error {
-	return g.order(ctx, node, askLimit, "INSERT INTO test.mark VALUES (1)")
+	return g.order(ctx, node, service.AskLimit, "INSERT INTO test.mark VALUES (1)")
 }
 
 // What a primary has committed and its replicas have received outlives it: one of them is

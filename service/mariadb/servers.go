@@ -47,14 +47,14 @@ func (g *servers) Opaque() string {
 
 // Answers asks a server for a sign of life.
 func (g *servers) Answers(ctx context.Context, node string) error {
-	return g.order(ctx, node, askLimit, "DO 1")
+	return g.order(ctx, node, service.AskLimit, "DO 1")
 }
 
 // ClockOffset tells by how much a server's clock is wrong.
 func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
 	before := time.Now()
 	var micros int64
-	err := g.session(ctx, node, askLimit, func(ctx context.Context, c *sql.Conn) error {
+	err := g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		before = time.Now()
 		return c.QueryRowContext(ctx, "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)").Scan(&micros)
 	})
@@ -67,7 +67,7 @@ func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, 
 
 // Nudge logs something that touches no table.
 func (g *servers) Nudge(ctx context.Context, leader string) error {
-	return g.order(ctx, leader, askLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
+	return g.order(ctx, leader, service.AskLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
 }
 
 // asked is the database as its operator asks it.
@@ -76,7 +76,7 @@ type asked struct{ *servers }
 // State is what a server says of itself.
 func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	var s operator.State
-	err := g.session(ctx, node, askLimit, func(ctx context.Context, c *sql.Conn) error {
+	err := g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		own, err := row(ctx, c, "SELECT @@read_only AS ro, @@gtid_binlog_pos AS logged, @@gtid_slave_pos AS replayed")
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func (g asked) Started(ctx context.Context, node string, follows *netip.AddrPort
 			statements = append(statements, "SET GLOBAL rpl_semi_sync_master_enabled = 1")
 		}
 	}
-	if err := g.order(ctx, node, askLimit, statements...); err != nil || follows == nil {
+	if err := g.order(ctx, node, service.AskLimit, statements...); err != nil || follows == nil {
 		return err
 	}
 	return g.Follow(ctx, node, *follows)

@@ -113,7 +113,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 
 // meet asks a server who it is, and what.
 func meet(ctx context.Context, addr string, dial func(context.Context, service.Role, string) (net.Conn, error)) (m member, about string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	c, err := dial(ctx, service.Data, addr)
 	if err != nil {
@@ -143,7 +143,7 @@ type foreign struct {
 
 // OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
-	g := &servers{topology: site.Topology, host: h, database: site.Database, called: site.Called}
+	g := newServers(site.Topology, h, site.Database, site.Called)
 	return foreign{g, g, prefix}
 }
 

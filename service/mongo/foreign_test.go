@@ -184,14 +184,16 @@ func TestReplicaSet(t *testing.T) {
 	ill("well", "")
 	r.writes[1] = true
 	leads("an old one as well", "mongo-1", "mongo-1", "mongo-2")
-	ill("an old one as well", "2 take writes")
+	ill("an old one as well", "2 nodes lead")
 	r.writes[0], r.writes[1] = false, false
 	leads("named, and does not write", "mongo-1")
-	ill("named, and does not write", "0 take writes")
+	ill("named, and does not write", "no node leads")
 	r.writes[1] = true
 	r.primary = []string{"db-2:27017", "db-1:27017", ""}
 	leads("no majority", "", "mongo-2")
-	ill("no majority", "for the primary, and mongo-2 is that")
+	ill("no majority", "knows no primary")
+	r.primary[2] = "db-1:27017"
+	ill("most name another", "mongo-2 takes mongo-1 for the leader, and mongo-2 leads")
 	r.primary = []string{"db-2:27017", "db-2:27017", "db-2:27017"}
 	leads("another", "mongo-2", "mongo-2")
 	ill("another", "")

@@ -128,5 +128,5 @@ func (Service) Wire() service.Wire { return wire{} }
 
 // Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return &servers{topology: t, host: h, database: database}
+	return newServers(t, h, database, nil)
 }

@@ -8,85 +8,62 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
-	"time"
 
 	"lockbench/service"
 )
 
 // servers are the running servers of one cluster.
 type servers struct {
-	topology service.Topology
-	host     service.Host
+	*service.Cluster
 	database string            // of the locks
 	called   map[string]string // the nodes, by what members of a replica set call each other
 }
 
-// All that they can do beside serving.
+// The optional abilities of MongoDB.
 var (
 	_ service.Servers = (*servers)(nil)
 	_ service.Flusher = (*servers)(nil)
 )
 
-// Nodes are all servers.
-func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
+func newServers(t service.Topology, h service.Host, database string, called map[string]string) *servers {
+	g := &servers{database: database, called: called}
+	g.Cluster = service.NewCluster(t, h, g.state)
+	return g
+}
 
-// Topology is what they form.
-func (g *servers) Topology() service.Topology { return g.topology }
-
-// Params say where the locks are.
+// Params name the database of the locks.
 func (g *servers) Params() map[string]string { return map[string]string{Database: g.database} }
 
-// Lead is nobody: there is one server.
-func (g *servers) Lead() string { return "" }
-
-// askLimit bounds one question to a server that is there. It is generous: a busy machine is
-// slow.
-const askLimit = 2 * time.Second
-
 // ask asks a node, on a connection of its own: servers die and come back.
-func (g *servers) ask(ctx context.Context, node string, question document) (map[string]any, error) {
-	if s := g.host.Status(node); s.Why != nil {
-		return nil, fmt.Errorf("%s: %w", node, s.Why)
-	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	c, err := g.host.Dial(ctx, node)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", node, err)
-	}
-	defer c.Close()
-	said, err := exchange(ctx, c, question, 1)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", node, question[0].name, err)
-	}
-	return said, nil
+func (g *servers) ask(ctx context.Context, node string, question document) (said map[string]any, err error) {
+	err = g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
+		if said, err = exchange(ctx, c, question, 1); err != nil {
+			return fmt.Errorf("%s: %w", question[0].name, err)
+		}
+		return nil
+	})
+	return said, err
 }
 
 // exchange asks a question so many times, and returns the last answer.
 func exchange(ctx context.Context, c net.Conn, question document, times int) (said map[string]any, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	wrote := make(chan error, 1)
-	go func() {
-		var err error
-		for i := 0; i < times && err == nil; i++ {
-			_, err = c.Write(message(uint32(i+1), question))
+	err = service.Interrupt(ctx, c, func() error {
+		wrote := make(chan error, 1)
+		go func() {
+			var err error
+			for i := 0; i < times && err == nil; i++ {
+				_, err = c.Write(message(uint32(i+1), question))
+			}
+			wrote <- err
+		}()
+		answers := bufio.NewReader(c)
+		for i := range times {
+			if said, err = answer(answers, uint32(i+1)); err != nil {
+				return err
+			}
 		}
-		wrote <- err
-	}()
-	answers := bufio.NewReader(c)
-	for i := range times {
-		if said, err = answer(answers, uint32(i+1)); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = <-wrote
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("no answer: %w", ctx.Err())
-	}
+		return <-wrote
+	})
 	return said, err
 }
 
@@ -170,87 +147,30 @@ func memberOf(said map[string]any) (m member) {
 	return m
 }
 
-// members are those that answer, by their nodes; err is why others do not.
-func (g *servers) members(ctx context.Context) (map[string]member, error) {
-	var mu sync.Mutex
-	all := map[string]member{}
-	err := service.Each(g.Nodes(), func(n service.Node) error {
-		said, err := g.ask(ctx, n.Name, hello)
-		if err == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			all[n.Name] = memberOf(said)
-		}
-		return err
-	})
-	return all, err
-}
-
-// Leaders are all that take writes.
-func (g *servers) Leaders(ctx context.Context) []string {
-	all, _ := g.members(ctx)
-	var leaders []string
-	for _, n := range g.Nodes() {
-		if all[n.Name].writes {
-			leaders = append(leaders, n.Name)
-		}
-	}
-	return leaders
-}
-
-// Leader is the only server, or whom a majority of a replica set takes for its primary.
-func (g *servers) Leader(ctx context.Context) (string, error) {
-	nodes := g.Nodes()
-	if len(nodes) == 1 {
-		return nodes[0].Name, nil
-	}
-	all, err := g.members(ctx)
-	votes := map[string]int{}
-	for _, m := range all {
-		votes[g.called[m.primary]]++
-	}
-	for node, n := range votes {
-		if node != "" && n > len(nodes)/2 {
-			return node, nil
-		}
-	}
-	return "", errors.Join(errors.New("no primary is named by a majority of the members"), err)
-}
-
-// Healthy tells what is missing, asked past all faults.
-func (g *servers) Healthy(ctx context.Context) error {
-	all, err := g.members(ctx)
+// state asks a server for its part in the replica set, whose members have names of their own.
+func (g *servers) state(ctx context.Context, node string) (service.State, error) {
+	said, err := g.ask(ctx, node, hello)
 	if err != nil {
-		return err
+		return service.State{}, err
 	}
-	var lead []string
-	for _, n := range g.Nodes() {
-		switch m := all[n.Name]; {
-		case m.writes:
-			lead = append(lead, n.Name)
-		case len(all) == 1:
-			return fmt.Errorf("%s takes no writes", n.Name)
-		case !m.reads:
-			return fmt.Errorf("%s is neither the primary nor a secondary", n.Name)
-		}
+	m := memberOf(said)
+	state := service.State{Leads: m.writes, Leader: m.primary}
+	if leader := g.called[m.primary]; leader != "" {
+		state.Leader = leader
 	}
-	if len(lead) != 1 {
-		return fmt.Errorf("of the replica set %d take writes, want one", len(lead))
+	switch {
+	case len(g.Nodes()) == 1 && !m.writes:
+		state.Lacks = errors.New("takes no writes")
+	case !m.writes && !m.reads:
+		state.Lacks = errors.New("is neither the primary nor a secondary")
+	case len(g.Nodes()) > 1 && m.primary == "":
+		state.Lacks = errors.New("knows no primary")
 	}
-	for node, m := range all {
-		if len(all) > 1 && g.called[m.primary] != lead[0] {
-			return fmt.Errorf("%s takes %q for the primary, and %s is that", node, m.primary, lead[0])
-		}
-	}
-	return nil
+	return state, nil
 }
 
 // Form returns when servers that were just started serve.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
-
-// Started and Resumed have nothing to do.
-func (g *servers) Started(context.Context, string) error { return nil }
-func (g *servers) Resumed(context.Context, string) error { return nil }
 
 // Flush drops the database of the locks.
 func (g *servers) Flush(ctx context.Context, node string) error {

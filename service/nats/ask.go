@@ -13,11 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// askLimit bounds one question to a server that is there. It is generous: a busy machine
-// is slow.
-const askLimit = 2 * time.Second
+	"lockbench/service"
+)
 
 // The accounts of a server, and the only user of each.
 const (
@@ -193,43 +191,19 @@ func (t *talk) ask(subject string, question, answer any) error {
 	return json.Unmarshal(said, answer)
 }
 
-// bounded gives what is done on a connection the limit of a context.
-func bounded(ctx context.Context, c net.Conn, do func() error) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	err := do()
-	if ctx.Err() != nil {
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	}
-	return err
-}
-
-// with connects to a node past all faults, as somebody.
+// with connects to a node past all faults and logs in.
 func (g *servers) with(ctx context.Context, node string, who login, do func(*talk) error) error {
-	return g.within(ctx, askLimit, node, who, do)
+	return g.within(ctx, service.AskLimit, node, who, do)
 }
 
 func (g *servers) within(ctx context.Context, limit time.Duration, node string, who login, do func(*talk) error) error {
-	if s := g.host.Status(node); s.Why != nil {
-		return fmt.Errorf("%s: %w", node, s.Why)
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	c, err := g.host.Dial(ctx, node)
-	if err == nil {
-		defer c.Close()
-		err = bounded(ctx, c, func() error {
-			t, err := meet(c, who)
-			if err != nil {
-				return err
-			}
-			return do(t)
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", node, err)
-	}
-	return nil
+	return g.Ask(ctx, node, limit, func(ctx context.Context, c net.Conn) error {
+		t, err := meet(c, who)
+		if err != nil {
+			return err
+		}
+		return do(t)
+	})
 }
 
 // monitor asks one server itself.
@@ -260,7 +234,7 @@ func (t *talk) ping() error {
 
 // Identity is the id of the server behind a connection, which a restart changes.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err error) {
-	err = bounded(ctx, c, func() error {
+	err = service.Interrupt(ctx, c, func() error {
 		t, err := meet(c, g.who)
 		if err != nil {
 			return err
@@ -277,7 +251,7 @@ const carried = 32 << 10
 // Greet asks for a sign of life. The load goes there as messages that the same connection
 // hears.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
-	return bounded(ctx, c, func() error { return greet(c, g.who, load) })
+	return service.Interrupt(ctx, c, func() error { return greet(c, g.who, load) })
 }
 
 func greet(c net.Conn, who login, load int) error {

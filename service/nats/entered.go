@@ -18,7 +18,7 @@ import (
 // Login says who it is, and makes of that a connection on which a client is let in whoever it says
 // it is.
 func (Service) Login(ctx context.Context, plain net.Conn, how service.Access) (in net.Conn, err error) {
-	err = bounded(ctx, plain, func() error {
+	err = service.Interrupt(ctx, plain, func() error {
 		in, err = enter(ctx, plain, how)
 		return err
 	})

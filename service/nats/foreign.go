@@ -81,14 +81,14 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 
 // look asks a server who it is.
 func look(ctx context.Context, addr string, dial func(context.Context, service.Role, string) (net.Conn, error)) (is info, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	c, err := dial(ctx, service.Data, addr)
 	if err != nil {
 		return is, err
 	}
 	defer c.Close()
-	err = bounded(ctx, c, func() error {
+	err = service.Interrupt(ctx, c, func() error {
 		t, err := meet(c, nil)
 		if err == nil {
 			is = t.info
@@ -117,7 +117,7 @@ var (
 
 // OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
-	g := &servers{topology: site.Topology, host: h}
+	g := newServers(site.Topology, h, nil)
 	return &foreign{Servers: g, Opaque: g, own: g, prefix: prefix, names: map[string]string{}}
 }
 
@@ -149,15 +149,13 @@ type view struct {
 // streamNotFound is the reason of a refusal.
 const streamNotFound = 10059
 
-// views are those of all servers by which an answer comes, by their names; err is why by others
-// none does.
+// views returns what is known through each server through which an answer comes, by the names of the
+// servers. The error is why no answer comes through others.
 func (f *foreign) views(ctx context.Context) (map[string]view, error) {
-	all := map[string]view{}
-	err := service.Each(f.Nodes(), func(n service.Node) error {
-		var v view
-		return f.own.with(ctx, n.Name, nil, func(t *talk) error {
+	return service.AskAll(ctx, f.Nodes(), func(ctx context.Context, node string) (v view, err error) {
+		err = f.own.with(ctx, node, nil, func(t *talk) error {
 			f.mu.Lock()
-			f.names[t.info.Name] = n.Name
+			f.names[t.info.Name] = node
 			f.mu.Unlock()
 			err := t.ask(streamInfo+bucketPrefix+f.bucket(), struct{}{}, &v)
 			if no := (*refusal)(nil); errors.As(err, &no) && no.Reason == streamNotFound {
@@ -166,13 +164,10 @@ func (f *foreign) views(ctx context.Context) (map[string]view, error) {
 			if err != nil {
 				return fmt.Errorf("the bucket of the run: %w", err)
 			}
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			all[n.Name] = v
 			return nil
 		})
+		return v, err
 	})
-	return all, err
 }
 
 // node is who calls itself so; empty: nobody that was heard does.
@@ -218,7 +213,7 @@ func (f *foreign) LeaderOf(ctx context.Context, _ string) (string, error) {
 		return "", errors.Join(fmt.Errorf("the bucket %s has no leader, or is not there", f.bucket()), err)
 	case node == "":
 		return "", errors.Join(fmt.Errorf("the bucket %s is led by a server %s, which --servers does not name, or which was not heard yet", f.bucket(), best), err)
-	case !f.own.host.Status(node).Running:
+	case !f.own.Host.Status(node).Running:
 		return "", errors.Join(fmt.Errorf("the bucket %s has no leader: %s is down", f.bucket(), node), err)
 	}
 	return node, nil
@@ -281,7 +276,7 @@ func (f *foreign) anywhere(ctx context.Context, limit time.Duration, do func(*ta
 // Under looks for buckets by their names.
 func (f *foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
-	node, err := f.anywhere(ctx, askLimit, func(t *talk) (err error) {
+	node, err := f.anywhere(ctx, service.AskLimit, func(t *talk) (err error) {
 		found, err = t.buckets(inName(text), most)
 		return err
 	})

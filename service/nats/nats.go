@@ -164,5 +164,5 @@ func (Service) Wire() service.Wire { return nil }
 
 // Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return &servers{topology: t, host: h, who: as(clients)}
+	return newServers(t, h, as(clients))
 }

@@ -8,19 +8,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"lockbench/service"
 )
 
 // servers are the running servers of one group.
 type servers struct {
-	topology service.Topology
-	host     service.Host
-	who      login // as whom they are asked what clients may ask
+	*service.Cluster
+	who login // of what clients may ask
 }
 
-// All that they can do beside serving.
+// The optional abilities of NATS.
 var (
 	_ service.Servers    = (*servers)(nil)
 	_ service.Sharded    = (*servers)(nil)
@@ -29,11 +27,14 @@ var (
 	_ service.Opaque     = (*servers)(nil)
 )
 
-// Nodes are all servers.
-func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
-
-// Topology is what they form.
-func (g *servers) Topology() service.Topology { return g.topology }
+func newServers(t service.Topology, h service.Host, who login) *servers {
+	g := &servers{who: who}
+	g.Cluster = service.NewCluster(t, h, func(ctx context.Context, node string) (service.State, error) {
+		s, err := g.jetStream(ctx, node)
+		return service.State{Leader: s.Meta.Leader, Leads: s.Meta.Leader == node}, err
+	})
+	return g
+}
 
 // Bucket is the parameter of clients that names the bucket of their keys.
 const Bucket = "bucket"
@@ -43,9 +44,6 @@ const bucketName = "locks"
 
 // Params name the bucket.
 func (g *servers) Params() map[string]string { return map[string]string{Bucket: bucketName} }
-
-// Lead is nobody: clients are told all servers.
-func (g *servers) Lead() string { return "" }
 
 // Opaque is why no client can be stopped between two requests.
 func (g *servers) Opaque() string {
@@ -103,21 +101,15 @@ func (s state) alone(leader string) (bucket string, ok bool) {
 	return "", false
 }
 
-// states are those of all servers that answer, by their names; err is why others do not.
+// jetStream asks a server for its state of JetStream.
+func (g *servers) jetStream(ctx context.Context, node string) (s state, err error) {
+	err = g.monitor(ctx, node, "JSZ", map[string]bool{"accounts": true, "streams": true}, &s)
+	return s, err
+}
+
+// states returns those of all servers that answer, and why others do not.
 func (g *servers) states(ctx context.Context) (map[string]state, error) {
-	var mu sync.Mutex
-	all := map[string]state{}
-	err := service.Each(g.Nodes(), func(n service.Node) error {
-		var s state
-		if err := g.monitor(ctx, n.Name, "JSZ", map[string]bool{"accounts": true, "streams": true}, &s); err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		all[n.Name] = s
-		return nil
-	})
-	return all, err
+	return service.AskAll(ctx, g.Nodes(), g.jetStream)
 }
 
 // Leaders are all that take themselves for the leader of a bucket; nobody while there is no
@@ -137,25 +129,6 @@ func (g *servers) Leaders(ctx context.Context) []string {
 		}
 	}
 	return lead
-}
-
-// Leader is the server that a majority of all takes for the leader of the metadata.
-func (g *servers) Leader(ctx context.Context) (string, error) {
-	nodes := g.Nodes()
-	if len(nodes) == 1 {
-		return nodes[0].Name, nil
-	}
-	all, err := g.states(ctx)
-	votes := map[string]int{}
-	for _, s := range all {
-		votes[s.Meta.Leader]++
-	}
-	for name, n := range votes {
-		if n > len(nodes)/2 && name != "" {
-			return name, nil
-		}
-	}
-	return "", errors.Join(errors.New("no leader of the metadata is named by a majority of the servers"), err)
 }
 
 // LeaderOf names the leader of the bucket that has a key, as most of those see it that
@@ -184,7 +157,7 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 			}
 		}
 		best := mostNamed(votes)
-		if best != "" && g.host.Status(best).Running {
+		if best != "" && g.Host.Status(best).Running {
 			return best, nil
 		}
 		errs = append(errs, fmt.Errorf("the bucket %s has no leader", strings.TrimPrefix(stream, bucketPrefix)))
@@ -279,11 +252,6 @@ func (g *servers) Healthy(ctx context.Context) error {
 
 // Form returns when servers that were just started are one group.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
-
-// Started and Resumed have nothing to do: a server knows from its files where the others
-// are, and one that comes back empty is told what it kept.
-func (g *servers) Started(context.Context, string) error { return nil }
-func (g *servers) Resumed(context.Context, string) error { return nil }
 
 // Promote makes a server the leader of all buckets and of the metadata. Servers that do not
 // answer are left out, for a leader that was just killed is one: the others name who leads.

@@ -5,31 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"lockbench/service"
 )
 
-// states are those of the nodes that answer.
-func (o *Operator) states(ctx context.Context, names []string) (map[string]State, error) {
-	var mu sync.Mutex
-	all := map[string]State{}
-	err := service.Each(names, func(name string) error {
-		s, err := o.db.State(ctx, name)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		all[name] = s
-		return nil
-	})
-	return all, err
-}
-
 // Leaders are all that take themselves for the leader.
 func (o *Operator) Leaders(ctx context.Context) []string {
-	all, _ := o.states(ctx, o.others(""))
+	all, _ := service.AskAll(ctx, o.Nodes(), o.db.State)
 	return o.leading(all)
 }
 
@@ -46,7 +28,7 @@ func (o *Operator) leading(all map[string]State) []string {
 
 // Offsets tells how much each node has written or received.
 func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
-	all, _ := o.states(ctx, o.others(""))
+	all, _ := service.AskAll(ctx, o.Nodes(), o.db.State)
 	offsets := map[string]int64{}
 	for name, s := range all {
 		offsets[name] = s.Received
@@ -56,7 +38,7 @@ func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
 
 // Healthy tells what is missing: one leader, to which clients are led, and all others follow it.
 func (o *Operator) Healthy(ctx context.Context) error {
-	all, err := o.states(ctx, o.others(""))
+	all, err := service.AskAll(ctx, o.Nodes(), o.db.State)
 	if err != nil {
 		return err
 	}

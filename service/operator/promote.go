@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+
+	"lockbench/service"
 )
 
 // Promote makes a replica the leader (empty: the one that has received most).
@@ -64,15 +67,16 @@ func (o *Operator) replace(ctx context.Context, old, node string) (string, error
 
 // furthest is the replica that has received most, of those that the operator reaches.
 func (o *Operator) furthest(ctx context.Context, old string) (string, error) {
-	all, err := o.states(ctx, o.others(old))
+	candidates := slices.DeleteFunc(o.Nodes(), func(n service.Node) bool { return n.Name == old })
+	all, err := service.AskAll(ctx, candidates, o.db.State)
 	best := ""
-	for _, name := range o.others(old) {
-		s, answers := all[name]
+	for _, n := range candidates {
+		s, answers := all[n.Name]
 		o.mu.Lock()
-		stale := o.stale[name]
+		stale := o.stale[n.Name]
 		o.mu.Unlock()
-		if answers && !s.Leads && !stale && o.reached(ctx, name) && (best == "" || s.Received > all[best].Received) {
-			best = name
+		if answers && !s.Leads && !stale && o.reached(ctx, n.Name) && (best == "" || s.Received > all[best].Received) {
+			best = n.Name
 		}
 	}
 	if best == "" {

@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-)
 
-// askLimit bounds one question to a server that is there. It is generous: a busy machine
-// is slow.
-const askLimit = 2 * time.Second
+	"lockbench/service"
+)
 
 // kept is the connection on which a node is asked. Each new one is a process of the server,
 // and roles are looked at twenty times a second.
@@ -104,12 +102,12 @@ func (g *servers) Close() error {
 
 // ask asks for one row.
 func (g *servers) ask(ctx context.Context, node, question string, into ...any) error {
-	return g.session(ctx, node, askLimit, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, question).Scan(into...) })
+	return g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, question).Scan(into...) })
 }
 
 // order has nothing to hear but that it was done.
 func (g *servers) order(ctx context.Context, node, statement string) error {
-	return g.session(ctx, node, askLimit, func(ctx context.Context, c *pgx.Conn) error {
+	return g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, statement)
 		return err
 	})
@@ -124,22 +122,17 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if load > 0 {
 		return carry(ctx, c, load)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	_, err := c.Write(sslRequest)
-	var answer [1]byte
-	if err == nil {
-		_, err = io.ReadFull(c, answer[:])
-	}
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	case err != nil:
+	return service.Interrupt(ctx, c, func() error {
+		_, err := c.Write(sslRequest)
+		var answer [1]byte
+		if err == nil {
+			_, err = io.ReadFull(c, answer[:])
+		}
+		if err == nil && answer[0] != 'N' && answer[0] != 'S' {
+			err = fmt.Errorf("it answered %q", answer)
+		}
 		return err
-	case answer[0] != 'N' && answer[0] != 'S':
-		return fmt.Errorf("it answered %q", answer)
-	}
-	return nil
+	})
 }
 
 func carry(ctx context.Context, c net.Conn, load int) error {

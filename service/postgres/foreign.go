@@ -113,7 +113,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	addr := l.Addrs[0]
 	node := l.Topology.Nodes()[0].Name
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
-	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	c, err := open(ctx, func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
 	if err != nil {
@@ -176,7 +176,7 @@ const dropLimit = 30 * time.Second
 // Under looks for schemas.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
-	err := f.own.session(ctx, f.node(), askLimit, func(ctx context.Context, c *pgx.Conn) error {
+	err := f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "SELECT nspname FROM pg_namespace WHERE strpos(nspname, $1) > 0 ORDER BY 1 LIMIT $2", text, most)
 		if err != nil {
 			return err

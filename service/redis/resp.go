@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lockbench/service"
 )
 
 // askLimit bounds one question to one server, unless the caller's patience ends earlier.
@@ -54,13 +56,11 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 }
 
 // askOn asks on a connection, for as long as the caller likes.
-func askOn(ctx context.Context, c net.Conn, command ...string) (any, error) {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	reply, err := exchange(c, command)
-	if ctx.Err() != nil {
-		err = fmt.Errorf("%s: no answer: %w", command[0], ctx.Err())
-	}
+func askOn(ctx context.Context, c net.Conn, command ...string) (reply any, err error) {
+	err = service.Interrupt(ctx, c, func() error {
+		reply, err = exchange(c, command)
+		return err
+	})
 	return reply, err
 }
 

@@ -8,51 +8,27 @@ import (
 	"io"
 	"net"
 	"strings"
-	"time"
 
 	"lockbench/service"
 )
 
-// askLimit bounds one question to a server that is there. It is generous: a busy machine
-// is slow.
-const askLimit = 2 * time.Second
-
 // wordMax bounds what a server says to one word.
 const wordMax = 1 << 20
 
-// ask says a word of four letters to a node, and reads what it says to that.
-func (g *servers) ask(ctx context.Context, node, word string) (string, error) {
-	if s := g.host.Status(node); s.Why != nil {
-		return "", fmt.Errorf("%s: %w", node, s.Why)
-	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	c, err := g.host.Dial(ctx, node)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", node, err)
-	}
-	defer c.Close()
-	said, err := say(ctx, c, word)
-	if err != nil {
-		return "", fmt.Errorf("%s: %s: %w", node, word, err)
-	}
-	return said, nil
-}
-
-// bounded ends what waits for a connection when ctx ends.
-func bounded(ctx context.Context, c net.Conn, do func() error) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	err := do()
-	if ctx.Err() != nil {
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	}
-	return err
+// ask sends a word of four letters to a node, and returns the answer.
+func (g *servers) ask(ctx context.Context, node, word string) (answer string, err error) {
+	err = g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
+		if answer, err = say(ctx, c, word); err != nil {
+			return fmt.Errorf("%s: %w", word, err)
+		}
+		return nil
+	})
+	return answer, err
 }
 
 // say is for a connection that is good for one word: the server ends it.
 func say(ctx context.Context, c net.Conn, word string) (said string, err error) {
-	err = bounded(ctx, c, func() error {
+	err = service.Interrupt(ctx, c, func() error {
 		if _, err := io.WriteString(c, word); err != nil {
 			return err
 		}
@@ -80,7 +56,7 @@ func alive(said string) bool { return said == well || denied(said) }
 // it is given.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if load > 0 {
-		return bounded(ctx, c, func() error { return echo(c, load) })
+		return service.Interrupt(ctx, c, func() error { return echo(c, load) })
 	}
 	said, err := say(ctx, c, sign)
 	if err == nil && !alive(said) {

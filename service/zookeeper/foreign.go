@@ -59,7 +59,7 @@ type dialer func(context.Context, service.Role, string) (net.Conn, error)
 
 // say says a word to a server.
 func (dial dialer) say(ctx context.Context, addr, word string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
+	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	c, err := dial(ctx, service.Data, addr)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f foreign) within(ctx context.Context, do func(node string, s *session) er
 	if err != nil {
 		return err
 	}
-	c, err := f.own.host.Dial(ctx, node)
+	c, err := f.own.Host.Dial(ctx, node)
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
 	}

@@ -6,32 +6,21 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"lockbench/service"
 )
 
-// servers are the running servers of one cluster.
-type servers struct {
-	topology service.Topology
-	host     service.Host
-}
+// servers are the running servers of one cluster. They have no optional abilities: no command changes
+// the leader, and only its client deletes a node that goes with a session.
+type servers struct{ *service.Cluster }
 
-// Beside serving they can nothing: ZooKeeper has no order by which a member becomes the
-// leader, and forgets a key at nobody's word but its client's.
 var _ service.Servers = (*servers)(nil)
 
-// Nodes are all members.
-func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
-
-// Topology is what they form.
-func (g *servers) Topology() service.Topology { return g.topology }
-
-// Params are none: addresses say all.
-func (g *servers) Params() map[string]string { return nil }
-
-// Lead is nobody: clients are told all members.
-func (g *servers) Lead() string { return "" }
+func newServers(t service.Topology, h service.Host) *servers {
+	g := new(servers)
+	g.Cluster = service.NewCluster(t, h, g.state)
+	return g
+}
 
 // What servers say that they are.
 const (
@@ -47,17 +36,21 @@ type status struct {
 	zxid    uint64 // of the last transaction; its upper half counts the leaders that there were
 }
 
-// status asks a server what it is. One that has no leader says nothing of the kind.
-func (g *servers) status(ctx context.Context, node string) (status, error) {
+// state asks a server for its mode. A server without a leader reports none.
+func (g *servers) state(ctx context.Context, node string) (service.State, error) {
 	said, err := g.ask(ctx, node, "srvr")
 	if err != nil {
-		return status{}, err
+		return service.State{}, err
 	}
 	s, err := readStatus(said)
 	if err != nil {
-		return s, fmt.Errorf("%s %w", node, err)
+		return service.State{}, fmt.Errorf("%s %w", node, err)
 	}
-	return s, nil
+	state := service.State{Leads: s.mode == leader || s.mode == standalone, Term: s.zxid >> 32}
+	if !state.Leads && s.mode != follower {
+		state.Lacks = errors.New("is " + s.mode)
+	}
+	return state, nil
 }
 
 // readStatus reads what a server says to srvr.
@@ -81,88 +74,23 @@ func readStatus(said string) (s status, err error) {
 	return s, nil
 }
 
-// statuses are those of all servers that serve, by the names of the nodes; err is why
-// others do not.
-func (g *servers) statuses(ctx context.Context) (map[string]status, error) {
-	var mu sync.Mutex
-	all := map[string]status{}
-	err := service.Each(g.Nodes(), func(n service.Node) error {
-		s, err := g.status(ctx, n.Name)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		all[n.Name] = s
-		return nil
-	})
-	return all, err
-}
-
-// leads says whether a server takes itself for the leader.
-func (s status) leads() bool { return s.mode == leader || s.mode == standalone }
-
-// Leaders are all that take themselves for the leader.
-func (g *servers) Leaders(ctx context.Context) []string {
-	all, _ := g.statuses(ctx)
-	var leaders []string
-	for _, n := range g.Nodes() {
-		if all[n.Name].leads() {
-			leaders = append(leaders, n.Name)
-		}
-	}
-	return leaders
-}
-
-// Leader is the one that leads. Of two, the later elected one: the other has not noticed.
-func (g *servers) Leader(ctx context.Context) (string, error) {
-	if nodes := g.Nodes(); len(nodes) == 1 {
-		return nodes[0].Name, nil
-	}
-	all, err := g.statuses(ctx)
-	newest := ""
-	for _, n := range g.Nodes() {
-		if s := all[n.Name]; s.leads() && (newest == "" || s.zxid>>32 > all[newest].zxid>>32) {
-			newest = n.Name
-		}
-	}
-	if newest == "" {
-		return "", errors.Join(errors.New("no server takes itself for the leader"), err)
-	}
-	return newest, nil
-}
-
-// Healthy tells what the cluster lacks, asked past all faults.
+// Healthy also checks that the followers have all that the leader has.
 func (g *servers) Healthy(ctx context.Context) error {
-	all, err := g.statuses(ctx)
-	if err != nil {
+	if err := g.Cluster.Healthy(ctx); err != nil {
 		return err
 	}
-	leading := ""
-	for _, n := range g.Nodes() {
-		switch s := all[n.Name]; {
-		case s.leads() && leading != "":
-			return fmt.Errorf("%s and %s both take themselves for the leader", leading, n.Name)
-		case s.leads():
-			leading = n.Name
-		case s.mode != follower:
-			return fmt.Errorf("%s is %s", n.Name, s.mode)
-		}
+	leader, err := g.Leader(ctx)
+	if followers := len(g.Nodes()) - 1; err == nil && followers > 0 {
+		err = g.followed(ctx, leader, followers)
 	}
-	if leading == "" {
-		return errors.New("no server takes itself for the leader")
-	}
-	if followers := len(g.Nodes()) - 1; followers > 0 {
-		return g.followed(ctx, leading, followers)
-	}
-	return nil
+	return err
 }
 
 // followed is nil if the leader has so many followers that have all it has.
 func (g *servers) followed(ctx context.Context, node string, want int) error {
 	said, err := g.ask(ctx, node, "mntr")
 	if err != nil || denied(said) {
-		return err // who does not tell is believed: all others have said that they follow
+		return err // a server that does not answer mntr is believed: all others have said that they follow
 	}
 	for line := range strings.Lines(said) {
 		fields := strings.Fields(line)
@@ -179,7 +107,3 @@ func (g *servers) followed(ctx context.Context, node string, want int) error {
 
 // Form returns when servers that were just started are one cluster.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
-
-// Started and Resumed have nothing to do: a member knows from its files who the others are.
-func (g *servers) Started(context.Context, string) error { return nil }
-func (g *servers) Resumed(context.Context, string) error { return nil }

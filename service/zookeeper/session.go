@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"lockbench/service"
 )
 
 // session is a client of one server, as far as lockbench needs it to find and to remove nodes:
@@ -71,7 +73,7 @@ func open(ctx context.Context, c net.Conn) (*session, error) {
 func (s *session) within(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
-	return bounded(ctx, s.c, do)
+	return service.Interrupt(ctx, s.c, do)
 }
 
 // close ends the session and its connection.

@@ -179,5 +179,5 @@ func (Service) Wire() service.Wire { return wire{} }
 
 // Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return &servers{topology: t, host: h}
+	return newServers(t, h)
 }

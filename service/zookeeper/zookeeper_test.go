@@ -232,7 +232,7 @@ func TestLeaders(t *testing.T) {
 			t.Errorf("%s: health is %v, want %q", when, err, healthy)
 		}
 	}
-	says("without any", "", "no server takes itself for the leader")
+	says("without any", "", "no node leads")
 	one.mode, one.synced = leader, "2"
 	says("at first", "zookeeper-1", "", "zookeeper-1")
 	one.synced = "2.0"
@@ -241,7 +241,7 @@ func TestLeaders(t *testing.T) {
 	says("while one does not follow", "zookeeper-1", "has 1 followers in sync, and not 2", "zookeeper-1")
 	// An old leader has not noticed yet.
 	three.mode, three.zxid, three.synced = leader, 0x200000000, "2"
-	says("with two", "zookeeper-3", "both take themselves", "zookeeper-1", "zookeeper-3")
+	says("with two", "zookeeper-3", "2 nodes lead", "zookeeper-1", "zookeeper-3")
 	one.mode = ""
 	says("while the old one looks for the new", "zookeeper-3", "zookeeper-1 serves nobody: This ZooKeeper instance", "zookeeper-3")
 	one.mode, two.down = follower, true
