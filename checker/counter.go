@@ -167,9 +167,9 @@ type lastLook struct {
 }
 
 // lastLooks finds the reads that stand without a session. One that does not name its
-// key tells nothing, unless there is but one.
+// key counts only if the history has one key.
 func lastLooks(h *history.History) []lastLook {
-	open, only := map[history.Process]int{}, ""
+	open := map[history.Process]int{}
 	var all []lastLook
 	for pos := range h.Events {
 		e := &h.Events[pos]
@@ -185,27 +185,15 @@ func lastLooks(h *history.History) []lastLook {
 			continue
 		}
 		asked := &h.Events[called]
-		key := cmp.Or(asked.Key, e.Key, only)
+		key := cmp.Or(asked.Key, e.Key)
+		if key == "" && len(h.Keys) == 1 {
+			key = h.Keys[0]
+		}
 		if key == "" {
-			if only = onlyKey(h); only == "" {
-				continue
-			}
-			key = only
+			continue
 		}
 		op := history.Op{F: e.F, Invoke: called, Return: pos, Outcome: history.Done}
 		all = append(all, lastLook{look{op, e.Value}, key, cmp.Or(asked.Resource, e.Resource)})
 	}
 	return all
-}
-
-// onlyKey is the key of all sessions, if they share one.
-func onlyKey(h *history.History) string {
-	key := ""
-	for _, s := range h.Sessions {
-		if key != "" && s.Keys[0] != key {
-			return ""
-		}
-		key = s.Keys[0]
-	}
-	return key
 }

@@ -7,7 +7,6 @@ import (
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
-	"lockbench/locks"
 )
 
 // fencing asks whether tokens grow with every grant of a key, and no two grants share one.
@@ -54,60 +53,51 @@ func (l *ledger) granted(t *hold.Hold) *history.Event { return &l.h.Events[t.Gra
 // fell finds the grants of a key whose token is below that of an earlier grant.
 func (l *ledger) fell(k *hold.Key) []Finding {
 	var findings []Finding
-	var before []*hold.Hold          // by place: the one with the highest token up to there
-	first := 0                       // place from which grants are compared
-	var alone, shared latest[uint64] // the highest of those that were granted in the order of their answers
+	highest := make([]*hold.Hold, len(k.Granted)) // by place: the one with the highest token from first up to there
+	first := 0
 	for i, t := range k.Granted {
-		before = append(before, nil)
 		if i > first {
-			before[i] = before[i-1]
+			highest[i] = highest[i-1]
 		}
 		if !l.granted(t).HasToken {
 			continue
 		}
-		token := l.granted(t).Token
-		var highest *hold.Hold
-		higher := func(x *hold.Hold) {
-			if x != nil && (highest == nil || l.granted(x).Token > l.granted(highest).Token) {
-				highest = x
-			}
-		}
+		var above *hold.Hold // the one with the highest token of those that came before t
 		back, _ := slices.BinarySearchFunc(k.Granted, t.Session.Acquire.Invoke, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Grant, pos) })
 		if back > first {
-			higher(before[back-1])
+			above = highest[back-1]
 		}
-		ordered := l.InTime(t)
-		if ordered {
-			higher(alone.other(t))
-			if t.Session.Mode != locks.Shared {
-				higher(shared.other(t))
+		if l.InTime(t) {
+			for _, x := range k.Granted[max(back, first):i] {
+				if l.granted(x).HasToken && l.InTime(x) && hold.Conflict(x, t) {
+					above = l.higher(above, x)
+				}
 			}
 		}
-		if highest != nil && token < l.granted(highest).Token {
-			findings = append(findings, l.tokens("token-fell", k.Name, highest, t,
+		if above != nil && l.granted(t).Token < l.granted(above).Token {
+			findings = append(findings, l.tokens("token-fell", k.Name, above, t,
 				fmt.Sprintf("the token of %q fell from %d (%s, granted at %s) to %d (%s, granted at %s)", k.Name,
-					l.granted(highest).Token, client(highest, t), seconds(l.granted(highest).Time),
-					token, client(t, highest), seconds(l.granted(t).Time))))
-			// A server that lost its counter starts anew, once: the grants after it are
+					l.granted(above).Token, client(above, t), seconds(l.granted(above).Time),
+					l.granted(t).Token, client(t, above), seconds(l.granted(t).Time))))
+			// A server that lost its counter starts again, once: the grants after it are
 			// compared with each other.
-			first, before[i], alone, shared = i, nil, latest[uint64]{}, latest[uint64]{}
+			first, highest[i] = i, nil
 		}
-		if before[i] == nil || token > l.granted(before[i]).Token {
-			before[i] = t
-		}
-		switch {
-		case !ordered:
-		case t.Session.Mode == locks.Shared:
-			shared.add(t, token)
-		default:
-			alone.add(t, token)
-		}
+		highest[i] = l.higher(highest[i], t)
 	}
 	return findings
 }
 
-// repeated finds the grants of a key whose token was given before. Who enters again may
-// get its own once more, but not who had given it all back.
+// higher is the one of two grants with the higher token; a may be nil.
+func (l *ledger) higher(a, b *hold.Hold) *hold.Hold {
+	if a == nil || l.granted(b).Token > l.granted(a).Token {
+		return b
+	}
+	return a
+}
+
+// repeated finds the grants of a key whose token was given before. An owner that enters again may
+// get its own token once more, but not after it has released everything.
 func (l *ledger) repeated(k *hold.Key) []Finding {
 	var findings []Finding
 	type hand struct {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"lockbench/checker/hold"
-	"lockbench/internal/history"
 	"lockbench/locks"
 )
 
@@ -18,9 +17,6 @@ import (
 //	client 1  acquire, lease 2 s ── granted · · · · · · · · · · · ok token 6
 //	client 2                                   acquire ── ok token 5 ────────── release ok
 func (l *ledger) fellLate(k *hold.Key) []Finding {
-	if l.h.Header.Model.Has(history.Semaphore) {
-		return nil
-	}
 	var findings []Finding
 	var holding []*hold.Hold // granted alone, with a token and in time, and proven to hold until later
 	for _, t := range k.Granted {

@@ -11,57 +11,58 @@ import (
 	"lockbench/locks"
 )
 
-// early finds what was handed over although a dead client's lease still kept it. The
-// client may have died before the grant, or after it: then it may have been the last to
-// know, and its lease ran all the same. What it still worked on is for exclusion to tell.
+// early finds locks of dead clients that were granted to another client although the lease of
+// the dead one still ran. The client may have died before the grant, or after it: the answer may
+// have reached it last, and its lease ran all the same. If its work went on, that is for
+// exclusion to report.
 func (l *ledger) early() []Finding {
 	var findings []Finding
 	for _, k := range l.Keys() {
-		at := l.dying(k)
-		if len(at) == 0 {
+		dead := l.dying(k)
+		if len(dead) == 0 {
 			continue
 		}
-		var alone, shared []dying
-		moments := l.moments(k)
-		// Each death is told of once, where it first shows.
-		slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.to, y.to) })
-		for _, m := range moments {
-			for len(at) > 0 && at[0].Grant < m.to {
-				if at[0].Session.Mode == locks.Shared {
-					shared = append(shared, at[0])
-				} else {
-					alone = append(alone, at[0])
-				}
-				at = at[1:]
+		all := l.moments(k)
+		slices.SortStableFunc(all, func(x, y moment) int { return cmp.Compare(x.to, y.to) })
+		alone := slices.DeleteFunc(slices.Clone(all), func(m moment) bool { return m.hold.Session.Mode == locks.Shared })
+		told := map[*hold.Hold]bool{} // one death is reported of each grant
+		for _, a := range dead {
+			moments := all
+			if a.Session.Mode == locks.Shared {
+				moments = alone
 			}
-			if m.to >= l.Stepped() {
-				break
-			}
-			alone = l.running(alone, m)
-			if a, ok := robbed(alone, m); ok {
+			if m, ok := l.robbed(a, moments, told); ok {
+				told[m.hold] = true
 				findings = append(findings, l.handedOver(k.Name, a, m))
-				alone = otherThan(alone, a)
-			} else if m.hold.Session.Mode != locks.Shared {
-				shared = l.running(shared, m)
-				if a, ok := robbed(shared, m); ok {
-					findings = append(findings, l.handedOver(k.Name, a, m))
-					shared = otherThan(shared, a)
-				}
 			}
 		}
 	}
 	return findings
 }
 
-// dying is a hold of a client that died and had not given it back, and the end of its
-// lease; a renewal without an answer may have made it shorter.
+// robbed is the first moment that shows that the lock of a dead client was given away.
+func (l *ledger) robbed(a dying, moments []moment, told map[*hold.Hold]bool) (moment, bool) {
+	first, _ := slices.BinarySearchFunc(moments, a.Grant, func(m moment, pos int) int { return cmp.Compare(m.to, pos) })
+	for _, m := range moments[first:] {
+		if m.to >= min(a.asked, l.Stepped()) || a.until-hold.Slack <= l.h.Events[m.to].Time {
+			break
+		}
+		if !told[m.hold] && hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from {
+			return m, true
+		}
+	}
+	return moment{}, false
+}
+
+// dying is a hold of a client that died before it released, and the end of its lease; a
+// renewal without an answer may have made it shorter.
 type dying struct {
 	*hold.Hold
 	until time.Duration
 	asked int // where it was first asked to be released, or told that it is held no more
 }
 
-// dying are those of a key, in the order of their grants.
+// dying are those of a key, in the order of their deaths.
 func (l *ledger) dying(k *hold.Key) []dying {
 	var all []dying
 	for _, d := range k.Granted {
@@ -77,6 +78,7 @@ func (l *ledger) dying(k *hold.Key) []dying {
 		}
 		all = append(all, dying{d, until, l.askedBack(d.Session)})
 	}
+	slices.SortStableFunc(all, func(a, b dying) int { return cmp.Compare(a.Session.DiedAt, b.Session.DiedAt) })
 	return all
 }
 
@@ -95,46 +97,15 @@ func (l *ledger) askedBack(s *history.Session) int {
 	return first
 }
 
-// running are those whose leases certainly run beyond a moment.
-func (l *ledger) running(all []dying, m moment) []dying {
-	at := l.h.Events[m.to].Time
-	return slices.DeleteFunc(all, func(a dying) bool { return a.until-hold.Slack <= at })
-}
-
-// robbed is the one of which a moment shows that its lock was given away. Only what lies
-// behind its work is looked at.
-func robbed(all []dying, m moment) (dying, bool) {
-	return firstToDie(all, func(a dying) bool {
-		return hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from && m.to < a.asked
-	})
-}
-
-// firstToDie is the one that is told of. Who dies later does not change what was said before.
-func firstToDie(all []dying, counts func(dying) bool) (first dying, ok bool) {
-	for _, a := range all {
-		if counts(a) && (!ok || a.Session.DiedAt < first.Session.DiedAt) {
-			first, ok = a, true
-		}
-	}
-	return first, ok
-}
-
-func otherThan(all []dying, a dying) []dying {
-	return slices.DeleteFunc(all, func(x dying) bool { return x.Hold == a.Hold })
-}
-
 func (l *ledger) handedOver(key string, a dying, m moment) Finding {
 	t := m.hold
+	events := []int{a.Session.Acquire.Invoke, a.Grant, a.Session.DiedAt, t.Session.Acquire.Invoke, m.to}
+	slices.Sort(events)
 	return Finding{
 		Rule: "handed-over-early", Key: key, Event: m.to,
 		Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", key,
 			client(t, a.Hold), seconds(l.h.Events[m.to].Time), client(a.Hold, t), seconds(l.h.Events[a.Session.DiedAt].Time), seconds(a.until)),
-		Events:   sorted(a.Session.Acquire.Invoke, a.Grant, a.Session.DiedAt, t.Session.Acquire.Invoke, m.to),
+		Events:   slices.Compact(events),
 		Sessions: []string{a.Session.Name, t.Session.Name},
 	}
-}
-
-func sorted(positions ...int) []int {
-	slices.Sort(positions)
-	return slices.Compact(positions)
 }

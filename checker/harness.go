@@ -59,7 +59,7 @@ func shortfalls(h *history.History, bounds *history.Bounds, starved bool) []stri
 			after += count(s.Acquire.Return > f.last)
 		}
 	}
-	if len(f.steps) == 0 { // nothing struck: the whole run counts as before, and as after
+	if len(f.seen) == 0 { // no fault: the whole run counts as before, and as after
 		short(before, max(bounds.GrantsBefore, bounds.GrantsAfter), "grants in the whole run")
 	} else {
 		short(before, bounds.GrantsBefore, "grants before the first fault")
@@ -69,8 +69,8 @@ func shortfalls(h *history.History, bounds *history.Bounds, starved bool) []stri
 		}
 	}
 	bites := 0
-	for at, phases := range f.steps {
-		bites += count(at.episode != anyEpisode && phases.bites)
+	for p := range f.seen {
+		bites += count(p.episode != anyEpisode && p.phase == history.Bites)
 	}
 	if bounds.Bites > 0 && len(h.Header.Plan) > 0 && !slices.ContainsFunc(h.Header.Plan, func(s history.PlanStep) bool { return s.NA == "" }) {
 		why = append(why, "no fault of this scenario concerns it")
@@ -110,26 +110,13 @@ func undone(h *history.History, f struck) []string {
 		if step.NA != "" || f.begun > 0 && step.Episode > f.begun {
 			continue
 		}
-		bitten, healed, failed := false, false, false
-		// A plan may number its steps anew in each episode; where the history does not
-		// speak of episodes, the number alone must do.
-		at := []stepAt{{step.ID, step.Episode}, {step.ID, 0}}
-		if step.Episode == 0 {
-			at = []stepAt{{step.ID, anyEpisode}}
-		}
-		for _, at := range at {
-			phases := f.steps[at]
-			bitten = bitten || phases.bites
-			healed = healed || phases.healed
-			failed = failed || phases.fails
-		}
-		what := ""
+		var what string
 		switch {
-		case failed: // told above, with its reason
+		case f.saw(step, history.Fails): // reported among the failures, with its reason
 			continue
-		case !bitten:
+		case !f.saw(step, history.Bites):
 			what = "did not take effect"
-		case !healed:
+		case !f.saw(step, history.Healed):
 			what = "did not heal"
 		default:
 			continue
@@ -152,21 +139,30 @@ func stepName(s history.PlanStep) string {
 
 // struck is what the history tells of its faults.
 type struck struct {
-	steps    map[stepAt]phases
+	seen     map[stepPhase]bool
 	first    int // position of the first begins; the end if there is none
 	last     int // position of the last healed; the end if there is none
 	begun    int // the last episode that began; 0 if the history does not speak of them
 	failures []string
 }
 
-// stepAt is a step of the plan in an episode; the latter 0 if none has begun.
-type stepAt struct{ step, episode int }
+// stepPhase is a phase that a step of the plan went through in an episode, which is 0 if none
+// has begun, and anyEpisode for all of them together.
+type stepPhase struct {
+	step, episode int
+	phase         string
+}
 
-// phases are those that a step went through.
-type phases struct{ bites, healed, fails bool }
-
-// anyEpisode stands for all of them together.
 const anyEpisode = -1
+
+// saw tells whether a step of the plan went through a phase. A plan may number its steps from 1
+// in each episode. If the history does not speak of episodes, the number alone decides.
+func (f struck) saw(s history.PlanStep, phase string) bool {
+	if s.Episode == 0 {
+		return f.seen[stepPhase{s.ID, anyEpisode, phase}]
+	}
+	return f.seen[stepPhase{s.ID, s.Episode, phase}] || f.seen[stepPhase{s.ID, 0, phase}]
+}
 
 // faults does not go by [history.History.Faults]. A fault there keeps its last failure
 // alone, and is one from its begins to its healed. Here every failure is told, and a phase
@@ -175,7 +171,7 @@ const anyEpisode = -1
 //	episode 1   kill begins, bites              did not heal
 //	episode 2                        healed     counts to a step of episode 2
 func faults(h *history.History) struck {
-	f := struck{steps: map[stepAt]phases{}, first: len(h.Events), last: len(h.Events)}
+	f := struck{seen: map[stepPhase]bool{}, first: len(h.Events), last: len(h.Events)}
 	starts, episode := h.Episodes(), 0
 	for _, s := range starts {
 		f.begun = max(f.begun, s.Number)
@@ -188,13 +184,8 @@ func faults(h *history.History) struck {
 		for len(starts) > 0 && starts[0].At < pos {
 			episode, starts = starts[0].Number, starts[1:]
 		}
-		for _, at := range [...]stepAt{{e.Step, episode}, {e.Step, anyEpisode}} {
-			p := f.steps[at]
-			p.bites = p.bites || e.Phase == history.Bites
-			p.healed = p.healed || e.Phase == history.Healed
-			p.fails = p.fails || e.Phase == history.Fails
-			f.steps[at] = p
-		}
+		f.seen[stepPhase{e.Step, episode, e.Phase}] = true
+		f.seen[stepPhase{e.Step, anyEpisode, e.Phase}] = true
 		switch e.Phase {
 		case history.Begins:
 			f.first = min(f.first, pos)

@@ -6,24 +6,24 @@ import (
 	"lockbench/checker/hold"
 )
 
-// latest are the two holds of different owners that rank highest, the highest first: by
-// their tokens, or by where they end. A hold never conflicts with one of its own owner, so
-// two are enough.
+// latest are the two holds of different owners that rank highest, by their tokens or by
+// their grants, the highest first. A hold never conflicts with one of its own owner, so two
+// are enough.
 type latest[T cmp.Ordered] [2]struct {
 	hold *hold.Hold
-	end  T
+	rank T
 }
 
-func (l *latest[T]) add(t *hold.Hold, end T) {
+func (l *latest[T]) add(t *hold.Hold, rank T) {
 	first, second := &l[0], &l[1]
 	switch owner := t.Session.Owner; {
-	case first.hold == nil || end > first.end:
+	case first.hold == nil || rank > first.rank:
 		if first.hold != nil && first.hold.Session.Owner != owner {
 			*second = *first
 		}
-		first.hold, first.end = t, end
-	case owner != first.hold.Session.Owner && (second.hold == nil || end > second.end):
-		second.hold, second.end = t, end
+		first.hold, first.rank = t, rank
+	case owner != first.hold.Session.Owner && (second.hold == nil || rank > second.rank):
+		second.hold, second.rank = t, rank
 	}
 }
 

@@ -1,16 +1,16 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
-// The evidence that no-progress needs. Few attempts, or attempts within a short time, may all be
+// No-progress needs this much evidence. Few attempts, or attempts within a short time, may all be
 // unlucky: a split vote of a majority lock refuses every client.
 const (
 	refusalsMin = 5
@@ -18,34 +18,41 @@ const (
 )
 
 // liveness asks whether a lock that could be granted was granted. It looks at quiet
-// stretches alone, after everything is healed and the servers answer; while faults are
+// stretches only, after everything is healed and the servers answer; while faults are
 // in force a lock may refuse as long as it likes.
 //
-// Its first rule, no-progress: in a quiet stretch, from the moment on at which no client
+// Its first rule is no-progress: in a quiet stretch, from the position on at which no client
 // could hold a key any more, at least five attempts were refused over at least a
-// second, and none was granted until the stretch ended. What could be held is taken
-// broadly: everything that a server may know of, whether or not a client still counts
-// on it. A lock whose holder died with a lease of a minute is slow to return, and
-// that is what it says of itself.
+// second, and none was granted until the stretch ended. A client could hold a key if any
+// server may know of its hold, whether or not the client still counts on it. A lock
+// whose holder died with a lease of a minute is slow to return, as its lease says.
 //
-// The others stand in files of their own: what is left when all is quiet (residue.go), and
-// who was not woken (asleep.go).
+// The other rules stand in files of their own: residue.go, for state that servers keep at the end,
+// and asleep.go, for clients that were not woken.
 func liveness(l *ledger, _ Report) Result {
 	stretches := l.h.Quiet()
-	findings, _ := l.residue()
+	findings := l.residue()
 	if len(stretches) == 0 {
 		return violated(findings)
 	}
 	var why string
 	var longest time.Duration
+	var keys []*wanted
 	for _, k := range l.Keys() {
-		w := l.wanted(k)
-		for _, q := range stretches {
+		keys = append(keys, l.wanted(k))
+	}
+	groups := l.groups()
+	for _, q := range stretches {
+		all := keys
+		if several := groups.wanted(q, keys); len(several) > 0 {
+			all = slices.Concat(keys, several)
+		}
+		for _, w := range all {
 			f, ok := l.starved(q, w)
 			switch {
 			case !ok:
 			case q.Open:
-				why = l.cutShort(q, fmt.Sprintf("%q", k.Name))
+				why = fmt.Sprintf("no client was granted %s from %s on, but the history ends before the quiet stretch did", w.name(), seconds(l.h.Events[q.From].Time))
 			default:
 				findings = append(findings, f)
 			}
@@ -53,9 +60,6 @@ func liveness(l *ledger, _ Report) Result {
 			findings, longest = append(findings, asleep...), max(longest, free)
 		}
 	}
-	several, doubt := l.together(stretches)
-	findings, why = append(findings, several...), cmp.Or(why, doubt)
-	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	r := violated(findings)
 	if longest > 0 {
 		r.Note = fmt.Sprintf("a waiter was woken at most %s after the lock had become free", seconds(longest))
@@ -66,57 +70,81 @@ func liveness(l *ledger, _ Report) Result {
 	return r
 }
 
-// wanted is a key, and all that was asked of it.
+// wanted is all that was asked of a key, or of several keys that were asked for together.
 type wanted struct {
-	name    string
-	keepers []keeper
-	refused []history.Op // attempts, in the order of their calls
-	waiters []waiter
+	key     string
+	names   []string           // of all keys, quoted
+	keepers [][]keeper         // of each key
+	refused []history.Op       // attempts, in the order of their calls
+	waiters []*history.Session // attempts that waited for this key alone and were answered, in the same order
+}
+
+func (w *wanted) name() string {
+	if len(w.names) == 1 {
+		return w.names[0]
+	}
+	return "any of " + strings.Join(w.names, ", ")
 }
 
 // keeper is an attempt that was not refused, and may have kept a key from others from its
-// call up to a position.
+// call up to an end.
 type keeper struct {
-	hold         *hold.Hold
-	lease        time.Duration // when it has run out on every server
-	asked, until int
-	untilTime    time.Duration
-	longest      int              // the latest end of this one and of those that asked before
-	last         *history.Session // the last one that was granted, of this one and those before
-	doubtful     *history.Session // the last one whose end is not known, of the same
+	hold     *hold.Hold
+	lease    time.Duration // when it has run out on every server
+	asked    int
+	until    end
+	longest  end              // the latest end of this one and of those that asked before
+	last     *history.Session // the last one that was granted, of this one and those before
+	doubtful *history.Session // the last one whose end is not known, of the same
+}
+
+// end is where a hold ends: at an event, or right before it at the end of a lease.
+type end struct {
+	pos int
+	at  time.Duration
+}
+
+func later(a, b end) end {
+	if a.pos > b.pos || a.pos == b.pos && a.at > b.at {
+		return a
+	}
+	return b
 }
 
 // wanted collects what was asked of a key.
 func (l *ledger) wanted(k *hold.Key) *wanted {
-	w := &wanted{name: k.Name}
+	w := &wanted{key: k.Name, names: []string{fmt.Sprintf("%q", k.Name)}}
+	var keepers []keeper
 	held := map[string][]int{} // by owner, its keepers that may be held
 	for _, d := range k.All {
 		s := d.Session
+		alone := len(s.Keys) == 1 // otherwise another key may be the reason for what happens: see together.go
+		if alone && l.h.At(s.Acquire.Invoke).Wait > 0 && s.Acquire.Return >= 0 {
+			w.waiters = append(w.waiters, s)
+		}
 		switch {
 		case s.Acquire.Outcome != history.Failed:
 			c := keeper{hold: d, lease: l.LeaseOver(d), asked: s.Acquire.Invoke}
-			c.until, c.untilTime = l.Free(d, c.lease)
-			held[s.Owner] = append(l.entered(w.keepers, held[s.Owner], c), len(w.keepers))
-			w.keepers = append(w.keepers, c)
-		case len(s.Keys) == 1: // else another of its keys may be why: see together.go
+			c.until.pos, c.until.at = l.Free(d, c.lease)
+			held[s.Owner] = append(l.entered(keepers, held[s.Owner], c), len(keepers))
+			keepers = append(keepers, c)
+		case alone:
 			w.refused = append(w.refused, s.Acquire)
 		}
 	}
-	for i := range w.keepers {
-		c := &w.keepers[i]
-		c.longest = c.until
-		if i > 0 {
-			before := w.keepers[i-1]
-			c.longest, c.last, c.doubtful = max(c.longest, before.longest), before.last, before.doubtful
-		}
+	var before keeper
+	for i := range keepers {
+		c := &keepers[i]
+		c.longest, c.last, c.doubtful = later(before.longest, c.until), before.last, before.doubtful
 		if c.hold.Granted() {
 			c.last = c.hold.Session
 		}
 		if c.hold.Ends.Possible == hold.Beyond {
 			c.doubtful = c.hold.Session
 		}
+		before = *c
 	}
-	w.waiters = l.waiters(k, w.keepers)
+	w.keepers = [][]keeper{keepers}
 	return w
 }
 
@@ -137,41 +165,42 @@ func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
 	open := held[:0]
 	for _, i := range held {
 		outer := &keepers[i]
-		if outer.until <= inner.asked {
+		if outer.until.pos <= inner.asked {
 			continue
 		}
 		outer.lease = max(outer.lease, lease)
-		outer.until, outer.untilTime = l.Free(outer.hold, outer.lease)
+		outer.until.pos, outer.until.at = l.Free(outer.hold, outer.lease)
 		open = append(open, i)
 	}
 	return open
 }
 
-// starved tells whether a key was wanted and could have been granted in a stretch,
-// but was not.
-func (l *ledger) starved(q history.Stretch, k *wanted) (Finding, bool) {
-	from, last, doubtful := k.freeFrom(q)
-	return l.refusedFrom(q, from, k.name, fmt.Sprintf("%q", k.name), k.refused, last, doubtful)
-}
-
 // freeFrom is the position in a stretch from which no client can hold a key until the stretch ends,
-// the last session that was granted it, and the last one whose end is not known.
-func (k *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.Session) {
+// the last session that was granted it, and the last one whose end is not known. Of several keys it
+// is the key that is free last.
+func (w *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.Session) {
 	from = q.From
-	// An attempt that was granted in the stretch moves the moment behind itself. So does
-	// one that is still under way when it ends: it may be the one that gets on.
-	if n, _ := slices.BinarySearchFunc(k.keepers, q.To, func(c keeper, pos int) int { return c.asked - pos }); n > 0 {
-		from, last, doubtful = max(from, k.keepers[n-1].longest), k.keepers[n-1].last, k.keepers[n-1].doubtful
+	for _, keepers := range w.keepers {
+		// An attempt that was granted in the stretch moves the position behind itself. So does
+		// one that is still under way when the stretch ends, because it may yet be granted.
+		n, _ := slices.BinarySearchFunc(keepers, q.To, func(c keeper, pos int) int { return c.asked - pos })
+		if n == 0 {
+			continue
+		}
+		if c := keepers[n-1]; last == nil && doubtful == nil || c.longest.pos > from {
+			from, last, doubtful = max(from, c.longest.pos), c.last, c.doubtful
+		}
 	}
 	return from, last, doubtful
 }
 
-// refusedFrom tells whether enough of some attempts were refused from a position on, in the order of
-// their calls, in a stretch in which no client could hold what they asked for.
-func (l *ledger) refusedFrom(q history.Stretch, from int, key, name string, refused []history.Op, last, doubtful *history.Session) (Finding, bool) {
-	first, _ := slices.BinarySearchFunc(refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
+// starved tells whether a key was wanted and could have been granted in a stretch, but was not:
+// enough attempts were refused while no client could hold it.
+func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
+	from, last, doubtful := w.freeFrom(q)
+	first, _ := slices.BinarySearchFunc(w.refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
 	n, begin, end := 0, 0, 0
-	for _, op := range refused[first:] {
+	for _, op := range w.refused[first:] {
 		if op.Invoke >= q.To {
 			break
 		}
@@ -187,29 +216,24 @@ func (l *ledger) refusedFrom(q history.Stretch, from int, key, name string, refu
 		return Finding{}, false
 	}
 	f := Finding{
-		Rule: "no-progress", Key: key, Event: end,
-		Text: fmt.Sprintf("nobody was granted %s in the quiet stretch from %s to %s: nobody could hold it from %s on, but %d attempts were refused until %s",
-			name, seconds(l.h.Events[q.From].Time), seconds(l.h.Events[min(q.To, len(l.h.Events)-1)].Time),
+		Rule: "no-progress", Key: w.key, Event: end,
+		Text: fmt.Sprintf("no client was granted %s in the quiet stretch from %s to %s: no client could hold it from %s on, but %d attempts were refused until %s",
+			w.name(), seconds(l.h.Events[q.From].Time), seconds(l.h.Events[min(q.To, len(l.h.Events)-1)].Time),
 			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
 		Events: []int{q.From, begin, end, min(q.To, len(l.h.Events)-1)},
 	}
-	// It is no proof, but the first place to look: a server may keep what no client gave back. If
+	// This is not a proof, but the first place to look: a server may keep what no client released. If
 	// a client was granted the lock after that, it kept no client out.
 	over := doubtful != nil && last != nil && doubtful != last && doubtful.Acquire.Return >= 0 && doubtful.Acquire.Return < last.Acquire.Return
 	switch {
 	case doubtful != nil && !over:
 		f.Sessions = []string{doubtful.Name}
-		f.Text += "; nobody was told what became of session " + doubtful.Name
+		f.Text += "; it is unknown what became of session " + doubtful.Name
 	case last != nil:
 		f.Sessions = []string{last.Name}
 	}
 	return f, true
 }
 
-// cutShort says why nothing is known of a stretch that the history does not end.
-func (l *ledger) cutShort(q history.Stretch, name string) string {
-	return fmt.Sprintf("nobody was granted %s from %s on, but the history ends before the quiet stretch did", name, seconds(l.h.Events[q.From].Time))
-}
-
-// notAsked tells whether an error says that the lock was never asked: that is no refusal.
+// notAsked tells whether an error says that the lock was never asked, so it did not refuse.
 func notAsked(reason string) bool { return reason == "unsupported" || reason == "bad-request" }

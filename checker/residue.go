@@ -20,11 +20,10 @@ import (
 // Other keys that end by themselves are no residue. A Redisson client that dies between a
 // release and its sweep leaves the latch of that release, which ends after 20 s and keeps no
 // client from the lock.
-func (l *ledger) residue() (findings []Finding, looked bool) {
+func (l *ledger) residue() (findings []Finding) {
 	var names map[string]bool
 	fenced := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
 	for pos, seen := range history.FactsOf[history.Left](l.h) {
-		looked = true
 		if names == nil {
 			names = make(map[string]bool, len(l.h.Keys))
 			for _, key := range l.h.Keys {
@@ -51,5 +50,5 @@ func (l *ledger) residue() (findings []Finding, looked bool) {
 			Events: []int{pos},
 		})
 	}
-	return findings, looked
+	return findings
 }
