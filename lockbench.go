@@ -186,8 +186,7 @@ func (o Options) settle() (run.Options, error) {
 	if err := trial.KnownService(o.Service); err != nil {
 		return none, fmt.Errorf("lockbench.Run: Options.Service: %w", err)
 	}
-	known := scenarios.AllCatalogs()
-	s, err := scenarios.Load(o.Scenario, known)
+	s, err := scenarios.Load(o.Scenario)
 	if err != nil {
 		return none, err
 	}
@@ -201,7 +200,7 @@ func (o Options) settle() (run.Options, error) {
 		out.Seed = uint64(rand.Uint32())
 	}
 	if o.Locks != "" {
-		others, err := scenarios.ParseLocks(o.Locks, known, s.Locks...)
+		others, err := scenarios.ParseLocks(o.Locks, s.Locks...)
 		if err != nil {
 			return none, fmt.Errorf("lockbench.Run: Options.Locks: %w", err)
 		}
@@ -217,10 +216,10 @@ func (o Options) settle() (run.Options, error) {
 		}
 		asked.Expect = append(asked.Expect, text)
 	}
-	if err := asked.Check([]*scenarios.Scenario{s}, out.Locks, known); err != nil {
+	if err := asked.Check([]*scenarios.Scenario{s}, out.Locks); err != nil {
 		return none, fmt.Errorf("lockbench.Run: Options.Expect: %w", err)
 	}
-	if out.Scenario, err = asked.Apply(s, out.Locks, known); err != nil {
+	if out.Scenario, err = asked.Apply(s, out.Locks); err != nil {
 		return none, fmt.Errorf("lockbench.Run: Options.Expect: %w", err)
 	}
 	return out, nil

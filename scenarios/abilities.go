@@ -18,8 +18,8 @@ const keysLookedAt = 100
 // abilities: a lock must be able to do what the workload asks for, and run on the
 // servers that it gets. What it refuses would pass for clients kept apart. The
 // abilities of a Command are known only once it runs.
-func (s *Scenario) abilities(known Catalogs) []breach {
-	work, ok := known.workload(s.Workload.Name)
+func (s *Scenario) abilities() []breach {
+	work, ok := workloads.Find(s.Workload.Name)
 	if !ok {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 		})
 	}
 	for i, u := range s.Locks {
-		lock, ok := known.lock(u.Use)
+		lock, ok := catalog.Find(u.Use)
 		if !ok {
 			continue
 		}
@@ -43,7 +43,7 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 			list = append(list, breach{
 				at:   []string{fmt.Sprintf("locks/%d", i), "locks"},
 				text: fmt.Sprintf("%s cannot take part: %s", u.Name, why),
-				hint: known.fitter(lock, work, w, t),
+				hint: fitter(lock, work, w, t),
 			})
 		}
 	}
@@ -51,9 +51,9 @@ func (s *Scenario) abilities(known Catalogs) []breach {
 }
 
 // Takes says whether a lock can take part. Of a Command that is known only once it runs.
-func (s *Scenario) Takes(u LockUse, known Catalogs) bool {
-	work, ok := known.workload(s.Workload.Name)
-	lock, found := known.lock(u.Use)
+func (s *Scenario) Takes(u LockUse) bool {
+	work, ok := workloads.Find(s.Workload.Name)
+	lock, found := catalog.Find(u.Use)
 	if !ok || !found {
 		return true
 	}
@@ -88,7 +88,7 @@ func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string 
 }
 
 // fitter says what would help a lock that cannot take part.
-func (c Catalogs) fitter(lock catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
+func fitter(lock catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
 	var hints, can []string
 	// Asked for a ttl by mistake, more likely than for another lock.
 	if leased := w; w.TTL == 0 {
@@ -97,7 +97,7 @@ func (c Catalogs) fitter(lock catalog.Lock, work workloads.Entry, w Workload, t 
 			hints = append(hints, fmt.Sprintf("give it a ttl above 0s, such as %v", leased.TTL))
 		}
 	}
-	for _, l := range c.Locks {
+	for _, l := range catalog.All() {
 		if l.Family == lock.Family && unfit(l, work, w, t) == "" {
 			can = append(can, l.Name)
 		}

@@ -18,7 +18,7 @@ func TestUnfitLocksAreRefused(t *testing.T) {
 		{"locks: [redisson]\nworkload: {watchdog: {ttl: 8s}}\n", "x.yaml:3:28: the workload watchdog cannot work with this ttl"},
 		{"locks: [redisson-multi]\nworkload: {many-keys: {keys: 2}}\n", "x.yaml:3:30: the workload many-keys cannot work with this keys: sets of 2 out of 2"},
 	} {
-		_, err := Read("x.yaml", []byte("lockbench: scenario/1\n"+test.source+"faults: none\n"), AllCatalogs())
+		_, err := Read("x.yaml", []byte("lockbench: scenario/1\n"+test.source+"faults: none\n"))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s\ngot  %v\nwant %s", test.source, err, test.want)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"lockbench/internal/regular"
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 )
 
 // AskedVersion is the first line of every file of expectations.
@@ -42,16 +43,16 @@ func (a *Asked) ReadFile() error {
 
 // Check tells whether what was asked can be read, and whether everything that a flag names
 // is there. A file may speak of more than is run: many runs have one.
-func (a Asked) Check(run []*Scenario, uses []LockUse, known Catalogs) error {
-	_, err := a.read(run, uses, known, true)
+func (a Asked) Check(run []*Scenario, uses []LockUse) error {
+	_, err := a.read(run, uses, true)
 	return err
 }
 
 // Apply is the scenario with what was asked of its locks. What names a lock and a scenario
 // comes before what names a lock, that before --like, and that before what names none; a
 // control is only meant where it is named. Of two that say as much the later one holds.
-func (a Asked) Apply(s *Scenario, uses []LockUse, known Catalogs) (*Scenario, error) {
-	rules, err := a.read([]*Scenario{s}, uses, known, false)
+func (a Asked) Apply(s *Scenario, uses []LockUse) (*Scenario, error) {
+	rules, err := a.read([]*Scenario{s}, uses, false)
 	if err != nil || len(rules) == 0 {
 		return s, err
 	}
@@ -63,7 +64,7 @@ func (a Asked) Apply(s *Scenario, uses []LockUse, known Catalogs) (*Scenario, er
 	for _, u := range uses {
 		best := -1
 		for _, r := range rules {
-			if weight := r.weight(); weight >= best && r.concerns(s, u, known) {
+			if weight := r.weight(); weight >= best && r.concerns(s, u) {
 				best, asked.Expect[u.Name] = weight, r.of(s)
 			}
 		}
@@ -77,13 +78,13 @@ func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 	runs := func(lock string) bool { return lock == "" || slices.Contains(in.locks, lock) }
 	var words []string
 	for _, arg := range a.Like {
-		_, w := argument("--like", arg, Catalogs{})
+		_, w := argument("--like", arg)
 		if lock, _, _ := cutLike(w, in.locks); runs(lock.trimmed().text) {
 			words = append(words, "--like", arg)
 		}
 	}
 	for _, arg := range a.Expect {
-		r, w := argument("--expect", arg, Catalogs{})
+		r, w := argument("--expect", arg)
 		name, _ := cutExpect(w)
 		if x := r.who(name, in); runs(x.lock) && (x.scenario == "" || x.scenario == s.Name) {
 			words = append(words, "--expect", arg)
@@ -115,20 +116,20 @@ func (r rule) weight() int {
 }
 
 // concerns tells whether a rule is about a lock in a scenario.
-func (r rule) concerns(s *Scenario, u LockUse, known Catalogs) bool {
+func (r rule) concerns(s *Scenario, u LockUse) bool {
 	if r.scenario != "" && r.scenario != s.Name {
 		return false
 	}
-	return r.lock == u.Name || r.lock == "" && !control(u, known)
+	return r.lock == u.Name || r.lock == "" && !control(u)
 }
 
 // control tells whether a lock shows that the harness sees, and is no subject.
-func control(u LockUse, known Catalogs) bool {
+func control(u LockUse) bool {
 	name := u.Use
 	if name == "" && !u.Own() { // known by what it was called in a run
 		name, _, _ = strings.Cut(u.Name, "/")
 	}
-	l, ok := known.lock(name)
+	l, ok := catalog.Find(name)
 	return ok && l.Family == locks.Control
 }
 
@@ -149,17 +150,17 @@ func (r rule) of(s *Scenario) Expectation {
 }
 
 // read reads flags and file. With strict, what a flag names must be there.
-func (a Asked) read(run []*Scenario, uses []LockUse, known Catalogs, strict bool) ([]rule, error) {
+func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error) {
 	in := askedIn{run: Names(), locks: names(uses, useName), strict: strict}
 	for _, s := range run {
 		in.run = append(in.run, s.Name)
 		in.chosen = append(in.chosen, s.Name)
 		in.models = append(in.models, names(s.Locks, useName)...)
 	}
-	in.models = append(names(known.Locks, lockName), in.models...)
-	rules, errs := a.file(in, known)
+	in.models = append(names(catalog.All(), lockName), in.models...)
+	rules, errs := a.file(in)
 	for _, arg := range a.Like {
-		r, w := argument("--like", arg, known)
+		r, w := argument("--like", arg)
 		lock, like, both := cutLike(w, in.locks)
 		if !both {
 			r.fail(w.at, "as in mine=set-nx", "%q names one lock", arg)
@@ -169,7 +170,7 @@ func (a Asked) read(run []*Scenario, uses []LockUse, known Catalogs, strict bool
 		errs = append(errs, r.errs...)
 	}
 	for _, arg := range a.Expect {
-		r, w := argument("--expect", arg, known)
+		r, w := argument("--expect", arg)
 		name, value := cutExpect(w)
 		x := r.who(name, in)
 		x.expect = r.expected(value)
@@ -229,12 +230,12 @@ func (r *reader) like(rules *[]rule, lock, like word, in askedIn) {
 }
 
 // file reads the file of expectations. It may speak of what is not run here.
-func (a Asked) file(in askedIn, known Catalogs) (rules []rule, errs []*Error) {
+func (a Asked) file(in askedIn) (rules []rule, errs []*Error) {
 	if a.File == "" {
 		return nil, nil
 	}
 	in.strict = false
-	r := newReader(a.File, known)
+	r := newReader(a.File)
 	r.kind, r.yaml = askedKind, true
 	root, ok := r.document([]byte(a.Text))
 	if !ok {

@@ -45,7 +45,7 @@ func TestAskedApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := askedScenario("pause-client")
-			got, err := test.asked.Apply(s, uses, AllCatalogs())
+			got, err := test.asked.Apply(s, uses)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestAskedCheck(t *testing.T) {
 		"verdict in a file":  {Asked{File: "x", Text: "lockbench: expectations/1\nexpect:\n  mine: vaild\n"}, `x:3:9: no verdict is named "vaild"; did you mean "valid"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := test.asked.Check(run, uses, AllCatalogs())
+			err := test.asked.Check(run, uses)
 			got := ""
 			if err != nil {
 				got = strings.SplitN(err.Error(), "\n", 2)[0]
@@ -130,11 +130,11 @@ func TestExampleOfExpectations(t *testing.T) {
 	}
 	mine := []LockUse{{Name: "mine", Command: "./myguest"}}
 	for name, want := range map[string]string{"steady": "valid, p99 at most 250ms", "pause-client": "violated overstay", "kill-holder": "valid"} {
-		s, err := Load(name, AllCatalogs())
+		s, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err = a.Apply(s, mine, AllCatalogs()); err != nil {
+		if s, err = a.Apply(s, mine); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Expectation("mine").String(); got != want {

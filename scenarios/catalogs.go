@@ -11,41 +11,8 @@ import (
 	"lockbench/workloads"
 )
 
-// Catalogs are everything that a scenario may name.
-type Catalogs struct {
-	Locks []catalog.Lock
-	// Mutants are locks that can be named as well, and are offered to nobody.
-	Mutants   []catalog.Lock
-	Faults    []nemesis.Entry
-	Roles     []nemesis.Role
-	Workloads []workloads.Entry
-	Checkers  []checker.Check
-	Services  []service.Service
-	// Settings are those of each service's servers, by its name. Of a service that lists
-	// none any name is taken.
-	Settings map[string][]service.Setting
-}
-
-// AllCatalogs are those of this program.
-func AllCatalogs() Catalogs {
-	all := services.All()
-	settings := map[string][]service.Setting{}
-	for _, s := range all {
-		settings[s.Name()] = s.Settings()
-	}
-	return Catalogs{catalog.All(), catalog.Mutants(), nemesis.All(), nemesis.RolesOf(all), workloads.All(), checker.Checks(), all, settings}
-}
-
-func (c Catalogs) lock(name string) (catalog.Lock, bool) {
-	if l, ok := find(c.Locks, lockName, name); ok {
-		return l, true
-	}
-	return find(c.Mutants, lockName, name)
-}
-func (c Catalogs) fault(name string) (nemesis.Entry, bool) { return find(c.Faults, faultName, name) }
-func (c Catalogs) workload(name string) (workloads.Entry, bool) {
-	return find(c.Workloads, workName, name)
-}
+// roles are the roles that nodes of any service can have.
+func roles() []nemesis.Role { return nemesis.RolesOf(services.All()) }
 
 func lockName(l catalog.Lock) string         { return l.Name }
 func optionName(o catalog.Option) string     { return o.Name }

@@ -32,7 +32,7 @@ func TestErrorTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Read(filepath.Base(file), data, known())
+			_, err = Read(filepath.Base(file), data)
 			if err == nil {
 				t.Fatal("read without an error")
 			}
@@ -69,7 +69,7 @@ func TestErrorsPointAtTheWord(t *testing.T) {
 			line := []rune(lines[at.line-1])
 			old := string(line[at.column-1 : at.column-1+at.width])
 			lines[at.line-1] = string(line[:at.column-1]) + wrong + string(line[at.column-1+at.width:])
-			_, err := Read(name, []byte(strings.Join(lines, "\n")), AllCatalogs())
+			_, err := Read(name, []byte(strings.Join(lines, "\n")))
 			if err == nil || strings.Contains(lines[at.line-1], ", as: ") {
 				// Free text, a key that only the server knows, or a lock with a name of its
 				// own: that this name is another one is found where it is expected.
@@ -98,7 +98,7 @@ func wordsOf(t *testing.T, source string) []place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReader("x.yaml", known(), strings.Split(source, "\n")...)
+	r := newReader("x.yaml", strings.Split(source, "\n")...)
 	var places []place
 	for _, n := range ast.Filter(ast.StringType, file.Docs[0].Body) {
 		if w, ok := r.word(n, ""); ok && w.exact {
@@ -124,7 +124,7 @@ func all(err error) []*Error {
 }
 
 func TestReadFileNamesTheFile(t *testing.T) {
-	_, err := ReadFile("testdata/none.yaml", known())
+	_, err := ReadFile("testdata/none.yaml")
 	if !IsUsage(err) || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v (%T) is not both wrong usage and a missing file", err, err)
 	}
@@ -139,11 +139,11 @@ func TestLoadSuggestsAScenario(t *testing.T) {
 		"zebra": `no scenario is named "zebra"; scenarios: ` + strings.Join(Names()[:suggestMax], ", ") +
 			`, ...; a file of your own ends in .yaml`,
 	} {
-		if _, err := Load(arg, known()); err == nil || err.Error() != want {
+		if _, err := Load(arg); err == nil || err.Error() != want {
 			t.Errorf("Load(%q)\ngot  %v\nwant %s", arg, err, want)
 		}
 	}
-	if _, err := Load("./testdata/none.yaml", known()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Load("./testdata/none.yaml"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a path is read as a file: %v", err)
 	}
 }
@@ -164,13 +164,13 @@ func TestCheckAfterOverrides(t *testing.T) {
 		"nothing":  {func(*Scenario) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load("failover", AllCatalogs())
+			s, err := Load("failover")
 			if err != nil {
 				t.Fatal(err)
 			}
 			test.change(s)
 			got := ""
-			if err := s.Check(AllCatalogs()); err != nil {
+			if err := s.Check(); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -193,7 +193,7 @@ func boundedMemory(t *testing.T, data []byte) {
 	var before, after runtime.MemStats
 	for range 3 { // whatever else allocates at the same time does not do it always
 		runtime.ReadMemStats(&before)
-		_, _ = Read("fuzz.yaml", data, known())
+		_, _ = Read("fuzz.yaml", data)
 		runtime.ReadMemStats(&after)
 		if after.TotalAlloc-before.TotalAlloc <= bound {
 			return
@@ -221,7 +221,7 @@ func TestTooLarge(t *testing.T) {
 	if err := os.WriteFile(file, bytes.Repeat([]byte("#\n"), sizeMax), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := ReadFile(file, known())
+	s, err := ReadFile(file)
 	if !IsUsage(err) || !strings.Contains(err.Error(), "more than the 16384 bytes") {
 		t.Errorf("got %v, %v; want that it is too large", s, err)
 	}
@@ -245,7 +245,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		boundedMemory(t, data)
-		s, err := Read("fuzz.yaml", data, known())
+		s, err := Read("fuzz.yaml", data)
 		if err != nil {
 			if !IsUsage(err) {
 				t.Errorf("%T is no *Error", err)
@@ -253,7 +253,7 @@ func FuzzRead(f *testing.F) {
 			_ = err.Error()
 			return
 		}
-		if err := s.Check(known()); err != nil {
+		if err := s.Check(); err != nil {
 			t.Errorf("Read let pass what Check refuses: %v", err)
 		}
 		if len(s.Locks) == 0 || s.NoFaults == (len(s.Faults) > 0) {

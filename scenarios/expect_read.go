@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/locks/catalog"
 )
 
 // classes are what a violation may be, from mildest to worst.
@@ -29,7 +30,7 @@ func (r *reader) expectations(e entry) map[string]Expectation {
 		// A lock of the catalog need not run here: --locks can bring it in. And a lock
 		// that could not be read may be the one that is meant.
 		name, _, options := strings.Cut(e.key.text, "/")
-		_, known := r.known.lock(name)
+		_, known := catalog.Find(name)
 		switch {
 		case slices.Contains(running, e.key.text) || r.bad["locks"]:
 		case !known:
@@ -52,7 +53,7 @@ func (r *reader) expectation(e entry) (x Expectation) {
 	}
 	list, _ := r.entries(e.value, e.path, "an expectation")
 	r.fields(list, &x, func(e entry) {
-		checkers := names(r.known.Checkers, checkerName)
+		checkers := names(checker.Checks(), checkerName)
 		if !slices.Contains(checkers, e.key.text) {
 			r.unknown(e.key, slices.Concat(keysOf(&x), checkers), "keys", "no checker is named %q", e.key.text)
 		} else if w, ok := r.text(e); ok {
@@ -127,7 +128,7 @@ func (r *reader) judgement(w word) (j Judgement) {
 // ParseExpect reads the value of --expect: `VERDICT [class]` for every lock, for
 // which the lock returned is empty, or `LOCK=VERDICT [class]` for one of those that run.
 func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err error) {
-	r, w := argument("--expect", arg, AllCatalogs())
+	r, w := argument("--expect", arg)
 	name, value := cutExpect(w)
 	if lock = name.text; lock != "" {
 		r.runs(name, names(running, useName))
@@ -163,7 +164,7 @@ func (r *reader) runs(name word, running []string) {
 // map of more between braces.
 func (r *reader) expected(w word) Expectation {
 	if text := w.trimmed().text; strings.HasPrefix(text, "{") {
-		inner := newReader(r.file, r.known, text)
+		inner := newReader(r.file, text)
 		root, ok := inner.parse([]byte(text))
 		var e Expectation
 		if ok {

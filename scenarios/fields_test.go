@@ -12,7 +12,7 @@ func TestEveryTagIsRead(t *testing.T) {
 	for _, v := range []any{&Scenario{}, &Workload{}, &LockUse{}, &nemesis.Step{}, &Expectation{}} {
 		keys := keysOf(v)
 		for _, key := range keys {
-			r := newReader("x.yaml", known())
+			r := newReader("x.yaml")
 			r.fields(entries{{key: word{text: key}, path: key}}, v, func(e entry) { t.Errorf("%T: %q is no key", v, e.key.text) })
 			if len(r.errs) == 0 {
 				t.Errorf("%T: nobody misses the value of %q", v, key)

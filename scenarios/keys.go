@@ -9,6 +9,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/nemesis"
+	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 
@@ -34,14 +35,14 @@ const (
 )
 
 // scenarioKeys are the keys at the top.
-func scenarioKeys(known Catalogs) []nemesis.Key {
+func scenarioKeys() []nemesis.Key {
 	keys := keysIn(*defaults())
 	for i, k := range keys {
 		keys[i].Needed = k.Name == "locks" || k.Name == "faults"
 	}
-	first := known.Services[0].Name()
+	first := services.All()[0].Name()
 	servers := []nemesis.Key{{Name: "topology", Takes: takesTopologies, About: "what the servers of each family of locks form, short for servers: {" + first + ": {topology: ...}}"}}
-	for _, s := range known.Services {
+	for _, s := range services.All() {
 		servers = append(servers, nemesis.Key{Name: s.Name(), Takes: takesSettings,
 			About: "settings of its servers, short for servers: {" + s.Name() + ": {settings: ...}}; lockbench list settings has them"})
 	}
@@ -53,11 +54,11 @@ func scenarioKeys(known Catalogs) []nemesis.Key {
 		[]nemesis.Key{{Name: "expect", Takes: takesExpectation, Default: "valid", About: "what is expected of each lock, by its name"}})
 }
 
-func topologyKeys(known Catalogs) []nemesis.Key {
+func topologyKeys() []nemesis.Key {
 	t := defaultServers().Topology
 	return []nemesis.Key{
 		{Name: string(locks.SingleStore), Takes: takesSingleStore, Default: string(t.SingleStore),
-			About: "what locks on a single store get: " + strings.Join(names(singleStores(known.Services[0]), plain), ", ")},
+			About: "what locks on a single store get: " + strings.Join(names(singleStores(services.All()[0]), plain), ", ")},
 		{Name: string(locks.Majority), Takes: takesMajority, Default: fmt.Sprintf("{%s: %d}", t.Majority, t.Masters), About: "how many masters locks on a majority get"},
 	}
 }

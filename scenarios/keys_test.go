@@ -11,13 +11,14 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"lockbench/checker"
 	"lockbench/nemesis"
 )
 
 // Every key says what it means, and the table has all that the reader knows.
 func TestEveryKeyIsExplained(t *testing.T) {
 	seen := 0
-	for _, p := range parts(AllCatalogs()) {
+	for _, p := range parts() {
 		for _, k := range p.Keys {
 			seen++
 			if k.Takes == "" || k.About == "" || strings.Contains(k.About, "|") {
@@ -38,23 +39,23 @@ type part struct {
 
 // parts are all maps of a scenario file, from the outside inwards. The page about
 // scenarios is made of them.
-func parts(known Catalogs) []part {
+func parts() []part {
 	all := []part{
-		{"A scenario", scenarioKeys(known)},
-		{"Under `topology`", topologyKeys(known)},
+		{"A scenario", scenarioKeys()},
+		{"Under `topology`", topologyKeys()},
 		{"Under `servers`, for each service", keysIn(defaultServers())},
 		{"Under `workload`, for the workload that is named", keysIn(defaults().Workload)},
 		{"A lock that is written as a map", lockKeys()},
 		{"A step of `faults`", stepKeys()},
 	}
-	for _, f := range known.Faults {
+	for _, f := range nemesis.All() {
 		if len(f.Keys) > 0 {
 			all = append(all, part{"Also in a step with `" + f.Name + "`", f.Keys})
 		}
 	}
 	return append(all,
 		part{"Under `faults: {random: ...}`", nemesis.RandomKeys},
-		part{"Under `expect`, for each lock", expectationKeys(known)})
+		part{"Under `expect`, for each lock", expectationKeys()})
 }
 
 func stepKeys() []nemesis.Key {
@@ -62,15 +63,15 @@ func stepKeys() []nemesis.Key {
 	return append([]nemesis.Key{fault}, keysIn(nemesis.Step{})...)
 }
 
-func expectationKeys(known Catalogs) []nemesis.Key {
+func expectationKeys() []nemesis.Key {
 	keys := keysIn(Expectation{})
-	return append(keys, nemesis.Key{Name: "CHECKER", Takes: takesVerdict, About: "what one checker is to find: " + strings.Join(names(known.Checkers, checkerName), ", ")})
+	return append(keys, nemesis.Key{Name: "CHECKER", Takes: takesVerdict, About: "what one checker is to find: " + strings.Join(names(checker.Checks(), checkerName), ", ")})
 }
 
 // keysTable is the keys of all parts as a table for each, in Markdown.
-func keysTable(known Catalogs) string {
+func keysTable() string {
 	var b strings.Builder
-	for _, p := range parts(known) {
+	for _, p := range parts() {
 		fmt.Fprintf(&b, "**%s**\n\n| key | takes | default | meaning |\n| --- | --- | --- | --- |\n", p.Title)
 		for _, k := range p.Keys {
 			usual := ""
@@ -99,7 +100,7 @@ func TestPageShowsTheKeys(t *testing.T) {
 	if !begun || !ended {
 		t.Fatalf("%s lacks %s or %s", page, strings.TrimSpace(begin), end)
 	}
-	want := "\n" + keysTable(AllCatalogs())
+	want := "\n" + keysTable()
 	if shown == want {
 		return
 	}
@@ -114,7 +115,7 @@ func TestPageShowsTheKeys(t *testing.T) {
 // validator holds YAML to the schema, as an editor does.
 func validator(t *testing.T) func(text string) error {
 	t.Helper()
-	text, err := json.Marshal(schemaOf(AllCatalogs()))
+	text, err := json.Marshal(schemaOf())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestSchemaTakesScenarios(t *testing.T) {
 		if err := valid(source); err != nil {
 			t.Errorf("%s%#v", source, err)
 		}
-		if _, err := Read("x.yaml", []byte(source), AllCatalogs()); err != nil {
+		if _, err := Read("x.yaml", []byte(source)); err != nil {
 			t.Errorf("the schema takes what is wrong: %v", err)
 		}
 	}
@@ -199,7 +200,7 @@ func TestSchemaRefusesWrongWords(t *testing.T) {
 		if valid(source) == nil {
 			t.Errorf("the schema takes\n%s", source)
 		}
-		if _, err := Read("x.yaml", []byte(source), AllCatalogs()); err == nil {
+		if _, err := Read("x.yaml", []byte(source)); err == nil {
 			t.Errorf("the reader takes\n%s", source)
 		}
 	}
@@ -214,12 +215,12 @@ func TestSettingsAreKnown(t *testing.T) {
 		"min-replicas-to-wirte: 1": `x.yaml:4:9: redis has no setting "min-replicas-to-wirte"; did you mean "min-replicas-to-write"?`,
 		"prot: 1":                  `redis has no setting "prot"; did you mean "proto-max-bulk-len"?`,
 	} {
-		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nredis: {"+setting+"}\n"), AllCatalogs())
+		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nredis: {"+setting+"}\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngot  %v\nwant %s", setting, err, want)
 		}
 		long := strings.Replace("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nservers: {redis: {settings: {S}}}\n", "S", setting, 1)
-		if _, err := Read("x.yaml", []byte(long), AllCatalogs()); !IsUsage(err) {
+		if _, err := Read("x.yaml", []byte(long)); !IsUsage(err) {
 			t.Errorf("%s in its long form: %v", setting, err)
 		}
 	}
@@ -232,7 +233,7 @@ func TestNumbersThatAreTooLarge(t *testing.T) {
 		"workload: {counter: {keys: 2e5}}":    `"2e5" is no whole number`,
 		"workload: {counter: {keys: 200000}}": "x.yaml:4:28: workload/keys: 200000 is too many: at most 10000",
 	} {
-		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"+text+"\n"), AllCatalogs())
+		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"+text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
 		}
@@ -249,11 +250,11 @@ func TestWithin(t *testing.T) {
 		"locks: [redlock/nodes=6]":                            "x.yaml:3:23: 6 servers are too many",
 		"locks: [redlock/nodes=3, set-nx/clients=10]":         "",
 	} {
-		s, err := Read("x.yaml", []byte("lockbench: scenario/1\nfaults: none\n"+text+"\n"), AllCatalogs())
+		s, err := Read("x.yaml", []byte("lockbench: scenario/1\nfaults: none\n"+text+"\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Within(room, AllCatalogs())
+		err = s.Within(room)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s\ngot  %v\nwant %q", text, err, want)
 		}
@@ -261,13 +262,13 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%T is no wrong usage", err)
 		}
 	}
-	named, err := ParseLocks("set-nx/clients=11", AllCatalogs())
+	named, err := ParseLocks("set-nx/clients=11")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := defaults()
 	s.Locks = named
-	if err := s.Within(room, AllCatalogs()); err == nil || !strings.HasPrefix(err.Error(), "--locks: set-nx/clients=11: 11 clients are too many") {
+	if err := s.Within(room); err == nil || !strings.HasPrefix(err.Error(), "--locks: set-nx/clients=11: 11 clients are too many") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func TestServiceOfWhichNothingIsSaid(t *testing.T) {
 		"servers: {etcd: {topology: quorum}}":                              etcd.Quorum,
 	} {
 		text := fmt.Sprintf("lockbench: scenario/1\nabout: a test\nlocks: [etcd-mutex]\n%s\nworkload: {counter: {ttl: 2s}}\nfaults: none\n", said)
-		s, err := Read("test.yaml", []byte(text), AllCatalogs())
+		s, err := Read("test.yaml", []byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", said, err)
 			continue

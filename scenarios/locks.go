@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 )
 
@@ -58,17 +59,17 @@ const moduleSuffix = ".wasm"
 // as `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. In a command,
 // commas between quotes belong to it. A name by which a scenario calls one of its own
 // locks, handed in as own, is that lock with what the scenario gave it.
-func ParseLocks(arg string, known Catalogs, own ...LockUse) ([]LockUse, error) {
-	return parseLocks("--locks", arg, known, own)
+func ParseLocks(arg string, own ...LockUse) ([]LockUse, error) {
+	return parseLocks("--locks", arg, own)
 }
 
 // ParseLock reads the value of --lock in the same way.
-func ParseLock(arg string, known Catalogs, own ...LockUse) ([]LockUse, error) {
-	return parseLocks("--lock", arg, known, own)
+func ParseLock(arg string, own ...LockUse) ([]LockUse, error) {
+	return parseLocks("--lock", arg, own)
 }
 
-func parseLocks(flag, arg string, known Catalogs, own []LockUse) ([]LockUse, error) {
-	r, whole := argument(flag, arg, known)
+func parseLocks(flag, arg string, own []LockUse) ([]LockUse, error) {
+	r, whole := argument(flag, arg)
 	for _, w := range splitLocks(whole) {
 		w = w.trimmed()
 		u, ok := find(own, useName, w.text)
@@ -85,8 +86,8 @@ func parseLocks(flag, arg string, known Catalogs, own []LockUse) ([]LockUse, err
 }
 
 // argument is a reader of one flag's value.
-func argument(flag, value string, known Catalogs) (*reader, word) {
-	return newReader(flag, known, value), word{text: value, at: place{1, 1, utf8.RuneCountInString(value)}, exact: true}
+func argument(flag, value string) (*reader, word) {
+	return newReader(flag, value), word{text: value, at: place{1, 1, utf8.RuneCountInString(value)}, exact: true}
 }
 
 // splitLocks splits at commas, but not inside the quotes of a command.
@@ -240,7 +241,7 @@ func (r *reader) lockMap(item entry) (u LockUse, ok bool) {
 // lockSettings reads what a lock is given, and asks the catalog about its own options.
 func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) bool {
 	before := len(r.errs)
-	lock, _ := r.known.lock(u.Use)
+	lock, _ := catalog.Find(u.Use)
 	foreign := u.Own() // what it takes, only it knows
 	if list.has("nodes") && !foreign && lock.Family != locks.Majority {
 		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
@@ -265,8 +266,8 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) b
 }
 
 func (r *reader) lockName(w word) bool {
-	_, ok := r.known.lock(w.text)
-	switch locks := sorted(r.known.Locks, lockName); {
+	_, ok := catalog.Find(w.text)
+	switch locks := sorted(catalog.All(), lockName); {
 	case ok:
 	case w.text == "":
 		r.fail(w.at, "locks: "+strings.Join(locks, ", "), "a lock's name is missing")
@@ -279,7 +280,7 @@ func (r *reader) lockName(w word) bool {
 // shownName tells whether a lock may be shown under a name: not under that of
 // another lock, which would put the blame on it.
 func (r *reader) shownName(w word, use string) bool {
-	_, taken := r.known.lock(w.text)
+	_, taken := catalog.Find(w.text)
 	switch {
 	case !shownName.MatchString(w.text):
 		r.fail(w.at, "letters, digits and . _ -", "%q cannot be a lock's name", w.text)

@@ -1,10 +1,13 @@
 package scenarios
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"lockbench/locks/catalog"
 )
 
 func TestParseLocks(t *testing.T) {
@@ -29,7 +32,7 @@ func TestParseLocks(t *testing.T) {
 			{Name: "sh", Command: `sh -c 'a, "b", c'`}, {Name: "q", Command: `x "1,2" y`},
 		},
 	} {
-		got, err := ParseLocks(arg, known())
+		got, err := ParseLocks(arg)
 		if err != nil {
 			t.Errorf("%s: %v", arg, err)
 		}
@@ -55,11 +58,11 @@ func unnamed(t *testing.T, uses []LockUse) []LockUse {
 // one of the catalog.
 func TestParseLocksOfAScenario(t *testing.T) {
 	own := []LockUse{{Name: "set-nx", Use: "set-nx", TTL: ref(time.Second)}, {Name: "slow", Use: "set-nx", Clients: 2}}
-	got, err := ParseLocks("slow, set-nx,redlock", known(), own...)
+	got, err := ParseLocks("slow, set-nx,redlock", own...)
 	if diff := cmp.Diff([]LockUse{own[1], own[0], {Name: "redlock", Use: "redlock"}}, unnamed(t, got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := ParseLocks("slow,slow", known(), own...); err == nil {
+	if _, err := ParseLocks("slow,slow", own...); err == nil {
 		t.Error("one lock twice is taken")
 	}
 }
@@ -69,7 +72,7 @@ func TestParseLocksErrors(t *testing.T) {
 		"no-lock,set-xn": `--locks:9: no lock is named "set-xn"; did you mean "set-nx"?
      | no-lock,set-xn
      |         ^^^^^^`,
-		"set-nx,,redlock": `--locks:8: a lock's name is missing; locks: flock, get-del, getset-time, in-process, no-lock, redlock, set-del, set-nx, set-nx-fenced, setnx-expire
+		"set-nx,,redlock": `--locks:8: a lock's name is missing; locks: ` + strings.Join(sorted(catalog.All(), lockName), ", ") + `
      | set-nx,,redlock
      |        ^`,
 		"set-nx, set-nx": `--locks:9: two locks are named "set-nx"; give one of them another name: {use: ..., as: NAME}
@@ -78,7 +81,7 @@ func TestParseLocksErrors(t *testing.T) {
 		"redlock/nodes=three": `--locks:15: "three" is no whole number
      | redlock/nodes=three
      |               ^^^^^`,
-		"redlock/validity=of": `--locks:18: option validity of redlock: "of" is neither on nor off
+		"redlock/validity=of": `--locks:18: option validity of redlock: "of" is not on or off
      | redlock/validity=of
      |                  ^^`,
 		"set-nx/hold=1ms..": `--locks:13: "1ms.." is no range; ranges are written 5ms..50ms
@@ -103,7 +106,7 @@ func TestParseLocksErrors(t *testing.T) {
      | sét-nx,sēt-nk
      |        ^^^^^^`,
 	} {
-		_, err := ParseLocks(arg, known())
+		_, err := ParseLocks(arg)
 		if err == nil {
 			t.Errorf("%s: no error", arg)
 			continue
@@ -127,7 +130,7 @@ locks:
   - sh=cmd:sh guest.sh a, b
 faults: none
 `
-	s, err := Read("x.yaml", []byte(source), known())
+	s, err := Read("x.yaml", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}

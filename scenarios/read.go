@@ -14,8 +14,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/service"
+	services "lockbench/service/catalog"
 )
 
 // sizeMax bounds a scenario in bytes; a person writes a few thousand. It is not larger because
@@ -24,8 +26,8 @@ import (
 const sizeMax = 16 << 10
 
 // Read reads a scenario. The name is that of its file; errors show it.
-func Read(name string, data []byte, known Catalogs) (*Scenario, error) {
-	s, r := read(name, data, known)
+func Read(name string, data []byte) (*Scenario, error) {
+	s, r := read(name, data)
 	if len(r.errs) > 0 {
 		return nil, asError(r.errs)
 	}
@@ -33,8 +35,8 @@ func Read(name string, data []byte, known Catalogs) (*Scenario, error) {
 }
 
 // read also gives the reader, which knows the places.
-func read(name string, data []byte, known Catalogs) (*Scenario, *reader) {
-	r := newReader(name, known)
+func read(name string, data []byte) (*Scenario, *reader) {
+	r := newReader(name)
 	r.yaml = true
 	s := defaults()
 	s.Name, s.Source = nameOf(name), bytes.Clone(data)
@@ -124,14 +126,14 @@ func (r *reader) scenario(s *Scenario, root ast.Node) {
 	if top.has("expect") {
 		s.Expect = r.expectations(top.of("expect"))
 	}
-	s.expectBroken(r.known.Locks)
-	for _, b := range s.breaches(r.known) {
+	s.expectBroken(catalog.All())
+	for _, b := range s.breaches() {
 		r.breach(b)
 	}
 }
 
 // topKeys are all keys of a scenario, in the order of the documentation.
-func (r *reader) topKeys() []string { return nemesis.KeyNames(scenarioKeys(r.known)) }
+func (r *reader) topKeys() []string { return nemesis.KeyNames(scenarioKeys()) }
 
 func (r *reader) needs(top entries, key, hint string) {
 	if !top.has(key) {
@@ -199,9 +201,9 @@ func (r *reader) servers(s *Scenario, e entry) {
 
 // service finds a service by its name.
 func (r *reader) service(w word) (service.Service, bool) {
-	s, ok := find(r.known.Services, serviceName, w.text)
+	s, ok := find(services.All(), serviceName, w.text)
 	if !ok {
-		r.unknown(w, names(r.known.Services, serviceName), "services", "no service is named %q", w.text)
+		r.unknown(w, names(services.All(), serviceName), "services", "no service is named %q", w.text)
 	}
 	return s, ok
 }
@@ -209,14 +211,14 @@ func (r *reader) service(w word) (service.Service, bool) {
 // shortForms reads the keys that stand for those of `servers`: `topology:` is that of the
 // first service, and the name of a service its settings.
 func (r *reader) shortForms(s *Scenario, e entry) (known bool) {
-	first := r.known.Services[0]
+	first := services.All()[0]
 	if e.key.text == "topology" {
 		on := s.On(first.Name())
 		r.families(&on.Topology, e, first)
 		s.Servers[first.Name()] = on
 		return true
 	}
-	of, known := find(r.known.Services, serviceName, e.key.text)
+	of, known := find(services.All(), serviceName, e.key.text)
 	if known {
 		on := s.On(of.Name())
 		r.settings(&on, e, of)

@@ -13,7 +13,6 @@ type reader struct {
 	lines []string
 	kind  kind // what the text is
 	yaml  bool // the text has lines; an argument has none
-	known Catalogs
 	errs  []*Error
 	uses  []LockUse // what was read of `locks:`
 	// where has the places of values, by paths such as "faults/0/hold"; bad, the
@@ -31,8 +30,8 @@ var (
 	askedKind    = kind{"list of expectations", AskedVersion}
 )
 
-func newReader(file string, known Catalogs, lines ...string) *reader {
-	return &reader{file: file, kind: scenarioKind, lines: lines, known: known, where: map[string]place{}, bad: map[string]bool{}}
+func newReader(file string, lines ...string) *reader {
+	return &reader{file: file, kind: scenarioKind, lines: lines, where: map[string]place{}, bad: map[string]bool{}}
 }
 
 // fail notes that something is wrong.

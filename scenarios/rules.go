@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 )
 
@@ -19,19 +20,19 @@ type breach struct {
 
 // Check holds a scenario to its rules again, after a command line changed it.
 // What [Read] returned keeps them.
-func (s *Scenario) Check(known Catalogs) error {
+func (s *Scenario) Check() error {
 	var errs []*Error
-	for _, b := range s.breaches(known) {
+	for _, b := range s.breaches() {
 		errs = append(errs, &Error{File: s.Name, Text: b.text, Hint: b.hint})
 	}
 	return asError(errs)
 }
 
 // breaches are all rules that s breaks.
-func (s *Scenario) breaches(known Catalogs) []breach {
+func (s *Scenario) breaches() []breach {
 	list := append(s.numbers(), s.leases()...)
-	list = append(list, s.restarts(known)...)
-	return append(list, s.abilities(known)...)
+	list = append(list, s.restarts()...)
+	return append(list, s.abilities()...)
 }
 
 // numbers must be of use: flags can set them to anything.
@@ -124,14 +125,14 @@ func (s *Scenario) leases() []breach {
 //	A holds by 1, 2, 3 of five; 3 is back empty; B gets 3, 4, 5 while A holds.
 //
 // A scenario that wants to show just that says `early: true`.
-func (s *Scenario) restarts(known Catalogs) []breach {
+func (s *Scenario) restarts() []breach {
 	var list []breach
 	for i, step := range s.Faults {
 		if step.Options["data"] != "lost" || step.Options["early"] == "true" {
 			continue
 		}
 		for j, u := range s.Locks {
-			if lock, _ := known.lock(u.Use); !u.Own() && lock.Family != locks.Majority {
+			if lock, _ := catalog.Find(u.Use); !u.Own() && lock.Family != locks.Majority {
 				continue // the family of a guest is known only once it runs; it may be a majority lock
 			}
 			w := s.WorkFor(u)

@@ -14,8 +14,8 @@
 //	expect: {no-lock: violated}
 //
 // [Read] turns a text into a [Scenario] or into an error made of [Error]s, each
-// with the place and, where one is near, the word that was probably meant. What
-// may be named (locks, faults, roles, workloads, checkers) is handed in as [Catalogs].
+// with the place and, where one is near, the word that was probably meant. The catalogs of
+// locks, faults, roles, workloads, checkers and services define the names that it may use.
 //
 // What the command line changes afterwards (--locks, --ttl, --hold, ...) is held
 // to the same rules by [Scenario.Check].
@@ -59,7 +59,7 @@ func Find(name string) (source []byte, ok bool) {
 }
 
 // ReadFile reads a scenario of the user's own.
-func ReadFile(file string, known Catalogs) (*Scenario, error) {
+func ReadFile(file string) (*Scenario, error) {
 	source, err := readSome(file)
 	if err != nil {
 		reason := err
@@ -68,7 +68,7 @@ func ReadFile(file string, known Catalogs) (*Scenario, error) {
 		}
 		return nil, &Error{File: file, Text: fmt.Sprintf("the scenario cannot be read: %v", reason), err: err}
 	}
-	return Read(file, source, known)
+	return Read(file, source)
 }
 
 // readSome reads a file as far as is needed to see that it is too large: somebody may name
@@ -77,9 +77,9 @@ func readSome(file string) ([]byte, error) { return regular.ReadUpTo(file, sizeM
 
 // Load reads what a person names on a command line: an embedded scenario, or a
 // file, which is told by a slash or by the ending .yaml or .yml.
-func Load(arg string, known Catalogs) (*Scenario, error) {
+func Load(arg string) (*Scenario, error) {
 	if strings.ContainsAny(arg, `/\`) || isYAML(arg) {
-		return ReadFile(arg, known)
+		return ReadFile(arg)
 	}
 	source, ok := Find(arg)
 	if !ok {
@@ -89,7 +89,7 @@ func Load(arg string, known Catalogs) (*Scenario, error) {
 		}
 		return nil, &Error{Text: fmt.Sprintf("no scenario is named %q", arg), Hint: hint}
 	}
-	return Read(arg+".yaml", source, known)
+	return Read(arg+".yaml", source)
 }
 
 // nameOf is how a scenario from a file is called on screens and in folders.

@@ -9,8 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/checker"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/service"
+	services "lockbench/service/catalog"
+	"lockbench/workloads"
 )
 
 // object is a piece of a JSON schema.
@@ -31,7 +35,7 @@ func TestSchemaFile(t *testing.T) {
 	e := json.NewEncoder(&want)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	if err := e.Encode(schemaOf(AllCatalogs())); err != nil {
+	if err := e.Encode(schemaOf()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
@@ -49,14 +53,14 @@ func TestSchemaFile(t *testing.T) {
 // schemaOf returns the JSON schema of scenario files, draft 2020-12, for editors: they complete
 // keys and names, show what they mean and mark what is wrong. A schema cannot express every rule:
 // only [Read] checks, for example, that clients let go within their lease.
-func schemaOf(known Catalogs) object {
-	s := schema{known}
-	root := s.object(scenarioKeys(known))
+func schemaOf() object {
+	s := schema{}
+	root := s.object(scenarioKeys())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "a scenario of lockbench"
 	root["$defs"] = object{
 		"settings":    object{"type": "object", "additionalProperties": oneWord},
-		"topology":    s.object(topologyKeys(known)),
+		"topology":    s.object(topologyKeys()),
 		"servers":     s.servers(),
 		"workload":    s.workload(),
 		"lock":        s.lock(),
@@ -64,13 +68,13 @@ func schemaOf(known Catalogs) object {
 		"random":      s.object(nemesis.RandomKeys),
 		"expectation": s.expectation(),
 		"verdict":     s.verdict(),
-		"role":        object{"anyOf": []any{object{"enum": names(known.Roles, roleName)}, object{"type": "string", "pattern": "^" + s.role() + "$"}}},
+		"role":        object{"anyOf": []any{object{"enum": names(roles(), roleName)}, object{"type": "string", "pattern": "^" + s.role() + "$"}}},
 		"link":        object{"type": "string", "pattern": "^" + s.role() + " *<?-> *" + s.role() + "$"},
 	}
 	return root
 }
 
-type schema struct{ known Catalogs }
+type schema struct{}
 
 // oneWord is one word or text. YAML takes 3 for a number and yes for no text, and for a
 // scenario both are just what was written.
@@ -100,7 +104,7 @@ func (s schema) object(keys []nemesis.Key) object {
 // property is what a key takes, with what it means.
 func (s schema) property(k nemesis.Key) object {
 	p := s.value(k.Takes)
-	if service, ok := find(s.known.Services, serviceName, k.Name); ok {
+	if service, ok := find(services.All(), serviceName, k.Name); ok {
 		p = s.settings(service)
 	}
 	p["description"] = k.About
@@ -132,11 +136,11 @@ func (s schema) value(takes string) object {
 	case takesLocks:
 		return object{"type": "array", "minItems": 1, "items": refer("lock")}
 	case takesLock:
-		return object{"enum": names(s.known.Locks, lockName)}
+		return object{"enum": names(catalog.All(), lockName)}
 	case takesTopologies:
 		return refer("topology")
 	case takesSingleStore:
-		return object{"enum": singleStores(s.known.Services[0])}
+		return object{"enum": singleStores(services.All()[0])}
 	case takesMajority:
 		count := nemesis.Key{Name: "independent", Takes: nemesis.TakesNumber, About: "how many masters", Needed: true}
 		return object{"anyOf": []any{object{"const": "independent"}, s.object([]nemesis.Key{count})}}
@@ -189,7 +193,7 @@ func (s schema) only(key string, value object) object {
 // settings are those of one service that a scenario may give.
 func (s schema) settings(of service.Service) object {
 	properties := object{}
-	for _, free := range s.known.free(of) {
+	for _, free := range freeSettings(of) {
 		properties[free.Name] = object{"type": oneWord["type"], "description": free.About}
 	}
 	return object{"type": "object", "properties": properties, "additionalProperties": false}
@@ -197,7 +201,7 @@ func (s schema) settings(of service.Service) object {
 
 func (s schema) servers() object {
 	properties := object{}
-	for _, of := range s.known.Services {
+	for _, of := range services.All() {
 		one := s.object(keysIn(defaultServers()))
 		one["properties"].(object)["settings"] = s.settings(of)
 		one["properties"].(object)["topology"] = object{"anyOf": []any{object{"enum": names(of.Topologies(), topologyName)}, refer("topology")}}
@@ -207,9 +211,9 @@ func (s schema) servers() object {
 }
 
 func (s schema) workload() object {
-	all := names(s.known.Workloads, workName)
+	all := names(workloads.All(), workName)
 	settings, named := s.object(keysIn(defaults().Workload)), object{}
-	for _, w := range s.known.Workloads {
+	for _, w := range workloads.All() {
 		named[w.Name] = object{"$ref": "#/$defs/workload/$defs/settings", "description": w.About}
 	}
 	return object{
@@ -227,7 +231,7 @@ func (s schema) lock() object {
 	own := s.object(list)
 	properties := own["properties"].(object)
 	var rules []any
-	for _, l := range s.known.Locks {
+	for _, l := range catalog.All() {
 		allowed := nemesis.KeyNames(list)
 		for _, o := range l.Options {
 			allowed = append(allowed, o.Name)
@@ -244,14 +248,14 @@ func (s schema) lock() object {
 	own["additionalProperties"] = oneWord
 	own["oneOf"] = []any{object{"required": []string{"use"}}, object{"required": []string{"cmd", "as"}}}
 	own["allOf"] = rules
-	return object{"anyOf": []any{object{"enum": names(s.known.Locks, lockName)}, pattern(`^[^/=]+[/=].*$`), own}}
+	return object{"anyOf": []any{object{"enum": names(catalog.All(), lockName)}, pattern(`^[^/=]+[/=].*$`), own}}
 }
 
 // step is one of the faults, each with its own keys.
 func (s schema) step() object {
 	every := keysIn(nemesis.Step{})
 	var faults []any
-	for _, f := range s.known.Faults {
+	for _, f := range nemesis.All() {
 		o := s.object(slices.Concat(every, f.Keys))
 		target := refer("role")
 		if f.Link {
@@ -269,7 +273,7 @@ func (s schema) step() object {
 
 func (s schema) expectation() object {
 	keys := keysIn(Expectation{})
-	for _, c := range s.known.Checkers {
+	for _, c := range checker.Checks() {
 		// A checker that is called as a key cannot be named here.
 		if _, taken := nemesis.KeyOf(keys, c.Name); !taken {
 			keys = append(keys, nemesis.Key{Name: c.Name, Takes: takesVerdict, About: c.About})
@@ -289,11 +293,11 @@ func (s schema) verdict() object {
 // role is the text of one role or of several.
 func (s schema) role() string {
 	var words []string
-	for _, r := range s.known.Roles {
+	for _, r := range roles() {
 		words = append(words, regexp.QuoteMeta(r.Name))
 	}
 	members := []string{"client"}
-	for _, of := range s.known.Services {
+	for _, of := range services.All() {
 		for _, t := range of.Topologies() {
 			for _, p := range t.Parts {
 				if !slices.Contains(members, p.Name) {

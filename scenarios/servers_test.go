@@ -17,7 +17,7 @@ faults: none
 func TestServersAndTheirShortForms(t *testing.T) {
 	read := func(text string) map[string]Servers {
 		t.Helper()
-		s, err := Read("s.yaml", []byte(serversHead+text), known())
+		s, err := Read("s.yaml", []byte(serversHead+text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestServersThatAreWrong(t *testing.T) {
 		"servers: {redis: {toplogy: single}}\n":                     `servers have no key "toplogy"; did you mean "topology"?`,
 		"redis: {save: no}\nservers: {redis: {topology: single}}\n": "both tell how redis is set up",
 	} {
-		_, err := Read("s.yaml", []byte(serversHead+text), known())
+		_, err := Read("s.yaml", []byte(serversHead+text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s got %v, want %q", text, err, want)
 		}

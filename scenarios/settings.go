@@ -16,13 +16,13 @@ func (r *reader) settings(on *Servers, e entry, of service.Service) {
 // setting says whether a scenario may give a setting. A server that does not know one ends
 // at once, which would be told only after the world has waited for it.
 func (r *reader) setting(w word, of service.Service) bool {
-	all := r.known.Settings[of.Name()]
+	all := of.Settings()
 	s, known := find(all, settingName, w.text)
 	switch {
 	case len(all) == 0:
 		return true
 	case !known:
-		r.unknown(w, names(r.known.free(of), settingName), "settings", "%s has no setting %q", of.Name(), w.text)
+		r.unknown(w, names(freeSettings(of), settingName), "settings", "%s has no setting %q", of.Name(), w.text)
 	case s.Decided != "":
 		r.fail(w.at, "leave it out", "a scenario cannot set %s: %s", w.text, s.Decided)
 	}
@@ -30,9 +30,9 @@ func (r *reader) setting(w word, of service.Service) bool {
 }
 
 // free are the settings of a service that a scenario may give.
-func (c Catalogs) free(of service.Service) []service.Setting {
+func freeSettings(of service.Service) []service.Setting {
 	var free []service.Setting
-	for _, s := range c.Settings[of.Name()] {
+	for _, s := range of.Settings() {
 		if s.Decided == "" {
 			free = append(free, s)
 		}

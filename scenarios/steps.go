@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockbench/nemesis"
+	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 
@@ -77,7 +78,7 @@ func (r *reader) step(item entry) (step nemesis.Step, ok bool) {
 		return step, false
 	}
 	before := len(r.errs)
-	fault, _ := r.known.fault(strikes.key.text)
+	fault, _ := nemesis.Find(strikes.key.text)
 	step = nemesis.Step{Fault: fault.Name, Target: r.target(strikes, fault.Link)}
 	r.fields(list, &step, func(e entry) {
 		key, known := nemesis.KeyOf(fault.Keys, e.key.text)
@@ -125,13 +126,13 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 func (r *reader) faultOf(list entries, at place) (entry, bool) {
 	var found, others []entry
 	for _, e := range list {
-		if _, ok := r.known.fault(e.key.text); ok {
+		if _, ok := nemesis.Find(e.key.text); ok {
 			found = append(found, e)
 		} else if !slices.Contains(keysOf(&nemesis.Step{}), e.key.text) {
 			others = append(others, e)
 		}
 	}
-	faults := sorted(r.known.Faults, faultName)
+	faults := sorted(nemesis.All(), faultName)
 	switch {
 	case len(found) == 1:
 		return found[0], true
@@ -158,7 +159,7 @@ func (r *reader) target(e entry, link bool) string {
 	from, to, linked := w.cut(arrow)
 	switch {
 	case !link && linked:
-		r.fail(w.at, "roles: "+strings.Join(names(r.known.Roles, roleName), ", "), "%s strikes a role, and %q is a link", e.key.text, w.text)
+		r.fail(w.at, "roles: "+strings.Join(names(roles(), roleName), ", "), "%s strikes a role, and %q is a link", e.key.text, w.text)
 	case !link:
 		r.role(w)
 	case !linked:
@@ -175,10 +176,10 @@ func (r *reader) target(e entry, link bool) string {
 // role reads a role, with or without an article, or several: `the holder`,
 // `master and sentinel-1`.
 func (r *reader) role(w word) {
-	roles := names(r.known.Roles, roleName)
+	roles := names(roles(), roleName)
 	ends := nemesis.Ends(w.text)
 	for _, end := range ends {
-		if slices.Contains(roles, end) || nemesis.IsMember(end, r.known.Services) {
+		if slices.Contains(roles, end) || nemesis.IsMember(end, services.All()) {
 			continue
 		}
 		written := end

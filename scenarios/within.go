@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 )
 
 // Room is what a world has room for, for one lock.
@@ -21,8 +22,8 @@ func (m Room) TooManyClients(n int) string {
 
 // Within refuses what a world has no room for, at its place in the file, before anything
 // starts. What --locks gave to a lock has its place there.
-func (s *Scenario) Within(m Room, known Catalogs) error {
-	_, r := read(s.Name+".yaml", s.Source, known)
+func (s *Scenario) Within(m Room) error {
+	_, r := read(s.Name+".yaml", s.Source)
 	r.errs = nil // one that was made and not read has no text
 	say := func(u *LockUse, text string, paths ...string) {
 		if u != nil && u.Named {
@@ -39,7 +40,7 @@ func (s *Scenario) Within(m Room, known Catalogs) error {
 		if u.Clients > m.Clients {
 			say(&u, m.TooManyClients(u.Clients), at+"/clients", at)
 		}
-		lock, _ := known.lock(u.Use)
+		lock, _ := catalog.Find(u.Use)
 		if n := s.ServersFor(u, lock.Service).Topology.Masters; lock.Family == locks.Majority && n > m.Servers {
 			text := fmt.Sprintf("%d servers are too many: world %s has room for %d, because %s", n, m.World, m.Servers, m.WhyServers)
 			if u.Nodes == 0 {

@@ -33,8 +33,8 @@ func (r *reader) workload(w *Workload, e entry) {
 }
 
 func (r *reader) workloadName(w *Workload, name word) bool {
-	if _, ok := r.known.workload(name.text); !ok {
-		hint := suggest(name.text, sorted(r.known.Workloads, workName), "workloads")
+	if _, ok := workloads.Find(name.text); !ok {
+		hint := suggest(name.text, sorted(workloads.All(), workName), "workloads")
 		if _, near := catalog.Nearest(name.text, keysOf(w)); near {
 			hint = "first comes the workload's name, as `counter: {clients: 8}`"
 		}

@@ -181,7 +181,7 @@ func (s *conformed) own(arg string) (bool, error) {
 	if !strings.Contains(arg, "=cmd:") && !strings.Contains(arg, "=wasm:") {
 		return false, nil
 	}
-	uses, err := scenarios.ParseLock(arg, scenarios.AllCatalogs())
+	uses, err := scenarios.ParseLock(arg)
 	if err != nil {
 		return false, err
 	}

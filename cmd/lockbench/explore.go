@@ -77,12 +77,11 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	if lock == "" || seeds == "" {
 		return x, usagef("explore wants --lock and --seeds, such as --lock set-nx --seeds 1..200")
 	}
-	known := scenarios.AllCatalogs()
-	s, err := scenarios.Load(scenario, known)
+	s, err := scenarios.Load(scenario)
 	if err != nil {
 		return x, err
 	}
-	uses, err := scenarios.ParseLock(lock, known, s.Locks...)
+	uses, err := scenarios.ParseLock(lock, s.Locks...)
 	if err != nil {
 		return x, err
 	}
@@ -116,7 +115,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	}
 	one := *s
 	one.Locks = uses
-	if err := one.Check(known); err != nil {
+	if err := one.Check(); err != nil {
 		return x, err
 	}
 	return x, (run.Options{}).Fits(&one, run.Simulation())

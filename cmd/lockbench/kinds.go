@@ -104,10 +104,9 @@ func namedWords(words []nemesis.Word) []named {
 
 func namedScenarios() []named {
 	var all []named
-	known := scenarios.AllCatalogs()
 	for _, name := range scenarios.Names() {
 		about := ""
-		if s, err := scenarios.Load(name, known); err == nil {
+		if s, err := scenarios.Load(name); err == nil {
 			about = strings.Join(strings.Fields(s.About), " ")
 		}
 		all = append(all, named{Name: name, About: about})

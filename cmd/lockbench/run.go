@@ -103,8 +103,7 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 	if err := f.notEmpty(c, "locks", "out", "expectations"); err != nil {
 		return run.Options{}, err
 	}
-	known := scenarios.AllCatalogs()
-	s, err := scenarios.Load(scenario, known)
+	s, err := scenarios.Load(scenario)
 	if err != nil {
 		return run.Options{}, err
 	}
@@ -141,7 +140,7 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 		NoFaults: f.noFaults, UntilViolation: f.until, Out: f.out,
 	}
 	if f.locks != "" {
-		if o.Locks, err = scenarios.ParseLocks(f.locks, known, s.Locks...); err != nil {
+		if o.Locks, err = scenarios.ParseLocks(f.locks, s.Locks...); err != nil {
 			return o, err
 		}
 	}
@@ -152,14 +151,14 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 	if len(uses) == 0 {
 		uses = s.Locks
 	}
-	if err := f.Check([]*scenarios.Scenario{s}, uses, known); err != nil {
+	if err := f.Check([]*scenarios.Scenario{s}, uses); err != nil {
 		return o, err
 	}
 	asked := f.Asked
 	if f.noFaults { // what the scenario expects is what its faults do
 		asked.Expect = append([]string{scenarios.Valid}, asked.Expect...)
 	}
-	o.Scenario, err = asked.Apply(s, uses, known)
+	o.Scenario, err = asked.Apply(s, uses)
 	return o, err
 }
 

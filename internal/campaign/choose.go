@@ -43,18 +43,17 @@ func (all Choices) of(scenario string) (Choice, bool) {
 // Choose finds the scenarios and locks that names, globs and files stand for, with what
 // was asked to be expected of them, and takes of these what belongs to the shard.
 func Choose(o Settings) (Choices, error) {
-	known := scenarios.AllCatalogs()
 	names, err := chooseScenarios(o.Scenarios)
 	if err != nil {
 		return nil, err
 	}
-	choice, err := newLockChoice(o.Locks, known)
+	choice, err := newLockChoice(o.Locks)
 	if err != nil {
 		return nil, err
 	}
 	var all Choices
 	for _, name := range names {
-		s, err := scenarios.Load(name, known)
+		s, err := scenarios.Load(name)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +73,7 @@ func Choose(o Settings) (Choices, error) {
 		}
 		return nil, wrong("--locks", fmt.Sprintf("no chosen scenario runs %q", unused[0]), catalog.DidYouMean(unused[0], catalog.Names()))
 	}
-	if err := all.expecting(o.Asked, known); err != nil {
+	if err := all.expecting(o.Asked); err != nil {
 		return nil, err
 	}
 	var mine Choices
@@ -90,22 +89,22 @@ func Choose(o Settings) (Choices, error) {
 }
 
 // expecting makes the scenarios expect what was asked. What a flag names must be among them.
-func (all Choices) expecting(asked scenarios.Asked, known scenarios.Catalogs) error {
+func (all Choices) expecting(asked scenarios.Asked) error {
 	var run []*scenarios.Scenario
 	var uses []scenarios.LockUse
 	for _, c := range all {
 		run, uses = append(run, c.scenario), append(uses, c.use...)
 	}
-	if err := asked.Check(run, uses, known); err != nil {
+	if err := asked.Check(run, uses); err != nil {
 		return err
 	}
-	return all.apply(asked, known)
+	return all.apply(asked)
 }
 
-func (all Choices) apply(asked scenarios.Asked, known scenarios.Catalogs) (err error) {
+func (all Choices) apply(asked scenarios.Asked) (err error) {
 	for i := range all {
 		c := &all[i]
-		if c.scenario, err = asked.Apply(c.scenario, c.use, known); err != nil {
+		if c.scenario, err = asked.Apply(c.scenario, c.use); err != nil {
 			return err
 		}
 		c.asked = asked
@@ -116,10 +115,9 @@ func (all Choices) apply(asked scenarios.Asked, known scenarios.Catalogs) (err e
 // chosen are the scenarios of a campaign that was run, as far as they are known here: a
 // file of somebody's own may be gone.
 func (c *Campaign) chosen() (all Choices, err error) {
-	known := scenarios.AllCatalogs()
 	for _, w := range c.Worlds {
 		for _, r := range w.Rows {
-			s, err := c.scenario(w.World, r.Scenario, known)
+			s, err := c.scenario(w.World, r.Scenario)
 			if _, there := all.of(r.Scenario); there || err != nil {
 				continue
 			}
@@ -130,20 +128,20 @@ func (c *Campaign) chosen() (all Choices, err error) {
 			all = append(all, x)
 		}
 	}
-	return all, all.apply(c.Asked, known)
+	return all, all.apply(c.Asked)
 }
 
 // scenario is one that comes along, or else what its runs were given: it came from a file, which need
 // not be here where parts are put together.
-func (c *Campaign) scenario(world, name string, known scenarios.Catalogs) (*scenarios.Scenario, error) {
-	s, err := scenarios.Load(name, known)
+func (c *Campaign) scenario(world, name string) (*scenarios.Scenario, error) {
+	s, err := scenarios.Load(name)
 	if err == nil {
 		return s, nil
 	}
 	files, _ := filepath.Glob(filepath.Join(c.Dir, world, report.FolderName(name), "*", report.ScenarioFile))
 	for _, file := range files {
 		if text, readErr := regular.ReadFile(file); readErr == nil {
-			return scenarios.Read(name+".yaml", text, known)
+			return scenarios.Read(name+".yaml", text)
 		}
 	}
 	return nil, err
@@ -273,14 +271,13 @@ func chooseScenarios(text string) ([]string, error) {
 
 // lockChoice is what --locks says.
 type lockChoice struct {
-	known scenarios.Catalogs
 	globs []string
 	used  map[string]bool
 	uses  []scenarios.LockUse // of one's own, of other services, or with options, for every scenario that has their base
 }
 
-func newLockChoice(text string, known scenarios.Catalogs) (*lockChoice, error) {
-	c := &lockChoice{known: known, used: map[string]bool{}}
+func newLockChoice(text string) (*lockChoice, error) {
+	c := &lockChoice{used: map[string]bool{}}
 	if text == "" {
 		return c, nil
 	}
@@ -293,7 +290,7 @@ func newLockChoice(text string, known scenarios.Catalogs) (*lockChoice, error) {
 			c.globs = append(c.globs, word)
 			continue
 		}
-		uses, err := scenarios.ParseLocks(word, known)
+		uses, err := scenarios.ParseLocks(word)
 		if err != nil {
 			return nil, err
 		}
@@ -320,7 +317,7 @@ func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
 		}
 	}
 	for _, u := range c.uses {
-		fits := u.Own() || joinsEverywhere(u.Use) && s.Takes(u, c.known) || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
+		fits := u.Own() || joinsEverywhere(u.Use) && s.Takes(u) || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
 		if fits && !slices.ContainsFunc(chosen, func(x scenarios.LockUse) bool { return x.Name == u.Name }) {
 			c.used[u.Name] = true
 			chosen = append(chosen, u)

@@ -18,7 +18,7 @@ func (all Choices) judge(by expects, scenario string, l *report.Lock) (expected 
 	if c, ok := all.of(scenario); ok {
 		return by(c.scenario, l)
 	}
-	s, err := scenarios.Load(scenario, scenarios.AllCatalogs())
+	s, err := scenarios.Load(scenario)
 	if err != nil {
 		return "", false, "the scenario is not known here"
 	}

@@ -44,7 +44,7 @@ type subject struct {
 // draws the plan, and asks guests of a user's own for their hello.
 func Prepare(ctx context.Context, o Options) (*Job, error) {
 	s := o.apply()
-	if err := s.Check(scenarios.AllCatalogs()); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	o.last(&s)

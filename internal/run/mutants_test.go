@@ -132,7 +132,7 @@ func runMutants(t *testing.T, name string, all []*mutant, seed uint64) {
 // runOnce runs locks in a scenario in the simulation.
 func runOnce(t *testing.T, s *scenarios.Scenario, locks []string, seed uint64, episodes int) *report.Result {
 	t.Helper()
-	uses, err := scenarios.ParseLocks(strings.Join(locks, ","), scenarios.AllCatalogs())
+	uses, err := scenarios.ParseLocks(strings.Join(locks, ","))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,22 +154,21 @@ func shows(l *report.Lock, class string) bool {
 
 // Each mutant and its original can take part in the scenario that it names, and its class is a class or a rule.
 func TestMutantsFitTheirScenarios(t *testing.T) {
-	known := scenarios.AllCatalogs()
 	for _, m := range allMutants() {
 		isRule := slices.ContainsFunc(checker.Rules(), func(r checker.Rule) bool { return r.Name == m.Class })
 		if new(checker.Class).UnmarshalText([]byte(m.Class)) != nil && !isRule {
 			t.Errorf("%s: %q is neither a class nor a rule", m.name, m.Class)
 		}
-		s, err := scenarios.Load(m.Scenario, known)
+		s, err := scenarios.Load(m.Scenario)
 		if err != nil {
 			t.Errorf("%s: %v", m.name, err)
 			continue
 		}
-		if s.Locks, err = scenarios.ParseLocks(m.name+","+m.Original, known); err != nil {
+		if s.Locks, err = scenarios.ParseLocks(m.name + "," + m.Original); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 			continue
 		}
-		if err := s.Check(known); err != nil {
+		if err := s.Check(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
 		if err := (Options{}).Fits(s, Simulation()); err != nil {

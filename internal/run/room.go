@@ -15,7 +15,7 @@ func (o Options) Fits(s *scenarios.Scenario, w world.World) error {
 	if o.Clients > room.Clients {
 		return &scenarios.Error{File: "--clients", Text: room.TooManyClients(o.Clients)}
 	}
-	return s.Within(room, scenarios.AllCatalogs())
+	return s.Within(room)
 }
 
 func roomOf(w world.World) scenarios.Room {

@@ -118,7 +118,7 @@ episodes: 1
 quiet: 200ms
 faults:
   - %s
-`, lock, store, 2+rng.IntN(clients), 1+rng.IntN(4), wait, strings.Join(faults[:2+rng.IntN(3)], "\n  - ")), scenarios.AllCatalogs())
+`, lock, store, 2+rng.IntN(clients), 1+rng.IntN(4), wait, strings.Join(faults[:2+rng.IntN(3)], "\n  - ")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestModuleDeterminism(t *testing.T) {
 // Another module is another program, and would give another history.
 func TestAnotherModuleIsRefused(t *testing.T) {
 	file := trialtest.Module(t)
-	s, err := scenarios.Read("test.yaml", []byte(strings.Replace(trialtest.Quietly, "set-nx", "{cmd: "+file+", as: mine}", 1)), scenarios.AllCatalogs())
+	s, err := scenarios.Read("test.yaml", []byte(strings.Replace(trialtest.Quietly, "set-nx", "{cmd: "+file+", as: mine}", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

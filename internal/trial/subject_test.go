@@ -16,7 +16,7 @@ import (
 
 // A lock of somebody's own says itself what it can.
 func TestOwnLockThatIsUnfitIsRefused(t *testing.T) {
-	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson]\nworkload: {reentrant: {ttl: 8s}}\nfaults: none\n"), scenarios.AllCatalogs())
+	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson]\nworkload: {reentrant: {ttl: 8s}}\nfaults: none\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestSessionIsAskedForNoLease(t *testing.T) {
 		{"redisson/ttl=2s", locks.Claims{Session: true, Bounded: true}, 2 * time.Second, false},
 		{"redisson", locks.Claims{Bounded: true}, 8 * time.Second, false},
 	} {
-		s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: ["+test.lock+"]\nworkload: {counter: {ttl: 8s}}\nfaults: none\n"), scenarios.AllCatalogs())
+		s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: ["+test.lock+"]\nworkload: {counter: {ttl: 8s}}\nfaults: none\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestSessionIsAskedForNoLease(t *testing.T) {
 // A lock of somebody's own runs on the service that it says: one in Go when it is handed
 // over, a guest in its hello.
 func TestOwnLockIsForItsService(t *testing.T) {
-	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"), scenarios.AllCatalogs())
+	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ episodes: 1
 quiet: 200ms
 faults:
   - %s
-`, lock, store, wait, fault), scenarios.AllCatalogs())
+`, lock, store, wait, fault))
 	if err != nil {
 		t.Fatal(err)
 	}

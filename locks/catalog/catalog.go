@@ -7,6 +7,7 @@ package catalog
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"lockbench/locks"
 	"lockbench/locks/control"
@@ -168,13 +169,18 @@ var (
 
 // Find returns the lock of a name, also one that is wrong on purpose.
 func Find(name string) (Lock, bool) {
-	for _, l := range slices.Concat(All(), Mutants()) {
-		if l.Name == name {
-			return l, true
-		}
-	}
-	return Lock{}, false
+	l, ok := byName()[name]
+	return l, ok
 }
+
+// byName holds all locks. It is made once, because readers of scenarios look up many names.
+var byName = sync.OnceValue(func() map[string]Lock {
+	locks := map[string]Lock{}
+	for _, l := range slices.Concat(All(), Mutants()) {
+		locks[l.Name] = l
+	}
+	return locks
+})
 
 // TriedOn is the lock with which faults are tried on a topology of a service.
 func TriedOn(service string, t locks.Topology) (Lock, bool) {

@@ -53,7 +53,7 @@ func asModule(t *testing.T) func(library string) scenarios.LockUse {
 // inputOf is one episode of a scenario. A part of it, if it is to end after some time.
 func inputOf(t *testing.T, scenario string, use scenarios.LockUse, seed int, cut time.Duration) trial.Input {
 	t.Helper()
-	s, err := scenarios.Load(scenario, scenarios.AllCatalogs())
+	s, err := scenarios.Load(scenario)
 	if err != nil {
 		t.Fatal(err)
 	}

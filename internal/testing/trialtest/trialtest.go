@@ -76,9 +76,9 @@ func LocalWorld(t testing.TB) world.World {
 // Load reads an embedded scenario, or a text.
 func Load(t testing.TB, nameOrText string) *scenarios.Scenario {
 	t.Helper()
-	s, err := scenarios.Load(nameOrText, scenarios.AllCatalogs())
+	s, err := scenarios.Load(nameOrText)
 	if strings.Contains(nameOrText, "\n") {
-		s, err = scenarios.Read("test.yaml", []byte(nameOrText), scenarios.AllCatalogs())
+		s, err = scenarios.Read("test.yaml", []byte(nameOrText))
 	}
 	if err != nil {
 		t.Fatal(err)
