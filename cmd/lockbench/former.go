@@ -12,6 +12,7 @@ import (
 var former = map[string]string{
 	"clean":  "rm -r results/SCENARIO/RUN",
 	"image":  "lockbench doctor --images SERVICE",
+	"plan":   "lockbench run ARGS --dry-run",
 	"prove":  "make mutants SEEDS=20, in a clone of the repository",
 	"schema": "scenarios/schema.json is the schema",
 	"show":   "lockbench list KIND NAME",

@@ -147,7 +147,6 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 	root.AddCommand(
 		newRunCommand(),
 		newListCommand(),
-		newPlanCommand(),
 		newTryCommand(),
 		newConformCommand(),
 		newCheckCommand(),

@@ -2,59 +2,32 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/nemesis"
 )
 
-func newPlanCommand() *cobra.Command {
-	var f runFlags
-	c := &cobra.Command{
-		Use:   "plan SCENARIO|FILE.yaml",
-		Short: "Print what a run would do, without doing it",
-		Long: `plan draws everything that the seed decides beforehand and prints it: each step
-of each episode, and which steps cannot concern which lock. What a role means
-(the master, the holder) is decided when a step strikes.`,
-		Example:           "  lockbench plan failover --seed 7\n  lockbench plan ./mine.yaml --locks redlock/nodes=3 --episodes 2",
-		Args:              wants("a scenario"),
-		ValidArgsFunction: completeScenarios,
-		RunE: func(c *cobra.Command, args []string) error {
-			o, err := f.runOptions(c, args[0])
-			if err != nil {
-				return err
-			}
-			if err := f.reach(&o.Worlds); err != nil {
-				return err
-			}
-			o.WorldName, o.DryRun = f.world, true
-			job, err := run.Prepare(c.Context(), o)
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			s := job.Scenario
-			_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, o.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
-			printPlan(sayTo(c, out), report.TerminalWidth(out), job)
-			if len(job.Plan) == 0 || f.noFaults {
-				return nil
-			}
-			for n := 1; n <= s.Episodes; n++ {
-				_, _ = fmt.Fprintf(out, "episode %d\n", n)
-				for _, p := range job.Plan.Episode(n) {
-					_, _ = fmt.Fprintf(out, "  %2d  %s\n", p.ID, p)
-				}
-			}
-			return nil
-		},
+// printDryRun prints everything that the seed decides: each step of each episode. The meaning of a
+// role, such as the master or the holder, is decided when the step strikes.
+func printDryRun(out io.Writer, j *run.Job) {
+	s := j.Scenario
+	_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, j.Options.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
+	say := func(line string) { _, _ = fmt.Fprintln(out, report.Printable(line)) }
+	printPlan(say, report.TerminalWidth(out), j)
+	if len(j.Plan) == 0 || j.Options.NoFaults {
+		return
 	}
-	f.addPlanFlags(c)
-	return c
+	for n := 1; n <= s.Episodes; n++ {
+		_, _ = fmt.Fprintf(out, "episode %d\n", n)
+		for _, p := range j.Plan.Episode(n) {
+			_, _ = fmt.Fprintf(out, "  %2d  %s\n", p.ID, p)
+		}
+	}
 }
 
 // printHead prints the facts of a job on its first lines: the seed, how much there is to do, and where.

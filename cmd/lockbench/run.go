@@ -23,7 +23,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// runFlags are the flags of run, and the part of them that plan shares.
+// runFlags are the flags of run.
 type runFlags struct {
 	worldFlags
 	askedFlags
@@ -40,6 +40,7 @@ type runFlags struct {
 	until     bool
 	out       string
 	json      bool
+	dryRun    bool
 }
 
 func newRunCommand() *cobra.Command {
@@ -55,6 +56,7 @@ Exit codes: 0 every lock as expected, 1 one was not, 2 one is unknown, or was
 named and took no part, 3 the harness failed, 64 wrong usage.`,
 		Example: `  lockbench run failover
   lockbench run pause-client --locks set-nx,redlock/nodes=3 --seed 7 --episodes 10
+  lockbench run failover --seed 7 --dry-run
   lockbench run ./mine.yaml --locks 'set-nx,py=cmd:python3 examples/python-guest/guest.py'
   lockbench run failover --locks redlock --expect valid
   lockbench run failover --servers redis+sentinel://a:26379,b:26379/mymaster --hooks hooks.yaml`,
@@ -64,25 +66,20 @@ named and took no part, 3 the harness failed, 64 wrong usage.`,
 			return doRun(c, args[0], &f)
 		},
 	}
-	f.addPlanFlags(c)
-	f.addRunFlags(c)
+	f.register(c)
 	return c
 }
 
-// addRunFlags adds the flags of a run that a plan has no use for.
-func (f *runFlags) addRunFlags(c *cobra.Command) {
+// register adds the flags to the command.
+func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print what the run would do, without starting anything")
 	fl.DurationVar(&f.duration, "duration", 0, "run episodes for this long (instead of --episodes)")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run side by side (default: what the machine carries)")
 	f.addAsked(c)
 	fl.BoolVar(&f.until, "until-violation", false, "end the run when a lock with servers is seen to be violated, judged after each episode; every lock ends with the episode that it is in")
 	fl.StringVar(&f.out, "out", "results", "where results folders are made")
 	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
-}
-
-// addPlanFlags adds the flags that decide what would be done.
-func (f *runFlags) addPlanFlags(c *cobra.Command) {
-	fl := c.Flags()
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND,name=wasm:MODULE (default: the scenario's)")
 	f.addWorld(c, "auto")
 	f.addServers(c)
@@ -171,10 +168,14 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		return err
 	}
 	o.Worlds.SimTrial = simTrial()
-	o.WorldName, o.Program = f.world, strings.TrimSpace(versionLine())
+	o.WorldName, o.Program, o.DryRun = f.world, strings.TrimSpace(versionLine()), f.dryRun
 	job, err := run.Prepare(c.Context(), o)
 	if err != nil {
 		return err
+	}
+	if f.dryRun {
+		printDryRun(c.OutOrStdout(), job)
+		return nil
 	}
 	job.Options.Again = f.again(c, scenario, job.World)
 	head := c.OutOrStdout()

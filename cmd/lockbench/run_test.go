@@ -43,8 +43,7 @@ func TestAgainRepeatsTheRun(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var f runFlags
 			c := &cobra.Command{Use: "run"}
-			f.addPlanFlags(c)
-			f.addRunFlags(c)
+			f.register(c)
 			if err := c.ParseFlags(tt.args); err != nil {
 				t.Fatal(err)
 			}
