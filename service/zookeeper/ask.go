@@ -82,15 +82,12 @@ func echo(c net.Conn, load int) error {
 	return nil
 }
 
-// sessionMillis is how long the session of a load outlives its connection, if its end is lost.
-const sessionMillis = 2000
-
 // conversation is what a client says that has so many bytes to carry.
 func conversation(load int) [][]byte {
 	// Protocol 0, no transaction seen, no old session, an empty password.
 	hello := binary.BigEndian.AppendUint32(nil, 0)
 	hello = binary.BigEndian.AppendUint64(hello, 0)
-	hello = binary.BigEndian.AppendUint32(hello, sessionMillis)
+	hello = binary.BigEndian.AppendUint32(hello, uint32(sessionTime.Milliseconds()))
 	hello = binary.BigEndian.AppendUint64(hello, 0)
 	hello = append(text(hello, strings.Repeat("\x00", 16)), 0)
 	all := [][]byte{packet(hello)}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockbench/locks"
 	"lockbench/service"
 )
@@ -80,17 +82,16 @@ func (dial dialer) members(ctx context.Context, addr string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", addr, err)
 	}
-	s, err := open(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", addr, err)
-	}
-	defer s.close(ctx)
-	config, err := s.data(ctx, "/zookeeper/config")
+	var config []byte
+	err = inSession(ctx, c, func(conn *zk.Conn) (err error) {
+		config, _, err = conn.Get("/zookeeper/config")
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: /zookeeper/config: %w", addr, err)
 	}
 	var members []string
-	for line := range strings.Lines(config) {
+	for line := range strings.Lines(string(config)) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "server.") {
 			members = append(members, line)
 		}
@@ -154,23 +155,20 @@ func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) s
 	return foreign{g, g, prefix}
 }
 
-// within opens a session with the leader, which has heard all there is.
-func (f foreign) within(ctx context.Context, do func(node string, s *session) error) error {
+// onLeader runs do in a session with the leader, after the leader has caught up.
+func (f foreign) onLeader(ctx context.Context, do func(node string, conn *zk.Conn) error) error {
 	node, err := f.own.Leader(ctx)
 	if err != nil {
 		return err
 	}
 	c, err := f.own.Host.Dial(ctx, node)
-	if err != nil {
-		return fmt.Errorf("%s: %w", node, err)
-	}
-	s, err := open(ctx, c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", node, err)
-	}
-	defer s.close(context.WithoutCancel(ctx))
-	if err = s.sync(ctx); err == nil {
-		err = do(node, s)
+	if err == nil {
+		err = inSession(ctx, c, func(conn *zk.Conn) error {
+			if _, err := conn.Sync("/"); err != nil {
+				return err
+			}
+			return do(node, conn)
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
@@ -183,11 +181,11 @@ func (f foreign) within(ctx context.Context, do func(node string, s *session) er
 func (f foreign) Under(ctx context.Context, word string, most int) (map[string][]string, error) {
 	var leader string
 	var found []string
-	err := f.within(ctx, func(node string, s *session) error {
+	err := f.onLeader(ctx, func(node string, conn *zk.Conn) error {
 		leader = node
 		for look := []string{"/"}; len(look) > 0 && len(found) < most; look = look[1:] {
-			names, err := s.children(ctx, look[0])
-			if errors.Is(err, noNode) || errors.Is(err, noAuth) {
+			names, _, err := conn.Children(look[0])
+			if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
 				continue
 			}
 			if err != nil {
@@ -221,10 +219,10 @@ func (f foreign) Clear(ctx context.Context) (n int, err error) {
 		if err != nil || len(under) == 0 {
 			return n, err
 		}
-		err = f.within(ctx, func(_ string, s *session) error {
+		err = f.onLeader(ctx, func(_ string, conn *zk.Conn) error {
 			for _, paths := range under {
 				for _, path := range paths {
-					removed, err := s.remove(ctx, path)
+					removed, err := remove(conn, path)
 					if n += removed; err != nil {
 						return err
 					}

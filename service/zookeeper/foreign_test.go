@@ -49,7 +49,7 @@ func TestSurveyRefuses(t *testing.T) {
 		"is a server by itself": func() { one.mode = standalone },
 		"serves nobody":         func() { one.mode = "" },
 		"whitelist lacks srvr":  func() { one.mode = "denied" },
-		"ZooKeeper's error":     func() {}, // the fake's session is none
+		"unknown error":         func() {}, // the fake answers requests with themselves
 	} {
 		one.mode, two.mode = follower, leader
 		set()

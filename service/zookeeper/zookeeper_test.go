@@ -183,12 +183,22 @@ func (f *fake) serve(m *member, c net.Conn) {
 			fmt.Fprintf(c, "zk_synced_followers\t%s\n", synced)
 		}
 	default:
-		// A session: each packet comes back.
+		// A session: the first packet opens it, and all others come back.
+		opened := false
 		for next := word; ; {
 			n := int64(binary.BigEndian.Uint32(next[:]))
-			_, _ = c.Write(next[:])
-			if _, err := io.CopyN(c, c, n); err != nil {
-				return
+			if !opened {
+				if _, err := io.CopyN(io.Discard, c, n); err != nil {
+					return
+				}
+				// The protocol's version, the timeout, and the number and the password of the session.
+				_, _ = c.Write(packet(slices.Concat(make([]byte, 6), []byte{7, 208}, make([]byte, 7), []byte{1}, packet(make([]byte, 16)))))
+				opened = true
+			} else {
+				_, _ = c.Write(next[:])
+				if _, err := io.CopyN(c, c, n); err != nil {
+					return
+				}
 			}
 			if _, err := io.ReadFull(c, next[:]); err != nil {
 				return
