@@ -78,15 +78,13 @@ func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 	runs := func(lock string) bool { return lock == "" || slices.Contains(in.locks, lock) }
 	var words []string
 	for _, arg := range a.Like {
-		_, w := argument("--like", arg)
-		if lock, _, _ := cutLike(w, in.locks); runs(lock.trimmed().text) {
+		if lock, _, _ := cutLike(arg, in.locks); runs(lock) {
 			words = append(words, "--like", arg)
 		}
 	}
 	for _, arg := range a.Expect {
-		r, w := argument("--expect", arg)
-		name, _ := cutExpect(w)
-		if x := r.who(name, in); runs(x.lock) && (x.scenario == "" || x.scenario == s.Name) {
+		name, _ := cutExpect(arg)
+		if x := newReader("--expect").who(word{text: name}, in); runs(x.lock) && (x.scenario == "" || x.scenario == s.Name) {
 			words = append(words, "--expect", arg)
 		}
 	}
@@ -160,19 +158,18 @@ func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error
 	in.models = append(names(catalog.All(), lockName), in.models...)
 	rules, errs := a.file(in)
 	for _, arg := range a.Like {
-		r, w := argument("--like", arg)
-		lock, like, both := cutLike(w, in.locks)
-		if !both {
-			r.fail(w.at, "as in mine=set-nx", "%q names one lock", arg)
+		r := newReader("--like")
+		if lock, like, both := cutLike(arg, in.locks); !both {
+			r.fail(place{}, "as in mine=set-nx", "%q names one lock", arg)
 		} else {
-			r.like(&rules, lock.trimmed(), like.trimmed(), in)
+			rules = append(rules, r.like(word{text: lock}, word{text: like}, in))
 		}
 		errs = append(errs, r.errs...)
 	}
 	for _, arg := range a.Expect {
-		r, w := argument("--expect", arg)
-		name, value := cutExpect(w)
-		x := r.who(name, in)
+		r := newReader("--expect")
+		name, value := cutExpect(arg)
+		x := r.who(word{text: name}, in)
 		x.expect = r.expected(value)
 		rules, errs = append(rules, x), append(errs, r.errs...)
 	}
@@ -191,42 +188,46 @@ func (r *reader) who(name word, in askedIn) (x rule) {
 	if name.text == "" {
 		return x
 	}
-	lock := name
-	if scenario, rest, both := name.cut("/"); both && !slices.Contains(in.locks, name.text) && slices.Contains(in.run, scenario.text) {
-		x.scenario, lock = scenario.text, rest
-		if in.strict && !slices.Contains(in.chosen, scenario.text) {
-			r.fail(scenario.at, "", "scenario %s is not run", scenario.text)
+	x.lock = name.text
+	scenario, rest, both := strings.Cut(name.text, "/")
+	switch both = both && !slices.Contains(in.locks, name.text); {
+	case both && slices.Contains(in.run, scenario):
+		x.scenario, x.lock = scenario, rest
+		if in.strict && !slices.Contains(in.chosen, scenario) {
+			r.fail(name.at, "", "scenario %s is not run", scenario)
 		}
-	} else if both && in.strict && !slices.Contains(in.locks, name.text) && slices.Contains(in.locks, rest.text) {
-		r.unknown(scenario, in.run, "scenarios", "no scenario is named %q", scenario.text)
+	case both && in.strict && slices.Contains(in.locks, rest):
+		r.unknown(word{scenario, name.at}, in.run, "scenarios", "no scenario is named %q", scenario)
 		return x
 	}
-	if x.lock = lock.text; in.strict {
-		r.runs(lock, in.locks)
+	if in.strict {
+		r.runs(x.lock, in.locks)
 	}
 	return x
 }
 
 // cutLike cuts `LOCK=OTHER` in two. Both may hold an equals sign, as set-nx/ttl=2s does: it
 // is cut behind a lock that runs.
-func cutLike(w word, locks []string) (lock, like word, both bool) {
-	for i, c := range w.text {
-		if c == '=' && slices.Contains(locks, strings.TrimSpace(w.text[:i])) {
-			return w.part(0, i), w.part(i+1, len(w.text)), true
+func cutLike(arg string, locks []string) (lock, like string, both bool) {
+	for i, c := range arg {
+		if c == '=' && slices.Contains(locks, strings.TrimSpace(arg[:i])) {
+			return strings.TrimSpace(arg[:i]), strings.TrimSpace(arg[i+1:]), true
 		}
 	}
-	return w.cut("=")
+	lock, like, both = strings.Cut(arg, "=")
+	return strings.TrimSpace(lock), strings.TrimSpace(like), both
 }
 
-// like notes that a lock is expected to do what another one is.
-func (r *reader) like(rules *[]rule, lock, like word, in askedIn) {
+// like is the rule that a lock is expected to do what another one is.
+func (r *reader) like(lock, like word, in askedIn) rule {
 	if in.strict {
-		r.runs(lock, in.locks)
+		r.runs(lock.text, in.locks)
 	}
-	if plain, _, _ := like.cut("/"); !slices.Contains(in.models, like.text) && !slices.Contains(in.models, plain.text) {
+	plain, _, _ := strings.Cut(like.text, "/")
+	if !slices.Contains(in.models, like.text) && !slices.Contains(in.models, plain) {
 		r.unknown(like, in.models, "locks", "no lock is named %q", like.text)
 	}
-	*rules = append(*rules, rule{lock: lock.text, like: like.text})
+	return rule{lock: lock.text, like: like.text}
 }
 
 // file reads the file of expectations. It may speak of what is not run here.
@@ -236,33 +237,24 @@ func (a Asked) file(in askedIn) (rules []rule, errs []*Error) {
 	}
 	in.strict = false
 	r := newReader(a.File)
-	r.kind, r.yaml = askedKind, true
-	root, ok := r.document([]byte(a.Text))
-	if !ok {
-		return nil, r.errs
-	}
-	top, ok := r.entries(root, "", "a "+r.kind.name)
-	if ok && r.version(top) {
-		for _, e := range top {
-			switch e.key.text {
-			case "lockbench":
-			case "like":
-				list, _ := r.entries(e.value, e.path, e.key.text)
-				for _, e := range list {
-					if w, ok := r.text(e); ok {
-						r.like(&rules, e.key, w, in)
-					}
+	top, _ := r.document([]byte(a.Text), askedKind)
+	for _, e := range top {
+		switch e.key.text {
+		case "lockbench":
+		case "like":
+			for _, e := range r.entries(e.value, e.path, e.key.text) {
+				if w, ok := r.text(e); ok {
+					rules = append(rules, r.like(e.key, w, in))
 				}
-			case "expect":
-				list, _ := r.entries(e.value, e.path, e.key.text)
-				for _, e := range list {
-					x := r.who(e.key, in)
-					x.expect = r.expectation(e)
-					rules = append(rules, x)
-				}
-			default:
-				r.unknown(e.key, []string{"lockbench", "like", "expect"}, "keys", "a %s has no key %q", r.kind.name, e.key.text)
 			}
+		case "expect":
+			for _, e := range r.entries(e.value, e.path, e.key.text) {
+				x := r.who(e.key, in)
+				x.expect = r.expectation(e)
+				rules = append(rules, x)
+			}
+		default:
+			r.unknown(e.key, []string{"lockbench", "like", "expect"}, "keys", "a %s has no key %q", askedKind.name, e.key.text)
 		}
 	}
 	return rules, r.errs

@@ -8,62 +8,46 @@ import (
 	"strings"
 )
 
-// errorsMax is how many problems of one file are told at once: more than that
-// are rarely independent of each other.
+// errorsMax is how many errors of one file are printed. More than that are rarely
+// independent of each other.
 const errorsMax = 10
 
-// Error is something wrong with a scenario, or with an argument that changes
-// one: the person's to mend, and so wrong usage.
+// Error is a mistake in a scenario or in an argument that changes one. The user can correct
+// it, so the program exits with 64.
 type Error struct {
-	File   string // the file, or the flag; empty if neither is concerned
+	File   string // the file, or the flag; may be empty
 	Line   int    // from 1; 0: the whole file, or an argument
-	Column int    // from 1, in characters; 0: unknown
-	Text   string // what is wrong, with the offending word
-	Hint   string // what was probably meant, or what is known
+	Column int    // from 1, in characters
+	Text   string // the mistake, with the offending word
+	Hint   string // the nearest known word, or the known ones
 
-	source string // the line itself
-	width  int    // of the offending word, in characters
-	err    error
+	err error
 }
 
-// Error shows place, text and hint in one line, and the source beneath it as a
-// compiler does.
+// Error is one line: place, text and hint.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
-		b.WriteString(e.File)
-		b.WriteByte(':')
+		b.WriteString(e.File + ":")
 		if e.Line > 0 {
-			fmt.Fprintf(&b, "%d:", e.Line)
-		}
-		if e.Column > 0 {
-			fmt.Fprintf(&b, "%d:", e.Column)
+			fmt.Fprintf(&b, "%d:%d:", e.Line, e.Column)
 		}
 		b.WriteByte(' ')
 	}
 	b.WriteString(e.Text)
 	if e.Hint != "" {
-		b.WriteString("; ")
-		b.WriteString(e.Hint)
-	}
-	if e.source != "" && e.Column > 0 {
-		gutter := "     | "
-		if e.Line > 0 {
-			gutter = fmt.Sprintf("%4d | ", e.Line)
-		}
-		fmt.Fprintf(&b, "\n%s%s\n     | %s%s", gutter, strings.TrimRight(e.source, " \t"), indent(e.source, e.Column-1), strings.Repeat("^", max(1, e.width)))
+		b.WriteString("; " + e.Hint)
 	}
 	return b.String()
 }
 
-// Unwrap is the error of the file system, if it is one.
+// Unwrap returns the error of the file system, if there is one.
 func (e *Error) Unwrap() error { return e.err }
 
-// Errors are all that was found wrong, in the order of the file. errors.As finds
-// the first *Error in it.
+// Errors are the mistakes of one file, in its order. errors.As finds the first *Error.
 type Errors []*Error
 
-// Error shows each of them, the first ten at most.
+// Error is a line for each of the first ten.
 func (es Errors) Error() string {
 	var lines []string
 	for _, e := range es[:min(len(es), errorsMax)] {
@@ -84,13 +68,7 @@ func (es Errors) Unwrap() []error {
 	return list
 }
 
-var (
-	_ error = (*Error)(nil)
-	_ error = Errors(nil)
-)
-
-// IsUsage tells whether an error is the person's to mend in a scenario or on the
-// command line.
+// IsUsage reports whether the user can correct an error in a scenario or on the command line.
 func IsUsage(err error) bool {
 	var e *Error
 	return errors.As(err, &e)
@@ -108,22 +86,4 @@ func asError(es []*Error) error {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return Errors(es)
-}
-
-// indent is as wide as the first n characters of line: tabs stay tabs, so that
-// the caret stands right whatever a terminal makes of them.
-func indent(line string, n int) string {
-	var b strings.Builder
-	for _, r := range line {
-		if n--; n < 0 {
-			break
-		}
-		if r == '\t' {
-			b.WriteByte('\t')
-		} else {
-			b.WriteByte(' ')
-		}
-	}
-	b.WriteString(strings.Repeat(" ", max(0, n)))
-	return b.String()
 }

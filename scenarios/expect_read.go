@@ -19,24 +19,19 @@ func classes() []string {
 }
 
 // expectations reads `expect:`, after the locks.
-func (r *reader) expectations(e entry) map[string]Expectation {
-	list, ok := r.entries(e.value, e.path, "expect")
-	if !ok {
-		return nil
-	}
-	running := names(r.uses, useName)
-	expect := make(map[string]Expectation, len(list))
-	for _, e := range list {
-		// A lock of the catalog need not run here: --locks can bring it in. And a lock
-		// that could not be read may be the one that is meant.
+func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
+	running, readLocks := names(uses, useName), len(r.errs) == 0
+	expect := map[string]Expectation{}
+	for _, e := range r.entries(e.value, e.path, "expect") {
+		// A lock of the catalog need not run here: --locks can bring it in.
 		name, _, options := strings.Cut(e.key.text, "/")
 		_, known := catalog.Find(name)
 		switch {
-		case slices.Contains(running, e.key.text) || r.bad["locks"]:
+		case slices.Contains(running, e.key.text) || !readLocks:
 		case !known:
 			r.unknown(e.key, running, "locks here", "no lock named %q runs in this scenario", e.key.text)
 		case options:
-			r.lockWord(e.key, "expect") // says what is wrong with them
+			r.lockWord(e.key, "expect") // checks them
 		}
 		expect[e.key.text] = r.expectation(e)
 	}
@@ -46,32 +41,32 @@ func (r *reader) expectations(e entry) map[string]Expectation {
 // expectation reads `violated double-grant`, or a map of more.
 func (r *reader) expectation(e entry) (x Expectation) {
 	if !isMap(e.value) {
-		if w, ok := r.text(e); ok {
-			x.Judgement = r.judgement(w)
-		}
+		scalar(r, e, &x.Judgement, parseJudgement)
 		return x
 	}
-	list, _ := r.entries(e.value, e.path, "an expectation")
+	before := len(r.errs)
+	list := r.entries(e.value, e.path, "an expectation")
 	r.fields(list, &x, func(e entry) {
 		checkers := names(checker.Checks(), checkerName)
 		if !slices.Contains(checkers, e.key.text) {
 			r.unknown(e.key, slices.Concat(keysOf(&x), checkers), "keys", "no checker is named %q", e.key.text)
-		} else if w, ok := r.text(e); ok {
-			if x.Checks == nil {
-				x.Checks = map[string]Judgement{}
-			}
-			x.Checks[e.key.text] = r.judgement(w)
+			return
 		}
+		if x.Checks == nil {
+			x.Checks = map[string]Judgement{}
+		}
+		var j Judgement
+		scalar(r, e, &j, parseJudgement)
+		x.Checks[e.key.text] = j
 	})
 	rate := list.of("rate").key.at
 	switch {
-	case list.has("verdict") || len(x.Checks) > 0:
-	case x.Rate != nil:
+	case len(r.errs) > before:
+	case x.Verdict == "" && len(x.Checks) == 0 && x.Rate != nil:
 		r.fail(rate, "add `verdict: violated`, with its class", "a rate is of violated episodes, and no verdict is expected")
-	default: // limits alone: the lock must be valid, and fast
+	case x.Verdict == "" && len(x.Checks) == 0: // limits alone: the lock must be valid, and fast
 		x.Verdict = Valid
-	}
-	if x.Rate != nil && (x.Verdict == Valid || x.Verdict == Unknown) {
+	case x.Rate != nil && (x.Verdict == Valid || x.Verdict == Unknown):
 		r.fail(rate, "", "a rate is of violated episodes, and %s is expected", x.Verdict)
 	}
 	return x
@@ -79,59 +74,30 @@ func (r *reader) expectation(e entry) (x Expectation) {
 
 // limits reads `{outage: 5s, p99: 50ms}`.
 func (r *reader) limits(e entry) map[string]time.Duration {
-	list, _ := r.entries(e.value, e.path, "limits")
-	m := make(map[string]time.Duration, len(list))
-	for _, e := range list {
-		var d time.Duration
+	m := map[string]time.Duration{}
+	for _, e := range r.entries(e.value, e.path, "limits") {
 		if !slices.Contains(Figures, e.key.text) {
 			r.unknown(e.key, Figures, "figures", "no figure is named %q", e.key.text)
-		} else if scalar(r, e, &d, parseDuration) && r.lasts(e, d) {
-			m[e.key.text] = d
+			continue
 		}
+		before := len(r.errs)
+		var d time.Duration
+		scalar(r, e, &d, parseDuration)
+		if d == 0 && len(r.errs) == before {
+			r.fail(r.where[e.path], "", "%s: a limit above 0s is needed", e.key.text)
+		}
+		m[e.key.text] = d
 	}
 	return m
-}
-
-// judgement reads `VERDICT [class]`.
-func (r *reader) judgement(w word) (j Judgement) {
-	fields := slices.DeleteFunc(w.split(" "), func(f word) bool { return f.trimmed().text == "" })
-	if len(fields) == 0 {
-		r.fail(w.at, "verdicts: "+strings.Join(verdicts, ", "), "the verdict is missing")
-		return j
-	}
-	verdict := fields[0].trimmed()
-	if slices.Contains(classes(), verdict.text) {
-		r.fail(verdict.at, "did you mean \"violated "+verdict.text+"\"?", "no verdict is named %q", verdict.text)
-		return j
-	}
-	if !slices.Contains(verdicts, verdict.text) {
-		r.unknown(verdict, verdicts, "verdicts", "no verdict is named %q", verdict.text)
-		return j
-	}
-	j.Verdict = verdict.text
-	if len(fields) == 1 {
-		return j
-	}
-	class := fields[1].trimmed()
-	j.Class = class.text
-	switch {
-	case j.Verdict != Violated:
-		r.fail(class.at, "", "only `violated` has a class, and %q does not", j.Verdict)
-	case !slices.Contains(classes(), class.text):
-		r.unknown(class, classes(), "classes", "no class is named %q", class.text)
-	case len(fields) > 2:
-		r.fail(fields[2].trimmed().at, "an expectation is a verdict and perhaps a class", "%q is one word too many", fields[2].trimmed().text)
-	}
-	return j
 }
 
 // ParseExpect reads the value of --expect: `VERDICT [class]` for every lock, for
 // which the lock returned is empty, or `LOCK=VERDICT [class]` for one of those that run.
 func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err error) {
-	r, w := argument("--expect", arg)
-	name, value := cutExpect(w)
-	if lock = name.text; lock != "" {
-		r.runs(name, names(running, useName))
+	r := newReader("--expect")
+	lock, value := cutExpect(arg)
+	if lock != "" {
+		r.runs(lock, names(running, useName))
 	}
 	e = r.expected(value)
 	if err := asError(r.errs); err != nil {
@@ -141,37 +107,38 @@ func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err
 }
 
 // cutExpect cuts `NAME=VALUE` in two; a value alone has no name.
-func cutExpect(w word) (name, value word) {
+func cutExpect(arg string) (name, value string) {
 	// A name may hold an equals sign itself, as in set-nx/ttl=2s=valid; a verdict cannot.
-	i := strings.Index(w.text, "={")
+	i := strings.Index(arg, "={")
 	if i < 0 {
-		i = strings.LastIndexByte(w.text, '=')
+		i = strings.LastIndexByte(arg, '=')
 	}
-	if i < 0 || strings.HasPrefix(w.trimmed().text, "{") {
-		return word{}, w
+	if i < 0 || strings.HasPrefix(strings.TrimSpace(arg), "{") {
+		return "", arg
 	}
-	return w.part(0, i).trimmed(), w.part(i+1, len(w.text))
+	return strings.TrimSpace(arg[:i]), arg[i+1:]
 }
 
 // runs refuses the name of a lock that does not run.
-func (r *reader) runs(name word, running []string) {
-	if !slices.Contains(running, name.text) {
-		r.unknown(name, running, "locks here", "no lock named %q runs", name.text)
+func (r *reader) runs(name string, running []string) {
+	if !slices.Contains(running, name) {
+		r.unknown(word{text: name}, running, "locks here", "no lock named %q runs", name)
 	}
 }
 
 // expected reads an expectation from an argument: as a scenario has it, a verdict or a
 // map of more between braces.
-func (r *reader) expected(w word) Expectation {
-	if text := w.trimmed().text; strings.HasPrefix(text, "{") {
-		inner := newReader(r.file, text)
-		root, ok := inner.parse([]byte(text))
-		var e Expectation
-		if ok {
-			e = inner.expectation(entry{value: root})
+func (r *reader) expected(text string) (x Expectation) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		before := len(r.errs)
+		if root, ok := r.parse([]byte(text), scenarioKind); ok {
+			x = r.expectation(entry{value: root})
 		}
-		r.errs = append(r.errs, inner.errs...)
-		return e
+		for _, e := range r.errs[before:] {
+			e.Line, e.Column = 0, 0
+		}
+		return x
 	}
-	return Expectation{Judgement: r.judgement(w)}
+	scalar(r, entry{part: &word{text: text}}, &x.Judgement, parseJudgement)
+	return x
 }

@@ -163,16 +163,10 @@ func TestParseExpect(t *testing.T) {
 		"set-nx=valid":                   {"set-nx", "valid", ""},
 		"set-nx/ttl=2s=violated":         {"set-nx/ttl=2s", "violated", ""},
 		"set-nx = violated double-grant": {"set-nx", "violated double-grant", ""},
-		"set-nk=valid": {err: `--expect:1: no lock named "set-nk" runs; did you mean "set-nx"?
-     | set-nk=valid
-     | ^^^^^^`},
-		"set-nx=vaild": {err: `--expect:8: no verdict is named "vaild"; did you mean "valid"?
-     | set-nx=vaild
-     |        ^^^^^`},
-		"set-nx": {err: `--expect:1: no verdict is named "set-nx"; verdicts: valid, violated, unknown, any
-     | set-nx
-     | ^^^^^^`},
-		"": {err: `--expect:1: the verdict is missing; verdicts: valid, violated, unknown, any`},
+		"set-nk=valid":                   {err: `--expect: no lock named "set-nk" runs; did you mean "set-nx"?`},
+		"set-nx=vaild":                   {err: `--expect: no verdict is named "vaild"; did you mean "valid"?`},
+		"set-nx":                         {err: `--expect: no verdict is named "set-nx"; verdicts: valid, violated, unknown, any`},
+		"":                               {err: `--expect: the verdict is missing; verdicts: valid, violated, unknown, any`},
 	} {
 		lock, e, err := ParseExpect(arg, running)
 		got := ""

@@ -3,146 +3,18 @@ package scenarios
 import (
 	"fmt"
 	"reflect"
-	"slices"
-	"strconv"
 	"time"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"lockbench/nemesis"
 	"lockbench/workloads"
 )
 
-// entry is a key with its value.
-type entry struct {
-	key   word
-	path  string // of the value, such as "faults/0/hold"
-	value ast.Node
-	// part stands for the value where that is no node: `2s` in `set-nx/ttl=2s`.
-	part *word
-}
-
-// entries are the keys of one map, in the order of the file.
-type entries []entry
-
-// of is the entry of a key; without a key if there is none.
-func (list entries) of(key string) entry {
-	e, _ := find(list, func(e entry) string { return e.key.text }, key)
-	return e
-}
-
-// has tells whether a key is there.
-func (list entries) has(key string) bool {
-	return slices.ContainsFunc(list, func(e entry) bool { return e.key.text == key })
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "/" + key
-}
-
-func isMap(n ast.Node) bool {
-	return n != nil && (n.Type() == ast.MappingType || n.Type() == ast.MappingValueType)
-}
-
-// entries are the keys of a map, each once and with text for a name. The path is
-// what stands in front of their names.
-func (r *reader) entries(n ast.Node, path, what string) (entries, bool) {
-	if !isMap(n) {
-		if !r.odd(n) {
-			r.fail(r.place(n), "", "%s takes keys with values", what)
-		}
-		return nil, false
-	}
-	var list entries
-	for pair := n.(ast.MapNode).MapRange(); pair.Next(); {
-		if pair.Key().IsMergeKey() {
-			r.fail(r.place(pair.Key()), "write its keys here", "scenarios have no merge keys")
-			continue
-		}
-		key, ok := r.word(pair.Key(), "a key")
-		switch {
-		case !ok:
-		case list.has(key.text):
-			r.fail(key.at, fmt.Sprintf("the first is in line %d", list.of(key.text).key.at.line), "%q is given twice", key.text)
-		default:
-			e := entry{key: key, path: join(path, key.text), value: pair.Value()}
-			r.where[e.path] = r.place(e.value)
-			list = append(list, e)
-		}
-	}
-	return list, true
-}
-
-// items are the elements of a list; in what is said of one it is called as given.
-func (r *reader) items(e entry, called, example string) (list []entry, ok bool) {
-	s, ok := e.value.(*ast.SequenceNode)
-	if !ok {
-		if !r.odd(e.value) {
-			r.fail(r.place(e.value), "for example "+example, "%s takes a list", e.key.text)
-		}
-		return nil, false
-	}
-	for i, n := range s.Values {
-		item := entry{key: word{text: called}, path: join(e.path, strconv.Itoa(i)), value: n}
-		r.where[item.path] = r.place(n)
-		list = append(list, item)
-	}
-	return list, true
-}
-
-// text is the value of an entry that is one word or text.
-func (r *reader) text(e entry) (word, bool) {
-	if e.part != nil {
-		return *e.part, true
-	}
-	return r.word(e.value, e.key.text)
-}
-
-// scalar reads the text of an entry with parse.
-func scalar[T any](r *reader, e entry, into *T, parse func(string) (T, *Error)) bool {
-	w, ok := r.text(e)
-	if ok {
-		v, err := parse(w.text)
-		if err == nil {
-			*into = v
-			return true
-		}
-		r.add(w.at, err)
-	}
-	r.bad[e.path] = true
-	return false
-}
-
-// lasts tells whether a time that was read is more than none.
-func (r *reader) lasts(e entry, d time.Duration) bool {
-	if d == 0 && e.value != nil && !r.bad[e.path] {
-		w, _ := r.text(e)
-		r.fail(w.at, "", "%s is no time at all", w.text)
-		r.bad[e.path] = true
-	}
-	return !r.bad[e.path]
-}
-
-// option reads a value that is nobody's business here.
-func (r *reader) option(e entry, into *map[string]string) (word, bool) {
-	w, ok := r.text(e)
-	if ok && *into == nil {
-		*into = map[string]string{}
-	}
-	if ok {
-		(*into)[e.key.text] = w.text
-	}
-	return w, ok
-}
-
-// fields decodes entries into the struct that v points to: the tags of its fields are
-// the keys, and the types say how the values are read. What other keys mean, rest knows.
+// fields decodes entries into the struct that v points to: the tags of its fields are the
+// keys, and their types say how the values are read. Other keys are left to rest.
 //
-// The YAML library's own decoder stops at the first key that it does not know and at
-// the first value that it cannot read. A person who mends a file wants to hear of all.
+// The decoder of the YAML library is not used for this. It reads 2e5 and 2.5 as int, leaves
+// out a value that is missing, reports one unknown key of several by chance, and gives types
+// that read themselves no place for their errors unless they walk its nodes, as this does.
 func (r *reader) fields(list entries, v any, rest func(e entry)) {
 	s := reflect.ValueOf(v).Elem()
 	for _, e := range list {
@@ -171,14 +43,11 @@ func keysOf(v any) []string {
 	return keys
 }
 
-// decode reads a value by the type of the field that it is for.
+// decode reads a value by the type of its field.
 func (r *reader) decode(e entry, field reflect.Value) {
 	if field.Kind() == reflect.Pointer {
-		to := reflect.New(field.Type().Elem())
-		if r.decode(e, to.Elem()); !r.bad[e.path] {
-			field.Set(to)
-		}
-		return
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
 	}
 	switch into := field.Addr().Interface().(type) {
 	case *string:
@@ -197,6 +66,8 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		scalar(r, e, into, oneOf(nemesis.Events, "events", "no event is named %q"))
 	case *Rate:
 		scalar(r, e, into, parseRate)
+	case *Judgement:
+		scalar(r, e, into, parseJudgement)
 	case *[]string:
 		*into = r.shows(e)
 	case *Workload:
@@ -205,13 +76,32 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		*into = r.locks(e)
 	case *[]nemesis.Step:
 		*into = r.faults(e)
-	case *Judgement:
-		if w, ok := r.text(e); ok {
-			*into = r.judgement(w)
-		}
 	case *map[string]time.Duration:
 		*into = r.limits(e)
 	default:
-		panic(fmt.Sprintf("nothing reads a %T", into))
+		panic(fmt.Sprintf("no scenario has a %T", into))
 	}
+}
+
+// scalar reads the text of an entry with parse.
+func scalar[T any](r *reader, e entry, into *T, parse func(string) (T, *Error)) {
+	if w, ok := r.text(e); ok {
+		v, err := parse(w.text)
+		if err != nil {
+			r.add(w.at, err)
+		}
+		*into = v
+	}
+}
+
+// option reads a value that the catalog's entry reads itself.
+func (r *reader) option(e entry, into *map[string]string) (word, bool) {
+	w, ok := r.text(e)
+	if ok && *into == nil {
+		*into = map[string]string{}
+	}
+	if ok {
+		(*into)[e.key.text] = w.text
+	}
+	return w, ok
 }

@@ -210,7 +210,7 @@ func TestSchemaRefusesWrongWords(t *testing.T) {
 // refused at its place.
 func TestSettingsAreKnown(t *testing.T) {
 	for setting, want := range map[string]string{
-		"requirepass: x":           "x.yaml:4:9: a scenario cannot set requirepass: lockbench asks servers without a password, and decides who may reach them; leave it out\n",
+		"requirepass: x":           "x.yaml:4:9: a scenario cannot set requirepass: lockbench asks servers without a password, and decides who may reach them; leave it out",
 		"port: 1234":               "x.yaml:4:9: a scenario cannot set port: lockbench decides where servers listen",
 		"min-replicas-to-wirte: 1": `x.yaml:4:9: redis has no setting "min-replicas-to-wirte"; did you mean "min-replicas-to-write"?`,
 		"prot: 1":                  `redis has no setting "prot"; did you mean "proto-max-bulk-len"?`,
@@ -230,7 +230,7 @@ func TestSettingsAreKnown(t *testing.T) {
 func TestNumbersThatAreTooLarge(t *testing.T) {
 	for text, want := range map[string]string{
 		"episodes: 1000000":                   "x.yaml:4:11: episodes: 1000000 is too many: at most 10000",
-		"workload: {counter: {keys: 2e5}}":    `"2e5" is no whole number`,
+		"workload: {counter: {keys: 2e5}}":    `"2e5" is not a whole number`,
 		"workload: {counter: {keys: 200000}}": "x.yaml:4:28: workload/keys: 200000 is too many: at most 10000",
 	} {
 		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"+text+"\n"))
@@ -245,9 +245,9 @@ func TestWithin(t *testing.T) {
 	room := Room{World: "small", Clients: 10, WhyClients: "it is small", Servers: 4, WhyServers: "it is small"}
 	for text, want := range map[string]string{
 		"locks: [set-nx]\nworkload: {counter: {clients: 11}}": "x.yaml:4:31: 11 clients are too many: world small has room for 10, because it is small",
-		"locks: [set-nx, set-nx/clients=12]":                  "x.yaml:3:32: 12 clients are too many",
+		"locks: [set-nx, set-nx/clients=12]":                  "x.yaml:3:17: 12 clients are too many",
 		"locks: [redlock]":                                    "x.yaml:3:9: 5 servers are too many: world small has room for 4, because it is small",
-		"locks: [redlock/nodes=6]":                            "x.yaml:3:23: 6 servers are too many",
+		"locks: [redlock/nodes=6]":                            "x.yaml:3:9: 6 servers are too many",
 		"locks: [redlock/nodes=3, set-nx/clients=10]":         "",
 	} {
 		s, err := Read("x.yaml", []byte("lockbench: scenario/1\nfaults: none\n"+text+"\n"))

@@ -2,12 +2,10 @@ package scenarios
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"lockbench/locks"
 	"lockbench/locks/catalog"
@@ -69,45 +67,41 @@ func ParseLock(arg string, own ...LockUse) ([]LockUse, error) {
 }
 
 func parseLocks(flag, arg string, own []LockUse) ([]LockUse, error) {
-	r, whole := argument(flag, arg)
-	for _, w := range splitLocks(whole) {
-		w = w.trimmed()
-		u, ok := find(own, useName, w.text)
+	r := newReader(flag)
+	var uses []LockUse
+	for _, text := range splitLocks(arg) {
+		text = strings.TrimSpace(text)
+		u, ok := find(own, useName, text)
 		if !ok {
-			u, ok = r.lockWord(w, "locks")
+			u = r.lockWord(word{text: text}, "locks")
 		}
 		u.Named = true
-		r.use(u, ok, w.at)
+		uses = r.use(uses, u, place{})
 	}
 	if err := asError(r.errs); err != nil {
 		return nil, err
 	}
-	return r.uses, nil
-}
-
-// argument is a reader of one flag's value.
-func argument(flag, value string) (*reader, word) {
-	return newReader(flag, value), word{text: value, at: place{1, 1, utf8.RuneCountInString(value)}, exact: true}
+	return uses, nil
 }
 
 // splitLocks splits at commas, but not inside the quotes of a command.
-func splitLocks(w word) []word {
-	var parts []word
-	start, quote := 0, byte(0)
-	for i := 0; i < len(w.text); i++ {
-		switch c := w.text[i]; {
+func splitLocks(arg string) []string {
+	var parts []string
+	start, quote := 0, rune(0)
+	for i, c := range arg {
+		switch {
 		case quote != 0:
 			if c == quote {
 				quote = 0
 			}
-		case (c == '\'' || c == '"') && ownCommand.MatchString(w.text[start:i]):
+		case (c == '\'' || c == '"') && ownCommand.MatchString(arg[start:i]):
 			quote = c
 		case c == ',':
-			parts = append(parts, w.part(start, i))
+			parts = append(parts, arg[start:i])
 			start = i + 1
 		}
 	}
-	return append(parts, w.part(start, len(w.text)))
+	return append(parts, arg[start:])
 }
 
 // ownCommand is how a lock of one's own begins: `py=cmd:`, and ownModule how one that is
@@ -126,184 +120,170 @@ var shownName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 const lockNameMax = 200
 
 // locks reads `locks:`.
-func (r *reader) locks(e entry) []LockUse {
-	items, ok := r.items(e, "a lock", "[no-lock, set-nx]")
-	if ok && len(items) == 0 {
-		r.fail(r.place(e.value), "name at least one", "the list of locks is empty")
+func (r *reader) locks(e entry) (uses []LockUse) {
+	items := r.items(e, "a lock", "[no-lock, set-nx]")
+	if len(items) == 0 && len(r.errs) == 0 {
+		r.fail(placeOf(e.value), "name at least one", "the list of locks is empty")
 	}
-	r.bad[e.path] = !ok
 	for _, item := range items {
-		at := r.place(item.value)
-		// Rules find the place of the i-th lock that was read under this path.
-		item.path = fmt.Sprintf("%s/%d", e.path, len(r.uses))
-		r.where[item.path] = at
 		var u LockUse
 		if isMap(item.value) {
-			u, ok = r.lockMap(item)
-		} else if w, isText := r.text(item); isText {
-			u, ok = r.lockWord(w, item.path)
-		} else {
-			ok = false
+			u = r.lockMap(item)
+		} else if w, ok := r.text(item); ok {
+			u = r.lockWord(w, item.path)
 		}
-		r.use(u, ok, at)
-		r.bad[e.path] = r.bad[e.path] || !ok
+		uses = r.use(uses, u, placeOf(item.value))
 	}
-	return r.uses
+	return uses
 }
 
-// use notes a lock that was read without an error, under a name of its own.
-func (r *reader) use(u LockUse, ok bool, at place) {
-	if ok && len(u.Name) > lockNameMax {
+// use adds a lock to the others. Each has a name of its own; a lock with none was not read.
+func (r *reader) use(uses []LockUse, u LockUse, at place) []LockUse {
+	if len(u.Name) > lockNameMax {
 		r.fail(at, "give it a shorter name: {use: ..., as: NAME}", "the name of a lock is too long: %d letters, at most %d", len(u.Name), lockNameMax)
-	} else if _, twice := find(r.uses, useName, u.Name); ok && twice {
+	} else if _, twice := find(uses, useName, u.Name); twice && u.Name != "" {
 		r.fail(at, "give one of them another name: {use: ..., as: NAME}", "two locks are named %q", u.Name)
-	} else if ok {
-		r.uses = append(r.uses, u)
 	}
+	return append(uses, u)
 }
 
 // lockWord reads `set-nx/ttl=2s` and `py=cmd:python3 guest.py`.
-func (r *reader) lockWord(w word, path string) (u LockUse, ok bool) {
+func (r *reader) lockWord(w word, path string) LockUse {
 	if ownCommand.MatchString(w.text) {
-		name, command, _ := w.cut("=cmd:")
-		return guest(name.text, command.text), r.shownName(name, "") && r.command(command)
+		name, command, _ := strings.Cut(w.text, "=cmd:")
+		r.shownName(name, "", w.at)
+		r.command(command, w.at)
+		return guest(name, command)
 	}
 	if ownModule.MatchString(w.text) {
-		name, file, _ := w.cut("=wasm:")
-		u = LockUse{Name: name.text, Module: strings.TrimSpace(file.text)}
-		return u, r.shownName(name, "") && r.module(file)
+		name, file, _ := strings.Cut(w.text, "=wasm:")
+		r.shownName(name, "", w.at)
+		if strings.TrimSpace(file) == "" {
+			r.fail(w.at, "as mine=wasm:./guest.wasm", "the module's file is missing")
+		}
+		return LockUse{Name: name, Module: strings.TrimSpace(file)}
 	}
-	parts := w.split("/")
-	u = LockUse{Name: w.text, Use: parts[0].text}
-	if !r.lockName(parts[0]) {
-		return u, false
+	name, options, _ := strings.Cut(w.text, "/")
+	u := LockUse{Name: w.text, Use: name}
+	if !r.lockName(name, w.at) {
+		return LockUse{}
 	}
-	before := len(r.errs)
 	var list entries
-	for _, part := range parts[1:] {
-		key, value, ok := part.cut("=")
-		switch {
-		case !ok:
-			r.fail(part.at, "options are written /NAME=VALUE", "%q is no option of a lock", part.text)
-		case list.has(key.text):
-			r.fail(key.at, "", "%q is given twice", key.text)
-		default:
-			list = append(list, entry{key: key, path: join(path, key.text), part: &value})
-			r.where[join(path, key.text)] = value.at
+	if name != w.text {
+		for option := range strings.SplitSeq(options, "/") {
+			key, value, ok := strings.Cut(option, "=")
+			switch {
+			case !ok:
+				r.fail(w.at, "options are written /NAME=VALUE", "%q is not an option of a lock", option)
+			case list.has(key):
+				r.fail(w.at, "", "%q is given twice", key)
+			default:
+				list = append(list, entry{key: word{key, w.at}, path: join(path, key), part: &word{value, w.at}})
+			}
 		}
 	}
-	ok = r.lockSettings(&u, list, w.at, path)
-	return u, ok && len(r.errs) == before
+	r.lockSettings(&u, list, w.at, path)
+	return u
 }
 
 // lockMap reads `{use: redlock, as: redlock-3, nodes: 3}` and `{cmd: ..., as: py}`.
-func (r *reader) lockMap(item entry) (u LockUse, ok bool) {
+func (r *reader) lockMap(item entry) LockUse {
 	before := len(r.errs)
-	list, _ := r.entries(item.value, item.path, "a lock")
+	list := r.entries(item.value, item.path, "a lock")
 	words := map[string]word{}
 	for _, e := range list {
 		words[e.key.text], _ = r.text(e)
 	}
 	if len(r.errs) > before {
-		return u, false
+		return LockUse{}
 	}
 	use, cmd, as := words["use"], words["cmd"], words["as"]
+	u := LockUse{Name: use.text, Use: use.text}
 	switch {
 	case list.has("use") && list.has("cmd"):
 		r.fail(cmd.at, "keep one of them", "a lock is either one of lockbench's (`use`) or a command of one's own (`cmd`)")
 	case list.has("use"):
-		r.lockName(use)
+		r.lockName(use.text, use.at)
 	case !list.has("cmd"):
-		r.fail(r.place(item.value), "as {use: redlock, nodes: 3}", "this names no lock: `use` is missing")
+		r.fail(placeOf(item.value), "as {use: redlock, nodes: 3}", "this names no lock: `use` is missing")
 	case !list.has("as"):
 		r.fail(cmd.at, "as {cmd: python3 guest.py, as: py}", "a command needs a name")
 	default:
-		r.command(cmd)
-	}
-	if len(r.errs) > before {
-		return u, false
-	}
-	u = LockUse{Name: use.text, Use: use.text}
-	if list.has("cmd") {
+		r.command(cmd.text, cmd.at)
 		u = guest("", cmd.text)
 	}
-	ok = !list.has("as") || r.shownName(as, u.Use)
+	if len(r.errs) > before {
+		return LockUse{}
+	}
+	named := list.has("as")
 	list = slices.DeleteFunc(list, func(e entry) bool { return slices.Contains([]string{"use", "cmd", "as"}, e.key.text) })
 	for _, e := range list {
 		u.Name += "/" + e.key.text + "=" + words[e.key.text].text
 	}
-	if as.text != "" {
+	if named {
 		u.Name = as.text
 	}
-	return u, r.lockSettings(&u, list, r.place(item.value), item.path) && ok
+	if named && !r.shownName(as.text, u.Use, as.at) {
+		u.Name = ""
+	}
+	r.lockSettings(&u, list, placeOf(item.value), item.path)
+	return u
 }
 
-// lockSettings reads what a lock is given, and asks the catalog about its own options.
-func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) bool {
+// lockSettings reads the settings of a lock. The catalog checks the lock's own options; those
+// of a guest only the guest knows.
+func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 	before := len(r.errs)
 	lock, _ := catalog.Find(u.Use)
-	foreign := u.Own() // what it takes, only it knows
-	if list.has("nodes") && !foreign && lock.Family != locks.Majority {
+	if list.has("nodes") && !u.Own() && lock.Family != locks.Majority {
 		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
-		return false
+		return
 	}
 	own := names(lock.Options, optionName)
 	r.fields(list, u, func(e entry) {
-		if !foreign && !slices.Contains(own, e.key.text) {
+		if !u.Own() && !slices.Contains(own, e.key.text) {
 			r.unknown(e.key, slices.Concat(own, keysOf(u)), "options", "%s has no option %q", u.Use, e.key.text)
 			return
 		}
 		r.option(e, &u.Options)
 	})
-	if foreign || len(r.errs) > before {
-		return len(r.errs) == before
+	if u.Own() || len(r.errs) > before {
+		return
 	}
 	if _, err := lock.New(u.Options); err != nil && (lock.Library == nil || !errors.Is(err, locks.ErrUnsupported)) {
 		r.checked(path, at, err)
-		return false
 	}
-	return true
 }
 
-func (r *reader) lockName(w word) bool {
-	_, ok := catalog.Find(w.text)
+func (r *reader) lockName(name string, at place) bool {
+	_, ok := catalog.Find(name)
 	switch locks := sorted(catalog.All(), lockName); {
 	case ok:
-	case w.text == "":
-		r.fail(w.at, "locks: "+strings.Join(locks, ", "), "a lock's name is missing")
+	case name == "":
+		r.fail(at, "locks: "+strings.Join(locks, ", "), "a lock's name is missing")
 	default:
-		r.unknown(w, locks, "locks", "no lock is named %q", w.text)
+		r.unknown(word{name, at}, locks, "locks", "no lock is named %q", name)
 	}
 	return ok
 }
 
-// shownName tells whether a lock may be shown under a name: not under that of
-// another lock, which would put the blame on it.
-func (r *reader) shownName(w word, use string) bool {
-	_, taken := catalog.Find(w.text)
+// shownName checks the name under which a lock is shown. It must not be the name of another
+// lock, which would put the blame on it.
+func (r *reader) shownName(name, use string, at place) bool {
+	_, taken := catalog.Find(name)
 	switch {
-	case !shownName.MatchString(w.text):
-		r.fail(w.at, "letters, digits and . _ -", "%q cannot be a lock's name", w.text)
-	case taken && w.text != use:
-		r.fail(w.at, "choose another one", "%q is the name of another lock", w.text)
+	case !shownName.MatchString(name):
+		r.fail(at, "letters, digits and . _ -", "%q cannot be a lock's name", name)
+	case taken && name != use:
+		r.fail(at, "choose another one", "%q is the name of another lock", name)
 	default:
 		return true
 	}
 	return false
 }
 
-func (r *reader) module(w word) bool {
-	if strings.TrimSpace(w.text) == "" {
-		r.fail(w.at, "as mine=wasm:./guest.wasm", "the module's file is missing")
-		return false
+func (r *reader) command(command string, at place) {
+	if strings.TrimSpace(command) == "" {
+		r.fail(at, "as py=cmd:python3 guest.py", "the command is missing")
 	}
-	return true
-}
-
-func (r *reader) command(w word) bool {
-	if strings.TrimSpace(w.text) == "" {
-		r.fail(w.at, "as py=cmd:python3 guest.py", "the command is missing")
-		return false
-	}
-	return true
 }

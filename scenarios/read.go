@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -15,15 +14,22 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/catalog"
-	"lockbench/nemesis"
 	"lockbench/service"
 	services "lockbench/service/catalog"
 )
 
-// sizeMax bounds a scenario in bytes; a person writes a few thousand. It is not larger because
+// sizeMax bounds a scenario in bytes; usual ones have a few thousand. It is not larger because
 // what the reader of YAML takes grows with the square of some texts: a megabyte of opening
 // brackets would take it minutes and terabytes.
 const sizeMax = 16 << 10
+
+// kind is what a text is, and its first line.
+type kind struct{ name, version string }
+
+var (
+	scenarioKind = kind{"scenario", Version}
+	askedKind    = kind{"list of expectations", AskedVersion}
+)
 
 // Read reads a scenario. The name is that of its file; errors show it.
 func Read(name string, data []byte) (*Scenario, error) {
@@ -34,158 +40,166 @@ func Read(name string, data []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// read also gives the reader, which knows the places.
+// read also returns the reader, which knows the places.
 func read(name string, data []byte) (*Scenario, *reader) {
 	r := newReader(name)
-	r.yaml = true
 	s := defaults()
 	s.Name, s.Source = nameOf(name), bytes.Clone(data)
-	if root, ok := r.document(data); ok {
-		r.scenario(s, root)
+	if top, ok := r.document(data, scenarioKind); ok {
+		r.scenario(s, top)
 	}
 	return s, r
 }
 
-// document makes a file a tree of one map.
-func (r *reader) document(data []byte) (root ast.Node, ok bool) {
-	text := bytes.TrimPrefix(data, []byte("\ufeff"))
-	for line := range strings.SplitSeq(string(text), "\n") {
-		r.lines = append(r.lines, strings.TrimSuffix(line, "\r"))
-	}
-	return r.parse(text)
-}
-
-// parse makes the text a tree of one map.
-func (r *reader) parse(text []byte) (root ast.Node, ok bool) {
-	if len(text) > sizeMax {
-		r.fail(place{}, "", "this is more than the %d bytes that a %s can have", sizeMax, r.kind.name)
+// document are the keys of a file of a kind. What another version means is not for this one
+// to judge: then ok is false.
+func (r *reader) document(data []byte, k kind) (top entries, ok bool) {
+	root, ok := r.parse(data, k)
+	if !ok {
 		return nil, false
 	}
-	for i, line := range r.lines {
-		if !utf8.ValidString(line) {
-			r.lines[i] = strings.ToValidUTF8(line, "�")
-			r.fail(place{line: i + 1, column: 1}, "save it as UTF-8", "this line is not UTF-8 text")
-			return nil, false
-		}
+	if !isMap(root) {
+		r.odd(root, "a "+k.name+" takes keys with values")
+		return nil, false
 	}
-	file, err := parseYAML(text)
+	top = r.entries(root, "", "")
+	if !top.has("lockbench") {
+		r.fail(place{}, "begin with `lockbench: "+k.version+"`", "the file does not say that it is a %s", k.name)
+		return nil, false
+	}
+	w, ok := r.text(top.of("lockbench"))
+	if ok && w.text != k.version {
+		r.fail(w.at, "this lockbench reads "+k.version, "%q is not a known version", w.text)
+		return nil, false
+	}
+	return top, ok
+}
+
+// parse returns the tree of the text, which is one document of YAML.
+func (r *reader) parse(data []byte, k kind) (root ast.Node, ok bool) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if len(data) > sizeMax {
+		r.fail(place{}, "", "this is more than the %d bytes that a %s can have", sizeMax, k.name)
+		return nil, false
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	if i := slices.IndexFunc(lines, func(line []byte) bool { return !utf8.Valid(line) }); i >= 0 {
+		r.fail(place{i + 1, 1}, "save it as UTF-8", "this line is not UTF-8 text")
+		return nil, false
+	}
+	file, err := parseYAML(data)
 	if err != nil {
 		var at place
 		message := err.Error()
 		if e := yaml.Error(nil); errors.As(err, &e) {
-			at, message = placeOf(e.GetToken()), e.GetMessage()
-			at.line = min(at.line, len(r.lines)) // a text that ends too early is faulted behind its end
+			at, message = placeOfToken(e.GetToken()), e.GetMessage()
+			at.line = min(at.line, len(lines)) // the place of a text that ends too early is behind its end
 		}
-		r.fail(at, "", "this is not YAML: %s", message)
+		r.fail(at, "", "invalid YAML: %s", message)
 		return nil, false
 	}
 	docs := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
 	switch len(docs) {
 	case 0:
-		r.fail(place{}, "begin with `lockbench: "+r.kind.version+"`", "the %s is empty", r.kind.name)
+		r.fail(place{}, "begin with `lockbench: "+k.version+"`", "the %s is empty", k.name)
 		return nil, false
 	case 1:
 		return docs[0].Body, true
 	}
-	r.fail(r.place(docs[1].Body), "", "a file holds one %s; here a second begins", r.kind.name)
+	r.fail(placeOf(docs[1].Body), "", "a file holds one %s; here a second begins", k.name)
 	return nil, false
 }
 
-// parseYAML makes a panic of the YAML library an error: it reads what anybody
-// writes, and a scenario must never be able to end the program.
+// parseYAML turns a panic of the YAML library into an error: a scenario of a user must never
+// end the program.
 func parseYAML(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the YAML reader gave up: %v", p)
 		}
 	}()
-	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey()) // entries tells of duplicates better
+	return parser.ParseBytes(text, 0)
 }
 
 // scenario reads the whole.
-func (r *reader) scenario(s *Scenario, root ast.Node) {
-	top, ok := r.entries(root, "", "a scenario")
-	if !ok || !r.version(top) {
-		return // what another version means is not for this one to judge
-	}
+func (r *reader) scenario(s *Scenario, top entries) {
 	r.fields(top, s, func(e entry) {
 		switch key := e.key.text; {
-		case key == "lockbench", key == "expect", key == "servers", r.shortForms(s, e):
+		case key == "lockbench", key == "expect", key == "servers":
+		case key == "topology":
+			on := s.On(services.All()[0].Name())
+			r.families(&on.Topology, e, services.All()[0])
+			s.Servers[services.All()[0].Name()] = on
+		case key == services.All()[0].Name():
+			on := s.On(key)
+			r.settings(&on, e, services.All()[0])
+			s.Servers[key] = on
 		default:
-			r.unknown(e.key, r.topKeys(), "keys", "a scenario has no key %q", key)
+			r.unknownKey(e.key)
 		}
 	})
 	if top.has("servers") {
 		r.servers(s, top.of("servers"))
 	}
-	r.lasts(top.of("limit"), s.Limit)
 	r.needs(top, "locks", "name at least one, as `locks: [set-nx]`")
-	r.needs(top, "faults", "if nothing is to break, say `faults: none`")
+	r.needs(top, "faults", "without faults, write `faults: none`")
 	s.NoFaults = is(top.of("faults").value, "none")
 	// Expectations last: they name locks, wherever in the file those stand.
 	if top.has("expect") {
-		s.Expect = r.expectations(top.of("expect"))
+		s.Expect = r.expectations(top.of("expect"), s.Locks)
 	}
 	s.expectBroken(catalog.All())
-	for _, b := range s.breaches() {
-		r.breach(b)
+	if len(r.errs) == 0 { // else the values are not those of the file
+		for _, b := range s.breaches() {
+			r.breach(b)
+		}
 	}
 }
 
-// topKeys are all keys of a scenario, in the order of the documentation.
-func (r *reader) topKeys() []string { return nemesis.KeyNames(scenarioKeys()) }
+// unknownKey reports a key at the top that scenarios do not have.
+func (r *reader) unknownKey(key word) {
+	if of, ok := services.Find(key.text); ok {
+		r.fail(key.at, fmt.Sprintf("write `servers: {%s: {settings: {...}}}`", of.Name()), "a scenario has no key %q", key.text)
+		return
+	}
+	keys := slices.Concat([]string{"lockbench"}, keysOf(&Scenario{}), []string{"topology", services.All()[0].Name(), "servers", "expect"})
+	r.unknown(key, keys, "keys", "a scenario has no key %q", key.text)
+}
 
 func (r *reader) needs(top entries, key, hint string) {
 	if !top.has(key) {
 		r.fail(place{}, hint, "`%s:` is missing", key)
-		r.bad[key] = true
 	}
-}
-
-// version tells whether the file is for this version of lockbench.
-func (r *reader) version(top entries) bool {
-	if !top.has("lockbench") {
-		r.fail(place{}, "begin with `lockbench: "+r.kind.version+"`", "the file does not say that it is a %s", r.kind.name)
-		return false
-	}
-	w, ok := r.text(top.of("lockbench"))
-	if ok && w.text != r.kind.version {
-		r.fail(w.at, "this lockbench reads "+r.kind.version, "%q is no version known here", w.text)
-		return false
-	}
-	return ok
 }
 
 var bugID = regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
 
 // shows are ids of the bug catalogue.
 func (r *reader) shows(e entry) []string {
-	items, _ := r.items(e, "shows", "[R-17, D-4]")
 	var ids []string
-	for _, item := range items {
+	for _, item := range r.items(e, "shows", "[R-17, D-4]") {
 		w, ok := r.text(item)
 		if ok && !bugID.MatchString(w.text) {
-			r.fail(w.at, "ids are those of docs/bugs.md, such as R-17", "%q is no id of a bug", w.text)
+			r.fail(w.at, "ids are those of docs/bugs.md, such as R-17", "%q is not the id of a bug", w.text)
 		}
 		ids = append(ids, w.text)
 	}
 	return ids
 }
 
-// servers reads what is said of services: `{redis: {topology: sentinel, settings: {...}}}`.
+// servers reads the servers of services: `{redis: {topology: sentinel, settings: {...}}}`.
 func (r *reader) servers(s *Scenario, e entry) {
-	list, _ := r.entries(e.value, e.path, "servers")
-	for _, e := range list {
-		of, ok := r.service(e.key)
+	for _, e := range r.entries(e.value, e.path, "servers") {
+		of, ok := services.Find(e.key.text)
 		if !ok {
+			r.unknown(e.key, names(services.All(), serviceName), "services", "no service is named %q", e.key.text)
 			continue
 		}
 		if _, twice := s.Servers[of.Name()]; twice {
-			r.fail(e.key.at, "say it once", "`servers` and a key of its own both tell how %s is set up", of.Name())
+			r.fail(e.key.at, "keep one of them", "`servers` and a key of its own both tell how %s is set up", of.Name())
 		}
 		on := s.On(of.Name())
-		keys, _ := r.entries(e.value, e.path, e.key.text)
-		for _, e := range keys {
+		for _, e := range r.entries(e.value, e.path, e.key.text) {
 			switch e.key.text {
 			case "topology":
 				r.topology(&on.Topology, e, of)
@@ -197,34 +211,6 @@ func (r *reader) servers(s *Scenario, e entry) {
 		}
 		s.Servers[of.Name()] = on
 	}
-}
-
-// service finds a service by its name.
-func (r *reader) service(w word) (service.Service, bool) {
-	s, ok := find(services.All(), serviceName, w.text)
-	if !ok {
-		r.unknown(w, names(services.All(), serviceName), "services", "no service is named %q", w.text)
-	}
-	return s, ok
-}
-
-// shortForms reads the keys that stand for those of `servers`: `topology:` is that of the
-// first service, and the name of a service its settings.
-func (r *reader) shortForms(s *Scenario, e entry) (known bool) {
-	first := services.All()[0]
-	if e.key.text == "topology" {
-		on := s.On(first.Name())
-		r.families(&on.Topology, e, first)
-		s.Servers[first.Name()] = on
-		return true
-	}
-	of, known := find(services.All(), serviceName, e.key.text)
-	if known {
-		on := s.On(of.Name())
-		r.settings(&on, e, of)
-		s.Servers[of.Name()] = on
-	}
-	return known
 }
 
 // topology reads the topology of a service: one word, or one for each family.
@@ -250,8 +236,7 @@ func (r *reader) topology(t *Topology, e entry, of service.Service) {
 
 // families reads the servers of each family: `{single-store: sentinel, majority: {independent: 3}}`.
 func (r *reader) families(t *Topology, e entry, of service.Service) {
-	families, _ := r.entries(e.value, e.path, "topology")
-	for _, e := range families {
+	for _, e := range r.entries(e.value, e.path, "topology") {
 		switch locks.Family(e.key.text) {
 		case locks.SingleStore:
 			scalar(r, e, &t.SingleStore, oneOf(singleStores(of), "topologies of a single store", "a single store has no topology %q"))
@@ -276,22 +261,44 @@ func singleStores(of service.Service) []locks.Topology {
 
 // majority reads `independent` or `{independent: 3}`.
 func (r *reader) majority(t *Topology, e entry) {
-	independent := func(w word) bool {
+	check := func(w word) {
 		if w.text != string(locks.Independent) {
 			r.fail(w.at, "majority locks run on independent masters: `independent`, or `{independent: 3}`", "a majority lock has no topology %q", w.text)
 		}
-		return w.text == string(locks.Independent)
 	}
 	if !isMap(e.value) {
 		if w, ok := r.text(e); ok {
-			independent(w)
+			check(w)
 		}
 		return
 	}
-	list, _ := r.entries(e.value, e.path, "majority")
-	for _, e := range list {
-		if independent(e.key) {
-			scalar(r, e, &t.Masters, parseCount)
+	for _, e := range r.entries(e.value, e.path, "majority") {
+		check(e.key)
+		scalar(r, e, &t.Masters, parseCount)
+	}
+}
+
+// settings reads the settings of a service's servers, in its own words. A server ends at once
+// if it does not know one, which would come out only after the world has waited for it.
+func (r *reader) settings(on *Servers, e entry, of service.Service) {
+	on.Settings = map[string]string{}
+	all := of.Settings()
+	for _, e := range r.entries(e.value, e.path, e.key.text) {
+		s, known := find(all, settingName, e.key.text)
+		switch {
+		case len(all) > 0 && !known:
+			r.unknown(e.key, names(freeSettings(of), settingName), "settings", "%s has no setting %q", of.Name(), e.key.text)
+		case s.Decided != "":
+			r.fail(e.key.at, "leave it out", "a scenario cannot set %s: %s", e.key.text, s.Decided)
+		default:
+			r.option(e, &on.Settings)
 		}
 	}
 }
+
+// freeSettings are the settings of a service that a scenario may give.
+func freeSettings(of service.Service) []service.Setting {
+	return slices.DeleteFunc(slices.Clone(of.Settings()), func(s service.Setting) bool { return s.Decided != "" })
+}
+
+func settingName(s service.Setting) string { return s.Name }

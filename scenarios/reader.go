@@ -1,68 +1,72 @@
 package scenarios
 
 import (
+	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
-// reader collects what a text says and what is wrong with it.
+// reader collects the mistakes of one text.
 type reader struct {
-	file  string
-	lines []string
-	kind  kind // what the text is
-	yaml  bool // the text has lines; an argument has none
-	errs  []*Error
-	uses  []LockUse // what was read of `locks:`
-	// where has the places of values, by paths such as "faults/0/hold"; bad, the
-	// paths whose value could not be read, so that no rule is held against what
-	// merely stands in for it.
+	file string
+	errs []*Error
+	// where maps paths of values, such as "faults/0/hold", to their places.
 	where map[string]place
-	bad   map[string]bool
 }
 
-// kind is what a text is, and its first line.
-type kind struct{ name, version string }
+func newReader(file string) *reader { return &reader{file: file, where: map[string]place{}} }
 
-var (
-	scenarioKind = kind{"scenario", Version}
-	askedKind    = kind{"list of expectations", AskedVersion}
-)
+// place is a position in a file, in lines and characters from 1. The zero place is the whole
+// file, or an argument.
+type place struct{ line, column int }
 
-func newReader(file string, lines ...string) *reader {
-	return &reader{file: file, kind: scenarioKind, lines: lines, where: map[string]place{}, bad: map[string]bool{}}
+// word is a piece of text with its place.
+type word struct {
+	text string
+	at   place
 }
 
-// fail notes that something is wrong.
+// entry is a key with its value, or an element of a list.
+type entry struct {
+	key   word
+	path  string // of the value, such as "faults/0/hold"
+	value ast.Node
+	// part replaces the value if that is not a node, as in `set-nx/ttl=2s`.
+	part *word
+}
+
+// entries are the keys of one map, in the order of the file.
+type entries []entry
+
+// of is the entry of a key; the zero entry if there is none.
+func (list entries) of(key string) entry {
+	e, _ := find(list, func(e entry) string { return e.key.text }, key)
+	return e
+}
+
+func (list entries) has(key string) bool { return list.of(key).path != "" }
+
+func join(path, key string) string { return strings.TrimPrefix(path+"/"+key, "/") }
+
+// fail adds an error.
 func (r *reader) fail(at place, hint, format string, args ...any) {
 	r.add(at, wrong(hint, format, args...))
 }
 
-// unknown notes that a word is none of those that are known.
+// unknown adds an error about a word that is none of the known ones.
 func (r *reader) unknown(w word, known []string, plural, format string, args ...any) {
 	r.fail(w.at, suggest(w.text, known, plural), format, args...)
 }
 
-// add notes an error, and with it the place.
 func (r *reader) add(at place, e *Error) {
-	e.File = r.file
-	if at.line > 0 {
-		e.Column = at.column
-		if r.yaml {
-			e.Line = at.line
-		}
-		if at.line <= len(r.lines) {
-			e.source = r.lines[at.line-1]
-			rest := utf8.RuneCountInString(e.source) - at.column + 1
-			e.width = max(1, min(at.width, rest))
-		}
-	}
+	e.File, e.Line, e.Column = r.file, at.line, at.column
 	r.errs = append(r.errs, e)
 }
 
-// checked places what a catalog's own check says: at the first key of the text
-// that its message names before a colon, else at the whole.
+// checked adds the error of a catalog's own check: at the first key of the text that its
+// message names before a colon, else at the whole.
 func (r *reader) checked(path string, whole place, err error) {
 	before, _, _ := strings.Cut(err.Error(), ":")
 	for _, key := range strings.Fields(before) {
@@ -74,13 +78,10 @@ func (r *reader) checked(path string, whole place, err error) {
 	r.fail(whole, "", "%v", err)
 }
 
-// breach notes a broken rule at its place in the file.
+// breach adds a broken rule, at the first of its values that the file has.
 func (r *reader) breach(b breach) {
 	var at place
 	for _, path := range b.at {
-		if r.bad[path] {
-			return
-		}
 		if at == (place{}) {
 			at = r.where[path]
 		}
@@ -88,19 +89,104 @@ func (r *reader) breach(b breach) {
 	r.fail(at, b.hint, "%s", b.text)
 }
 
-// odd reports what no scenario needs, and what is not there at all.
-func (r *reader) odd(n ast.Node) bool {
-	switch n := n.(type) {
-	case nil:
-		r.fail(place{}, "", "a value is missing")
-	case *ast.NullNode:
-		r.fail(r.place(n), "write it, or take the key away", "a value is missing")
-	case *ast.AnchorNode, *ast.AliasNode:
-		r.fail(r.place(n), "write the value out", "scenarios have no anchors and aliases")
-	case *ast.TagNode:
-		r.fail(r.place(n), "write the value plainly; quotes keep it text", "scenarios have no tags")
-	default:
-		return false
+func isMap(n ast.Node) bool {
+	_, ok := n.(ast.MapNode)
+	return ok
+}
+
+// entries are the keys of a map, which the message calls what. The path is what stands in
+// front of their names.
+func (r *reader) entries(n ast.Node, path, what string) entries {
+	if !isMap(n) {
+		r.odd(n, what+" takes keys with values")
+		return nil
 	}
-	return true
+	var list entries
+	for pair := n.(ast.MapNode).MapRange(); pair.Next(); {
+		if pair.Key().IsMergeKey() {
+			r.fail(placeOf(pair.Key()), "write its keys here", "scenarios have no merge keys")
+		} else if key, ok := r.word(pair.Key(), "a key"); ok {
+			e := entry{key: key, path: join(path, key.text), value: pair.Value()}
+			r.where[e.path] = placeOf(e.value)
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// items are the elements of a list. The message calls each of them what.
+func (r *reader) items(e entry, what, example string) []entry {
+	s, ok := e.value.(*ast.SequenceNode)
+	if !ok {
+		r.odd(e.value, e.key.text+" takes a list, for example "+example)
+		return nil
+	}
+	var list []entry
+	for i, n := range s.Values {
+		item := entry{key: word{text: what}, path: fmt.Sprintf("%s/%d", e.path, i), value: n}
+		r.where[item.path] = placeOf(n)
+		list = append(list, item)
+	}
+	return list
+}
+
+// text is the value of an entry that is one word or text.
+func (r *reader) text(e entry) (word, bool) {
+	if e.part != nil {
+		return *e.part, true
+	}
+	return r.word(e.value, e.key.text)
+}
+
+// word is the text of a scalar as it was written: numbers and words such as true and no are
+// nothing special, so `appendonly: no` and `port: 010` stay as they are.
+func (r *reader) word(n ast.Node, what string) (word, bool) {
+	switch n := n.(type) {
+	case *ast.LiteralNode:
+		return word{n.Value.Value, placeOf(n)}, true
+	case *ast.StringNode:
+		return word{n.Value, placeOf(n)}, true
+	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return word{n.GetToken().Value, placeOf(n)}, true
+	}
+	r.odd(n, what+" takes one word or text")
+	return word{}, false
+}
+
+// odd reports a value that is missing, that uses a feature of YAML that scenarios do not
+// need, or that is of another kind than the key takes.
+func (r *reader) odd(n ast.Node, takes string) {
+	switch n := n.(type) {
+	case nil, *ast.NullNode:
+		r.fail(placeOf(n), "write it, or remove the key", "a value is missing")
+	case *ast.AnchorNode, *ast.AliasNode:
+		r.fail(placeOf(n), "write the value out", "scenarios have no anchors and aliases")
+	case *ast.TagNode:
+		r.fail(placeOf(n), "write the value plainly; quotes keep it text", "scenarios have no tags")
+	default:
+		r.fail(placeOf(n), "", "%s", takes)
+	}
+}
+
+// placeOf is where a node begins. A map begins with its first key, where the library names
+// the colon behind it.
+func placeOf(n ast.Node) place {
+	switch m := n.(type) {
+	case nil:
+		return place{}
+	case *ast.MappingNode:
+		if !m.IsFlowStyle && len(m.Values) > 0 {
+			return placeOf(m.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return placeOf(m.Key)
+	}
+	return placeOfToken(n.GetToken())
+}
+
+func placeOfToken(t *token.Token) place {
+	if t == nil || t.Position == nil {
+		return place{}
+	}
+	return place{line: t.Position.Line, column: max(1, t.Position.Column)}
 }

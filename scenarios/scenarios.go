@@ -64,19 +64,19 @@ func ReadFile(file string) (*Scenario, error) {
 	if err != nil {
 		reason := err
 		if e := (*fs.PathError)(nil); errors.As(err, &e) {
-			reason = e.Err // the path stands in front of the message already
+			reason = e.Err // the path is in front of the message already
 		}
 		return nil, &Error{File: file, Text: fmt.Sprintf("the scenario cannot be read: %v", reason), err: err}
 	}
 	return Read(file, source)
 }
 
-// readSome reads a file as far as is needed to see that it is too large: somebody may name
+// readSome reads a file as far as is needed to see that it is too large: a user may name
 // a history.
 func readSome(file string) ([]byte, error) { return regular.ReadUpTo(file, sizeMax+1) }
 
-// Load reads what a person names on a command line: an embedded scenario, or a
-// file, which is told by a slash or by the ending .yaml or .yml.
+// Load reads a scenario that is named on a command line: an embedded one, or a file, which is
+// recognized by a slash or by the ending .yaml or .yml.
 func Load(arg string) (*Scenario, error) {
 	if strings.ContainsAny(arg, `/\`) || isYAML(arg) {
 		return ReadFile(arg)

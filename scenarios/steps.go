@@ -11,7 +11,7 @@ import (
 	"lockbench/workloads"
 )
 
-// is tells whether a value is one plain word.
+// is reports whether a value is one plain word.
 func is(n ast.Node, word string) bool {
 	s, ok := n.(*ast.StringNode)
 	return ok && s.Value == word
@@ -25,21 +25,17 @@ func (r *reader) faults(e entry) []nemesis.Step {
 	case is(e.value, nemesis.RandomFaults):
 		return []nemesis.Step{{Fault: nemesis.RandomFaults}}
 	case isMap(e.value):
-		if list, _ := r.entries(e.value, e.path, "the faults"); len(list) == 1 && list.has(nemesis.RandomFaults) {
+		if list := r.entries(e.value, e.path, "the faults"); len(list) == 1 && list.has(nemesis.RandomFaults) {
 			return []nemesis.Step{r.random(list[0])}
 		}
 	}
-	items, ok := r.items(e, "a step", "`- kill: master`; if nothing is to break, say `faults: none`")
-	if ok && len(items) == 0 {
-		r.fail(r.place(e.value), "if nothing is to break, say `faults: none`", "the list of faults is empty")
+	items := r.items(e, "a step", "`- kill: master`; without faults, write `faults: none`")
+	if s, ok := e.value.(*ast.SequenceNode); ok && len(s.Values) == 0 {
+		r.fail(placeOf(e.value), "without faults, write `faults: none`", "the list of faults is empty")
 	}
 	var steps []nemesis.Step
 	for _, item := range items {
-		if step, ok := r.step(item); ok {
-			steps = append(steps, step)
-		} else {
-			r.bad["faults"] = true
-		}
+		steps = append(steps, r.step(item))
 	}
 	return steps
 }
@@ -47,35 +43,26 @@ func (r *reader) faults(e entry) []nemesis.Step {
 // random reads `random: {steps: 5, ...}`.
 func (r *reader) random(e entry) nemesis.Step {
 	step := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{}}
-	before := len(r.errs)
-	options, _ := r.entries(e.value, e.path, "random faults")
-	for _, o := range options {
+	for _, o := range r.entries(e.value, e.path, "random faults") {
 		if _, ok := nemesis.KeyOf(nemesis.RandomKeys, o.key.text); !ok {
 			r.unknown(o.key, nemesis.KeyNames(nemesis.RandomKeys), "keys", "random faults have no key %q", o.key.text)
-			continue
-		}
-		one := nemesis.Step{Fault: nemesis.RandomFaults}
-		if w, ok := r.option(o, &one.Options); ok {
+		} else if w, ok := r.option(o, &step.Options); ok {
+			one := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{o.key.text: w.text}}
 			if err := nemesis.CheckRandom(one); err != nil {
 				r.fail(w.at, "", "%v", err)
 			}
-			step.Options[o.key.text] = w.text
 		}
 	}
-	r.bad["faults"] = len(r.errs) > before
 	return step
 }
 
-// step reads one step: a fault's name with its target, the keys of every step,
-// and the fault's own.
-func (r *reader) step(item entry) (step nemesis.Step, ok bool) {
-	list, ok := r.entries(item.value, item.path, "a step")
+// step reads one step: a fault's name with its target, the keys of every step, and the
+// fault's own.
+func (r *reader) step(item entry) (step nemesis.Step) {
+	list := r.entries(item.value, item.path, "a step")
+	strikes, ok := r.faultOf(list, placeOf(item.value))
 	if !ok {
-		return step, false
-	}
-	strikes, ok := r.faultOf(list, r.place(item.value))
-	if !ok {
-		return step, false
+		return step
 	}
 	before := len(r.errs)
 	fault, _ := nemesis.Find(strikes.key.text)
@@ -88,37 +75,35 @@ func (r *reader) step(item entry) (step nemesis.Step, ok bool) {
 			r.unknown(e.key, slices.Concat(keysOf(&step), nemesis.KeyNames(fault.Keys)), "keys", "%s has no key %q", fault.Name, e.key.text)
 		default:
 			if w, ok := r.option(e, &step.Options); ok && key.Takes == nemesis.TakesRole {
-				r.role(w)
+				r.role(w.text, w.at)
 			}
 		}
 	})
-	for key, span := range map[string]*nemesis.Range{"hold": step.Hold, "for": step.For} {
-		if span != nil {
-			r.lasts(list.of(key), span.From)
-		}
+	if len(r.errs) > before {
+		return step
 	}
-	if len(r.errs) == before {
-		if _, err := fault.New(step); err != nil {
-			r.checked(item.path, strikes.key.at, err)
+	for key, span := range map[string]*nemesis.Range{"hold": step.Hold, "for": step.For} {
+		if span != nil && span.From == 0 {
+			r.fail(r.where[list.of(key).path], "", "%s: a duration above 0s is needed", key)
 		}
 	}
 	r.starts(step, list)
-	return step, len(r.errs) == before
+	if _, err := fault.New(step); err != nil && len(r.errs) == before {
+		r.checked(item.path, strikes.key.at, err)
+	}
+	return step
 }
 
-// starts says which keys of a step do not go together with what starts it.
+// starts reports the keys of a step that do not go together with its start.
 func (r *reader) starts(s nemesis.Step, list entries) {
 	if s.At != nil && s.When != "" {
-		r.fail(list.of("when").key.at, "keep the one that is meant", "a step starts `at` a time or `when` something happens, not both")
-	}
-	if r.bad[list.of("when").path] {
-		return
+		r.fail(list.of("when").key.at, "keep one of them", "a step starts `at` a time or `when` something happens, not both")
 	}
 	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked {
 		r.fail(list.of("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` asks the client whose lock started the step to hold on, and no such client started this one")
 	}
 	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != workloads.Releasing {
-		r.fail(list.of("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of a client from a moment on, and no client's moment starts this step")
+		r.fail(list.of("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of a client from an event on, and no client's event starts this step")
 	}
 }
 
@@ -140,13 +125,13 @@ func (r *reader) faultOf(list entries, at place) (entry, bool) {
 		r.fail(found[1].key.at, "make two steps of it", "a step has one fault, and both %q and %q are faults", found[0].key.text, found[1].key.text)
 	case len(others) > 0:
 		r.unknown(others[0].key, faults, "faults", "no fault is named %q", others[0].key.text)
-	default:
+	case len(r.errs) == 0 || len(list) > 0:
 		r.fail(at, "faults: "+strings.Join(faults, ", "), "the step names no fault")
 	}
 	return entry{}, false
 }
 
-// target reads what a fault strikes: a role or a link.
+// target reads what a fault is injected into: a role or a link.
 func (r *reader) target(e entry, link bool) string {
 	w, ok := r.text(e)
 	if !ok {
@@ -156,37 +141,37 @@ func (r *reader) target(e entry, link bool) string {
 	if !strings.Contains(w.text, arrow) {
 		arrow = "->"
 	}
-	from, to, linked := w.cut(arrow)
+	from, to, linked := strings.Cut(w.text, arrow)
 	switch {
 	case !link && linked:
-		r.fail(w.at, "roles: "+strings.Join(names(roles(), roleName), ", "), "%s strikes a role, and %q is a link", e.key.text, w.text)
+		r.fail(w.at, "roles: "+strings.Join(names(roles(), roleName), ", "), "%s takes a role, and %q is a link", e.key.text, w.text)
 	case !link:
-		r.role(w)
+		r.role(w.text, w.at)
 	case !linked:
-		r.fail(w.at, "links are written `master -> replicas`, or `<->` for both directions", "%s strikes a link, and %q is none", e.key.text, w.text)
+		r.fail(w.at, "links are written `master -> replicas`, or `<->` for both directions", "%s takes a link, and %q is none", e.key.text, w.text)
 	default:
-		from, to = from.trimmed(), to.trimmed()
-		r.role(from)
-		r.role(to)
-		return from.text + " " + arrow + " " + to.text
+		from, to = strings.TrimSpace(from), strings.TrimSpace(to)
+		r.role(from, w.at)
+		r.role(to, w.at)
+		return from + " " + arrow + " " + to
 	}
 	return w.text
 }
 
 // role reads a role, with or without an article, or several: `the holder`,
 // `master and sentinel-1`.
-func (r *reader) role(w word) {
+func (r *reader) role(text string, at place) {
 	roles := names(roles(), roleName)
-	ends := nemesis.Ends(w.text)
+	ends := nemesis.Ends(text)
 	for _, end := range ends {
 		if slices.Contains(roles, end) || nemesis.IsMember(end, services.All()) {
 			continue
 		}
 		written := end
 		if len(ends) == 1 {
-			written = w.text // with its article
+			written = text // with its article
 		}
-		r.fail(w.at, suggest(end, roles, "roles"), "no role is named %q", written)
+		r.fail(at, suggest(end, roles, "roles"), "no role is named %q", written)
 		return
 	}
 }

@@ -34,7 +34,7 @@ func parseCount(text string) (int, *Error) {
 	n, err := strconv.Atoi(text)
 	switch {
 	case err != nil:
-		return 0, wrong("", "%q is no whole number", text)
+		return 0, wrong("", "%q is not a whole number", text)
 	case n < 1:
 		return 0, wrong("", "%d is too few: at least 1", n)
 	}
@@ -51,9 +51,9 @@ func parseUpTo(text string, most time.Duration) (time.Duration, *Error) {
 	_, number := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil && number == nil:
-		return 0, wrong(fmt.Sprintf("%ss are seconds, %sms milliseconds", text, text), "%q is no duration: it has no unit", text)
+		return 0, wrong(fmt.Sprintf("%ss are seconds, %sms milliseconds", text, text), "%q is not a duration: it has no unit", text)
 	case err != nil:
-		return 0, wrong("durations are written 250ms, 8s or 1m30s", "%q is no duration", text)
+		return 0, wrong("durations are written 250ms, 8s or 1m30s", "%q is not a duration", text)
 	case d < 0:
 		return 0, wrong("", "%s is negative", text)
 	case d > most:
@@ -70,7 +70,7 @@ func parseRange(text string) (r nemesis.Range, err *Error) {
 		return nemesis.Range{From: r.From, To: r.From}, err
 	}
 	if from == "" || strings.HasSuffix(text, "..") {
-		return r, wrong("ranges are written 5ms..50ms", "%q is no range", text)
+		return r, wrong("ranges are written 5ms..50ms", "%q is not a range", text)
 	}
 	if r.From, err = parseDuration(strings.TrimSpace(from)); err == nil {
 		r.To, err = parseDuration(strings.TrimSpace(to))
@@ -79,7 +79,7 @@ func parseRange(text string) (r nemesis.Range, err *Error) {
 	case err != nil:
 		return r, wrong(err.Hint, "in the range %q, %s", text, err.Text)
 	case r.From > r.To:
-		return r, wrong(fmt.Sprintf("did you mean \"%v..%v\"?", r.To, r.From), "%q is no range: it ends before it begins", text)
+		return r, wrong(fmt.Sprintf("did you mean \"%v..%v\"?", r.To, r.From), "%q is not a range: it ends before it begins", text)
 	}
 	return r, nil
 }
@@ -96,9 +96,9 @@ func parseRate(text string) (r Rate, err *Error) {
 	}
 	switch {
 	case !ok || !too:
-		return r, wrong("rates are shares of the episodes, such as 60%..100%", "%q is no rate", text)
+		return r, wrong("rates are shares of the episodes, such as 60%..100%", "%q is not a rate", text)
 	case r.Low > r.High:
-		return r, wrong(fmt.Sprintf("did you mean %q?", Rate{r.High, r.Low}), "%q is no rate: it ends before it begins", text)
+		return r, wrong(fmt.Sprintf("did you mean %q?", Rate{r.High, r.Low}), "%q is not a rate: it ends before it begins", text)
 	}
 	return r, nil
 }
@@ -108,4 +108,31 @@ func share(text string) (float64, bool) {
 	number, isPercent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	n, err := strconv.ParseFloat(number, 64)
 	return n / 100, err == nil && isPercent && !math.IsNaN(n) && n >= 0 && n <= 100
+}
+
+// parseJudgement reads `VERDICT [class]`.
+func parseJudgement(text string) (j Judgement, err *Error) {
+	fields := strings.Fields(text)
+	if len(fields) == 0 {
+		return j, wrong("verdicts: "+strings.Join(verdicts, ", "), "the verdict is missing")
+	}
+	verdict := fields[0]
+	switch {
+	case slices.Contains(classes(), verdict):
+		return j, wrong(fmt.Sprintf("did you mean \"violated %s\"?", verdict), "no verdict is named %q", verdict)
+	case !slices.Contains(verdicts, verdict):
+		return j, wrong(suggest(verdict, verdicts, "verdicts"), "no verdict is named %q", verdict)
+	case len(fields) > 2:
+		return j, wrong("an expectation is a verdict and perhaps a class", "%q is one word too many", fields[2])
+	case len(fields) == 1:
+		return Judgement{Verdict: verdict}, nil
+	}
+	class := fields[1]
+	switch {
+	case verdict != Violated:
+		return j, wrong("", "only `violated` has a class, and %q does not", verdict)
+	case !slices.Contains(classes(), class):
+		return j, wrong(suggest(class, classes(), "classes"), "no class is named %q", class)
+	}
+	return Judgement{verdict, class}, nil
 }

@@ -15,20 +15,15 @@ func (r *reader) workload(w *Workload, e entry) {
 		}
 		return
 	}
-	list, _ := r.entries(e.value, e.path, "workload")
-	for i, named := range list {
-		switch {
-		case i > 0:
-			r.fail(named.key.at, fmt.Sprintf("is this a key of %s, and not far enough in?", w.Name), "a scenario has one workload")
-			return
-		case !r.workloadName(w, named.key):
-			return
-		case len(list) == 1:
-			settings, _ := r.entries(named.value, e.path, w.Name)
-			r.fields(settings, w, func(e entry) {
-				r.unknown(e.key, keysOf(w), "keys", "the workload %s has no key %q", w.Name, e.key.text)
-			})
-		}
+	list := r.entries(e.value, e.path, "workload")
+	switch {
+	case len(list) == 0 || !r.workloadName(w, list[0].key):
+	case len(list) > 1:
+		r.fail(list[1].key.at, fmt.Sprintf("indent the keys of %s further", w.Name), "a scenario has one workload")
+	default:
+		r.fields(r.entries(list[0].value, e.path, w.Name), w, func(e entry) {
+			r.unknown(e.key, keysOf(w), "keys", "the workload %s has no key %q", w.Name, e.key.text)
+		})
 	}
 }
 

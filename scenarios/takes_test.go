@@ -13,7 +13,7 @@ import (
 	"lockbench/workloads"
 )
 
-// What the keys of a scenario take, beside what those of faults do.
+// What the keys of a scenario take, in addition to what keys of faults take.
 const (
 	takesVersion     = Version
 	takesBugs        = "list of ids"
@@ -42,10 +42,8 @@ func scenarioKeys() []nemesis.Key {
 	}
 	first := services.All()[0].Name()
 	servers := []nemesis.Key{{Name: "topology", Takes: takesTopologies, About: "what the servers of each family of locks form, short for servers: {" + first + ": {topology: ...}}"}}
-	for _, s := range services.All() {
-		servers = append(servers, nemesis.Key{Name: s.Name(), Takes: takesSettings,
-			About: "settings of its servers, short for servers: {" + s.Name() + ": {settings: ...}}; lockbench list settings has them"})
-	}
+	servers = append(servers, nemesis.Key{Name: first, Takes: takesSettings,
+		About: "settings of its servers, short for servers: {" + first + ": {settings: ...}}; lockbench list settings has them"})
 	servers = append(servers, nemesis.Key{Name: "servers", Takes: takesServers, About: "topology and settings by the names of lock services"})
 	after := 1 + slices.IndexFunc(keys, func(k nemesis.Key) bool { return k.Name == "locks" })
 	keys = slices.Insert(keys, after, servers...)
@@ -125,5 +123,5 @@ func described(v any) (takes, holds string) {
 	case Topology:
 		return takesTopologies, ""
 	}
-	panic(fmt.Sprintf("nobody says what a %T takes", v))
+	panic(fmt.Sprintf("no text about what a %T takes", v))
 }
