@@ -238,20 +238,19 @@ func TestDeniedTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// More releases at once that are denied than there is room for, beside the refusal: nobody can say.
+// Any number of releases at once may be denied.
 func TestDeniedManyTimesAtOnce(t *testing.T) {
-	for n, want := range map[uint32]Verdict{setSize - 1: Valid, setSize: Undecided} {
-		o := history(op{0, 0, 0, Acquire, Unknown}, op{1, 3 + 2*n, 1, Acquire, StrictFail})
-		for i := range n {
-			o.Add(3+i, 3+n+i, 0, Release, Fail)
-		}
-		if r := Check(Model{}, o); r.Verdict != want {
-			t.Errorf("%d at once: judged %s %q, want %s", n, r.Verdict, r.Why, want)
-		}
+	const n = 1000
+	o := history(op{0, 0, 0, Acquire, Unknown}, op{1, 3 + 2*n, 1, Acquire, StrictFail})
+	for i := range uint32(n) {
+		o.Add(3+i, 3+n+i, 0, Release, Fail)
+	}
+	if r := Check(Model{}, o); r.Verdict != Valid {
+		t.Errorf("judged %s %q, want valid", r.Verdict, r.Why)
 	}
 }
 
-// A place that is free again says nothing of whoever has it next.
+// A claim that is met and over says nothing about the next claim.
 func TestClaimIsTakenBack(t *testing.T) {
 	o := history(
 		op{0, 0, 0, Acquire, Unknown}, op{1, 2, 1, Acquire, StrictFail}, op{3, 0, 0, Release, Unknown}, op{4, 5, 0, Release, Fail},

@@ -54,11 +54,8 @@ type walk struct {
 	*lock
 	events       []event
 	states, next []state
-	slots        []uint32 // sessions, or None
-	slot         map[uint32]int
-	tied         set      // slots of unknown acquires that are not counted: they keep them, holding or not
-	certain      set      // of these, those that have certainly held
-	claims       []claim  // under way; a free one has no call
+	tied         set      // unknown acquires that are not counted, from their call until they are certainly over
+	claims       []claim  // under way, in the order of their calls
 	waiting      []uint32 // granted sessions whose acquires were called and have not returned, in the order of returns
 	horizon      []uint32 // by core: where the core begins before which no later one can come
 	begun        int      // cores that have begun
@@ -67,15 +64,15 @@ type walk struct {
 	sought       bool     // early is found
 	blamed       uint32   // the refusal for which a session was let in last
 	work         int
-	overflow     bool // there are more slots, claims or states than can be looked at
+	overflow     bool // there are more states than can be looked at
 	partial      bool // some unknown acquire counts as one that never happened, because there are too many pools
 }
 
 // state is one that the lock may be in.
 type state struct {
-	in   set              // by slot: the session holds
-	done set              // by slot: unknown acquires that have, or have had, their hold
-	met  set              // by claim
+	in   set              // sessions that hold
+	done set              // tied sessions that have, or have had, their hold
+	met  set              // claims that are met, by their calls
 	used [poolsMax]uint32 // by pool: how many have, or have had, theirs
 	idle uint32           // by pool: a session of that owner and mode holds, and may be gone at any time
 }
@@ -162,26 +159,25 @@ func (w *walk) step(e event) {
 	w.settle(e)
 	w.states = w.best(w.states)
 	w.overflow = w.overflow || len(w.states) > statesMax
-	w.tidy()
 }
 
 // settle moves what all states share past an event.
 func (w *walk) settle(e event) {
-	slot, open := w.slot[e.session]
 	switch e.what {
 	case began:
 		w.begun++
 		w.waiting = w.waiting[1:]
 	case ended:
-		if open && w.tied.has(slot) {
-			w.untie(slot)
+		w.tied = w.tied.without(e.session)
+		for i := range w.states {
+			w.states[i].done = w.states[i].done.without(e.session)
 		}
 	case refusal:
 		w.unclaim(e)
 	case denied:
 		w.unclaim(e)
-		if s := &w.sessions[e.session]; open && !s.released && e.pos >= s.notHeldLast {
-			w.repool(e, slot)
+		if s := &w.sessions[e.session]; w.tied.has(e.session) && !s.released && e.pos >= s.notHeldLast {
+			w.repool(e)
 		}
 	}
 }
@@ -196,15 +192,12 @@ func (w *walk) fail(e event) {
 	case refusal:
 		whose = e.session
 	case began:
-		slot := w.place(e.session)
 		for i := range w.next {
-			k := &w.next[i]
-			k.in, k.idle = set{}, 0
-			k.in.add(slot)
+			w.next[i].in, w.next[i].idle = set{e.session}, 0
 		}
 	case denied:
 		for i := range w.next {
-			w.next[i].in.drop(w.slot[e.session])
+			w.next[i].in = w.next[i].in.without(e.session)
 		}
 	}
 	if w.partial {

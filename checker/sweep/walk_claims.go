@@ -6,20 +6,11 @@ import "slices"
 
 // claim begins a claim. Some states meet it at once.
 func (w *walk) claim(e event) {
-	at := slices.IndexFunc(w.claims, func(g claim) bool { return g.call == None })
-	if at < 0 {
-		if at = len(w.claims); at == setSize {
-			w.overflow = true
-			return
-		}
-		w.claims = append(w.claims, claim{})
-	}
-	w.claims[at] = claim{e.pos, e.session, e.what == claimed}
-	slot, open := w.slot[e.session]
+	w.claims = append(w.claims, claim{e.pos, e.session, e.what == claimed})
 	for i := range w.states {
 		k := &w.states[i]
-		if e.what == claimed && w.explained(k, e.session) || e.what == doubted && !(open && k.in.has(slot)) {
-			k.met.add(at)
+		if e.what == claimed && w.explained(k, e.session) || e.what == doubted && !k.in.has(e.session) {
+			k.met = k.met.with(e.pos)
 		}
 	}
 }
@@ -31,55 +22,41 @@ func (w *walk) explained(k *state, session uint32) bool {
 			return true
 		}
 	}
-	for slot := k.in.next(0); slot >= 0; slot = k.in.next(slot + 1) {
-		if w.explains(session, w.who(w.slots[slot])) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.in, func(u uint32) bool { return w.explains(session, w.who(u)) })
 }
 
 // meet marks the refusals that v explains, which holds now.
 func (w *walk) meet(k *state, v who) {
-	for i := range w.claims {
-		if g := &w.claims[i]; g.call != None && g.refusal && !k.met.has(i) && w.explains(g.session, v) {
-			k.met.add(i)
+	for _, g := range w.claims {
+		if g.refusal && w.explains(g.session, v) {
+			k.met = k.met.with(g.call)
 		}
 	}
 }
 
-// at returns the place of a claim.
-func (w *walk) at(e event) int {
-	return slices.IndexFunc(w.claims, func(g claim) bool { return g.call == e.call })
-}
-
 // unclaim ends a claim.
 func (w *walk) unclaim(e event) {
-	at := w.at(e)
-	w.claims[at] = claim{None, None, false}
+	w.claims = slices.DeleteFunc(w.claims, func(g claim) bool { return g.call == e.call })
 	for i := range w.states {
-		w.states[i].met.drop(at)
-	}
-	for n := len(w.claims); n > 0 && w.claims[n-1].call == None; n-- {
-		w.claims = w.claims[:n-1]
+		w.states[i].met = w.states[i].met.without(e.call)
 	}
 }
 
 // deny: a release returned "not held". Its session may have come after the call; if it held
 // all the time, it must go.
 func (w *walk) deny(k state, e event) {
-	if slot, open := w.slot[e.session]; open && k.in.has(slot) && !k.met.has(w.at(e)) {
+	if k.in.has(e.session) && !k.met.has(e.call) {
 		if w.sessions[e.session].end > e.pos {
 			return
 		}
-		k.in.drop(slot)
+		k.in = k.in.without(e.session)
 	}
 	w.next = append(w.next, k)
 }
 
 // explain: an acquire was refused, so a session in its way must have held.
 func (w *walk) explain(k state, e event) {
-	if k.met.has(w.at(e)) {
+	if k.met.has(e.call) {
 		w.next = append(w.next, k)
 		return
 	}
@@ -87,10 +64,10 @@ func (w *walk) explain(k state, e event) {
 	for _, v := range w.candidates(e) {
 		w.enter(k, v, e.pos)
 	}
-	for slot := w.tied.next(0); slot >= 0; slot = w.tied.next(slot + 1) {
-		if u := w.who(w.slots[slot]); !k.done.has(slot) && w.explains(e.session, u) {
+	for _, session := range w.tied {
+		if u := w.who(session); !k.done.has(session) && w.explains(e.session, u) {
 			n := k
-			n.done.add(slot)
+			n.done = n.done.with(session)
 			w.enter(n, u, e.pos)
 		}
 	}

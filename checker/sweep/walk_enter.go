@@ -6,7 +6,7 @@ import "slices"
 
 // begin: an acquire has returned ok.
 func (w *walk) begin(k state, e event) {
-	if slot, open := w.slot[e.session]; open && k.in.has(slot) {
+	if k.in.has(e.session) {
 		w.next = append(w.next, k)
 		return
 	}
@@ -15,12 +15,10 @@ func (w *walk) begin(k state, e event) {
 
 // end: a session holds no more.
 func (w *walk) end(k state, e event) {
-	slot, open := w.slot[e.session]
 	switch {
-	case !open:
-	case k.in.has(slot):
-		k.in.drop(slot)
-	case !w.tied.has(slot) || k.done.has(slot):
+	case k.in.has(e.session):
+		k.in = k.in.without(e.session)
+	case !w.tied.has(e.session) || k.done.has(e.session):
 		// It was over before.
 	case !w.pass(&k, w.who(e.session), e.pos):
 		return
@@ -32,7 +30,7 @@ func (w *walk) end(k state, e event) {
 func (w *walk) enter(k state, v who, now uint32) { w.precede(k, v, now, 0) }
 
 // precede lets unknown acquires come and go right before a session that conflicts with them,
-// in each way that may matter; from is the first slot that is not decided. An acquire that
+// in each way that may matter; from is the place of the first one that is not decided. An acquire that
 // certainly held, and must be gone before that session is, must come and go here.
 func (w *walk) precede(k state, v who, now uint32, from int) {
 	if len(w.next) > 4*statesMax {
@@ -42,21 +40,21 @@ func (w *walk) precede(k state, v who, now uint32, from int) {
 	if v.session != None {
 		until = w.sessions[v.session].end
 	}
-	for slot := w.tied.next(from); slot >= 0; slot = w.tied.next(slot + 1) {
-		u := w.who(w.slots[slot])
+	for i := from; i < len(w.tied); i++ {
+		u := w.who(w.tied[i])
 		s := &w.sessions[u.session]
-		if k.done.has(slot) || s.end > now || u.session == v.session || !conflict(u, v) || !s.released && !w.serves(&k, u, v) {
+		if k.done.has(u.session) || s.end > now || u.session == v.session || !conflict(u, v) || !s.released && !w.serves(&k, u, v) {
 			continue
 		}
 		n, must := k, s.released && s.last < until
-		n.done.add(slot)
+		n.done = n.done.with(u.session)
 		switch came := w.pass(&n, u, now); {
 		case must && !came:
 			return
 		case must:
 			k = n
 		case came:
-			w.precede(n, v, now, slot+1)
+			w.precede(n, v, now, i+1)
 		}
 	}
 	w.counted(k, v, now, 0)
@@ -83,7 +81,7 @@ func (w *walk) counted(k state, v who, now uint32, from int) {
 func (w *walk) serves(k *state, u, v who) bool {
 	for i := range w.claims {
 		g := &w.claims[i]
-		if g.refusal && !k.met.has(i) && w.explains(g.session, u) && !w.explains(g.session, v) {
+		if g.refusal && !k.met.has(g.call) && w.explains(g.session, u) && !w.explains(g.session, v) {
 			return true
 		}
 	}
@@ -107,22 +105,19 @@ func (w *walk) hold(k state, v who, now uint32) {
 	if v.session == None {
 		k.idle |= 1 << slices.IndexFunc(w.pools, func(p pool) bool { return p.who == v })
 	} else {
-		k.in.add(w.place(v.session))
+		k.in = k.in.with(v.session)
 	}
 	w.next = append(w.next, k)
 }
 
 // clear lets the holders go that conflict with v, and reports whether all of them may be gone.
 func (w *walk) clear(k *state, v who, now uint32) bool {
-	for slot := k.in.next(0); slot >= 0; slot = k.in.next(slot + 1) {
-		u := w.slots[slot]
-		if u == v.session || !conflict(w.who(u), v) {
-			continue
-		}
-		if w.sessions[u].end > now {
+	inTheWay := func(u uint32) bool { return u != v.session && conflict(w.who(u), v) }
+	if slices.ContainsFunc(k.in, inTheWay) {
+		if slices.ContainsFunc(k.in, func(u uint32) bool { return inTheWay(u) && w.sessions[u].end > now }) {
 			return false
 		}
-		k.in.drop(slot)
+		k.in = k.in.filter(func(u uint32) bool { return !inTheWay(u) })
 	}
 	for at := range w.pools {
 		if conflict(w.pools[at].who, v) {

@@ -28,7 +28,7 @@ const (
 
 // newWalk collects the events of a lock.
 func newWalk(l *lock) *walk {
-	w := &walk{lock: l, states: []state{{}}, blamed: None, slot: map[uint32]int{}}
+	w := &walk{lock: l, states: []state{{}}, blamed: None}
 	for i := range w.sessions {
 		s := &w.sessions[i]
 		id := uint32(i)

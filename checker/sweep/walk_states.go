@@ -2,64 +2,45 @@ package sweep
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
-// setSize is how many slots, and how many claims, may be open at once.
-const setSize = 256
+// set is a set of numbers, in ascending order. States share sets, so a change makes a copy.
+type set []uint32
 
-// set is a set of slots or of claims.
-type set [setSize / 64]uint64
-
-func (s *set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
-func (s *set) add(i int)      { s[i/64] |= 1 << (i % 64) }
-func (s *set) drop(i int)     { s[i/64] &^= 1 << (i % 64) }
-
-// next is the first member from a number on, or -1.
-func (s *set) next(from int) int {
-	for word := from / 64; word < len(s); word++ {
-		rest := s[word]
-		if word == from/64 {
-			rest &= ^uint64(0) << (from % 64)
-		}
-		if rest != 0 {
-			return word*64 + bits.TrailingZeros64(rest)
-		}
-	}
-	return -1
+func (s set) has(n uint32) bool {
+	_, found := slices.BinarySearch(s, n)
+	return found
 }
 
-func (s *set) join(others *set) {
-	for i, word := range others {
-		s[i] |= word
+func (s set) with(n uint32) set {
+	at, found := slices.BinarySearch(s, n)
+	if found {
+		return s
 	}
+	return slices.Insert(slices.Clone(s), at, n)
+}
+
+func (s set) without(n uint32) set {
+	if !s.has(n) {
+		return s
+	}
+	return s.filter(func(m uint32) bool { return m != n })
+}
+
+func (s set) filter(keep func(uint32) bool) set {
+	var kept set
+	for _, n := range s {
+		if keep(n) {
+			kept = append(kept, n)
+		}
+	}
+	return kept
 }
 
 // includes tells whether all of the others are members.
-func (s *set) includes(others *set) bool {
-	for i, word := range others {
-		if word&^s[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func (s set) and(others *set) set {
-	for i, word := range others {
-		s[i] &= word
-	}
-	return s
-}
-
-func (s *set) compare(x *set) int {
-	for i, word := range s {
-		if word != x[i] {
-			return cmp.Compare(word, x[i])
-		}
-	}
-	return 0
+func (s set) includes(others set) bool {
+	return !slices.ContainsFunc(others, func(n uint32) bool { return !s.has(n) })
 }
 
 // best drops each state that is no better than another one.
@@ -68,7 +49,7 @@ func (w *walk) best(all []state) []state {
 		return all
 	}
 	slices.SortFunc(all, func(a, b state) int {
-		return cmp.Or(w.group(&a, &b), cmp.Compare(w.spent(&a), w.spent(&b)), a.done.compare(&b.done), b.met.compare(&a.met))
+		return cmp.Or(w.group(&a, &b), cmp.Compare(w.spent(&a), w.spent(&b)), slices.Compare(a.done, b.done), slices.Compare(b.met, a.met))
 	})
 	kept, group := all[:0], 0
 	for i := range all {
@@ -88,11 +69,8 @@ func (w *walk) best(all []state) []state {
 // group orders states by what must be equal if they are to be compared: which sessions hold,
 // and which of those that have certainly held are over.
 func (w *walk) group(a, b *state) int {
-	if order := a.in.compare(&b.in); order != 0 || a.done == b.done {
-		return order
-	}
-	x, y := a.done.and(&w.certain), b.done.and(&w.certain)
-	return x.compare(&y)
+	certain := func(session uint32) bool { return w.sessions[session].released }
+	return cmp.Or(slices.Compare(a.in, b.in), slices.Compare(a.done.filter(certain), b.done.filter(certain)))
 }
 
 // spent is how many of those that are counted have had their holds.
@@ -110,5 +88,5 @@ func (w *walk) noWorse(k, than *state) bool {
 			return false
 		}
 	}
-	return than.idle&^k.idle == 0 && k.met.includes(&than.met) && than.done.includes(&k.done)
+	return than.idle&^k.idle == 0 && k.met.includes(than.met) && than.done.includes(k.done)
 }

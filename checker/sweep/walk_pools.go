@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Sessions have slots while some state may need to know of them by themselves: while they
-// hold, and if their acquire is unknown from its call until they are certainly over.
-// Unknown acquires that nothing is ever answered of are counted instead, in pools.
+// Unknown acquires are tied while something may still be answered of them. The others are
+// alike if they have one owner and mode, and are counted in pools.
 
 // call takes the call of an acquire.
 func (w *walk) call(e event) {
@@ -19,11 +18,7 @@ func (w *walk) call(e event) {
 	case !s.released && s.notHeld == Never:
 		w.grow(e.session)
 	default:
-		slot := w.place(e.session)
-		w.tied.add(slot)
-		if s.released {
-			w.certain.add(slot)
-		}
+		w.tied = w.tied.with(e.session)
 	}
 }
 
@@ -61,85 +56,34 @@ func (w *walk) grow(session uint32) {
 func (w *walk) ripen(session uint32) {
 	at, ok := w.pool(session)
 	if !ok {
-		return // a holder keeps its slot
+		return // a holder stays
 	}
 	if w.sessions[session].state == unknown {
 		p := &w.pools[at]
 		p.ripe++
 		p.young = slices.DeleteFunc(p.young, func(y uint32) bool { return y == session })
 	}
-	slot, open := w.slot[session]
-	if !open {
-		return
-	}
 	for i := range w.states {
-		if k := &w.states[i]; k.in.has(slot) {
-			k.in.drop(slot)
+		if k := &w.states[i]; k.in.has(session) {
+			k.in = k.in.without(session)
 			k.idle |= 1 << at
 		}
 	}
-	w.free(slot)
-}
-
-// place finds the slot of a session, or gives it one.
-func (w *walk) place(session uint32) int {
-	if slot, ok := w.slot[session]; ok {
-		return slot
-	}
-	slot := slices.Index(w.slots, None)
-	if slot < 0 {
-		if slot = len(w.slots); slot == setSize {
-			w.overflow = true
-			return 0
-		}
-		w.slots = append(w.slots, None)
-	}
-	w.slots[slot], w.slot[session] = session, slot
-	return slot
-}
-
-// free takes the slot from a session that no state needs.
-func (w *walk) free(slot int) {
-	delete(w.slot, w.slots[slot])
-	w.slots[slot] = None
-	w.tied.drop(slot)
-	w.certain.drop(slot)
-}
-
-// tidy frees the slots of sessions that hold in no state and are not tied to their slots.
-func (w *walk) tidy() {
-	held := w.tied
-	for i := range w.states {
-		held.join(&w.states[i].in)
-	}
-	for slot, session := range w.slots {
-		if session != None && !held.has(slot) {
-			w.free(slot)
-		}
-	}
-}
-
-// untie frees a slot of an unknown acquire that is over.
-func (w *walk) untie(slot int) {
-	for i := range w.states {
-		w.states[i].done.drop(slot)
-	}
-	w.free(slot)
 }
 
 // repool returns an unknown acquire to those that are counted, after its last "not held".
-func (w *walk) repool(e event, slot int) {
+func (w *walk) repool(e event) {
 	at, ok := w.pool(e.session)
 	if !ok {
-		return // it keeps its slot
+		return // it stays tied
 	}
 	for i := range w.states {
-		if k := &w.states[i]; k.done.has(slot) {
+		if k := &w.states[i]; k.done.has(e.session) {
 			k.used[at]++
-			k.done.drop(slot)
+			k.done = k.done.without(e.session)
 		}
 	}
-	w.tied.drop(slot)
+	w.tied = w.tied.without(e.session)
 	w.grow(e.session)
 	if w.sessions[e.session].end <= e.pos {
 		w.ripen(e.session)
