@@ -50,7 +50,7 @@ func counters(l *ledger) []*counter {
 	}
 	looks := map[*counter]look{}
 	held := unbroken{}
-	for _, t := range l.Granted() {
+	for _, t := range l.Granted {
 		since := held.add(t)
 		reads, wrote := map[*counter]look{}, map[*counter]*write{}
 		for _, op := range t.Session.Ops {

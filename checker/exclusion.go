@@ -25,7 +25,7 @@ func exclusion(l *ledger, _ Report) Result {
 		return r // both readings are the same
 	}
 	reading, other := "ends nothing", Options{Release: Strict}
-	if l.Strict() {
+	if l.Strict {
 		reading, other = "ends the claim", Options{Release: Ended}
 	}
 	if x := holders(newLedger(l.h, other)); x.Verdict != r.Verdict || x.Worst() != r.Worst() {
@@ -43,7 +43,7 @@ func holders(l *ledger) Result {
 		return l.permits()
 	}
 	s := overlaps{ledger: l, found: map[*hold.Hold]overlap{}, open: map[*hold.Hold]overlap{}}
-	for _, k := range l.Keys() {
+	for _, k := range l.Keys {
 		s.key(k)
 	}
 	return s.result()

@@ -29,7 +29,7 @@ func fairness(l *ledger, _ Report) Result {
 		return Result{}
 	}
 	var findings []Finding
-	for _, k := range l.Keys() {
+	for _, k := range l.Keys {
 		findings = append(findings, l.overtaken(k, queue)...)
 	}
 	r := violated(findings)

@@ -30,7 +30,7 @@ import (
 // run out before client 2's attempt.
 func fencing(l *ledger, _ Report) Result {
 	h := l.h
-	all := l.Granted()
+	all := l.Granted
 	carried := slices.ContainsFunc(all, func(t *hold.Hold) bool { return l.granted(t).HasToken })
 	claimed := h.Header.Claims.Fenced || h.Header.Model.Has(history.Fenced)
 	if !carried && claimed && len(all) > 0 {
@@ -38,7 +38,7 @@ func fencing(l *ledger, _ Report) Result {
 	}
 	var findings []Finding
 	if carried {
-		for _, k := range l.Keys() {
+		for _, k := range l.Keys {
 			findings = append(findings, l.fell(k)...)
 			findings = append(findings, l.fellLate(k)...)
 			findings = append(findings, l.repeated(k)...)

@@ -17,7 +17,7 @@ import (
 // exclusion to report.
 func (l *ledger) early() []Finding {
 	var findings []Finding
-	for _, k := range l.Keys() {
+	for _, k := range l.Keys {
 		dead := l.dying(k)
 		if len(dead) == 0 {
 			continue
@@ -44,7 +44,7 @@ func (l *ledger) early() []Finding {
 func (l *ledger) robbed(a dying, moments []moment, told map[*hold.Hold]bool) (moment, bool) {
 	first, _ := slices.BinarySearchFunc(moments, a.Grant, func(m moment, pos int) int { return cmp.Compare(m.to, pos) })
 	for _, m := range moments[first:] {
-		if m.to >= min(a.asked, l.Stepped()) || a.until-hold.Slack <= l.h.Events[m.to].Time {
+		if m.to >= min(a.asked, l.Stepped) || a.until-hold.Slack <= l.h.Events[m.to].Time {
 			break
 		}
 		if !told[m.hold] && hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from {

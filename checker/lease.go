@@ -69,7 +69,7 @@ func lease(l *ledger, _ Report) Result {
 }
 
 func holdsByName(l *ledger) map[string]*hold.Hold {
-	all := l.All()
+	all := l.All
 	byName := make(map[string]*hold.Hold, len(all))
 	for i := range all {
 		byName[all[i].Session.Name] = &all[i]
@@ -151,7 +151,7 @@ func (l longestLeases) of(s *history.Session, pos int) time.Duration {
 // client knows.
 func (l *ledger) kept(d *hold.Hold, pos int, ttl, longest time.Duration) (Finding, bool) {
 	s, at := d.Session, l.h.At(pos).Time
-	if l.h.At(s.Acquire.Invoke).TTL == 0 || pos >= l.Stepped() || d.Renewed() {
+	if l.h.At(s.Acquire.Invoke).TTL == 0 || pos >= l.Stepped || d.Renewed() {
 		return Finding{}, false
 	}
 	deadline, _ := d.LeaseEnd(pos)

@@ -21,7 +21,7 @@ type ledger struct {
 
 func newLedger(h *history.History, o Options) *ledger {
 	book := hold.Of(h, o.Release == Strict)
-	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys()), searchLimit: models.Limit}
+	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys), searchLimit: models.Limit}
 }
 
 // durable is the position up to which a refused try can be believed: servers that are

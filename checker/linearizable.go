@@ -39,7 +39,7 @@ func linearizable(l *ledger, said Report) Result {
 	}
 	var keys []*calls
 	ops, unknown := 0, 0
-	for _, k := range l.Keys() {
+	for _, k := range l.Keys {
 		many := len(k.All) > wholeOps
 		if !many {
 			c := l.calls(k.Name, k.All, false)

@@ -123,7 +123,7 @@ func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
 		}
 		// A refusal that does not say "not held" says nothing of the lock. Read as
 		// ended, the caller's claim is over all the same, as after an unknown one.
-		if outcome == models.Fail && !c.l.Strict() {
+		if outcome == models.Fail && !c.l.Strict {
 			outcome = models.Unknown
 		}
 		// The work of a holder is not a server's answer: what a drawing shows is that
@@ -193,9 +193,9 @@ func (l *ledger) window(f Finding, work bool) *calls {
 	}
 	at := l.h.Events[f.Event].Time
 	var others []*hold.Hold
-	for i := range l.All() {
+	for i := range l.All {
 		// An attempt that may never have happened explains nothing that is wrong.
-		if d := &l.All()[i]; d.Granted() && slices.Contains(d.Session.Keys, key) && !slices.Contains(about, d) {
+		if d := &l.All[i]; d.Granted() && slices.Contains(d.Session.Keys, key) && !slices.Contains(about, d) {
 			others = append(others, d)
 		}
 	}
@@ -227,8 +227,8 @@ func (l *ledger) distance(s *history.Session, at time.Duration) time.Duration {
 
 func (l *ledger) holdsOf(f Finding) []*hold.Hold {
 	var all []*hold.Hold
-	for i := range l.All() {
-		if d := &l.All()[i]; slices.Contains(f.Sessions, d.Session.Name) {
+	for i := range l.All {
+		if d := &l.All[i]; slices.Contains(f.Sessions, d.Session.Name) {
 			all = append(all, d)
 		}
 	}

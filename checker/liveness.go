@@ -38,7 +38,7 @@ func liveness(l *ledger, _ Report) Result {
 	var why string
 	var longest time.Duration
 	var keys []*wanted
-	for _, k := range l.Keys() {
+	for _, k := range l.Keys {
 		keys = append(keys, l.wanted(k))
 	}
 	groups := l.groups()

@@ -33,7 +33,7 @@ func (l *ledger) classify(earlier, later *hold.Hold) Class {
 	} else if both := hold.Meet(earlier.Most.Beliefs, later.Most.Beliefs); both >= 0 {
 		class, at = Undetermined, both
 	}
-	if at >= l.Stepped() {
+	if at >= l.Stepped {
 		return Undetermined
 	}
 	return class
@@ -143,7 +143,7 @@ func (l *ledger) doubt(a, b *hold.Hold) string {
 			return client(t, nil) + " waited for the lock and does not say until when its lease runs"
 		}
 	}
-	return "the machine's clocks moved against each other at " + seconds(l.h.Events[l.Stepped()].Time)
+	return "the machine's clocks moved against each other at " + seconds(l.h.Events[l.Stepped].Time)
 }
 
 // client names the client of a hold, with the session if the other one's is the same.

@@ -19,7 +19,7 @@ func (l *ledger) permits() Result {
 		return Result{Verdict: Unknown, Why: "the model is semaphore, but the header does not say how many permits there are"}
 	}
 	var findings []Finding
-	for _, k := range l.Keys() {
+	for _, k := range l.Keys {
 		var open []*hold.Hold // the holds whose work or belief may go on
 		for _, t := range k.Granted {
 			open = slices.DeleteFunc(open, func(a *hold.Hold) bool { return heldTo(a) <= t.Grant })
@@ -70,7 +70,7 @@ func (l *ledger) permitClass(open []*hold.Hold, t *hold.Hold) Class {
 	} else if perhaps := l.allBelieve(open, t, func(a *hold.Hold) []hold.Span { return a.Most.Beliefs }); perhaps >= 0 {
 		class, at = Undetermined, perhaps
 	}
-	if at >= l.Stepped() {
+	if at >= l.Stepped {
 		return Undetermined
 	}
 	return class

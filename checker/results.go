@@ -31,11 +31,11 @@ const ruleEvicted = "evicted"
 // holds where a lease had run out before client 2 came, or a loss had been told.
 func results(l *ledger, _ Report) Result {
 	a := answers{ledger: l, told: map[string]bool{}}
-	for i := range l.All() {
-		a.session(&l.All()[i])
+	for i := range l.All {
+		a.session(&l.All[i])
 	}
 	var why []string
-	for _, k := range l.Keys() {
+	for _, k := range l.Keys {
 		a.proven(k)
 		if doubt := a.sweep(k); doubt != "" && !slices.Contains(why, doubt) {
 			why = append(why, doubt)
@@ -114,7 +114,7 @@ func (a *answers) session(d *hold.Hold) {
 	// Of two calls at once the other one may have been first.
 	for _, op := range s.Ops {
 		if (op.F == history.Release || op.F == history.Renew) && a.NotHeld(op) && d.Granted() && op.Return < worked &&
-			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op) || a.renewedAtOnce(d, op)) && !a.owned.mayHaveGivenBack(d, op) {
+			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op, op.Return) || a.renewedAtOnce(d, op)) && !a.owned.mayHaveGivenBack(d, op) {
 			a.evicted(d, op)
 			break
 		}
@@ -135,7 +135,7 @@ func (a *answers) session(d *hold.Hold) {
 //	    renew ── not held
 func (a *answers) renewedAtOnce(d *hold.Hold, op history.Op) bool {
 	return slices.ContainsFunc(d.Session.Ops, func(r history.Op) bool {
-		return r.F == history.Renew && r.Outcome == history.Done && r.Invoke < op.Return && op.Return < r.Return && a.RunsBy(d, op, r.Return)
+		return r.F == history.Renew && r.Outcome == history.Done && r.Invoke < op.Return && op.Return < r.Return && a.Runs(d, op, r.Return)
 	})
 }
 
@@ -158,7 +158,7 @@ func (a *answers) until(d *hold.Hold, op history.Op) string {
 	if d.Renewed() {
 		return "although its library renewed its lease and it had not been released"
 	}
-	if !a.Runs(d, op) {
+	if !a.Runs(d, op, op.Return) {
 		return "although a renewal that was under way at the same time worked, and its lease runs"
 	}
 	if deadline, _ := d.LeaseEnd(op.Return); deadline != hold.Never {

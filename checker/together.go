@@ -26,7 +26,7 @@ type groups struct {
 }
 
 func (l *ledger) groups() *groups {
-	g := &groups{root: make([]int, len(l.Keys()))}
+	g := &groups{root: make([]int, len(l.Keys))}
 	for i := range g.root {
 		g.root[i] = i
 	}

@@ -64,7 +64,7 @@ func (b *Book) sign(op history.Op) bool {
 		return op.Outcome == history.Done
 	case history.FRead, history.Write:
 		return op.Outcome == history.Done ||
-			op.Outcome == history.Failed && b.h.At(op.Return).Error == history.ErrorStaleToken
+			op.Outcome == history.Failed && b.History.At(op.Return).Error == history.ErrorStaleToken
 	}
 	return false
 }
@@ -122,7 +122,7 @@ func (b *Book) notices(d *Hold) []notice {
 		if op.Outcome != history.Failed || op.F == history.Release {
 			continue
 		}
-		switch reason := b.h.At(op.Return).Error; {
+		switch reason := b.History.At(op.Return).Error; {
 		case op.F == history.Renew && reason == history.ErrorNotHeld:
 			add(notice{op.Return, op.Invoke})
 		case op.F == history.Check || reason == history.ErrorLost:
@@ -147,7 +147,7 @@ func (b *Book) claim(d *Hold) (claim Span, asked bool) {
 	claim = Span{From: d.Grant, To: b.end()}
 	answered := b.end() // from where on nothing is news
 	for _, op := range d.Session.Ops {
-		if op.F != history.Release || b.strict && op.Outcome == history.Failed {
+		if op.F != history.Release || b.Strict && op.Outcome == history.Failed {
 			continue
 		}
 		if !asked {

@@ -53,7 +53,7 @@ func (b *Book) ends(d *Hold) Ends {
 
 // NotHeld tells whether an operation was answered with "not held".
 func (b *Book) NotHeld(op history.Op) bool {
-	return op.Outcome == history.Failed && b.h.At(op.Return).Error == history.ErrorNotHeld
+	return op.Outcome == history.Failed && b.History.At(op.Return).Error == history.ErrorNotHeld
 }
 
 // lapse is where a session may have ended by itself.
@@ -75,7 +75,7 @@ func (b *Book) leaseLapse(d *Hold) int {
 		return max(d.Grant+1, min(b.certain(d), b.After(b.renewable(d)-Slack)))
 	case d.Granted():
 		return max(d.Grant+1, min(b.certain(d), b.ranOut(d, d.Grant)))
-	case d.Lease.Kind == NoLease && b.h.Header.Claims.Renewed:
+	case d.Lease.Kind == NoLease && b.History.Header.Claims.Renewed:
 		return asked + 1 // the library renews what it was granted, and it has not heard of this one
 	}
 	return max(asked+1, min(d.over, b.runsOut(d.Lease.First)))
@@ -137,7 +137,7 @@ func (b *Book) runsOut(at time.Duration) int {
 	if at == Never {
 		return b.end()
 	}
-	return min(b.After(at-Slack), b.stepped)
+	return min(b.After(at-Slack), b.Stepped)
 }
 
 // certain is the position up to which nothing but a call of its own ended a session:
@@ -163,10 +163,10 @@ func (b *Book) renewable(d *Hold) time.Duration {
 // have lain there unread.
 func (b *Book) unrenewed(d *Hold) (standstill, bool) {
 	asked, granted := d.Session.Acquire.Invoke, b.time(d.Grant)
-	all := b.hindered(d.Session.Client, d.Lease)
+	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, false})
 	first := sort.Search(len(all), func(i int) bool { return all[i].healed < 0 || all[i].healed > asked })
 	for _, p := range all[first:] {
-		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, d.Lease.period()) > granted {
+		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, period(d.Lease.Length)) > granted {
 			return p, true // those that follow began later
 		}
 	}
@@ -174,11 +174,8 @@ func (b *Book) unrenewed(d *Hold) (standstill, bool) {
 }
 
 // Runs tells whether a session's lease certainly had not run out when an operation was
-// answered.
-func (b *Book) Runs(d *Hold, op history.Op) bool { return b.RunsBy(d, op, op.Return) }
-
-// RunsBy is Runs with regard to the renewals that were answered up to a later position.
-func (b *Book) RunsBy(d *Hold, op history.Op, pos int) bool {
+// answered, if the renewals count that were answered up to a position.
+func (b *Book) Runs(d *Hold, op history.Op, pos int) bool {
 	if d.over <= op.Return {
 		return false // its client is dead, or knew that it is lost
 	}
@@ -188,19 +185,19 @@ func (b *Book) RunsBy(d *Hold, op history.Op, pos int) bool {
 	at := b.time(op.Return)
 	if !d.Renewed() {
 		first, _ := d.LeaseEnd(pos)
-		return first == Never || op.Return < b.stepped && at < first-Slack
+		return first == Never || op.Return < b.Stepped && at < first-Slack
 	}
 	// A library renews from the answer on, for as long as it can. If the answer came too late, the
 	// first renewal must be over. A library stops renewing when its client calls release, and the
 	// last renewal may be a period old by then:
 	//
 	//	acquire ok, lease 3 s     release at 1 s ─────────── not held at 6 s     no eviction
-	if b.Late(d) && at < Later(b.time(d.Grant), d.Lease.period()) {
+	if b.Late(d) && at < Later(b.time(d.Grant), period(d.Lease.Length)) {
 		return false
 	}
 	for _, other := range d.Session.Ops {
 		if other.F == history.Release && other.Invoke <= op.Invoke {
-			if at >= b.time(other.Invoke)+d.Lease.Length-d.Lease.period()-Slack {
+			if at >= b.time(other.Invoke)+d.Lease.Length-period(d.Lease.Length)-Slack {
 				return false
 			}
 			break
@@ -212,11 +209,11 @@ func (b *Book) RunsBy(d *Hold, op history.Op, pos int) bool {
 // disconnected is the position from which a fault may have ended the connection of a session's client, if the
 // lock says that its holds end with the connection; else the end.
 func (b *Book) disconnected(d *Hold) int {
-	if !b.h.Header.Claims.Session {
+	if !b.History.Header.Claims.Session {
 		return b.end()
 	}
 	asked := d.Session.Acquire.Invoke
-	for _, f := range b.h.Faults() {
+	for _, f := range b.History.Faults() {
 		if (f.Healed < 0 || f.Healed > asked) && f.Disconnects(d.Session.Client) {
 			return max(f.Begins, asked+1)
 		}
@@ -249,7 +246,7 @@ func (b *Book) Free(d *Hold, lease time.Duration) (pos int, at time.Duration) {
 	}
 	at = b.time(over)
 	// After the clocks moved against each other, no lease is known to be over.
-	if ran := b.After(lease); ran <= b.stepped && (ran < over || ran == over && lease < at) {
+	if ran := b.After(lease); ran <= b.Stepped && (ran < over || ran == over && lease < at) {
 		return max(s.Acquire.Invoke, ran), lease
 	}
 	return over, at
@@ -268,7 +265,7 @@ func (b *Book) LeaseOver(d *Hold) time.Duration {
 	if s.Acquire.Return < 0 {
 		return Never
 	}
-	ttl := b.h.At(s.Acquire.Invoke).TTL
+	ttl := b.History.At(s.Acquire.Invoke).TTL
 	if d.Renewed() && ttl == 0 {
 		ttl = d.Lease.Length
 	}
@@ -280,7 +277,7 @@ func (b *Book) LeaseOver(d *Hold) time.Duration {
 		if op.F != history.Renew || op.Outcome == history.Failed {
 			continue
 		}
-		ttl := b.h.At(op.Invoke).TTL
+		ttl := b.History.At(op.Invoke).TTL
 		if ttl == 0 || op.Return < 0 {
 			return Never
 		}
@@ -307,7 +304,7 @@ func (b *Book) keptUpTo(d *Hold) time.Duration {
 		last = min(last, d.Claim.To)
 	}
 	for _, op := range d.Session.Ops {
-		if op.F == history.Release && !(b.strict && op.Outcome == history.Failed) {
+		if op.F == history.Release && !(b.Strict && op.Outcome == history.Failed) {
 			last = min(last, op.Invoke)
 		}
 	}

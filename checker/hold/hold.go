@@ -68,14 +68,14 @@ func (d *Hold) Renewed() bool { return d.Lease.Kind == Renewed }
 
 // Book has the holds of a history.
 type Book struct {
-	h       *history.History
-	strict  bool
-	stepped int // position from which times are not to be trusted
-	holds   []Hold
-	byGrant []*Hold
-	keys    []*Key
-	pauses  map[paused][]standstill
-	faults  map[paused][]standstill
+	History *history.History
+	Strict  bool    // a release that failed ends nothing
+	Stepped int     // position from which times are not to be trusted, because the machine's clocks moved against each other; past the end if they did not
+	All     []Hold  // of all sessions, in the order of their acquires
+	Granted []*Hold // in the order of their grants
+	Keys    []*Key  // in the order in which they were first asked for
+
+	stopped map[stopped][]standstill
 	heldUp  map[int32][]heldUp
 }
 
@@ -91,18 +91,16 @@ type Key struct {
 // the answer says about the server.
 func Of(h *history.History, strict bool) *Book {
 	b := &Book{
-		h: h, strict: strict, stepped: h.ClockStep(),
-		holds:  make([]Hold, len(h.Sessions)),
-		pauses: map[paused][]standstill{}, faults: map[paused][]standstill{},
-		heldUp: map[int32][]heldUp{},
+		History: h, Strict: strict, Stepped: h.ClockStep(), All: make([]Hold, len(h.Sessions)),
+		stopped: map[stopped][]standstill{}, heldUp: map[int32][]heldUp{},
 	}
 	for i, s := range h.Sessions {
-		d := &b.holds[i]
+		d := &b.All[i]
 		d.Session, d.Grant, d.Sign = s, -1, -1
 		b.read(d)
 		if s.Acquire.Outcome == history.Done {
 			d.Grant = s.Acquire.Return
-			b.byGrant = append(b.byGrant, d)
+			b.Granted = append(b.Granted, d)
 		}
 		d.Lease = b.lease(s)
 		d.moves = b.moves(d)
@@ -111,91 +109,52 @@ func Of(h *history.History, strict bool) *Book {
 		}
 		d.Ends = b.ends(d)
 	}
-	slices.SortFunc(b.byGrant, func(x, y *Hold) int { return x.Grant - y.Grant })
+	slices.SortFunc(b.Granted, func(x, y *Hold) int { return x.Grant - y.Grant })
 	b.index()
 	return b
 }
 
-// index sorts the holds by key. One that has several keys stands under each. There may be
-// very many keys, so the lists of all of them are cut from one.
+// index sorts the holds by key. One that has several keys stands under each.
 func (b *Book) index() {
-	type counts struct{ all, granted int }
-	count, sum := make([]counts, len(b.h.Keys)), 0
-	for i := range b.holds {
-		d := &b.holds[i]
-		for _, at := range d.Session.KeyAt {
-			count[at].all++
-			if d.Granted() {
-				count[at].granted++
-			}
+	for _, name := range b.History.Keys {
+		b.Keys = append(b.Keys, &Key{Name: name})
+	}
+	for i := range b.All {
+		for _, at := range b.All[i].Session.KeyAt {
+			b.Keys[at].All = append(b.Keys[at].All, &b.All[i])
 		}
 	}
-	for _, n := range count {
-		sum += n.all + n.granted
-	}
-	list, keys := make([]*Hold, sum), make([]Key, len(b.h.Keys))
-	b.keys = make([]*Key, len(keys))
-	for at, n := range count {
-		k := &keys[at]
-		k.Name, b.keys[at] = b.h.Keys[at], k
-		k.All, list = list[:0:n.all], list[n.all:]
-		k.Granted, list = list[:0:n.granted], list[n.granted:]
-	}
-	for i := range b.holds {
-		for _, at := range b.holds[i].Session.KeyAt {
-			keys[at].All = append(keys[at].All, &b.holds[i])
-		}
-	}
-	for _, d := range b.byGrant {
+	for _, d := range b.Granted {
 		for _, at := range d.Session.KeyAt {
-			keys[at].Granted = append(keys[at].Granted, d)
+			b.Keys[at].Granted = append(b.Keys[at].Granted, d)
 		}
 	}
 }
 
-// History is what the book is about.
-func (b *Book) History() *history.History { return b.h }
-
-// Strict tells how releases that failed are read.
-func (b *Book) Strict() bool { return b.strict }
-
-// Stepped is the position from which times are not to be trusted, because the machine's
-// clocks moved against each other; past the end if they did not.
-func (b *Book) Stepped() int { return b.stepped }
-
 // Hold is that of a session.
-func (b *Book) Hold(s *history.Session) *Hold { return &b.holds[s.Place] }
-
-// All are the holds of all sessions, in the order of their acquires.
-func (b *Book) All() []Hold { return b.holds }
-
-// Granted are the holds that were granted, in the order of their grants.
-func (b *Book) Granted() []*Hold { return b.byGrant }
-
-// Keys are in the order in which they were first asked for.
-func (b *Book) Keys() []*Key { return b.keys }
+func (b *Book) Hold(s *history.Session) *Hold { return &b.All[s.Place] }
 
 // Conflict tells whether two sessions of one key exclude each other.
 func Conflict(a, b *Hold) bool {
 	if a.Session.Owner == b.Session.Owner {
-		return false // who holds may enter again
+		return false // an owner may enter again
 	}
 	return a.Session.Mode != locks.Shared || b.Session.Mode != locks.Shared
 }
 
 // After is the position of the first event later than a time.
 func (b *Book) After(at time.Duration) int {
-	events := b.h.Events
+	events := b.History.Events
 	return sort.Search(len(events), func(i int) bool { return events[i].Time > at })
 }
 
 // end is the position behind the last event.
-func (b *Book) end() int { return len(b.h.Events) }
+func (b *Book) end() int { return len(b.History.Events) }
 
 // time of a position; of the end, that of the last event.
 func (b *Book) time(pos int) time.Duration {
-	if pos >= len(b.h.Events) {
-		pos = len(b.h.Events) - 1
+	if pos >= len(b.History.Events) {
+		pos = len(b.History.Events) - 1
 	}
-	return b.h.Events[pos].Time
+	return b.History.Events[pos].Time
 }

@@ -52,7 +52,7 @@ func (s *script) hold(t *testing.T) (*Book, *Hold) {
 		t.Fatal(err)
 	}
 	b := Of(h, false)
-	return b, &b.All()[0]
+	return b, &b.All[0]
 }
 
 // A lease ends from the moment it was asked for, and a claim at the call of the release.
@@ -149,7 +149,7 @@ func TestRenewedLease(t *testing.T) {
 		s.add(8999, 0, history.Invoke, history.Release)
 		s.add(c.answered, 0, history.Fail, history.Release, fails(history.ErrorNotHeld))
 		b, d := s.hold(t)
-		if runs := b.Runs(d, d.Session.Ops[0]); runs != c.runs {
+		if runs := b.Runs(d, d.Session.Ops[0], d.Session.Ops[0].Return); runs != c.runs {
 			t.Errorf("%s: the lease ran is %v", c.name, runs)
 		}
 	}

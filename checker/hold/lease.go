@@ -26,15 +26,15 @@ type Lease struct {
 	Length      time.Duration // asked for; or renewed at a time; 0 if it is not known
 }
 
-// period is the time between two renewals by a library: they are taken to come three to
-// a lease, as is the custom.
-func (l Lease) period() time.Duration { return l.Length / 3 }
+// period is the time between two renewals by a library. Most libraries renew three times in
+// the length of a lease.
+func period(length time.Duration) time.Duration { return length / 3 }
 
 // lease is that of an acquire. A client computes the end from the moment it asked, and
 // never from the moment it was answered: one that is paused inside its acquire gets the
 // answer late, and the lease no later.
 func (b *Book) lease(s *history.Session) Lease {
-	asked, granted := b.h.At(s.Acquire.Invoke), b.h.At(s.Acquire.Return)
+	asked, granted := b.History.At(s.Acquire.Invoke), b.History.At(s.Acquire.Return)
 	l := Lease{Kind: Bounded, Length: asked.TTL}
 	switch {
 	case s.Acquire.Outcome != history.Done && asked.TTL > 0:
@@ -91,12 +91,12 @@ func (b *Book) moves(d *Hold) []move {
 		if op.F != history.Renew || op.Outcome == history.Failed {
 			continue
 		}
-		r := renewal{op: op, ttl: Never, deadline: Never, asked: b.h.At(op.Invoke).Time}
-		if ttl := b.h.At(op.Invoke).TTL; ttl > 0 {
+		r := renewal{op: op, ttl: Never, deadline: Never, asked: b.History.At(op.Invoke).Time}
+		if ttl := b.History.At(op.Invoke).TTL; ttl > 0 {
 			r.ttl, r.deadline = ttl, Later(r.asked, ttl)
 		}
 		if op.Outcome == history.Done {
-			if answer := b.h.At(op.Return); answer.HasUntil {
+			if answer := b.History.At(op.Return); answer.HasUntil {
 				r.deadline = Later(r.asked, answer.Until)
 			}
 			all = append(all, move{at: op.Return})
@@ -193,7 +193,7 @@ func (b *Book) MayBeLate(d *Hold) bool {
 
 // latest is the end of a lease that was never renewed.
 func (b *Book) latest(d *Hold) time.Duration {
-	asked := b.h.At(d.Session.Acquire.Invoke)
+	asked := b.History.At(d.Session.Acquire.Invoke)
 	if d.Lease.Kind == Renewed {
 		// A library renews from the answer on.
 		if asked.Wait == 0 && d.Lease.Length > 0 {
@@ -209,10 +209,10 @@ func (b *Book) latest(d *Hold) time.Duration {
 // were granted in the order of their answers: had the later one come first, it would still
 // have been held when the other's answer came.
 func (b *Book) InTime(d *Hold) bool {
-	if d.Grant >= b.stepped {
+	if d.Grant >= b.Stepped {
 		return false
 	}
-	asked := b.h.At(d.Session.Acquire.Invoke)
+	asked := b.History.At(d.Session.Acquire.Invoke)
 	first := d.Lease.First
 	if d.Lease.Kind == Renewed {
 		if d.Lease.Length == 0 {

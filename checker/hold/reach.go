@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -89,15 +90,15 @@ func later(a, b Span) Span {
 func (b *Book) renewed(d *Hold) Reach {
 	r := Reach{Deadline: Never, Paused: -1}
 	next, lapse := d.Claim, -1
-	all := b.standstills(d.Session.Client, d.Lease)
+	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, true})
 	first := sort.Search(len(all), func(i int) bool {
-		return all[i].healed < 0 || Later(all[i].woke, d.Lease.period()) > b.time(d.Grant)
+		return all[i].healed < 0 || Later(all[i].woke, period(d.Lease.Length)) > b.time(d.Grant)
 	})
 	for _, p := range all[first:] {
 		if p.begins >= d.Claim.To || lapse >= 0 && d.Sign < next.From {
 			break
 		}
-		told, at := b.end(), Later(p.woke, d.Lease.period())
+		told, at := b.end(), Later(p.woke, period(d.Lease.Length))
 		if p.healed >= 0 {
 			told = b.After(at)
 		}
@@ -172,31 +173,39 @@ type standstill struct {
 	spent time.Duration
 }
 
-// paused identifies the standstills of a client for leases of a length.
-type paused struct {
+// stopped identifies the standstills of a client for leases of a length.
+type stopped struct {
 	client int32
 	length time.Duration
+	pauses bool // pauses of the client only; otherwise also the faults on its links and on servers
 }
 
-// standstills are the pauses of a client that cost it a lease: those longer than a lease
-// less the time between two renewals, for the last renewal may have been that long ago.
-// Between two pauses that are closer together than that nothing need have been renewed.
-func (b *Book) standstills(client int32, l Lease) []standstill {
-	id := paused{client, l.Length}
-	if all, ok := b.pauses[id]; ok {
+// standstills are the stretches that cost a client a lease: those longer than a lease
+// less the time between two renewals, because the last renewal may have been that long ago.
+// Between two that are closer together than that nothing need have been renewed.
+func (b *Book) standstills(of stopped) []standstill {
+	if all, ok := b.stopped[of]; ok {
 		return all
 	}
 	var all []standstill
-	for _, p := range b.h.Pauses(client) {
-		all = b.join(all, b.standstill(p.Begins, p.Healed), l)
+	if of.pauses {
+		for _, p := range b.History.Pauses(of.client) {
+			all = join(all, b.standstill(p.Begins, p.Begins, p.Healed), of.length)
+		}
+	} else {
+		for _, f := range b.History.Faults() {
+			if f.Concerns(of.client) {
+				all = join(all, b.standstill(f.Begins, max(f.Begins, f.Bites), f.Healed), of.length)
+			}
+		}
 	}
-	all = tooLong(all)
-	b.pauses[id] = all
+	all = slices.DeleteFunc(all, func(s standstill) bool { return s.spent == Never })
+	b.stopped[of] = all
 	return all
 }
 
-func (b *Book) standstill(begins, healed int) standstill {
-	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end()), struck: b.time(begins), spent: Never}
+func (b *Book) standstill(begins, bites, healed int) standstill {
+	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end()), struck: b.time(bites), spent: Never}
 	if healed >= 0 {
 		s.woke = b.time(healed)
 	}
@@ -204,10 +213,10 @@ func (b *Book) standstill(begins, healed int) standstill {
 }
 
 // join adds one behind others, which began before it.
-func (b *Book) join(all []standstill, next standstill, l Lease) []standstill {
+func join(all []standstill, next standstill, length time.Duration) []standstill {
 	n := len(all)
-	if n == 0 || all[n-1].healed >= 0 && Later(all[n-1].woke, l.period()) <= next.began {
-		next.spend(next.began, l)
+	if n == 0 || all[n-1].healed >= 0 && Later(all[n-1].woke, period(length)) <= next.began {
+		next.spend(next.began, length)
 		return append(all, next)
 	}
 	last := &all[n-1]
@@ -215,43 +224,13 @@ func (b *Book) join(all []standstill, next standstill, l Lease) []standstill {
 	if last.healed >= 0 && (next.healed < 0 || next.healed > last.healed) {
 		last.healed, last.woke = next.healed, next.woke
 	}
-	last.spend(next.began, l)
+	last.spend(next.began, length)
 	return all
 }
 
 // spend notes whether it is too long for a lease since the fault that began last.
-func (s *standstill) spend(latest time.Duration, l Lease) {
-	if enough := l.Length - l.period(); s.spent == Never && s.woke-s.began > enough {
+func (s *standstill) spend(latest, length time.Duration) {
+	if enough := length - period(length); s.spent == Never && s.woke-s.began > enough {
 		s.spent = max(Later(s.began, enough), latest)
 	}
-}
-
-func tooLong(all []standstill) []standstill {
-	var long []standstill
-	for _, s := range all {
-		if s.spent < Never {
-			long = append(long, s)
-		}
-	}
-	return long
-}
-
-// hindered are the periods in which the leases of a client may not have been renewed: its pauses,
-// and the faults on its links and on servers.
-func (b *Book) hindered(client int32, l Lease) []standstill {
-	id := paused{client, l.Length}
-	if all, ok := b.faults[id]; ok {
-		return all
-	}
-	var all []standstill
-	for _, f := range b.h.Faults() {
-		if f.Concerns(client) {
-			s := b.standstill(f.Begins, f.Healed)
-			s.struck = b.time(max(f.Begins, f.Bites))
-			all = b.join(all, s, l)
-		}
-	}
-	all = tooLong(all)
-	b.faults[id] = all
-	return all
 }

@@ -34,7 +34,7 @@ func SceneOf(h *history.History, f checker.Finding) Scene {
 // was told; known is false for what has no lease, is renewed by its library, or does
 // not say.
 func LeaseEnd(holds *hold.Book, s *history.Session) (end time.Duration, known bool) {
-	l := newTenure(holds, s).lease(len(holds.History().Events))
+	l := newTenure(holds, s).lease(len(holds.History.Events))
 	return l.deadline, l.kind == knownLease
 }
 

@@ -37,7 +37,7 @@ type lease struct {
 }
 
 func newTenure(b *hold.Book, s *history.Session) *tenure {
-	t := &tenure{h: b.History(), session: s, hold: b.Hold(s), name: clientName(s.Client), granted: s.Acquire.Return}
+	t := &tenure{h: b.History, session: s, hold: b.Hold(s), name: clientName(s.Client), granted: s.Acquire.Return}
 	if s.Acquire.Outcome != history.Done || t.granted < 0 {
 		t.granted = s.Acquire.Invoke
 	}
