@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the table of docs/mutants.md, w
 const seedsVariable = "LOCKBENCH_MUTANTS"
 
 // quickMutants are those that run in every test: one of each file of package mutants that is quick, and of several classes.
-var quickMutants = []string{"exists-then-set", "release-always-ok", "majority-of-one", "fair-last-first", "fence-falls", "clock-in-the-value"}
+var quickMutants = []string{"exists-then-set", "release-always-ok", "majority-of-two", "fair-last-first", "number-of-the-client", "clock-in-the-value"}
 
 // mutant is a lock that is wrong on purpose, and what its runs showed.
 type mutant struct {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"lockbench/locks"
@@ -99,12 +97,6 @@ func answeringLocks() []Mutant {
 				r.Owner = "main"
 				return l.Acquire(ctx, r)
 			})),
-		on("writers-only-read", "asks for a reader's lock, whatever its caller wants", redissonClaims(func(c *locks.Claims) { c.Shared = true }),
-			Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant", Original: "redisson-rw"},
-			around(redisson.NewReadWrite(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
-				r.Mode = locks.Shared
-				return l.Acquire(ctx, r)
-			})),
 		on("writer-looks-first", "looks for readers, and takes the lock for writing in a second request that does not",
 			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
 			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingWriter),
@@ -112,19 +104,6 @@ func answeringLocks() []Mutant {
 			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Keys = r.Keys[:1]
-				return l.Acquire(ctx, r)
-			})),
-		on("last-of-several", "keeps only the last of several names", several,
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
-			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
-				r.Keys = r.Keys[len(r.Keys)-1:]
-				return l.Acquire(ctx, r)
-			})),
-		on("several-as-one-name", "makes one name of several, so that sets that share a name do not meet", several,
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
-			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
-				names := slices.Sorted(slices.Values(r.Keys))
-				r.Keys = []string{strings.Join(names, "+")}
 				return l.Acquire(ctx, r)
 			})),
 		on("refused-several-kept", "keeps what it got of several names when it is refused another one",

@@ -23,7 +23,6 @@ type majority struct {
 	end func(start time.Time, ttl time.Duration) time.Time
 	// unlooked says that a grant counts however long it took.
 	unlooked bool
-	token    func(fresh string) string
 	// masters are those that are asked.
 	masters func(all []*redis.Client) []*redis.Client
 	// claim and disown are done on one master.
@@ -44,7 +43,6 @@ func rightMajority() majority {
 		end: func(start time.Time, ttl time.Duration) time.Time {
 			return start.Add(ttl - ttl/100 - 2*time.Millisecond)
 		},
-		token:   func(fresh string) string { return fresh },
 		masters: everywhere,
 		claim: func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
 			return goredis.Claim(ctx, c, key, token, ttl)
@@ -123,7 +121,7 @@ func (m *majorityClient) Acquire(ctx context.Context, r locks.Request) (locks.Le
 	if err != nil {
 		return nil, err
 	}
-	l := &majorityLease{client: m, key: key, token: m.token(m.tokens.Next())}
+	l := &majorityLease{client: m, key: key, token: m.tokens.Next()}
 	start := time.Now()
 	claims := m.ask(ctx, m.masters(m.nodes), func(ctx context.Context, c *redis.Client) (bool, error) {
 		return m.claim(ctx, c, key, l.token, ttl)
@@ -197,72 +195,16 @@ func majorityLocks() []Mutant {
 		on("majority-of-two", "takes two masters of five for a majority",
 			Wrong{Bug: "W-16", Scenario: "steady", Class: "double-grant"},
 			enough(func(grants, _, n int) bool { return grants >= n/2 })),
-		on("majority-of-one", "is content with one master",
-			Wrong{Bug: "W-16", Scenario: "steady", Class: "double-grant"},
-			enough(func(grants, _, _ int) bool { return grants > 0 })),
-		on("majority-of-none", "asks all masters, and does not count",
-			Wrong{Bug: "W-16", Scenario: "steady", Class: "double-grant"},
-			enough(func(int, int, int) bool { return true })),
 		on("majority-of-answers", "takes the majority of those that answered for one of all",
 			Wrong{Bug: "W-17", Scenario: "partition-minority", Class: "double-grant"},
 			enough(func(grants, answers, _ int) bool { return grants > answers/2 })),
-		on("silent-masters-agree", "counts a master that does not answer as one that agrees",
-			Wrong{Bug: "W-17", Scenario: "partition-minority", Class: "double-grant"},
-			enough(func(grants, answers, n int) bool { return grants+n-answers > n/2 })),
 		on("majority-no-clean-up", "leaves what a failed try has taken to its lease",
 			Wrong{Bug: "W-18", Scenario: "steady", Class: "no-progress"},
 			func(m *majority) { m.cleanUp = false }),
-		on("majority-clean-up-by-del", "deletes the key on all masters after a failed try, whoever holds there",
-			Wrong{Bug: "W-6", Scenario: "steady", Class: "double-grant"},
-			func(m *majority) {
-				m.disown = func(ctx context.Context, c *redis.Client, key, _ string) (bool, error) {
-					n, err := goredis.Do(ctx, c, "del", key).Int64()
-					return n == 1, err
-				}
-			}),
-		on("majority-one-token", "has one token for every client, so that a failed try gives back another's grants",
-			Wrong{Bug: "W-6", Scenario: "steady", Class: "double-grant"},
-			func(m *majority) { m.token = func(string) string { return "locked" } }),
 		on("majority-first-freed", "gives the lock back on the first master alone",
 			Wrong{Bug: "R-27", Known: "Redisson's MultiLock, by reading", Scenario: "lost-answer", Class: "no-progress"},
 			func(m *majority) {
 				m.freed = func(all []*redis.Client) []*redis.Client { return all[:1] }
-			}),
-		on("majority-freed-by-two", "gives the lock back on two masters of five",
-			Wrong{Bug: "R-27", Known: "Redisson's MultiLock, by reading", Scenario: "lost-answer", Class: "no-progress"},
-			func(m *majority) {
-				m.freed = func(all []*redis.Client) []*redis.Client { return all[:len(all)/2] }
-			}),
-		on("majority-set-without-nx", "sets the key on each master whether it is there or not",
-			Wrong{Bug: "W-2", Scenario: "steady", Class: "double-grant"},
-			func(m *majority) {
-				m.claim = func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
-					err := goredis.Do(ctx, c, "set", key, token, "px", ttl.Milliseconds()).Err()
-					return err == nil, err
-				}
-			}),
-		on("majority-no-expiry", "sets the key without an expiry on each master",
-			Wrong{Bug: "C-1", Scenario: "kill-holder", Class: "no-progress"},
-			func(m *majority) {
-				m.claim = func(ctx context.Context, c *redis.Client, key, token string, _ time.Duration) (bool, error) {
-					err := goredis.Do(ctx, c, "set", key, token, "nx").Err()
-					if errors.Is(err, redis.Nil) {
-						return false, nil
-					}
-					return err == nil, err
-				}
-			}),
-		on("majority-short-lease", "asks each master for a thousandth of the lease",
-			Wrong{Bug: "W-9", Scenario: "steady", Class: "double-grant"},
-			func(m *majority) {
-				m.claim = func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
-					return goredis.Claim(ctx, c, key, token, max(ttl/1000, time.Millisecond))
-				}
-			}),
-		on("majority-end-unknown", "tells its holder of a lease an hour long, whatever the masters keep",
-			Wrong{Bug: "W-10", Scenario: "pause-client", Class: "double-grant"},
-			func(m *majority) {
-				m.end = func(start time.Time, _ time.Duration) time.Time { return start.Add(time.Hour) }
 			}),
 		on("majority-no-validity", "does not look how long the granting took, and believes in the whole lease from then on",
 			Wrong{Bug: "C-16", Known: "node-redlock #274, #276; Redisson's RedLock (R-31)", Scenario: "slow-grant", Class: "double-grant"},

@@ -9,18 +9,22 @@ import (
 	"lockbench/locks"
 )
 
-// Sixty and more mistakes, each of which says what it is and what must come of it.
+// Each mutant says what it is and what shows it, and no two show the same.
 func TestMutantsAreComplete(t *testing.T) {
 	all := All()
 	if len(all) < 60 {
 		t.Errorf("%d wrong locks, want 60 at least", len(all))
 	}
-	seen := map[string]bool{}
+	seen, shows := map[string]bool{}, map[[3]string]string{}
 	for _, m := range all {
 		if !regexp.MustCompile(`^[a-z][a-z0-9-]*$`).MatchString(m.Name) || seen[m.Name] {
 			t.Errorf("name %q is odd or stands twice", m.Name)
 		}
 		seen[m.Name] = true
+		if same, ok := shows[[3]string{m.Bug, m.Scenario, m.Class}]; ok {
+			t.Errorf("%s shows the same as %s: %s in %s as %s", m.Name, same, m.Bug, m.Scenario, m.Class)
+		}
+		shows[[3]string{m.Bug, m.Scenario, m.Class}] = m.Name
 		if m.Mistake == "" || len(m.Mistake) > 120 || strings.ContainsAny(m.Mistake, "\n.|") {
 			t.Errorf("%s: its mistake is %q; want one clause without a full stop", m.Name, m.Mistake)
 		}

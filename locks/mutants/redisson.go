@@ -38,9 +38,6 @@ var (
 	readWriteLock = kin{"redisson-rw", locks.Claims{
 		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true, Shared: true,
 	}, redisson.NewReadWrite, false}
-	fencedLock = kin{"redisson-fenced", locks.Claims{
-		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true, Fenced: true,
-	}, redisson.NewFenced, false}
 	waitLock = kin{"redisson-wait", locks.Claims{
 		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true,
 	}, redisson.NewWait, false}
@@ -92,46 +89,22 @@ var edits = []edited{
 	{reentrantLock, "counts-twice", "counts an acquire twice, so that a hold is left over",
 		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "lost-answer", Class: "no-progress"},
 		edit{"rlock_acquire.lua", "'hincrby', KEYS[1], ARGV[2], 1", "'hincrby', KEYS[1], ARGV[2], 2"}, redisson.Options{}},
-	{reentrantLock, "last-hold-stays", "counts down to none and does not delete the lock",
-		Wrong{Bug: "R-15", Known: "Redisson #7367, by resending", Scenario: "lost-answer", Class: "no-progress"},
-		edit{"rlock_release.lua", "tonumber(holds) > 1", "tonumber(holds) > 0"}, redisson.Options{}},
 	{reentrantLock, "waits-for-itself", "refuses the owner that holds already",
 		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "reentrant", Class: "refused-though-free"},
 		edit{"rlock_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[2]) == 1", ""}, redisson.Options{}},
 	{reentrantLock, "anybody-enters-again", "takes everybody for the owner that comes again",
 		Wrong{Bug: "R-35", Known: "Redisson #4178, by a thread's number", Scenario: "steady", Class: "double-grant"},
 		edit{"rlock_acquire.lua", "'hexists', KEYS[1], ARGV[2]", "'exists', KEYS[1]"}, redisson.Options{}},
-	{reentrantLock, "anybody-releases", "does not ask whose hold is given back",
-		Wrong{Bug: "C-2", Known: "ShedLock before 6.7, #2583", Scenario: "late-request", Class: "double-grant"},
-		edit{"rlock_release.lua", "if not holds then\n  return nil", "if not holds then\n  return redis.call('del', KEYS[1])"}, redisson.Options{}},
-	{reentrantLock, "released-says-nil", "frees the lock, and answers that it was not held",
-		Wrong{Bug: "R-16", Known: "Redisson #562 to #6844", Scenario: "steady", Class: "evicted"},
-		edit{"rlock_release.lua", "return tonumber(freed)", "return nil"}, redisson.Options{}},
-	{reentrantLock, "lease-tenth", "keeps the lock for a tenth of its lease",
-		Wrong{Bug: "W-8", Scenario: "steady", Class: "lease-short"},
-		edit{"rlock_acquire.lua", "'pexpire', KEYS[1], ARGV[1]", "'pexpire', KEYS[1], ARGV[1] / 10"}, redisson.Options{}},
-	{reentrantLock, "lease-tenfold", "keeps the lock for ten times its lease, and nobody gets that of a dead holder",
-		Wrong{Bug: "R-29", Known: "Redisson's MultiLock since 3.25.1, by reading", Scenario: "kill-holder", Class: "no-progress"},
-		edit{"rlock_acquire.lua", "'pexpire', KEYS[1], ARGV[1]", "'pexpire', KEYS[1], ARGV[1] * 10"}, redisson.Options{}},
 
 	// Wake-ups.
 	{reentrantLock, "tells-nobody", "frees the lock and sends no message",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"rlock_release.lua", "if ARGV[4] ~= '' then", "if false then"}, redisson.Options{}},
-	{reentrantLock, "tells-another-channel", "sends the message where nobody listens",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
-		edit{"rlock_release.lua", "redis.call(ARGV[4], KEYS[2], ARGV[1])", "redis.call(ARGV[4], KEYS[2] .. ':', ARGV[1])"}, redisson.Options{}},
 	{fairLock, "fair-tells-the-last", "wakes the last of the queue, who is not served",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "flood"},
 		edit{"fair_release.lua", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], 0)", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], -1)"}, redisson.Options{}},
-	{fairLock, "fair-tells-nobody", "frees a lock with a queue and wakes nobody",
-		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
-		edit{"fair_release.lua", "if freed == 1 then", "if freed == 2 then"}, redisson.Options{}},
 
 	// Fairness.
-	{fairLock, "fair-without-order", "has a queue, and serves whoever comes",
-		Wrong{Bug: "R-5", Known: "Redisson #3004, #2278, by evicting", Scenario: "fair-queue", Class: "overtaken"},
-		edit{"fair_acquire.lua", "and (redis.call('exists', KEYS[2]) == 0 or redis.call('lindex', KEYS[2], 0) == ARGV[2])", ""}, redisson.Options{}},
 	{fairLock, "fair-last-first", "queues whoever comes at the head",
 		Wrong{Bug: "W-20", Scenario: "fair-queue", Class: "overtaken"},
 		edit{"fair_acquire.lua", "'rpush', KEYS[2]", "'lpush', KEYS[2]"}, redisson.Options{}},
@@ -149,12 +122,6 @@ var edits = []edited{
 	{readWriteLock, "readers-join-a-writer", "lets readers in while somebody writes",
 		Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant"},
 		edit{"read_acquire.lua", "mode == 'read' or redis.call('hexists', KEYS[1], ARGV[3]) == 1", "true"}, redisson.Options{}},
-	{readWriteLock, "writer-joins-readers", "lets a writer in while others read",
-		Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant"},
-		edit{"write_acquire.lua", "if not mode then", "if not mode or mode == 'read' then"}, redisson.Options{}},
-	{readWriteLock, "writers-share", "takes every writer for the one that writes",
-		Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant"},
-		edit{"write_acquire.lua", "mode == 'write' and redis.call('hexists', KEYS[1], ARGV[2]) == 1", "mode == 'write'"}, redisson.Options{}},
 	{readWriteLock, "first-reader-frees", "frees the lock with the first of its readers",
 		Wrong{Bug: "R-21", Known: "Redisson #891 (3.4.3)", Scenario: "readers-writers", Class: "double-grant"},
 		edit{"read_release.lua", "redis.call('hlen', KEYS[1]) > 1", "false"}, redisson.Options{}},
@@ -170,14 +137,6 @@ var edits = []edited{
 	{readWriteLock, "writer-cannot-read", "refuses a writer that wants to read as well",
 		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "readers-writers", Class: "refused-though-free"},
 		edit{"read_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[3]) == 1", ""}, redisson.Options{}},
-
-	// Numbers.
-	{fencedLock, "fence-falls", "counts its grants down",
-		Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
-		edit{"fenced_acquire.lua", "redis.call('incr', KEYS[2])", "1000000 + redis.call('decr', KEYS[2])"}, redisson.Options{}},
-	{fencedLock, "fence-stands", "gives every grant the same number",
-		Wrong{Bug: "R-33", Known: "Redisson #6510, after a loss", Scenario: "steady", Class: "token-repeated"},
-		edit{"fenced_acquire.lua", "redis.call('incr', KEYS[2])", "7"}, redisson.Options{}},
 
 	// Renewals.
 	{reentrantLock, "renewal-ends-at-a-failure", "stops to renew for good when one renewal fails, and tells nobody",

@@ -40,29 +40,11 @@ func tokenLocks() []Mutant {
 				}
 				return t.set(ctx, l.key, l.token, "px", ttl.Milliseconds())
 			})),
-		plainly("get-then-set", "reads the owner, and writes its own name if there was none",
-			Wrong{Bug: "W-1", Scenario: "steady", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				err := goredis.Do(ctx, t.redis, "get", l.key).Err()
-				if !errors.Is(err, redis.Nil) {
-					return false, err
-				}
-				return t.set(ctx, l.key, l.token, "px", ttl.Milliseconds())
-			})),
 		plainly("answer-ignored", "sets the key if absent, and does not look at the answer",
 			Wrong{Bug: "W-2", Scenario: "steady", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
 				_, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 				return true, err
-			})),
-		plainly("set-without-nx", "sets the key whether it is there or not, and reads it back",
-			Wrong{Bug: "W-2", Scenario: "steady", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				if _, err := t.set(ctx, l.key, l.token, "px", ttl.Milliseconds()); err != nil {
-					return false, err
-				}
-				owner, err := goredis.Do(ctx, t.redis, "get", l.key).Text()
-				return owner == l.token, err
 			})),
 		plainly("name-of-its-own", "puts the client's number into the key, as a prefix for each pool does",
 			Wrong{Bug: "W-3", Scenario: "steady", Class: "double-grant"},
@@ -149,16 +131,6 @@ func tokenLocks() []Mutant {
 				}
 				return granted, err
 			})),
-		plainly("expire-when-free", "gives the key its expiry only when it is released, to save a request",
-			Wrong{Bug: "C-1", Known: "redis-py before 3.0, ShedLock #65", Scenario: "kill-holder", Class: "no-progress"},
-			func(t *token) {
-				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, _ time.Duration) (bool, error) {
-					return t.set(ctx, l.key, l.token, "nx")
-				}
-				t.disown = func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-					return goredis.Extend(ctx, t.redis, l.key, l.token, time.Millisecond)
-				}
-			}),
 		plainly("half-lease", "asks the server for half of the lease that its holder counts on",
 			Wrong{Bug: "W-8", Scenario: "steady", Class: "lease-short"},
 			asking(func(ttl time.Duration) time.Duration { return ttl / 2 })),
@@ -198,26 +170,6 @@ func tokenLocks() []Mutant {
 				}
 				return del(ctx, t, l)
 			})),
-		plainly("clock-then-del", "deletes the key if its own clock says that the lease runs",
-			Wrong{Bug: "C-2", Scenario: "late-request", Class: "double-grant"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				if time.Now().After(l.Until()) {
-					return false, nil
-				}
-				return del(ctx, t, l)
-			})),
-		plainly("one-token-for-all", "has a token, and it is the same word for every client",
-			Wrong{Bug: "C-2", Scenario: "late-request", Class: "double-grant"},
-			func(t *token) { t.value = func(string) string { return "locked" } }),
-		plainly("expire-unasked", "releases by letting the key expire at once, whoever holds",
-			Wrong{Bug: "C-2", Scenario: "late-request", Class: "double-grant"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				_, err := t.number(ctx, "pexpire", l.key, 1)
-				return true, err
-			})),
-		plainly("release-of-nothing", "answers a release with ok and leaves the key to its lease",
-			Wrong{Bug: "W-12", Scenario: "lost-answer", Class: "no-progress"},
-			disowning(func(context.Context, *tokenClient, *tokenLease) (bool, error) { return true, nil })),
 		plainly("release-now-and-then", "forgets one release in five of a key",
 			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
 			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
@@ -358,17 +310,6 @@ func tokenLocks() []Mutant {
 				}
 				return goredis.Disown(ctx, t.redis, l.key, l.token)
 			})),
-		fenced("number-expires", "lets the counter expire, so that it begins again",
-			Wrong{Bug: "R-33", Known: "Redisson #6510", Scenario: "steady", Class: "token-repeated"},
-			func(t *token) {
-				t.fence = func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error) {
-					n, err := t.number(ctx, "incr", l.counter())
-					if err == nil {
-						_, err = t.number(ctx, "pexpire", l.counter(), 10)
-					}
-					return uint64(n), err
-				}
-			}),
 		fenced("number-read", "reads the counter, and counts on only when it gives the lock back",
 			Wrong{Bug: "W-15", Scenario: "kill-holder", Class: "token-repeated"},
 			func(t *token) {
@@ -384,14 +325,6 @@ func tokenLocks() []Mutant {
 						return false, err
 					}
 					return goredis.Disown(ctx, t.redis, l.key, l.token)
-				}
-			}),
-		fenced("number-drawn", "draws the number of a grant by lot",
-			Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
-			func(t *token) {
-				t.fence = func(_ context.Context, _ *tokenClient, l *tokenLease) (uint64, error) {
-					n, err := strconv.ParseUint(l.token[len(l.token)-8:], 16, 64)
-					return n + 1, err
 				}
 			}),
 	}
