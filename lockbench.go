@@ -233,7 +233,7 @@ func (o Options) result(done *run.Outcome) (*Result, error) {
 	}
 	r := &Result{
 		Verdict: l.Verdict, Class: l.Class, Why: l.Why, Expected: l.Expected, AsExpected: l.AsExpected,
-		Episodes: l.Episodes, Violating: l.ViolatingEpisodes, Checks: l.Checks, story: done.Stories[l.Lock],
+		Episodes: l.Episodes, Violating: l.ViolatingEpisodes, Checks: l.Checks, story: l.Counterexample.Text(),
 		Notes: append([]string{"clients were goroutines of this process: a paused one stood still in its connections and steps, not in its timers"}, l.Notes...),
 	}
 	for _, other := range done.Result.Locks[1:] {

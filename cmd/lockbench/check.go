@@ -191,7 +191,7 @@ func (j judge) all(w io.Writer, warn func(line string), args []string) error {
 		warn(fmt.Sprintf("lockbench: %s: %s is unknown: %s", h.Path, h.Lock, why))
 	}
 	for _, file := range files {
-		l, story, warnings, err := j.one(file)
+		l, warnings, err := j.one(file)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -207,7 +207,7 @@ func (j judge) all(w io.Writer, warn func(line string), args []string) error {
 		for _, warning := range warnings {
 			warn(fmt.Sprintf("lockbench: %s: %s", file, warning))
 		}
-		if err := report.Checked(w, file, &l, story); err != nil {
+		if err := report.Checked(w, file, &l); err != nil {
 			return err
 		}
 	}
@@ -228,38 +228,29 @@ func exit(worst checker.Verdict, failed []error) error {
 }
 
 // one judges one file, which may be another program's.
-func (j judge) one(file string) (l report.Lock, story, warnings []string, err error) {
+func (j judge) one(file string) (l report.Lock, warnings []string, err error) {
 	opened, err := jepsen.Open(file, j.in, j.open)
 	if err != nil {
-		return l, nil, nil, err
+		return l, nil, err
 	}
 	if opened.Own != nil {
-		l, story, err = run.JudgeHistory(file, opened.Own, j.options)
-		return l, story, opened.Own.Warnings, err
+		l, err = run.JudgeHistory(file, opened.Own, j.options)
+		return l, opened.Own.Warnings, err
 	}
 	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.open.Permits, j.anyReleases)
 	if err != nil {
-		return l, nil, nil, fmt.Errorf("check %s: %w", file, err)
+		return l, nil, fmt.Errorf("check %s: %w", file, err)
 	}
 	opened.Jepsen = nil // as large as the history itself, and of no more use
-	l, story, err = run.JudgeHistory(file, h, j.options)
+	l, err = run.JudgeHistory(file, h, j.options)
 	if len(strays) > 0 && err == nil {
 		all := checker.Strays(checker.Report{Checks: l.Checks}, strays)
-		if len(story) == 0 {
-			story = told(all)
+		if f, found := all.First(); found && l.Counterexample == nil {
+			l.Counterexample = &report.Counterexample{Title: f.Text} // there are no sessions to show
 		}
 		l.Verdict, l.Class, l.Checks = all.Verdict, all.Class, all.Checks
 	}
-	return l, story, h.Warnings, err
-}
-
-// told is the finding worth telling, where there are no sessions to tell a story of.
-func told(r checker.Report) []string {
-	f, found := r.First()
-	if !found {
-		return nil
-	}
-	return []string{f.Text}
+	return l, h.Warnings, err
 }
 
 // jepsenFile is what Jepsen calls the history of a test in its store.

@@ -207,7 +207,7 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 	writeIndex(c, out)
 	_, _ = fmt.Fprintf(w, "smallest   %s, %s; %d runs tried; %d of 3 runs of it gave the same history\n\n",
 		count(small.Calls, "client operation"), count(small.Faults, "fault"), small.Runs, small.Same)
-	for _, line := range small.Story {
+	for _, line := range small.Counterexample.Text() {
 		_, _ = fmt.Fprintln(w, line)
 	}
 	if err := (&report.Bundle{Out: out, Dir: small.Dir}).LinkLatest(); err != nil {

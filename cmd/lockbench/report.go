@@ -89,12 +89,8 @@ func rewriteRun(dir string) error {
 			return err
 		}
 	}
-	p, err := page.Read(b)
-	if err != nil {
+	if err := b.WriteSummaries(b.Result); err != nil {
 		return err
 	}
-	if err := b.WriteSummaries(b.Result, p.Stories()); err != nil {
-		return err
-	}
-	return p.Save()
+	return page.WriteTo(dir)
 }

@@ -202,7 +202,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	} else {
 		_, _ = fmt.Fprintln(head)
 		screen := report.Screen{
-			Result: out.Result, Stories: out.Stories, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head), Width: width,
+			Result: out.Result, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head), Width: width,
 			Program: c.Root().DisplayName(),
 		}
 		if _, screenErr := screen.WriteTo(head); screenErr != nil {

@@ -124,7 +124,7 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 
 // soFar judges a history that may not have ended.
 func soFar(name string, h *history.History) (report.Lock, error) {
-	l, _, err := run.JudgeHistory(name, h, checker.Options{})
+	l, err := run.JudgeHistory(name, h, checker.Options{})
 	return l, err
 }
 

@@ -38,15 +38,14 @@ type matrix struct {
 // write puts what is made from a world into its folder.
 func (m *matrix) write() error {
 	results := make([]*report.Result, len(m.Rows))
-	stories := make([]report.Stories, len(m.Rows))
 	for i := range m.Rows {
-		results[i], stories[i] = m.Rows[i].Result, m.Rows[i].stories(m.of.Dir)
+		results[i] = m.Rows[i].Result
 	}
 	file := func(name string, w func(io.Writer) error) error { return m.of.file(m.World.World, name, w) }
 	return errors.Join(
 		file(PageFile, m.page),
 		file(report.SummaryFile, m.summary),
-		file(report.JUnitFile, func(w io.Writer) error { return report.JUnitAll(w, results, stories...) }),
+		file(report.JUnitFile, func(w io.Writer) error { return report.JUnit(w, results...) }),
 		file(report.BadgeFile, func(w io.Writer) error { return report.Badge(w, "lockbench matrix", results...) }),
 	)
 }

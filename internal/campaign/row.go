@@ -196,6 +196,9 @@ func (r *Row) lay(chosen Choices) {
 		case l.Unsupported == "" && l.Error == "":
 			l.Expected, l.AsExpected, l.Mismatch = chosen.judge(run.Expects, r.Scenario, &l)
 		}
+		if l.AsExpected {
+			l.Counterexample = nil // the runs have theirs
+		}
 		if len(r.Runs) > 0 {
 			r.Result.AsExpected = r.Result.AsExpected && (l.AsExpected || l.Unsupported != "")
 		}
@@ -212,7 +215,7 @@ func together(name string, runs []*report.Lock) report.Lock {
 	l := *runs[0]
 	var figures []stats.Figures
 	var why []string
-	l.Verdict, l.Class, l.Why, l.Error, l.Plan, l.Mismatch = checker.Valid, checker.NoClass, "", "", nil, ""
+	l.Verdict, l.Class, l.Why, l.Error, l.Plan, l.Mismatch, l.Counterexample = checker.Valid, checker.NoClass, "", "", nil, "", nil
 	failed := 0
 	for _, r := range runs {
 		if r.Error != "" {
@@ -221,6 +224,7 @@ func together(name string, runs []*report.Lock) report.Lock {
 			continue
 		}
 		figures = append(figures, r.Figures)
+		l.Counterexample = cmp.Or(l.Counterexample, r.Counterexample)
 		l.Verdict, l.Class = max(l.Verdict, r.Verdict), max(l.Class, r.Class)
 		if r.Why != "" && !slices.Contains(why, r.Why) {
 			why = append(why, r.Why)

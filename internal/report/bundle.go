@@ -164,18 +164,17 @@ func (b *Bundle) WriteResult(r *Result) error {
 	})
 }
 
-// WriteReports writes everything that is made from a result and its stories:
-// result.json, summary.md and junit.xml. It tries them all, whatever fails.
-func (b *Bundle) WriteReports(r *Result, stories Stories) error {
-	return errors.Join(b.WriteResult(r), b.WriteSummaries(r, stories))
+// WriteReports writes everything that is made from a result alone: result.json, summary.md and
+// junit.xml. It tries them all, whatever fails.
+func (b *Bundle) WriteReports(r *Result) error {
+	return errors.Join(b.WriteResult(r), b.WriteSummaries(r))
 }
 
-// WriteSummaries writes what a result and its stories are told in: summary.md,
-// junit.xml, badge.json.
-func (b *Bundle) WriteSummaries(r *Result, stories Stories) error {
+// WriteSummaries writes summary.md and junit.xml.
+func (b *Bundle) WriteSummaries(r *Result) error {
 	return errors.Join(
-		b.Write(SummaryFile, func(w io.Writer) error { return Summary(w, r, stories) }),
-		b.Write(JUnitFile, func(w io.Writer) error { return JUnit(w, r, stories) }),
+		b.Write(SummaryFile, func(w io.Writer) error { return Summary(w, r) }),
+		b.Write(JUnitFile, func(w io.Writer) error { return JUnit(w, r) }),
 		b.Write(BadgeFile, func(w io.Writer) error { return Badge(w, "lockbench "+oneLine(r.Scenario), r) }),
 	)
 }

@@ -32,7 +32,7 @@ func TestBundle(t *testing.T) {
 		t.Fatalf("a second run of the same second: %v, %v", again, err)
 	}
 
-	r, stories := sample(t)
+	r := sample(t)
 	r.Locks[6].Lock = "redlock/nodes=3"
 	for _, lock := range []string{"zz-not-in-the-result/x=1", "redlock/nodes=3", "set-nx"} {
 		f, err := b.CreateHistory(lock)
@@ -46,7 +46,7 @@ func TestBundle(t *testing.T) {
 	if _, err := b.CreateHistory("set-nx"); err == nil {
 		t.Error("a history was overwritten")
 	}
-	if err := errors.Join(b.WriteScenario([]byte("s")), b.WritePlan([]byte("p")), b.WriteReports(r, stories)); err != nil {
+	if err := errors.Join(b.WriteScenario([]byte("s")), b.WritePlan([]byte("p")), b.WriteReports(r)); err != nil {
 		t.Fatal(err)
 	}
 

@@ -9,44 +9,50 @@ import (
 	"lockbench/checker"
 )
 
-// Checked writes what the judge says of one history, for `lockbench check`: the
-// verdict, what each checker found, and the story of the violation worth telling.
-func Checked(w io.Writer, file string, l *Lock, story []string) error {
-	var b bytes.Buffer
-	name := Printable(l.Lock)
-	if name == "" {
-		name = "history"
-	}
-	fmt.Fprintf(&b, "%s  %s", name, l.Found())
-	if l.Episodes > 1 || l.ViolatingEpisodes > 0 {
-		fmt.Fprintf(&b, "  %d of %d episodes", l.ViolatingEpisodes, l.Episodes)
-	}
-	fmt.Fprintf(&b, "  %s\n", Printable(file))
-	for _, c := range l.Checks {
-		switch {
-		case c.Verdict == checker.Violated:
-			fmt.Fprintf(&b, "  %-12s %s: %s\n", c.Name, c.Verdict, plural(c.Violations, "finding"))
-			if c.Note != "" {
-				fmt.Fprintf(&b, "  %-12s %s\n", "", oneLine(c.Note))
-			}
-		case c.Why != "":
-			fmt.Fprintf(&b, "  %-12s %s: %s\n", c.Name, c.Verdict, oneLine(c.Why))
-		case c.Note != "":
-			fmt.Fprintf(&b, "  %-12s %s (%s)\n", c.Name, c.Verdict, oneLine(c.Note))
-		default:
-			fmt.Fprintf(&b, "  %-12s %s\n", c.Name, c.Verdict)
-		}
-	}
+// Checked writes what the judge found in one history, for `lockbench check`: the verdict, the
+// verdict of each checker, and the counterexample.
+func Checked(w io.Writer, file string, l *Lock) error {
 	const indent = 2
 	columns := TerminalWidth(w)
-	if columns < ScreenWidth {
-		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		b.Reset()
-		b.WriteString(strings.Join(reflow(lines, columns), "\n") + "\n")
-		story = reflow(story, columns-indent)
+	var b bytes.Buffer
+	line := func(before, wide string, parts ...string) {
+		if width(before+wide) <= columns || columns >= ScreenWidth {
+			b.WriteString(before + wide + "\n")
+			return
+		}
+		for _, part := range wrap(strings.Join(parts, " · "), columns-len(before)) {
+			b.WriteString(before + part + "\n")
+		}
 	}
-	for _, line := range story {
-		fmt.Fprintf(&b, "%*s%s\n", indent, "", line)
+	head := []string{first(Printable(l.Lock), "history"), l.Found()}
+	if l.Episodes > 1 || l.ViolatingEpisodes > 0 {
+		head = append(head, fmt.Sprintf("%d of %d episodes", l.ViolatingEpisodes, l.Episodes))
+	}
+	head = append(head, Printable(file))
+	line("", strings.Join(head, "  "), head...)
+	for _, c := range l.Checks {
+		said := c.Verdict.String()
+		switch {
+		case c.Verdict == checker.Violated:
+			said += ": " + plural(c.Violations, "finding")
+		case c.Why != "":
+			said += ": " + oneLine(c.Why)
+		case c.Note != "":
+			said += " (" + oneLine(c.Note) + ")"
+		}
+		line("  ", fmt.Sprintf("%-12s %s", c.Name, said), c.Name, said)
+		if note := oneLine(c.Note); note != "" && c.Verdict == checker.Violated {
+			line("  ", fmt.Sprintf("%-12s %s", "", note), note)
+		}
+	}
+	if l.Counterexample != nil {
+		shown := l.Counterexample.Text()
+		if columns < ScreenWidth {
+			shown = l.Counterexample.narrow(columns - indent)
+		}
+		for _, line := range shown {
+			fmt.Fprintf(&b, "%*s%s\n", indent, "", line)
+		}
 	}
 	b.WriteByte('\n')
 	_, err := b.WriteTo(w)

@@ -2,14 +2,14 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
-// How rows of a story become lines of text.
+// How a counterexample becomes lines of text.
 
 // tellMax is how wide the telling of rows that are put together may become.
 const tellMax = 62
@@ -19,11 +19,11 @@ func joinRows(rows []row) []row {
 	var joined []row
 	for _, r := range rows {
 		if n := len(joined) - 1; n >= 0 && r.joins && joined[n].who == r.who && joined[n].note == "" && r.note == "" &&
-			joined[n].weight != cause && joined[n].bracket != '┐' && width(joined[n].what)+width(r.what)+2 <= tellMax {
+			joined[n].weight != cause && joined[n].bracket != "┐" && width(joined[n].what)+width(r.what)+2 <= tellMax {
 			joined[n].what += ", " + r.what
 			joined[n].weight = min(joined[n].weight, r.weight)
-			if r.bracket == '┘' {
-				joined[n].bracket = '┘'
+			if r.bracket == "┘" {
+				joined[n].bracket = "┘"
 			}
 			continue
 		}
@@ -42,13 +42,13 @@ func keepRows(rows []row, rowsMax int) []row {
 				least = i
 			}
 		}
-		if rows[least].bracket == '┘' { // the bracket still has to end
-			for i := least - 1; i >= 0 && rows[i].bracket != 0; i-- {
-				if rows[i].bracket == '│' {
-					rows[i].bracket = '┘'
+		if rows[least].bracket == "┘" { // the bracket still has to end
+			for i := least - 1; i >= 0 && rows[i].bracket != ""; i-- {
+				if rows[i].bracket == "│" {
+					rows[i].bracket = "┘"
 					break
 				}
-				if rows[i].bracket == '┤' {
+				if rows[i].bracket == "┤" {
 					break
 				}
 			}
@@ -58,36 +58,130 @@ func keepRows(rows []row, rowsMax int) []row {
 	return rows
 }
 
-func drawRows(rows []row) []string {
+// Drawn is a line of a counterexample as it is set: its parts together are the line.
+type Drawn struct {
+	When  string // empty for the headline
+	Who   string
+	Parts []Part
+}
+
+// Part is text; or a gap before a note, or a piece of the bracket that joins lines, neither of
+// which is of use where lines wrap.
+type Part struct {
+	Text string
+	Kind string // "", gap, rail
+}
+
+func (d Drawn) String() string {
+	var b strings.Builder
+	b.WriteString(d.When + d.Who)
+	for _, p := range d.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// folded is the text beside a moment and a name, where a line is too long for them all.
+func (d Drawn) folded() string {
+	var b strings.Builder
+	for _, p := range d.Parts {
+		if p.Kind == "gap" {
+			p.Text = " · "
+		}
+		b.WriteString(p.Text)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// headlineIndent is what the screen writes before a headline ("First violation").
+const headlineIndent = 18
+
+// Drawn sets a counterexample in lines of at most [ScreenWidth] columns. A sentence takes
+// several, with line breaks in its text.
+func (c *Counterexample) Drawn() []Drawn {
+	rows := c.rows()
+	lines := append([]Drawn{c.headline(rows)}, rows...)
+	for _, told := range [][2]string{{"Why", c.Why}, {"Harm", c.Harm}} {
+		if text := wrapTold(told[0], told[1]); text != nil {
+			when := "   " + told[0]
+			lines = append(lines, Drawn{When: when, Parts: []Part{{Text: strings.TrimPrefix(strings.Join(text, "\n"), when)}}})
+		}
+	}
+	return lines
+}
+
+// Text is the counterexample as lines of text.
+func (c *Counterexample) Text() []string {
+	if c == nil {
+		return nil
+	}
+	var lines []string
+	for _, d := range c.Drawn() {
+		lines = append(lines, strings.Split(d.String(), "\n")...)
+	}
+	return lines
+}
+
+// headline sets the label apart from the title, to the right of what stands below.
+func (c *Counterexample) headline(below []Drawn) Drawn {
+	const gapMin = 4
+	title, label := c.Title, c.Label
+	if c.Label == "" {
+		return Drawn{Parts: []Part{{Text: clip(title, ScreenWidth)}}}
+	}
+	if over := width(title) + gapMin + width(label) - ScreenWidth; over > 0 {
+		const nameMin = 8
+		name := clipMiddle(c.Lock, max(nameMin, width(c.Lock)-over))
+		title = clip(name+strings.TrimPrefix(title, c.Lock), ScreenWidth-gapMin-width(label))
+	}
+	gap := gapMin
+	for _, line := range below {
+		gap = max(gap, width(line.String())-width(title)-width(label)-headlineIndent)
+	}
+	// Below the widest line there is room up to the width of a screen, no further.
+	gap = max(gapMin, min(gap, ScreenWidth-headlineIndent-width(title)-width(label)))
+	return Drawn{Parts: []Part{{Text: title}, {strings.Repeat(" ", gap), "gap"}, {Text: label}}}
+}
+
+// rows sets the lines with a moment.
+func (c *Counterexample) rows() []Drawn {
 	const whoMax = 20
 	var stamps, whos, tells, numbers int
-	for i := range rows {
-		r := &rows[i]
-		r.who = clip(r.who, whoMax)
-		stamps = max(stamps, width(r.time))
-		whos = max(whos, width(r.who))
-		numbers = max(numbers, len(strconv.Itoa(r.line)))
+	stamp := func(l Line) string { return Stamp(time.Duration(l.AtNS)) }
+	who := func(l Line) string { return clip(l.Who, whoMax) }
+	for _, l := range c.Lines {
+		stamps = max(stamps, width(stamp(l)))
+		whos = max(whos, width(who(l)))
+		numbers = max(numbers, len(strconv.Itoa(l.Number)))
 	}
 	// What is left of a screen beside moment, who, bracket and number.
 	room := ScreenWidth - 3 - stamps - 2 - whos - 2 - 3 - 1 - numbers
-	for i := range rows {
-		r := &rows[i]
-		note := width(r.note)
-		if note > 0 {
-			note += 2
+	note := func(l Line) int {
+		if l.Note == "" {
+			return 0
 		}
-		r.what = clip(r.what, room-note)
-		tells = max(tells, width(r.what)+note)
+		return width(l.Note) + 2
 	}
-	lines := make([]string, 0, len(rows))
-	for _, r := range rows {
-		bracket := " "
-		if r.bracket != 0 {
-			bracket = string(r.bracket)
+	what := func(l Line) string { return clip(l.What, room-note(l)) }
+	for _, l := range c.Lines {
+		tells = max(tells, width(what(l))+note(l))
+	}
+	lines := make([]Drawn, 0, len(c.Lines))
+	for _, l := range c.Lines {
+		d := Drawn{When: fmt.Sprintf("   %*s", stamps, stamp(l)), Who: "  " + pad(who(l), whos) + "  "}
+		fill := strings.Repeat(" ", tells-width(what(l))-width(l.Note))
+		if l.Note == "" {
+			d.Parts = []Part{{Text: what(l) + fill + " "}}
+		} else {
+			d.Parts = []Part{{Text: what(l)}, {fill, "gap"}, {Text: l.Note + " "}}
 		}
-		fill := tells - width(r.what) - width(r.note)
-		lines = append(lines, fmt.Sprintf("   %*s  %s  %s%s%s %s %*s",
-			stamps, r.time, pad(r.who, whos), r.what, strings.Repeat(" ", fill), r.note, bracket, numbers+1, ":"+strconv.Itoa(r.line)))
+		if l.Bracket == "" {
+			d.Parts = append(d.Parts, Part{Text: " "})
+		} else {
+			d.Parts = append(d.Parts, Part{l.Bracket, "rail"})
+		}
+		d.Parts = append(d.Parts, Part{Text: fmt.Sprintf(" %*s", numbers+1, ":"+strconv.Itoa(l.Number))})
+		lines = append(lines, d)
 	}
 	return lines
 }
@@ -112,49 +206,25 @@ func wrapTold(word, sentence string) []string {
 	return lines
 }
 
-// Lines of a story: a row begins with a moment and with who did something, and what is told
-// below the rows begins with a word.
-var (
-	rowLine  = regexp.MustCompile(`^( +\d+\.\d+ s  .+?  +)(.*)$`)
-	toldLine = regexp.MustCompile(`^(   [A-Z]\w* +)(.*)$`)
-	// apart is the gap before a note, which stands to the right where there is space.
-	apart = regexp.MustCompile(`  +([^ ┐│┤┘:])`)
-)
-
-// reflow breaks the lines of a story, which is laid out for ScreenWidth, where there are
-// fewer columns. The text of a row goes on below itself.
-func reflow(lines []string, widthMax int) []string {
-	if widthMax >= ScreenWidth {
-		return lines
+// narrow is the text in fewer columns. A line that is too long goes on below its own text.
+func (c *Counterexample) narrow(columns int) []string {
+	if columns >= ScreenWidth {
+		return c.Text()
 	}
-	var whole, out []string
-	for _, line := range lines {
-		// A sentence that was broken is put together first.
-		if n := len(whole) - 1; n >= 0 && toldLine.MatchString(whole[n]) && strings.HasPrefix(line, strings.Repeat(" ", toldIndent)) {
-			whole[n] += " " + strings.TrimSpace(line)
-			continue
-		}
-		whole = append(whole, line)
-	}
-	for _, line := range whole {
-		if width(line) <= widthMax {
+	var out []string
+	for _, d := range c.Drawn() {
+		before, text := d.When+d.Who, d.folded()
+		if d.When != "" && d.Who == "" {
+			before = pad(d.When, toldIndent)
+		} else if line := d.String(); width(line) <= columns {
 			out = append(out, line)
 			continue
 		}
-		text := strings.TrimLeft(line, " ")
-		before := line[:len(line)-len(text)]
-		for _, form := range []*regexp.Regexp{rowLine, toldLine} {
-			if m := form.FindStringSubmatch(line); m != nil {
-				before, text = m[1], m[2]
-				break
-			}
-		}
 		const textMin = 20
-		if widthMax-width(before) < textMin { // as for a row of a long name
-			text, before = strings.TrimLeft(line, " "), "   "
+		if columns-width(before) < textMin { // as for a line of a long name
+			text, before = strings.TrimLeft(d.When, " ")+d.Who+text, "   "
 		}
-		text = apart.ReplaceAllString(text, " · $1")
-		for i, part := range wrap(text, widthMax-width(before)) {
+		for i, part := range wrap(text, columns-width(before)) {
 			if i > 0 {
 				before = strings.Repeat(" ", width(before))
 			}

@@ -48,26 +48,16 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes junit.xml: one case for each lock. What a build server asks is not
+// JUnit writes junit.xml: one suite for each result, and one case for each lock. What a build server asks is not
 // whether locks broke but whether they did as expected, so a violation that the
 // scenario expects passes, and says so in its output. An unexpected verdict fails.
 // A verdict that could not be reached is an error, for nothing was tested, and so
 // is a failure of the harness; a lock that cannot run here is skipped, unless somebody
 // asked for it by name.
-func JUnit(w io.Writer, r *Result, stories Stories) error {
-	return JUnitAll(w, []*Result{r}, stories)
-}
-
-// JUnitAll writes one junit.xml for several results, one suite each, with the stories of
-// each, or without any.
-func JUnitAll(w io.Writer, results []*Result, stories ...Stories) error {
+func JUnit(w io.Writer, results ...*Result) error {
 	all := make([]junitSuite, len(results))
 	for i, r := range results {
-		var told Stories
-		if len(stories) > 0 {
-			told = stories[i]
-		}
-		all[i] = suiteOf(r, told)
+		all[i] = suiteOf(r)
 	}
 	return encodeJUnit(w, all)
 }
@@ -126,13 +116,13 @@ func encodeJUnit(w io.Writer, suites []junitSuite) error {
 	return err
 }
 
-func suiteOf(r *Result, stories Stories) junitSuite {
+func suiteOf(r *Result) junitSuite {
 	suite := junitSuite{Name: "lockbench " + oneLine(r.Scenario), Time: inSeconds(r.DurationS)}
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format(time.RFC3339)
 	}
 	for i := range r.Locks {
-		suite.add(junitOf(r, &r.Locks[i], stories[r.Locks[i].Lock]))
+		suite.add(junitOf(r, &r.Locks[i]))
 	}
 	return suite
 }
@@ -153,9 +143,9 @@ func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 }
 
-func junitOf(r *Result, l *Lock, story []string) junitCase {
+func junitOf(r *Result, l *Lock) junitCase {
 	c := junitCase{Name: l.Lock, Class: "lockbench." + r.Scenario}
-	told := strings.Join(story, "\n")
+	told := strings.Join(l.Counterexample.Text(), "\n")
 	if told != "" {
 		told = "\n" + told + "\n"
 	}

@@ -6,7 +6,7 @@
 // the judge said of it. [NewLock] turns those into a [Lock], a [Result] collects
 // the locks of one run, and the rest of the package shows a Result: [Screen] to a
 // person at a terminal, [Summary] to a person who reads a merge request, [JUnit]
-// to a build server. [Story] explains one violation in at most twelve lines. A
+// to a build server. A [Counterexample] shows one violation in at most twelve lines. A
 // [Bundle] is where it all goes.
 //
 // Nothing here decides a verdict. A report that could make a verdict better or
@@ -106,6 +106,9 @@ type Lock struct {
 	// Plan is the part of the plan as it concerned this lock, with its n/a reasons.
 	Plan   []history.PlanStep `json:"plan,omitempty"`
 	Checks []checker.Result   `json:"checks"`
+
+	// Counterexample shows the violation of FirstFinding, if the lock is violated.
+	Counterexample *Counterexample `json:"counterexample,omitempty"`
 }
 
 // UnmarshalJSON computes each rate from its counts, so that results of an earlier lockbench,
@@ -128,7 +131,7 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 	if judged.Verdict == checker.Unknown {
 		why = judged.Why()
 	}
-	return Lock{
+	l := Lock{
 		Lock:     h.Header.Lock,
 		Options:  map[string]string{},
 		Topology: locks.Topology(h.Header.Topology),
@@ -141,6 +144,10 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		Plan:     h.Header.Plan,
 		Checks:   cutFindings(judged.Checks),
 	}
+	if f, found := l.FirstFinding(); found && l.Verdict == checker.Violated {
+		l.Counterexample = NewCounterexample(h, f)
+	}
+	return l
 }
 
 // Title is the lock's name as people see it: of one that is wrong on purpose it says so.

@@ -14,11 +14,9 @@ type row struct {
 	who     string // "client 3", "fault", "seen"
 	what    string
 	note    string // to the right, at the bracket
-	bracket rune   // 0 for none
+	bracket string // empty for none
 	joins   bool   // may share a line with its neighbour of the same client
 	weight  int    // what goes first if there are too many: the highest
-	time    string
-	line    int
 }
 
 // How easily a row is left out of a story that is too long.
@@ -37,10 +35,6 @@ func (s *story) rows() []row {
 	rows = append(rows, s.holderRows()...)
 	rows = append(rows, s.otherRows()...)
 	slices.SortStableFunc(rows, func(x, y row) int { return x.at - y.at })
-	for i := range rows {
-		rows[i].time = Stamp(s.h.At(rows[i].at).Time)
-		rows[i].line = s.h.Line(rows[i].at)
-	}
 	return s.drawBracket(rows)
 }
 
@@ -291,13 +285,13 @@ func (s *story) drawBracket(rows []row) []row {
 	for i := from; from >= 0 && to > from && i <= to; i++ {
 		switch {
 		case i == from:
-			rows[i].bracket = '┐'
+			rows[i].bracket = "┐"
 		case i == to && rows[i].who == s.a.name:
-			rows[i].bracket = '┘'
+			rows[i].bracket = "┘"
 		case rows[i].note != "" || i == to:
-			rows[i].bracket = '┤'
+			rows[i].bracket = "┤"
 		default:
-			rows[i].bracket = '│'
+			rows[i].bracket = "│"
 		}
 	}
 	return rows

@@ -13,8 +13,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// sample is a run of the failover scenario, and its one story.
-func sample(t *testing.T) (*Result, Stories) {
+// sample is a run of the failover scenario, with one counterexample.
+func sample(t *testing.T) *Result {
 	h, f := failover(t)
 	const none, sentinel, masters = locks.None, redis.Sentinel, locks.Independent
 	at := func(s float64) *float64 { return &s }
@@ -54,14 +54,15 @@ func sample(t *testing.T) (*Result, Stories) {
 			lock("redlock", masters, "5 masters", checker.Valid, checker.NoClass, 0, 0, 2304, 0.1, 6.2),
 		},
 	}
-	return r, Stories{"set-nx": Story(h, f)}
+	r.Of("set-nx").Counterexample = NewCounterexample(h, f)
+	return r
 }
 
 // troubled is a run in which about everything is not as expected.
-func troubled(t *testing.T) (*Result, Stories) {
-	r, stories := sample(t)
+func troubled(t *testing.T) *Result {
+	r := sample(t)
 	h, f := deleted(t)
-	stories["set-del"] = Story(h, f)
+	r.Of("set-del").Counterexample = NewCounterexample(h, f)
 	r.AsExpected, r.Interrupted = false, true
 	for i := range r.Locks {
 		switch l := &r.Locks[i]; l.Lock {
@@ -83,21 +84,20 @@ func troubled(t *testing.T) (*Result, Stories) {
 			l.Verdict, l.Unsupported = checker.Unknown, "the machine's temporary folder is on a file system without locks"
 		}
 	}
-	return r, stories
+	return r
 }
 
 // huge is a run of so many locks and such long texts that no summary holds it.
-func huge(locksN, textLen int) (*Result, Stories) {
+func huge(locksN, textLen int) *Result {
 	text := strings.Repeat("ab|`<ü* ", textLen/8+1)[:textLen]
 	text = strings.ToValidUTF8(text, "")
 	r := &Result{Scenario: text, World: text, WorldAbout: text, Again: text}
-	stories := Stories{}
 	for i := range locksN {
 		name := fmt.Sprintf("lock-%d-%s", i, text)
 		v := checker.Verdict(i % 3)
 		r.Locks = append(r.Locks, Lock{Lock: name, Servers: text, Verdict: v, Why: text, Mismatch: text, Expected: text,
-			Topology: locks.Single, Figures: stats.Figures{Episodes: 1}})
-		stories[name] = []string{text, text, text}
+			Topology: locks.Single, Figures: stats.Figures{Episodes: 1},
+			Counterexample: &Counterexample{Title: text, Lines: []Line{{What: text}, {What: text}}, Why: text}})
 	}
-	return r, stories
+	return r
 }

@@ -3,32 +3,9 @@ package report
 import (
 	"time"
 
-	"lockbench/checker"
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
-
-// Scene is what the story of a finding is about, for whoever draws it. Positions are
-// those of the history.
-type Scene struct {
-	Key     string
-	Holders []*history.Session // the earlier grant first; one or none if the finding concerns no pair
-	From    int                // the grant in question
-	Meets   int                // from here on both held
-	To      int                // the overlap has shown what it does
-}
-
-// SceneOf finds the scene of a finding.
-func SceneOf(h *history.History, f checker.Finding) Scene {
-	s := newStory(h, f)
-	scene := Scene{Key: s.key, From: s.begin(), Meets: s.meets, To: s.ends}
-	for _, t := range []*tenure{s.a, s.b} {
-		if t != nil {
-			scene.Holders = append(scene.Holders, t.session)
-		}
-	}
-	return scene
-}
 
 // LeaseEnd is until when a session's client could believe that it held, by all that it
 // was told; known is false for what has no lease, is renewed by its library, or does

@@ -14,9 +14,8 @@ import (
 // Screen is the end of a run as a person reads it: the table of locks, the first
 // violation, what may be concluded, and where to go from there.
 type Screen struct {
-	Result  *Result
-	Stories Stories // of the lock that FirstViolation picks, at least
-	Dir     string  // the folder of the run; empty if nothing was written
+	Result *Result
+	Dir    string // the folder of the run; empty if nothing was written
 	// Latest is the link to it, if there is one: shorter to type.
 	Latest string
 	// Report is the file to open; empty means summary.md in Dir.
@@ -217,19 +216,19 @@ func (s Screen) remarks(b *bytes.Buffer) {
 
 func (s Screen) violation(b *bytes.Buffer) {
 	l, _, ok := s.Result.FirstViolation()
-	if !ok || len(s.Stories[l.Lock]) == 0 {
+	if !ok || l.Counterexample == nil {
 		return
 	}
 	b.WriteByte('\n')
 	const label = "First violation"
-	story := reflow(s.Stories[l.Lock], s.width())
+	lines := l.Counterexample.narrow(s.width())
 	indent := strings.Repeat(" ", headlineIndent-len(label))
-	if headlineIndent+width(story[0]) <= s.width() && story[0] == s.Stories[l.Lock][0] {
+	if headlineIndent+width(lines[0]) <= s.width() && lines[0] == l.Counterexample.Text()[0] {
 		b.WriteString(bold.on(label, s.Color) + indent)
 	} else {
 		s.line(b, bold, label)
 	}
-	for _, line := range story {
+	for _, line := range lines {
 		s.line(b, noPaint, line)
 	}
 }

@@ -21,10 +21,10 @@ func screenOf(t *testing.T, s Screen) string {
 }
 
 func TestScreen(t *testing.T) {
-	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
+	for name, make := range map[string]func(*testing.T) *Result{"sample": sample, "troubled": troubled} {
 		t.Run(name, func(t *testing.T) {
-			r, stories := make(t)
-			s := Screen{Result: r, Stories: stories, Dir: filepath.Join("results", "failover", "20261121-114000-7"),
+			r := make(t)
+			s := Screen{Result: r, Dir: filepath.Join("results", "failover", "20261121-114000-7"),
 				Latest: filepath.Join("results", "latest")}
 			plain := screenOf(t, s)
 			golden(t, "screen-"+name+".golden", plain)
@@ -50,10 +50,10 @@ func TestScreen(t *testing.T) {
 // terminal. Paths and commands stay whole.
 func TestScreenAt50Columns(t *testing.T) {
 	const columns = 50
-	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
+	for name, make := range map[string]func(*testing.T) *Result{"sample": sample, "troubled": troubled} {
 		t.Run(name, func(t *testing.T) {
-			r, stories := make(t)
-			s := Screen{Result: r, Stories: stories, Dir: "results/failover/7", Latest: "results/latest", Width: columns}
+			r := make(t)
+			s := Screen{Result: r, Dir: "results/failover/7", Latest: "results/latest", Width: columns}
 			plain := screenOf(t, s)
 			golden(t, "screen-"+name+"-50.golden", plain)
 			for _, line := range strings.Split(plain, "\n") {
@@ -77,9 +77,9 @@ func withoutEnds(s string) string { return regexp.MustCompile(`(?m) +$`).Replace
 
 // Commands are printed as they can be typed, and the result keeps them as they are.
 func TestScreenNamesTheProgramAsTyped(t *testing.T) {
-	r, stories := sample(t)
+	r := sample(t)
 	again := r.Again
-	s := screenOf(t, Screen{Result: r, Stories: stories, Dir: "results/failover/1", Program: "build/lockbench"})
+	s := screenOf(t, Screen{Result: r, Dir: "results/failover/1", Program: "build/lockbench"})
 	for _, want := range []string{"\nAgain    build/lockbench run ", "build/lockbench check results/failover/1\n"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in\n%s", want, s)

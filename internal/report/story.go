@@ -10,15 +10,12 @@ import (
 	"lockbench/internal/history"
 )
 
-// storyLinesMax bounds a story. What does not fit into a dozen lines is not read
-// but scrolled past; the history has the rest, and the story says at which line.
-const storyLinesMax = 12
+// linesMax bounds a counterexample. A longer one is not read but scrolled past; the history
+// has the rest, and each line names its line there.
+const linesMax = 12
 
-// Stories are the stories of a run by the name of the lock: of each lock that was
-// violated the one of its FirstFinding.
-type Stories map[string][]string
-
-// Story tells a finding to a person:
+// Counterexample shows one violation. It is made once, when a history is judged, and
+// everything that shows a result renders it. As text it is
 //
 //	set-nx granted "a" to client 5 while client 3 held it      double-grant, episode 1
 //	   1.602 s  fault     lag: redis-2 and redis-3 hear nothing from redis-1    :388
@@ -28,22 +25,62 @@ type Stories map[string][]string
 //	   Why      Client 3 had 5.692 s of its lease left and no sign of loss: the lock was granted twice.
 //	   Harm     85 writes to "a" were lost.
 //
-// Only what concerns the finding's key is told: both holders, the faults in force,
-// the changes of role. The number after the colon is the line of history.jsonl.
-// It needs nothing of the history but the sessions; a history from elsewhere,
-// without a plan and without probes, has a shorter story.
-func Story(h *history.History, f checker.Finding) []string {
+// It has only what concerns the finding's key: both holders, the faults in effect, the
+// changes of role.
+type Counterexample struct {
+	Lock  string `json:"lock"`
+	Title string `json:"title"`           // begins with the lock
+	Label string `json:"label,omitempty"` // class and episode
+	Lines []Line `json:"lines,omitempty"`
+	Why   string `json:"why,omitempty"`
+	Harm  string `json:"harm,omitempty"`
+	Scene Scene  `json:"scene,omitzero"`
+}
+
+// Line is one line of a counterexample: one or several operations of a client, a fault, or a
+// change that was observed.
+type Line struct {
+	AtNS int64  `json:"at_ns"`
+	Who  string `json:"who"` // client 3, fault, seen, others
+	What string `json:"what"`
+	Note string `json:"note,omitempty"`
+	// Bracket is the part of the bracket that joins the lines of the first holder.
+	Bracket string `json:"bracket,omitempty"`
+	Event   int    `json:"event"` // its index in the history
+	Number  int    `json:"line"`  // its line in history.jsonl
+}
+
+// Scene is the part of a history that a counterexample is about. From, Meets and To are indexes
+// of events.
+type Scene struct {
+	Key      string   `json:"key,omitempty"`
+	Sessions []string `json:"sessions,omitempty"` // the earlier grant first; one or none if the finding concerns no pair
+	From     int      `json:"from"`               // the grant in question
+	Meets    int      `json:"meets"`              // from here on both held
+	To       int      `json:"to"`                 // the overlap has shown its effect
+}
+
+// NewCounterexample makes the counterexample of a finding. It needs nothing of the history but
+// the sessions; a history from elsewhere, without a plan and without probes, has a shorter one.
+func NewCounterexample(h *history.History, f checker.Finding) *Counterexample {
 	if len(h.Events) == 0 {
-		return []string{clip(oneLine(f.Text), ScreenWidth)}
+		return &Counterexample{Title: oneLine(f.Text)}
 	}
 	s := newStory(h, f)
-	why, harm := wrapTold("Why", s.why()), wrapTold("Harm", s.harm.words())
-	rows := s.rows()
-	rows = keepRows(joinRows(rows), storyLinesMax-1-len(why)-len(harm))
-	lines := drawRows(rows)
-	lines = append([]string{s.headline(lines)}, lines...)
-	lines = append(lines, why...)
-	return append(lines, harm...)
+	c := &Counterexample{Lock: s.lock(), Title: s.title(), Label: s.label(), Why: s.why(), Harm: s.harm.words()}
+	sentences := len(wrapTold("Why", c.Why)) + len(wrapTold("Harm", c.Harm))
+	for _, r := range keepRows(joinRows(s.rows()), linesMax-1-sentences) {
+		c.Lines = append(c.Lines, Line{
+			AtNS: int64(h.At(r.at).Time), Who: r.who, What: r.what, Note: r.note, Bracket: r.bracket, Event: h.At(r.at).Index, Number: h.Line(r.at),
+		})
+	}
+	c.Scene = Scene{Key: s.key, From: h.At(s.begin()).Index, Meets: h.At(s.meets).Index, To: h.At(s.ends).Index}
+	for _, t := range []*tenure{s.a, s.b} {
+		if t != nil {
+			c.Scene.Sessions = append(c.Scene.Sessions, t.session.Name)
+		}
+	}
+	return c
 }
 
 // story is what a finding is about, looked up once.
@@ -118,28 +155,6 @@ func (s *story) end() int {
 	return end
 }
 
-// headline says who did what to whom, and of what class it is, set apart to the
-// right of what stands below.
-func (s *story) headline(below []string) string {
-	const gapMin = 4
-	left, right := s.title(s.lock()), s.label()
-	if over := width(left) + gapMin + width(right) - ScreenWidth; over > 0 {
-		const nameMin = 8
-		left = s.title(clipMiddle(s.lock(), max(nameMin, width(s.lock())-over)))
-		left = clip(left, ScreenWidth-gapMin-width(right))
-	}
-	if right == "" {
-		return left
-	}
-	gap := gapMin
-	for _, line := range below {
-		gap = max(gap, width(line)-width(left)-width(right)-headlineIndent)
-	}
-	// Below the widest line there is room up to the width of a screen, no further.
-	gap = max(gapMin, min(gap, ScreenWidth-headlineIndent-width(left)-width(right)))
-	return left + strings.Repeat(" ", gap) + right
-}
-
 // lostUpdateRule is the rule of findings about a write that undid others: its two
 // sessions need not have overlapped, so its text tells it better than a template.
 const lostUpdateRule = "lost-update"
@@ -149,13 +164,11 @@ const lostUpdateRule = "lost-update"
 // grant, and the finding's text tells of the waiter.
 const overtakenRule = "overtaken"
 
-// headlineIndent is what the screen writes before a headline ("First violation").
-const headlineIndent = 18
-
 func (s *story) lock() string { return first(oneLine(s.h.Header.Lock), "the lock") }
 
-func (s *story) title(lock string) string {
-	key := quoteKey(s.key)
+// title says who did what to whom.
+func (s *story) title() string {
+	lock, key := s.lock(), quoteKey(s.key)
 	a, b := s.a, s.b
 	switch {
 	case s.waiter != "" && a != nil:

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -22,9 +24,9 @@ func TestStory(t *testing.T) {
 	for name, make := range stories {
 		t.Run(name, func(t *testing.T) {
 			h, f := make(t)
-			story := Story(h, f)
-			if len(story) > storyLinesMax {
-				t.Errorf("%d lines, and at most %d are read", len(story), storyLinesMax)
+			story := NewCounterexample(h, f).Text()
+			if len(story) > linesMax {
+				t.Errorf("%d lines, and at most %d are read", len(story), linesMax)
 			}
 			for i, line := range story {
 				if width(line) > ScreenWidth {
@@ -36,14 +38,61 @@ func TestStory(t *testing.T) {
 	}
 }
 
+// TestDrawnLines has a moment or a word before each line but the headline, and a gap before each note, so that
+// a narrow page wraps only the text beside them.
+func TestDrawnLines(t *testing.T) {
+	h, f := failover(t)
+	whens, gaps, rails := 0, 0, 0
+	lines := NewCounterexample(h, f).Drawn()
+	for i, l := range lines {
+		if l.When != "" {
+			whens++
+		}
+		for _, p := range l.Parts {
+			switch p.Kind {
+			case "gap":
+				gaps++
+			case "rail":
+				rails++
+			}
+		}
+		if (i == 0) != (l.When == "") {
+			t.Errorf("line %d begins with %q", i, l.When)
+		}
+	}
+	if whens != len(lines)-1 || gaps < 2 || rails < 3 {
+		t.Errorf("%d of %d lines with a moment, %d gaps, %d pieces of the bracket", whens, len(lines), gaps, rails)
+	}
+}
+
+// TestCounterexampleIsRead back from result.json as it was made.
+func TestCounterexampleIsRead(t *testing.T) {
+	h, f := failover(t)
+	made := NewCounterexample(h, f)
+	text, err := json.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Counterexample
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(made, &read) {
+		t.Errorf("read %+v, want %+v", read, made)
+	}
+	if len(read.Scene.Sessions) != 2 || read.Lines[0].Number == 0 || read.Scene.Meets <= read.Scene.From {
+		t.Errorf("it refers to nothing: %+v", read)
+	}
+}
+
 // TestStoryOfAnything: whatever a history and a finding look like, the story is
 // short, narrow and free of control characters, and telling it does not panic.
 func TestStoryOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, f := anyHistory(t)
-		for i, line := range Story(h, f) {
-			if i >= storyLinesMax {
-				t.Fatalf("more than %d lines", storyLinesMax)
+		for i, line := range NewCounterexample(h, f).Text() {
+			if i >= linesMax {
+				t.Fatalf("more than %d lines", linesMax)
 			}
 			if width(line) > ScreenWidth {
 				t.Fatalf("line %d is %d wide: %s", i+1, width(line), line)

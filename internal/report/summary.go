@@ -11,15 +11,15 @@ import (
 // made to be pasted into a merge request or a step summary, and those have limits.
 const SummaryMax = 64 << 10
 
-// Summary writes summary.md: the verdict in a sentence, the table, the stories and
+// Summary writes summary.md: the verdict in a sentence, the table, the counterexamples and
 // the command that repeats the run. What does not fit is left out from the end of
 // each part, and the summary says so.
-func Summary(w io.Writer, r *Result, stories Stories) error {
+func Summary(w io.Writer, r *Result) error {
 	head := summaryHead(r)
 	foot := summaryFoot(r)
 	table := summaryTable(r, SummaryMax/2-len(head)-len(foot))
 	figures := summaryFigures(r, (SummaryMax-len(head)-len(table)-len(foot))/3)
-	told := summaryStories(r, stories, SummaryMax-1-len(head)-len(table)-len(figures)-len(foot))
+	told := summaryViolations(r, SummaryMax-1-len(head)-len(table)-len(figures)-len(foot))
 	_, err := io.WriteString(w, head+table+figures+told+foot)
 	return err
 }
@@ -136,9 +136,9 @@ func summaryFigures(r *Result, bytesMax int) string {
 	return b.String()
 }
 
-// summaryStories are the stories, the one that the screen tells first. Controls
+// summaryViolations are the counterexamples, that of the screen first. Controls
 // that do as expected are left out: they broke, as they always do.
-func summaryStories(r *Result, stories Stories, bytesMax int) string {
+func summaryViolations(r *Result, bytesMax int) string {
 	var b strings.Builder
 	first, _, _ := r.FirstViolation()
 	order := make([]*Lock, 0, len(r.Locks)+1)
@@ -152,13 +152,12 @@ func summaryStories(r *Result, stories Stories, bytesMax int) string {
 	}
 	left := 0
 	for _, l := range order {
-		story := stories[l.Lock]
-		if len(story) == 0 {
+		if l.Counterexample == nil {
 			continue
 		}
 		// The fence of backquotes has to be longer than any in the text, or the text
 		// would end it.
-		text := strings.Join(story, "\n")
+		text := strings.Join(l.Counterexample.Text(), "\n")
 		fence := "```"
 		for strings.Contains(text, fence) {
 			fence += "`"
@@ -172,7 +171,7 @@ func summaryStories(r *Result, stories Stories, bytesMax int) string {
 		b.WriteString(section)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "The stories of %s more did not fit here.\n\n", plural(left, "lock"))
+		fmt.Fprintf(&b, "The counterexamples of %s more did not fit here.\n\n", plural(left, "lock"))
 	}
 	return b.String()
 }

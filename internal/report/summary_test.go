@@ -12,10 +12,10 @@ import (
 )
 
 func TestSummary(t *testing.T) {
-	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
-		r, stories := make(t)
+	for name, make := range map[string]func(*testing.T) *Result{"sample": sample, "troubled": troubled} {
+		r := make(t)
 		var b strings.Builder
-		if err := Summary(&b, r, stories); err != nil {
+		if err := Summary(&b, r); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "summary-"+name+".golden.md", b.String())
@@ -24,9 +24,9 @@ func TestSummary(t *testing.T) {
 
 func TestSummaryStaysSmall(t *testing.T) {
 	check := func(fatalf func(string, ...any), locks, text int) string {
-		r, stories := huge(locks, text)
+		r := huge(locks, text)
 		var b strings.Builder
-		if err := Summary(&b, r, stories); err != nil {
+		if err := Summary(&b, r); err != nil {
 			fatalf("%v", err)
 		}
 		if b.Len() >= SummaryMax {
@@ -47,12 +47,12 @@ func TestSummaryStaysSmall(t *testing.T) {
 }
 
 func TestJUnit(t *testing.T) {
-	for name, make := range map[string]func(*testing.T) (*Result, Stories){"sample": sample, "troubled": troubled} {
-		r, stories := make(t)
-		stories["no-lock"] = []string{"an escape \x1b[31m and ]]> and <xml>"}
+	for name, make := range map[string]func(*testing.T) *Result{"sample": sample, "troubled": troubled} {
+		r := make(t)
+		r.Of("no-lock").Counterexample = &Counterexample{Title: "an escape \x1b[31m and ]]> and <xml>"}
 		r.Locks = append(r.Locks, Lock{Lock: "broken", Error: "start redis-server: exit status 1"})
 		var b strings.Builder
-		if err := JUnit(&b, r, stories); err != nil {
+		if err := JUnit(&b, r); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, "junit-"+name+".golden.xml", b.String())
@@ -80,7 +80,7 @@ func TestJUnitCases(t *testing.T) {
 		{"unsupported is skipped", Lock{Verdict: checker.Unknown, Unsupported: "x"}, false, false, true},
 		{"a broken harness is an error", Lock{Error: "x", AsExpected: true}, false, true, false},
 	} {
-		got := junitOf(r, &c.lock, nil)
+		got := junitOf(r, &c.lock)
 		if got.Failure != nil != c.failure || got.Error != nil != c.error || got.Skipped != nil != c.skipped {
 			t.Errorf("%s: %+v", c.name, got)
 		}

@@ -119,7 +119,7 @@ func TestPythonGuest(t *testing.T) {
 		Scenario: trialtest.Load(t, "pause-client"), World: w, Seed: 1, Episodes: 1, Locks: pythonGuest(t),
 	})
 	if l := out.Result.Locks[0]; l.Verdict != checker.Violated || l.Class != checker.Overstay {
-		t.Errorf("%s (%s); want violated overstay\n%s", l.Found(), l.Why, strings.Join(out.Stories["py"], "\n"))
+		t.Errorf("%s (%s); want violated overstay\n%s", l.Found(), l.Why, strings.Join(l.Counterexample.Text(), "\n"))
 	}
 }
 
@@ -148,7 +148,7 @@ func TestPythonGuestBehindSentinel(t *testing.T) {
 			out := runIt(t, t.Context(), Options{Scenario: s, World: w, Seed: 1, Locks: py})
 			l := out.Result.Locks[0]
 			if l.Verdict != checker.Valid || l.Unsupported != "" {
-				t.Fatalf("%s (%s) %s; want valid\n%s", l.Found(), l.Why, l.Unsupported, strings.Join(out.Stories["py"], "\n"))
+				t.Fatalf("%s (%s) %s; want valid\n%s", l.Found(), l.Why, l.Unsupported, strings.Join(l.Counterexample.Text(), "\n"))
 			}
 			log, err := os.ReadFile(filepath.Join(out.Bundle.Dir, "py", "logs", "network.log"))
 			if err != nil || strings.Contains(string(log), "turned away") {

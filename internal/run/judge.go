@@ -13,26 +13,20 @@ import (
 	"lockbench/scenarios"
 )
 
-// Judge reads a history and says what it shows: the entry of a result, and the
-// story of the violation worth telling, if there is one. It is the right half of
-// lockbench, whole: a run and `lockbench check` both come through here.
-func Judge(path string, o checker.Options) (report.Lock, []string, error) {
+// Judge reads a history and returns the entry of a result. A run and `lockbench check` both
+// come through here.
+func Judge(path string, o checker.Options) (report.Lock, error) {
 	h, judged, err := readJudged(path, o)
 	if err != nil {
-		return report.Lock{}, nil, err
+		return report.Lock{}, err
 	}
-	l, story := entry(h, judged)
-	return l, story, nil
+	return report.NewLock(h, judged), nil
 }
 
 // JudgeHistory is Judge of a history that has been read; path only names it.
-func JudgeHistory(path string, h *history.History, o checker.Options) (report.Lock, []string, error) {
+func JudgeHistory(path string, h *history.History, o checker.Options) (report.Lock, error) {
 	judged := checker.Judge(h, o)
-	if err := contradiction(path, judged); err != nil {
-		return report.NewLock(h, judged), nil, err
-	}
-	l, story := entry(h, judged)
-	return l, story, nil
+	return report.NewLock(h, judged), contradiction(path, judged)
 }
 
 // readJudged reads a history and judges it.
@@ -53,15 +47,6 @@ func contradiction(path string, judged checker.Report) error {
 	return nil
 }
 
-// entry is what a result says of a lock, and the story of the violation worth telling.
-func entry(h *history.History, judged checker.Report) (l report.Lock, story []string) {
-	l = report.NewLock(h, judged)
-	if f, ok := l.FirstFinding(); ok && l.Verdict == checker.Violated {
-		story = report.Story(h, f)
-	}
-	return l, story
-}
-
 // Rejudge makes the result of a run that ended before it could write one, as far as
 // its histories tell it. What was expected they do not tell, so any verdict is.
 func Rejudge(b *report.Bundle) (*report.Result, error) {
@@ -75,7 +60,7 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, _, err := JudgeHistory(lh.Path, h, checker.Options{})
+		l, err := JudgeHistory(lh.Path, h, checker.Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ func TestKilledHarness(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("%d histories", len(files))
 	}
-	l, _, err := Judge(files[0], checker.Options{})
+	l, err := Judge(files[0], checker.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 		} else if info.Size() == 0 {
 			continue // its servers were not up yet, and nothing was recorded
 		}
-		l, _, err := Judge(file, checker.Options{})
+		l, err := Judge(file, checker.Options{})
 		if err != nil {
 			t.Fatalf("killed after %v: %v", after, err)
 		}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/report/page"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
@@ -20,11 +22,17 @@ import (
 // stoppedEarly says of a lock why there is no history of it.
 const stoppedEarly = "stopped before it began"
 
-// lock runs one lock and judges it. A failure of the harness becomes that lock's
-// error; the others go on.
-func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (l report.Lock, story []string) {
+// lock runs one lock, judges it and draws its part of the page. A failure of the harness becomes
+// that lock's error; the others go on.
+func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (report.Lock, page.Lock) {
+	l, h := r.judged(ctx, use, sub)
+	return l, page.Draw(&l, h, len(r.Scenario.Locks))
+}
+
+// judged runs one lock and judges its history, which is nil if nothing could be judged.
+func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject) (l report.Lock, h *history.History) {
 	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named, Wrong: onPurpose(use)}
-	fail := func(err error) (report.Lock, []string) {
+	fail := func(err error) (report.Lock, *history.History) {
 		if errors.Is(err, world.ErrUnsupportedHere) {
 			// Where it was met is of no use to the reader: it cannot be had here at all.
 			_, l.Unsupported, _ = strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
@@ -32,13 +40,13 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (
 			return l, nil
 		}
 		l.Verdict = checker.Unknown
-		if ctx.Err() != nil && story == nil { // it failed because of that
+		if ctx.Err() != nil { // it failed because of that
 			l.Why = stoppedEarly
 			r.settle(&l)
 			return l, nil
 		}
 		l.Error = err.Error()
-		return l, story
+		return l, h
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -95,7 +103,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (
 		return fail(cmp.Or(err, judgeErr))
 	}
 	options, servers, named, wrong, notes := l.Options, l.Servers, l.Named, l.Wrong, l.Notes
-	l, story = entry(h, judged)
+	l = report.NewLock(h, judged)
 	draw(r.bundle, h, judged, &l, log.Say)
 	l.Options, l.Servers, l.Named, l.Wrong, l.Notes = options, servers, named, wrong, notes
 	r.settle(&l)
@@ -105,7 +113,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (
 	if err != nil && ctx.Err() == nil {
 		return fail(err)
 	}
-	return l, story
+	return l, h
 }
 
 // onPurpose tells whether a lock is wrong on purpose.

@@ -21,13 +21,11 @@ import (
 	"lockbench/internal/trial"
 )
 
-// Outcome is a run that was done: what was found, where it lies, and the stories
-// of its violations.
+// Outcome is a finished run: its result and its folder.
 type Outcome struct {
-	Result  *report.Result
-	Bundle  *report.Bundle
-	Latest  string // the link to the bundle; empty if there is none
-	Stories report.Stories
+	Result *report.Result
+	Bundle *report.Bundle
+	Latest string // the link to the bundle; empty if there is none
 	// LinkError is why the link could not be made, if that was tried.
 	LinkError error
 }
@@ -63,7 +61,7 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 	if err := errors.Join(bundle.WriteScenario(s.Source), bundle.WritePlan(PlanText(o.Seed, j.Plan, s))); err != nil {
 		return nil, err
 	}
-	out := &Outcome{Bundle: bundle, Stories: report.Stories{}, Result: &report.Result{
+	out := &Outcome{Bundle: bundle, Result: &report.Result{
 		Schema: report.SchemaVersion, Scenario: s.Name, About: s.About,
 		WorldAbout: j.World.About(), Seed: o.Seed, Plan: trial.PlanSteps(j.Plan),
 		Started: started.UTC(), Again: o.Again, Program: o.Program, Machine: Machine(), Locks: make([]report.Lock, len(s.Locks)),
@@ -73,7 +71,7 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 		out.Result.Plan = trial.PlanSteps(j.Plan.Spared("--no-faults"))
 	}
 	r.progress = r.newProgress(observer)
-	stories := make([][]string, len(s.Locks))
+	drawn := make([]page.Lock, len(s.Locks))
 	slots := make(chan struct{}, j.Parallel)
 	var wg sync.WaitGroup
 	for i, use := range s.Locks {
@@ -81,7 +79,7 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			r.progress.lockBegins(use.Name)
-			out.Result.Locks[i], stories[i] = r.lock(ctx, use, j.subjects[i])
+			out.Result.Locks[i], drawn[i] = r.lock(ctx, use, j.subjects[i])
 			r.progress.lockEnds(&out.Result.Locks[i])
 		})
 	}
@@ -90,17 +88,11 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 	out.Result.Interrupted = ctx.Err() != nil
 	out.Result.DurationS = time.Since(started).Seconds()
 	out.Result.AsExpected = true
-	for i, l := range out.Result.Locks {
+	for _, l := range out.Result.Locks {
 		out.Result.AsExpected = out.Result.AsExpected && (l.AsExpected || l.Unsupported != "")
-		if stories[i] != nil {
-			out.Stories[l.Lock] = stories[i]
-		}
 	}
-	err = bundle.WriteReports(out.Result, out.Stories)
-	if err == nil {
-		// From what is on the disk, so that it can be written again and is the same then.
-		err = page.WriteTo(bundle.Dir)
-	}
+	bundle.Result = out.Result
+	err = errors.Join(bundle.WriteReports(out.Result), page.Save(bundle, drawn))
 	if o.NoLink {
 		return out, err
 	}

@@ -80,7 +80,7 @@ func TestExplore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d calls, %d faults after %d runs\n%s", small.Calls, small.Faults, small.Runs, strings.Join(small.Story, "\n"))
+	t.Logf("%d calls, %d faults after %d runs\n%s", small.Calls, small.Faults, small.Runs, strings.Join(small.Counterexample.Text(), "\n"))
 	if small.Calls > 12 || small.Faults > 2 || small.Same != 3 {
 		t.Errorf("%d calls, %d faults, %d of 3 the same; want at most 12 and 2, and all 3", small.Calls, small.Faults, small.Same)
 	}

@@ -29,9 +29,9 @@ type Shrunk struct {
 	Calls  int // of clients, in the smallest
 	Faults int
 	// Same is how many runs of the smallest gave the same history.
-	Same  int
-	Dir   string // the results folder
-	Story []string
+	Same           int
+	Dir            string // the results folder
+	Counterexample *report.Counterexample
 }
 
 // shrinker makes a trial smaller, as long as it breaks the same rule in the same way.
@@ -333,11 +333,11 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 	if err := s.best.Write(dir); err != nil {
 		return nil, err
 	}
-	l, story, err := run.Judge(file, checker.Options{})
+	l, err := run.Judge(file, checker.Options{})
 	if err != nil {
 		return nil, err
 	}
-	result.Story = story
+	result.Counterexample = l.Counterexample
 	plan, err := nemesis.Draw(s.best.Seed, 1, s.best.Faults)
 	if err != nil {
 		return nil, err
@@ -355,5 +355,5 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 	if err := bundle.WritePlan(run.PlanText(s.best.Seed, plan, sc)); err != nil {
 		return nil, err
 	}
-	return result, bundle.WriteReports(r, report.Stories{l.Lock: story})
+	return result, bundle.WriteReports(r)
 }

@@ -79,7 +79,7 @@ const (
 type drawer struct {
 	h      *history.History
 	holds  *hold.Book
-	scene  report.Scene
+	scene  scene
 	paired bool // the scene is about two holders
 	faults []history.Fault
 	met    []meeting

@@ -38,7 +38,7 @@ func TestMatrixPageInABrowser(t *testing.T) {
 		}
 		r := &report.Result{Schema: report.SchemaVersion, Scenario: p.Scenario, World: "sim", Seed: p.Seed,
 			Locks: []report.Lock{lock("set-nx", checker.Violated, checker.DoubleGrant, 3), lock("redlock", checker.Valid, checker.NoClass, 0)}}
-		if err := b.WriteReports(r, nil); err != nil {
+		if err := b.WriteReports(r); err != nil {
 			return err
 		}
 		return page.WriteTo(b.Dir)

@@ -1,12 +1,12 @@
 // Package page writes report.html: a run as a page that a person reads, in one file
 // that needs no network.
 //
-// It is a function of the results folder alone, so it can be written again at any
-// time, and is the same then: what was found stands in result.json, and what is drawn
-// comes from the histories. Nothing here counts or judges. Its order follows what
-// people ask: what came out, and how do I do it again; which lock; what happened, as a
-// story and as a drawing; what else was found; how it went over time; what all this
-// does not show; and where it comes from.
+// It is a function of the results folder alone, so it can be written again at any time, and is
+// the same then: findings and counterexamples are in result.json, and drawings are made from the
+// histories. Nothing here counts or judges. Its order follows the questions of a reader: what
+// came out, and how to run it again; which lock; what happened, as a counterexample and as a
+// drawing; what else was found; how it went over time; what all this does not show; and where
+// it comes from.
 package page
 
 import (
@@ -16,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -55,28 +56,44 @@ const barsAll = 6000
 // barsMost is how many one lock has at most: more nobody can tell apart.
 const barsMost = 1500
 
-// Page is a page whose histories have been read.
-type Page struct {
-	bundle *report.Bundle
-	locks  []lockView
+// Lock is one lock's part of a page, made from its history, which need not be kept.
+type Lock lockView
+
+// Draw makes the part of a lock of a run of so many locks. Of a lock without a history, h is nil.
+func Draw(l *report.Lock, h *history.History, locks int) Lock {
+	return Lock(newLockView(l, h, min(barsAll/max(locks, 1), barsMost)))
 }
 
-// Read reads the histories of a loaded bundle, which has a result.
-func Read(b *report.Bundle) (*Page, error) {
-	if b.Result == nil {
-		return nil, fmt.Errorf("write the report of %s: it has no %s", b.Dir, report.ResultFile)
+// Save writes the page of a bundle, which has a result, into its folder. locks are the parts of
+// the result's locks.
+func Save(b *report.Bundle, locks []Lock) error {
+	v := newView(b)
+	for i, l := range locks {
+		l.Files = lockFiles(b, &b.Result.Locks[i])
+		v.Locks = append(v.Locks, lockView(l))
 	}
-	p := &Page{bundle: b}
+	return b.Write(File, func(w io.Writer) error {
+		if err := pages.Execute(w, v); err != nil {
+			return fmt.Errorf("write the report of %s: %w", b.Dir, err)
+		}
+		return nil
+	})
+}
+
+// WriteTo writes the page of the bundle in a folder again, from its result and its histories.
+func WriteTo(dir string) error {
+	b, err := report.Load(dir)
+	if err != nil {
+		return err
+	}
+	if b.Result == nil {
+		return fmt.Errorf("write the report of %s: it has no %s", b.Dir, report.ResultFile)
+	}
 	paths := map[string]string{}
 	for _, h := range b.Histories {
 		paths[h.Lock] = h.Path
 	}
-	drawn := 0
-	for i := range b.Result.Locks {
-		if l := &b.Result.Locks[i]; l.Unsupported == "" {
-			drawn++
-		}
-	}
+	var locks []Lock
 	for i := range b.Result.Locks {
 		l := &b.Result.Locks[i]
 		var h *history.History
@@ -89,47 +106,17 @@ func Read(b *report.Bundle) (*Page, error) {
 				h = nil
 			}
 		}
-		p.locks = append(p.locks, newLockView(b, l, h, trouble, min(barsAll/max(drawn, 1), barsMost)))
+		part := Draw(l, h, len(b.Result.Locks))
+		part.Trouble = trouble
+		locks = append(locks, part)
 	}
-	return p, nil
-}
-
-// Stories are those of the violations that the page tells.
-func (p *Page) Stories() report.Stories {
-	stories := report.Stories{}
-	for _, l := range p.locks {
-		if l.Story != "" {
-			stories[l.Name] = strings.Split(l.Story, "\n")
-		}
-	}
-	return stories
-}
-
-// Save puts the page into its bundle's folder.
-func (p *Page) Save() error { return p.bundle.Write(File, p.write) }
-
-func (p *Page) write(w io.Writer) error {
-	v := newView(p.bundle)
-	v.Locks = p.locks
-	if err := pages.Execute(w, v); err != nil {
-		return fmt.Errorf("write the report of %s: %w", p.bundle.Dir, err)
-	}
-	return nil
-}
-
-// Write writes the page of a loaded bundle, which has a result.
-func Write(w io.Writer, b *report.Bundle) error {
-	p, err := Read(b)
-	if err != nil {
-		return err
-	}
-	return p.write(w)
+	return Save(b, locks)
 }
 
 // WritePart writes the part of a lock alone, from a history that may go on. The page around
 // it has the patterns of [Patterns].
 func WritePart(w io.Writer, l *report.Lock, h *history.History) error {
-	if err := pages.ExecuteTemplate(w, "lock", newLockView(nil, l, h, "", barsMost)); err != nil {
+	if err := pages.ExecuteTemplate(w, "lock", newLockView(l, h, barsMost)); err != nil {
 		return fmt.Errorf("write what is known of %s: %w", l.Lock, err)
 	}
 	return nil
@@ -144,19 +131,6 @@ func Patterns() template.HTML {
 	return template.HTML(b.String())
 }
 
-// WriteTo puts the page into its bundle's folder, from what lies there.
-func WriteTo(dir string) error {
-	b, err := report.Load(dir)
-	if err != nil {
-		return err
-	}
-	p, err := Read(b)
-	if err != nil {
-		return err
-	}
-	return p.Save()
-}
-
 // link is a way to a file of the bundle.
 type link struct{ Name, Href string }
 
@@ -169,6 +143,16 @@ func files(dir string, names ...string) []link {
 		}
 	}
 	return links
+}
+
+// lockFiles are the files of a lock.
+func lockFiles(b *report.Bundle, l *report.Lock) []link {
+	folder := report.FolderName(l.Lock)
+	names := []string{path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile)}
+	for n := range l.Episodes {
+		names = append(names, path.Join(folder, report.EpisodeDrawingFile(n+1)))
+	}
+	return files(b.Dir, append(names, path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))...)
 }
 
 // Href makes a path of the bundle fit for a link: what FolderName escapes with a per

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,7 +116,6 @@ func bundleOf(t testing.TB, all []history.Event, plan []history.PlanStep, names 
 	r := &report.Result{Schema: report.SchemaVersion, Scenario: "failover", World: "sim", Seed: 7, AsExpected: true, DurationS: 12.3,
 		Again: "lockbench run failover --world sim --seed 7", Program: "lockbench dev", Machine: "linux/amd64",
 		WorldCaveat: "World sim is weak evidence.", ServersCaveat: "Failovers are quick here.", Virtual: true}
-	stories := report.Stories{}
 	for _, name := range names {
 		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(redis.Sentinel), World: "sim", Seed: 7, Plan: plan}, all)
 		if err != nil {
@@ -140,7 +138,7 @@ func bundleOf(t testing.TB, all []history.Event, plan []history.PlanStep, names 
 	if err := b.WriteScenario([]byte("about: <b>bold</b>\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.WriteReports(r, stories); err != nil {
+	if err := b.WriteReports(r); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteTo(b.Dir); err != nil {
@@ -311,9 +309,16 @@ func TestPageWithoutHistories(t *testing.T) {
 }
 
 func TestWriteWithoutAResult(t *testing.T) {
-	var b bytes.Buffer
-	if err := Write(&b, &report.Bundle{Dir: "x"}); err == nil || b.Len() > 0 {
-		t.Errorf("got %v and %d bytes", err, b.Len())
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "set-nx"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "set-nx", report.HistoryFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := WriteTo(dir)
+	if _, missing := os.Stat(filepath.Join(dir, File)); err == nil || missing == nil {
+		t.Errorf("got %v, and a page", err)
 	}
 }
 

@@ -39,7 +39,7 @@ func runOf(t testing.TB, out, scenario string, seed uint64, all ...report.Lock) 
 		t.Fatal(err)
 	}
 	r := &report.Result{Schema: report.SchemaVersion, Scenario: scenario, World: "sim", Seed: seed, Started: began, Locks: all}
-	if err := b.WriteReports(r, nil); err != nil {
+	if err := b.WriteReports(r); err != nil {
 		t.Fatal(err)
 	}
 	if err := page.WriteTo(b.Dir); err != nil {

@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -136,27 +135,26 @@ func Anchor(lock string) string {
 
 // lockView is one lock's part of the page.
 type lockView struct {
-	ID, Name, Key string
-	Word, Class   string
-	Mark          string
-	Control       bool
-	Folded        bool
-	Sentence      string
-	Remark        string
-	Trouble       string
-	Notes         []string // what its clients did wrong
-	Story         string
-	StoryID       string
-	Told          []storyLine // the story, for the page
-	Drawing       *timeline
-	Timeline      *timeline
-	TimelineTitle string
-	Plan          []planRow
-	PlanLeft      string // what of it is not shown
-	Checks        []checkRow
-	Findings      []group
-	Charts        *charts
-	Files         []link
+	ID, Name, Key    string
+	Word, Class      string
+	Mark             string
+	Control          bool
+	Folded           bool
+	Sentence         string
+	Remark           string
+	Trouble          string
+	Notes            []string // what its clients did wrong
+	Counterexample   []report.Drawn
+	CounterexampleID string
+	Drawing          *timeline
+	Timeline         *timeline
+	TimelineTitle    string
+	Plan             []planRow
+	PlanLeft         string // what of it is not shown
+	Checks           []checkRow
+	Findings         []group
+	Charts           *charts
+	Files            []link
 }
 
 type checkRow struct{ Name, Verdict, Text string }
@@ -168,19 +166,14 @@ type group struct {
 	Entries []checker.Finding
 }
 
-func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble string, barsMax int) lockView {
+func newLockView(l *report.Lock, h *history.History, barsMax int) lockView {
 	v := lockView{
 		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
-		Sentence: sentence(l), Remark: l.Remark(), Trouble: trouble, Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
+		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
 	}
-	if b != nil {
-		folder := report.FolderName(l.Lock)
-		names := []string{path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile)}
-		for n := range l.Episodes {
-			names = append(names, path.Join(folder, report.EpisodeDrawingFile(n+1)))
-		}
-		v.Files = files(b.Dir, append(names, path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))...)
+	if l.Counterexample != nil {
+		v.Counterexample, v.CounterexampleID = l.Counterexample.Drawn(), v.ID+"-story"
 	}
 	if h == nil || len(h.Events) == 0 {
 		return v
@@ -188,16 +181,15 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 	faults := h.Faults()
 	v.Charts = newCharts(h, faults)
 	d := &drawer{h: h, holds: hold.Of(h, false), faults: faults}
-	f, found := l.FirstFinding()
-	told := 0 // the episode of the story
-	if found {
-		told, _ = h.EpisodeAt(h.Position(f.Event))
+	told := 0 // the episode of the counterexample
+	if c := l.Counterexample; c != nil {
+		d.scene = sceneOf(h, c)
+		if f, found := l.FirstFinding(); found {
+			told, _ = h.EpisodeAt(h.Position(f.Event))
+		}
 	}
 	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults), told)
-	if found && l.Verdict == checker.Violated {
-		lines := report.Story(h, f)
-		v.Story, v.StoryID, v.Told = strings.Join(lines, "\n"), v.ID+"-story", storyLines(lines)
-		d.scene = report.SceneOf(h, f)
+	if l.Counterexample != nil {
 		d.paired = len(d.scene.Holders) == 2 && d.scene.Meets > 0
 		d.met = d.meetings()
 		from, to := d.window(0.08)
@@ -211,18 +203,36 @@ func newLockView(b *report.Bundle, l *report.Lock, h *history.History, trouble s
 		}
 		v.Timeline = d.draw(v.ID+"-timeline", from, to, nil, barsMax*3/4)
 		v.TimelineTitle = "Around the violation"
-		v.Drawing.toldBy(v.StoryID)
-		v.Timeline.toldBy(v.StoryID)
+		v.Drawing.toldBy(v.CounterexampleID)
+		v.Timeline.toldBy(v.CounterexampleID)
 		return v
 	}
 	// Nothing to show of a violation: then what it withstood.
 	if len(faults) > 0 {
 		begin := h.At(faults[0].Begins).Time
-		d.scene = report.Scene{From: faults[0].Begins, Meets: -1, To: faults[0].Begins}
+		d.scene = scene{From: faults[0].Begins, Meets: -1, To: faults[0].Begins}
 		v.Timeline = d.draw(v.ID+"-timeline", max(0, begin-200*time.Millisecond), min(begin+3*time.Second, h.Events[len(h.Events)-1].Time), nil, barsMax/2)
 		v.TimelineTitle = "Around the first fault"
 	}
 	return v
+}
+
+// scene is the part of a history that a counterexample is about, by positions.
+type scene struct {
+	Key             string
+	Holders         []*history.Session
+	From, Meets, To int
+}
+
+// sceneOf finds the scene of a counterexample in its history.
+func sceneOf(h *history.History, c *report.Counterexample) scene {
+	s := scene{Key: c.Scene.Key, From: h.Position(c.Scene.From), Meets: h.Position(c.Scene.Meets), To: h.Position(c.Scene.To)}
+	for _, name := range c.Scene.Sessions {
+		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
+			s.Holders = append(s.Holders, h.Sessions[i])
+		}
+	}
+	return s
 }
 
 // sentence says of one lock what came out.
