@@ -61,17 +61,23 @@ func counters(l *ledger) []*counter {
 			// A session of several keys guards one thing, which goes by the first of them.
 			c := find(t.Session.Keys[0], called.Resource)
 			if op.F == history.FRead {
-				if op.Outcome == history.Done && l.h.At(op.Return).HasValue {
-					reads[c] = look{op, l.h.At(op.Return).Value}
+				if op.Outcome == history.Done && l.h.At(op.Return).Value != nil {
+					reads[c] = look{op, *l.h.At(op.Return).Value}
 				}
 				continue
 			}
-			w := &write{Hold: t, op: op, value: called.Value, token: called.Token, hasToken: called.HasToken, since: since}
+			w := &write{Hold: t, op: op, hasToken: called.Token != nil, since: since}
+			if called.Value != nil {
+				w.value = *called.Value
+			}
+			if called.Token != nil {
+				w.token = *called.Token
+			}
 			if seen, ok := reads[c]; ok && seen.op.Return < op.Invoke {
 				w.seen, w.hasSeen = seen.value, true
 			}
 			if c.odd == "" {
-				c.odd = w.odd(l, called.HasValue, wrote[c])
+				c.odd = w.odd(l, called.Value != nil, wrote[c])
 			}
 			wrote[c] = w
 			switch op.Outcome {
@@ -181,7 +187,7 @@ func lastLooks(h *history.History) []lastLook {
 			continue
 		}
 		called, ok := open[e.Process]
-		if !ok || e.Type != history.OK || !e.HasValue {
+		if !ok || e.Type != history.OK || e.Value == nil {
 			continue
 		}
 		asked := &h.Events[called]
@@ -193,7 +199,7 @@ func lastLooks(h *history.History) []lastLook {
 			continue
 		}
 		op := history.Op{F: e.F, Invoke: called, Return: pos, Outcome: history.Done}
-		all = append(all, lastLook{look{op, e.Value}, key, cmp.Or(asked.Resource, e.Resource)})
+		all = append(all, lastLook{look{op, *e.Value}, key, cmp.Or(asked.Resource, e.Resource)})
 	}
 	return all
 }

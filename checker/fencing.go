@@ -31,7 +31,7 @@ import (
 func fencing(l *ledger, _ Report) Result {
 	h := l.h
 	all := l.Granted
-	carried := slices.ContainsFunc(all, func(t *hold.Hold) bool { return l.granted(t).HasToken })
+	carried := slices.ContainsFunc(all, func(t *hold.Hold) bool { return l.granted(t).Token != nil })
 	claimed := h.Header.Claims.Fenced || h.Header.Model.Has(history.Fenced)
 	if !carried && claimed && len(all) > 0 {
 		return Result{Verdict: Unknown, Why: "the lock claims to give fencing tokens, but no grant carries one"}
@@ -59,7 +59,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 		if i > first {
 			highest[i] = highest[i-1]
 		}
-		if !l.granted(t).HasToken {
+		if l.granted(t).Token == nil {
 			continue
 		}
 		var above *hold.Hold // the one with the highest token of those that came before t
@@ -69,16 +69,16 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 		}
 		if l.InTime(t) {
 			for _, x := range k.Granted[max(back, first):i] {
-				if l.granted(x).HasToken && l.InTime(x) && hold.Conflict(x, t) {
+				if l.granted(x).Token != nil && l.InTime(x) && hold.Conflict(x, t) {
 					above = l.higher(above, x)
 				}
 			}
 		}
-		if above != nil && l.granted(t).Token < l.granted(above).Token {
+		if above != nil && *l.granted(t).Token < *l.granted(above).Token {
 			findings = append(findings, l.tokens("token-fell", k.Name, above, t,
 				fmt.Sprintf("the token of %q fell from %d (%s, granted at %s) to %d (%s, granted at %s)", k.Name,
-					l.granted(above).Token, client(above, t), seconds(l.granted(above).Time),
-					l.granted(t).Token, client(t, above), seconds(l.granted(t).Time))))
+					*l.granted(above).Token, client(above, t), seconds(l.granted(above).Time),
+					*l.granted(t).Token, client(t, above), seconds(l.granted(t).Time))))
 			// A server that lost its counter starts again, once: the grants after it are
 			// compared with each other.
 			first, highest[i] = i, nil
@@ -90,7 +90,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 
 // higher is the one of two grants with the higher token; a may be nil.
 func (l *ledger) higher(a, b *hold.Hold) *hold.Hold {
-	if a == nil || l.granted(b).Token > l.granted(a).Token {
+	if a == nil || *l.granted(b).Token > *l.granted(a).Token {
 		return b
 	}
 	return a
@@ -108,18 +108,18 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 	kept := map[hand]int{} // up to where one of an owner's grants of a token may be held
 	for _, t := range k.Granted {
 		g := l.granted(t)
-		if !g.HasToken {
+		if g.Token == nil {
 			continue
 		}
-		at := hand{g.Token, t.Session.Owner}
+		at := hand{*g.Token, t.Session.Owner}
 		until, again := kept[at]
 		mine := again && until >= t.Session.Acquire.Invoke
 		kept[at] = max(until, t.Ends.Possible)
-		if first, known := byToken[g.Token]; !known {
-			byToken[g.Token] = t
+		if first, known := byToken[*g.Token]; !known {
+			byToken[*g.Token] = t
 		} else if !mine && (first.Session.Owner != t.Session.Owner || !l.owned.mayHaveEntered(t)) {
 			findings = append(findings, l.tokens("token-repeated", k.Name, first, t,
-				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", g.Token, k.Name,
+				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", *g.Token, k.Name,
 					client(first, t), seconds(l.granted(first).Time), client(t, first), seconds(g.Time))))
 		}
 	}

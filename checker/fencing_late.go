@@ -20,21 +20,21 @@ func (l *ledger) fellLate(k *hold.Key) []Finding {
 	var findings []Finding
 	var holding []*hold.Hold // granted alone, with a token and in time, and proven to hold until later
 	for _, t := range k.Granted {
-		if !l.granted(t).HasToken {
+		if l.granted(t).Token == nil {
 			continue
 		}
 		holding = slices.DeleteFunc(holding, func(x *hold.Hold) bool { return min(x.Ends.Proven, x.Ends.Lapse) <= t.Grant })
 		var lowest *hold.Hold
 		for _, x := range holding {
-			if hold.Conflict(x, t) && (lowest == nil || l.granted(x).Token < l.granted(lowest).Token) {
+			if hold.Conflict(x, t) && (lowest == nil || *l.granted(x).Token < *l.granted(lowest).Token) {
 				lowest = x
 			}
 		}
-		if lowest != nil && l.MayBeLate(t) && l.granted(lowest).Token < l.granted(t).Token {
+		if lowest != nil && l.MayBeLate(t) && *l.granted(lowest).Token < *l.granted(t).Token {
 			late, in := l.granted(t), l.granted(lowest)
 			f := l.tokens("token-fell", k.Name, t, lowest,
 				fmt.Sprintf("the token of %q fell from %d (%s, which was granted it before %s and answered at %s) to %d (%s, granted at %s)",
-					k.Name, late.Token, client(t, lowest), seconds(in.Time), seconds(late.Time), in.Token, client(lowest, t), seconds(in.Time)))
+					k.Name, *late.Token, client(t, lowest), seconds(in.Time), seconds(late.Time), *in.Token, client(lowest, t), seconds(in.Time)))
 			f.Event = t.Grant
 			findings = append(findings, f)
 		}

@@ -216,7 +216,7 @@ func heldAfterAll(last *history.Event, of []*history.Session) bool {
 //	0.000 A ok until=9s   1.000 A renew ttl=5s   4.000 B is granted   5.000 A ok until=2s
 func milder(h *history.History, last *history.Event, of []*history.Session) bool {
 	return slices.ContainsFunc(of, func(s *history.Session) bool {
-		if last.F == history.Renew && last.Session == s.Name && last.Type == history.OK && last.HasUntil {
+		if last.F == history.Renew && last.Session == s.Name && last.Type == history.OK && last.Until != nil {
 			return true
 		}
 		x := h.At(s.Acquire.Return)
@@ -251,11 +251,11 @@ func counting(h *history.History, key string) bool {
 		for _, op := range s.Ops {
 			called, answer := h.At(op.Invoke), h.At(op.Return)
 			switch {
-			case op.F == history.FRead && op.Outcome == history.Done && answer.HasValue:
-				seen[called.Resource] = answer.Value
+			case op.F == history.FRead && op.Outcome == history.Done && answer.Value != nil:
+				seen[called.Resource] = *answer.Value
 			case op.F == history.Write:
 				was, ok := seen[called.Resource]
-				if !ok || !called.HasValue || called.Value != was+1 {
+				if !ok || called.Value == nil || *called.Value != was+1 {
 					return false
 				}
 				delete(seen, called.Resource)

@@ -41,17 +41,17 @@ func TestElsewhere(t *testing.T) {
 		answer := e
 		answer.Type, answer.Key, answer.TTL = history.OK, "", 0
 		if h.Header.Model.Has(history.Fenced) {
-			answer.HasToken, answer.Token = true, 1
+			answer.Token = new(uint64(1))
 		}
 		check, checked := e, answer
-		check.F, check.Key, check.TTL, checked.F, checked.HasToken, checked.Token = history.Check, "", 0, history.Check, false, 0
+		check.F, check.Key, check.TTL, checked.F, checked.Token = history.Check, "", 0, history.Check, nil
 		release, released := check, checked
 		release.F, released.F = history.Release, history.Release
 		var without []string
 		if h.Header.Claims.Fenced || h.Header.Model.Has(history.Fenced) {
 			// That no grant at all carries a token is said of the history, not of a key.
-			answer.HasToken, answer.Token = true, 1
-			if !slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.F == history.Acquire && e.HasToken }) {
+			answer.Token = new(uint64(1))
+			if !slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.F == history.Acquire && e.Token != nil }) {
 				without = append(without, Fencing)
 			}
 		}

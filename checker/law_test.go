@@ -138,13 +138,13 @@ func smaller(h *history.History, l law, broken string) (*history.History, string
 var simplifications = []func(*history.Event) bool{
 	func(e *history.Event) bool { was := e.TTL; e.TTL = 0; return was != 0 },
 	func(e *history.Event) bool { was := e.Wait; e.Wait = 0; return was != 0 },
-	func(e *history.Event) bool { was := e.HasUntil; e.HasUntil, e.Until = false, 0; return was },
-	func(e *history.Event) bool { was := e.HasToken; e.HasToken, e.Token = false, 0; return was },
+	func(e *history.Event) bool { was := e.Until; e.Until = nil; return was != nil },
+	func(e *history.Event) bool { was := e.Token; e.Token = nil; return was != nil },
 	func(e *history.Event) bool { was := e.Strict; e.Strict = false; return was },
 	func(e *history.Event) bool { was := e.Mode; e.Mode = 0; return was != 0 },
 	func(e *history.Event) bool {
 		plain := *e
-		plain.Owner, plain.Keys, plain.Permits, plain.Node, plain.Lease, plain.Renewed = "", nil, 0, "", 0, false
+		plain.Owner, plain.Keys, plain.Permits, plain.Node, plain.Lease, plain.Renewed = "", nil, nil, "", 0, false
 		was := e.Process >= 0 && !reflect.DeepEqual(plain, *e)
 		if was {
 			*e = plain

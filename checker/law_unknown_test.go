@@ -119,11 +119,11 @@ func forgotten(h *history.History, p pair) []history.Event {
 	events := slices.Clone(h.Events)
 	e := &events[p.op.Return]
 	*e = history.Event{Index: e.Index, Time: e.Time, Process: e.Process, Client: e.Client, F: e.F, Session: e.Session,
-		Type: history.Info, Error: "timeout", Resource: e.Resource, HasToken: e.HasToken && e.F != history.Acquire, HasValue: e.HasValue && e.F == history.Write}
-	if e.HasToken {
+		Type: history.Info, Error: "timeout", Resource: e.Resource}
+	if e.F != history.Acquire {
 		e.Token = h.Events[p.op.Return].Token
 	}
-	if e.HasValue {
+	if e.F == history.Write {
 		e.Value = h.Events[p.op.Return].Value
 	}
 	for i := p.op.Return + 1; i < len(events); i++ {

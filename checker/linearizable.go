@@ -166,7 +166,7 @@ func leased(h *history.History) bool {
 		if h.At(s.Acquire.Invoke).TTL > 0 {
 			return true
 		}
-		if e := h.At(s.Acquire.Return); e != nil && (e.HasUntil || e.Renewed) {
+		if e := h.At(s.Acquire.Return); e != nil && (e.Until != nil || e.Renewed) {
 			return true
 		}
 	}

@@ -61,7 +61,7 @@ func answersAlone(events []history.Event) []history.Event {
 }
 
 func withoutLease(e *history.Event) {
-	e.TTL, e.Wait, e.Until, e.HasUntil = 0, 0, 0, false
+	e.TTL, e.Wait, e.Until = 0, 0, nil
 	e.Renewed, e.Lease = false, 0
 }
 

@@ -95,7 +95,10 @@ func TestStretching(t *testing.T) {
 
 func stretched(t *rapid.T, h *history.History, by time.Duration) *history.History {
 	return changed(t, h, func(e *history.Event) {
-		e.Time, e.TTL, e.Wait, e.Until, e.Lease = by*e.Time, by*e.TTL, by*e.Wait, by*e.Until, by*e.Lease
+		e.Time, e.TTL, e.Wait, e.Lease = by*e.Time, by*e.TTL, by*e.Wait, by*e.Lease
+		if e.Until != nil {
+			e.Until = new(by * *e.Until)
+		}
 	})
 }
 

@@ -194,8 +194,8 @@ func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 	asked, granted := n.h.At(s.Acquire.Invoke), n.h.At(s.Acquire.Return)
 	var deadline time.Duration
 	switch {
-	case granted.HasUntil:
-		deadline = asked.Time + granted.Until
+	case granted.Until != nil:
+		deadline = asked.Time + *granted.Until
 	case asked.TTL == 0:
 		deadline = hold.Never
 	case asked.Wait > 0 && most:
@@ -225,8 +225,8 @@ func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 			ttl = hold.Never
 		}
 		switch {
-		case op.Outcome == history.Done && n.h.At(op.Return).HasUntil:
-			ttl = n.h.At(op.Return).Until
+		case op.Outcome == history.Done && n.h.At(op.Return).Until != nil:
+			ttl = *n.h.At(op.Return).Until
 			fallthrough
 		case op.Outcome == history.Done:
 			if op.Return > p || !superseded(op.Return) {

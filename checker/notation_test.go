@@ -71,7 +71,7 @@ func (n *notes) words(e *history.Event) []string {
 		add(e.Key != "", "%s", e.Key)
 		add(len(e.Keys) > 0, "keys=%s", strings.Join(e.Keys, ","))
 		add(e.Owner != "", "owner=%s", e.Owner)
-		add(e.Permits > 0, "permits=%d", e.Permits)
+		add(e.Permits != nil, "permits=%d", orZero(e.Permits))
 		add(e.Mode == locks.Shared, "mode=shared")
 		add(e.TTL > 0, "ttl=%s", e.TTL)
 		add(e.Wait > 0, "wait=%s", e.Wait)
@@ -83,16 +83,16 @@ func (n *notes) words(e *history.Event) []string {
 		add(e.Key != "", "key=%s", e.Key)
 		add(e.TTL > 0, "ttl=%s", e.TTL)
 		add(e.Resource != "", "resource=%s", e.Resource)
-		add(e.HasToken, "token=%d", e.Token)
-		add(e.HasValue, "value=%d", e.Value)
+		add(e.Token != nil, "token=%d", orZero(e.Token))
+		add(e.Value != nil, "value=%d", orZero(e.Value))
 		return w
 	}
 	add(true, "%s", e.Type)
 	add(e.Error != "", "%s", e.Error)
 	add(e.Strict, "strict=true")
-	add(e.HasUntil, "until=%s", e.Until)
-	add(e.HasToken && e.F == history.Acquire, "token=%d", e.Token)
-	add(e.HasValue && e.F == history.FRead, "value=%d", e.Value)
+	add(e.Until != nil, "until=%s", e.Until)
+	add(e.Token != nil && e.F == history.Acquire, "token=%d", orZero(e.Token))
+	add(e.Value != nil && e.F == history.FRead, "value=%d", orZero(e.Value))
 	add(e.Renewed, "renewed=true")
 	add(e.Lease > 0, "lease=%s", e.Lease)
 	return w
@@ -148,4 +148,11 @@ func TestNotation(t *testing.T) {
 			t.Fatalf("what was written and read is judged otherwise\n%s\n%s", broken, text)
 		}
 	})
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }

@@ -242,7 +242,7 @@ func (g *generator) move(p *player) {
 		case history.Renew:
 			e.TTL = g.small("ttl")
 		case history.Write:
-			e.Resource, e.HasValue, e.Value = history.Plain, true, int64(len(g.events))
+			e.Resource, e.Value = history.Plain, new(int64(len(g.events)))
 		}
 	case p.over:
 		e.F = history.Release
@@ -277,12 +277,12 @@ func (g *generator) answer(p *player, e history.Event) {
 		p.granted = true
 		switch {
 		case p.called.TTL > 0 && g.odds(2):
-			e.HasUntil, e.Until = true, g.small("until")
+			e.Until = new(g.small("until"))
 		case p.called.TTL == 0 && g.odds(2):
 			e.Renewed, e.Lease = true, g.small("lease")
 		}
 	case e.F == history.Renew && g.odds(2):
-		e.HasUntil, e.Until = true, g.small("until")
+		e.Until = new(g.small("until"))
 	}
 	p.open = ""
 	g.add(e)
@@ -292,8 +292,8 @@ func (g *generator) answer(p *player, e history.Event) {
 func lines(h *history.History) string {
 	s := ""
 	for i := range h.Events {
-		e := &h.Events[i]
-		s += fmt.Sprintf("%d: %+v\n", i, *e)
+		line, _ := history.AppendEvent(nil, &h.Events[i])
+		s += string(line)
 	}
 	return s
 }

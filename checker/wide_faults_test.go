@@ -117,7 +117,7 @@ func (g *wideRun) look() {
 		// for, so that it depends on what happens elsewhere; these name theirs.
 		e := history.Event{Process: 15, Client: 15, Type: history.Invoke, F: history.FRead, Key: g.keys[0], Resource: history.Plain}
 		g.add(e)
-		e.Type, e.HasValue, e.Value = history.OK, true, g.values[e.Key+e.Resource]
+		e.Type, e.Value = history.OK, new(g.values[e.Key+e.Resource])
 		g.add(e)
 	case 6:
 		g.sent += 100 * g.pick(12)

@@ -29,7 +29,7 @@ func (s *wideSession) keys() []string {
 }
 
 func (s *wideSession) permits() int {
-	return max(1, s.asked.Permits)
+	return max(1, orZero(s.asked.Permits))
 }
 
 func (v *wideService) holds(s *wideSession, now time.Duration) bool {
@@ -106,11 +106,11 @@ func (g *wideRun) do(k *wideCall) {
 		thing := slices.Min(k.of.keys()) + k.e.Resource
 		k.works = true
 		if k.e.Resource == history.Fenced {
-			k.works = k.e.Token >= g.tokens[thing] || g.lies > 0 && !g.odds(3)
-			g.tokens[thing] = max(g.tokens[thing], k.e.Token)
+			k.works = *k.e.Token >= g.tokens[thing] || g.lies > 0 && !g.odds(3)
+			g.tokens[thing] = max(g.tokens[thing], *k.e.Token)
 		}
-		if k.works && k.e.HasValue {
-			g.values[thing] = k.e.Value
+		if k.works && k.e.Value != nil {
+			g.values[thing] = *k.e.Value
 		}
 	}
 }

@@ -225,7 +225,7 @@ func (g *wideRun) ask(c *wideClient) {
 		e.Mode = locks.Shared
 	}
 	if g.header.Permits > 1 {
-		e.Permits = 1 + g.pick(g.header.Permits)
+		e.Permits = new(1 + g.pick(g.header.Permits))
 	}
 	if g.leases[g.pick(len(g.leases))] == "bounded" {
 		e.TTL = one[time.Duration](g, 300, 1000, 2000, 10_000) * time.Millisecond
@@ -266,25 +266,25 @@ func (g *wideRun) use(c *wideClient, s *wideSession) {
 		}
 	case history.FRead, history.Write:
 		e.Resource = history.Plain
-		if s.granted.HasToken {
+		if s.granted.Token != nil {
 			if g.checks {
 				e.Resource = history.Fenced
 			}
-			e.HasToken, e.Token = true, s.granted.Token
+			e.Token = new(*s.granted.Token)
 			if g.lie() {
-				e.Token++
+				*e.Token++
 			}
 		}
 		seen, ok := s.read[thing+e.Resource]
 		switch {
 		case e.F == history.FRead:
 		case ok:
-			e.HasValue, e.Value = true, seen+1
+			e.Value = new(seen + 1)
 		case g.counted:
 			e.F = history.FRead
 		default:
-			if e.HasValue = g.odds(2); e.HasValue {
-				e.Value = int64(g.pick(5))
+			if g.odds(2) {
+				e.Value = new(int64(g.pick(5)))
 			}
 		}
 	}
@@ -314,7 +314,7 @@ func (g *wideRun) answer(c *wideClient, i int) {
 	c.calls = slices.Delete(c.calls, i, i+1)
 	e := history.Event{Process: k.process, Client: c.id, F: k.e.F, Session: k.of.name, Type: history.Fail}
 	if k.e.F == history.Write || k.e.F == history.FRead {
-		e.Resource, e.HasToken, e.Token, e.HasValue, e.Value = k.e.Resource, k.e.HasToken, k.e.Token, k.e.HasValue, k.e.Value
+		e.Resource, e.Token, e.Value = k.e.Resource, k.e.Token, k.e.Value
 	}
 	switch {
 	case g.odds(9):
@@ -356,29 +356,29 @@ func (g *wideRun) granted(k *wideCall, e *history.Event) {
 	switch k.e.F {
 	case history.Acquire:
 		if g.tokens[k.of.name] > 0 {
-			e.HasToken, e.Token = true, g.tokens[k.of.name]
+			e.Token = new(g.tokens[k.of.name])
 			if g.lie() {
-				e.Token = uint64(max(1, int64(e.Token)-1-int64(g.pick(3))))
+				e.Token = new(uint64(max(1, int64(*e.Token)-1-int64(g.pick(3)))))
 			}
 		}
 		if k.of.asked.TTL == 0 && slices.Contains(g.leases, "renewed") && (len(g.leases) == 1 || g.odds(2)) {
 			e.Renewed, e.Lease = true, 3*time.Second
 		}
 	case history.FRead:
-		e.HasValue, e.Value = true, g.values[thing]
+		e.Value = new(g.values[thing])
 		if g.lie() {
-			e.Value = max(0, e.Value-1)
+			e.Value = new(max(0, *e.Value-1))
 		}
-		k.of.read[thing] = e.Value
+		k.of.read[thing] = *e.Value
 	case history.Write:
-		if k.e.HasValue {
-			k.of.read[thing] = k.e.Value
+		if k.e.Value != nil {
+			k.of.read[thing] = *k.e.Value
 		}
 	}
 	if (k.e.F == history.Acquire || k.e.F == history.Renew) && lease > 0 && !g.odds(3) {
-		e.HasUntil, e.Until = true, lease
+		e.Until = new(lease)
 		if k.e.Wait > 0 {
-			e.Until += g.service.since(k.of) - k.at
+			*e.Until += g.service.since(k.of) - k.at
 		}
 	}
 }

@@ -33,6 +33,7 @@ package locks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -74,6 +75,22 @@ func (m Mode) String() string {
 		return "shared"
 	}
 	return "exclusive"
+}
+
+// MarshalText returns the mode's word.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads the mode's word. The empty word is Exclusive.
+func (m *Mode) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "shared":
+		*m = Shared
+	case "exclusive", "":
+		*m = Exclusive
+	default:
+		return fmt.Errorf("the mode %q is not known; expected exclusive or shared", text)
+	}
+	return nil
 }
 
 // Lease is one tenure, not a reusable mutex, so that a history can name it.

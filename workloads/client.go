@@ -140,11 +140,11 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	}
 	e.Type = history.OK
 	if grant.Until != nil {
-		e.Until, e.HasUntil = *grant.Until, true
+		e.Until = grant.Until
 		t.end = asked.Add(*grant.Until)
 	}
 	if grant.Token != nil {
-		e.Token, e.HasToken = *grant.Token, true
+		e.Token = grant.Token
 		t.token, t.fenced, t.form = *grant.Token, true, formFenced
 	}
 	if len(grant.Nodes) > 0 || grant.Renewed {
@@ -206,7 +206,7 @@ func (t *Tenure) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	e.Type = history.OK
 	if until != nil {
-		e.Until, e.HasUntil = *until, true
+		e.Until = until
 		t.end = asked.Add(*until)
 	}
 	t.c.record(e)
@@ -235,10 +235,11 @@ func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, erro
 		return 0, guest.ErrGone
 	}
 	t.c.Hooks.Awake(ctx, t.c.ID)
-	e := history.Event{Type: history.Invoke, F: f, Session: t.Session, Resource: t.form, Token: t.token, HasToken: t.fenced}
-	if write != nil {
-		e.Value, e.HasValue = *write, true
+	e := history.Event{Type: history.Invoke, F: f, Session: t.Session, Resource: t.form}
+	if t.fenced {
+		e.Token = &t.token
 	}
+	e.Value = write
 	t.c.record(e)
 	octx, cancel := t.c.limited(ctx, 0)
 	defer cancel()
@@ -250,7 +251,7 @@ func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, erro
 		if err != nil {
 			e.Type, e.Error = history.Fail, history.ErrorStaleToken
 		} else {
-			e.Type, e.Value, e.HasValue = history.OK, value, true
+			e.Type, e.Value = history.OK, new(value)
 		}
 		t.c.record(e)
 	})

@@ -27,8 +27,8 @@ func atTheEdge(t *testing.T, c *conn) (h *history.History, b *bench, left []time
 	var end, wrote time.Duration
 	for i := range h.Events {
 		switch e := &h.Events[i]; {
-		case e.Type == history.OK && e.HasUntil:
-			end = e.Time + e.Until
+		case e.Type == history.OK && e.Until != nil:
+			end = e.Time + *e.Until
 		case e.Type == history.OK && e.F == history.Write:
 			wrote = e.Time
 		case e.Type == history.Invoke && e.F == history.Release:

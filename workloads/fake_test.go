@@ -177,12 +177,12 @@ func events(h *history.History) []string {
 		add(e.Key != "", "%s", e.Key)
 		add(e.TTL > 0, "ttl=%s", e.TTL)
 		add(e.Wait > 0, "wait=%s", e.Wait)
-		add(e.HasUntil, "until=%s", e.Until)
+		add(e.Until != nil, "until=%s", e.Until)
 		add(e.Node != "", "node=%s", e.Node)
 		add(e.Renewed, "lease=%s", e.Lease)
 		add(e.Resource != "", "%s", e.Resource)
-		add(e.HasToken, "token=%d", e.Token)
-		add(e.HasValue, "value=%d", e.Value)
+		add(e.Token != nil, "token=%d", orZero(e.Token))
+		add(e.Value != nil, "value=%d", orZero(e.Value))
 		add(e.Error != "", "error=%s", e.Error)
 		out = append(out, line)
 	}
@@ -198,3 +198,10 @@ func trimmed(text string) []string {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

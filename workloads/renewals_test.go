@@ -48,8 +48,8 @@ func TestRenewals(t *testing.T) {
 			if e.Time-end < 10*time.Millisecond || e.Time-end > 200*time.Millisecond {
 				t.Errorf("a renewal comes %s after the lease, want 10 ms to 200 ms", e.Time-end)
 			}
-		case e.Type == history.OK && e.HasUntil:
-			end = e.Time + e.Until
+		case e.Type == history.OK && e.Until != nil:
+			end = e.Time + *e.Until
 		case e.Type == history.OK && e.F == history.Write:
 			writes++
 		}

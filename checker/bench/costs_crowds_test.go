@@ -84,7 +84,7 @@ func nested(s *script, n int) {
 		for i := first; i < last; i++ {
 			s.ask(0, id(i), "a", 0, 0).Owner = "o"
 			e := s.granted(0, id(i), 0)
-			e.Token, e.HasToken = uint64(first+1), true
+			e.Token = new(uint64(first + 1))
 		}
 		for i := last - 1; i >= first; i-- {
 			s.done(0, history.Release, id(i))
@@ -211,7 +211,7 @@ func looks(s *script, n int) {
 		s.done(0, history.Release, id(i))
 		s.say(1, history.Invoke, history.FRead, "")
 		e := s.say(1, history.OK, history.FRead, "")
-		e.Value, e.HasValue = 0, true
+		e.Value = new(int64(0))
 	}
 }
 

@@ -71,7 +71,7 @@ func renewals(s *script, n int) {
 	for range n / 2 {
 		s.say(0, history.Invoke, history.Renew, id(0)).TTL = ttl
 		e := s.say(0, history.OK, history.Renew, id(0))
-		e.Until, e.HasUntil = ttl, true
+		e.Until = new(ttl)
 	}
 	s.done(0, history.Release, id(0))
 }

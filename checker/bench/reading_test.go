@@ -54,15 +54,15 @@ func tenures(n int) []history.Event {
 			switch f {
 			case history.Acquire:
 				call.Key, call.TTL, call.Wait = "a", ttl, time.Second
-				answer.Until, answer.HasUntil = ttl, true
+				answer.Until = new(ttl)
 			case history.Renew:
 				call.TTL = ttl
-				answer.Until, answer.HasUntil = ttl, true
+				answer.Until = new(ttl)
 			case history.FRead:
 				call.Resource, answer.Resource = history.Plain, history.Plain
-				answer.Value, answer.HasValue = int64(attempt), true
+				answer.Value = new(int64(attempt))
 			case history.Write:
-				call.Resource, call.Value, call.HasValue = history.Plain, int64(attempt+1), true
+				call.Resource, call.Value = history.Plain, new(int64(attempt+1))
 			}
 			events = append(events, call, answer)
 		}

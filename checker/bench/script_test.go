@@ -39,7 +39,9 @@ func (s *script) ask(client int, session, key string, ttl, wait time.Duration) *
 // granted answers an acquire; a lease runs from the acquire's call for until.
 func (s *script) granted(client int, session string, until time.Duration) *history.Event {
 	e := s.say(client, history.OK, history.Acquire, session)
-	e.Until, e.HasUntil = until, until > 0
+	if until > 0 {
+		e.Until = &until
+	}
 	return e
 }
 
@@ -72,7 +74,7 @@ func (s *script) notHeld(client int, f, session string) {
 func (s *script) counts(client int, session string, value int64) {
 	s.say(client, history.Invoke, history.FRead, session).Resource = history.Plain
 	e := s.say(client, history.OK, history.FRead, session)
-	e.Resource, e.Value, e.HasValue = history.Plain, value, true
+	e.Resource, e.Value = history.Plain, new(value)
 	s.writes(client, session, value+1)
 	s.say(client, history.OK, history.Write, session)
 }
@@ -80,7 +82,7 @@ func (s *script) counts(client int, session string, value int64) {
 // writes asks for a write and does not answer it.
 func (s *script) writes(client int, session string, value int64) {
 	e := s.say(client, history.Invoke, history.Write, session)
-	e.Resource, e.Value, e.HasValue = history.Plain, value, true
+	e.Resource, e.Value = history.Plain, new(value)
 }
 
 // probe adds what was observed.

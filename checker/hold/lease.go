@@ -43,8 +43,8 @@ func (b *Book) lease(s *history.Session) Lease {
 		l.Kind, l.First, l.Last = NoLease, Never, Never
 	case granted.Renewed:
 		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Lease}
-	case granted.HasUntil:
-		l.First = Later(asked.Time, granted.Until)
+	case granted.Until != nil:
+		l.First = Later(asked.Time, *granted.Until)
 		l.Last = l.First
 	case asked.TTL == 0:
 		l.Kind, l.First, l.Last = NoLease, Never, Never
@@ -96,8 +96,8 @@ func (b *Book) moves(d *Hold) []move {
 			r.ttl, r.deadline = ttl, Later(r.asked, ttl)
 		}
 		if op.Outcome == history.Done {
-			if answer := b.History.At(op.Return); answer.HasUntil {
-				r.deadline = Later(r.asked, answer.Until)
+			if answer := b.History.At(op.Return); answer.Until != nil {
+				r.deadline = Later(r.asked, *answer.Until)
 			}
 			all = append(all, move{at: op.Return})
 		}

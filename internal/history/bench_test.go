@@ -18,19 +18,19 @@ func tenure(client int32, attempt int) []Event {
 		ok.Process, ok.Client, ok.Type, ok.F, ok.Session = p, client, OK, f, name
 		return []Event{{Process: p, Client: client, Type: Invoke, F: f, Session: name}, ok}
 	}
-	events := pair(Acquire, Event{Until: 5 * time.Second, HasUntil: true})
+	events := pair(Acquire, Event{Until: new(5 * time.Second)})
 	events[0].Key, events[0].TTL, events[0].Wait = "a", 5*time.Second, time.Second
 	for _, more := range [][]Event{
 		pair(Check, Event{}),
-		pair(FRead, Event{Resource: Plain, Value: int64(attempt), HasValue: true}),
+		pair(FRead, Event{Resource: Plain, Value: new(int64(attempt))}),
 		pair(Check, Event{}),
 		pair(Write, Event{}),
-		pair(Renew, Event{Until: 5 * time.Second, HasUntil: true}),
+		pair(Renew, Event{Until: new(5 * time.Second)}),
 		pair(Release, Event{}),
 	} {
 		events = append(events, more...)
 	}
-	events[8].Resource, events[8].Value, events[8].HasValue = Plain, int64(attempt+1), true
+	events[8].Resource, events[8].Value = Plain, new(int64(attempt+1))
 	return events
 }
 
@@ -98,7 +98,7 @@ func BenchmarkRecordOperation(b *testing.B) {
 			client, p, name := int32(i/2), Process(i/2), names[i/2]
 			if i%2 == 0 {
 				r.Record(Event{Process: p, Client: client, Type: Invoke, F: Acquire, Session: name, Key: "a", TTL: 5 * time.Second, Wait: time.Second})
-				r.Record(Event{Process: p, Client: client, Type: OK, F: Acquire, Session: name, Until: 5 * time.Second, HasUntil: true})
+				r.Record(Event{Process: p, Client: client, Type: OK, F: Acquire, Session: name, Until: new(5 * time.Second)})
 			} else {
 				r.Record(Event{Process: p, Client: client, Type: Invoke, F: Release, Session: name})
 				r.Record(Event{Process: p, Client: client, Type: OK, F: Release, Session: name})

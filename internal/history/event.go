@@ -33,7 +33,7 @@ func (t Type) String() string {
 	return "type?"
 }
 
-var typeWords = [...]string{Invoke: "invoke", OK: "ok", Fail: "fail", Info: "info"}
+var typeWords = []string{Invoke: "invoke", OK: "ok", Fail: "fail", Info: "info"}
 
 // The operations, as they stand in field f. A nemesis event has its fault's name
 // there. FRead and FProbe are named so because Read reads a history and Probe is
@@ -88,42 +88,46 @@ const (
 	ErrorStaleToken = "stale-token"
 )
 
-// Event is one line of a history.
+// Event is one line of a history. Its fields stand in the order in which they are written. Pointers tell an absent field
+// from one that is 0. Fields without a name in JSON are those of [wireLine].
 type Event struct {
-	Index   int           // position, from 0
-	Time    time.Duration // since the run began, monotonic
-	Process Process
-	Client  int32 // whose process it is; on the wire only if it differs from Process
-	Type    Type
-	Mode    locks.Mode // acquire
-	Strict  bool       // acquire fail
-	// HasUntil, HasToken and HasValue tell an absent field from one that is 0.
-	HasUntil bool // acquire ok, renew ok
-	HasToken bool // acquire ok; read, write
-	HasValue bool // read ok, write
-	F        string
-	Session  string
+	Index   int           `json:"-"` // position, from 0
+	Time    time.Duration `json:"-"` // since the run began, monotonic
+	Process Process       `json:"-"`
+	Client  int32         `json:"-"` // whose process it is; written only if it differs from Process
 
-	Key      string        // acquire; or several names in Keys
-	TTL      time.Duration // acquire, renew
-	Wait     time.Duration // acquire
-	Until    time.Duration // from the moment the client read the request to its lease's end
-	Value    int64
-	Resource string
+	Type     Type           `json:"type"`
+	F        string         `json:"f"`
+	Session  string         `json:"session,omitempty"`
+	Key      string         `json:"key,omitempty"` // acquire; or several names in Keys
+	Mode     locks.Mode     `json:"mode,omitempty"`
+	TTL      time.Duration  `json:"ttl,omitempty"`    // acquire, renew
+	Wait     time.Duration  `json:"wait,omitempty"`   // acquire
+	Until    *time.Duration `json:"until,omitempty"`  // acquire ok, renew ok: from the client's reading of the request to its lease's end
+	Strict   bool           `json:"strict,omitempty"` // acquire fail
+	Token    *uint64        `json:"token,omitempty"`  // acquire ok; read, write
+	Resource string         `json:"resource,omitempty"`
+	Owner    string         `json:"owner,omitempty"` // acquire
+	Keys     []string       `json:"keys,omitempty"`
+	Permits  *int           `json:"permits,omitempty"`
+	Lease    time.Duration  `json:"lease,omitempty"` // acquire ok of a lease its library renews
+	Renewed  bool           `json:"renewed,omitempty"`
+	Node     string         `json:"node,omitempty"` // acquire ok: the server that granted, several joined by commas
+	Step     int            `json:"step,omitempty"` // nemesis: the plan's step, from 1
+	Targets  []string       `json:"targets,omitempty"`
+	Phase    string         `json:"phase,omitempty"`
+	Effect   []string       `json:"effect,omitempty"` // nemesis: what the fault does, such as EffectDelays
 
-	Token uint64
-	Error string
+	Value *int64 `json:"-"` // read ok, write
+	Text  string `json:"-"` // nemesis: what the fault acts on, in words; it is written as the value
+	Facts []Fact `json:"-"` // probe
+	Error string `json:"-"`
+}
 
-	Owner   string // acquire
-	Keys    []string
-	Permits int
-	Node    string        // acquire ok: the server that granted, several joined by commas
-	Lease   time.Duration // acquire ok of a lease its library renews
-	Renewed bool
-	Step    int // nemesis: the plan's step, from 1
-	Targets []string
-	Phase   string
-	Effect  []string // nemesis: what the fault does, such as EffectDelays
-	Text    string   // nemesis: what the fault acts on, in words (value on the wire)
-	Facts   []Fact   // probe
+// permits are how many permits an acquire asks for.
+func (e *Event) permits() int {
+	if e.Permits == nil {
+		return 1
+	}
+	return *e.Permits
 }

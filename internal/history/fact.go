@@ -110,14 +110,14 @@ const (
 	quietEnds   = "ends"
 )
 
-// factsOnWire fails if two facts are of one kind, because an object has each field once.
-func factsOnWire(facts []Fact) (*wireFacts, error) {
-	if len(facts) == 0 {
-		return nil, nil
-	}
-	w := new(wireFacts)
-	for i, f := range facts {
-		for _, other := range facts[:i] {
+// facts are the facts of an event as a line has them.
+type facts []Fact
+
+// MarshalJSON fails if two facts are of one kind, because an object has each field once.
+func (all facts) MarshalJSON() ([]byte, error) {
+	var w wireFacts
+	for i, f := range all {
+		for _, other := range all[:i] {
 			if reflect.TypeOf(f) == reflect.TypeOf(other) {
 				return nil, fmt.Errorf("there are two facts of type %T; expected at most one fact of a kind in an event", f)
 			}
@@ -146,7 +146,7 @@ func factsOnWire(facts []Fact) (*wireFacts, error) {
 			return nil, fmt.Errorf("fact of type %T is not known; expected one of package history", f)
 		}
 	}
-	return w, nil
+	return appendLine(nil, &w)
 }
 
 // list is written as a list also if it is nil: null would say that nothing was looked at.
@@ -161,18 +161,16 @@ func list(names []string) []string {
 type absent struct{}
 
 // UnmarshalJSON keeps numbers as json.Number: nanoseconds are longer than a float64's 53 bits.
-func (w *wireFacts) UnmarshalJSON(data []byte) error {
-	type plain wireFacts // without this method
-	*w = wireFacts{Master: absent{}, ClockStep: absent{}}
+func (all *facts) UnmarshalJSON(data []byte) error {
+	w := wireFacts{Master: absent{}, ClockStep: absent{}}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	return d.Decode((*plain)(w))
+	err := d.Decode(&w)
+	*all = w.facts()
+	return err
 }
 
 func (w *wireFacts) facts() []Fact {
-	if w == nil {
-		return nil
-	}
 	var all []Fact
 	if n, ok := wholeNumber(w.Episode); ok {
 		all = append(all, Episode{int(n)})

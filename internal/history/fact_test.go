@@ -15,19 +15,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-func encodeFacts(facts []Fact) ([]byte, error) {
-	w, err := factsOnWire(facts)
-	if err != nil {
-		return nil, err
-	}
-	text, err := appendLine(nil, w)
+func encodeFacts(all []Fact) ([]byte, error) {
+	text, err := facts(all).MarshalJSON()
 	return bytes.TrimSuffix(text, []byte("\n")), err
 }
 
 func decodeFacts(text []byte) ([]Fact, error) {
-	var w wireFacts
-	err := json.Unmarshal(text, &w)
-	return w.facts(), err
+	var all facts
+	err := json.Unmarshal(text, &all)
+	return all, err
 }
 
 // TestFactsOnTheWire holds every kind to the bytes that histories have always had.

@@ -96,26 +96,26 @@ func checkNemesis(e *Event, line int) *Malformed {
 		strings.Join([]string{Begins, Bites, Heals, Healed, Fails}, ", "))
 }
 
-// checkNumbers refuses what cannot be less than 0. A value can: it is the
-// resource's business.
+// checkNumbers refuses numbers below 0, except values of resources.
 func checkNumbers(e *Event, line int) *Malformed {
-	if e.TTL|e.Wait|e.Until < 0 { // the sign bit of any of them
-		for _, d := range []struct {
-			name string
-			of   time.Duration
-		}{{"ttl", e.TTL}, {"wait", e.Wait}, {"until", e.Until}} {
-			if d.of < 0 {
-				return Malform(line, "negative", "%s has %s %d; expected 0 or more nanoseconds", subject(e), d.name, d.of)
-			}
+	var until time.Duration
+	if e.Until != nil {
+		until = *e.Until
+	}
+	for _, n := range [...]struct {
+		name string
+		of   int64
+		unit string
+	}{
+		{"ttl", int64(e.TTL), " nanoseconds"}, {"wait", int64(e.Wait), " nanoseconds"}, {"until", int64(until), " nanoseconds"},
+		{"lease", int64(e.Lease), " nanoseconds"}, {"step", int64(e.Step), ""},
+	} {
+		if n.of < 0 {
+			return Malform(line, "negative", "%s has %s %d; expected 0 or more%s", subject(e), n.name, n.of, n.unit)
 		}
 	}
-	switch {
-	case e.Lease < 0:
-		return Malform(line, "negative", "%s has lease %d; expected 0 or more nanoseconds", subject(e), e.Lease)
-	case e.Step < 0:
-		return Malform(line, "negative", "%s has step %d; expected 0 or more", subject(e), e.Step)
-	case e.Permits < 0:
-		return Malform(line, "permits", "%s has permits %d; expected 1 or more", subject(e), e.Permits)
+	if e.permits() < 1 {
+		return Malform(line, "permits", "%s has permits %d; expected 1 or more", subject(e), e.permits())
 	}
 	return nil
 }

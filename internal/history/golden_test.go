@@ -56,11 +56,11 @@ func eachKind() []Event {
 	}
 	all := []Event{
 		client(Invoke, Acquire, func(e *Event) { e.Key, e.TTL, e.Wait = "a", 8*time.Second, time.Second }),
-		client(OK, Acquire, func(e *Event) { e.Until, e.HasUntil = 7999*time.Millisecond, true }),
+		client(OK, Acquire, func(e *Event) { e.Until = new(7999 * time.Millisecond) }),
 		client(OK, Acquire, func(e *Event) {
-			e.HasUntil, e.Token, e.HasToken, e.Node = true, 42, true, "redis-1,redis-2"
+			e.Until, e.Token, e.Node = new(time.Duration), new(uint64(42)), "redis-1,redis-2"
 		}),
-		client(OK, Acquire, func(e *Event) { e.HasToken, e.Lease, e.Renewed = true, 3*time.Second, true }),
+		client(OK, Acquire, func(e *Event) { e.Token, e.Lease, e.Renewed = new(uint64), 3*time.Second, true }),
 		client(Fail, Acquire, func(e *Event) { e.Error = ErrorTaken }),
 		client(Fail, Acquire, func(e *Event) { e.Error, e.Strict = ErrorTaken, true }),
 		client(Info, Acquire, func(e *Event) {
@@ -68,22 +68,22 @@ func eachKind() []Event {
 		}),
 		client(Invoke, Acquire, func(e *Event) {
 			e.Process, e.Mode = 472006, locks.Shared
-			e.Owner, e.Keys, e.Permits = "owner-3", []string{"a", "b<c>"}, 2
+			e.Owner, e.Keys, e.Permits = "owner-3", []string{"a", "b<c>"}, new(2)
 		}),
 		client(Invoke, Check, nil),
 		client(OK, Check, nil),
 		client(Fail, Check, func(e *Event) { e.Error = ErrorLost }),
 		client(Invoke, FRead, func(e *Event) { e.Resource = Plain }),
-		client(OK, FRead, func(e *Event) { e.Resource, e.HasValue = Plain, true }),
-		client(OK, FRead, func(e *Event) { e.Resource, e.Value, e.HasValue = Plain, -7, true }),
+		client(OK, FRead, func(e *Event) { e.Resource, e.Value = Plain, new(int64) }),
+		client(OK, FRead, func(e *Event) { e.Resource, e.Value = Plain, new(int64(-7)) }),
 		client(Invoke, Write, func(e *Event) {
-			e.Resource, e.Value, e.HasValue, e.Token, e.HasToken = Fenced, 8, true, math.MaxUint64, true
+			e.Resource, e.Value, e.Token = Fenced, new(int64(8)), new(uint64(math.MaxUint64))
 		}),
 		client(Fail, Write, func(e *Event) {
-			e.Resource, e.Value, e.HasValue, e.HasToken, e.Error = Fenced, 8, true, true, ErrorStaleToken
+			e.Resource, e.Value, e.Token, e.Error = Fenced, new(int64(8)), new(uint64), ErrorStaleToken
 		}),
 		client(Invoke, Renew, func(e *Event) { e.TTL = math.MaxInt64 }),
-		client(OK, Renew, func(e *Event) { e.Until, e.HasUntil = 8*time.Second, true }),
+		client(OK, Renew, func(e *Event) { e.Until = new(8 * time.Second) }),
 		client(Info, Lost, nil),
 		client(Invoke, Release, nil),
 		client(OK, Release, nil),

@@ -239,7 +239,7 @@ func (b *Builder) pair(pos int, at place) {
 func (b *Builder) session(e *Event, pos int) *Session {
 	s := &Session{
 		Name: e.Session, Place: len(b.h.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
-		Owner: cmp.Or(e.Owner, e.Session), Permits: cmp.Or(e.Permits, 1), DiedAt: -1,
+		Owner: cmp.Or(e.Owner, e.Session), Permits: e.permits(), DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
 	}
 	if e.Key != "" {

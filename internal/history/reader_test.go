@@ -71,7 +71,7 @@ func TestPairsWhatIsUnknown(t *testing.T) {
 	if diff := cmp.Diff(want, h.Sessions); diff != "" {
 		t.Error(diff)
 	}
-	if e := h.At(11); e.Value != -4 || !e.HasValue || e.Index != 11 {
+	if e := h.At(11); e.Value == nil || *e.Value != -4 || e.Index != 11 {
 		t.Errorf("last read: %+v", e)
 	}
 }

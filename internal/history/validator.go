@@ -159,7 +159,7 @@ func (v *validator) acquire(p *process, e *Event, line int) (*session, *Malforme
 		return nil, Malform(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
 			who(e), label(e), p.retired.f, p.retired.under(), p.retired.line, p.unknown)
 	}
-	owner, permits := cmp.Or(e.Owner, e.Session), cmp.Or(e.Permits, 1)
+	owner, permits := cmp.Or(e.Owner, e.Session), e.permits()
 	if c, ok := v.owners[owner]; ok {
 		return nil, Malform(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
 			who(e), label(e), owner, c.f, c.under(), c.line)
@@ -206,7 +206,7 @@ func (v *validator) returned(e *Event, line int) *Malformed {
 	}
 	s := p.under
 	if e.F == Acquire {
-		if e.Type == OK && v.fenced && !e.HasToken {
+		if e.Type == OK && v.fenced && e.Token == nil {
 			return Malform(line, "token", "%s acquired %s without a token; expected one, because the model is fenced; a lock without tokens has a model without that word", who(e), s.label())
 		}
 		s.state, s.end = e.Type, line

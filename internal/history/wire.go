@@ -7,89 +7,37 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	"lockbench/locks"
 )
 
-// wire is an event as a line of JSON has it, for both directions. Its fields stand in the order in which they are
-// written. Pointers tell an absent field from one that is 0.
-type wire struct {
-	Index    *whole        `json:"index"`
-	Time     *whole        `json:"time"`
-	Process  *numberOrText `json:"process"`
-	Client   *whole        `json:"client,omitempty"` // absent: the process number
-	Type     string        `json:"type"`
-	F        string        `json:"f"`
-	Session  string        `json:"session,omitempty"`
-	Key      string        `json:"key,omitempty"`
-	Mode     string        `json:"mode,omitempty"`
-	TTL      whole         `json:"ttl,omitempty"`
-	Wait     whole         `json:"wait,omitempty"`
-	Until    *whole        `json:"until,omitempty"`
-	Strict   bool          `json:"strict,omitempty"`
-	Token    *token        `json:"token,omitempty"`
-	Resource string        `json:"resource,omitempty"`
-	Owner    string        `json:"owner,omitempty"`
-	Keys     []string      `json:"keys,omitempty"`
-	Permits  *whole        `json:"permits,omitempty"`
-	Lease    whole         `json:"lease,omitempty"`
-	Renewed  bool          `json:"renewed,omitempty"`
-	Node     string        `json:"node,omitempty"`
-	Step     whole         `json:"step,omitempty"`
-	Targets  []string      `json:"targets,omitempty"`
-	Phase    string        `json:"phase,omitempty"`
-	Effect   []string      `json:"effect,omitempty"`
-	Value    *numberOrText `json:"value,omitempty"` // a resource's value, or the words of the nemesis
-	Facts    *wireFacts    `json:"facts,omitempty"`
-	Error    string        `json:"error,omitempty"`
+// wireLine is an event as a line of JSON, for both directions. It has the fields that a line expresses otherwise than an
+// [Event] does.
+type wireLine struct {
+	Index   *int           `json:"index"`
+	Time    *time.Duration `json:"time"`
+	Process *Process       `json:"process"`
+	Client  *int32         `json:"client,omitempty"` // absent: the process number
+	*Event
+	Value *value `json:"value,omitempty"`
+	Facts facts  `json:"facts,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 // AppendEvent writes an event as one line, with its newline. It writes every field that is set, whether or not the
 // event's kind has it, so that reading gives back what was written. It fails only for facts that one object cannot
 // express.
 func AppendEvent(dst []byte, e *Event) ([]byte, error) {
-	w := wire{
-		Index: new(whole(e.Index)), Time: new(whole(e.Time)), Process: &numberOrText{Number: whole(e.Process)},
-		Type: e.Type.String(), F: e.F, Session: e.Session, Key: e.Key, TTL: whole(e.TTL), Wait: whole(e.Wait),
-		Strict: e.Strict, Resource: e.Resource, Error: e.Error,
+	l := wireLine{Index: &e.Index, Time: &e.Time, Process: &e.Process, Event: e, Facts: e.Facts, Error: e.Error}
+	if e.Client != e.Process.client() {
+		l.Client = &e.Client
 	}
-	implied := int32(e.Process) // what an absent client means
-	switch e.Process {
-	case Nemesis:
-		w.Process, implied = &numberOrText{Text: "nemesis", IsText: true}, 0
-	case Probe:
-		w.Process, implied = &numberOrText{Text: "probe", IsText: true}, 0
+	if e.Value != nil || e.Text != "" {
+		l.Value = &value{e.Value, e.Text}
 	}
-	if e.Client != implied {
-		w.Client = new(whole(e.Client))
-	}
-	if e.Mode == locks.Shared {
-		w.Mode = "shared"
-	}
-	if e.HasUntil {
-		w.Until = new(whole(e.Until))
-	}
-	if e.HasToken {
-		w.Token = new(token(e.Token))
-	}
-	w.Owner, w.Keys, w.Lease, w.Renewed, w.Node = e.Owner, e.Keys, whole(e.Lease), e.Renewed, e.Node
-	w.Step, w.Targets, w.Phase, w.Effect = whole(e.Step), e.Targets, e.Phase, e.Effect
-	if e.Permits != 0 {
-		w.Permits = new(whole(e.Permits))
-	}
-	if e.Text != "" {
-		w.Value = &numberOrText{Text: e.Text, IsText: true}
-	}
-	var err error
-	if w.Facts, err = factsOnWire(e.Facts); err != nil {
-		return dst, err
-	}
-	if e.HasValue {
-		w.Value = &numberOrText{Number: whole(e.Value)}
-	}
-	return appendLine(dst, &w)
+	return appendLine(dst, &l)
 }
 
 // appendLine writes v as one line of JSON. Texts such as "master -> replicas" stay readable.
@@ -105,87 +53,32 @@ func appendLine(dst []byte, v any) ([]byte, error) {
 
 // decodeEvent reads one line into an event that has nothing but the index and the time that are implied if the line
 // does not have them. Fields that are not known are ignored, and null is the same as no field.
-func decodeEvent(line []byte, number int, e *Event) *Malformed {
-	var w wire
-	if err := json.Unmarshal(line, &w); err != nil {
-		return wireError(line, number, err)
-	}
-	if m := w.process(number, e); m != nil {
-		return m
-	}
-	if w.Index != nil {
-		e.Index = int(*w.Index)
-	}
-	if w.Time != nil {
-		e.Time = time.Duration(*w.Time)
-	}
-	for t := Invoke; t <= Info; t++ {
-		if w.Type == typeWords[t] {
-			e.Type = t
+func decodeEvent(text []byte, number int, e *Event) *Malformed {
+	l := wireLine{Index: &e.Index, Time: &e.Time, Event: e}
+	err := json.Unmarshal(text, &l)
+	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		if plain := plainNumbers(text); plain != nil {
+			err = json.Unmarshal(plain, &l)
 		}
 	}
-	if e.Type == 0 && w.Type != "" {
-		return Malform(number, "word", "the type %q is not known; expected invoke, ok, fail or info", w.Type)
+	if err != nil {
+		return lineError(text, number, err)
 	}
-	switch w.Mode {
-	case "shared":
-		e.Mode = locks.Shared
-	case "exclusive", "":
-	default:
-		return Malform(number, "word", "the mode %q is not known; expected exclusive or shared", w.Mode)
-	}
-	e.F, e.Session, e.Key, e.Resource, e.Error, e.Strict = w.F, w.Session, w.Key, w.Resource, w.Error, w.Strict
-	e.TTL, e.Wait = time.Duration(w.TTL), time.Duration(w.Wait)
-	if w.Until != nil {
-		e.Until, e.HasUntil = time.Duration(*w.Until), true
-	}
-	if w.Token != nil {
-		e.Token, e.HasToken = uint64(*w.Token), true
-	}
-	e.Owner, e.Keys, e.Lease, e.Renewed, e.Node = w.Owner, w.Keys, time.Duration(w.Lease), w.Renewed, w.Node
-	e.Step, e.Targets, e.Phase, e.Effect, e.Facts = int(w.Step), w.Targets, w.Phase, w.Effect, w.Facts.facts()
-	if w.Permits != nil {
-		if e.Permits = int(*w.Permits); e.Permits < 1 {
-			return Malform(number, "permits", "permits is %d; expected 1 or more", e.Permits)
-		}
-	}
-	if w.Value != nil && w.Value.IsText {
-		e.Text = w.Value.Text
-	} else if w.Value != nil {
-		e.Value, e.HasValue = int64(w.Value.Number), true
-	}
-	return nil
-}
-
-// process decodes who did it: the process, and the client if it is another number.
-func (w *wire) process(number int, e *Event) *Malformed {
-	switch p := w.Process; {
-	case p == nil:
+	if l.Process == nil {
 		return Malform(number, "process", "the event has no process; expected a whole number, \"nemesis\" or \"probe\"")
-	case p.IsText && p.Text == "nemesis":
-		e.Process = Nemesis
-	case p.IsText && p.Text == "probe":
-		e.Process = Probe
-	case p.IsText:
-		return Malform(number, "word", "process %q is not known; expected a whole number, \"nemesis\" or \"probe\"", p.Text)
-	case p.Number < 0: // -1 is not another way to write "nemesis"
-		return Malform(number, "negative", "process is %d; expected 0 or more, \"nemesis\" or \"probe\"", p.Number)
-	case p.Number > math.MaxInt32:
-		return Malform(number, "json", "process is %d; expected at most %d", p.Number, math.MaxInt32)
-	default:
-		e.Process, e.Client = Process(p.Number), int32(p.Number)
 	}
-	if c := w.Client; c != nil {
-		if *c < math.MinInt32 || *c > math.MaxInt32 {
-			return Malform(number, "json", "client is %d; expected at most %d", *c, math.MaxInt32)
-		}
-		e.Client = int32(*c)
+	e.Process, e.Client, e.Facts, e.Error = *l.Process, l.Process.client(), l.Facts, l.Error
+	if l.Client != nil {
+		e.Client = *l.Client
+	}
+	if l.Value != nil {
+		e.Value, e.Text = l.Value.number, l.Value.text
 	}
 	return nil
 }
 
-// wireError says what is wrong with a line that encoding/json refuses.
-func wireError(line []byte, number int, err error) *Malformed {
+// lineError says what is wrong with a line that encoding/json refuses.
+func lineError(text []byte, number int, err error) *Malformed {
 	if m := (*Malformed)(nil); errors.As(err, &m) {
 		m.Line = number
 		return m
@@ -194,12 +87,15 @@ func wireError(line []byte, number int, err error) *Malformed {
 		if kind.Field == "" {
 			return Malform(number, "json", "the line is a JSON %s; expected an event, as an object in braces", kind.Value)
 		}
-		want := map[reflect.Kind]string{reflect.Int64: "a whole number of 64 bits", reflect.String: "a text",
-			reflect.Bool: "true or false", reflect.Slice: "a list of texts", reflect.Struct: "an object"}[kind.Type.Kind()]
-		return Malform(number, "json", "field %q is a JSON %s; expected %s", kind.Field, kind.Value, want)
+		want := map[reflect.Kind]string{
+			reflect.Int: "a whole number", reflect.Int32: "a whole number of 32 bits", reflect.Int64: "a whole number of 64 bits",
+			reflect.Uint64: "a whole number of 64 bits that is 0 or more", reflect.String: "a text", reflect.Uint8: "a text",
+			reflect.Bool: "true or false", reflect.Slice: "a list of texts", reflect.Struct: "an object",
+		}[kind.Type.Kind()]
+		return Malform(number, "json", "field %q is a JSON %s; expected %s", strings.TrimPrefix(kind.Field, "Event."), kind.Value, want)
 	}
 	var whole json.RawMessage
-	if errors.Is(json.NewDecoder(bytes.NewReader(line)).Decode(&whole), io.ErrUnexpectedEOF) {
+	if errors.Is(json.NewDecoder(bytes.NewReader(text)).Decode(&whole), io.ErrUnexpectedEOF) {
 		m := Malform(number, "json", "the line ends in the middle of its object; expected one whole object on every line")
 		m.cutOff = true
 		return m
@@ -207,22 +103,28 @@ func wireError(line []byte, number int, err error) *Malformed {
 	return Malform(number, "json", "%v", err)
 }
 
-// whole is a whole number. Other programs may write 5e9 or 5.0 for one.
-type whole int64
-
-// UnmarshalJSON refuses fractions and numbers of more than 64 bits.
-func (n *whole) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
+// plainNumbers writes the whole numbers of an object as digits: other programs may write 5e9 or 5.0. It returns nil if
+// there is no such number.
+func plainNumbers(text []byte) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
 		return nil
 	}
-	i, ok := parseWhole(string(data))
-	if !ok {
-		return noWhole(data)
+	changed := false
+	for name, field := range fields {
+		if n, ok := parseWhole(string(field)); ok && bytes.ContainsAny(field, ".eE") {
+			fields[name], changed = strconv.AppendInt(nil, n, 10), true
+		}
 	}
-	*n = whole(i)
-	return nil
+	if !changed {
+		return nil
+	}
+	plain, _ := json.Marshal(fields)
+	return plain
 }
 
+// parseWhole reads a whole number. One that is not written in digits alone may have been rounded if it has more than 53
+// bits.
 func parseWhole(text string) (int64, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
@@ -234,62 +136,74 @@ func parseWhole(text string) (int64, bool) {
 	return int64(f), true
 }
 
-// noWhole is the error of a value that is no whole number. encoding/json adds the name of the field.
-func noWhole(data []byte) error {
-	value := "number " + string(data)
-	switch data[0] {
-	case '"':
-		value = "string"
-	case '{':
-		value = "object"
-	case '[':
-		value = "array"
-	case 't', 'f':
-		value = "bool"
+// client is the client that is meant if a line names none.
+func (p Process) client() int32 { return max(0, int32(p)) }
+
+// MarshalJSON writes a number, "nemesis" or "probe".
+func (p Process) MarshalJSON() ([]byte, error) {
+	switch p {
+	case Nemesis:
+		return []byte(`"nemesis"`), nil
+	case Probe:
+		return []byte(`"probe"`), nil
 	}
-	return &json.UnmarshalTypeError{Value: value, Type: reflect.TypeFor[int64]()}
+	return strconv.AppendInt(nil, int64(p), 10), nil
 }
 
-// token is a fencing token, which may need all 64 bits.
-type token uint64
+// UnmarshalJSON reads a number, "nemesis" or "probe".
+func (p *Process) UnmarshalJSON(data []byte) error {
+	if data[0] != '"' {
+		err := json.Unmarshal(data, (*int32)(p))
+		if err == nil && *p < 0 { // -1 is not another way to write "nemesis"
+			return Malform(0, "negative", "process is %d; expected 0 or more, \"nemesis\" or \"probe\"", *p)
+		}
+		return err
+	}
+	var word string
+	err := json.Unmarshal(data, &word)
+	switch word {
+	case "nemesis":
+		*p = Nemesis
+	case "probe":
+		*p = Probe
+	default:
+		return Malform(0, "word", "process %q is not known; expected a whole number, \"nemesis\" or \"probe\"", word)
+	}
+	return err
+}
 
-// UnmarshalJSON refuses negative numbers as well.
-func (t *token) UnmarshalJSON(data []byte) error {
-	if n, err := strconv.ParseUint(string(data), 10, 64); err == nil {
-		*t = token(n)
-		return nil
+// MarshalText writes the word of the type.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads the word of a type.
+func (t *Type) UnmarshalText(text []byte) error {
+	at := slices.Index(typeWords, string(text))
+	if at < 0 {
+		return Malform(0, "word", "the type %q is not known; expected invoke, ok, fail or info", text)
 	}
-	n, ok := parseWhole(string(data))
-	if !ok {
-		return noWhole(data)
-	}
-	if n < 0 {
-		return Malform(0, "negative", "token is %d; expected 0 or more", n)
-	}
-	*t = token(n)
+	*t = Type(at)
 	return nil
 }
 
-// numberOrText is the value of a field that has either.
-type numberOrText struct {
-	Number whole
-	Text   string
-	IsText bool
+// value is the field that holds the value of a resource or the words of the nemesis.
+type value struct {
+	number *int64
+	text   string
 }
 
-// MarshalJSON writes the one that it is.
-func (v numberOrText) MarshalJSON() ([]byte, error) {
-	if v.IsText {
-		return appendLine(nil, v.Text)
+// MarshalJSON writes the one that is set.
+func (v value) MarshalJSON() ([]byte, error) {
+	if v.number != nil {
+		return json.Marshal(v.number)
 	}
-	return strconv.AppendInt(nil, int64(v.Number), 10), nil
+	return appendLine(nil, v.text)
 }
 
 // UnmarshalJSON reads either.
-func (v *numberOrText) UnmarshalJSON(data []byte) error {
-	*v = numberOrText{IsText: data[0] == '"'}
-	if v.IsText {
-		return json.Unmarshal(data, &v.Text)
+func (v *value) UnmarshalJSON(data []byte) error {
+	*v = value{}
+	if data[0] == '"' {
+		return json.Unmarshal(data, &v.text)
 	}
-	return v.Number.UnmarshalJSON(data)
+	return json.Unmarshal(data, &v.number)
 }

@@ -24,18 +24,18 @@ func TestWireNames(t *testing.T) {
 		want  string
 	}{{
 		Event{Index: 3, Time: 40, Process: 7, Client: 2, Type: Invoke, F: Acquire, Session: "2.1", Mode: locks.Shared, TTL: 5, Wait: 6,
-			Owner: "o\n\"é\xff", Keys: []string{"a", "b"}, Permits: 2},
+			Owner: "o\n\"é\xff", Keys: []string{"a", "b"}, Permits: new(2)},
 		`{'index':3,'time':40,'process':7,'client':2,'type':'invoke','f':'acquire','session':'2.1','mode':'shared','ttl':5,'wait':6,` +
 			`'owner':'o\n\'é\ufffd','keys':['a','b'],'permits':2}`,
 	}, {
-		Event{Process: 0, Client: 1, Type: OK, F: Acquire, Session: "s", HasUntil: true, HasToken: true, Token: math.MaxUint64,
+		Event{Process: 0, Client: 1, Type: OK, F: Acquire, Session: "s", Until: new(time.Duration), Token: new(uint64(math.MaxUint64)),
 			Node: "redis-1", Lease: 9, Renewed: true},
 		`{'index':0,'time':0,'process':0,'client':1,'type':'ok','f':'acquire','session':'s','until':0,'token':18446744073709551615,'lease':9,'renewed':true,'node':'redis-1'}`,
 	}, {
 		Event{Type: Fail, F: Acquire, Session: "s", Strict: true, Error: ErrorTaken},
 		`{'index':0,'time':0,'process':0,'type':'fail','f':'acquire','session':'s','strict':true,'error':'taken'}`,
 	}, {
-		Event{Type: Invoke, F: Write, Session: "s", Resource: Fenced, HasValue: true, Value: -1, HasToken: true},
+		Event{Type: Invoke, F: Write, Session: "s", Resource: Fenced, Value: new(int64(-1)), Token: new(uint64)},
 		`{'index':0,'time':0,'process':0,'type':'invoke','f':'write','session':'s','token':0,'resource':'fenced','value':-1}`,
 	}, {
 		Event{Process: Nemesis, Type: Info, F: "kill", Step: 2, Targets: []string{"redis-1"}, Phase: Bites, Text: "redis-1"},
@@ -74,6 +74,9 @@ func TestNoFieldIsForgotten(t *testing.T) {
 				f.SetUint(1)
 			case reflect.Int, reflect.Int32, reflect.Int64:
 				f.SetInt(int64(100 + i))
+			case reflect.Pointer:
+				f.Set(reflect.New(f.Type().Elem()))
+				f.Elem().Set(reflect.ValueOf(int64(100 + i)).Convert(f.Type().Elem()))
 			case reflect.Slice:
 				if f.Type() == reflect.TypeFor[[]Fact]() {
 					f.Set(reflect.ValueOf([]Fact{Episode{1}}))
@@ -87,7 +90,7 @@ func TestNoFieldIsForgotten(t *testing.T) {
 		if number { // they share the name value
 			e.Text = ""
 		} else {
-			e.HasValue, e.Value = false, 0
+			e.Value = nil
 		}
 		checkRoundTrip(t, &e)
 	}
@@ -116,7 +119,7 @@ func TestWholeNumbers(t *testing.T) {
 	}
 	for text, want := range map[string]uint64{"18446744073709551615": math.MaxUint64, "1e3": 1000, "0": 0} {
 		var e Event
-		if m := decodeEvent([]byte(`{"process":1,"type":"ok","token":`+text+`}`), 2, &e); m != nil || e.Token != want || !e.HasToken {
+		if m := decodeEvent([]byte(`{"process":1,"type":"ok","token":`+text+`}`), 2, &e); m != nil || e.Token == nil || *e.Token != want {
 			t.Errorf("token %s is read as %d (%v); expected %d", text, e.Token, m, want)
 		}
 	}
@@ -167,24 +170,27 @@ func anyEvent(t *rapid.T) Event {
 		Index: rapid.Int().Draw(t, "index"), Time: ns.Draw(t, "time"),
 		Process: Process(rapid.Int32Min(-2).Draw(t, "process")), Client: rapid.Int32().Draw(t, "client"),
 		Type: Type(rapid.IntRange(1, 4).Draw(t, "type")), Mode: locks.Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
-		Strict: flag.Draw(t, "strict"), HasUntil: flag.Draw(t, "until?"), HasToken: flag.Draw(t, "token?"), HasValue: flag.Draw(t, "value?"),
-		F: text.Draw(t, "f"), Session: text.Draw(t, "session"), Key: text.Draw(t, "key"),
+		Strict: flag.Draw(t, "strict"),
+		F:      text.Draw(t, "f"), Session: text.Draw(t, "session"), Key: text.Draw(t, "key"),
 		TTL: ns.Draw(t, "ttl"), Wait: ns.Draw(t, "wait"), Resource: text.Draw(t, "resource"), Error: text.Draw(t, "error"),
 	}
-	if e.HasUntil {
-		e.Until = ns.Draw(t, "until")
+	if flag.Draw(t, "until?") {
+		e.Until = new(ns.Draw(t, "until"))
 	}
-	if e.HasToken {
-		e.Token = rapid.Uint64().Draw(t, "token")
+	if flag.Draw(t, "token?") {
+		e.Token = new(rapid.Uint64().Draw(t, "token"))
 	}
-	if e.HasValue {
-		e.Value = rapid.Int64().Draw(t, "value")
+	if flag.Draw(t, "value?") {
+		e.Value = new(rapid.Int64().Draw(t, "value"))
 	}
-	e.Owner, e.Keys, e.Permits = text.Draw(t, "owner"), texts.Draw(t, "keys"), rapid.IntRange(0, 9).Draw(t, "permits")
+	e.Owner, e.Keys = text.Draw(t, "owner"), texts.Draw(t, "keys")
+	if flag.Draw(t, "permits?") {
+		e.Permits = new(rapid.Int().Draw(t, "permits"))
+	}
 	e.Node, e.Lease, e.Renewed = text.Draw(t, "node"), ns.Draw(t, "lease"), flag.Draw(t, "renewed")
 	e.Step, e.Targets, e.Phase = rapid.Int().Draw(t, "step"), texts.Draw(t, "targets"), text.Draw(t, "phase")
 	e.Effect = texts.Draw(t, "effect")
-	if !e.HasValue {
+	if e.Value == nil {
 		e.Text = text.Draw(t, "text")
 	}
 	if rapid.Bool().Draw(t, "facts?") {
@@ -247,7 +253,9 @@ func orderlyEvents(t *rapid.T) []Event {
 			c.open = nil
 			if e.F == Acquire {
 				c.granted = e.Type == OK
-				e.HasToken = c.granted
+				if c.granted {
+					e.Token = new(uint64)
+				}
 				if e.Type == Fail {
 					c.session = ""
 				}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -81,9 +82,9 @@ func measureHarm(s *story) harm {
 			}
 			continue
 		}
-		w := write{value: invoked.Value, over: f.value, hasOver: f.hasValue, fenced: name == history.Fenced}
-		if e.HasValue {
-			w.value = e.Value
+		w := write{over: f.value, hasOver: f.hasValue, fenced: name == history.Fenced}
+		if value := cmp.Or(e.Value, invoked.Value); value != nil {
+			w.value = *value
 		}
 		w.tenure = s.holder(e.Session)
 		switch e.Type {

@@ -130,7 +130,7 @@ func anyHistory(t *rapid.T) (*history.History, checker.Finding) {
 				e.Wait = time.Duration(rapid.Int64Range(0, 1).Draw(t, "wait"))
 				e.Mode = locks.Mode(rapid.IntRange(0, 1).Draw(t, "mode"))
 			case history.Write:
-				e.Value, e.HasValue = rapid.Int64Range(-3, 9).Draw(t, "value"), true
+				e.Value = new(rapid.Int64Range(-3, 9).Draw(t, "value"))
 				e.Resource = rapid.SampledFrom([]string{"", history.Plain, history.Fenced}).Draw(t, "resource")
 			}
 			add(e)

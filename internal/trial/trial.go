@@ -339,7 +339,7 @@ func (t *Trial) finalReads(g *workloads.Guarded) {
 	for _, l := range all {
 		e := history.Event{Process: reader, Client: int32(reader), Type: history.Invoke, F: history.FRead, Key: l.key, Resource: l.form}
 		t.recorder.Record(e)
-		e.Type, e.Value, e.HasValue = history.OK, l.value, true
+		e.Type, e.Value = history.OK, new(l.value)
 		t.recorder.Record(e)
 	}
 }

@@ -76,8 +76,8 @@ func sessions(h *history.History) string {
 			fmt.Fprintf(&b, "%s of %v: %s is %s, line %d", s.Name, s.Keys, op.F, op.Outcome, h.Line(op.Invoke))
 			if e := h.At(op.Return); e != nil {
 				fmt.Fprintf(&b, " to %d %s", h.Line(op.Return), e.Error)
-				if e.HasToken {
-					fmt.Fprintf(&b, "token %d", e.Token)
+				if e.Token != nil {
+					fmt.Fprintf(&b, "token %d", *e.Token)
 				}
 			}
 			b.WriteByte('\n')

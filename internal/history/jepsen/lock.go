@@ -199,7 +199,7 @@ func (c *lockReader) acquire(op *Op, p *process) error {
 			if n < 1 || n > math.MaxInt32 {
 				return history.Malform(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n)
 			}
-			e.Permits = int(n)
+			e.Permits = new(int(n))
 		}
 	}
 	return c.add(op, e)
@@ -273,7 +273,7 @@ func (c *lockReader) complete(op *Op, p *process) error {
 		p.session.released = p.session.released || op.Type == history.OK
 	case op.Type == history.OK:
 		p.session.granted = true
-		e.Token, e.HasToken = c.token(op)
+		e.Token = c.token(op)
 	default:
 		p.holds = p.holds[:len(p.holds)-1]
 	}
@@ -296,8 +296,8 @@ func (c *lockReader) openStray() (line int) {
 	return line
 }
 
-// token returns the fencing token that came with a grant.
-func (c *lockReader) token(op *Op) (uint64, bool) {
+// token returns the fencing token that came with a grant, or nil.
+func (c *lockReader) token(op *Op) *uint64 {
 	v := op.Value
 	if v.pair() {
 		v = v.Items[1]
@@ -307,9 +307,9 @@ func (c *lockReader) token(op *Op) (uint64, bool) {
 	}
 	n, ok := v.whole()
 	if !ok || n < 0 || !c.model.Has(history.Fenced) {
-		return 0, false
+		return nil
 	}
-	return uint64(n), true
+	return new(uint64(n))
 }
 
 // event returns the event of an operation that belongs to a session.

@@ -35,7 +35,7 @@ func (s *events) client(at, c int, typ history.Type, f, session string, with ...
 
 func (s *events) granted(at, c int, session, key string) {
 	s.client(at, c, history.Invoke, history.Acquire, session, func(e *history.Event) { e.Key, e.TTL = key, 8*time.Second })
-	s.client(at+1, c, history.OK, history.Acquire, session, func(e *history.Event) { e.Until, e.HasUntil = 8*time.Second, true })
+	s.client(at+1, c, history.OK, history.Acquire, session, func(e *history.Event) { e.Until = new(8 * time.Second) })
 }
 
 func (s *events) released(at, c int, session string) {
@@ -44,7 +44,7 @@ func (s *events) released(at, c int, session string) {
 }
 
 func (s *events) writes(at, c int, session string, v int64) {
-	set := func(e *history.Event) { e.Value, e.HasValue, e.Resource = v, true, history.Plain }
+	set := func(e *history.Event) { e.Value, e.Resource = &v, history.Plain }
 	s.client(at, c, history.Invoke, history.Write, session, set)
 	s.client(at+1, c, history.OK, history.Write, session, set)
 }

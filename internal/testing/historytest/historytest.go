@@ -49,11 +49,11 @@ func (s *Script) Event(at, c int, typ history.Type, f, session string, with ...f
 func Key(k string) func(*history.Event) { return func(e *history.Event) { e.Key = k } }
 func TTL(msec int) func(*history.Event) { return func(e *history.Event) { e.TTL = MS(msec) } }
 func Until(msec int) func(*history.Event) {
-	return func(e *history.Event) { e.Until, e.HasUntil = MS(msec), true }
+	return func(e *history.Event) { e.Until = new(MS(msec)) }
 }
 func Failed(why string) func(*history.Event) { return func(e *history.Event) { e.Error = why } }
 func Value(v int64, resource string) func(*history.Event) {
-	return func(e *history.Event) { e.Value, e.HasValue, e.Resource = v, true, resource }
+	return func(e *history.Event) { e.Value, e.Resource = &v, resource }
 }
 
 // Granted is an acquire of one key with a lease of 8 s that took a millisecond; it
