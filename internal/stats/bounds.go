@@ -7,12 +7,12 @@ const confidence = 0.95
 
 // Bounds returns the exact bounds (Clopper and Pearson) of the rate behind n hits in m
 // tries. The rate is at least low with 95 % confidence, and at most high with 95 %
-// confidence. Nothing in three tries is compatible with breaking every other time, and a
-// table that says "0 of 3" without saying so invites a wrong conclusion. Approximations
-// such as Wilson's interval are too narrow exactly there: at few tries without a hit.
+// confidence. A lock that breaks every other time may well not break in three tries, and
+// "0 of 3" alone hides that. Approximations such as Wilson's interval are too narrow
+// there: at few tries without a hit.
 func Bounds(n, m int) (low, high float64) {
 	if m <= 0 {
-		return 0, 1 // nothing was tried: nothing is known
+		return 0, 1
 	}
 	return atLeast(n, m), 1 - atLeast(m-n, m)
 }
@@ -32,7 +32,7 @@ func atLeast(n, m int) float64 {
 		if middle <= low || middle >= high {
 			break
 		}
-		if betaCDF(float64(n), float64(m-n+1), middle) < 1-confidence {
+		if orMore(n, m, middle) < 1-confidence {
 			low = middle
 		} else {
 			high = middle
@@ -41,44 +41,13 @@ func atLeast(n, m int) float64 {
 	return high
 }
 
-// betaCDF returns the regularized incomplete beta function I_x(a, b), which is the
-// probability of a or more hits in a+b-1 tries at a rate of x.
-func betaCDF(a, b, x float64) float64 {
-	if x > (a+1)/(a+b+2) { // the fraction converges fast below this point only
-		return 1 - betaCDF(b, a, 1-x)
+// orMore returns the probability of n or more hits in m tries at a rate of at most n/m, from where on the terms of the
+// binomial distribution fall.
+func orMore(n, m int, rate float64) (sum float64) {
+	term := math.Exp(logChoose(m, n) + float64(n)*math.Log(rate) + float64(m-n)*math.Log1p(-rate))
+	for k := n; k <= m && term > sum*1e-17; k++ {
+		sum += term
+		term *= float64(m-k) / float64(k+1) * rate / (1 - rate)
 	}
-	logGamma := func(x float64) float64 {
-		v, _ := math.Lgamma(x)
-		return v
-	}
-	front := math.Exp(logGamma(a+b) - logGamma(a) - logGamma(b) + a*math.Log(x) + b*math.Log1p(-x))
-	return front / a * betaFraction(a, b, x)
-}
-
-// betaFraction evaluates the continued fraction of the incomplete beta function by the
-// modified method of Lentz.
-func betaFraction(a, b, x float64) float64 {
-	const tiny, enough = 1e-300, 1e-15
-	nonzero := func(v float64) float64 {
-		if math.Abs(v) < tiny {
-			return tiny
-		}
-		return v
-	}
-	c, d := 1.0, 1/nonzero(1-(a+b)*x/(a+1))
-	f := d
-	for i := 1.0; i < 100_000; i++ {
-		for _, term := range [2]float64{
-			i * (b - i) * x / ((a + 2*i - 1) * (a + 2*i)),
-			-(a + i) * (a + b + i) * x / ((a + 2*i) * (a + 2*i + 1)),
-		} {
-			d = 1 / nonzero(1+term*d)
-			c = nonzero(1 + term/c)
-			f *= c * d
-		}
-		if math.Abs(c*d-1) < enough {
-			break
-		}
-	}
-	return f
+	return sum
 }
