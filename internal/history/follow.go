@@ -1,76 +1,64 @@
 package history
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 )
 
-// Follower reads a history while it is written, and keeps nothing of what it has read. It serves the page that shows a
-// run while it goes on. It does not hold events to the rules of the format, as [Read] does.
+// Follower reads a history while it is written, and keeps no event. The page of a run that goes on uses it. It does not
+// check the rules of the format, as [Read] does.
 type Follower struct {
 	Header Header // once Begun
 
-	r     io.Reader
+	r     *bufio.Reader
 	begun bool
-	rest  []byte // a line whose end is not there yet
-	buf   []byte
-	e     Event
+	rest  []byte // the line so far
 	lines int
 }
 
-// Follow reads from r, which has more each time that it is asked again.
-func Follow(r io.Reader) *Follower {
-	return &Follower{r: r, buf: make([]byte, batchBytes)}
-}
+// Follow reads from r, which may have more after it has reported io.EOF.
+func Follow(r io.Reader) *Follower { return &Follower{r: bufio.NewReaderSize(r, batchBytes)} }
 
-// Begun tells whether the header has been read.
+// Begun reports whether the header has been read.
 func (f *Follower) Begun() bool { return f.begun }
 
-// More hands over each event that was written since the last call. The event is valid
+// More calls visit with each event that was written since the last call. The event is valid
 // until visit returns.
 func (f *Follower) More(visit func(e *Event)) error {
 	for {
-		n, err := f.r.Read(f.buf)
-		data := f.buf[:n]
-		for len(data) > 0 {
-			line, after, whole := bytes.Cut(data, []byte{'\n'})
-			if !whole {
-				f.rest = append(f.rest, line...)
-				if len(f.rest) > lineMax {
-					return fmt.Errorf("follow a history: line %d is longer than %d MiB", f.lines+1, lineMax>>20)
-				}
-				break
-			}
-			data = after
-			if len(f.rest) > 0 {
-				line = append(f.rest, line...)
-				f.rest = f.rest[:0]
-			}
-			if m := f.line(line, visit); m != nil {
-				return fmt.Errorf("follow a history: %w", m)
-			}
-		}
-		if errors.Is(err, io.EOF) || err == nil && n == 0 {
+		part, err := f.r.ReadSlice('\n')
+		f.rest = append(f.rest, part...)
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case len(f.rest) > lineMax:
+			return fmt.Errorf("follow a history: line %d is longer than %d MiB", f.lines+1, lineMax>>20)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
 			return fmt.Errorf("follow a history: %w", err)
+		}
+		if m := f.line(visit); m != nil {
+			return fmt.Errorf("follow a history: %w", m)
 		}
 	}
 }
 
-func (f *Follower) line(line []byte, visit func(e *Event)) (m *Malformed) {
+// line reads the line in rest.
+func (f *Follower) line(visit func(e *Event)) (m *Malformed) {
 	f.lines++
+	line := f.rest
+	f.rest = f.rest[:0]
 	if !f.begun {
 		f.Header, m = decodeHeader(line)
 		f.begun = m == nil
 		return m
 	}
-	f.e = Event{}
-	if m = decodeEvent(line, f.lines, &f.e); m == nil {
-		visit(&f.e)
+	var e Event
+	if m = decodeEvent(line, f.lines, &e); m == nil {
+		visit(&e)
 	}
 	return m
 }
