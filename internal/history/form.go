@@ -39,7 +39,7 @@ func checkOperation(e *Event, line int) *Malformed {
 	switch e.F {
 	case Lost, Died:
 		if e.Type != Info {
-			return Malform(line, "form", "%s has %s of %q, which nobody invokes; expected info", who(e), e.Type, e.F)
+			return wrong(e, line, "form", "has the type %s, but is not an operation that a client invokes; expected info", e.Type)
 		}
 		if e.F == Died {
 			return nil
@@ -52,11 +52,11 @@ func checkOperation(e *Event, line int) *Malformed {
 		switch {
 		case e.Session == "":
 		case e.Key == "" && !keys:
-			return Malform(line, "key", "%s acquires session %s without the name of a lock; expected \"key\", or \"keys\" for several", who(e), e.Session)
+			return wrong(e, line, "key", "does not name a lock; expected \"key\", or \"keys\" for several")
 		case e.Key != "" && keys:
-			return Malform(line, "key", "%s acquires session %s with both \"key\" and \"keys\"; expected one of the two", who(e), e.Session)
+			return wrong(e, line, "key", "has both \"key\" and \"keys\"; expected one of the two")
 		case keys && slices.Contains(e.Keys, ""):
-			return Malform(line, "key", "%s acquires session %s with an empty name among %q; expected names", who(e), e.Session, e.Keys)
+			return wrong(e, line, "key", "has an empty name among %q; expected names", e.Keys)
 		}
 	case FRead, Write:
 		if e.Resource != "" && e.Resource != Plain && e.Resource != Fenced {
@@ -69,10 +69,10 @@ func checkOperation(e *Event, line int) *Malformed {
 	case "":
 		return Malform(line, "word", "the event does not say what was done; expected f with one of %s", operationWords)
 	default:
-		return Malform(line, "word", "%s does %q, which is not known; expected one of %s, or process \"nemesis\" for a fault", who(e), e.F, operationWords)
+		return wrong(e, line, "word", "is not known; expected one of %s, or process \"nemesis\" for a fault", operationWords)
 	}
 	if e.Session == "" {
-		return Malform(line, "session", "%s has %s of %s without a session; expected the name of the acquire attempt it belongs to", who(e), e.Type, article(e.F))
+		return wrong(e, line, "session", "has no session; expected the name of the acquire attempt that it belongs to")
 	}
 	return nil
 }
@@ -111,11 +111,11 @@ func checkNumbers(e *Event, line int) *Malformed {
 		{"lease", int64(e.Lease), " nanoseconds"}, {"step", int64(e.Step), ""},
 	} {
 		if n.of < 0 {
-			return Malform(line, "negative", "%s has %s %d; expected 0 or more%s", subject(e), n.name, n.of, n.unit)
+			return wrong(e, line, "negative", "has %s %d; expected 0 or more%s", n.name, n.of, n.unit)
 		}
 	}
 	if e.permits() < 1 {
-		return Malform(line, "permits", "%s has permits %d; expected 1 or more", subject(e), e.permits())
+		return wrong(e, line, "permits", "has permits %d; expected 1 or more", e.permits())
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"time"
-
-	"lockbench/locks"
 )
 
 // validator holds events to the rules of the format, one by one and in their
@@ -43,24 +41,22 @@ type place struct{ session, op int }
 type call struct {
 	f       string
 	session string
-	line    int
+	line    int // 0: there is no such operation
 }
 
+func (c call) String() string { return fmt.Sprintf("%s (line %d)", operation(c.f, c.session), c.line) }
+
 type process struct {
-	open     call // the operation without a return; its line is 0 if there is none
-	at       place
-	under    *session // of the operation that is open, if it has one
-	done     call     // the operation that returned last
-	doneLine int      // and the line of its return
-	retired  call     // the first of unknown outcome; its line is 0 if there is none
-	unknown  int      // and the line that said so
+	open    call // the operation without a return
+	at      place
+	under   *session // of the operation that is open, if it has one
+	retired call     // the first operation of unknown outcome
+	unknown int      // the line that said so
 }
 
 type session struct {
 	number  int
 	client  int32
-	name    string
-	keys    locked
 	owner   string
 	acquire int // line
 	end     int // line of the acquire's return, or 0
@@ -131,8 +127,7 @@ func (v *validator) invoke(e *Event, line int) *Malformed {
 		v.processes[e.Process] = p
 	}
 	if p.open.line != 0 {
-		return Malform(line, "outstanding", "%s %s, but its %s%s (line %d) has not returned; expected that one's ok, fail or info first, or another process",
-			who(e), v.what(e), p.open.f, p.open.under(), p.open.line)
+		return wrong(e, line, "outstanding", "is invoked before the process's %s has returned; expected its ok, fail or info first, or another process", p.open)
 	}
 	var s *session
 	var m *Malformed
@@ -152,42 +147,49 @@ func (v *validator) invoke(e *Event, line int) *Malformed {
 }
 
 func (v *validator) acquire(p *process, e *Event, line int) (*session, *Malformed) {
+	owner := cmp.Or(e.Owner, e.Session)
 	if s := v.sessions[e.Session]; s != nil {
-		return nil, Malform(line, "session-twice", "%s acquires %s, but that session was acquired before (line %d); expected a name of its own for every attempt", who(e), label(e), s.acquire)
+		return nil, wrong(e, line, "session-twice", "is the second with that name (the first: line %d); expected a name of its own for every attempt", s.acquire)
 	}
 	if p.retired.line != 0 {
-		return nil, Malform(line, "retired", "%s acquires %s, but the outcome of its %s%s (line %d) is unknown since line %d; expected that its client goes on under a process number never used before",
-			who(e), label(e), p.retired.f, p.retired.under(), p.retired.line, p.unknown)
+		return nil, wrong(e, line, "retired", "follows the process's %s, whose outcome is unknown since line %d; expected that its client goes on under a process number never used before",
+			p.retired, p.unknown)
 	}
-	owner, permits := cmp.Or(e.Owner, e.Session), e.permits()
 	if c, ok := v.owners[owner]; ok {
-		return nil, Malform(line, "retired", "%s acquires %s as owner %q, but the outcome of that owner's %s%s (line %d) is unknown; expected an owner never used before",
-			who(e), label(e), owner, c.f, c.under(), c.line)
+		return nil, wrong(e, line, "retired", "is by owner %q, but the outcome of that owner's %s is unknown; expected an owner never used before", owner, c)
 	}
-	if permits > v.permits {
-		return nil, Malform(line, "permits", "%s acquires %s with %d permits; expected no more than the header's %d", who(e), label(e), permits, v.permits)
+	if e.permits() > v.permits {
+		return nil, wrong(e, line, "permits", "asks for %d permits; expected no more than the header's %d", e.permits(), v.permits)
 	}
-	s := &session{number: len(v.sessions), client: e.Client, name: e.Session, keys: keysOf(e), owner: owner, acquire: line, state: Invoke}
-	v.sessions[s.name] = s
+	s := &session{number: len(v.sessions), client: e.Client, owner: owner, acquire: line, state: Invoke}
+	v.sessions[e.Session] = s
 	v.last = place{s.number, -1}
+	return s, nil
+}
+
+// session returns the session of an event, unless its acquire failed.
+func (v *validator) session(e *Event, line int) (*session, *Malformed) {
+	s := v.sessions[e.Session]
+	if s == nil {
+		return nil, wrong(e, line, "not-acquired", "belongs to a session without an acquire; expected the invocation of the acquire before")
+	}
+	if s.state == Fail {
+		return nil, wrong(e, line, "refused", "comes after the session's acquire (line %d) failed (line %d); expected nothing more of that session", s.acquire, s.end)
+	}
 	return s, nil
 }
 
 // use places an operation under a session, if it may be done there now.
 func (v *validator) use(e *Event, line int) (*session, *Malformed) {
-	s := v.sessions[e.Session]
-	switch {
-	case s == nil:
-		return nil, Malform(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
-	case s.state == Fail:
-		return nil, Malform(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
-	case s.state == OK:
-	case e.F != Release:
-		return nil, Malform(line, "not-granted", "%s %s, but its acquire (line %d) %s; expected its ok before", who(e), v.what(e), s.acquire, s.standing())
-	case s.state == Invoke && v.deaths[s.client] < s.acquire:
-		// A release that overtakes its own acquire would be done by a client that
-		// does not wait for itself; if no client will answer any more, info says so.
-		return nil, Malform(line, "not-granted", "%s %s, before its acquire (line %d) returned; expected ok or info of the acquire before", who(e), v.what(e), s.acquire)
+	s, m := v.session(e, line)
+	if m != nil {
+		return nil, m
+	}
+	// A release that overtakes its own acquire would be done by a client that does not wait
+	// for itself. If the client is gone, no answer will come.
+	mayClean := e.F == Release && (s.state == Info || v.deaths[s.client] > s.acquire)
+	if s.state != OK && !mayClean {
+		return nil, wrong(e, line, "not-granted", "comes before the session's acquire (line %d) was granted; expected its ok before, or for a release its ok or info", s.acquire)
 	}
 	v.last = place{s.number, s.ops}
 	s.ops++
@@ -196,18 +198,16 @@ func (v *validator) use(e *Event, line int) (*session, *Malformed) {
 
 func (v *validator) returned(e *Event, line int) *Malformed {
 	p := v.processes[e.Process]
-	switch {
-	case p == nil || p.open.line == 0 && (p.done.f != e.F || p.done.session != e.Session):
-		return Malform(line, "not-invoked", "%s has %s of %s%s that it did not invoke; expected the invocation before", who(e), e.Type, article(e.F), under(e.Session))
-	case p.open.line == 0:
-		return Malform(line, "not-invoked", "%s has a second return, %s, of its %s%s (line %d), which returned before (line %d); expected one return", who(e), e.Type, e.F, under(e.Session), p.done.line, p.doneLine)
-	case p.open.f != e.F || p.open.session != e.Session:
-		return Malform(line, "not-invoked", "%s has %s of %s%s that it did not invoke; expected the return of its %s%s (line %d)", who(e), e.Type, article(e.F), under(e.Session), p.open.f, p.open.under(), p.open.line)
+	if p == nil || p.open.line == 0 {
+		return wrong(e, line, "not-invoked", "returns %s, but was not invoked or has returned before; expected one invocation and then one return", e.Type)
+	}
+	if p.open.f != e.F || p.open.session != e.Session {
+		return wrong(e, line, "not-invoked", "returns %s, but was not invoked; expected the return of the process's %s", e.Type, p.open)
 	}
 	s := p.under
 	if e.F == Acquire {
 		if e.Type == OK && v.fenced && e.Token == nil {
-			return Malform(line, "token", "%s acquired %s without a token; expected one, because the model is fenced; a lock without tokens has a model without that word", who(e), s.label())
+			return wrong(e, line, "token", "is granted without a token; expected one, because the model is fenced; a lock without tokens has a model without that word")
 		}
 		s.state, s.end = e.Type, line
 	}
@@ -220,7 +220,6 @@ func (v *validator) returned(e *Event, line int) *Malformed {
 		}
 	}
 	v.last = p.at
-	p.done, p.doneLine = p.open, line
 	p.open, p.under = call{}, nil
 	return nil
 }
@@ -228,103 +227,38 @@ func (v *validator) returned(e *Event, line int) *Malformed {
 // lost places a notice. It may stand anywhere after the acquire's invocation: the
 // client's answer and its notice can overtake each other on their way to the host.
 func (v *validator) lost(e *Event, line int) *Malformed {
-	s := v.sessions[e.Session]
-	switch {
-	case s == nil:
-		return Malform(line, "not-acquired", "%s %s, which nobody has acquired; expected the invocation of its acquire before", who(e), v.what(e))
-	case s.state == Fail:
-		return Malform(line, "refused", "%s %s, but its acquire (line %d) failed (line %d); expected nothing more of that session", who(e), v.what(e), s.acquire, s.end)
+	s, m := v.session(e, line)
+	if m == nil {
+		v.last = place{s.number, -1}
 	}
-	v.last = place{s.number, -1}
-	return nil
+	return m
 }
 
-func (s *session) standing() string {
-	if s.state == Info {
-		return fmt.Sprintf("is of unknown outcome (line %d)", s.end)
-	}
-	return "has not returned"
+// wrong makes the error of an event. The text goes on after the name of the event.
+func wrong(e *Event, line int, rule, format string, args ...any) *Malformed {
+	return Malform(line, rule, "%s "+format, append([]any{subject(e)}, args...)...)
 }
 
-func (c call) under() string { return under(c.session) }
-
-func under(session string) string {
-	if session == "" {
-		return ""
-	}
-	return " of session " + session
-}
-
-// who names the client, and the process where that is another number.
-func who(e *Event) string {
-	if int32(e.Process) == e.Client {
-		return fmt.Sprintf("client %d", e.Client)
-	}
-	return fmt.Sprintf("client %d (process %d)", e.Client, e.Process)
-}
-
-func article(f string) string {
-	if f == Acquire {
-		return "an " + f
-	}
-	return "a " + f
-}
-
-// subject says what an event is about, before it is known to be in order.
+// subject names an event.
 func subject(e *Event) string {
 	switch {
 	case e.Process == Probe:
 		return "the probe"
 	case e.Process == Nemesis:
 		return fmt.Sprintf("the nemesis's %q", e.F)
+	case int32(e.Process) != e.Client:
+		return fmt.Sprintf("client %d's %s (process %d)", e.Client, operation(e.F, e.Session), e.Process)
 	}
-	return fmt.Sprintf("%s's %s%s", who(e), e.F, under(e.Session))
+	return fmt.Sprintf("client %d's %s", e.Client, operation(e.F, e.Session))
 }
 
-var verbs = map[string]string{
-	Acquire: "acquires", Release: "releases", Renew: "renews", Check: "checks",
-	FRead: "reads under", Write: "writes under", Lost: "is told of the loss of",
-}
-
-// what says what an operation does, and under which session of which lock.
-func (v *validator) what(e *Event) string {
-	verb := verbs[e.F]
-	if s := v.sessions[e.Session]; s != nil {
-		return verb + " " + s.label()
+// operation names an operation of a session.
+func operation(f, session string) string {
+	if f == Lost {
+		f = "notice of the loss"
 	}
-	if e.F == Acquire {
-		return verb + " " + label(e)
+	if session == "" {
+		return f
 	}
-	if e.Session == "" {
-		return "does " + article(e.F)
-	}
-	return verb + " session " + e.Session
-}
-
-// locked is what a session asked for. It is put in words for messages alone: there are
-// as many sessions as there are attempts.
-type locked struct {
-	key  string
-	more []string // several
-	mode locks.Mode
-}
-
-func keysOf(e *Event) locked {
-	return locked{key: e.Key, more: e.Keys, mode: e.Mode}
-}
-
-// label names a session as messages do: session 3.17 of lock "a".
-func label(e *Event) string { return keysOf(e).label(e.Session) }
-
-func (s *session) label() string { return s.keys.label(s.name) }
-
-func (k locked) label(session string) string {
-	keys := fmt.Sprintf("lock %q", k.key)
-	if len(k.more) > 0 {
-		keys = fmt.Sprintf("locks %q", k.more)
-	}
-	if k.mode == locks.Shared {
-		keys += ", shared"
-	}
-	return "session " + session + " of " + keys
+	return f + " of session " + session
 }

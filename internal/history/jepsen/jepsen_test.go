@@ -108,7 +108,7 @@ func TestRefuses(t *testing.T) {
 		{"not invoked", ok + "{:process 1 :type :ok :f :acquire}", "line 2: process 1 completes acquire with ok and did not invoke it"},
 		{"another completion", ok + "{:process 0 :type :ok :f :release}", "line 2: process 0 completes release with ok and did not invoke it; expected the completion of its acquire (line 1)"},
 		{"outstanding", ok + ok, "line 2: process 0 invokes acquire, but its acquire (line 1) has not completed"},
-		{"retired", ok + "{:process 0 :type :info :f :acquire}\n" + ok, "line 3: client 0 acquires session 0.2 of lock \"lock\", but the outcome of its acquire"},
+		{"retired", ok + "{:process 0 :type :info :f :acquire}\n" + ok, "line 3: client 0's acquire of session 0.2 follows the process's acquire of session 0.1 (line 1), whose outcome is unknown since line 2"},
 		{"index twice", "{:index 4 :process 0 :type :invoke :f :acquire}\n{:index 4 :process 0 :type :ok :f :acquire}", "line 2: index 4 stands in line 1 as well"},
 		{"some without index", "{:index 4 :process 0 :type :invoke :f :acquire}\n{:process 0 :type :ok :f :acquire}", "line 2: the operation has no index, and others have one"},
 		{"index no number", "{:index 1.5 :process 0 :type :invoke :f :acquire}", "line 1: the index is 1.5; expected a whole number"},
