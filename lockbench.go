@@ -65,7 +65,7 @@ type Options struct {
 	// "no-lock,set-nx". They show that the scenario breaks what can be broken.
 	Locks string
 	// Expect says what is expected in place of what the scenario expects, as the command's
-	// --expect has it: "violated overstay" of the lock, "set-nx=any" of one beside it.
+	// --expect has it: "violated overstay" of the lock, "set-nx=unjudged" of another one that runs.
 	Expect []string
 	// World is where it runs; empty means "auto", the first that is ready.
 	World string

@@ -131,17 +131,16 @@ func control(u LockUse) bool {
 	return ok && l.Family == locks.Control
 }
 
-// of is what the rule expects in a scenario. What another lock does where it neither runs
-// nor is named, nobody knows.
+// of is what the rule expects in a scenario. A lock that neither runs there nor is named is
+// not judged.
 func (r rule) of(s *Scenario) Expectation {
 	if r.like == "" {
 		return r.expect
 	}
-	e := s.Expectation(r.like)
 	plain, _, _ := strings.Cut(r.like, "/")
-	_, said := s.Expect[plain]
-	if _, runs := find(s.Locks, useName, r.like); !runs && !said && !slices.ContainsFunc(s.Locks, func(u LockUse) bool { return u.Use == plain }) {
-		e = Expectation{Judgement: Judgement{Verdict: Any}}
+	e, named := s.expectation(r.like)
+	if !named && !slices.ContainsFunc(s.Locks, func(u LockUse) bool { return u.Name == r.like || u.Use == plain }) {
+		e = Expectation{Judgement: Judgement{Verdict: Unjudged}}
 	}
 	e.Of = r.like
 	return e

@@ -26,22 +26,22 @@ func TestAskedApply(t *testing.T) {
 		"nothing": {Asked{}, map[string]string{"no-lock": "violated", "mine": "valid", "set-nx/ttl=2s": "violated overstay"}},
 		"all but controls": {Asked{Expect: []string{"unknown"}},
 			map[string]string{"no-lock": "violated", "mine": "unknown", "set-nx/ttl=2s": "unknown"}},
-		"a control by its name":      {Asked{Expect: []string{"no-lock=any"}}, map[string]string{"no-lock": "any"}},
+		"a control by its name":      {Asked{Expect: []string{"no-lock=unjudged"}}, map[string]string{"no-lock": "unjudged"}},
 		"like":                       {Asked{Like: []string{"mine=set-nx"}}, map[string]string{"mine": "violated overstay"}},
 		"like before all":            {Asked{Like: []string{"mine=set-nx"}, Expect: []string{"valid"}}, map[string]string{"mine": "violated overstay"}},
 		"a lock before like":         {Asked{Like: []string{"mine=set-nx"}, Expect: []string{"mine=unknown"}}, map[string]string{"mine": "unknown"}},
-		"like, with equals signs":    {Asked{Like: []string{"set-nx/ttl=2s=redlock/nodes=3"}}, map[string]string{"set-nx/ttl=2s": "any"}},
-		"like one that is not there": {Asked{Like: []string{"mine=redlock"}}, map[string]string{"mine": "any"}},
+		"like, with equals signs":    {Asked{Like: []string{"set-nx/ttl=2s=redlock/nodes=3"}}, map[string]string{"set-nx/ttl=2s": "unjudged"}},
+		"like one that is not there": {Asked{Like: []string{"mine=redlock"}}, map[string]string{"mine": "unjudged"}},
 		"the scenario before the lock": {Asked{Expect: []string{"pause-client/mine=violated", "mine=unknown"}},
 			map[string]string{"mine": "violated"}},
 		"another scenario":       {Asked{Expect: []string{"steady/mine=violated"}}, map[string]string{"mine": "valid"}},
-		"the later of two":       {Asked{Expect: []string{"mine=violated", "mine=any"}}, map[string]string{"mine": "any"}},
+		"the later of two":       {Asked{Expect: []string{"mine=violated", "mine=unjudged"}}, map[string]string{"mine": "unjudged"}},
 		"a name with a slash":    {Asked{Expect: []string{"set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
 		"both slashes":           {Asked{Expect: []string{"pause-client/set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
-		"more than a verdict":    {Asked{Expect: []string{"mine={verdict: violated overstay, results: any}"}}, map[string]string{"mine": "violated overstay, results any"}},
+		"more than a verdict":    {Asked{Expect: []string{"mine={verdict: violated overstay, results: unjudged}"}}, map[string]string{"mine": "violated overstay, results unjudged"}},
 		"more of all":            {Asked{Expect: []string{"{verdict: valid, limits: {outage: 5s}}"}}, map[string]string{"mine": "valid, outage at most 5s"}},
 		"a file":                 {Asked{File: "x", Text: "lockbench: expectations/1\nlike: {mine: set-nx}\nexpect:\n  steady/mine: valid\n  other: valid\n"}, map[string]string{"mine": "violated overstay"}},
-		"a flag before the file": {Asked{File: "x", Text: "lockbench: expectations/1\nexpect: {mine: any}\n", Expect: []string{"mine=unknown"}}, map[string]string{"mine": "unknown"}},
+		"a flag before the file": {Asked{File: "x", Text: "lockbench: expectations/1\nexpect: {mine: unjudged}\n", Expect: []string{"mine=unknown"}}, map[string]string{"mine": "unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := askedScenario("pause-client")
@@ -68,13 +68,13 @@ func TestAskedCheck(t *testing.T) {
 		asked Asked
 		want  string // the first line of the error
 	}{
-		"right":              {Asked{Expect: []string{"pause-client/mine=any", "mine=valid"}, Like: []string{"mine=redlock/nodes=3"}}, ""},
+		"right":              {Asked{Expect: []string{"pause-client/mine=unjudged", "mine=valid"}, Like: []string{"mine=redlock/nodes=3"}}, ""},
 		"lock":               {Asked{Expect: []string{"mien=valid"}}, `--expect: no lock named "mien" runs; did you mean "mine"?`},
 		"lock of a scenario": {Asked{Expect: []string{"pause-client/mien=valid"}}, `--expect: no lock named "mien" runs; did you mean "mine"?`},
 		"scenario":           {Asked{Expect: []string{"pause-cleint/mine=valid"}}, `--expect: no scenario is named "pause-cleint"; did you mean "pause-client"?`},
 		"not run":            {Asked{Expect: []string{"steady/mine=valid"}}, `--expect: scenario steady is not run`},
 		"verdict":            {Asked{Expect: []string{"mine=vaild"}}, `--expect: no verdict is named "vaild"; did you mean "valid"?`},
-		"checker":            {Asked{Expect: []string{"mine={result: any}"}}, `--expect: no checker is named "result"; did you mean "results"?`},
+		"checker":            {Asked{Expect: []string{"mine={result: unjudged}"}}, `--expect: no checker is named "result"; did you mean "results"?`},
 		"like alone":         {Asked{Like: []string{"mine"}}, `--like: "mine" names one lock; as in mine=set-nx`},
 		"like whom":          {Asked{Like: []string{"mine=set-nk"}}, `--like: no lock is named "set-nk"; did you mean "set-nx"?`},
 		"whose like":         {Asked{Like: []string{"mien=set-nx"}}, `--like: no lock named "mien" runs; did you mean "mine"?`},
@@ -101,7 +101,7 @@ func TestAskedCheck(t *testing.T) {
 
 // What to type for one run of a campaign leaves out what is about others.
 func TestAskedFlags(t *testing.T) {
-	a := Asked{Like: []string{"mine=set-nx", "other=redlock"}, Expect: []string{"valid", "steady/mine=any", "pause-client/mine=violated", "other=any"}, File: "e.yaml"}
+	a := Asked{Like: []string{"mine=set-nx", "other=redlock"}, Expect: []string{"valid", "steady/mine=unjudged", "pause-client/mine=violated", "other=unjudged"}, File: "e.yaml"}
 	got := a.Flags(askedScenario("pause-client"), []LockUse{{Name: "mine"}})
 	want := []string{"--like", "mine=set-nx", "--expect", "valid", "--expect", "pause-client/mine=violated", "--expectations", "e.yaml"}
 	if !slices.Equal(got, want) {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// The verdicts that an expectation may name. Any is for what is only observed.
+// The verdicts that an expectation may name. Unjudged expects nothing.
 const (
 	Valid    = "valid"
 	Violated = "violated"
 	Unknown  = "unknown"
-	Any      = "any"
+	Unjudged = "unjudged"
 )
 
-var verdicts = []string{Valid, Violated, Unknown, Any}
+var verdicts = []string{Valid, Violated, Unknown, Unjudged}
 
 // Figures are the limits that an expectation may set, by name: the longest time
 // nobody could get a lock, and how long acquiring took.
@@ -39,7 +39,7 @@ func (j Judgement) String() string {
 // class: so `violated overstay` means overstay and no double-grant.
 func (j Judgement) matches(got Judgement) bool {
 	switch j.Verdict {
-	case "", Any:
+	case "", Unjudged:
 		return true
 	case Violated:
 		return got.Verdict == Violated && (j.Class == "" || j.Class == got.Class)
@@ -51,7 +51,7 @@ func (j Judgement) matches(got Judgement) bool {
 type Expectation struct {
 	// Judgement is of the whole. Its Verdict is empty if the checkers below say it all. With
 	// a class it covers what that class says, and no other promise; without one, all.
-	Judgement `yaml:"verdict" about:"valid, violated, unknown or any; after violated perhaps a class"`
+	Judgement `yaml:"verdict" about:"valid, violated, unknown or unjudged; after violated perhaps a class"`
 	Rate      *Rate                    `yaml:"rate" about:"the share of violating episodes"`
 	Limits    map[string]time.Duration `yaml:"limits" about:"the most that figures may be"`
 	Checks    map[string]Judgement     // by the names of checkers
@@ -91,7 +91,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 		want := e.Checks[name]
 		got, ran := o.Checks[name]
 		switch {
-		case !ran && want.Verdict != Any:
+		case !ran && want.Verdict != Unjudged:
 			miss("%s did not judge, expected %s", name, want)
 		case ran && !want.matches(got):
 			miss("%s: %s, expected %s", name, got, want)
@@ -132,7 +132,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 
 func (e Expectation) expectsUnknown() bool {
 	for _, j := range e.Checks {
-		if j.Verdict == Unknown || j.Verdict == Any {
+		if j.Verdict == Unknown || j.Verdict == Unjudged {
 			return true
 		}
 	}

@@ -18,22 +18,30 @@ func classes() []string {
 	return list
 }
 
-// expectations reads `expect:`, after the locks.
+// expectations reads `expect:`, after the locks. A key may name several locks.
 func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 	running, readLocks := names(uses, useName), len(r.errs) == 0
 	expect := map[string]Expectation{}
 	for _, e := range r.entries(e.value, e.path, "expect") {
-		// A lock of the catalog need not run here: --locks can bring it in.
-		name, _, options := strings.Cut(e.key.text, "/")
-		_, known := catalog.Find(name)
-		switch {
-		case slices.Contains(running, e.key.text) || !readLocks:
-		case !known:
-			r.unknown(e.key, running, "locks here", "no lock named %q runs in this scenario", e.key.text)
-		case options:
-			r.lockWord(e.key, "expect") // checks them
+		x := r.expectation(e)
+		for name := range strings.SplitSeq(e.key.text, ",") {
+			name = strings.TrimSpace(name)
+			if _, twice := expect[name]; twice {
+				r.fail(e.key.at, "", "%q is named twice", name)
+			}
+			// A lock of the catalog need not run here: --locks can bring it in. And a lock
+			// that could not be read may be the one that is meant.
+			plain, _, options := strings.Cut(name, "/")
+			_, known := catalog.Find(plain)
+			switch {
+			case slices.Contains(running, name) || !readLocks:
+			case !known:
+				r.unknown(word{name, e.key.at}, running, "locks here", "no lock named %q runs in this scenario", name)
+			case options:
+				r.lockWord(word{name, e.key.at}, "expect") // checks them
+			}
+			expect[name] = x
 		}
-		expect[e.key.text] = r.expectation(e)
 	}
 	return expect
 }
@@ -63,7 +71,7 @@ func (r *reader) expectation(e entry) (x Expectation) {
 	switch {
 	case len(r.errs) > before:
 	case x.Verdict == "" && len(x.Checks) == 0 && x.Rate != nil:
-		r.fail(rate, "add `verdict: violated`, with its class", "a rate is of violated episodes, and no verdict is expected")
+		r.fail(rate, "add `verdict: violated`, with its class, or `verdict: unjudged`", "a rate is of violated episodes, and no verdict is expected")
 	case x.Verdict == "" && len(x.Checks) == 0: // limits alone: the lock must be valid, and fast
 		x.Verdict = Valid
 	case x.Rate != nil && (x.Verdict == Valid || x.Verdict == Unknown):

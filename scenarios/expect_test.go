@@ -44,8 +44,8 @@ func TestExpectationHolds(t *testing.T) {
 		{"valid, violated", "valid", overall(Violated, "overstay"), "expected valid, found violated overstay"},
 		{"valid, unknown", "valid", overall(Unknown, ""), "expected valid, found unknown"},
 		{"unknown", "unknown", overall(Unknown, ""), ""},
-		{"any, violated", "any", overall(Violated, "double-grant"), ""},
-		{"any, unknown", "any", overall(Unknown, ""), ""},
+		{"unjudged, violated", "unjudged", overall(Violated, "double-grant"), ""},
+		{"unjudged, unknown", "unjudged", overall(Unknown, ""), ""},
 		{"violated of any class", "violated", overall(Violated, "stale-write"), ""},
 		{"violated, no class", "violated", overall(Violated, ""), ""},
 		{"violated, valid", "violated", overall(Valid, ""), "expected violated, found valid"},
@@ -76,7 +76,7 @@ func TestExpectationHolds(t *testing.T) {
 			"results: violated, and nothing is expected of it"},
 		{"what the class says from another side", "violated double-grant",
 			withChecks(overall(Violated, "double-grant"), checks("exclusion", Violated, "double-grant", "results", Violated, "")), ""},
-		{"a class, and a promise beside it", "{verdict: violated overstay, results: any}",
+		{"a class, and a promise beside it", "{verdict: violated overstay, results: unjudged}",
 			apart(withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "results", Violated, "")), "results"), ""},
 		{"a milder class belongs to it", "violated overstay",
 			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Violated, "stale-write")), ""},
@@ -116,7 +116,7 @@ func TestExpectationString(t *testing.T) {
 		"violated double-grant": "violated double-grant",
 		"{verdict: violated double-grant, rate: 60%..100%}":                           "violated double-grant, rate 60%..100%",
 		"{resource: valid, exclusion: violated overstay}":                             "exclusion violated overstay, resource valid",
-		"{verdict: any, rate: 12.5%..50%, limits: {p99: 50ms, outage: 5s}}":           "any, rate 12.5%..50%, outage at most 5s, p99 at most 50ms",
+		"{verdict: unjudged, rate: 12.5%..50%, limits: {p99: 50ms, outage: 5s}}":      "unjudged, rate 12.5%..50%, outage at most 5s, p99 at most 50ms",
 		"{verdict: 'violated  overstay', exclusion: violated, limits: {max: 1500ms}}": "violated overstay, exclusion violated, max at most 1.5s",
 	} {
 		if got := expectation(t, text).String(); got != want {
@@ -138,10 +138,10 @@ func TestExpectationOfALockWithOptions(t *testing.T) {
 	s := defaults()
 	s.Expect = map[string]Expectation{
 		"set-nx":         {Judgement: Judgement{Violated, "double-grant"}},
-		"set-nx/ttl=30s": {Judgement: Judgement{Verdict: Any}},
+		"set-nx/ttl=30s": {Judgement: Judgement{Verdict: Unjudged}},
 	}
 	for name, want := range map[string]string{
-		"set-nx/ttl=2s": "violated double-grant", "set-nx/ttl=30s": "any", "redlock/nodes=3": "valid", "set-nx-fenced": "valid",
+		"set-nx/ttl=2s": "violated double-grant", "set-nx/ttl=30s": "unjudged", "redlock/nodes=3": "valid", "set-nx-fenced": "valid",
 	} {
 		if got := s.Expectation(name).String(); got != want {
 			t.Errorf("of %s: %q, want %q", name, got, want)
@@ -150,6 +150,44 @@ func TestExpectationOfALockWithOptions(t *testing.T) {
 	valid := Observed{Judgement: Judgement{Verdict: Valid}}
 	if ok, why := s.Expectation("set-nx/ttl=2s").Holds(valid); ok || !strings.HasSuffix(why, "; that is what the scenario expects of set-nx") {
 		t.Errorf("found valid: %v, %q; want a word on whose expectation it is", ok, why)
+	}
+}
+
+// The catalog says what is expected of a lock that the scenario does not name.
+func TestExpectationOfTheCatalog(t *testing.T) {
+	s := defaults()
+	s.Expect = map[string]Expectation{
+		"pg-advisory": {Judgement: Judgement{Verdict: Unjudged}},
+		"redlock":     {Judgement: Judgement{Violated, "overstay"}},
+		"pottery":     {Judgement: Judgement{Verdict: Unknown}},
+	}
+	for name, want := range map[string]struct{ text, of string }{
+		"set-nx":                    {"valid", ""},
+		"no-lock":                   {"violated", ""},            // broken by design
+		"exists-then-set":           {"unjudged", ""},            // wrong on purpose
+		"mysql-get-lock":            {"unjudged", "pg-advisory"}, // like another one
+		"mysql-get-lock/pool=on":    {"unjudged", "pg-advisory"},
+		"redsync":                   {"violated overstay", "redlock"},
+		"pottery":                   {"unknown", ""}, // like redlock, and named
+		"pottery/ttl=3s":            {"unknown", "pottery"},
+		"a guest of somebody's own": {"valid", ""},
+	} {
+		if got := s.Expectation(name); got.String() != want.text || got.Of != want.of {
+			t.Errorf("%s: %s, of %q; want %s, of %q", name, got, got.Of, want.text, want.of)
+		}
+	}
+}
+
+// A key may name several locks.
+func TestExpectationOfSeveralLocks(t *testing.T) {
+	s, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nexpect:\n  set-nx, redlock/ttl=2s: violated overstay\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"set-nx", "redlock/ttl=2s"} {
+		if got := s.Expect[name].String(); got != "violated overstay" {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 
@@ -165,8 +203,8 @@ func TestParseExpect(t *testing.T) {
 		"set-nx = violated double-grant": {"set-nx", "violated double-grant", ""},
 		"set-nk=valid":                   {err: `--expect: no lock named "set-nk" runs; did you mean "set-nx"?`},
 		"set-nx=vaild":                   {err: `--expect: no verdict is named "vaild"; did you mean "valid"?`},
-		"set-nx":                         {err: `--expect: no verdict is named "set-nx"; verdicts: valid, violated, unknown, any`},
-		"":                               {err: `--expect: the verdict is missing; verdicts: valid, violated, unknown, any`},
+		"set-nx":                         {err: `--expect: no verdict is named "set-nx"; verdicts: valid, violated, unknown, unjudged`},
+		"":                               {err: `--expect: the verdict is missing; verdicts: valid, violated, unknown, unjudged`},
 	} {
 		lock, e, err := ParseExpect(arg, running)
 		got := ""

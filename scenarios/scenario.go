@@ -27,7 +27,7 @@ type Scenario struct {
 	Limit    time.Duration      `yaml:"limit" about:"how long the whole run takes at most; it stops between episodes"`
 	Faults   []nemesis.Step     `yaml:"faults" about:"the steps of one episode, from top to bottom"`
 	NoFaults bool               // `faults: none`
-	// Expect is by LockUse.Name; Expectation tells what holds for the others.
+	// Expect is by LockUse.Name; for other locks see [Scenario.Expectation].
 	Expect map[string]Expectation
 	Source []byte // the text itself
 }
@@ -175,42 +175,35 @@ func (t Topology) Find(f locks.Family, s service.Service) (service.Topology, boo
 	return service.Find(s, t.SingleStore)
 }
 
-// expectBroken expects that locks which are broken by design are violated, where the
-// scenario says nothing else of them.
-func (s *Scenario) expectBroken(all []catalog.Lock) {
-	for _, l := range all {
-		if _, said := s.Expect[l.Name]; said || !l.Broken {
-			continue
-		}
-		if s.Expect == nil {
-			s.Expect = map[string]Expectation{}
-		}
-		s.Expect[l.Name] = Expectation{Judgement: Judgement{Verdict: Violated}}
-	}
+// Expectation is what is expected of a lock, by its LockUse.Name. Where the scenario does not
+// name the lock, its entry in the catalog says it: see [catalog.Lock.Like]. The expectation of
+// a lock with options (`set-nx/ttl=2s`) is that of the lock without them, unless it is named
+// itself: another ttl on the command line does not make a lock safe.
+func (s *Scenario) Expectation(name string) Expectation {
+	e, _ := s.expectation(name)
+	return e
 }
 
-// Expectation is what the scenario expects of a lock, by its LockUse.Name. Of a lock with
-// options (`set-nx/ttl=2s`) that is not named itself it expects what it expects of the
-// lock without them: whoever gives a lock another ttl on the command line has not made
-// it a safe one. A lock that is not named at all must be valid.
-func (s *Scenario) Expectation(name string) Expectation {
-	if e, ok := s.Expect[name]; ok {
-		return e
+// expectation also reports whether the scenario names the lock, or one that it is like.
+func (s *Scenario) expectation(name string) (e Expectation, named bool) {
+	if e, named = s.Expect[name]; named {
+		return e, true
 	}
-	if plain, _, options := strings.Cut(name, "/"); options {
-		if e, ok := s.Expect[plain]; ok {
-			e.Of = plain
-			return e
-		}
+	plain, _, options := strings.Cut(name, "/")
+	if e, named = s.Expect[plain]; named && options {
+		e.Of = plain
+		return e, true
 	}
-	plain, _, _ := strings.Cut(name, "/")
-	switch l, ok := catalog.Find(plain); {
-	case ok && l.Library != nil: // what is expected of its kind
-		e := s.Expectation(l.Like())
-		e.Of = l.Like()
-		return e
-	case ok && l.Wrong != nil: // wrong on purpose: whatever is seen of it is no news
-		return Expectation{Judgement: Judgement{Verdict: Any}}
+	switch l, _ := catalog.Find(plain); {
+	case l.Like != "":
+		e, named = s.expectation(l.Like)
+		e.Of = l.Like
+	case l.Broken:
+		e.Verdict = Violated
+	case l.Wrong != nil: // whatever a mutant shows is no news
+		e.Verdict = Unjudged
+	default:
+		e.Verdict = Valid
 	}
-	return Expectation{Judgement: Judgement{Verdict: Valid}}
+	return e, named
 }

@@ -66,7 +66,7 @@ part is missing.`,
 			_, expected, err := scenarios.ParseExpect(sum.Expected, nil)
 			if err != nil {
 				// An expectation of more than a verdict; what was found is said above.
-				expected = scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Any}}
+				expected = scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}
 			}
 			code := sum.ExitCode(expected)
 			printExit(w, sum, code)

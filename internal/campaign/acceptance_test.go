@@ -44,7 +44,7 @@ func plan(names ...string) Choices {
 			Part: Part{Scenario: name, Locks: []string{"no-lock", "in-process", "good", "bad"}, Episodes: episodes},
 			scenario: &scenarios.Scenario{Name: name, Expect: map[string]scenarios.Expectation{
 				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}},
-				"bad":     {Judgement: scenarios.Judgement{Verdict: scenarios.Any}, Rate: &scenarios.Rate{Low: 0.1, High: 0.6}}}},
+				"bad":     {Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}, Rate: &scenarios.Rate{Low: 0.1, High: 0.6}}}},
 		})
 	}
 	return all

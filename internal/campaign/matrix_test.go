@@ -42,7 +42,7 @@ func choices(names ...string) Choices {
 		all = append(all, Choice{
 			Part: Part{Scenario: name, About: "about " + name, Locks: []string{"no-lock", "good", "bad"}, Episodes: 3},
 			scenario: &scenarios.Scenario{Name: name, Expect: map[string]scenarios.Expectation{
-				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}}, "bad": {Judgement: scenarios.Judgement{Verdict: scenarios.Any}}}},
+				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}}, "bad": {Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}}},
 		})
 	}
 	return all

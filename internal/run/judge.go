@@ -131,7 +131,7 @@ func like(s *scenarios.Scenario, l *report.Lock, service string) string {
 			continue
 		}
 		want := s.Expectation(c.Name)
-		if holds, _ := want.Holds(observed(l)); !holds || want.Verdict == scenarios.Any {
+		if holds, _ := want.Holds(observed(l)); !holds || want.Verdict == scenarios.Unjudged {
 			continue
 		}
 		now := 1
@@ -158,7 +158,7 @@ func ExpectsVerdict(s *scenarios.Scenario, l *report.Lock) (expected string, hol
 
 // ExpectsRate is the part of [Expects] that [ExpectsVerdict] leaves out.
 func ExpectsRate(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool, why string) {
-	want := scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Any}, Rate: s.Expectation(l.Lock).Rate}
+	want := scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}, Rate: s.Expectation(l.Lock).Rate}
 	holds, why = want.Holds(observed(l))
 	return want.String(), holds, why
 }

@@ -47,6 +47,9 @@ type Lock struct {
 	OnlyWaits bool
 	// Excused are rules of the conformance suite that the lock breaks on purpose, and why.
 	Excused map[string]string
+	// Like is the lock of which a scenario expects the same, unless it names this one. Without
+	// it, and unless the lock is Broken or Wrong, a scenario expects it to be valid.
+	Like string
 	// Library is set of a stock library.
 	Library *Library
 	// Wrong is set of a lock that is wrong on purpose. It runs under its name, and no list

@@ -33,6 +33,7 @@ func databaseLocks() []Lock {
 		},
 		{
 			Card:    locks.Card{Name: "pg-advisory-xact", Claims: session},
+			Like:    "pg-advisory",
 			About:   "pg_try_advisory_xact_lock, held until its transaction ends",
 			Service: postgresService.Name,
 			New:     without("pg-advisory-xact", postgres.NewAdvisoryXact),
@@ -46,6 +47,7 @@ func databaseLocks() []Lock {
 		},
 		{
 			Card:    locks.Card{Name: "mysql-row", Claims: locks.Claims{Bounded: true}},
+			Like:    "pg-row",
 			About:   "a row of MariaDB under a unique index, with an end by the server's clock",
 			Service: mariadbService.Name,
 			Options: []Option{endOption},
@@ -54,6 +56,7 @@ func databaseLocks() []Lock {
 		},
 		{
 			Card:    locks.Card{Name: "mysql-get-lock", Claims: session},
+			Like:    "pg-advisory",
 			About:   "GET_LOCK of MariaDB on a connection of its own, which it ends with",
 			Service: mariadbService.Name,
 			Options: []Option{poolOption},
@@ -61,6 +64,7 @@ func databaseLocks() []Lock {
 		},
 		{
 			Card:    locks.Card{Name: "mysql-for-update", Claims: session},
+			Like:    "pg-advisory",
 			About:   "SELECT FOR UPDATE on a row of MariaDB, held until its transaction ends",
 			Service: mariadbService.Name,
 			New:     without("mysql-for-update", mariadb.NewForUpdate),

@@ -16,8 +16,6 @@ type Library struct {
 	Version string // the module or package, and its version
 	Says    string // what it promises
 	Where   string // the line of its documentation that does
-	// Like is the lock of which a scenario expects the same, where it does not name this one.
-	Like string
 	// Real says that it runs in the real worlds alone: it is no module.
 	Real bool
 	// Guests are the folders of build/guests in which scripts/guests builds the program that serves the
@@ -58,14 +56,6 @@ func Guests() []string {
 	return all
 }
 
-// Like is the lock of which a scenario expects the same; empty: this one stands for itself.
-func (l Lock) Like() string {
-	if l.Library == nil {
-		return ""
-	}
-	return l.Library.Like
-}
-
 // LibraryProgram is what serves the libraries, and LibraryModule the same as a module.
 const (
 	LibraryProgram = "lockbench-more"
@@ -86,8 +76,8 @@ func libraryLocks() []Lock {
 			Card:       locks.Card{Name: "redsync", Family: locks.Majority, Claims: bounded},
 			About:      "redsync on go-redis, a pool for each master",
 			Topologies: independent, Options: redsyncOptions,
+			Like: "redlock",
 			Library: &Library{
-				Like:    "redlock",
 				Version: "github.com/go-redsync/redsync/v4 v4.17.0",
 				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
 			},
@@ -96,8 +86,8 @@ func libraryLocks() []Lock {
 			Card:       locks.Card{Name: "redsync-redigo", Family: locks.Majority, Claims: bounded},
 			About:      "redsync on redigo, a pool for each master",
 			Topologies: independent, Options: redsyncOptions,
+			Like: "redlock",
 			Library: &Library{
-				Like:    "redlock",
 				Version: "github.com/go-redsync/redsync/v4 v4.17.0, github.com/gomodule/redigo",
 				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
 			},
@@ -106,8 +96,8 @@ func libraryLocks() []Lock {
 			Card:       locks.Card{Name: "redsync-rueidis", Family: locks.Majority, Claims: bounded},
 			About:      "redsync on rueidis, a client for each master",
 			Topologies: independent, Options: redsyncOptions,
+			Like: "redlock",
 			Library: &Library{
-				Like:    "redlock",
 				Version: "github.com/go-redsync/redsync/v4 v4.17.0, github.com/redis/rueidis v1.0.79",
 				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
 			},
@@ -120,8 +110,8 @@ func libraryLocks() []Lock {
 				carefulOption, {Name: "backoff", About: "how long a waiter sleeps between two tries", Default: "100ms"},
 				{Name: "reload", About: "how old the client's map of a cluster may be; a master that is dead tells nobody of a new one", Default: "1m"},
 			},
+			Like: "set-nx",
 			Library: &Library{
-				Like:    "set-nx",
 				Version: "github.com/bsm/redislock v0.10.0",
 				Says:    "a simplified distributed locking implementation; it promises no more", Where: "README.md:7",
 			},
@@ -130,8 +120,8 @@ func libraryLocks() []Lock {
 			Card:       locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched},
 			About:      "rueidislock, woken and told of losses by client-side caching",
 			Topologies: client, Options: watchedOptions,
+			Like: "redisson",
 			Library: &Library{
-				Like:    "redisson",
 				Version: "github.com/redis/rueidis/rueidislock v1.0.79",
 				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "rueidislock/README.md:54",
 			},
@@ -140,8 +130,8 @@ func libraryLocks() []Lock {
 			Card:       locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched},
 			About:      "valkeylock, woken and told of losses by client-side caching",
 			Topologies: client, Options: watchedOptions,
+			Like: "rueidislock",
 			Library: &Library{
-				Like:    "rueidislock",
 				Version: "github.com/valkey-io/valkey-go/valkeylock v1.0.79",
 				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "valkeylock/README.md:54",
 			},
@@ -150,8 +140,8 @@ func libraryLocks() []Lock {
 			Card:       locks.Card{Name: "redis-py", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "redis-py's own Lock, in python3",
 			Topologies: []locks.Topology{locks.Single, locks.Replicated},
+			Like:       "set-nx",
 			Library: &Library{
-				Like:    "set-nx",
 				Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
 				Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
 			},

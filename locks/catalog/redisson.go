@@ -81,6 +81,7 @@ func redissonLocks() []Lock {
 				Name: "redisson-rw", Family: locks.SingleStore,
 				Claims: claims(func(c *locks.Claims) { c.Strict, c.Shared = true, true }),
 			},
+			Like:       "redisson-spin",
 			About:      "Go port of Redisson 4.7's ReadWriteLock: many readers or one writer, re-entrant",
 			Group:      redissonGroup,
 			Topologies: anyMaster,

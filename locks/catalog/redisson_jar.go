@@ -45,8 +45,9 @@ func redissonJarLocks() []Lock {
 		{
 			Card:  locks.Card{Name: "redisson-jar", Family: locks.SingleStore, Claims: claims},
 			About: "Redisson's RLock, in Java", Woken: true,
+			Like: "redisson",
 			Library: &Library{
-				Like: "redisson", Says: "a client never keeps a lock that was not safely replicated and could later be lost to a failover",
+				Says:  "a client never keeps a lock that was not safely replicated and could later be lost to a failover",
 				Where: "docs/data-and-services/locks-and-synchronizers.md, Checking replica synchronization",
 			},
 		},
@@ -54,32 +55,36 @@ func redissonJarLocks() []Lock {
 			Card:  locks.Card{Name: "redisson-jar-fair", Family: locks.SingleStore, Claims: with(func(c *locks.Claims) { c.Fair = true })},
 			About: "Redisson's FairLock, in Java", Woken: true, WritesTime: true,
 			Excused: map[string]string{"release-after-expiry": "R-37: the fair lock answers that a release of an expired lock went well"},
+			Like:    "redisson-fair",
 			Library: &Library{
-				Like: "redisson-fair", Says: "threads acquire it in the order in which they requested it; a thread that died delays the others by 5 s",
+				Says:  "threads acquire it in the order in which they requested it; a thread that died delays the others by 5 s",
 				Where: "docs/data-and-services/locks-and-synchronizers.md, Fair Lock",
 			},
 		},
 		{
 			Card:  locks.Card{Name: "redisson-jar-rw", Family: locks.SingleStore, Claims: with(func(c *locks.Claims) { c.Shared = true })},
 			About: "Redisson's ReadWriteLock, in Java", Woken: true,
+			Like: "redisson-rw",
 			Library: &Library{
-				Like: "redisson-rw", Says: "multiple ReadLock owners and only one WriteLock owner are allowed",
+				Says:  "multiple ReadLock owners and only one WriteLock owner are allowed",
 				Where: "docs/data-and-services/locks-and-synchronizers.md, ReadWriteLock",
 			},
 		},
 		{
 			Card:  locks.Card{Name: "redisson-jar-fenced", Family: locks.SingleStore, Claims: with(func(c *locks.Claims) { c.Fenced = true })},
 			About: "Redisson's FencedLock, in Java; only in 4.7.0", Woken: true,
+			Like: "redisson-fenced",
 			Library: &Library{
-				Like: "redisson-fenced", Says: "returns a monotonically increasing token on each acquisition",
+				Says:  "returns a monotonically increasing token on each acquisition",
 				Where: "docs/data-and-services/locks-and-synchronizers.md, Fenced Lock",
 			},
 		},
 		{
 			Card:  locks.Card{Name: "redisson-jar-spin", Family: locks.SingleStore, Claims: claims},
 			About: "Redisson's SpinLock, in Java; not in 3.13.6",
+			Like:  "redisson-spin",
 			Library: &Library{
-				Like: "redisson-spin", Says: "RLock with exponential backoff in place of pub/sub, for thousands of locks in a short time",
+				Says:  "RLock with exponential backoff in place of pub/sub, for thousands of locks in a short time",
 				Where: "docs/data-and-services/locks-and-synchronizers.md, Spin Lock",
 			},
 		},
@@ -87,8 +92,9 @@ func redissonJarLocks() []Lock {
 			Card:  locks.Card{Name: "redisson-jar-multi", Family: locks.Majority, Claims: with(func(c *locks.Claims) { c.Several = true })},
 			About: "Redisson's MultiLock, in Java: all of several names on all of several masters", Woken: true,
 			Topologies: append([]locks.Topology{locks.Independent}, anyMaster...),
+			Like:       "redisson-multi",
 			Library: &Library{
-				Like: "redisson-multi", Says: "groups locks, which may belong to different Redisson instances, and handles them as a single lock",
+				Says:  "groups locks, which may belong to different Redisson instances, and handles them as a single lock",
 				Where: "docs/data-and-services/locks-and-synchronizers.md, MultiLock",
 			},
 		},
@@ -99,8 +105,9 @@ func redissonJarLocks() []Lock {
 			Excused: map[string]string{
 				"release-after-expiry": redDeaf, "stranger": redDeaf, "watchdog-ends": redDeaf,
 			},
+			Like: "redisson-redlock",
 			Library: &Library{
-				Like: "redisson-redlock", Says: "deprecated, superseded by RLock with replica-synchronization checking and by RFencedLock",
+				Says:  "deprecated, superseded by RLock with replica-synchronization checking and by RFencedLock",
 				Where: "docs/data-and-services/locks-and-synchronizers.md, RedLock",
 			},
 		},

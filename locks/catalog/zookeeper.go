@@ -118,6 +118,7 @@ func zookeeperLibraries() []Lock {
 		},
 		{
 			Card:    locks.Card{Name: "zk-kazoo", Family: locks.SingleStore, Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
+			Like:    "etcd-mutex",
 			About:   "ZooKeeper: kazoo's Lock, in python3",
 			Service: zookeeper.Name, Topologies: onZooKeeper, Woken: true,
 			Options: []Option{zkSession}, Excused: map[string]string{"in-turn": triesQueue},
