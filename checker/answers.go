@@ -12,11 +12,11 @@ import (
 	"lockbench/locks"
 )
 
-// This file hands the sessions of a key to the sweep, and tells what comes back.
+// This file hands the sessions of a key to the sweep, and reports its findings.
 //
-// Positions are doubled, so that what no event stands for has a place: a lease that
+// Positions are doubled, so that there is a place between two events: a lease that
 // ran out before event n ended at 2n-1. An end that no client asked for is a release of
-// unknown outcome; it may have happened from there on, or not.
+// unknown outcome, which may take effect at any later time.
 
 // call is an operation before it gets its place in the columns.
 type call struct {
@@ -26,7 +26,7 @@ type call struct {
 	out       sweep.Out
 }
 
-// sweep decides a key, and says what it could not.
+// sweep decides a key. If it cannot, it says why.
 func (a *answers) sweep(k *hold.Key) (doubt string) {
 	if len(a.h.Events) > math.MaxUint32/2-1 {
 		return "the history is too long"
@@ -44,7 +44,7 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 		case sweep.RefusedThoughFree:
 			a.refused(k, holds[f.First])
 		}
-		// The rest is found by [answers.session], or by exclusion.
+		// [answers.session] and exclusion find the rest.
 	}
 	return r.Why
 }
@@ -190,14 +190,14 @@ func place(op history.Op) call {
 	return c
 }
 
-// nowhere: a release worked, but there is no moment at which its session can have held.
+// nowhere reports a release that worked although its session can have held at no moment of it.
 func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 	s := d.Session
 	for _, op := range s.Ops {
 		if op.F == history.Release && op.Outcome == history.Done {
 			a.found("released-without-holding", d, k.Name, op.Return,
-				fmt.Sprintf("%s was told at %s that it has released %q, but from %s on, when it asked, it cannot have held it: others did all the time",
-					who(s), a.at(op.Return), k.Name, a.at(op.Invoke)), nil, op.Invoke, op.Return)
+				fmt.Sprintf("the lock confirmed at %s that %s has released %q, but from the call at %s on it cannot have held it: other clients did all the time",
+					a.at(op.Return), client(d, nil), k.Name, a.at(op.Invoke)), nil, op.Invoke, op.Return)
 			return
 		}
 	}
@@ -207,6 +207,6 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 func (a *answers) refused(k *hold.Key, d *hold.Hold) {
 	s := d.Session
 	a.found("refused-though-free", d, k.Name, s.Acquire.Return,
-		fmt.Sprintf("%s was refused %q between %s and %s as taken, but no client can have held it then", who(s), k.Name,
+		fmt.Sprintf("%s was refused %q between %s and %s as taken, but no client can have held it then", client(d, nil), k.Name,
 			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return)), nil)
 }

@@ -21,7 +21,7 @@ const (
 // the end of its own hold.
 func (l *ledger) free(wait history.Op, keepers []keeper) (from end, to int) {
 	from, to = end{wait.Invoke, l.h.Events[wait.Invoke].Time}, wait.Invoke
-	taken, until := from, wait.Return // others may have it up to taken; what counts ends at until
+	taken, until := from, wait.Return // other clients may have it up to taken; the wait ends at until
 	upTo := func(pos int) {
 		if taken.pos <= pos && l.h.Events[pos].Time-taken.at > l.h.Events[to].Time-from.at {
 			from, to = taken, pos
@@ -104,7 +104,7 @@ func (l *ledger) connects(s *history.Session) bool {
 	return struck >= 0 && l.heard(s.Client, struck) > s.Acquire.Invoke
 }
 
-// heard is where a client was first answered what it had asked after a position.
+// heard is where a client first had an answer to a call that it made after a position.
 func (l *ledger) heard(client int32, from int) int {
 	first := len(l.h.Events)
 	answer := func(op history.Op) {

@@ -5,9 +5,12 @@
 // the worst of theirs. checks.go lists the checks, and the rules that their findings name.
 package checker
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Verdict is what a checker says. The zero value is Valid; worse is greater.
+// Verdict is the answer of a check. The zero value is Valid; worse is greater.
 type Verdict uint8
 
 // The verdicts, from best to worst.
@@ -17,20 +20,21 @@ const (
 	Violated                // shown by evidence
 )
 
-func (v Verdict) String() string { return [...]string{"valid", "unknown", "violated"}[v] }
+var verdicts = []string{"valid", "unknown", "violated"}
+
+func (v Verdict) String() string { return verdicts[v] }
 
 // MarshalText writes the word.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // UnmarshalText reads the word.
 func (v *Verdict) UnmarshalText(text []byte) error {
-	for word := Valid; word <= Violated; word++ {
-		if word.String() == string(text) {
-			*v = word
-			return nil
-		}
+	i := slices.Index(verdicts, string(text))
+	if i < 0 {
+		return fmt.Errorf("verdict %q is none of valid, unknown, violated", text)
 	}
-	return fmt.Errorf("verdict %q is none of valid, unknown, violated", text)
+	*v = Verdict(i)
+	return nil
 }
 
 // Class says what the clients could have known of a violation. The zero value is
@@ -46,22 +50,21 @@ const (
 	DoubleGrant        // two held at once and neither had a reason to doubt it
 )
 
-func (c Class) String() string {
-	return [...]string{"", "stale-write", "overstay", "undetermined", "double-grant"}[c]
-}
+var classes = []string{"", "stale-write", "overstay", "undetermined", "double-grant"}
+
+func (c Class) String() string { return classes[c] }
 
 // MarshalText writes the word.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads the word.
 func (c *Class) UnmarshalText(text []byte) error {
-	for word := NoClass; word <= DoubleGrant; word++ {
-		if word.String() == string(text) {
-			*c = word
-			return nil
-		}
+	i := slices.Index(classes, string(text))
+	if i < 0 {
+		return fmt.Errorf("class %q is none of stale-write, overstay, undetermined, double-grant", text)
 	}
-	return fmt.Errorf("class %q is none of stale-write, overstay, undetermined, double-grant", text)
+	*c = Class(i)
+	return nil
 }
 
 // Finding is one violation, with its evidence.
@@ -77,17 +80,17 @@ type Finding struct {
 	Event    int      `json:"event"`
 }
 
-// Result is what one checker says.
+// Result is the answer of one check.
 type Result struct {
 	Name       string    `json:"name"`
 	Verdict    Verdict   `json:"verdict"`
 	Why        string    `json:"why,omitempty"` // of unknown
 	Violations int       `json:"violations"`
 	Findings   []Finding `json:"findings,omitempty"` // all of them, in the order of Event
-	// Note is what a reader should know beside the verdict, whatever it is: that the
-	// other reading of failed releases says something else, say.
+	// Note is for readers, whatever the verdict is. For example, it says that the other
+	// reading of failed releases would change the verdict.
 	Note string `json:"note,omitempty"`
-	// LostUpdates is how many writes are not in what the guarded counters ended with;
+	// LostUpdates is how many writes are missing in the last values of the guarded counters;
 	// one finding can stand for several.
 	LostUpdates int `json:"lost_updates,omitempty"`
 	// Broken says how the history contradicts itself in a way that no lock can be

@@ -6,8 +6,8 @@ import "slices"
 type Check struct {
 	Name  string
 	About string // one line for `lockbench list checkers` and docs/verdicts.md
-	// judge is a pure function of the ledger. said is what the checks above it in the table
-	// have said. Findings and evidence are positions; [Judge] turns them into indexes.
+	// judge is a pure function of the ledger. said has the results of the checks above it in
+	// the table. Findings and evidence are positions; [Judge] turns them into indexes.
 	judge func(l *ledger, said Report) Result
 }
 
@@ -61,7 +61,7 @@ func Rules() []Rule {
 		{"reader-and-writer", Exclusion, held, true, "A reader and a writer of different owners worked at the same time."},
 		{"too-many-permits", Exclusion, held, true, "More permits of a semaphore were held than there are."},
 
-		{ruleEvicted, Results, nil, false, "A client was told that it does not hold the lock, within its lease and before it released it; or it was told so, and later that it did hold."},
+		{ruleEvicted, Results, nil, false, "The lock answered a client that it does not hold the lock, within its lease and before it released it; or a later answer said that it did hold."},
 		{"released-without-holding", Results, nil, false, "A release or a renewal was answered with ok, though its session cannot have held without a break until then."},
 		{"released-twice", Results, nil, false, "Two releases of one session were answered with ok."},
 		{"refused-though-free", Results, nil, false, "A client was refused because the lock was held, and no client can have held it."},

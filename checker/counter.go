@@ -14,9 +14,9 @@ type counter struct {
 	key, form string
 	writes    []*write // those that were ok, in the order of their returns
 	unsure    []*write // those of unknown outcome: foreign hosts may have applied them
-	final     *int64   // what the last look at it, after all writes, has shown
-	base      int64    // what it was before the first write
-	odd       string   // a write by which it is no counter, in words; or nothing
+	final     *int64   // its value by the last read, after all writes
+	base      int64    // its value before the first write
+	odd       string   // a write that shows that it is not a counter, in words; or empty
 }
 
 // write is one that was ok, unless it stands among a counter's unsure ones.
@@ -26,7 +26,7 @@ type write struct {
 	value    int64
 	token    uint64
 	hasToken bool
-	seen     int64 // what the session had read before
+	seen     int64 // the value that the session had read before
 	hasSeen  bool
 	since    int // the grant from which its owner had held the key without a break
 }
@@ -105,7 +105,7 @@ func counters(l *ledger) []*counter {
 			c.final = &seen.value
 		}
 		if _, read := looks[c]; c.odd == "" && len(c.writes) > 0 && !read {
-			c.odd = "nobody has read it"
+			c.odd = "no client has read it"
 		}
 		if len(c.writes) > 0 && c.writes[0].hasSeen {
 			c.base = min(c.writes[0].seen, c.writes[0].value)
@@ -114,9 +114,9 @@ func counters(l *ledger) []*counter {
 	return order
 }
 
-// odd says how a write shows that what it wrote to is no counter, or nothing: its session
-// did not write what it had read plus one. Who has entered again may know what it writes
-// from another of its sessions. The format does not ask a program to count.
+// odd says how a write shows that its resource is not a counter, if it does: its session
+// did not write the value that it had read, plus one. A client that has entered again may know
+// the value from another of its sessions. The format does not ask a program to count.
 func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), seconds(l.h.Events[w.op.Invoke].Time))
 	switch {
@@ -125,7 +125,7 @@ func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 	case w.Session.Owner != w.Session.Name:
 		return ""
 	case before != nil && (before.op.Return < 0 || before.op.Return > w.op.Invoke):
-		return "" // of two at once nobody knows which came first
+		return "" // it is unknown which of two writes at once came first
 	case before != nil && w.value == before.value+1 && (!w.hasSeen || w.seen <= before.value):
 		return ""
 	case w.hasSeen && w.value != w.seen+1:
@@ -135,8 +135,8 @@ func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 }
 
 // unbroken knows until when each owner holds each key, however often it has entered.
-// Who enters again may write what it knows from before: of acquire, read 5, acquire,
-// write 6 the read counts as well.
+// A client that enters again may write what it read before: in acquire, read 5, acquire,
+// write 6 the read counts.
 type unbroken map[[2]string]hold.Span
 
 // add takes the next grant, and returns the one from which its owner has held.
@@ -146,8 +146,8 @@ func (u unbroken) add(t *hold.Hold) (since int) {
 	if !ok || t.Grant >= before.To {
 		before = t.Claim
 	}
-	// It counts on the key until it gives it back, whatever it was told before: an outer
-	// hold that is found lost at last was still the one in which an inner one wrote.
+	// It counts on the key until it releases it, whatever it learned before: an outer
+	// hold that is found lost in the end is still the one in which an inner one wrote.
 	to := max(before.To, t.Claim.To)
 	for _, op := range t.Session.Ops {
 		to = max(to, op.Invoke)

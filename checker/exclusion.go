@@ -12,8 +12,8 @@ import (
 )
 
 // exclusion asks whether a lock ever kept two clients apart that it had to keep
-// apart: it compares the works of all holds of a key, and classes what it finds by
-// their beliefs (package hold draws both).
+// apart: it compares the works of all holds of a key, and classes overlaps by
+// their beliefs (package hold computes both).
 //
 // One violation is counted for each session that is granted while the work of
 // another goes on, so of A[0,100] B[10,20] C[30,40] there are two: a count of pairs
@@ -49,8 +49,8 @@ func holders(l *ledger) Result {
 	return s.result()
 }
 
-// overlaps goes over the grants of one key after another. It collects what it finds over
-// all of them, for two may meet under several keys.
+// overlaps goes over the grants of one key after another. It collects overlaps over
+// all of them, because two holds may meet under several keys.
 type overlaps struct {
 	*ledger
 	found map[*hold.Hold]overlap // by the later one

@@ -6,22 +6,21 @@ import (
 	"lockbench/internal/history"
 )
 
-// fairness asks whether those who came first were served first, of a lock that claims
-// to be fair.
+// fairness asks whether a lock that claims to be fair serves clients in the order in which
+// they came.
 //
-// Who came first only the lock knows. A client that asks is not in the queue yet: its
-// request may be held up on its way, and a client that asks later may be there before it. So
-// an overtake is held against a lock only if a probe had seen the waiter in the queue
-// before the other one asked:
+// Only the lock knows that order. A client that asks is not in the queue yet: its
+// request may be delayed, and the request of a client that asks later may arrive first. So
+// an overtake counts only if a probe had seen the waiter in the queue before the other client
+// asked:
 //
 //	client 1  acquire ─────────────────────────────────── ok, or refused
 //	probe                 queued: client 1
 //	client 2                       acquire ── ok                 overtaken
 //
-// A waiter that stood still meanwhile may have been served and have slept through that
-// lease, or have been taken for dead. Nor is a lock blamed if the answer came after the
-// waiter's own lease: of that grant it is not known when it was. Without a probe nothing is
-// judged.
+// A waiter that was paused meanwhile may have been served and have slept through that
+// lease, or have been taken for dead. If the answer came after the waiter's own lease, it is
+// unknown when the grant was, so nothing is reported. Without a probe nothing is judged.
 func fairness(l *ledger, _ Report) Result {
 	h := l.h
 	queue := queued(h)
@@ -38,7 +37,7 @@ func fairness(l *ledger, _ Report) Result {
 		return queued && h.At(s.Acquire.Invoke).Wait > 0
 	})
 	if r.Verdict == Valid && !seen {
-		r.Verdict, r.Why = Unknown, "the queue was looked at, but nobody who waited was seen in it"
+		r.Verdict, r.Why = Unknown, "the queue was probed, but no client that waited was seen in it"
 	}
 	return r
 }

@@ -10,7 +10,7 @@ import (
 
 // harness asks whether the run did what it promised at all. A run in which no client
 // got the lock, or whose faults did not take effect, finds nothing wrong with any
-// lock, and that is not the same as nothing being wrong. So what it finds turns
+// lock, and that is not the same as nothing being wrong. So its result turns
 // valid into unknown, and never anything into violated.
 //
 // It goes by the header: without bounds nothing was promised, and reading the history
@@ -80,8 +80,8 @@ func shortfalls(h *history.History, bounds *history.Bounds, starved bool) []stri
 	return append(why, undone(h, f)...)
 }
 
-// unreached says, of a run in which every acquire had an unknown outcome, what the clients
-// were told. A lock that cannot reach its servers looks like that.
+// unreached says which answers the clients had in a run in which every acquire had an unknown
+// outcome. A lock that cannot reach its servers looks like that.
 func unreached(h *history.History) string {
 	said, most := map[string]int{}, ""
 	for _, s := range h.Sessions {
@@ -165,7 +165,7 @@ func (f struck) saw(s history.PlanStep, phase string) bool {
 }
 
 // faults does not go by [history.History.Faults]. A fault there keeps its last failure
-// alone, and is one from its begins to its healed. Here every failure is told, and a phase
+// only, and is one from its begins to its healed. Here every failure is reported, and a phase
 // counts to the episode in which it came, also if its begins is missing:
 //
 //	episode 1   kill begins, bites              did not heal

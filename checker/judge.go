@@ -122,7 +122,7 @@ func (r Report) First() (Finding, bool) {
 	return first, found
 }
 
-// Why says in words what could not be decided, and nothing if all could.
+// Why says in words why some checks could not decide, and is empty if all could.
 func (r Report) Why() string {
 	var why []string
 	for _, c := range r.Checks {

@@ -11,19 +11,19 @@ import (
 	"lockbench/locks"
 )
 
-// lease asks whether leases are what clients were told: that a server keeps a grant at
+// lease asks whether servers keep leases as clients expect: that a server keeps a grant at
 // least as long as its holder counts on it, not much longer than was asked for, and
 // that the lock of a client that died is not handed over before its lease can have
 // ended.
 //
-// How long a server keeps a key the run asks it right after some of the grants. The
-// answer came later than it was true, so it is an upper bound: a key that is said at
-// time t to live for d more is gone by t+d.
+// The run asks the server right after some of the grants how long it keeps the key. The
+// answer arrives later than it was true, so it is an upper bound: a key that lives for d more,
+// by an answer at time t, is gone by t+d.
 //
 //	granted           probe: 2 s left        gone by now      client counts on it
 //	   ├──────────────────┼─────────────────────────┤· · · · · · · · · · ┤   lease-short
 //
-// A lock of a live holder that is handed over is not looked at here: that is exclusion.
+// A lock of a live holder that is handed over is for exclusion.
 func lease(l *ledger, _ Report) Result {
 	h := l.h
 	var byName map[string]*hold.Hold
@@ -31,9 +31,8 @@ func lease(l *ledger, _ Report) Result {
 	var findings []Finding
 	told := map[string]bool{}
 	probed, judged, struckBy := 0, 0, 0
-	// While servers are struck there may be two that take themselves for the one that
-	// keeps the key, and the run asks the one that its client does not know of. So only
-	// what was granted and asked for in calm counts.
+	// While faults hit servers, two of them may both act as the leader, and the run may ask the
+	// one that the client does not use. So only grants and probes in calm count.
 	for pos, probe := range history.FactsOf[history.Kept](h) {
 		if byName == nil { // most histories have no such probe
 			byName, longest = holdsByName(l), longestAsked(h)
@@ -93,7 +92,7 @@ func (l *ledger) calm(from, to int) bool {
 //	outer  acquire ttl=5s ──────────────────────────────────── release
 //	inner                 acquire ttl=30s ── probe: 30 s left      not too long
 //
-// A session that asks for no lease may keep the lock for ever. Readers share what a server keeps, so
+// A session that asks for no lease may keep the lock for ever. Readers share one lease on the server, so
 // the longest lease of any reader counts for all of them, and they are entered without an owner. A
 // lease that was asked for after the server was asked explains nothing.
 type longestLeases map[hand][]wish
@@ -147,8 +146,8 @@ func (l longestLeases) of(s *history.Session, pos int) time.Duration {
 	return longest
 }
 
-// kept compares what a server says with what was asked for, at most, and what the
-// client knows.
+// kept compares the answer of a server with the longest lease that was asked for, and with the
+// lease that the client knows.
 func (l *ledger) kept(d *hold.Hold, pos int, ttl, longest time.Duration) (Finding, bool) {
 	s, at := d.Session, l.h.At(pos).Time
 	if l.h.At(s.Acquire.Invoke).TTL == 0 || pos >= l.Stepped || d.Renewed() {

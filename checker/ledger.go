@@ -9,8 +9,8 @@ import (
 	"lockbench/locks"
 )
 
-// ledger is a history as checks read it: who held what from when until when. [Judge] makes
-// one for all checks.
+// ledger is a history as checks read it: which session held which key from when until when.
+// [Judge] makes one for all checks.
 type ledger struct {
 	*hold.Book
 	h           *history.History
@@ -24,8 +24,8 @@ func newLedger(h *history.History, o Options) *ledger {
 	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys), searchLimit: models.Limit}
 }
 
-// durable is the position up to which a refused try can be believed: servers that are
-// struck may come back with less, or more, than they had.
+// durable is the position up to which a refused try can be believed: after a fault a server
+// may come back with less, or more, than it had.
 func durable(h *history.History) int {
 	at := h.ClockStep()
 	for pos := range history.FactsOf[history.Promoted](h) {
@@ -43,12 +43,12 @@ func durable(h *history.History) int {
 	return at
 }
 
-// strict tells whether a refusal is to be believed: it claims that the key was held by
-// another client, and either the lock says so of all its refusals, or the event of this one.
-// A fair lock cannot say it of all, because it may refuse a client for the queue.
-// Where several keys were asked for, it is not known which one; servers that were struck may
-// have forgotten what they granted, and may remember it again; and a reader that asks to
-// write may stand in its own way, also where it may enter again.
+// strict tells whether a refusal proves that another client held the key. Either the lock
+// claims that for all its refusals, or the event of this one does. A fair lock cannot claim it
+// for all, because it may refuse a client for the queue. Nothing is proven if several keys were
+// asked for, since any of them may be the reason; if a fault hit a server before, since it may
+// have forgotten grants, and may remember them again; or if a reader asks to write, since it
+// may be refused because of itself, even if the lock is reentrant.
 func (l *ledger) strict(s *history.Session) bool {
 	if s.Acquire.Outcome != history.Failed || len(s.Keys) != 1 || s.Acquire.Return >= l.durable {
 		return false

@@ -15,15 +15,14 @@ import (
 	"lockbench/locks"
 )
 
-// This file alone turns what a history says into what porcupine reads. Two things are
-// lost if it is done without care: a call without a return, which porcupine takes for
-// impossible and which here may still happen; and the order of events at equal times,
-// which is why events are passed by their place and never by their clock.
+// This file converts a history to the events that porcupine reads. Two things need care: porcupine
+// takes a call without a return for impossible, and here it may still happen; and events at equal
+// times have an order, so they are passed by their place and not by their time.
 
 // calls are the events of one key as porcupine takes them.
 type calls struct {
 	l       *ledger
-	work    bool // also what clients did as holders; otherwise only acquire, release and renew
+	work    bool // includes what clients did as holders; otherwise only acquire, release and renew
 	key     string
 	events  []event
 	ops     int
@@ -126,8 +125,8 @@ func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
 		if outcome == models.Fail && !c.l.Strict {
 			outcome = models.Unknown
 		}
-		// The work of a holder is not a server's answer: what a drawing shows is that
-		// two worked at once, not that one of them was told so in the end.
+		// The work of a holder is not a server's answer: a drawing shows that two worked at
+		// once, not that one of them learned so in the end.
 		if c.work && outcome == models.Refused {
 			outcome = models.Unknown
 		}
@@ -176,8 +175,8 @@ func (c *calls) end(d *hold.Hold) (at int, why string) {
 	return d.Ends.Lapse, "lease of " + s.Name
 }
 
-// What is judged and drawn around a finding: a drawing of more shows nothing, and calls
-// that stay open are what makes a search long.
+// The limits of what is judged and drawn around a finding: a drawing of more is hard to read, and
+// calls that stay open make a search long.
 const (
 	windowSessions = 16
 	windowOpen     = 6

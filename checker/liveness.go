@@ -70,7 +70,7 @@ func liveness(l *ledger, _ Report) Result {
 	return r
 }
 
-// wanted is all that was asked of a key, or of several keys that were asked for together.
+// wanted has the attempts for a key, or for several keys that were asked for together.
 type wanted struct {
 	key     string
 	names   []string           // of all keys, quoted
@@ -111,7 +111,7 @@ func later(a, b end) end {
 	return b
 }
 
-// wanted collects what was asked of a key.
+// wanted collects the attempts for a key.
 func (l *ledger) wanted(k *hold.Key) *wanted {
 	w := &wanted{key: k.Name, names: []string{fmt.Sprintf("%q", k.Name)}}
 	var keepers []keeper
@@ -222,7 +222,7 @@ func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
 			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
 		Events: []int{q.From, begin, end, min(q.To, len(l.h.Events)-1)},
 	}
-	// This is not a proof, but the first place to look: a server may keep what no client released. If
+	// This is not a proof, but the first place to look: a server may keep a hold that no client released. If
 	// a client was granted the lock after that, it kept no client out.
 	over := doubtful != nil && last != nil && doubtful != last && doubtful.Acquire.Return >= 0 && doubtful.Acquire.Return < last.Acquire.Return
 	switch {

@@ -14,8 +14,8 @@ type moment struct {
 	hold     *hold.Hold
 }
 
-// told is where its client was told of the grant, from where on exclusion looks at it; or
-// where the moment begins, if it never was.
+// told is where its client learned of the grant, from where on exclusion looks at it; or
+// where the moment begins, if it never did.
 func (m moment) told() int {
 	if m.hold.Granted() {
 		return m.hold.Grant

@@ -39,7 +39,7 @@ func (l *ledger) classify(earlier, later *hold.Hold) Class {
 	return class
 }
 
-// finding tells of an overlap: what happened, and where in the history it shows.
+// finding reports an overlap, with its place in the history.
 func (l *ledger) finding(o overlap) Finding {
 	a, b := o.earlier, o.later
 	rule := "two-holders"
@@ -71,7 +71,7 @@ func (l *ledger) evidence(a, b *hold.Hold) []int {
 }
 
 // workEnd is when a hold's work certainly went on, and the last event of it: the
-// release call, the last sign, or what came last before the deadline.
+// release call, the last sign, or the last event before the deadline.
 func (l *ledger) workEnd(t *hold.Hold) (time.Duration, int) {
 	to := t.Least.Work.To
 	switch {
@@ -85,7 +85,7 @@ func (l *ledger) workEnd(t *hold.Hold) (time.Duration, int) {
 	return min(t.Least.Deadline, l.h.Events[to].Time), to - 1
 }
 
-// text says who, which key, and when, in one sentence.
+// text names clients, key and times in one sentence.
 func (l *ledger) text(o overlap) string {
 	a, b := o.earlier, o.later
 	key, first, second := fmt.Sprintf("%q", o.key), client(a, b), client(b, a)
@@ -97,7 +97,7 @@ func (l *ledger) text(o overlap) string {
 	}
 	switch {
 	case o.class == Undetermined:
-		return fmt.Sprintf("%s was granted to %s at %s while %s %s; what they could know is not certain, because %s",
+		return fmt.Sprintf("%s was granted to %s at %s while %s %s; it is uncertain until when they could believe that they held, because %s",
 			key, second, granted, first, held, l.doubt(a, b))
 	case o.class == DoubleGrant:
 		return fmt.Sprintf("%s was granted to %s at %s while %s %s (%s)", key, second, granted, first, held, l.lease(a, b.Grant))
@@ -157,7 +157,7 @@ func client(t, other *hold.Hold) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// leaseEnd is when the lease ends by what was known at a position.
+// leaseEnd is when the lease ends, by the answers up to a position.
 func leaseEnd(t *hold.Hold, pos int) time.Duration {
 	first, _ := t.LeaseEnd(pos)
 	return first

@@ -10,8 +10,8 @@ import (
 )
 
 // overtaken finds the waiters of a key that had been seen in the queue and were passed by
-// a client that asked after that. Those who waited in vain are looked at as well: a waiter
-// that is never served, while all who come later are, has been overtaken by them.
+// a client that asked after that. A waiter that is never served, while clients that came later
+// are, has been overtaken as well.
 func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 	grants := l.newcomers(k)
 	var findings []Finding
@@ -82,7 +82,7 @@ func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
 // lostPlace tells whether a waiter may have lost its place between being seen in the queue and the grant to
 // another client. A lock that claims fair does not say how long it keeps the place of a client that is
 // silent, so any fault on the waiter excuses the lock. A fault on a server excuses it only if the waiter was
-// never served, because what was left of the queue is unknown then.
+// never served, because the state of the queue is unknown then.
 func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 	return slices.ContainsFunc(l.struck(t.Session.Client), func(f history.Fault) bool {
 		if f.Begins >= granted || f.Healed >= 0 && f.Healed <= seen {
@@ -131,7 +131,8 @@ func firstAfter(grants []*hold.Hold, t *hold.Hold, pos int) *hold.Hold {
 // heldBy are the grants of each owner in their order.
 type heldBy map[string][]heldOn
 
-// heldOn is where a grant begins, and up to where it or one before it was held at most.
+// heldOn is a grant of an owner: the position of the grant, and the last position at which this or
+// an earlier grant of the same owner can still be held.
 type heldOn struct {
 	hold.Span
 	released int // where the last one that the owner entered by is given back, if it is
@@ -139,8 +140,8 @@ type heldOn struct {
 
 // add takes a grant, and tells whether it went to an owner that held already when it asked.
 //
-// What an owner is granted again moves the end of its lease as a whole. So that lease goes
-// on after the inner session was released, for as long as the outer one was not:
+// A grant to an owner that holds already moves the end of the owner's whole lease. So that lease
+// goes on after the inner session is released, until the outer one is:
 //
 //	outer  acquire ─────────── its lease ended, no client released it
 //	inner      acquire ── release

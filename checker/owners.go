@@ -15,8 +15,9 @@ import (
 // not of the session, is not held against them.
 type byOwner map[ownedKey]*owned
 
-// owned are the sessions of an owner on a key, in the order of their acquires; and up to
-// where those up to each may be held as readers, or without having been granted.
+// owned lists the sessions of an owner on a key, in the order of their acquires. reads[i] is the last
+// position at which any of the first i+1 may be held as a reader, and unheard[i] the same for
+// acquires of unknown outcome.
 type owned struct {
 	all            []*hold.Hold
 	reads, unheard []int
@@ -109,8 +110,8 @@ func (o byOwner) may(d *hold.Hold, until func(*owned) []int) bool {
 	})
 }
 
-// mayHaveGivenBack tells whether what a session held may have been given back by a release
-// of another one, whose own acquire may never have happened:
+// mayHaveGivenBack tells whether the hold of a session may have been ended by a release of
+// another session of its owner, whose own acquire may never have happened:
 //
 //	session 1  acquire ok                                                  release: not held
 //	session 2              acquire ...(no answer)   release ok

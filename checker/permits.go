@@ -62,7 +62,7 @@ func permitsOf(holds []*hold.Hold, counts func(*hold.Hold) bool) uint64 {
 	return sum
 }
 
-// permitClass says what the holders of too many permits could have known when t was granted.
+// permitClass classes the excess of permits when t was granted, by the beliefs of the holders.
 func (l *ledger) permitClass(open []*hold.Hold, t *hold.Hold) Class {
 	class, at := Overstay, t.Grant
 	if sure := l.allBelieve(open, t, func(a *hold.Hold) []hold.Span { return a.Least.Beliefs }); sure >= 0 {

@@ -9,19 +9,18 @@ import (
 	"lockbench/internal/history"
 )
 
-// proven finds releases and renewals that are said to have worked although another client
-// certainly held in between: after the session's lease had run out, its first release had
-// been called, or its loss was told. What was granted before that is for exclusion to
-// tell, but for a grant that ran out unused, of which exclusion says nothing. Where the
-// session may have ended later than that, it was the grant that was wrong; the answers do
-// not fit in either case.
+// proven finds releases and renewals that were answered with ok although another client
+// certainly held in between: after the session's lease had run out, after its first release was
+// called, or after news of its loss. Earlier grants are for exclusion, except for a grant that ran out
+// unused, which exclusion does not report. If the session may have ended later than that, the
+// grant was wrong; the answers contradict each other in either case.
 func (a *answers) proven(k *hold.Key) {
 	if len(k.All) == 1 {
 		return
 	}
 	moments := a.moments(k)
 	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.told(), y.told()) })
-	// Of these exclusion says nothing, wherever they began.
+	// Exclusion does not report these, wherever they began.
 	silent := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return m.hold.Granted() && !unused(m.hold) })
 	for _, d := range k.Granted {
 		if d.Ends.Proven < 0 {
@@ -68,7 +67,7 @@ func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments 
 			continue // d certainly held all the time, so the sweep finds it
 		}
 		a.found("released-without-holding", d, k.Name, op.Return,
-			fmt.Sprintf("%s was told at %s that it has %s %q, %sclient %d %s", who(d.Session), a.at(op.Return), done(op), k.Name,
+			fmt.Sprintf("the lock confirmed at %s that %s has %s %q, %sclient %d %s", a.at(op.Return), client(d, nil), done(op), k.Name,
 				a.whyOver(d, m), m.hold.Session.Client, a.held(m)), m.hold, op.Invoke, op.Return)
 		return true
 	}
@@ -93,5 +92,5 @@ func (a *answers) held(m moment) string {
 	if m.hold.Granted() {
 		return "was granted it at " + a.at(m.hold.Grant)
 	}
-	return "was told at " + a.at(m.to) + " that it has released it"
+	return "released it, as the lock confirmed at " + a.at(m.to)
 }

@@ -8,7 +8,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// What is too much. A loop without a pause sends one command a round trip: thousands a
+// A rate above these limits is too much. A loop without a pause sends one command a round trip: thousands a
 // second on one machine, hundreds over a network with milliseconds of delay.
 const (
 	commandsPerSecondMax    = 300
@@ -16,11 +16,11 @@ const (
 	rateMin                 = 500 * time.Millisecond // a shorter stretch tells nothing
 )
 
-// counted is what a client had sent by a position.
+// counted is how many commands a client had sent by a position.
 type counted struct{ pos, commands int }
 
-// rate asks whether clients leave the servers in peace. The run counts in the network
-// what each client sends, at the beginning and at the end of a quiet stretch; a client
+// rate asks whether clients send more commands than waiting needs. The run counts in the
+// network the commands of each client, at the beginning and at the end of a quiet stretch; a client
 // that spins while it waits shows there, whatever its library calls it.
 //
 // Two bounds must both be broken, because a client may be busy for good reason: so

@@ -8,7 +8,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// residue finds what servers still keep, for longer than any lease, when every client is
+// residue finds state that servers still keep, for longer than any lease, when every client is
 // gone: the run looks once, at the end. A lock left like that is never to be had again,
 // or only after a user cleans up by hand.
 //
@@ -17,7 +17,7 @@ import (
 // own or in the row of the lock, with the owner and the end of the lease, which then keeps no
 // client from the lock. So of such a lock only a lock's own name that ends by itself is residue.
 //
-// Other keys that end by themselves are no residue. A Redisson client that dies between a
+// Other keys that end by themselves do not count. A Redisson client that dies between a
 // release and its sweep leaves the latch of that release, which ends after 20 s and keeps no
 // client from the lock.
 func (l *ledger) residue() (findings []Finding) {

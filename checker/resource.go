@@ -10,9 +10,9 @@ import (
 	"lockbench/internal/history"
 )
 
-// resource asks what reached the thing that the lock guards: a counter for each key
-// and form, to which everybody writes what it has read plus one. It needs to know
-// nothing of locks, and so it is the witness against a verdict of the others.
+// resource asks which writes reached the resource that the lock guards: a counter for each key
+// and form, to which each client writes the value that it has read, plus one. It needs to know
+// nothing of locks, so it is a witness that is independent of the other checks.
 //
 // A write is lost if it is not in the chain of writes that leads to the counter's last
 // value. Take two clients that both read 5:
@@ -22,7 +22,7 @@ import (
 //
 // There the finding is the one late write, which undid three; the write of 7 after it
 // is an honest one, although 7 is less than the 8 that was there before. So a write is
-// compared with what the counter stands at, not with the highest it ever stood at.
+// compared with the counter's current value, not with its highest.
 //
 // Writes count in the order of their returns: the host applies a write between the
 // client's answer and the ok that it records.
@@ -34,7 +34,7 @@ func resource(l *ledger, _ Report) Result {
 	for _, counter := range counters(l) {
 		findings = append(findings, counter.stale(l)...)
 		if counter.odd != "" {
-			notes = append(notes, fmt.Sprintf("what %q guards (%s) is not judged as a counter: %s", counter.key, counter.form, counter.odd))
+			notes = append(notes, fmt.Sprintf("the resource of %q (%s) is not judged as a counter: %s", counter.key, counter.form, counter.odd))
 			continue
 		}
 		if lie := counter.lie(l); lie != "" {
@@ -83,7 +83,7 @@ func (c *counter) lost(h *history.History) (n int, doubt string) {
 			chain++
 			before = w.op.Return
 		case !may || asked >= before:
-			return 0, fmt.Sprintf("the counter of %q (%s) stood at %d, which nobody had written by %s", c.key, c.form, value, seconds(h.Events[before-1].Time))
+			return 0, fmt.Sprintf("the counter of %q (%s) stood at %d, which no client had written by %s", c.key, c.form, value, seconds(h.Events[before-1].Time))
 		}
 	}
 	return len(c.writes) - chain, ""
@@ -143,9 +143,9 @@ func (c *counter) stale(l *ledger) []Finding {
 func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other *write) {
 	switch {
 	case highest != nil && w.hasToken && w.token < highest.token:
-		return fmt.Sprintf("; its token %d is below the %d of %s, who had written before", w.token, highest.token, client(highest.Hold, w.Hold)), highest
+		return fmt.Sprintf("; its token %d is below the %d of %s, which had written before", w.token, highest.token, client(highest.Hold, w.Hold)), highest
 	case newest != nil && w.Grant < newest.Grant:
-		return fmt.Sprintf("; %s, who had written before, was granted it later, at %s",
+		return fmt.Sprintf("; %s, which had written before, was granted it later, at %s",
 			client(newest.Hold, w.Hold), seconds(l.h.Events[newest.Grant].Time)), newest
 	}
 	return "", nil
@@ -173,7 +173,7 @@ func (c *counter) lie(l *ledger) string {
 			overlap = x.Session != w.Session && x.value >= w.value && max(x.Most.Work.To, x.op.Return) > w.since
 		}
 		if !overlap {
-			return fmt.Sprintf("%s wrote %d to %q (plain) at %s when it stood at %d, but nobody else had worked since %s was granted it at %s",
+			return fmt.Sprintf("%s wrote %d to %q (plain) at %s when it stood at %d, but no other client had worked since %s was granted it at %s",
 				client(w.Hold, nil), w.value, c.key, seconds(l.h.Events[w.op.Return].Time), c.writes[i-1].value, client(w.Hold, nil), seconds(l.granted(w.Hold).Time))
 		}
 	}

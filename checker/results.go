@@ -9,16 +9,16 @@ import (
 	"lockbench/internal/history"
 )
 
-// ruleEvicted is that of a holder who was told "not held" within its lease.
+// ruleEvicted is the rule for a holder that was answered "not held" within its lease.
 const ruleEvicted = "evicted"
 
 // results asks whether what a lock answered was true: that a release or a renewal
 // worked, that nothing was held, that a try came while a client held.
 //
-// It is the other half of exclusion. Exclusion looks at who counted on the lock, and
-// calls it over where the client gave up; results looks at what the lock itself said.
-// Of a lock without leases neither finds anything exactly if the history is
-// linearizable; package sweep decides that part and says why it can.
+// It is the other half of exclusion. Exclusion judges which clients counted on the lock, up to
+// where they gave up; results judges the answers of the lock itself. For a lock without leases,
+// neither finds anything if and only if the history is linearizable; package sweep decides that
+// part and says why it can.
 //
 // A release or a renewal that is answered with ok proves more than its own moment: the
 // session held without a break until it was called. Take a release that is tried again:
@@ -27,8 +27,8 @@ const ruleEvicted = "evicted"
 //	client 2                               acquire ok
 //
 // No client worked at the same time, so exclusion is content. But if the second release
-// worked, the first had not, and client 2 was granted what client 1 still held. The same
-// holds where a lease had run out before client 2 came, or a loss had been told.
+// worked, the first had not, and client 2 was granted the lock while client 1 still held it. The
+// same holds if a lease had run out before client 2 came, or client 1 had news of a loss.
 func results(l *ledger, _ Report) Result {
 	a := answers{ledger: l, told: map[string]bool{}}
 	for i := range l.All {
@@ -48,11 +48,11 @@ func results(l *ledger, _ Report) Result {
 	return r
 }
 
-// answers collects what was answered wrongly.
+// answers collects the wrong answers.
 type answers struct {
 	*ledger
 	findings []Finding
-	told     map[string]bool // sessions of which something was said, by rule and name
+	told     map[string]bool // rules and sessions that were reported
 }
 
 func (a *answers) found(rule string, d *hold.Hold, key string, at int, text string, other *hold.Hold, positions ...int) {
@@ -74,7 +74,7 @@ func (a *answers) found(rule string, d *hold.Hold, key string, at int, text stri
 	a.findings = append(a.findings, f)
 }
 
-// session judges what one session was answered, by itself.
+// session judges the answers to one session by themselves.
 func (a *answers) session(d *hold.Hold) {
 	s := d.Session
 	released, refused := -1, -1 // places in s.Ops: of the first release that was ok, of the first answer "not held"
@@ -88,7 +88,7 @@ func (a *answers) session(d *hold.Hold) {
 		}
 	}
 	key := s.Keys[0]
-	held := -1 // place of the first answer that it held, after it was told that it does not
+	held := -1 // place of the first answer that it held, after an answer that it does not
 	for i, op := range s.Ops {
 		release := op.F == history.Release
 		if !release && op.F != history.Renew || op.Outcome != history.Done {
@@ -96,13 +96,13 @@ func (a *answers) session(d *hold.Hold) {
 		}
 		if released >= 0 && release && !a.owned.mayHold(d, op) {
 			a.found("released-twice", d, key, op.Return,
-				fmt.Sprintf("%s was told at %s that it has released %q, and again at %s", who(s),
-					a.at(s.Ops[released].Return), key, a.at(op.Return)), nil, s.Ops[released].Return, op.Return)
+				fmt.Sprintf("the lock confirmed at %s that %s has released %q, and again at %s",
+					a.at(s.Ops[released].Return), client(d, nil), key, a.at(op.Return)), nil, s.Ops[released].Return, op.Return)
 		}
 		if released >= 0 && !release && s.Ops[released].Return < op.Invoke && !a.owned.mayHold(d, op) {
 			a.found("released-without-holding", d, key, op.Return,
-				fmt.Sprintf("%s was told at %s that it has renewed %q, but at %s that it has released it", who(s),
-					a.at(op.Return), key, a.at(s.Ops[released].Return)), nil, s.Ops[released].Return, op.Return)
+				fmt.Sprintf("the lock confirmed at %s that %s has renewed %q, but at %s that it has released it",
+					a.at(op.Return), client(d, nil), key, a.at(s.Ops[released].Return)), nil, s.Ops[released].Return, op.Return)
 		}
 		if refused >= 0 && s.Ops[refused].Return < op.Invoke && (held < 0 || op.Return < s.Ops[held].Return) && d.Granted() && !a.owned.mayHold(d, op) {
 			held = i
@@ -111,7 +111,7 @@ func (a *answers) session(d *hold.Hold) {
 			released = i
 		}
 	}
-	// Of two calls at once the other one may have been first.
+	// If two calls were under way at once, either may have taken effect first.
 	for _, op := range s.Ops {
 		if (op.F == history.Release || op.F == history.Renew) && a.NotHeld(op) && d.Granted() && op.Return < worked &&
 			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op, op.Return) || a.renewedAtOnce(d, op)) && !a.owned.mayHaveGivenBack(d, op) {
@@ -122,13 +122,13 @@ func (a *answers) session(d *hold.Hold) {
 	if held >= 0 {
 		no, yes := s.Ops[refused], s.Ops[held]
 		a.found(ruleEvicted, d, key, yes.Return,
-			fmt.Sprintf("%s was told at %s that it does not hold %q, but at %s that it has %s it, so it had held", who(s),
-				a.at(no.Return), key, a.at(yes.Return), done(yes)), nil, no.Return, yes.Return)
+			fmt.Sprintf("the lock answered %s at %s that it does not hold %q, but at %s that it has %s it, so it had held",
+				client(d, nil), a.at(no.Return), key, a.at(yes.Return), done(yes)), nil, no.Return, yes.Return)
 	}
 }
 
 // renewedAtOnce tells whether a renewal that was under way when a session was answered "not
-// held" worked and contradicts that. If the renewal took effect first, its lease runs; if the
+// held" worked, which contradicts that answer. If the renewal took effect first, its lease runs; if the
 // session had been over before, the renewal could not work:
 //
 //	renew ──────────────────── ok, lease 1 s
@@ -139,13 +139,13 @@ func (a *answers) renewedAtOnce(d *hold.Hold, op history.Op) bool {
 	})
 }
 
-// evicted tells of a session that was told that it does not hold, while its lease ran.
+// evicted reports a session that was answered "not held" while its lease ran.
 func (a *answers) evicted(d *hold.Hold, op history.Op) {
 	a.found(ruleEvicted, d, d.Session.Keys[0], op.Return,
-		fmt.Sprintf("%s was told at %s that it does not hold %q, %s", who(d.Session), a.at(op.Return), d.Session.Keys[0], a.until(d, op)), nil, op.Invoke, op.Return)
+		fmt.Sprintf("the lock answered %s at %s that it does not hold %q, %s", client(d, nil), a.at(op.Return), d.Session.Keys[0], a.until(d, op)), nil, op.Invoke, op.Return)
 }
 
-// done says what an operation did that was answered with ok.
+// done names the effect of an operation that was answered with ok.
 func done(op history.Op) string {
 	if op.F == history.Renew {
 		return "renewed"
@@ -169,5 +169,3 @@ func (a *answers) until(d *hold.Hold, op history.Op) string {
 
 // at is the time of a position, in words.
 func (a *answers) at(pos int) string { return seconds(a.h.Events[pos].Time) }
-
-func who(s *history.Session) string { return fmt.Sprintf("client %d", s.Client) }

@@ -16,7 +16,7 @@ func Strays(r Report, strays []jepsen.Stray) Report {
 	for _, s := range strays {
 		findings = append(findings, Finding{
 			Rule: "released-without-holding", Events: []int{s.Index}, Event: s.Index,
-			Text: fmt.Sprintf("process %d released and was told ok (line %d), but held nothing", s.Process, s.Line),
+			Text: fmt.Sprintf("process %d released and was answered ok (line %d), but held nothing", s.Process, s.Line),
 		})
 	}
 	stray := violated(findings)
