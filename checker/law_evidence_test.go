@@ -112,7 +112,7 @@ func as(x, before Finding) bool {
 //	                          explain either may be told, once nobody else explains the refusal
 //
 // And an owner's other session explains much of what it is told: a hold that it has
-// besides (released-without-holding, evicted, overtaken), a token that it has already
+// besides (released-without-holding, released-twice, evicted, overtaken), a token that it has already
 // (token-repeated), a longer lease that it asked for (lease-long, which
 // readers of one key ask for together).
 func explained(h *history.History, before Report, x Finding, gone []*history.Session) bool {
@@ -148,8 +148,8 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 	case "not-linearizable":
 		_, wasJudged := firstOf(before)
 		c, _ := before.Check(Linearizable)
-		return shared || owner || wasJudged || leased(h) || strings.Contains(c.Note, "in whole it judges up to")
-	case "evicted", "overtaken", "token-repeated":
+		return shared || owner || wasJudged || leased(h) || strings.HasPrefix(c.Note, "not judged: more than")
+	case "evicted", "overtaken", "token-repeated", "released-twice":
 		return owner
 	case "lease-long":
 		return owner || shared && h.Header.Model.Has(history.RW)

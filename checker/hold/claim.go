@@ -9,8 +9,8 @@ import (
 
 // This file finds until when a session's client counted on the lock.
 
-// read finds the signs of a session, and the first news that it is over. What is noticed
-// after it had answered its release is no news.
+// read finds the signs of a session, and the first news that it is over. A notice after its
+// release was answered does not count.
 func (b *Book) read(d *Hold) {
 	answered := b.end()
 	d.asked = b.end()
@@ -39,8 +39,8 @@ func (b *Book) read(d *Hold) {
 	}
 }
 
-// noNews is the position from which a release makes whatever is noticed of its session no
-// news: its answer; or its call, if it worked, for then it explains what is noticed after it.
+// noNews is the position from which notices of a session do not count because of its release:
+// the answer of the release, or its call if it worked, because then it explains later notices.
 //
 //	process 1   check ─────────────────────── lost
 //	process 2                   release ────────── ok
@@ -54,8 +54,8 @@ func (b *Book) noNews(release history.Op) int {
 	return b.end()
 }
 
-// sign tells whether an operation shows that its client ran and took itself for the
-// holder when it was invoked. A write that the guarded resource refuses because of its
+// sign tells whether an operation shows that its client ran and believed that it held
+// when it was invoked. A write that the guarded resource refuses because of its
 // old token is such a sign: the client came as the holder, and it was not the lock that
 // stopped it.
 func (b *Book) sign(op history.Op) bool {
@@ -81,20 +81,20 @@ func (d *Hold) lastSign(end int) int {
 // notice is news that a session is over.
 type notice struct {
 	at      int // where the client has it
-	refused int // call of the renewal that was told so, or -1
+	refused int // call of the renewal that was answered with it, or -1
 }
 
 // notices are the news that a session is over: its library says so, its client is dead,
 // a check or a renewal is answered with no. They are in no order.
 //
-// A refusal is known from its answer on, and not from its call. Of two processes of one
-// client, the second may go on meanwhile, and what it is told counts:
+// A refusal is known from its answer on, and not from its call. If a client has two processes,
+// the second may go on meanwhile, and its answers count:
 //
 //	process 1   renew ────────────────────── not held
 //	process 2          check ok    release ok
 //
-// So news is taken back by what the lock confirms after it: a check or a renewal that was
-// asked for later, and answered with ok. Nothing takes back a death.
+// So a later confirmation takes news back: a check or a renewal that was called later and
+// answered with ok. Nothing takes back a death.
 func (b *Book) notices(d *Hold) []notice {
 	s := d.Session
 	var all []notice
@@ -104,7 +104,7 @@ func (b *Book) notices(d *Hold) []notice {
 	confirmed := -1 // call of the last one
 	for _, op := range s.Ops {
 		if op.F == history.Release {
-			break // what is asked for after it confirms nothing
+			break // later operations confirm nothing
 		}
 		if (op.F == history.Check || op.F == history.Renew) && op.Outcome == history.Done {
 			confirmed = op.Invoke
@@ -132,20 +132,19 @@ func (b *Book) notices(d *Hold) []notice {
 	return all
 }
 
-// claim finds until when a session's client counts on the lock, and whether it was a
-// call of its own that ended it. Of several ends the earliest counts.
+// claim finds until when a session's client counts on the lock, and whether a call of its
+// own ended the claim. The earliest of several ends counts.
 //
 // A release that fails ends the claim like any other, unless the reading is strict.
 // Until the call of a renewal that is refused its client had no reason to doubt, and
 // longer if it shows so before the answer.
 //
-// That a lock is lost, or its client dead, is seen later than it is true. Only up to the
-// last sign is it certain that the client held on. What is noticed after its release was
-// answered is no news: some libraries say "lost" of every lock that they gave back, and a
-// client may die much later.
+// A loss or a death is noticed later than it happens. It is certain that the client held on only
+// up to the last sign. Notices after its release was answered do not count: some libraries
+// report "lost" for every lock that they released, and a client may die much later.
 func (b *Book) claim(d *Hold) (claim Span, asked bool) {
 	claim = Span{From: d.Grant, To: b.end()}
-	answered := b.end() // from where on nothing is news
+	answered := b.end() // from where on notices do not count
 	for _, op := range d.Session.Ops {
 		if op.F != history.Release || b.Strict && op.Outcome == history.Failed {
 			continue

@@ -8,26 +8,26 @@ import (
 	"lockbench/internal/history"
 )
 
-// Ends is what is known of where a session ended, as its lock service may know it. What
-// the client could believe is another question, and reach.go answers it.
+// Ends is where a session may have ended and must have ended, as its lock service may know it.
+// reach.go answers the other question: what the client could believe.
 //
 //	   nothing but a release ended it             may be held
 //	├─────────────────────────────────┼· · · · · · · · · · · · · · · ·┤
 //	granted                    its lease may have            a definite answer
 //	                           run out                       to a release
 type Ends struct {
-	// Lapse is the position from which it may have ended though no client asked for it:
-	// its lease may have run out, its client may be dead. The end if it may not.
+	// Lapse is the position from which it may have ended although no client asked for that:
+	// its lease may have run out, or its client may be dead. If it cannot, Lapse is the end.
 	Lapse int
 	// Proven is the call of the last release or renewal that was answered with ok, or -1.
 	// If the answer is true, the session held without a break up to there.
 	Proven int
 	// Possible is the position from which it certainly is held no more: a release was
-	// answered by then, with ok or with "not held". Beyond if there is no such answer.
+	// answered by then, with ok or with "not held". Without such an answer it is Beyond.
 	Possible int
 }
 
-// Beyond is the position of what never comes.
+// Beyond is a position that is never reached.
 const Beyond = math.MaxInt
 
 func (b *Book) ends(d *Hold) Ends {
@@ -140,8 +140,8 @@ func (b *Book) runsOut(at time.Duration) int {
 	return min(b.After(at-Slack), b.Stepped)
 }
 
-// certain is the position up to which nothing but a call of its own ended a session:
-// what was noticed later may have been true since its last sign.
+// certain is the position up to which only a call of its own can have ended a session:
+// a later notice may have been true since its last sign.
 func (b *Book) certain(d *Hold) int {
 	if d.over == b.end() {
 		return d.over
@@ -315,7 +315,7 @@ func (b *Book) keptUpTo(d *Hold) time.Duration {
 }
 
 // HeldTo is the position up to which a server may keep a session, as far as its lease goes.
-// What its client or its library noticed does not matter to a server.
+// Notices of its client or its library do not matter to a server.
 func (b *Book) HeldTo(d *Hold) int {
 	lease := d.Most.Deadline
 	if d.Renewed() && d.over < b.end() {

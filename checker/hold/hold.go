@@ -41,15 +41,15 @@ type Hold struct {
 	Grant   int   // position of the acquire's ok, or -1: no client knows that it is held
 	Lease   Lease // as it was granted; of an acquire of unknown outcome, as it was asked for
 
-	// What its client could believe; of a granted session alone.
+	// The intervals that its client could believe in. Only a granted session has them.
 
 	Claim Span
 	Asked bool // the claim ends with a call of the client's own, which stands at Claim.To
 	Sign  int  // the last sign inside the claim, or -1
-	// Where a lease ends is not always told; then it ends between two times, and what is
-	// so for both is certain. Elsewhere the two are the same.
+	// A history does not always say where a lease ends. Then it ends between two times, and
+	// whatever holds for both is certain. Otherwise the two are the same.
 	Least, Most Reach
-	Doubtful    bool // they are not
+	Doubtful    bool // the two differ
 
 	// Where it ended, as its lock service may know it.
 	Ends Ends
@@ -60,7 +60,7 @@ type Hold struct {
 	asked int    // the first call of a release, or of a renewal that was not answered with ok; or the end
 }
 
-// Granted tells whether the client was told that it holds.
+// Granted tells whether the client had the answer that it holds.
 func (d *Hold) Granted() bool { return d.Grant >= 0 }
 
 // Renewed tells whether the library keeps the lease alive.
@@ -79,7 +79,7 @@ type Book struct {
 	heldUp  map[int32][]heldUp
 }
 
-// Key is what was asked of one key.
+// Key has the sessions that asked for one key.
 type Key struct {
 	Name    string
 	All     []*Hold // in the order of their acquires
@@ -87,7 +87,7 @@ type Key struct {
 }
 
 // Of finds the holds of a history. In the strict reading a release that failed ends
-// nothing; else it ends the claim, for its caller's critical section is over whatever
+// nothing; otherwise it ends the claim, because its caller's critical section is over whatever
 // the answer says about the server.
 func Of(h *history.History, strict bool) *Book {
 	b := &Book{

@@ -6,12 +6,12 @@ import (
 	"lockbench/internal/history"
 )
 
-// resent is how long TCP waits before it sends again what was not confirmed, at least. It
+// resent is how long TCP waits at least before it sends unconfirmed data again. It
 // waits twice as long each time after that.
 const resent = 200 * time.Millisecond
 
 // latestEffect is when a request of unknown outcome took effect, at the latest. Its client
-// has given up, but nothing takes back what was sent: it arrives when the network is whole
+// has given up, but nothing takes a sent request back: it arrives when the network is whole
 // again, or when the server goes on. Its connection may have tried since the fault began,
 // and waits twice as long each time; so the next try comes no later after the fault than
 // that lasted. If another fault has begun by then, it holds up this one as well.

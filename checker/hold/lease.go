@@ -19,7 +19,7 @@ const (
 	Renewed                  // its library keeps it alive, Length at a time
 )
 
-// Lease is what a session was promised.
+// Lease is the lease that a session was granted.
 type Lease struct {
 	Kind        LeaseKind
 	First, Last time.Duration // when it ends at the earliest and at the latest; Never
@@ -59,8 +59,8 @@ func (b *Book) lease(s *history.Session) Lease {
 	return l
 }
 
-// move is where a renewal is asked for or answered, and what is known of the end of the
-// lease from there on.
+// move is where a renewal is called or answered, and the end of the lease from there on, as
+// far as it is known.
 type move struct {
 	at          int
 	first, last time.Duration // the ends of the lease, at the earliest and at the latest
@@ -78,9 +78,9 @@ type renewal struct {
 // moves are those of a session, in order.
 //
 // A renewal that is under way may have shortened the lease already; only once it is
-// answered may its client count on more. Of two that are under way at once it is not known
-// which one the service takes last. And one that is never answered may take effect at any
-// later time, though its lease then counts from there:
+// answered may its client count on more. If two are under way at once, it is unknown which one
+// the service applies last. And one that is never answered may take effect at any later time,
+// though its lease then counts from there:
 //
 //	renew ttl=10s at 4 ms ...(no answer)
 //	renew ttl=20s at 5 ms ── ok             the lease may end at 10.005 s, if the first comes last
@@ -118,10 +118,10 @@ func (b *Book) moves(d *Hold) []move {
 	return all
 }
 
-// leases are what may be in force of a session.
+// leases are the leases of a session that may be in force.
 type leases struct {
 	d        *Hold
-	mayApply []renewal     // those answered with ok, now or later, after which no other one certainly was taken
+	mayApply []renewal     // answered ok, now or later, and perhaps the last one that the server applied
 	answered int           // the latest call among those that are answered
 	since    time.Duration // and its time
 	shortest time.Duration // the shortest lease asked for before that by one that is never answered
@@ -164,8 +164,8 @@ func (l *leases) ends(pos int) (first, last time.Duration, open int) {
 	return min(first, l.doubted), min(last, l.doubted), open
 }
 
-// LeaseEnd is when the lease ends, at the earliest and at the latest, by what was asked
-// and answered up to a position.
+// LeaseEnd is when the lease ends, at the earliest and at the latest, by the calls and answers
+// up to a position.
 func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
 	n := sort.Search(len(d.moves), func(i int) bool { return d.moves[i].at > pos })
 	if n == 0 {
@@ -175,8 +175,8 @@ func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
 }
 
 // Late tells whether a grant was answered after its own lease, or may have been where
-// the history does not say when that ends: it was one at some time before, and is over. No client can
-// count on it, and nothing speaks against who was granted the lock after that lease:
+// the history does not say when that ends: it was a grant at some time before, and is over. No
+// client can count on it, and a client that was granted the lock after that lease did not meet it:
 //
 //	client 1  acquire ── granted ── its lease ends ──────────── ok
 //	client 2                                       acquire ── ok    not while client 1 held

@@ -56,7 +56,7 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	}
 	upTo(d.Claim.To)
 
-	// A lease that ran out unused is no fault of a client: past it, only signs count.
+	// A client does nothing wrong if its lease runs out unused: past it, only signs count.
 	r.Work = later(b.upToTime(r.Deadline), b.signed(d))
 	if n := len(r.Beliefs); n > 0 {
 		r.Work = later(r.Work, r.Beliefs[n-1])
@@ -165,9 +165,8 @@ type standstill struct {
 	begins, healed int // positions; healed is -1 if it never was
 	began, woke    time.Duration
 	struck         time.Duration // when it took effect; of several, the last one: a renewal may have come before
-	// spent is from when on it may have cost a lease; Never if it is too short for that. Of
-	// several it is not before the one that makes them too long: what was over before that
-	// one began, others have ended.
+	// spent is when the lease may have run out: a lease less a period after the first of the
+	// joined faults, but not before the last of them began. Never if they are too short for that.
 	//
 	//	lease 3 s   cut ├─ 1.6 s ─┤   not held   pause ├──────      the pause is not why
 	spent time.Duration

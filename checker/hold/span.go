@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Never is the end of what is held without a lease.
+// Never is the end of a hold without a lease.
 const Never = time.Duration(math.MaxInt64)
 
 // Span is a stretch of positions, from the first up to but without the last.
@@ -50,7 +50,7 @@ func (s Span) End() End {
 }
 
 // End is an event, or a time right before one. Of two ends before the same event the later
-// time is the later end, wherever a stranger's event may come to lie between them.
+// time is the later end, whether or not an event of another session lies between them.
 type End struct {
 	Pos  int
 	Time time.Duration // Never if it is at the event
@@ -82,8 +82,8 @@ func Extend(spans []Span, next Span) []Span {
 	return append(spans, next)
 }
 
-// Meet is the first position that lies in both, or -1. Of what they have in common between
-// two events it is that of the later one.
+// Meet is the first position that lies in both, or -1. If they meet between two events, it is
+// the position of the later event.
 func Meet(a, b []Span) int {
 	for len(a) > 0 && len(b) > 0 {
 		if both := a[0].and(b[0]); !both.void() {
@@ -107,8 +107,8 @@ func (s Span) upTo(from, to int) Span {
 	return s
 }
 
-// and is what two spans have in common. What begins at an event begins after all times
-// before it, and what ends at one ends after them.
+// and is the intersection of two spans. A span that begins at an event begins after all times
+// before it, and one that ends at an event ends after them.
 func (s Span) and(o Span) Span {
 	if o.From > s.From || o.From == s.From && (o.since == 0 || s.since > 0 && o.since > s.since) {
 		s.From, s.since = o.From, o.since

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A release names a session and gives back the hold of that session only. So all that
-// matters of owners is who may hold together: sessions of one owner in any mode, and
+// A release names a session and ends the hold of that session only. So owners matter only
+// for which sessions may hold together: sessions of one owner in any mode, and
 // sessions of different owners if both read. How often an owner has entered is not counted:
 //
 //	owner x   session 0   ├─────────core─────────┤

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// session is one attempt and what became of it. A position that does not exist is Never.
+// session is one attempt and its outcome. A position that does not exist is Never.
 type session struct {
 	call, ret uint32 // of the acquire; ret is Never unless it was ok or refused strictly
 	// end is the earliest position at which the hold may have ended: of a release
@@ -78,7 +78,7 @@ func (l *lock) acquire(o *Ops, i int) {
 	l.sessions = append(l.sessions, s)
 }
 
-// release adds what a release says of its session.
+// release adds the answer of a release to its session.
 func (l *lock) release(o *Ops, i int) {
 	id := o.Session[i]
 	s := &l.sessions[id]

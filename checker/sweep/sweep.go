@@ -1,5 +1,5 @@
 // Package sweep decides exactly whether the history of one lock is linearizable. It knows
-// no clients, clocks or files: only who called what, the answers, and their order.
+// no clients, clocks or files: only operations, their sessions and answers, and their order.
 //
 // General checkers search, and on histories of locks they run out of time just where there
 // is a bug. Locks have more structure. The core of a grant is the time in which its session
@@ -94,10 +94,10 @@ func (o *Ops) Add(call, ret, session uint32, k Kind, out Out) {
 	o.Out = append(o.Out, out)
 }
 
-// Model is the kind of lock. The zero value is a lock that refuses an owner also for what
-// the owner holds itself. Readers and writers are told apart by the kinds of operations.
+// Model is the kind of lock. The zero value is a lock that refuses an owner also because of
+// its own hold. Readers and writers are told apart by the kinds of operations.
 type Model struct {
-	Reentrant bool // what an owner holds is no reason to refuse the same owner
+	Reentrant bool // the hold of an owner is not a reason to refuse the same owner
 }
 
 // Verdict is what a check finds. The zero value is Valid; worse is greater.
@@ -112,8 +112,8 @@ const (
 
 func (v Verdict) String() string { return [...]string{"valid", "undecided", "violated"}[v] }
 
-// Rule says in which way a history is not linearizable. The first two are about who held,
-// the others about answers that do not fit.
+// Rule says in which way a history is not linearizable. The first two are about holds that
+// overlap, the others about answers that do not fit.
 type Rule uint8
 
 // The rules.

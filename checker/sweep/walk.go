@@ -78,7 +78,7 @@ type state struct {
 }
 
 // pool is the unknown acquires of one owner and mode of which no release was answered, or
-// of one mode and all owners who have no other session.
+// of one mode and all owners that have no other session.
 type pool struct {
 	who
 	young []uint32 // sessions that cannot be gone yet, in the order in which they can
@@ -102,7 +102,7 @@ type who struct {
 const (
 	poolsMax  = 32
 	statesMax = 1 << 14
-	workMax   = 1 << 25 // states over all events of a lock, but for one each: some seconds
+	workMax   = 1 << 25 // states over all events of a lock, without the first one of each event: some seconds
 )
 
 const tooMany = "more combinations of operations with unknown outcome are open at once than can be looked at"
@@ -161,7 +161,7 @@ func (w *walk) step(e event) {
 	w.overflow = w.overflow || len(w.states) > statesMax
 }
 
-// settle moves what all states share past an event.
+// settle moves the data that all states share past an event.
 func (w *walk) settle(e event) {
 	switch e.what {
 	case began:

@@ -2,7 +2,7 @@ package sweep
 
 import "slices"
 
-// This file has what answers claim of the lock, in the states of a walk.
+// This file has the claims that answers make of the lock, in the states of a walk.
 
 // claim begins a claim. Some states meet it at once.
 func (w *walk) claim(e event) {

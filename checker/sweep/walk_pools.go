@@ -41,8 +41,8 @@ func (w *walk) pool(session uint32) (at int, ok bool) {
 func (w *walk) grow(session uint32) {
 	at, ok := w.pool(session)
 	if !ok {
-		// It need not have happened. Without it what is found may be wrong, but what is
-		// explained is explained.
+		// It need not have happened. Without it a finding may be wrong, but an explanation
+		// is right.
 		w.partial = true
 		return
 	}

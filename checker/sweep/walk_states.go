@@ -43,7 +43,7 @@ func (s set) includes(others set) bool {
 	return !slices.ContainsFunc(others, func(n uint32) bool { return !s.has(n) })
 }
 
-// best drops each state that is no better than another one.
+// best drops each state that is not better than another one.
 func (w *walk) best(all []state) []state {
 	if len(all) < 2 {
 		return all
@@ -66,8 +66,8 @@ func (w *walk) best(all []state) []state {
 	return kept
 }
 
-// group orders states by what must be equal if they are to be compared: which sessions hold,
-// and which of those that have certainly held are over.
+// group orders states by the parts that must be equal for a comparison: the sessions that hold,
+// and those of the sessions that certainly held that are over.
 func (w *walk) group(a, b *state) int {
 	certain := func(session uint32) bool { return w.sessions[session].released }
 	return cmp.Or(slices.Compare(a.in, b.in), slices.Compare(a.done.filter(certain), b.done.filter(certain)))
