@@ -11,13 +11,13 @@ import (
 	"lockbench/workloads"
 )
 
-// keysLookedAt bounds the keys whose names are made up to ask a workload whether it can
-// work with so many: a scenario may say `keys: 2000000000`.
+// keysLookedAt bounds the keys with which a workload is asked whether it can work with so
+// many: a scenario may have `keys: 2000000000`.
 const keysLookedAt = 100
 
-// abilities: a lock must be able to do what the workload asks for, and run on the
-// servers that it gets. What it refuses would pass for clients kept apart. The
-// abilities of a Command are known only once it runs.
+// abilities checks that each lock can do what the workload needs and runs on the servers that
+// it gets. Refused calls would look like mutual exclusion. The abilities of an external guest
+// are known only once it runs.
 func (s *Scenario) abilities() []breach {
 	work, ok := workloads.Find(s.Workload.Name)
 	if !ok {
@@ -50,7 +50,7 @@ func (s *Scenario) abilities() []breach {
 	return list
 }
 
-// Takes says whether a lock can take part. Of a Command that is known only once it runs.
+// Takes reports whether a lock can take part. For an external guest that is known only once it runs.
 func (s *Scenario) Takes(u LockUse) bool {
 	work, ok := workloads.Find(s.Workload.Name)
 	lock, found := catalog.Find(u.Use)
@@ -61,12 +61,12 @@ func (s *Scenario) Takes(u LockUse) bool {
 	return unfit(lock, work, w, t) == ""
 }
 
-// askedOf is what a lock is to do, and on which servers.
+// askedOf returns the workload of a lock and its servers.
 func (s *Scenario) askedOf(u LockUse, lock catalog.Lock) (Workload, Topology) {
 	return s.WorkFor(u), s.ServersFor(u, lock.Service).Topology
 }
 
-// unfit says why a lock cannot take part; empty: it can.
+// unfit returns why a lock cannot take part; empty: it can.
 func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
 	p, on := workloads.Params{TTL: w.TTL, Wait: w.Wait}, t.SingleStore
 	if l.Claims.Leaseless() {
@@ -87,7 +87,7 @@ func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string 
 	return ""
 }
 
-// fitter says what would help a lock that cannot take part.
+// fitter returns a hint for a lock that cannot take part.
 func fitter(lock catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
 	var hints, can []string
 	// Asked for a ttl by mistake, more likely than for another lock.

@@ -15,18 +15,18 @@ import (
 // AskedVersion is the first line of every file of expectations.
 const AskedVersion = "expectations/1"
 
-// Asked is what somebody expects of locks in place of what the scenarios say, as it was
-// written: in flags, and in a file. The scenarios know nothing of a lock of one's own.
+// Asked are expectations of the user, which replace those of the scenarios: flags, and a file.
+// The scenarios do not name a lock of the user.
 type Asked struct {
 	Expect []string `json:"expect,omitempty"` // [[SCENARIO/]LOCK=]EXPECTATION
 	Like   []string `json:"like,omitempty"`   // LOCK=LOCK: what is expected of the second
-	// File names the file, and Text is what it said: it may be gone or changed when a
-	// campaign goes on.
+	// File names the file, and Text is its text: it may have changed when a campaign is
+	// resumed.
 	File string `json:"expectations_file,omitempty"`
 	Text string `json:"expectations,omitempty"`
 }
 
-// ReadFile takes the text of the file of expectations, if one is named.
+// ReadFile reads the file of expectations, if one is named.
 func (a *Asked) ReadFile() error {
 	if a.File == "" {
 		return nil
@@ -41,16 +41,15 @@ func (a *Asked) ReadFile() error {
 	return nil
 }
 
-// Check tells whether what was asked can be read, and whether everything that a flag names
-// is there. A file may speak of more than is run: many runs have one.
+// Check checks the expectations, and that everything that a flag names runs. A file may name
+// more, because several runs share it.
 func (a Asked) Check(run []*Scenario, uses []LockUse) error {
 	_, err := a.read(run, uses, true)
 	return err
 }
 
-// Apply is the scenario with what was asked of its locks. What names a lock and a scenario
-// comes before what names a lock, that before --like, and that before what names none; a
-// control is only meant where it is named. Of two that say as much the later one holds.
+// Apply returns the scenario with the expectations of the user. Precedence: SCENARIO/LOCK, then
+// LOCK, then --like, then unnamed. The last of equals wins. Controls only count if named.
 func (a Asked) Apply(s *Scenario, uses []LockUse) (*Scenario, error) {
 	rules, err := a.read([]*Scenario{s}, uses, false)
 	if err != nil || len(rules) == 0 {
@@ -72,7 +71,7 @@ func (a Asked) Apply(s *Scenario, uses []LockUse) (*Scenario, error) {
 	return &asked, nil
 }
 
-// Flags are what to type for the same in one scenario with these locks.
+// Flags returns the flags for the same expectations in one scenario with these locks.
 func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 	in := askedIn{run: append(Names(), s.Name), locks: names(uses, useName)}
 	runs := func(lock string) bool { return lock == "" || slices.Contains(in.locks, lock) }
@@ -94,7 +93,7 @@ func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 	return words
 }
 
-// rule is one expectation that somebody asked for.
+// rule is one expectation of the user.
 type rule struct {
 	scenario, lock string // empty: each
 	expect         Expectation
@@ -113,7 +112,7 @@ func (r rule) weight() int {
 	return 0
 }
 
-// concerns tells whether a rule is about a lock in a scenario.
+// concerns reports whether a rule is about a lock in a scenario.
 func (r rule) concerns(s *Scenario, u LockUse) bool {
 	if r.scenario != "" && r.scenario != s.Name {
 		return false
@@ -121,7 +120,7 @@ func (r rule) concerns(s *Scenario, u LockUse) bool {
 	return r.lock == u.Name || r.lock == "" && !control(u)
 }
 
-// control tells whether a lock shows that the harness sees, and is no subject.
+// control reports whether a lock is a control of the harness.
 func control(u LockUse) bool {
 	name := u.Use
 	if name == "" && !u.Own() { // known by what it was called in a run
@@ -131,8 +130,8 @@ func control(u LockUse) bool {
 	return ok && l.Family == locks.Control
 }
 
-// of is what the rule expects in a scenario. A lock that neither runs there nor is named is
-// not judged.
+// of returns the expectation of the rule in a scenario. The scenario judges no lock that is
+// like one that neither runs there nor is named.
 func (r rule) of(s *Scenario) Expectation {
 	if r.like == "" {
 		return r.expect
@@ -146,7 +145,7 @@ func (r rule) of(s *Scenario) Expectation {
 	return e
 }
 
-// read reads flags and file. With strict, what a flag names must be there.
+// read reads flags and file. With strict, everything that a flag names must run.
 func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error) {
 	in := askedIn{run: Names(), locks: names(uses, useName), strict: strict}
 	for _, s := range run {
@@ -175,7 +174,7 @@ func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error
 	return rules, asError(errs)
 }
 
-// askedIn is what an expectation may name: scenarios, those of them that are run, the
+// askedIn are the names that an expectation may have: scenarios, those of them that run, the
 // locks that run, and the locks that others may be like.
 type askedIn struct {
 	run, chosen, locks, models []string
@@ -229,7 +228,7 @@ func (r *reader) like(lock, like word, in askedIn) rule {
 	return rule{lock: lock.text, like: like.text}
 }
 
-// file reads the file of expectations. It may speak of what is not run here.
+// file reads the file of expectations. It may name scenarios and locks that do not run.
 func (a Asked) file(in askedIn) (rules []rule, errs []*Error) {
 	if a.File == "" {
 		return nil, nil

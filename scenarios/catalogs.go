@@ -43,7 +43,7 @@ func names[E any](list []E, nameOf func(E) string) []string {
 	return all
 }
 
-// sorted are the names in alphabetical order, for a person who looks for one.
+// sorted are the names in alphabetical order.
 func sorted[E any](list []E, nameOf func(E) string) []string {
 	all := names(list, nameOf)
 	slices.Sort(all)

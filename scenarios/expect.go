@@ -18,8 +18,8 @@ const (
 
 var verdicts = []string{Valid, Violated, Unknown, Unjudged}
 
-// Figures are the limits that an expectation may set, by name: the longest time
-// nobody could get a lock, and how long acquiring took.
+// Figures are the names of limits in an expectation: the longest time without a grant, and
+// how long acquiring took.
 var Figures = []string{"outage", "p50", "p99", "max"}
 
 // Judgement is a verdict and perhaps a class, as `violated overstay`.
@@ -35,8 +35,8 @@ func (j Judgement) String() string {
 	return j.Verdict + " " + j.Class
 }
 
-// matches tells whether a result is what is expected. A result carries its worst
-// class: so `violated overstay` means overstay and no double-grant.
+// matches reports whether a result is as expected. A result has its worst class, so
+// `violated overstay` means overstay and no double-grant.
 func (j Judgement) matches(got Judgement) bool {
 	switch j.Verdict {
 	case "", Unjudged:
@@ -79,7 +79,7 @@ type Observed struct {
 	Figures             map[string]time.Duration // those that were measured
 }
 
-// Holds tells whether a run found what was expected, and if not, what differs.
+// Holds reports whether a run found what was expected, and if not, what differs.
 func (e Expectation) Holds(o Observed) (ok bool, why string) {
 	var misses []string
 	miss := func(format string, args ...any) { misses = append(misses, fmt.Sprintf(format, args...)) }
@@ -118,7 +118,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 	}
 	for _, name := range keys(e.Limits) {
 		switch got, measured := o.Figures[name]; {
-		case !measured: // a limit on what nobody looked at would hold for ever
+		case !measured: // else a limit would hold because nothing was measured
 			miss("%s was not measured, expected at most %v", name, e.Limits[name])
 		case got > e.Limits[name]:
 			miss("%s %v, expected at most %v", name, got, e.Limits[name])
@@ -159,7 +159,7 @@ func (e Expectation) String() string {
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// percent writes a share as people do: whole numbers without a point.
+// percent formats a share; whole numbers have no decimal point.
 func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", share*100), ".0") + "%"
 }

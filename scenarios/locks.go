@@ -16,9 +16,8 @@ import (
 type LockUse struct {
 	Name    string // as shown: "redlock-3", "set-nx/ttl=2s"
 	Use     string // the catalog's name; empty for a Command
-	Command string // a guest of somebody's own, for the shell
-	// Module is the file of a guest of somebody's own that is a module of WebAssembly, and
-	// Sum its SHA-256, once somebody has looked.
+	Command string // of an external guest, for the shell
+	// Module is the file of an external WASM guest, and Sum its SHA-256 once it is known.
 	Module  string            `json:",omitempty"`
 	Args    []string          `json:",omitempty"` // of the module
 	Sum     string            `json:",omitempty"`
@@ -31,17 +30,16 @@ type LockUse struct {
 	Clients int            `yaml:"clients" about:"its own number of clients"`
 	Nodes   int            `yaml:"nodes" about:"how many independent masters it gets; for majority locks alone"`
 
-	// Named says that somebody asked for this very lock: a run in which it took no part
-	// has not done what was asked.
+	// Named is set if the command line names the lock: the run then fails if the lock cannot
+	// take part.
 	Named bool `json:"-"`
 }
 
-// Own says whether the lock is a guest of somebody's own, of which nothing is known until
-// it is met.
+// Own reports whether the lock is an external guest. Its properties are known once it runs.
 func (u LockUse) Own() bool { return u.Command != "" || u.Module != "" }
 
-// guest is a lock of one's own by what starts it: a command, or a module, which is known by
-// the end of its name.
+// guest is an external guest: a command, or a WASM module, which is recognized by the end of
+// its name.
 func guest(name, command string) LockUse {
 	command = strings.TrimSpace(command)
 	if strings.HasSuffix(command, moduleSuffix) && !strings.ContainsAny(command, " \t'\"") {
@@ -104,8 +102,8 @@ func splitLocks(arg string) []string {
 	return append(parts, arg[start:])
 }
 
-// ownCommand is how a lock of one's own begins: `py=cmd:`, and ownModule how one that is
-// a module does.
+// ownCommand matches the beginning of an external guest, `py=cmd:`, and ownModule that of one
+// that is a WASM module.
 var (
 	ownCommand = regexp.MustCompile(`^\s*[^/=,]*=cmd:`)
 	ownModule  = regexp.MustCompile(`^\s*[^/=,]*=wasm:`)

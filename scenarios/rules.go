@@ -12,14 +12,13 @@ import (
 
 // breach is a rule between several values that a scenario breaks.
 type breach struct {
-	// at are the paths of the values concerned; the first that the file names shows
-	// where. If one of them could not be read, the breach may be none at all.
+	// at are the paths of the values. The error has the place of the first that is in the file.
 	at         []string
 	text, hint string
 }
 
-// Check holds a scenario to its rules again, after a command line changed it.
-// What [Read] returned keeps them.
+// Check checks the rules between values again, after flags changed some. [Read] has checked
+// them for the file.
 func (s *Scenario) Check() error {
 	var errs []*Error
 	for _, b := range s.breaches() {
@@ -28,14 +27,14 @@ func (s *Scenario) Check() error {
 	return asError(errs)
 }
 
-// breaches are all rules that s breaks.
+// breaches returns the rules that s breaks.
 func (s *Scenario) breaches() []breach {
 	list := append(s.numbers(), s.leases()...)
 	list = append(list, s.restarts()...)
 	return append(list, s.abilities()...)
 }
 
-// numbers must be of use: flags can set them to anything.
+// numbers checks the range of each number, because flags can set any.
 func (s *Scenario) numbers() []breach {
 	var list []breach
 	for _, n := range []struct {
@@ -82,9 +81,8 @@ func (s *Scenario) mastersMin() int {
 	return least
 }
 
-// leases: a client must let go within its lease, whatever a step asks of it. A
-// client that is only slow would otherwise overstay, and every lock would be
-// found guilty of what the scenario did.
+// leases checks that clients release within their lease, also when a step makes them hold for
+// longer. Otherwise every lock would be accused of an overstay that the scenario caused.
 func (s *Scenario) leases() []breach {
 	var list []breach
 	check := func(w Workload, of string, at ...string) {
@@ -118,13 +116,13 @@ func (s *Scenario) leases() []breach {
 	return list
 }
 
-// restarts: an independent master that lost its data must stay away until every
-// lease it granted has ended. One that is back sooner grants again what it has
-// forgotten, and the lock that is blamed did nothing wrong:
+// restarts checks that an independent master that lost its data stays away until every lease
+// that it granted has ended. If it is back sooner, it grants the same lock again, and that is
+// not a mistake of the lock:
 //
 //	A holds by 1, 2, 3 of five; 3 is back empty; B gets 3, 4, 5 while A holds.
 //
-// A scenario that wants to show just that says `early: true`.
+// A scenario that shows just that has `early: true`.
 func (s *Scenario) restarts() []breach {
 	var list []breach
 	for i, step := range s.Faults {
@@ -150,7 +148,7 @@ func (s *Scenario) restarts() []breach {
 	return list
 }
 
-// early says how far a restart comes before the end of a lease; empty: it does not.
+// early describes a restart that comes before the end of a lease; empty: it comes later.
 func early(away *nemesis.Range, ttl time.Duration) string {
 	switch {
 	case away == nil:

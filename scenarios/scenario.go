@@ -14,13 +14,13 @@ import (
 // Version is the first line of every scenario this package reads.
 const Version = "scenario/1"
 
-// Scenario is a file that was read and found to be right.
+// Scenario is a scenario that was read without an error.
 type Scenario struct {
 	Name     string             // of the file, without folder and ending
-	About    string             `yaml:"about" about:"what the scenario shows, in a few sentences"` // the story, as the person wrote it
+	About    string             `yaml:"about" about:"what the scenario shows, in a few sentences"`
 	Shows    []string           `yaml:"shows" about:"ids of docs/bugs.md"`
 	Locks    []LockUse          `yaml:"locks" about:"the locks that run"` // in the order of the file
-	Servers  map[string]Servers // by service; what it says nothing of has its default
+	Servers  map[string]Servers // by service; see [Scenario.On]
 	Workload Workload           `yaml:"workload" about:"what the clients do"`
 	Episodes int                `yaml:"episodes" about:"how often the faults are injected and healed, 10000 at most"`
 	Quiet    time.Duration      `yaml:"quiet" about:"how long clients go on undisturbed after each heal"`
@@ -32,20 +32,20 @@ type Scenario struct {
 	Source []byte // the text itself
 }
 
-// Servers is what a scenario says of one service.
+// Servers are the servers of one service.
 type Servers struct {
 	Topology Topology          `yaml:"topology" about:"what the servers of each family of locks form"`
 	Settings map[string]string `yaml:"settings" about:"settings of the servers, from lockbench list settings"`
 }
 
-// Topology says which servers each family of locks gets.
+// Topology is the topology for each family of locks.
 type Topology struct {
 	SingleStore locks.Topology // one with a leader
 	Majority    locks.Topology // one whose nodes lead each by itself
 	Masters     int            // of that
 }
 
-// Workload says what the clients do.
+// Workload is the work of the clients.
 type Workload struct {
 	Name    string
 	Clients int           `yaml:"clients" about:"how many clients compete for each lock; each world has a limit"`
@@ -55,7 +55,7 @@ type Workload struct {
 	Hold    nemesis.Range `yaml:"hold" about:"how long a lock is held, drawn anew each time"`
 }
 
-// What holds where a scenario says nothing.
+// The defaults of a scenario.
 const (
 	DefaultWorkload = "counter"
 	DefaultClients  = 8
@@ -69,21 +69,20 @@ const (
 	DefaultMasters  = 5
 )
 
-// What a scenario may ask for at most, flags included. More clients than a world has room
-// for, the world itself refuses ([Scenario.Within]).
+// The limits of a scenario, flags included. Each world also limits the number of clients
+// ([Scenario.Within]).
 const (
 	// EpisodesMax is a run of some hours. The plan of all episodes is drawn and written
 	// before the first.
 	EpisodesMax = 10_000
-	// KeysMax is more than clients can be kept busy with: one whose key nobody else
-	// wants proves nothing.
+	// KeysMax is more than the clients can compete for.
 	KeysMax = 10_000
 	// DurationMax bounds what is a part of an episode, and RunMax what bounds whole runs.
 	DurationMax = nemesis.DurationMax
 	RunMax      = 30 * 24 * time.Hour
 )
 
-// defaults is a scenario that says nothing yet.
+// defaults is a scenario with all defaults.
 func defaults() *Scenario {
 	return &Scenario{
 		Servers: map[string]Servers{},
@@ -95,8 +94,8 @@ func defaults() *Scenario {
 	}
 }
 
-// On is what the scenario says of a service. Of one that it does not name it says what it
-// says of the first, in the words of that one: see [Topology.like].
+// On returns the servers of a service. The default for a service that the scenario does not
+// name is the topology of the first service: see [Topology.like].
 func (s *Scenario) On(name string) Servers {
 	on, said := s.Servers[name]
 	if said {
@@ -110,9 +109,9 @@ func (s *Scenario) On(name string) Servers {
 	return on
 }
 
-// like is what a topology of one service is on another: that of the same name, or the first
-// that is led alike. What has followers there has followers here, and outlives its leader
-// where the other does.
+// like translates a topology of one service to another service: to the topology of the same
+// name, or to the first that also has followers or has none, and that also survives the loss
+// of its leader or does not.
 func (t Topology) like(from, to service.Service) Topology {
 	led, known := service.Find(from, t.SingleStore)
 	if _, same := service.Find(to, t.SingleStore); same || !known {
@@ -127,7 +126,7 @@ func (t Topology) like(from, to service.Service) Topology {
 			break
 		}
 		if t.SingleStore == led.Name {
-			t.SingleStore = other.Name // where no other is better
+			t.SingleStore = other.Name // unless another is better
 		}
 	}
 	return t
@@ -137,8 +136,8 @@ func defaultServers() Servers {
 	return Servers{Topology: Topology{SingleStore: locks.Single, Majority: locks.Independent, Masters: DefaultMasters}}
 }
 
-// WorkFor is the workload of one lock: the scenario's, changed by the options of the lock
-// that say so (`set-nx/ttl=2s`).
+// WorkFor returns the workload of one lock: the scenario's, with the lock's own settings
+// (`set-nx/ttl=2s`).
 func (s *Scenario) WorkFor(u LockUse) Workload {
 	w := s.Workload
 	if u.TTL != nil {
@@ -156,8 +155,8 @@ func (s *Scenario) WorkFor(u LockUse) Workload {
 	return w
 }
 
-// ServersFor is what one lock runs on if it is one of a service: what the scenario says of
-// that, changed by the lock's own options (`redlock/nodes=3`).
+// ServersFor returns the servers of one lock on a service: the scenario's, with the lock's own
+// settings (`redlock/nodes=3`).
 func (s *Scenario) ServersFor(u LockUse, service string) Servers {
 	on := s.On(service)
 	if u.Nodes > 0 {
@@ -166,7 +165,7 @@ func (s *Scenario) ServersFor(u LockUse, service string) Servers {
 	return on
 }
 
-// Find is the topology of a family on a service.
+// Find returns the topology of a family on a service.
 func (t Topology) Find(f locks.Family, s service.Service) (service.Topology, bool) {
 	if f == locks.Majority {
 		found, ok := service.Find(s, t.Majority)

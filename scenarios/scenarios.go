@@ -1,24 +1,21 @@
-// Package scenarios reads the files that say what a run does: which locks run,
-// on which servers, what their clients do, what breaks meanwhile, and what is
-// expected of each lock.
+// Package scenarios reads scenarios: which locks run, on which servers, the workload of their
+// clients, the faults, and what is expected of each lock.
 //
-// A scenario is one YAML file. Those that lockbench brings along are embedded
-// from this folder: [Names] lists them, [Find] gives the text of one, so that it
-// can be shown, copied and changed. To add one, add the file; nothing else
-// knows their number.
+// A scenario is one YAML file. The files of this folder are embedded: [Names] lists them, and
+// [Find] returns the text of one. To add a scenario, add the file.
 //
 //	lockbench: scenario/1
 //	about: Nothing breaks.
 //	locks: [no-lock, set-nx]
 //	faults: none
-//	expect: {no-lock: violated}
+//	expect: {set-nx: valid}
 //
 // [Read] turns a text into a [Scenario] or into an error made of [Error]s, each
 // with the place and, where one is near, the word that was probably meant. The catalogs of
 // locks, faults, roles, workloads, checkers and services define the names that it may use.
 //
-// What the command line changes afterwards (--locks, --ttl, --hold, ...) is held
-// to the same rules by [Scenario.Check].
+// [Scenario.Check] checks the same rules after flags (--locks, --ttl, --hold, ...) have changed
+// a scenario.
 package scenarios
 
 import (
@@ -52,13 +49,13 @@ func Names() []string {
 	return names
 }
 
-// Find gives the text of an embedded scenario.
+// Find returns the text of an embedded scenario.
 func Find(name string) (source []byte, ok bool) {
 	source, err := embedded.ReadFile(name + ".yaml")
 	return source, err == nil
 }
 
-// ReadFile reads a scenario of the user's own.
+// ReadFile reads a scenario from a file.
 func ReadFile(file string) (*Scenario, error) {
 	source, err := readSome(file)
 	if err != nil {
@@ -92,7 +89,7 @@ func Load(arg string) (*Scenario, error) {
 	return Read(arg+".yaml", source)
 }
 
-// nameOf is how a scenario from a file is called on screens and in folders.
+// nameOf is the name of the scenario in a file.
 func nameOf(file string) string {
 	base := path.Base(filepath.ToSlash(file))
 	if isYAML(base) {

@@ -7,10 +7,10 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// suggestMax is how many known words are listed when none is near.
+// suggestMax is how many known words a hint lists.
 const suggestMax = 16
 
-// suggest says which word was meant, or which ones there are.
+// suggest is a hint with the nearest known word, or with the known words.
 func suggest(word string, known []string, what string) string {
 	if near, ok := catalog.Nearest(word, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -11,8 +11,7 @@ import (
 	"lockbench/nemesis"
 )
 
-// The functions below read single values. Their errors say what is wrong with
-// the text; where it stands, the caller adds.
+// The functions below read single values. The caller adds the place to their errors.
 
 func wrong(hint, format string, args ...any) *Error {
 	return &Error{Text: fmt.Sprintf(format, args...), Hint: hint}

@@ -7,7 +7,7 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// Room is what a world has room for, for one lock.
+// Room is the number of clients and servers that a world has for one lock.
 type Room struct {
 	World            string
 	Clients, Servers int
@@ -15,16 +15,16 @@ type Room struct {
 	WhyClients, WhyServers string
 }
 
-// TooManyClients says that a world has no room for so many clients.
+// TooManyClients is the error of a world without room for n clients.
 func (m Room) TooManyClients(n int) string {
 	return fmt.Sprintf("%d clients are too many: world %s has room for %d, because %s", n, m.World, m.Clients, m.WhyClients)
 }
 
-// Within refuses what a world has no room for, at its place in the file, before anything
-// starts. What --locks gave to a lock has its place there.
+// Within returns an error if a world has not enough room, with the place in the file or the
+// flag that needs it.
 func (s *Scenario) Within(m Room) error {
 	_, r := read(s.Name+".yaml", s.Source)
-	r.errs = nil // one that was made and not read has no text
+	r.errs = nil // a scenario that was not read has no text
 	say := func(u *LockUse, text string, paths ...string) {
 		if u != nil && u.Named {
 			r.errs = append(r.errs, &Error{File: "--locks", Text: u.Name + ": " + text})

@@ -78,7 +78,7 @@ type Lock struct {
 	Verdict checker.Verdict `json:"verdict"`
 	Class   checker.Class   `json:"class,omitzero"` // the worst one found
 	Why     string          `json:"why,omitempty"`  // of unknown
-	// Expected is the scenario's own words: "violated double-grant", "valid", "any".
+	// Expected is the scenario's own words: "violated double-grant", "valid", "unjudged".
 	Expected   string `json:"expected"`
 	AsExpected bool   `json:"as_expected"`
 	// Mismatch says what was not as expected, if the verdict alone does not:
