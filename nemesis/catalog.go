@@ -17,10 +17,9 @@ type Entry struct {
 	Instant bool
 	// Promotes says that a leader who is new while it acts was ordered.
 	Promotes bool
-	// Try is what `lockbench try` does where it is told nothing else.
+	// Try is the usual form of the fault: tests inject it, and lockbench list prints it as an example.
 	Try Step
-	// Also are other forms of it, at other moments or on somebody else, that
-	// `lockbench try --all` does as well.
+	// Also are other forms, with another trigger or another target.
 	Also []Step
 	// Draw are the steps that `faults: random` draws. A step that cannot concern a lock's
 	// servers is n/a for it, as any other. A step on a client waits for a moment at which

@@ -11,7 +11,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// What the catalog says of each fault is true of it: `lockbench try` and the reader
+// What the catalog says of each fault is true: the program and the reader
 // of scenarios go by it.
 func TestCatalog(t *testing.T) {
 	var names []string

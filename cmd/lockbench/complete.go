@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/nemesis"
-	"lockbench/service"
 	services "lockbench/service/catalog"
 )
 
@@ -27,48 +26,18 @@ func completeList(c *cobra.Command, flag string, known func() []string) {
 	})
 }
 
-// completeTry completes whom a fault strikes, its keys, the service and its topology.
-func completeTry(c *cobra.Command, on *tried) {
-	of := func(args []string) (nemesis.Entry, bool) {
-		if len(args) == 0 {
-			return nemesis.Entry{}, false
-		}
-		return nemesis.Find(args[0])
-	}
-	_ = c.RegisterFlagCompletionFunc("target", func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		fault, known := of(args)
-		return completeTarget(typed, !known || fault.Link), cobra.ShellCompDirectiveNoFileComp
-	})
-	_ = c.RegisterFlagCompletionFunc("set", func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		fault, _ := of(args)
-		name, value, valued := strings.Cut(typed, "=")
-		if key, ok := nemesis.KeyOf(fault.Keys, name); ok && valued {
-			return prefixed(name+"=", valuesOf(key, value)), cobra.ShellCompDirectiveNoFileComp
-		}
+// completeFault completes a step of --fault: the name of a fault, and then its target.
+func completeFault(typed string) []string {
+	name, target, named := strings.Cut(typed, ": ")
+	if !named {
 		var offered []string
-		for _, key := range nemesis.KeyNames(fault.Keys) {
-			offered = append(offered, key+"=")
+		for _, f := range nemesis.All() {
+			offered = append(offered, f.Name+": ")
 		}
-		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
-	_ = c.RegisterFlagCompletionFunc("topology", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return topologyNames(on.service), cobra.ShellCompDirectiveNoFileComp
-	})
-	_ = c.RegisterFlagCompletionFunc("service", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return service.Names(services.All()), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-// valuesOf are the values that a key of a fault can have, as far as they are words.
-func valuesOf(key nemesis.Key, typed string) []string {
-	words := strings.Split(key.Takes, "|")
-	switch {
-	case key.Takes == nemesis.TakesRole:
-		return completeTarget(typed, false)
-	case len(words) > 1:
-		return words
+		return begun(typed, offered)
 	}
-	return nil
+	fault, _ := nemesis.Find(name)
+	return prefixed(name+": ", completeTarget(target, fault.Link))
 }
 
 // completeTarget offers the role that comes next: behind what joins it to those before, and
@@ -90,6 +59,27 @@ func completeTarget(typed string, link bool) []string {
 		offered = append(offered, role+" -> ", role+" <-> ")
 	}
 	return begun(typed, offered)
+}
+
+func roleNames() []string {
+	var names []string
+	for _, r := range nemesis.RolesOf(services.All()) {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// topologyNames returns the topologies of all services.
+func topologyNames() []string {
+	var names []string
+	for _, s := range services.All() {
+		for _, t := range s.Topologies() {
+			if !slices.Contains(names, string(t.Name)) {
+				names = append(names, string(t.Name))
+			}
+		}
+	}
+	return names
 }
 
 // begun are the words that begin as what was typed.

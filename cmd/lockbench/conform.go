@@ -130,7 +130,7 @@ lock that does not run in this world. If several apply: 3, then 1, then 2.`,
 	f.add(c)
 	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
 	show.add(fl)
-	completeList(c, "topology", func() []string { return topologyNames("") })
+	completeList(c, "topology", topologyNames)
 	fl.StringToStringVar(&set, "set", nil, "options of the lock, such as form=F2")
 	return c
 }

@@ -16,6 +16,7 @@ var former = map[string]string{
 	"prove":  "make mutants SEEDS=20, in a clone of the repository",
 	"schema": "scenarios/schema.json is the schema",
 	"show":   "lockbench list KIND NAME",
+	"try":    "lockbench run steady --fault 'FAULT: TARGET'",
 }
 
 // formerFlag returns what to type today for a flag of an earlier version, or "".

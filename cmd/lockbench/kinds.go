@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,6 +69,8 @@ type named struct {
 	// Claims are the capabilities of a lock. Options are the options of a lock or the keys of a fault.
 	Claims  []string `json:"claims,omitempty"`
 	Options []string `json:"options,omitempty"`
+	// Examples are steps of a scenario with a fault, as --fault takes them.
+	Examples []string `json:"examples,omitempty"`
 	// Scenario shows a mutant's mistake as Class, and Original is the right lock of which it is a change.
 	Scenario string `json:"scenario,omitempty"`
 	Class    string `json:"class,omitempty"`
@@ -178,9 +181,30 @@ func namedFaults() []named {
 			}
 			n.Options = append(n.Options, fmt.Sprintf("%s (%s): %s", k.Name, takes, k.About))
 		}
+		for _, step := range append([]nemesis.Step{f.Try}, f.Also...) {
+			n.Examples = append(n.Examples, stepText(f.Name, step))
+		}
 		all = append(all, n)
 	}
 	return all
+}
+
+// stepText writes a step of a scenario in one line.
+func stepText(fault string, s nemesis.Step) string {
+	keys := []string{fault + ": " + s.Target}
+	if s.When != "" {
+		keys = append(keys, "when: "+string(s.When))
+	}
+	if s.Request > 0 {
+		keys = append(keys, fmt.Sprintf("request: %d", s.Request))
+	}
+	if s.For != nil {
+		keys = append(keys, "for: "+s.For.String())
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		keys = append(keys, name+": "+s.Options[name])
+	}
+	return strings.Join(keys, ", ")
 }
 
 func namedWorkloads() []named {

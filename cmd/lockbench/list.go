@@ -143,6 +143,9 @@ func printNamed(w io.Writer, k kind) error {
 	for _, o := range n.Options {
 		add(4, prefix+o)
 	}
+	for _, e := range n.Examples {
+		add(2, "example: "+e)
+	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
 }

@@ -111,7 +111,7 @@ func interrupted(root *cobra.Command, args []string) string {
 		name = c.Name()
 	}
 	switch name {
-	case "run", "try", "matrix", "acceptance", "campaign", simTrialName:
+	case "run", "matrix", "acceptance", "campaign", simTrialName:
 		return "interrupted: undoing faults and judging what was recorded. " + again + "; the next run removes the servers."
 	case "conform":
 		return "interrupted: removing the servers. " + again + "; the next run removes them."
@@ -147,7 +147,6 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 	root.AddCommand(
 		newRunCommand(),
 		newListCommand(),
-		newTryCommand(),
 		newConformCommand(),
 		newCheckCommand(),
 		newReportCommand(),

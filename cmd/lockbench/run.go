@@ -41,6 +41,7 @@ type runFlags struct {
 	out       string
 	json      bool
 	dryRun    bool
+	faults    []string
 }
 
 func newRunCommand() *cobra.Command {
@@ -59,6 +60,7 @@ named and took no part, 3 the harness failed, 64 wrong usage.`,
   lockbench run failover --seed 7 --dry-run
   lockbench run ./mine.yaml --locks 'set-nx,py=cmd:python3 examples/python-guest/guest.py'
   lockbench run failover --locks redlock --expect valid
+  lockbench run steady --fault 'kill: master' --locks set-nx,redlock
   lockbench run failover --servers redis+sentinel://a:26379,b:26379/mymaster --hooks hooks.yaml`,
 		Args:              wants("a scenario"),
 		ValidArgsFunction: completeScenarios,
@@ -91,8 +93,12 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.Var(&f.ttl, "ttl", "the lease that is asked for")
 	fl.Var(&f.wait, "wait", "how long an acquire may wait")
 	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
+	fl.StringArrayVar(&f.faults, "fault", nil, "inject this fault instead of the scenario's, as in 'kill: master, for: 2s', and report when it took effect and healed; locks are expected to be valid; may be repeated")
 	fl.BoolVar(&f.noFaults, "no-faults", false, "leave the faults out: shows what the locks do undisturbed, and proves nothing")
 	completeList(c, "locks", catalog.Names)
+	_ = c.RegisterFlagCompletionFunc("fault", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return completeFault(typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
 }
 
 // runOptions are the run's options, but for the world.
@@ -103,6 +109,14 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 	s, err := scenarios.Load(scenario)
 	if err != nil {
 		return run.Options{}, err
+	}
+	if len(f.faults) > 0 {
+		if f.noFaults {
+			return run.Options{}, usagef("--fault and --no-faults: give one of them")
+		}
+		if s, err = s.WithFaults(f.faults); err != nil {
+			return run.Options{}, err
+		}
 	}
 	for _, number := range []struct {
 		name  string
@@ -152,7 +166,7 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 		return o, err
 	}
 	asked := f.Asked
-	if f.noFaults { // what the scenario expects is what its faults do
+	if f.noFaults || len(f.faults) > 0 { // the scenario's expectations are about its own faults
 		asked.Expect = append([]string{scenarios.Valid}, asked.Expect...)
 	}
 	o.Scenario, err = asked.Apply(s, uses)
@@ -201,6 +215,10 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		err = errors.Join(err, readErr)
 	} else {
 		_, _ = fmt.Fprintln(head)
+		if len(f.faults) > 0 {
+			printFaults(sayTo(c, head), width, out.Result)
+			_, _ = fmt.Fprintln(head)
+		}
 		screen := report.Screen{
 			Result: out.Result, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head), Width: width,
 			Program: c.Root().DisplayName(),

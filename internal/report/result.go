@@ -104,8 +104,10 @@ type Lock struct {
 	stats.Figures
 
 	// Plan is the part of the plan as it concerned this lock, with its n/a reasons.
-	Plan   []history.PlanStep `json:"plan,omitempty"`
-	Checks []checker.Result   `json:"checks"`
+	Plan []history.PlanStep `json:"plan,omitempty"`
+	// Faults are the steps of the plan that were injected.
+	Faults []FaultTimes     `json:"faults,omitempty"`
+	Checks []checker.Result `json:"checks"`
 
 	// Counterexample shows the violation of FirstFinding, if the lock is violated.
 	Counterexample *Counterexample `json:"counterexample,omitempty"`
@@ -142,6 +144,7 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		Error:    judged.Broken(),
 		Figures:  stats.Measure(h, judged.Checks),
 		Plan:     h.Header.Plan,
+		Faults:   faultTimes(h),
 		Checks:   cutFindings(judged.Checks),
 	}
 	if f, found := l.FirstFinding(); found && l.Verdict == checker.Violated {

@@ -127,7 +127,7 @@ func like(s *scenarios.Scenario, l *report.Lock, service string) string {
 		}
 		// What is worse than an overstay may be a mistake of a lock that is in the catalog for
 		// its mistake. The plain one has none.
-		if !c.Tried && l.Class != checker.Overstay {
+		if !c.Plain && l.Class != checker.Overstay {
 			continue
 		}
 		want := s.Expectation(c.Name)
@@ -138,7 +138,7 @@ func like(s *scenarios.Scenario, l *report.Lock, service string) string {
 		if c.Claims == l.Claims {
 			now += 2
 		}
-		if c.Tried {
+		if c.Plain {
 			now++
 		}
 		if now > rank {

@@ -40,9 +40,8 @@ type Lock struct {
 	// StandIn is set if each client needs a process of its own: the lock that stands for
 	// this one where all are goroutines of one.
 	StandIn string
-	// Tried says that faults are tried with it (lockbench try): it is the plain one of its
-	// service, on the topologies on which it runs.
-	Tried bool
+	// Plain marks the plain lock of a service on its topologies.
+	Plain bool
 	// OnlyWaits says that it cannot be asked to try: who asks waits.
 	OnlyWaits bool
 	// Excused are rules of the conformance suite that the lock breaks on purpose, and why.
@@ -142,7 +141,7 @@ func someLocks() []Lock {
 			Card:       locks.Card{Name: "set-nx", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX PX with an owner's token, renewed and released by script; the base line",
 			Topologies: anyMaster,
-			Tried:      true,
+			Plain:      true,
 			New:        without("set-nx", setnx.New),
 		},
 		{
@@ -158,7 +157,7 @@ func someLocks() []Lock {
 			Card:       locks.Card{Name: "redlock", Family: locks.Majority, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX PX on a majority of independent masters, believed for what is left of the ttl",
 			Topologies: []locks.Topology{locks.Independent},
-			Tried:      true,
+			Plain:      true,
 			Options:    redlockOptions,
 			New:        newRedlock,
 		},
@@ -184,16 +183,6 @@ var byName = sync.OnceValue(func() map[string]Lock {
 	}
 	return locks
 })
-
-// TriedOn is the lock with which faults are tried on a topology of a service.
-func TriedOn(service string, t locks.Topology) (Lock, bool) {
-	for _, l := range All() {
-		if l.Tried && l.Service == service && slices.Contains(l.Topologies, t) {
-			return l, true
-		}
-	}
-	return Lock{}, false
-}
 
 // Open makes the opener of a lock by its name and options, for clients that are goroutines
 // of one process. An error that is [locks.ErrUnsupported] says that the lock has none.

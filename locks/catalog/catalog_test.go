@@ -133,22 +133,19 @@ func TestErrorsNameWhatIsKnown(t *testing.T) {
 	}
 }
 
-// Faults can be tried on every topology of every service, with one lock for each.
-func TestTriedOn(t *testing.T) {
+// Each topology of each service has one plain lock.
+func TestPlainLocks(t *testing.T) {
 	for _, s := range services.All() {
 		for _, on := range s.Topologies() {
 			var with []string
 			for _, l := range catalog.All() {
-				if l.Tried && l.Service == s.Name() && slices.Contains(l.Topologies, on.Name) {
+				if l.Plain && l.Service == s.Name() && slices.Contains(l.Topologies, on.Name) {
 					with = append(with, l.Name)
 				}
 			}
-			if found, ok := catalog.TriedOn(s.Name(), on.Name); len(with) != 1 || !ok || found.Name != with[0] {
-				t.Errorf("%s of %s: faults are tried with %v, and TriedOn names %q", on.Name, s.Name(), with, found.Name)
+			if len(with) != 1 {
+				t.Errorf("%s of %s: the plain locks are %v, want one", on.Name, s.Name(), with)
 			}
 		}
-	}
-	if l, ok := catalog.TriedOn("etcd", locks.Independent); ok {
-		t.Errorf("etcd has no such topology, and there is %s for it", l.Name)
 	}
 }

@@ -13,7 +13,7 @@ func consulLock() Lock {
 			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
 		},
 		About:   "the Lock of Consul's client, a key that a session holds; the token is the key's LockIndex",
-		Service: consul.Name, Topologies: []locks.Topology{locks.Single}, Tried: true,
+		Service: consul.Name, Topologies: []locks.Topology{locks.Single}, Plain: true,
 		Options: []Option{
 			{Name: "session-ttl", About: "the ttl of a session, where the scenario asks for none; servers end one after twice as long", Default: "15s"},
 			{Name: "lock-delay", About: "how long nobody is granted what a session held that ended; 1m0s at most, 0s: 15s", Default: "15s"},

@@ -42,7 +42,7 @@ func databaseLocks() []Lock {
 			Card:    locks.Card{Name: "pg-row", Claims: locks.Claims{Bounded: true, Fenced: true}},
 			About:   "a row of PostgreSQL with an end by the server's clock and a number of grants",
 			Service: postgresService.Name,
-			Tried:   true,
+			Plain:   true,
 			New:     without("pg-row", postgres.NewRow),
 		},
 		{
@@ -51,7 +51,7 @@ func databaseLocks() []Lock {
 			About:   "a row of MariaDB under a unique index, with an end by the server's clock",
 			Service: mariadbService.Name,
 			Options: []Option{endOption},
-			Tried:   true,
+			Plain:   true,
 			New:     switched("mysql-row", endOption, func(on bool) locks.Opener { return mariadb.NewRow(!on) }),
 		},
 		{

@@ -153,7 +153,7 @@ func libraryLocks() []Lock {
 			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
 		},
 		About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
-		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Tried: true,
+		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Plain: true,
 		Excused: map[string]string{"in-turn": triesQueue},
 		Options: []Option{
 			{Name: "session-ttl", About: "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", Default: "1m0s"},

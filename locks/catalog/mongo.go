@@ -10,7 +10,7 @@ func mongoFindAndModify() Lock {
 	return Lock{
 		Card:    locks.Card{Name: "mongo-find-and-modify", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}},
 		About:   "a document by findAndModify with upsert, with an end by the client's clock and a number of grants",
-		Service: mongo.Name, Topologies: []locks.Topology{locks.Single}, Tried: true, WritesTime: true,
+		Service: mongo.Name, Topologies: []locks.Topology{locks.Single}, Plain: true, WritesTime: true,
 		Options: []Option{
 			{Name: "expiry", About: "off: the naive form, whose documents have no end", Default: "on"},
 			{Name: "limit", About: "how long one request may take", Default: "5s"},

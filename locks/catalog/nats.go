@@ -10,7 +10,7 @@ func natsKV() Lock {
 	return Lock{
 		Card:    locks.Card{Name: "nats-kv", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}},
 		About:   "a key of a JetStream bucket by Create, and Delete at its revision; the token is that revision",
-		Service: nats.Name, Topologies: []locks.Topology{locks.Single, nats.Quorum}, Tried: true,
+		Service: nats.Name, Topologies: []locks.Topology{locks.Single, nats.Quorum}, Plain: true,
 		Options: []Option{
 			{Name: "replicas", About: "on how many servers the bucket is kept; 0: on all, three at most", Default: "0"},
 			{Name: "expiry", About: "bucket: its ttl is that of all its keys; key: each has its own, in whole seconds", Default: "bucket", Conform: "key"},

@@ -36,7 +36,7 @@ func zookeeperLocks() []Lock {
 				Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
 			},
 			About:   "ZooKeeper: ephemeral sequential nodes, with all precautions of Curator; the token is the node's transaction",
-			Service: zookeeper.Name, Topologies: onZooKeeper, Options: zkOwnOptions, Woken: true, Tried: true,
+			Service: zookeeper.Name, Topologies: onZooKeeper, Options: zkOwnOptions, Woken: true, Plain: true,
 			New: newZooKeeper("zk-recipe", zkOwnOptions, zklocks.NewRecipe),
 		},
 		{

@@ -89,7 +89,7 @@ func (k *keeper) keep(ctx context.Context, s locks.Store) {
 	}
 }
 
-// subjects are the faults as `lockbench try` does them, and on replicas.
+// subjects are the usual forms of all faults, and the same on replicas.
 func subjects() []nemesis.Step {
 	var steps []nemesis.Step
 	for _, e := range nemesis.All() {

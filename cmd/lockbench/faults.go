@@ -1,0 +1,49 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+)
+
+// printFaults prints when each fault of each lock took effect and healed.
+func printFaults(say func(line string), columns int, r *report.Result) {
+	head := "faults     "
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		if l.Control() || l.Unsupported != "" {
+			continue
+		}
+		for _, step := range l.Plan {
+			say(head + folded(l.Lock+": "+step.Text+": "+fate(step, l.Faults), len(head), columns))
+			head = "           "
+		}
+	}
+}
+
+// fate tells what became of a step of the plan.
+func fate(step history.PlanStep, times []report.FaultTimes) string {
+	if step.NA != "" {
+		return "n/a, " + step.NA
+	}
+	i := slices.IndexFunc(times, func(t report.FaultTimes) bool { return t.Step == step.ID })
+	if i < 0 {
+		return "not injected: its trigger never came"
+	}
+	t := times[i]
+	switch {
+	case t.Failed != "":
+		return "did not take effect or did not heal: " + t.Failed
+	case t.EffectS == nil:
+		return "was not seen to take effect"
+	case t.HealedS == nil:
+		return "in effect after " + seconds(*t.EffectS) + ", not seen to heal"
+	}
+	return "in effect after " + seconds(*t.EffectS) + ", healed " + seconds(*t.HealedS) + " after the undo"
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(100 * time.Microsecond).String()
+}
