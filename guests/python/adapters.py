@@ -7,11 +7,14 @@ from importlib.metadata import version
 import pottery
 import redis_lock
 import sherlock
+from kazoo.exceptions import LockTimeout
 from redis.exceptions import LockError
 from redis.lock import Lock
 
 from options import duration, on_off, one_of
 from protocol import Unsupported
+from servers import Servers
+from zookeeper import Sessions
 
 logging.disable()  # the libraries log each refusal
 
@@ -25,7 +28,15 @@ def whole(seconds):
     return math.ceil(seconds)
 
 
-class RedisPy:
+class OnRedis:
+    """A lock on redis-py."""
+
+    @staticmethod
+    def connect(store, options):
+        return Servers(store, options["careful"])
+
+
+class RedisPy(OnRedis):
     """https://redis.readthedocs.io/en/stable/lock.html"""
 
     version = f"redis-py {version('redis')}"
@@ -65,7 +76,7 @@ class RedisPy:
         return self.until
 
 
-class PythonRedisLock:
+class PythonRedisLock(OnRedis):
     """https://python-redis-lock.readthedocs.io/en/latest/readme.html"""
 
     version = versions("python-redis-lock")
@@ -109,7 +120,7 @@ class PythonRedisLock:
         return None if self.renewed else self.until
 
 
-class Pottery:
+class Pottery(OnRedis):
     """https://github.com/brainix/pottery#redlock"""
 
     version = versions("pottery")
@@ -151,7 +162,7 @@ class Pottery:
         return self.until
 
 
-class Sherlock:
+class Sherlock(OnRedis):
     """https://sherlock.readthedocs.io"""
 
     version = versions("sherlock")
@@ -194,4 +205,49 @@ class Sherlock:
         return self.until
 
 
-ADAPTERS = {"redis-py-pypi": RedisPy, "python-redis-lock": PythonRedisLock, "pottery": Pottery, "sherlock": Sherlock}
+class Kazoo:
+    """https://kazoo.readthedocs.io/en/latest/api/recipe/lock.html"""
+
+    version = f"kazoo {version('kazoo')}"
+    service = "zookeeper"
+    family = "single-store"
+    claims = {"renewed": True, "watched": True, "waits": True}
+    options = {"session": duration("2s")}
+    connect = Sessions
+
+    def __init__(self, sessions, wire, request, options, tell):
+        self.wait, self.tell = request.wait, tell
+        self.lease = request.ttl or options["session"]
+        self.client = sessions.client(self.lease)
+        self.lock = self.client.Lock("/kazoo-" + request.key.replace("/", "%2F"))
+        self.suspended = self.expired = False
+
+    def acquire(self):
+        try:
+            granted = self.lock.acquire(blocking=self.wait > 0, timeout=self.wait or None)
+        except LockTimeout:
+            return False
+        if granted:
+            # A connection that went before this has come back: the answers came over it.
+            self.client.add_listener(self.listen)
+        return granted
+
+    def listen(self, state):
+        """Without a connection a lock counts as lost, as kazoo advises."""
+        if state in ("SUSPENDED", "LOST"):
+            self.suspended, self.expired = True, self.expired or state == "LOST"
+            self.tell()
+
+    def release(self):
+        had = self.lock.release()
+        self.client.remove_listener(self.listen)
+        # It deletes a node and does not say whether that was there; False: it knows of none.
+        if self.suspended and had and not self.expired:
+            raise RuntimeError("released after a SUSPENDED, and kazoo does not say whether it was held")
+        return had and not self.expired
+
+    def end(self):
+        return None
+
+
+ADAPTERS = {"redis-py-pypi": RedisPy, "python-redis-lock": PythonRedisLock, "pottery": Pottery, "sherlock": Sherlock, "kazoo": Kazoo}

@@ -5,6 +5,7 @@ An adapter is a class; an object of it is one attempt to get a lock:
   renew(seconds)        the same; absent: unsupported
   end()                 when the lease ends by the library's word, on time.monotonic(); None: it is renewed
   lease                 the length of the renewed lease in seconds
+Its last argument is a function to call when the library says that the lock is lost, if the adapter claims "watched".
 The wire says whether a "no" is definite: each command that the call sent has been answered."""
 import json
 import os
@@ -13,7 +14,7 @@ import threading
 import time
 import traceback
 
-from servers import Servers, Wire
+from servers import Wire
 
 
 class Unsupported(Exception):
@@ -47,10 +48,11 @@ class Request:
 class Session:
     """One attempt to get a lock, and what is done later with what it got."""
 
-    def __init__(self):
+    def __init__(self, name):
+        self.name = name
         self.wire = Wire()
         self.attempt = None
-        self.granted = False
+        self.granted = self.releasing = self.lost = False
         self.thread = None  # of its last call
 
 
@@ -61,29 +63,38 @@ class Guest:
         self.servers = None
         self.saying = threading.Lock()
 
-    def say(self, message):
+    @staticmethod
+    def put(message):
+        print(json.dumps(message), flush=True)
+
+    def say(self, message, granted=None):
+        """Write a line; granted is the session that it tells of its grant."""
         with self.saying:
-            print(json.dumps(message), flush=True)
+            self.put(message)
+            if granted is not None:
+                granted.granted = True
+                if granted.lost:
+                    self.put({"notice": "lost", "session": granted.name})
 
     def open(self, r, read):
-        self.servers = Servers(r["store"], self.options["careful"])
+        self.servers = self.adapter.connect(r["store"], self.options)
         return {"ok": True}
 
     def acquire(self, r, read):
         session = self.sessions[r["session"]]
         request = Request(r, self.adapter.claims)
-        session.attempt = self.adapter(self.servers.clients(session.wire), session.wire, request, self.options)
+        watch = [lambda: self.tell(session)] if self.adapter.claims.get("watched") else []
+        session.attempt = self.adapter(self.servers.clients(session.wire), session.wire, request, self.options, *watch)
         if not session.attempt.acquire():
             answer = self.no(session, "taken")
             if "fail" in answer:
                 del self.sessions[r["session"]]
             return answer
-        session.granted = True
         return self.until(session.attempt, read)
 
     def check(self, r, read):
         session = self.sessions.get(r["session"])
-        if session is None or not session.granted:
+        if session is None or not session.granted or session.lost:
             return {"fail": "lost"}
         end = session.attempt.end()
         return {"ok": True} if end is None or time.monotonic() < end else {"fail": "lost"}
@@ -102,6 +113,8 @@ class Guest:
         session = self.sessions.get(r["session"])
         if session is None or session.attempt is None:
             return {"fail": "not-held"}
+        with self.saying:
+            session.releasing = True
         answer = {"ok": True} if session.attempt.release() else self.no(session, "not-held")
         if "unknown" not in answer:
             del self.sessions[r["session"]]
@@ -111,6 +124,13 @@ class Guest:
         return {"ok": True}
 
     operations = {"open": open, "acquire": acquire, "check": check, "touch": ok, "renew": renew, "release": release, "close": ok}
+
+    def tell(self, session):
+        """Send the notice of a loss, once, after the acquire was answered and before a release begins."""
+        with self.saying:
+            first, session.lost = not session.lost, True
+            if first and session.granted and not session.releasing:
+                self.put({"notice": "lost", "session": session.name})
 
     def until(self, attempt, read):
         """The answer to an acquire or a renewal that succeeded."""
@@ -139,11 +159,12 @@ class Guest:
         except Exception as e:
             traceback.print_exc()
             answer = {"unknown": repr(e)}
-        self.say({"id": r["id"], **answer})
+        self.say({"id": r["id"], **answer}, session if r["op"] == "acquire" and "ok" in answer else None)
 
     def serve(self):
         self.say({"hello": "lockbench-guest/1", "name": self.name, "version": self.adapter.version,
-                  "family": self.adapter.family, "claims": self.adapter.claims, "model": ["mutex"]})
+                  "service": getattr(self.adapter, "service", "redis"), "family": self.adapter.family,
+                  "claims": self.adapter.claims, "model": ["mutex"]})
         for line in sys.stdin:
             read = time.monotonic()  # before anything else: until_ns counts from here
             r = json.loads(line)
@@ -151,7 +172,7 @@ class Guest:
                 self.handle(r, read)  # short, and in order
                 continue
             # A call waits for the calls of its session before it.
-            session = self.sessions.setdefault(r["session"], Session()) if r["op"] == "acquire" else self.sessions.get(r["session"])
+            session = self.sessions.setdefault(r["session"], Session(r["session"])) if r["op"] == "acquire" else self.sessions.get(r["session"])
             before = session.thread if session else None
             thread = threading.Thread(target=self.handle, args=(r, read, session, before), daemon=True)
             if session:

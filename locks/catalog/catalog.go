@@ -69,7 +69,7 @@ func Names() []string {
 
 // All returns the locks, controls first.
 func All() []Lock {
-	all := slices.Concat(someLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), libraryLocks(), redissonJarLocks(), npmAndPyPI())
+	all := slices.Concat(someLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), libraryLocks(), redissonJarLocks(), newLibraries(), npmAndPyPI())
 	for i := range all {
 		if all[i].Service == "" && all[i].Family != locks.Control {
 			all[i].Service = redis.Name

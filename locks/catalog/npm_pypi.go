@@ -202,13 +202,21 @@ func checkGuestOptions(l *Lock, given map[string]string) error {
 			continue
 		}
 		switch o.Name {
-		case "careful":
+		case "careful", "db-time", "listener":
 			if v != "on" && v != "off" {
 				return badValue(l.Name, o.Name, v, "on or off")
 			}
 		case "expire":
 			if v != "ttl" && v != "none" {
 				return badValue(l.Name, o.Name, v, "ttl or none")
+			}
+		case "type":
+			if v != "spin" && v != "pubsub" {
+				return badValue(l.Name, o.Name, v, "spin or pubsub")
+			}
+		case "pool":
+			if n, err := strconv.Atoi(v); err != nil || n < 1 || n > 64 {
+				return badValue(l.Name, o.Name, v, "a whole number from 1 to 64")
 			}
 		case "drift-factor":
 			if !guestShare.MatchString(v) {

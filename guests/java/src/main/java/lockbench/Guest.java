@@ -22,6 +22,7 @@ import java.util.concurrent.Executors;
 final class Guest {
     /** Library is what an adapter implements. Its exceptions become unknown outcomes. */
     interface Library {
+        JsonObject hello();
         void open(JsonObject store) throws Exception;
         /** lock makes the lock of one attempt. It asks no server. */
         Lock lock(Ask ask);
@@ -33,21 +34,25 @@ final class Guest {
         final List<String> keys = new ArrayList<>();
         boolean shared;
         long ttl, wait;
+        Runnable lost; // the adapter runs it when the library says that the lock is lost
     }
 
-    /** Lock is one attempt. Its acquire and its release run on the same thread; release is false if nothing was held. */
+    /** Lock is one attempt. Its calls run on one thread. release and renew are false if nothing was held. */
     interface Lock {
         boolean acquire() throws Exception;
         boolean release() throws Exception;
+        default boolean renew(long ttl) throws Exception {
+            throw new UnsupportedOperationException("the library has nothing for renew");
+        }
         /** grant adds what the library says of the lease, and returns the System.nanoTime of its end, or null. */
         Long grant(JsonObject answer);
     }
 
-    /** Session is a Lock in the protocol. All but held and end belong to its thread. */
+    /** Session is a Lock in the protocol. All but held, end and lost belong to its thread. */
     private static final class Session {
         ExecutorService thread;
         Lock lock;
-        boolean owned, ended;
+        boolean owned, ended, lost;
         volatile boolean held;
         volatile Long end;
     }
@@ -65,8 +70,8 @@ final class Guest {
     }
 
     /** serve answers requests until standard input ends. */
-    void serve(JsonObject hello) throws Exception {
-        say(hello);
+    void serve() throws Exception {
+        say(library.hello());
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null; ) {
             long read = System.nanoTime();
@@ -113,6 +118,10 @@ final class Guest {
                 break;
             case "touch":
                 break;
+            case "renew":
+                long ttl = millis(request, "ttl_ns");
+                s.thread.execute(() -> renew(s, ttl, answer, read));
+                return;
             case "release":
                 s.thread.execute(() -> release(s, answer));
                 return;
@@ -153,24 +162,59 @@ final class Guest {
         ask.ttl = millis(request, "ttl_ns");
         ask.wait = millis(request, "wait_ns");
         Session s = new Session();
+        ask.lost = () -> lost(name, s);
         s.lock = library.lock(ask);
         s.owned = !owner.isEmpty();
         check(!name.isEmpty() && sessions.putIfAbsent(name, s) == null, "an acquire has a new session");
         s.thread = s.owned ? owners.computeIfAbsent(owner, o -> Executors.newSingleThreadExecutor()) : free.poll();
         s.thread = s.thread == null ? Executors.newSingleThreadExecutor() : s.thread;
-        s.thread.execute(() -> acquire(s, answer, read));
+        s.thread.execute(() -> acquire(name, s, answer, read));
     }
 
-    private void acquire(Session s, JsonObject answer, long read) {
+    private void acquire(String name, Session s, JsonObject answer, long read) {
+        boolean granted = false;
         try {
-            if (s.lock.acquire()) {
-                s.end = s.lock.grant(answer);
-                s.held = true;
-                if (s.end != null) answer.addProperty("until_ns", Math.max(0, s.end - read));
+            granted = s.lock.acquire();
+            if (granted) {
+                granted(s, answer, read);
             } else {
                 end(s);
                 answer.addProperty("fail", "taken");
             }
+        } catch (Throwable e) {
+            answer.addProperty("unknown", e.toString());
+        }
+        synchronized (this) { // a notice of a loss comes after the answer
+            s.held = granted;
+            say(answer);
+            if (s.lost) lost(name, s);
+        }
+    }
+
+    private static void granted(Session s, JsonObject answer, long read) {
+        s.end = s.lock.grant(answer);
+        if (s.end != null) answer.addProperty("until_ns", Math.max(0, s.end - read));
+    }
+
+    private synchronized void lost(String name, Session s) {
+        s.lost = true;
+        if (!s.held) return;
+        s.held = false;
+        JsonObject notice = new JsonObject();
+        notice.addProperty("notice", "lost");
+        notice.addProperty("session", name);
+        say(notice);
+    }
+
+    private void renew(Session s, long ttl, JsonObject answer, long read) {
+        try {
+            if (!s.ended && s.lock.renew(ttl)) {
+                granted(s, answer, read);
+            } else {
+                answer.addProperty("fail", "not-held");
+            }
+        } catch (UnsupportedOperationException e) {
+            answer.addProperty("fail", "unsupported");
         } catch (Throwable e) {
             answer.addProperty("unknown", e.toString());
         }
@@ -179,7 +223,9 @@ final class Guest {
 
     /** release runs on the thread of the session, so one that comes early waits for the acquire. */
     private void release(Session s, JsonObject answer) {
-        s.held = false;
+        synchronized (this) {
+            s.held = false;
+        }
         try {
             boolean released = !s.ended && s.lock.release();
             end(s);

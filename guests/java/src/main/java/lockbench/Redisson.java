@@ -1,21 +1,11 @@
 package lockbench;
 
-import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParser;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.redisson.RedissonMultiLock;
 import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
@@ -35,103 +25,45 @@ import org.redisson.config.SingleServerConfig;
  */
 public final class Redisson implements Guest.Library {
     private final String lock;
-    private final Map<String, String> options = new TreeMap<>();
+    private final Map<String, String> options;
     private final List<RedissonClient> clients = new ArrayList<>();
     private long watchdog = 30_000;
 
-    private Redisson(String[] words) {
-        lock = words[0];
-        for (int i = 1; i < words.length; i++) {
-            String[] word = words[i].split("=", 2);
-            if (word.length == 2 && word[1].equals("default") || word[0].equals("version")) {
-                continue; // left to Redisson; decided by who starts this program
-            }
-            options.put(word[0], word.length == 2 ? word[1] : "");
-        }
+    private Redisson(String lock, Map<String, String> options) throws ReflectiveOperationException {
+        this.lock = lock;
+        this.options = options;
+        config();
     }
 
     public static void main(String[] words) throws Exception {
-        PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
-        System.setOut(System.err);
-        if (words.length == 1 && words[0].equals("--archive")) {
-            archive();
-            return;
-        }
-        if (words.length == 0) {
-            System.err.println("usage: run LOCK [OPTION=VALUE ...], for example run redisson-jar watchdog=3s");
-            System.exit(64);
-        }
-        Redisson r = new Redisson(words);
-        JsonObject hello = null;
-        try {
-            hello = r.hello();
-            r.config();
-        } catch (IllegalArgumentException | ReflectiveOperationException e) {
-            System.err.println(r.lock + ": " + e.getMessage());
-            System.exit(64);
-        }
-        try {
-            new Guest(out, r).serve(hello);
-        } finally {
-            System.exit(0); // threads of the library and of sessions are left
-        }
+        Main.run(words, Redisson::new);
     }
 
-    /** archive loads the classes that a client needs, for the archive of classes that the JVM writes at its end. */
-    private static void archive() throws Exception {
-        Redisson r = new Redisson(new String[] {"redisson-jar", "timeout=1s"});
-        System.err.println(r.hello());
-        try {
-            r.open(JsonParser.parseString("{topology:single,nodes:[{addr:'127.0.0.1:1'}]}").getAsJsonObject());
-        } catch (Exception e) {
-            System.err.println("as expected without a server: " + e);
-        }
-        System.exit(0);
-    }
-
-    private JsonObject hello() {
-        JsonObject hello = new JsonObject(), claims = new JsonObject();
-        Properties p = new Properties();
-        try (InputStream in = RLock.class.getResourceAsStream("/META-INF/maven/org.redisson/redisson/pom.properties")) {
-            p.load(in);
-        } catch (IOException | RuntimeException e) {
-            System.err.println("the version of Redisson is not known: " + e);
-        }
-        hello.addProperty("hello", "lockbench-guest/1");
-        hello.addProperty("name", lock);
-        hello.addProperty("version", "org.redisson:redisson:" + p.getProperty("version"));
-        hello.addProperty("family", lock.endsWith("-multi") || lock.endsWith("-red") ? "majority" : "single-store");
-        hello.add("claims", claims);
-        List<String> made = new ArrayList<>(List.of("bounded", "renewed", "reentrant", "waits"));
+    @Override
+    public JsonObject hello() {
+        List<String> claims = new ArrayList<>(List.of("bounded", "renewed", "reentrant", "waits"));
         switch (lock) {
             case "redisson-jar":
             case "redisson-jar-spin":
             case "redisson-jar-red":
                 break;
             case "redisson-jar-fair":
-                made.add("fair");
+                claims.add("fair");
                 break;
             case "redisson-jar-rw":
-                made.add("shared");
+                claims.add("shared");
                 break;
             case "redisson-jar-fenced":
-                made.add("fenced");
+                claims.add("fenced");
                 break;
             case "redisson-jar-multi":
-                made.add("several");
+                claims.add("several");
                 break;
             default:
                 throw new IllegalArgumentException("unknown lock");
         }
-        made.forEach(claim -> claims.addProperty(claim, true));
-        JsonArray model = new JsonArray();
-        model.add(made.contains("shared") ? "rw" : "mutex");
-        model.add("reentrant");
-        if (made.contains("fenced")) {
-            model.add("fenced");
-        }
-        hello.add("model", model);
-        return hello;
+        return Main.hello(lock, "redis", lock.endsWith("-multi") || lock.endsWith("-red") ? "majority" : "single-store", claims,
+                Main.version(RLock.class, "org.redisson", "redisson"));
     }
 
     /** config is the part of the configuration that does not depend on where the servers are. */
@@ -175,17 +107,8 @@ public final class Redisson implements Guest.Library {
         }
     }
 
-    /** millis reads a duration as Go writes it, 1m30s. */
     private static long millis(Map.Entry<String, String> option) {
-        if (!option.getValue().matches("([0-9.]+(ms|s|m|h))+")) {
-            throw new IllegalArgumentException("option " + option.getKey() + ": " + option.getValue() + " is not a duration such as 2s");
-        }
-        double sum = 0;
-        Matcher part = Pattern.compile("([0-9.]+)(ms|s|m|h)").matcher(option.getValue());
-        while (part.find()) {
-            sum += Double.parseDouble(part.group(1)) * Map.of("ms", 1, "s", 1000, "m", 60_000, "h", 3_600_000).get(part.group(2));
-        }
-        return Math.round(sum);
+        return Main.millis(option.getKey(), option.getValue());
     }
 
     /** tune applies the options that each way to connect has. */
@@ -225,8 +148,7 @@ public final class Redisson implements Guest.Library {
 
     private static List<String> addresses(JsonObject store, String of) {
         List<String> all = new ArrayList<>();
-        JsonArray nodes = store.has(of) ? store.getAsJsonArray(of) : new JsonArray();
-        nodes.forEach(n -> all.add("redis://" + n.getAsJsonObject().get("addr").getAsString()));
+        Main.addresses(store, of).forEach(addr -> all.add("redis://" + addr));
         return all;
     }
 
