@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// Fact is what a run marks in a history, or has seen of servers and of the machine. A probe event has facts, at most
-// one of each kind. The kinds below are all there are.
+// Fact is a mark of the run, or an observation of servers or of the machine. A probe event has facts, at most one of
+// each of the kinds below.
 type Fact interface{ fact() }
 
 // Episode says that an episode begins.
 type Episode struct{ Number int }
 
-// Quiet says that a quiet stretch begins, or ends: everything is healed, and every lock
-// must be had again.
+// Quiet says that a recovery period begins or ends. In it every fault is undone, and every
+// lock must be granted again.
 type Quiet struct{ Begins bool }
 
-// Promoted says that a node takes itself for the master and did not before.
+// Promoted says that a node became leader.
 type Promoted struct {
-	Node    string // empty: there is no master
+	Node    string // empty: there is no leader
 	Ordered bool   // a fault of the plan had ordered it
 }
 
 // ClockStep says that the machine's wall clock moved against its monotonic one.
 type ClockStep struct{ By time.Duration }
 
-// Kept says for how long a server still keeps what a session was granted.
+// Kept says how much longer a server keeps the lock of a session.
 type Kept struct {
 	Node, Session string
 	TTL           time.Duration
 }
 
-// Left is what the servers still keep when every client is gone. A Left without names says that nothing was left.
+// Left lists the locks that servers still keep after every client is gone. Without names, there are none.
 type Left struct {
 	Names  []string // for longer than any lease
-	Ending []string // those of them that end by themselves
+	Ending []string // those of them that will expire
 }
 
 // Queued says that sessions were seen in the lock's queue.
@@ -59,13 +59,12 @@ func (Left) fact()      {}
 func (Queued) fact()    {}
 func (Sent) fact()      {}
 
-// Probed is the event by which a run records a fact.
+// Probed returns the event that records a fact.
 func Probed(f Fact) Event {
 	return Event{Process: Probe, Type: Info, F: FProbe, Facts: []Fact{f}}
 }
 
-// FactsOf are the facts of one kind that probes recorded, each with the position of its
-// event, in order.
+// FactsOf returns the facts of one kind in order, each with the position of its event.
 func FactsOf[F Fact](h *History) iter.Seq2[int, F] {
 	return func(yield func(int, F) bool) {
 		for _, p := range h.told.facts {

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Fault is a fault as it happened, by positions in the history; -1 where that was not seen.
+// Fault is a fault as it happened. Begins to Fails are positions in the history, or -1.
 type Fault struct {
 	Name string
 	Step int
-	// Begins is the intention, Bites when a probe saw that it works, Heals the intention
-	// to undo it, Healed when a probe saw that it is gone.
+	// Begins is before the fault is injected, Bites after a probe saw that it took effect,
+	// Heals before it is undone, Healed after a probe saw that it is gone.
 	Begins, Bites, Heals, Healed int
-	Fails                        int    // could not be done, or not be undone
-	Why                          string // it failed
+	Fails                        int    // it could not be injected or undone
+	Why                          string // why it failed
 	Targets                      []string
-	Effect                       []string // as the fault states it; empty in files of before it did
-	Text                         string   // what it acts on, in the nemesis's words
+	Effect                       []string // as the fault states it; empty in older files
+	Text                         string   // the nemesis's description
 }
 
 // Began reports whether the fault began. It is false if the history says only that the fault could not be done.
@@ -52,10 +52,10 @@ func (f *Fault) effects() []string {
 	return effectsOf[f.Name]
 }
 
-// does tells whether the fault has an effect.
+// does reports whether the fault has an effect.
 func (f *Fault) does(effect string) bool { return slices.Contains(f.effects(), effect) }
 
-// may tells whether the fault may have an effect. A fault of which nothing is known may have any.
+// may reports whether the fault may have an effect. A fault without known effects may have any.
 func (f *Fault) may(effect string) bool { return len(f.effects()) == 0 || f.does(effect) }
 
 // unknownFaults warns of faults that may have had any effect, once for each name.
@@ -218,8 +218,7 @@ func pauses(h *History) map[int32][]Pause {
 	return all
 }
 
-// together joins pauses that overlap: a client goes on when the last of them has ended, and the whole stretch may be too
-// long for its lease.
+// together joins pauses that overlap: the client is stopped until the last of them has ended.
 func together(each []Pause) []Pause {
 	all := each[:1]
 	for _, p := range each[1:] {

@@ -8,7 +8,7 @@ import (
 	"lockbench/locks"
 )
 
-// checkForm says what is wrong with an event taken by itself.
+// checkForm checks an event by itself.
 func checkForm(e *Event, line int) *Malformed {
 	if e.Type < Invoke || e.Type > Info {
 		return Malform(line, "word", "the event has no type; expected invoke, ok, fail or info")

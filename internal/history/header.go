@@ -14,7 +14,7 @@ import (
 // a new version; a new major version is one that older readers would misjudge.
 const Version = "history/1"
 
-// Header is the first line of a history: what the judging half needs to know.
+// Header is the first line of a history: what the judge needs to know of the run.
 type Header struct {
 	Lockbench string       `json:"lockbench"` // "history/1"
 	Scenario  string       `json:"scenario,omitempty"`
@@ -67,7 +67,7 @@ const (
 
 var modelWords = []string{Mutex, Reentrant, RW, Semaphore, Fenced}
 
-// Has tells whether the model has the word. A model without words is a mutex.
+// Has reports whether the model has the word. A model without words is a mutex.
 func (m Model) Has(word string) bool {
 	return slices.Contains(m, word) || len(m) == 0 && word == Mutex
 }
@@ -83,7 +83,7 @@ func (m *Model) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(m))
 }
 
-// check says what is wrong with the header as such.
+// check checks the header by itself.
 func (h *Header) check() *Malformed {
 	major, _, _ := strings.Cut(h.Lockbench, ".") // history/1.2 only adds to history/1
 	switch {

@@ -1,30 +1,30 @@
-// Package history is the interface between the half of lockbench that runs locks and
-// the half that judges them: a header and a list of events, as JSON lines.
+// Package history defines the format between the packages that run locks and those that
+// judge them: a header and a list of events, as JSON lines.
 //
-// A [Recorder] writes a history while a run goes on. [Read] reads one, from
-// lockbench or from any other program, and pairs its events: a [History] is a
-// list of [Session]s, each one attempt to get a lock with everything that was
-// done under it later; each [Op] of a session is an invocation and its return.
+// A [Recorder] writes a history during a run. [Read] reads one, from lockbench or from
+// any other program, and pairs its events: a [History] has a list of [Session]s. Each is
+// one attempt to get a lock, with the operations of that hold. Each [Op] of a session is
+// an invocation and its return.
 //
 //	{"index":0,...,"type":"invoke","f":"acquire","session":"0.1","key":"a"}   Acquire.Invoke = 0
 //	{"index":1,...,"type":"ok","f":"acquire","session":"0.1"}                 Acquire.Return = 1, Done
 //	{"index":2,...,"type":"invoke","f":"release","session":"0.1"}             Ops[0].Invoke = 2
 //	(the end)                                                                 Ops[0].Return = -1, Maybe
 //
-// What a run marks or observes next to the operations is a [Fact]. From the facts and the events of the nemesis, a
-// history derives its faults, episodes, quiet stretches and pauses.
+// A [Fact] is an observation or a mark of the run. From the facts and the events of the nemesis, a history derives its
+// faults, episodes, recovery periods and pauses.
 //
-// An operation that did not return is not one that failed: it may have taken
-// effect, and it may do so at any later time. That third outcome is the reason
-// for most of what is peculiar about the format, above all for the rule that a
-// process (and an owner) of which something is unknown acquires no more: a
-// client that was concurrent with itself could not be judged.
+// An operation that did not return may have taken effect, and may still do so at any
+// later time. This third outcome, unknown, is the reason for the rule that a process or
+// an owner with an unknown operation acquires no more: its next operation could be
+// concurrent with that one, and a client that is concurrent with itself cannot be judged.
 //
-// Both ends share one validator, so what was recorded can be read, and what
-// breaks the rules is refused with a [Malformed] error that says which line,
-// who, and what was expected instead.
+// Recorder and reader share one validator, so every recorded history can be read. A line
+// that breaks the rules is refused with a [Malformed] error, which names the line, the
+// operation and what was expected.
 //
-// Positions in Events, not times, say what came before what. Clocks tie.
+// Positions in Events give the order of events. Times do not, because two events can have
+// the same time.
 package history
 
 import (
@@ -42,12 +42,12 @@ type History struct {
 	Sessions []*Session // in the order in which their acquires were invoked
 	Keys     []string   // of all sessions, in the order in which they were first asked for
 	Torn     bool       // the last line was cut off and is left out
-	Warnings []string   // how it was read, where that may matter to the user
-	Lines    []int      // by position: where it stood in the file of another program; else nil
+	Warnings []string   // for the user: assumptions of the reader
+	Lines    []int      // by position: the line in the file of another program; nil for lockbench's own
 	told     told       // derived from events that are not operations
 }
 
-// Line is where an event stands in its file, from 1.
+// Line returns the line of an event in its file, from 1.
 func (h *History) Line(pos int) int {
 	if pos >= 0 && pos < len(h.Lines) {
 		return h.Lines[pos]
@@ -58,11 +58,11 @@ func (h *History) Line(pos int) int {
 	return 0
 }
 
-// Session is one attempt to get a lock, and all that was done under it.
+// Session is one attempt to get a lock, and all operations under it.
 type Session struct {
 	Name    string
 	Place   int     // in History.Sessions
-	Process Process // that acquired; later operations may stand under a fresh one
+	Process Process // of the acquire; later operations may be of a fresh one
 	Client  int32
 	Keys    []string // at least one, none twice
 	KeyAt   []int    // the place of each in History.Keys
@@ -73,7 +73,7 @@ type Session struct {
 	Ops     []Op  // release, renew, check, read and write, in the order of their invocations
 	Lost    []int // positions of the notices that the lock is lost
 	// DiedAt is the position of the first death of the session's client after the
-	// acquire was invoked, or -1. A session that was over by then has it, too.
+	// acquire was invoked, or -1. It is also set if the session was over by then.
 	DiedAt int
 }
 
@@ -85,7 +85,7 @@ type Op struct {
 	Outcome Outcome
 }
 
-// Outcome is what is known of an operation's effect. The zero value is Maybe.
+// Outcome says whether an operation took effect. The zero value is Maybe.
 type Outcome uint8
 
 // The outcomes.
@@ -97,7 +97,7 @@ const (
 
 func (o Outcome) String() string { return [...]string{"maybe", "done", "failed"}[o] }
 
-// At returns the event at a position, and nil for the -1 of what did not happen.
+// At returns the event at a position, or nil if there is none, as at -1.
 func (h *History) At(pos int) *Event {
 	if pos < 0 || pos >= len(h.Events) {
 		return nil
@@ -105,8 +105,8 @@ func (h *History) At(pos int) *Event {
 	return &h.Events[pos]
 }
 
-// Encode writes the history as JSON lines. Index is written as it stands in the events, so a part of a history keeps the
-// numbers of the whole.
+// Encode writes the history as JSON lines. It writes the indexes of the events, so a part of a history keeps the numbers
+// of the whole.
 func (h *History) Encode(w io.Writer) error {
 	line, err := appendLine(nil, &h.Header)
 	if err != nil {
@@ -127,8 +127,8 @@ func (h *History) Encode(w io.Writer) error {
 	return err
 }
 
-// Build makes a history of events that are already there, held to the same rules
-// as one that is read. Lines are counted as if it had been written to a file.
+// Build makes a history of events and checks the same rules as [Read]. Errors count lines
+// as if the events stood in a file.
 func Build(h Header, events []Event) (*History, error) {
 	if h.Lockbench == "" {
 		h.Lockbench = Version
@@ -145,8 +145,8 @@ func Build(h Header, events []Event) (*History, error) {
 	return b.Done(), nil
 }
 
-// Builder makes a history of events one by one, held to the rules of the format. The validator has already found out
-// which session and operation an event belongs to, so nothing is looked up twice.
+// Builder makes a history of events one by one and checks the rules of the format. The validator finds the session and
+// operation of an event.
 type Builder struct {
 	v       *validator
 	h       *History
@@ -155,7 +155,7 @@ type Builder struct {
 	askedBy []*Session           // by key: the last session that asked for it
 }
 
-// newBuilder begins a history of about so many events, or says what is wrong with the header.
+// newBuilder begins a history of about so many events. It refuses a wrong header.
 func newBuilder(h Header, events int) (*Builder, error) {
 	if m := h.check(); m != nil {
 		return nil, m
@@ -184,7 +184,7 @@ func (b *Builder) Add(e Event, line int) error {
 	return nil
 }
 
-// Done is the history of the events that were added.
+// Done returns the history of the added events.
 func (b *Builder) Done() *History {
 	b.h.tell()
 	return b.h

@@ -2,12 +2,12 @@ package history
 
 import "fmt"
 
-// Malformed says that a line breaks a rule of the format. It is an error of the
-// input and no verdict on a lock: a history that cannot have happened proves nothing.
+// Malformed reports a line that breaks a rule of the format. It is an error of the input
+// and not a verdict on a lock.
 type Malformed struct {
 	Line int    // from 1; the header is line 1
 	Rule string // a word for the rule: time, outstanding, retired, ...
-	Text string // who did what, and what was expected
+	Text string // the operation, its mistake, and what was expected
 
 	cutOff bool // the line ends in the middle of its object: the last one may, when its writer was killed
 }

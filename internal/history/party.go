@@ -34,7 +34,7 @@ func (p Party) String() string {
 	return p.Kind + "-" + strconv.Itoa(p.Number)
 }
 
-// Client is the number of a client; false of everybody else.
+// Client returns the number of a client, or false for a node.
 func (p Party) Client() (int32, bool) {
 	if p.Kind != clientKind || p.Number < 0 {
 		return 0, false
@@ -42,7 +42,7 @@ func (p Party) Client() (int32, bool) {
 	return int32(p.Number), true
 }
 
-// IsClient tells clients from nodes.
+// IsClient reports whether the party is a client.
 func (p Party) IsClient() bool {
 	_, client := p.Client()
 	return client

@@ -23,18 +23,18 @@ type RecorderOptions struct {
 //	Record ──▶ a list in memory ──DelayMax after its first event, or Flush──▶ validate, encode ──▶ w
 //	(callers)  (under the lock)                                               (one at a time)
 //
-// Callers are what is measured, so they pay for a lock, a clock and a copy, and
-// never wait for the disk: events that the disk cannot take yet stay in memory.
+// The run measures its callers, so a call costs them a lock, a clock and a copy, and
+// never waits for the disk: events wait in memory until the disk takes them.
 //
-// The clock is read under the lock that gives the index. Read before it, a caller
-// that is held up between its clock and the lock would leave a time that goes back.
+// The clock is read under the lock that gives the index. If it were read before, a
+// caller that is delayed between the two would record a time that goes back.
 type Recorder struct {
 	start  time.Time
-	name   string // of what is written to, for errors
+	name   string // of the history, for errors
 	delay  time.Duration
 	failed chan struct{} // closed at the first error
 
-	mu     sync.Mutex // held for moments only
+	mu     sync.Mutex // never held while the disk is busy
 	count  int
 	events []Event // not written yet
 	timer  *time.Timer
@@ -50,7 +50,7 @@ type Recorder struct {
 }
 
 // New starts a recorder: times count from now, and the header is written at once.
-// w is not closed by the recorder; a name that it has, as files do, stands in errors.
+// The recorder does not close w. Errors name w if it has a name, as files do.
 func New(w io.Writer, h Header, o RecorderOptions) (*Recorder, error) {
 	if h.Lockbench == "" {
 		h.Lockbench = Version
@@ -76,8 +76,8 @@ func New(w io.Writer, h Header, o RecorderOptions) (*Recorder, error) {
 	return r, nil
 }
 
-// Record appends an event and returns the index and the time that it got. Both
-// are set here; what the caller left in them is ignored. The caller must not
+// Record appends an event and returns the index and the time that it got. Record sets
+// both; it ignores what the caller left in them. The caller must not
 // change the lists in it afterwards. After an error or Close, events still
 // get an index and a time but are not kept.
 func (r *Recorder) Record(e Event) (index int, at time.Duration) {
@@ -104,8 +104,8 @@ func (r *Recorder) Record(e Event) (index int, at time.Duration) {
 // Now is the time since the recorder started, on the clock of its events.
 func (r *Recorder) Now() time.Duration { return time.Since(r.start) }
 
-// Failed is closed at the first error in writing the history or in its form. What
-// was recorded before stays readable; nothing is recorded any more.
+// Failed returns a channel that is closed at the first error in writing the history or in
+// its form. Earlier events stay readable; later ones are not recorded.
 func (r *Recorder) Failed() <-chan struct{} { return r.failed }
 
 // Err returns that error, or nil. It names the history and, for an error of form, the line.
@@ -115,7 +115,7 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// Flush writes what was recorded before the call. Err returns what goes wrong.
+// Flush writes the events that were recorded before the call. Err returns its error.
 func (r *Recorder) Flush() {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -133,11 +133,11 @@ func (r *Recorder) Flush() {
 		close(r.failed)
 		return
 	}
-	clear(events) // of what they point to
+	clear(events) // release the memory that they point to
 	r.spare = events[:0]
 }
 
-// Close writes what is left and returns the first error of the whole recording.
+// Close writes the remaining events and returns the first error of the whole recording.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	r.refuse = true
@@ -149,8 +149,8 @@ func (r *Recorder) Close() error {
 	return r.Err()
 }
 
-// writeEvents writes whole lines only, so that what reaches the disk before an
-// error can be read.
+// writeEvents writes whole lines only, so that a reader can read what reached the disk
+// before an error.
 func (r *Recorder) writeEvents(events []Event) error {
 	buf := r.buf[:0]
 	defer func() { r.buf = buf }()

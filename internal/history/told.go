@@ -2,7 +2,7 @@ package history
 
 import "slices"
 
-// told is derived from the events that are not operations. It is computed once, when the history is built or read.
+// told is what a history derives from the events that are not operations, once, when it is built or read.
 type told struct {
 	nemesis  []int    // positions of the nemesis's events
 	facts    []placed // of probes, in order
@@ -10,7 +10,7 @@ type told struct {
 	pauses   map[int32][]Pause // by client
 	episodes []EpisodeStart
 	quiet    []Stretch
-	stepped  int // the position behind the first clock step; 0 if there is none
+	stepped  int // the position after the first clock step; 0 if there is none
 }
 
 // placed is a fact, and the position of its event.
@@ -19,7 +19,7 @@ type placed struct {
 	fact Fact
 }
 
-// add notes an event that belongs to no session.
+// add collects an event that belongs to no session.
 func (t *told) add(pos int, e *Event) {
 	switch {
 	case e.Process == Nemesis:
@@ -31,12 +31,12 @@ func (t *told) add(pos int, e *Event) {
 	}
 }
 
-// tell derives the rest from the events that were noted.
+// tell derives the rest from the collected events.
 func (h *History) tell() {
 	t := &h.told
 	t.faults, t.pauses = faults(h), pauses(h)
 	h.Warnings = append(h.Warnings, unknownFaults(t.faults)...)
-	from := -1 // of the quiet stretch that goes on
+	from := -1 // of the recovery period that has not ended
 	for _, p := range t.facts {
 		switch f := p.fact.(type) {
 		case Episode:
@@ -63,13 +63,13 @@ func (h *History) tell() {
 // EpisodeStart is where an episode begins.
 type EpisodeStart struct{ At, Number int }
 
-// Episodes are the beginnings of episodes, in order; none if the history does not speak
-// of episodes.
+// Episodes returns the beginnings of episodes in order, or nothing if the history has no
+// episodes.
 func (h *History) Episodes() []EpisodeStart { return h.told.episodes }
 
-// EpisodeAt is the episode in force at a position. What comes before the first one
-// begins (a lock may break before any fault) counts to the first. A history that does
-// not speak of episodes is one, the first, and then ok is false.
+// EpisodeAt returns the episode of a position. Events before the first episode begins
+// belong to the first, because a lock may break before any fault. A history without
+// episodes counts as one, the first, and then ok is false.
 func (h *History) EpisodeAt(pos int) (number int, ok bool) {
 	starts := h.told.episodes
 	if len(starts) == 0 {
@@ -79,21 +79,21 @@ func (h *History) EpisodeAt(pos int) (number int, ok bool) {
 	return starts[max(0, after-1)].Number, true
 }
 
-// Stretch is a part of a history: from one position up to another, without it.
+// Stretch is a part of a history: the positions from From to before To.
 type Stretch struct {
 	From, To int
 	Open     bool // the history ends before it does
 }
 
-// Has tells whether a position lies in the stretch.
+// Has reports whether a position lies in the stretch.
 func (s Stretch) Has(pos int) bool { return s.From <= pos && pos < s.To }
 
-// Quiet are the quiet stretches, in order.
+// Quiet returns the recovery periods in order.
 func (h *History) Quiet() []Stretch { return h.told.quiet }
 
-// ClockStep is the position from which times are not to be trusted: a suspended machine
-// or a correction of its clock, which no fault had ordered. It is behind the last event
-// if there is none.
+// ClockStep returns the position from which times are not trusted, because the machine was
+// suspended or its clock was corrected, and no fault had ordered it. It is the number of
+// events if there is none.
 func (h *History) ClockStep() int {
 	if h.told.stepped == 0 {
 		return len(h.Events)
@@ -101,5 +101,5 @@ func (h *History) ClockStep() int {
 	return h.told.stepped - 1
 }
 
-// NemesisAt are the positions of all that the nemesis did, in order.
+// NemesisAt returns the positions of the nemesis's events in order.
 func (h *History) NemesisAt() []int { return h.told.nemesis }

@@ -2,24 +2,23 @@ package history
 
 import "slices"
 
-// Takeover is a node that took itself for the master.
+// Takeover is the moment at which a node became leader.
 type Takeover struct {
 	At   int
 	Node string
 }
 
-// Unordered are the takeovers that no fault of the plan explains: since their episode began
-// nothing had struck a server or a link. On a machine that is too busy a master that
-// answers late is taken for dead, and a lock may break by that in fair weather.
+// Unordered returns the takeovers that no fault of the plan explains: no fault had acted on
+// a server or a link since their episode began. On a busy machine a leader that answers
+// late counts as dead, and a lock may break by that without any fault.
 //
-// What a fault brought about late belongs to it: a failover that was decided while the
-// master was gone may be carried out after it is back. So one fault explains whatever
-// follows up to the end of its episode.
+// A fault explains all takeovers up to the end of its episode: a failover that was decided
+// while the leader was gone may be carried out after it is back.
 func (h *History) Unordered() []Takeover {
 	var all []Takeover
 	first := true
 	for pos, seen := range FactsOf[Promoted](h) {
-		// The first node leads from the start: that it does is no takeover before another's.
+		// The first node leads from the start, so its first promotion is not a takeover.
 		begins := first && ParseParty(seen.Node).Number == 1
 		if first = false; begins {
 			continue
@@ -31,8 +30,8 @@ func (h *History) Unordered() []Takeover {
 	return all
 }
 
-// struck tells whether a fault had begun in the episode of a position that concerns more
-// than clients.
+// struck reports whether a fault on more than clients had begun in the episode of a
+// position.
 func (h *History) struck(pos int) bool {
 	from := 0
 	for _, s := range h.Episodes() {

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// validator holds events to the rules of the format, one by one and in their
-// order. The reader and the recorder share it. After its first error it is of no
-// further use.
+// validator checks events against the rules of the format, one by one and in their
+// order. The reader and the recorder share it. It cannot be used after its first error.
 //
-// What it knows of a session, from its acquire on:
+// The states of a session:
 //
-//	invoked ──ok──▶ granted    everything may be done under it
-//	   │ ├──fail──▶ refused    nothing may: there is no tenure
-//	   │ └──info──▶ doubtful   only release, which cleans up what may be held
-//	   └─died─────▶ as doubtful: no client is left that the answer could reach
+//	invoked ──ok──▶ granted    every operation is allowed
+//	   │ ├──fail──▶ refused    no operation is allowed
+//	   │ └──info──▶ doubtful   only release, which ends a possible hold
+//	   └─died─────▶ as doubtful: the client cannot receive the answer any more
 //
-// And of a process: it has at most one operation outstanding; once one of its
-// operations has ended in info, it acquires no more.
+// A process has at most one operation outstanding. Once one of its operations has ended in
+// info, it acquires no more.
 type validator struct {
 	count     int // events so far
 	line      int // of the event before
@@ -33,8 +32,8 @@ type validator struct {
 	last      place
 }
 
-// place says where the event just added belongs: the session by its number, from
-// 0 in the order of acquires, or -1; and the operation under it, or -1 for the acquire.
+// place is the place of the event that was added last: the number of its session, from 0 in
+// the order of acquires, or -1; and the number of its operation, or -1 for the acquire.
 type place struct{ session, op int }
 
 // call is an operation that was invoked.
@@ -64,7 +63,7 @@ type session struct {
 	ops     int
 }
 
-// newValidator is one for the events after a header that is right.
+// newValidator returns a validator for the events after a valid header.
 func newValidator(h *Header) *validator {
 	return &validator{
 		line: 1, index: -1,

@@ -136,7 +136,7 @@ func parseWhole(text string) (int64, bool) {
 	return int64(f), true
 }
 
-// client is the client that is meant if a line names none.
+// client returns the client of a process if a line names none.
 func (p Process) client() int32 { return max(0, int32(p)) }
 
 // MarshalJSON writes a number, "nemesis" or "probe".
