@@ -281,6 +281,19 @@ func (v *server) drop(gone func(*hold) bool) int {
 	return before - len(v.holds)
 }
 
+// deniesHolder makes the mistake of a lock that tells a holder that it holds nothing, and may end its hold.
+func (v *server) deniesHolder(h *hold) bool {
+	if v.lock.Mistake != DeniesHolder && v.lock.Mistake != EvictsHolder {
+		return false
+	}
+	v.wrongs++
+	if v.lock.Mistake == EvictsHolder {
+		v.drop(func(o *hold) bool { return o == h })
+		v.serve()
+	}
+	return true
+}
+
 // release gives back what a session holds, and tells whether it did.
 func (v *server) release(s *session, wrong bool) bool {
 	v.expire()
@@ -289,13 +302,7 @@ func (v *server) release(s *session, wrong bool) bool {
 		return wrong && v.releasesNone(s)
 	}
 	switch {
-	case wrong && v.lock.Mistake == DeniesHolder:
-		v.wrongs++
-		return false
-	case wrong && v.lock.Mistake == EvictsHolder:
-		v.wrongs++
-		v.drop(func(o *hold) bool { return o == h })
-		v.serve()
+	case wrong && v.deniesHolder(h):
 		return false
 	case wrong && v.lock.Mistake == InnerReleases:
 		if v.drop(func(o *hold) bool { return o != h && o.s.owner == s.owner }) > 0 {
@@ -350,13 +357,7 @@ func (v *server) renew(s *session, ttl time.Duration, wrong bool) bool {
 		v.holds = append(v.holds, h)
 	case h == nil:
 		return false
-	case wrong && v.lock.Mistake == DeniesHolder:
-		v.wrongs++
-		return false
-	case wrong && v.lock.Mistake == EvictsHolder:
-		v.wrongs++
-		v.drop(func(o *hold) bool { return o == h })
-		v.serve()
+	case wrong && v.deniesHolder(h):
 		return false
 	case wrong && v.lock.Mistake == RenewsNot:
 		v.wrongs++
