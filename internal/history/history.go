@@ -31,6 +31,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"lockbench/locks"
 )
@@ -103,6 +104,16 @@ func (h *History) At(pos int) *Event {
 		return nil
 	}
 	return &h.Events[pos]
+}
+
+// Position returns the place in Events of the event with an index, or of the nearest one. In
+// lockbench's own histories the two are the same; a history of another program may have gaps.
+func (h *History) Position(index int) int {
+	if index >= 0 && index < len(h.Events) && h.Events[index].Index == index {
+		return index
+	}
+	at, _ := slices.BinarySearchFunc(h.Events, index, func(e Event, index int) int { return e.Index - index })
+	return max(min(at, len(h.Events)-1), 0)
 }
 
 // Encode writes the history as JSON lines. It writes the indexes of the events, so a part of a history keeps the numbers

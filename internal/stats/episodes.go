@@ -7,8 +7,8 @@ import (
 	"lockbench/internal/history"
 )
 
-// countEpisodes counts those that began. A history that does not speak of episodes
-// is one, if it has anything in it.
+// countEpisodes counts the episodes that began. A history without episodes counts as one,
+// if it has a session.
 func countEpisodes(h *history.History) int {
 	starts := h.Episodes()
 	if len(starts) == 0 {
@@ -21,7 +21,7 @@ func countEpisodes(h *history.History) int {
 	return len(numbers)
 }
 
-// WorstOfEpisodes picks, for each episode that broke, the first finding of its worst class.
+// WorstOfEpisodes returns, for each episode with findings, the first finding of its worst class.
 func WorstOfEpisodes(h *history.History, checks []checker.Result) map[int]checker.Finding {
 	worst := map[int]checker.Finding{}
 	for _, c := range checks {
@@ -36,7 +36,7 @@ func WorstOfEpisodes(h *history.History, checks []checker.Result) map[int]checke
 	return worst
 }
 
-// episodeBegan is when an episode began; what comes before the first one counts to it.
+// episodeBegan returns when an episode began, or 0 if the history has no such episode.
 func episodeBegan(h *history.History, number int) time.Duration {
 	for _, s := range h.Episodes() {
 		if s.Number == number {
@@ -46,7 +46,7 @@ func episodeBegan(h *history.History, number int) time.Duration {
 	return 0
 }
 
-// unordered counts what no fault brought about; broken has the episodes that broke.
+// unordered counts the promotions that no fault explains. broken has the episodes in which the lock broke.
 func unordered(h *history.History, broken map[int]int) Unordered {
 	var u Unordered
 	seen := map[int]bool{}

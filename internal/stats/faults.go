@@ -6,7 +6,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// phases tells before, during and after apart.
+// phases divides a run into before, during and after its faults.
 type phases struct {
 	spans []struct{ from, to int } // in order, apart from each other
 }
@@ -29,9 +29,8 @@ func newPhases(faults []history.Fault) phases {
 
 func (p phases) none() bool { return len(p.spans) == 0 }
 
-// of is the phase of an operation. One that reaches into a fault is told with it: it is
-// the attempt which hangs from before the fault until after it that tells what the
-// fault costs.
+// of returns the phase of an operation. An operation that overlaps a fault counts as
+// during it: an attempt that hangs from before the fault until after it shows its cost.
 func (p phases) of(op history.Op) string {
 	for _, s := range p.spans {
 		if op.Invoke <= s.to && op.Return >= s.from {

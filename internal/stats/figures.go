@@ -1,11 +1,10 @@
-// Package stats computes the numbers of a run from its history: how often a lock
-// broke, how long until it did, what was lost, how long no client could get it, how
-// long getting it took.
+// Package stats computes the figures of a run: how often a lock broke, how long until
+// it did, how many writes were lost, how long no client could get the lock, and how
+// long acquires took.
 //
-// It is the one place that does. What the screen, the summary, the report, the
-// matrix and compare show are these figures; none of them counts by itself. And it
-// is a function of the history and of what the judge found, so that a history which
-// is read again gives the same figures.
+// All other packages show these figures and compute none. They depend only on the
+// history and the findings of the judge, so a history that is read again gives the
+// same figures.
 package stats
 
 import (
@@ -21,18 +20,18 @@ import (
 type Figures struct {
 	Episodes          int `json:"episodes"` // that began
 	ViolatingEpisodes int `json:"violating_episodes"`
-	// Unordered is what no fault brought about.
+	// Unordered counts promotions that no fault explains.
 	Unordered Unordered `json:"unordered,omitzero"`
-	// Rate is that of the episodes that count; it is absent if there was none.
+	// Rate is the rate of the counted episodes; it is absent if there are none.
 	Rate *Rate `json:"rate,omitempty"`
 	// FirstViolationS is absent if nothing was violated. It counts from the beginning of
-	// the run, which is that of the history.
+	// the history.
 	FirstViolationS *float64 `json:"first_violation_s,omitempty"`
-	// ViolationAfterS is, for each episode that was violated, how long after its
-	// beginning that was.
+	// ViolationAfterS has, for each violated episode, the time from its beginning to its
+	// first violation.
 	ViolationAfterS []float64 `json:"violation_after_s,omitempty"`
 	Acquires        Acquires  `json:"acquires"`
-	Writes          int       `json:"writes"` // that were applied to a guarded thing
+	Writes          int       `json:"writes"` // that were applied to a guarded resource
 	LostUpdates     int       `json:"lost_updates"`
 	// LostPerThousand is how many of a thousand writes were lost.
 	LostPerThousand float64 `json:"lost_per_thousand"`
@@ -42,36 +41,36 @@ type Figures struct {
 	// GrantsPerSecond the grants in that time.
 	ActiveS         float64 `json:"active_s"`
 	GrantsPerSecond float64 `json:"grants_per_second"`
-	// LatencyMS is of those that were ok: acquire, release and handoff.
+	// LatencyMS has the latency of successful acquires and releases, and of handoffs.
 	LatencyMS map[string]Latency `json:"latency_ms,omitempty"`
-	// AcquireMS is the latency of acquires by the faults: before, during, after.
+	// AcquireMS has the latency of acquires before, during and after faults.
 	AcquireMS map[string]Latency `json:"acquire_ms,omitempty"`
-	// OverlapMS is how long two certainly held at once, of each pair that did.
+	// OverlapMS is how long two clients certainly held at once, over all such pairs.
 	OverlapMS *Latency `json:"overlap_ms,omitempty"`
 }
 
-// Unordered counts promotions that no fault of the plan explains, the episodes that had
-// one, and those of them in which the lock broke. These say nothing of what a fault does
-// to a lock, and enter no rate.
+// Unordered counts promotions that no fault of the plan explains, the episodes with such
+// a promotion, and those of them in which the lock broke. No rate counts these episodes,
+// because they do not show what a fault does to a lock.
 type Unordered struct {
 	Promotions        int `json:"promotions"`
 	Episodes          int `json:"episodes"`
 	ViolatingEpisodes int `json:"violating_episodes"`
 }
 
-// Counted are the episodes that enter a rate.
+// Counted returns the numbers of episodes that a rate counts.
 func (f *Figures) Counted() (violating, episodes int) {
 	return f.ViolatingEpisodes - f.Unordered.ViolatingEpisodes, f.Episodes - f.Unordered.Episodes
 }
 
-// Rate is how often a lock broke, with what that number is worth.
+// Rate is how often a lock broke, with its bounds.
 type Rate struct {
 	Rate float64 `json:"rate"` // violating episodes of all episodes
 	Low  float64 `json:"low"`  // exact bounds, each with 95 % confidence
 	High float64 `json:"high"`
 }
 
-// RateOf is the rate of n violating episodes in m, or nil if there were none.
+// RateOf returns the rate of n violating episodes in m, or nil if m is 0.
 func RateOf(n, m int) *Rate {
 	if m <= 0 {
 		return nil
@@ -87,8 +86,8 @@ type Acquires struct {
 	Info int `json:"info"` // unknown
 }
 
-// Measure computes the figures of a history. checks are all findings, uncut: from
-// the first fifty one could not tell how many episodes broke.
+// Measure computes the figures of a history. checks must have all findings, because the
+// first fifty do not show how many episodes broke.
 func Measure(h *history.History, checks []checker.Result) Figures {
 	f := Figures{Acquires: acquires(h), OutageS: outage(h).Seconds(), Writes: writes(h)}
 	if active := active(h); active > 0 {
@@ -100,7 +99,7 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 	f.Episodes = countEpisodes(h)
 	first := map[int]int{} // by episode: position of its first violation
 	for _, c := range checks {
-		// Not the number of findings: one late write undoes many.
+		// This is not the number of findings, because one late write undoes many.
 		f.LostUpdates += c.LostUpdates
 		if c.Verdict != checker.Violated {
 			continue
@@ -133,7 +132,7 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 	return f
 }
 
-// Median is the middle one of some values; ok is false if there are none.
+// Median returns the median of some values; ok is false if there are none.
 func Median(values []float64) (median float64, ok bool) {
 	if len(values) == 0 {
 		return 0, false
@@ -143,7 +142,7 @@ func Median(values []float64) (median float64, ok bool) {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2, true
 }
 
-// writes counts what was applied to the guarded things, in all their forms.
+// writes counts the successful writes of guarded resources.
 func writes(h *history.History) int {
 	n := 0
 	for _, s := range h.Sessions {
@@ -156,7 +155,7 @@ func writes(h *history.History) int {
 	return n
 }
 
-// active is from the first attempt to the last answer to one.
+// active returns the time from the first attempt to the last answer.
 func active(h *history.History) time.Duration {
 	first, last := len(h.Events), -1
 	for _, s := range h.Sessions {
@@ -183,11 +182,10 @@ func acquires(h *history.History) Acquires {
 	return a
 }
 
-// outage is the longest stretch in which no client was granted any lock although
-// a client tried. A stretch begins at a grant (the first one: at the first answer
-// to any acquire), or, if no client was trying then, when the next attempt begins; so
-// a quiet stretch without attempts is none. It ends at the next grant, or at the
-// last answer.
+// outage returns the longest time in which a client tried and no client was granted any
+// lock. Such a time begins at a grant (the first one at the first answer to an acquire)
+// or, if no client was trying then, at the next attempt. It ends at the next grant or at
+// the last answer.
 func outage(h *history.History) time.Duration {
 	type answer struct {
 		invoke, at int
@@ -202,12 +200,11 @@ func outage(h *history.History) time.Duration {
 	if len(answers) == 0 {
 		return 0
 	}
-	// An attempt that hangs and is never answered is not among them and counts for
-	// nothing: its client may be long dead.
+	// An attempt without an answer does not count, because its client may be dead.
 	slices.SortFunc(answers, func(a, b answer) int { return a.at - b.at })
 
-	// earliest[i] is when the first attempt began of those that are answered at i or
-	// later: an attempt that outlives several grants was trying all along.
+	// earliest[i] is the first invocation of the attempts that are answered at i or
+	// later: an attempt may outlast several grants.
 	earliest := make([]int, len(answers))
 	for i := len(answers) - 1; i >= 0; i-- {
 		earliest[i] = answers[i].invoke

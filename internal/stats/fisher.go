@@ -2,13 +2,12 @@ package stats
 
 import "math"
 
-// Fisher is the two-sided p-value of Fisher's exact test: how likely it is that a of m
+// Fisher returns the two-sided p-value of Fisher's exact test: the probability that a of m
 // and b of n differ at least as much as they do if both have the same rate. It is exact
-// for the few episodes that there mostly are, where tests that take a normal
-// distribution for granted are not.
+// for few episodes, where tests that assume a normal distribution are not.
 func Fisher(a, m, b, n int) float64 {
 	if m <= 0 || n <= 0 {
-		return 1 // nothing was tried on one side, and nothing can differ
+		return 1
 	}
 	k := a + b
 	// The probability of x hits on the left, given all hits, is hypergeometric.
@@ -18,7 +17,7 @@ func Fisher(a, m, b, n int) float64 {
 	seen := p(a)
 	sum := 0.0
 	for x := max(0, k-n); x <= min(m, k); x++ {
-		// As likely as what was seen, up to rounding, counts as well.
+		// Outcomes as likely as the observed one count, up to rounding.
 		if q := p(x); q <= seen*(1+1e-9) {
 			sum += q
 		}

@@ -8,20 +8,20 @@ import (
 	"lockbench/internal/history"
 )
 
-// Handoff is the name of this figure beside those of operations.
+// Handoff is the name of this figure among those of operations.
 const Handoff = "handoff"
 
-// handoffs are the times from the call of a release until one who had waited since
-// before it had the lock:
+// handoffs returns the times from the call of a release until a client that had waited
+// since before the call had the lock:
 //
 //	client 1  ── release ── ok
 //	client 2  acquire ........... ok
 //	            ├── handoff ──────┤
 //
-// It counts from the call, because from there on the holder has done its part. Only a
-// release that worked and that left no other client on the key hands over; of a lock that
-// was entered twice that is the last one. A grant to a client that asked later, or who
-// did not wait, is none.
+// The time begins with the call, because the holder has nothing more to do then. Only a
+// successful release that leaves no other holder of the key hands over; if a lock was
+// entered twice, that is the last release. A grant to a client that asked later or did
+// not wait is not a handoff.
 func handoffs(h *history.History) []time.Duration {
 	type step struct {
 		at      int

@@ -53,7 +53,7 @@ const (
 // Phases are all of them, in order.
 var Phases = []string{Before, During, After}
 
-// latencies measures operations that were ok, and acquires by their phase.
+// latencies measures successful operations, and acquires by their phase.
 func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 	ops, phases := map[string][]time.Duration{}, map[string][]time.Duration{}
 	phaseOf := newPhases(h.Faults())
@@ -88,7 +88,7 @@ func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// overlaps measures how long two certainly held at once, by the findings of the
+// overlaps measures how long two clients certainly held at once, by the findings of the
 // checkers: from the later grant to the last event that shows it.
 func overlaps(h *history.History, checks []checker.Result) *Latency {
 	var took []time.Duration
@@ -102,10 +102,10 @@ func overlaps(h *history.History, checks []checker.Result) *Latency {
 	return latencyOf(took)
 }
 
-// Overlap is where a finding shows two holders at once: from the position of the later
-// grant to that of the last event which shows it. Other findings have none.
+// Overlap returns where a finding shows two holders at once: the positions of the later
+// grant and of the last event that shows it. ok is false for other findings.
 func Overlap(h *history.History, f checker.Finding) (from, to int, ok bool) {
-	const grants = 4 // acquire invoke and ok of both, and then what shows it
+	const grants = 4 // invoke and ok of both acquires; the events after them show the overlap
 	if f.Rule != "two-holders" && f.Rule != "reader-and-writer" || len(f.Events) < grants {
 		return 0, 0, false
 	}

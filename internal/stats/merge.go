@@ -1,6 +1,6 @@
 package stats
 
-// Merge puts the figures of several runs of one lock together. Counts are added, the rate is
+// Merge combines the figures of several runs of one lock. Counts are added, the rate is
 // that of all episodes, and outages and latencies are the largest of any run.
 func Merge(all []Figures) Figures {
 	var sum Figures

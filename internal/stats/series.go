@@ -7,15 +7,15 @@ import (
 	"lockbench/internal/history"
 )
 
-// Bin is a stretch of a run and what happened in it.
+// Bin is a part of a run with its grants.
 type Bin struct {
 	From, To time.Duration
 	Grants   int
-	// The latency of the acquires that were granted in it; 0 without grants.
+	// P50 and P99 are the latency of the acquires granted in the bin, or 0.
 	P50, P99 time.Duration
 }
 
-// GrantsPerSecond is the bin's rate.
+// GrantsPerSecond returns the bin's rate of grants.
 func (b Bin) GrantsPerSecond() float64 {
 	if b.To <= b.From {
 		return 0
@@ -23,8 +23,8 @@ func (b Bin) GrantsPerSecond() float64 {
 	return float64(b.Grants) / (b.To - b.From).Seconds()
 }
 
-// Series cuts a history into n stretches of one length. A grant counts where it was
-// answered.
+// Series divides a history into n bins of one length. A grant belongs to the bin of its
+// answer.
 func Series(h *history.History, n int) []Bin {
 	if len(h.Events) == 0 || n <= 0 {
 		return nil
