@@ -17,7 +17,7 @@ type Entry struct {
 	Instant bool
 	// Promotes says that a leader who is new while it acts was ordered.
 	Promotes bool
-	// Try is the usual form of the fault: tests inject it, and lockbench list prints it as an example.
+	// Try is the usual form of the fault: tests inject it, and it is an example in lockbench list faults.
 	Try Step
 	// Also are other forms, with another trigger or another target.
 	Also []Step

@@ -112,7 +112,7 @@ func (f *campaignFlags) place(w world.World, chosen campaign.Choices) campaign.P
 
 // sayWithin prints texts in lines that fit into the terminal. A line that is too wide goes on below, indented.
 func sayWithin(c *cobra.Command) func(text string) {
-	say := sayTo(c, c.OutOrStdout())
+	say := sayTo(c.OutOrStdout())
 	columns := report.TerminalWidth(c.OutOrStdout())
 	const indent = "    "
 	return func(text string) {
@@ -132,7 +132,7 @@ func sayWithin(c *cobra.Command) func(text string) {
 
 // sayResume prints the command that continues a campaign. A command is not broken between lines.
 func sayResume(c *cobra.Command, command string) {
-	say := sayTo(c, c.OutOrStdout())
+	say := sayTo(c.OutOrStdout())
 	const before = "goes on after an interruption with:"
 	if utf8.RuneCountInString(before+" "+command) <= report.TerminalWidth(c.OutOrStdout()) {
 		say(before + " " + command)
@@ -148,7 +148,7 @@ func endCampaign(c *cobra.Command, b *campaign.Campaign, failed error) error {
 	if kind := filepath.Dir(b.Dir); filepath.Base(kind) == b.Kind { // it lies in a results folder
 		writeIndex(c, filepath.Dir(kind))
 	}
-	say := sayTo(c, c.OutOrStdout())
+	say := sayTo(c.OutOrStdout())
 	text := sayWithin(c)
 	if tables := b.Tables(report.TerminalWidth(c.OutOrStdout())); len(tables) > 0 {
 		say("")

@@ -68,7 +68,7 @@ lock began), 3 a file could not be read or is no history, 64 wrong usage.`,
 				}
 				args = []string{latest}
 			}
-			return judge.all(c.OutOrStdout(), sayTo(c, c.ErrOrStderr()), args)
+			return judge.all(c.OutOrStdout(), sayTo(c.ErrOrStderr()), args)
 		},
 	}
 	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "how a failed release is read: ended (the claim is over) or strict (nothing ended)")

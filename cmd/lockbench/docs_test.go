@@ -193,7 +193,7 @@ func TestRecommendedListsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if seen < 10 {
+	if seen < 5 {
 		t.Errorf("only %d lists are recommended", seen)
 	}
 }

@@ -33,7 +33,7 @@ func newDoctorCommand() *cobra.Command {
 			if err := f.makeImages(c, images); err != nil {
 				return err
 			}
-			screen := sayTo(c, c.OutOrStdout())
+			screen := sayTo(c.OutOrStdout())
 			say := func(word, text string) { screen(fmt.Sprintf("%-9s %s", word, text)) }
 			screen(fmt.Sprintf("machine   %s/%s, %s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.NumCPU()))
 			if dir, err := os.MkdirTemp("", "lockbench-doctor-"); err != nil {
@@ -154,7 +154,7 @@ func (f *worldFlags) makeImages(c *cobra.Command, names []string) error {
 		if info.Built {
 			how = "was made"
 		}
-		sayTo(c, c.OutOrStdout())(fmt.Sprintf("image     %s %s: %d MB, %s", info.Name, how, info.Bytes>>20, info.From))
+		sayTo(c.OutOrStdout())(fmt.Sprintf("image     %s %s: %d MB, %s", info.Name, how, info.Bytes>>20, info.From))
 	}
 	return nil
 }

@@ -211,9 +211,9 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 		_, _ = fmt.Fprintln(w, line)
 	}
 	if err := (&report.Bundle{Out: out, Dir: small.Dir}).LinkLatest(); err != nil {
-		sayTo(c, c.ErrOrStderr())(err.Error())
+		sayTo(c.ErrOrStderr())(err.Error())
 	}
-	sayTo(c, w)("\nAgain    lockbench replay " + shellword.Quote(small.Dir))
+	sayTo(w)("\nAgain    lockbench replay " + shellword.Quote(small.Dir))
 	if small.Same < 3 {
 		return exitError{report.ExitHarness, fmt.Errorf("the smallest run of seed %d does not repeat itself, so the simulation is at fault", first.Seed)}
 	}

@@ -10,13 +10,14 @@ import (
 // former has the commands of earlier versions, each with the command line that does the same
 // today. ARGS stands for the arguments and flags that the old command was given.
 var former = map[string]string{
-	"clean":  "rm -r results/SCENARIO/RUN",
-	"image":  "lockbench doctor --images SERVICE",
-	"plan":   "lockbench run ARGS --dry-run",
-	"prove":  "make mutants SEEDS=20, in a clone of the repository",
-	"schema": "scenarios/schema.json is the schema",
-	"show":   "lockbench list KIND NAME",
-	"try":    "lockbench run steady --fault 'FAULT: TARGET'",
+	"clean":   "rm -r results/SCENARIO/RUN",
+	"image":   "lockbench doctor --images SERVICE",
+	"plan":    "lockbench run ARGS --dry-run",
+	"prove":   "make mutants SEEDS=20, in a clone of the repository",
+	"schema":  "scenarios/schema.json is the schema",
+	"show":    "lockbench list KIND NAME",
+	"version": "lockbench --version",
+	"try":     "lockbench run steady --fault 'FAULT: TARGET'",
 }
 
 // formerFlag returns what to type today for a flag of an earlier version, or "".

@@ -12,8 +12,9 @@ import (
 
 func newGuestCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "guest LOCK",
-		Short: "Be one client of a lock: the child-process side, JSON lines on stdin and stdout",
+		Use:    "guest LOCK",
+		Hidden: true,
+		Short:  "Be one client of a lock: the child-process side, JSON lines on stdin and stdout",
 		Long: `guest is what lockbench starts once for every client: it speaks JSON lines on
 standard input and output and logs on standard error. A lock in any language can
 take its place; docs/guest-protocol.md has the protocol.`,

@@ -23,7 +23,7 @@ func latestRun(c *cobra.Command, wanted string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sayTo(c, c.ErrOrStderr())(link + " is " + dir)
+	sayTo(c.ErrOrStderr())(link + " is " + dir)
 	return dir, nil
 }
 

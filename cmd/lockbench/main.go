@@ -33,7 +33,7 @@ const exitUsage = 64
 
 func main() {
 	abortOnCrash(os.Args[1:])
-	os.Exit(program(os.Args[0], os.Args[1:]))
+	os.Exit(program(os.Args[1:]))
 }
 
 // abortOnCrash keeps crashes apart from verdicts. A fatal error of the Go runtime, and a panic
@@ -50,7 +50,7 @@ func abortOnCrash(args []string) {
 }
 
 // program is all of it: it turns every way to end into an exit code.
-func program(name string, args []string) (code int) {
+func program(args []string) (code int) {
 	defer func() {
 		// What was started has been torn down on the way here, by defers and, for
 		// child processes, by the kernel.
@@ -60,7 +60,6 @@ func program(name string, args []string) (code int) {
 		}
 	}()
 	root := newRoot()
-	nameAsTyped(root, name)
 	root.SetArgs(args)
 	stopping := interrupted(root, args)
 	// The first signal asks to stop in good order, a second one is not heard any
@@ -80,7 +79,7 @@ func program(name string, args []string) (code int) {
 		}
 	}()
 
-	complain := func(err error) { sayTo(root, os.Stderr)("lockbench: " + err.Error()) }
+	complain := func(err error) { sayTo(os.Stderr)("lockbench: " + err.Error()) }
 	err := formerCommand(args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
@@ -124,6 +123,7 @@ func interrupted(root *cobra.Command, args []string) string {
 }
 
 func newRoot() *cobra.Command {
+	cobra.EnableCommandSorting = false // commands stand in the order of use
 	root := &cobra.Command{
 		Use:   "lockbench",
 		Short: "Tests whether a distributed lock holds when servers, networks, clocks and clients fail",
@@ -134,38 +134,38 @@ clients held one lock at once.
 
 Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 3 the harness failed, 64 wrong usage.`,
-		Example:       "  lockbench run failover\n  lockbench run pause-client --locks set-nx,redlock --seed 7\n  lockbench check results/latest",
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Example: `  lockbench run failover
+  lockbench matrix --world sim --scenarios 'failover*'
+  lockbench explore failover --lock set-nx --seeds 1..200
+  lockbench conform set-nx
+  lockbench check results/latest
+  lockbench report results/latest --open
+  lockbench serve
+  lockbench replay results/latest
+  lockbench compare last-night tonight
+  lockbench merge shards/1 shards/2
+  lockbench list locks redlock
+  lockbench doctor`,
+		Version:           version,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		SilenceErrors:     true,
+		SilenceUsage:      true,
 	}
-	root.Version = version
 	root.SetVersionTemplate(versionLine())
-	// cobra's own help and completion take a wrong word for none.
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(newHelpCommand())
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err) })
-	root.AddCommand(
-		newRunCommand(),
-		newListCommand(),
-		newConformCommand(),
-		newCheckCommand(),
-		newReportCommand(),
-		newServeCommand(),
-		newMatrixCommand(),
-		newAcceptanceCommand(),
-		newCompareCommand(),
-		newDoctorCommand(),
-		newGuestCommand(),
-		newSimTrialCommand(),
-		newSweepDockerCommand(),
-		newCampaignCommand(),
-		newExploreCommand(),
-		newReplayCommand(),
-		newMergeCommand(),
-		newNightlyCommand(),
-		newVersionCommand(),
-		newCompletionCommand(),
-	)
+	root.SetFlagErrorFunc(flagError)
+	group := func(id, title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: id, Title: title})
+		for _, c := range commands {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	group("test", "Test locks:", newRunCommand(), newMatrixCommand(), newExploreCommand(), newConformCommand())
+	group("results", "Work with results:", newCheckCommand(), newReportCommand(), newServeCommand(), newReplayCommand(), newCompareCommand(), newMergeCommand())
+	group("names", "Look around:", newListCommand(), newDoctorCommand())
+	root.AddCommand(newAcceptanceCommand(), newCampaignCommand(), newNightlyCommand())
+	root.AddCommand(newGuestCommand(), newSimTrialCommand(), newSweepDockerCommand()) // lockbench starts these itself
+	root.SetHelpCommandGroupID("names")
 	// An unknown command is wrong usage, with the nearest one named.
 	root.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -82,7 +82,7 @@ func mergeCampaigns(c *cobra.Command, dirs []string, out string) error {
 	if out == "" {
 		return usagef("merge of a matrix or an acceptance wants --out DIR, the folder to put it in")
 	}
-	say := sayTo(c, c.OutOrStdout())
+	say := sayTo(c.OutOrStdout())
 	sum, missing, err := campaign.Merge(out, dirs, nil, say)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ Without an argument it is the newest run, results/latest.`,
 			}
 			if open && len(pages) > 0 {
 				if err := openPage(pages[0]); err != nil {
-					sayTo(c, c.ErrOrStderr())(fmt.Sprintf("lockbench: %v; open the page by hand: %s", err, pages[0]))
+					sayTo(c.ErrOrStderr())(fmt.Sprintf("lockbench: %v; open the page by hand: %s", err, pages[0]))
 				}
 			}
 			return nil

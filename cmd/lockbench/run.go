@@ -197,15 +197,15 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		head = c.ErrOrStderr()
 	}
 	width := report.TerminalWidth(head)
-	printHead(sayTo(c, head), width, job)
-	printPlan(sayTo(c, head), width, job)
+	printHead(sayTo(head), width, job)
+	printPlan(sayTo(head), width, job)
 	out, err := job.Run(c.Context(), report.NewProgress(head, report.IsTerminal(head), width))
 	if out == nil {
 		return err
 	}
 	writeIndex(c, o.Out)
 	if out.LinkError != nil {
-		sayTo(c, c.ErrOrStderr())(out.LinkError.Error())
+		sayTo(c.ErrOrStderr())(out.LinkError.Error())
 	}
 	if f.json {
 		text, readErr := os.ReadFile(filepath.Join(out.Bundle.Dir, report.ResultFile))
@@ -216,12 +216,12 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	} else {
 		_, _ = fmt.Fprintln(head)
 		if len(f.faults) > 0 {
-			printFaults(sayTo(c, head), width, out.Result)
+			printFaults(sayTo(head), width, out.Result)
 			_, _ = fmt.Fprintln(head)
 		}
 		screen := report.Screen{
 			Result: out.Result, Dir: out.Bundle.Dir, Latest: out.Latest, Report: filepath.Join(out.Bundle.Dir, page.File), Color: report.UseColor(head), Width: width,
-			Program: c.Root().DisplayName(),
+			Program: typedName(os.Args[0]),
 		}
 		if _, screenErr := screen.WriteTo(head); screenErr != nil {
 			err = errors.Join(err, screenErr)

@@ -98,7 +98,7 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 		host = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
 	}
 	url := "http://" + host.String() + "/"
-	say := sayTo(c, c.OutOrStdout())
+	say := sayTo(c.OutOrStdout())
 	say(fmt.Sprintf("serving %s on %s · Ctrl-C ends it", o.Root, url))
 	if f.open {
 		if err := openPage(url); err != nil {

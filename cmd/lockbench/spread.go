@@ -130,7 +130,7 @@ func (f *campaignFlags) spread(c *cobra.Command, file, part string) error {
 		return err
 	}
 	b.Share()
-	say := sayTo(c, c.OutOrStdout())
+	say := sayTo(c.OutOrStdout())
 	line := fmt.Sprintf("campaign %s   %s × %s × %s", name, count(len(worlds), "world"), count(len(chosen), "scenario"), count(asking.Seeds, "seed"))
 	if s.Shard.N > 0 {
 		line += ", part " + s.Shard.String()

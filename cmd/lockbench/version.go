@@ -4,31 +4,16 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/spf13/cobra"
 )
 
-// version is that of the source. What was built between two of them has its commit beside it.
+// version is the version of the source. --version prints the commit as well.
 const version = "0.9.0"
-
-func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of this program",
-		Example: "  lockbench version",
-		Args:    nothing,
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(c.OutOrStdout(), versionLine())
-			return err
-		},
-	}
-}
 
 func versionLine() string {
 	return fmt.Sprintf("lockbench %s%s, %s, %s/%s\n", version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// revision is the commit that the program was built from, where the build knows it.
+// revision is the commit that the program was built from, or "" if the build does not know it.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -85,7 +85,7 @@ func (f *worldFlags) programsExist() error {
 func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
 	fetched, _ := bases() // that they are right has been seen
 	return run.WorldOptions{
-		Programs: f.programs, Images: f.images, Bases: fetched, NoFetch: f.offline, Say: sayTo(c, c.ErrOrStderr()), SweepDocker: sweepDocker(),
+		Programs: f.programs, Images: f.images, Bases: fetched, NoFetch: f.offline, Say: sayTo(c.ErrOrStderr()), SweepDocker: sweepDocker(),
 	}
 }
 
