@@ -31,7 +31,7 @@ func (b *Book) latestEffect(client int32, op history.Op) time.Duration {
 			break
 		}
 		// A request that is sent after the fault waits behind older ones of its connection.
-		if arrived := Later(f.healed, f.healed-min(since, f.began)+resent); arrived >= asked {
+		if arrived := Later(Later(f.healed, f.healed-min(since, f.began)), resent); arrived >= asked {
 			since = min(since, f.began)
 			latest = max(latest, arrived)
 		}

@@ -203,9 +203,9 @@ func TestTooMuchIsUndecided(t *testing.T) {
 	o := &Ops{}
 	pos := uint32(0)
 	at := func() uint32 { pos++; return pos }
-	// Three hundred acquires that nobody heard of, all being released at once, and a refusal
-	// that one of them must explain.
-	const n = 300
+	// Many acquires of unknown outcome, all being released at once, and a refusal that one of
+	// them must explain.
+	const n = 40
 	for i := range uint32(n) {
 		o.Add(at(), Never, i, Acquire, Unknown)
 	}
