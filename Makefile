@@ -30,11 +30,9 @@ MODULE_SEEDS ?= 30
 SCENARIOS ?=
 BUDGET    ?=
 RESUME    ?=
+FILE      ?=
 
-# What `make acceptance` passes on beside SCENARIOS, SEED, BUDGET and RESUME.
-WORLDS    ?=
-
-.PHONY: image mutants more guests matrix acceptance nightly reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
+.PHONY: image mutants more guests matrix reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -103,23 +101,14 @@ more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex
 guests: ## lock libraries of other languages (Redisson, ...), each as a guest in build/guests; names what this machine cannot build
 	@scripts/guests
 
-matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' LOCKS='set-*' WORLD=sim EPISODES=20 BUDGET=10m; RESUME=DIR goes on with one
-	@$(BIN) matrix $(if $(RESUME),--resume '$(RESUME)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) \
-		$(if $(SEED),--seed $(SEED)) $(if $(EPISODES),--episodes $(EPISODES)) $(if $(BUDGET),--budget $(BUDGET)) $(FLAGS)
-
-acceptance: build ## does every scenario do in every world what it says (hours; WORLDS=sim,local SCENARIOS='failover*' BUDGET=30m SEED=1; RESUME=DIR goes on with one)
-	@$(BIN) acceptance $(if $(RESUME),--resume '$(RESUME)') $(if $(WORLDS),--worlds '$(WORLDS)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') \
-		$(if $(SEED),--seed $(SEED)) $(if $(BUDGET),--budget $(BUDGET)) $(FLAGS)
+matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' LOCKS='set-*' WORLD=sim,local SEEDS=3 EPISODES=20 BUDGET=10m; FILE=campaigns/acceptance.yaml: does every scenario do in every world what it says (hours); RESUME=DIR continues one
+	@$(BIN) matrix $(if $(RESUME),--resume '$(RESUME)') $(if $(FILE),--file '$(FILE)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--worlds '$(WORLD)') \
+		$(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds '$(SEEDS)') $(if $(EPISODES),--episodes $(EPISODES)) $(if $(BUDGET),--budget $(BUDGET)) $(FLAGS)
 
 mutants: ## each lock that is wrong on purpose is shown, and its original is not accused: writes docs/mutants.md (an hour and more; SEEDS=5 for a quarter)
 	LOCKBENCH_MUTANTS=$(or $(SEEDS),20) go test -timeout 8h -count 1 -v -run '^TestMutants$$' ./internal/run | grep -vE '^=== |^ *--- PASS'; exit $${PIPESTATUS[0]}
 
-nightly: build ## the whole matrix with two hours' time (BUDGET=30m for less), and what changed since the night before: BEFORE=DIR
-	@rm -rf build/nightly; status=0; $(BIN) matrix $(if $(WORLD),--world $(WORLD)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') \
-		--seed $(or $(SEED),$(shell date -u +%Y%m%d)) --budget $(or $(BUDGET),2h) --out build/nightly $(FLAGS) || status=$$?; \
-		if [ -n '$(BEFORE)' ]; then $(BIN) compare '$(BEFORE)' build/nightly/matrix/* || { code=$$?; if [ $$status -eq 0 ]; then status=$$code; fi; }; fi; exit $$status
-
-reference: build ## results/reference anew, from one acceptance of all scenarios in all worlds (WORLDS=sim BUDGET=1h for less; RESUME=yes goes on with the last one); never edit what it writes
+reference: build ## results/reference anew, from campaigns/acceptance.yaml (WORLD=sim BUDGET=1h for less; RESUME=yes continues the last one); never edit what it writes
 	./results/reference.sh
 
 check: build ## judge the newest run again, from its histories alone

@@ -103,9 +103,8 @@ func inOneProcess(t *testing.T, merged string) {
 	t.Helper()
 	if whole == "" {
 		out := t.TempDir()
-		env := []string{"SLURM_ARRAY_TASK_ID=", "LOCKBENCH_SHARD="}
-		command(t, env, trialtest.Program(t), "campaign", "campaign.yaml", "--out", out)
-		whole = told(t, filepath.Join(out, "campaign", "whole"))
+		command(t, nil, trialtest.Program(t), "matrix", "--file", "campaign.yaml", "--out", out)
+		whole = told(t, filepath.Join(out, "matrix", "campaign"))
 	}
 	if got := told(t, merged); got != whole {
 		t.Errorf("merged:\n%s\nin one process:\n%s", got, whole)
@@ -148,7 +147,7 @@ func workers(out string) []int {
 	for _, path := range all {
 		text, err := os.ReadFile(path)
 		words := strings.Split(string(text), "\x00")
-		if err != nil || len(words) < 3 || filepath.Base(words[0]) != "lockbench" || words[1] != "campaign" || !slices.Contains(words, out) {
+		if err != nil || len(words) < 3 || filepath.Base(words[0]) != "lockbench" || words[1] != "matrix" || !slices.Contains(words, out) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
@@ -162,8 +161,8 @@ func workers(out string) []int {
 func killOne(t *testing.T, look, out string) {
 	t.Helper()
 	await(t, "a worker in a run", func() (bool, string) {
-		begun, _ := filepath.Glob(filepath.Join(look, "*", "*-of-*", "sim", "*", "*", "plan.yaml"))
-		results, _ := filepath.Glob(filepath.Join(look, "*", "*-of-*", "sim", "*", "*", "result.json"))
+		begun, _ := filepath.Glob(filepath.Join(look, "matrix", "*", "*-of-*", "sim", "*", "*", "plan.yaml"))
+		results, _ := filepath.Glob(filepath.Join(look, "matrix", "*", "*-of-*", "sim", "*", "*", "result.json"))
 		pids := workers(out)
 		if len(pids) == 0 || len(begun) <= len(results) {
 			return false, fmt.Sprintf("%d workers, %d runs begun, %d done", len(pids), len(begun), len(results))

@@ -100,6 +100,6 @@ PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP
 		t.Errorf("%d logs of parts; a worker was killed: %v", len(logs), killed)
 	}
 	merged := filepath.Join(dir, "merged")
-	t.Log(command(t, nil, trialtest.Program(t), "merge", filepath.Join(results, "campaign"), "--out", merged))
+	t.Log(command(t, nil, trialtest.Program(t), "merge", filepath.Join(results, "matrix", "campaign"), "--out", merged))
 	inOneProcess(t, merged)
 }

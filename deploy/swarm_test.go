@@ -160,6 +160,6 @@ func TestSwarm(t *testing.T) {
 		t.Errorf("no task failed, and one was killed:\n%s", out)
 	}
 	merged := filepath.Join(results, "merged")
-	t.Log(command(t, nil, "docker", "run", "--rm", "--network", "none", "-v", results+":/results", "lockbench", "merge", "/results/campaign", "--out", "/results/merged"))
+	t.Log(command(t, nil, "docker", "run", "--rm", "--network", "none", "-v", results+":/results", "lockbench", "merge", "/results/matrix/campaign", "--out", "/results/merged"))
 	inOneProcess(t, merged)
 }

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# keep.sh ACCEPTANCE DIR: puts what is worth keeping of an acceptance into DIR: its verdicts
-# and figures, the page and the summary of each world, and of the runs the summaries of those
-# that were not as expected. The others are their seeds. A world or a scenario that the
-# acceptance did not run, or ran before that in DIR, stays as it is there.
+# keep.sh MATRIX DIR: puts what is worth keeping of a matrix into DIR: its verdicts and figures, its summary, and of
+# the runs the summaries of those that were not as expected. The others are their seeds, and `lockbench report DIR`
+# writes the page. A world or a scenario that the matrix did not run, or that ran later in DIR, stays as it is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 from=${1%/} kept=$2
@@ -19,12 +18,12 @@ for result in "$from"/*/*/*/result.json; do
 	fi
 done
 
-# Rows of which no run is there stand as they were written, and the pages lead to what is.
+# Rows of which no run is there stand as they were written.
 parts=("$work/now")
 if [ -e "$kept"/campaign.json ]; then parts=("$kept" "$work/now"); fi # worlds stay in their order
 code=0
 build/lockbench merge "${parts[@]}" --out "$work/all" || code=$?
-if [ ! -e "$work/all/acceptance.md" ]; then exit "$code"; fi # it has said why; others are what came out
-sed -i '/^What is missing: /,$d' "$work/all/acceptance.md"    # from what is kept nothing can go on
+if [ ! -e "$work/all/summary.md" ]; then exit "$code"; fi # it has said why; other codes are what came out
+rm "$work"/all/{report.html,junit.xml,badge.json}
 rm -rf "$kept"
 mv "$work/all" "$kept"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -10,26 +11,34 @@ import (
 )
 
 func newCompareCommand() *cobra.Command {
-	var html string
+	var kept string
 	c := &cobra.Command{
-		Use:   "compare BEFORE AFTER",
+		Use:   "compare [OLD] NEW [--keep DIR]",
 		Short: "Say what changed between two runs or two matrices, and whether for the worse",
-		Long: `compare takes the folders of two runs, matrices or acceptances and says, for each lock of each
-scenario, what changed in verdict, in rate (by Fisher's exact test) and in latency. With
---html FILE it writes the same as a page, too.
+		Long: `compare takes the folders of two runs or matrices and says, for each lock of each scenario,
+what changed in verdict, in rate (by Fisher's exact test) and in latency.
+
+--keep DIR is for a matrix that runs each night. DIR keeps the figures of a year and draws
+them in DIR/trends.html. Without OLD, NEW is compared with the last one in DIR that was green:
+all was as expected and nothing had become worse. The output is Markdown, what changed first.
 
 Exit codes: 0 nothing became worse, 1 something did, 2 something of the first was not
-run in the second, 3 a folder cannot be read, 64 wrong usage.`,
-		Example: "  lockbench compare results/failover/20261120-020000-7 results/latest\n  lockbench compare last-night tonight --html changes.html",
+run in the second, 3 a folder cannot be read, 64 wrong usage. With --keep: 3 also if
+nothing was run, and never 2; as long as none was green, 1 also if something is not as
+expected.`,
+		Example: "  lockbench compare results/failover/20261120-020000-7 results/latest\n  lockbench compare night --keep kept > summary.md",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("compare wants two folders, of runs or of matrices, the earlier first; got %d", len(args))
+			if len(args) == 2 || len(args) == 1 && kept != "" {
+				return nil
 			}
-			return nil
+			return usagef("compare wants two folders, of runs or of matrices, the earlier first, or one and --keep DIR; got %d", len(args))
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := notEmpty(c, "html"); err != nil {
+			if err := notEmpty(c, "keep"); err != nil {
 				return err
+			}
+			if kept != "" {
+				return keep(c, args, kept)
 			}
 			var sides [2][]*report.Result
 			for i, dir := range args {
@@ -43,15 +52,26 @@ run in the second, 3 a folder cannot be read, 64 wrong usage.`,
 			if err := done.Write(c.OutOrStdout()); err != nil {
 				return err
 			}
-			if html != "" {
-				if err := done.SavePage(html, args[0], args[1]); err != nil {
-					return err
-				}
-				_, _ = fmt.Fprintf(c.OutOrStdout(), "Page     %s\n", html)
-			}
 			return exitWith(done.ExitCode())
 		},
 	}
-	c.Flags().StringVar(&html, "html", "", "write what changed to this file as a page, too")
+	c.Flags().StringVar(&kept, "keep", "", "a folder that keeps figures from night to night")
 	return c
+}
+
+// keep compares a matrix with the last green one, or the one that is given, and keeps its figures.
+func keep(c *cobra.Command, args []string, kept string) error {
+	before := ""
+	if len(args) == 2 {
+		before = args[0]
+	}
+	night, err := campaign.Keep(before, args[len(args)-1], kept)
+	if err != nil {
+		return err
+	}
+	if err := night.Write(c.OutOrStdout()); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(c.OutOrStdout(), "Trends: %s\n", filepath.Join(kept, campaign.TrendsFile))
+	return exitWith(night.ExitCode())
 }

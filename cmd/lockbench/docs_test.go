@@ -148,19 +148,15 @@ func TestReadmeShowsTheCIExample(t *testing.T) {
 // docs/locks.md shows the verdicts of the reference matrices as they were written.
 func TestLocksPageShowsTheReference(t *testing.T) {
 	text := pages(t)[top+"docs/locks.md"]
-	summaries, err := filepath.Glob(top + "results/reference/*/summary.md")
-	if err != nil || len(summaries) == 0 {
-		t.Fatalf("found %v, %v; make reference writes them", summaries, err)
+	worlds := strings.Split(read(t, "results/reference/summary.md"), "## Verdicts in world ")[1:]
+	if len(worlds) == 0 {
+		t.Fatal("the summary of the reference has no verdicts; make reference writes them")
 	}
-	for _, path := range summaries {
-		summary, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, table, _ := strings.Cut(string(summary), "## Verdicts\n\n")
+	for _, section := range worlds {
+		world, table, _ := strings.Cut(section, "\n\n")
 		table, _, _ = strings.Cut(table, "\n\n")
 		if strings.Count(table, "\n") < 3 || !strings.Contains(text, table) {
-			t.Errorf("docs/locks.md does not show the verdicts of %s; bash results/verdicts.sh puts them there", path)
+			t.Errorf("docs/locks.md does not show the verdicts of world %s; bash results/verdicts.sh puts them there", world)
 		}
 	}
 }

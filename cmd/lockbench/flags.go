@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockbench/internal/shellword"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
@@ -157,19 +156,4 @@ func (f *askedFlags) addAsked(c *cobra.Command) {
 	fl.StringArrayVar(&f.Expect, "expect", nil, "[[SCENARIO/]LOCK=]VERDICT [CLASS], or {...} as in a scenario: expect this instead of what the scenario says; may be repeated")
 	fl.StringArrayVar(&f.Like, "like", nil, "LOCK=OTHER: expect of a lock what each scenario expects of the other, as in mine=set-nx; may be repeated")
 	fl.StringVar(&f.File, "expectations", "", "a file of such expectations")
-}
-
-// words are the flags as they were given.
-func (f *askedFlags) words() []string {
-	var words []string
-	for _, arg := range f.Like {
-		words = append(words, "--like", shellword.Quote(arg))
-	}
-	for _, arg := range f.Expect {
-		words = append(words, "--expect", shellword.Quote(arg))
-	}
-	if f.File != "" {
-		words = append(words, "--expectations", shellword.Quote(f.File))
-	}
-	return words
 }

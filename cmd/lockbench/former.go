@@ -10,14 +10,17 @@ import (
 // former has the commands of earlier versions, each with the command line that does the same
 // today. ARGS stands for the arguments and flags that the old command was given.
 var former = map[string]string{
-	"clean":   "rm -r results/SCENARIO/RUN",
-	"image":   "lockbench doctor --images SERVICE",
-	"plan":    "lockbench run ARGS --dry-run",
-	"prove":   "make mutants SEEDS=20, in a clone of the repository",
-	"schema":  "scenarios/schema.json is the schema",
-	"show":    "lockbench list KIND NAME",
-	"version": "lockbench --version",
-	"try":     "lockbench run steady --fault 'FAULT: TARGET'",
+	"acceptance": "lockbench matrix --file campaigns/acceptance.yaml ARGS, in a clone of the repository",
+	"campaign":   "lockbench matrix --file ARGS",
+	"clean":      "rm -r results/SCENARIO/RUN",
+	"image":      "lockbench doctor --images SERVICE",
+	"nightly":    "lockbench compare ARGS",
+	"plan":       "lockbench run ARGS --dry-run",
+	"prove":      "make mutants SEEDS=20, in a clone of the repository",
+	"schema":     "scenarios/schema.json is the schema",
+	"show":       "lockbench list KIND NAME",
+	"try":        "lockbench run steady --fault 'FAULT: TARGET'",
+	"version":    "lockbench --version",
 }
 
 // formerFlag returns what to type today for a flag of an earlier version, or "".

@@ -110,7 +110,7 @@ func interrupted(root *cobra.Command, args []string) string {
 		name = c.Name()
 	}
 	switch name {
-	case "run", "matrix", "acceptance", "campaign", simTrialName:
+	case "run", "matrix", simTrialName:
 		return "interrupted: undoing faults and judging what was recorded. " + again + "; the next run removes the servers."
 	case "conform":
 		return "interrupted: removing the servers. " + again + "; the next run removes them."
@@ -163,7 +163,6 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 	group("test", "Test locks:", newRunCommand(), newMatrixCommand(), newExploreCommand(), newConformCommand())
 	group("results", "Work with results:", newCheckCommand(), newReportCommand(), newServeCommand(), newReplayCommand(), newCompareCommand(), newMergeCommand())
 	group("names", "Look around:", newListCommand(), newDoctorCommand())
-	root.AddCommand(newAcceptanceCommand(), newCampaignCommand(), newNightlyCommand())
 	root.AddCommand(newGuestCommand(), newSimTrialCommand(), newSweepDockerCommand()) // lockbench starts these itself
 	root.SetHelpCommandGroupID("names")
 	// An unknown command is wrong usage, with the nearest one named.

@@ -3,127 +3,384 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"lockbench/internal/campaign"
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/shard"
-	"lockbench/internal/shellword"
+	"lockbench/internal/world"
+	"lockbench/internal/world/external"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
 // matrixFlags are the flags of matrix.
 type matrixFlags struct {
-	campaignFlags
-	locks, shard string
-	episodes     int
+	worldFlags
+	askedFlags
+	file, worlds, scenarios, locks, seeds, shard, out, resume string
+
+	seed               uint64
+	episodes, parallel int
+	budget             time.Duration
+	elsewhere          *external.Options // external servers; nil: none
 }
 
 func newMatrixCommand() *cobra.Command {
 	var f matrixFlags
 	c := &cobra.Command{
 		Use:   "matrix",
-		Short: "Run many scenarios on many locks, and lay the verdicts side by side",
-		Long: `matrix runs the chosen scenarios, each with those of its locks that were chosen, and
-writes one page: a heat map of verdicts with rates, each cell a link to a run.
+		Short: "Run worlds × scenarios × locks × seeds, and lay the verdicts side by side",
+		Long: `matrix runs the chosen scenarios in each world, each with those of its locks that were
+chosen, and writes one page: a heat map of verdicts with rates, each cell a link to a
+run. Each run must have the verdicts that its scenario expects; rates must lie within
+their bounds over all seeds together.
 
-A scenario runs once; with --episodes as often as that needs, each time with the next
-seed, and the last run has the episodes that are left; with --budget as long as there is time for. Interrupted, even by kill -9, it goes
-on with --resume DIR: what was finished is not done again, but for runs in which the
-harness failed.
+A scenario runs once; with --seeds as often as that says, each time with the next seed;
+with --episodes as often as that needs; with --budget as long as there is time for.
+--file reads the flags from a file. --shard does a part of the runs, for lockbench merge.
+
+Interrupted, even by kill -9, it continues with --resume DIR, or with the same command
+if a file says what to run. A run that was finished is not repeated, except if the
+harness failed in it.
 
 Exit codes: 0 as expected, 1 not, 2 something was undecided or not run, also if no chosen
-lock runs in this world, 3 the harness failed in some run, 64 wrong usage. If several
-apply: 3, then 1, then 2.`,
+lock runs in these worlds, 3 the harness failed in some run, 64 wrong usage. If several
+apply: 3, then 1, then 2. A shard exits with 0 once all of its runs are done, whatever
+came out, because batch engines repeat a task that fails; merge reports what came out.`,
 		Example: `  lockbench matrix --world sim
   lockbench matrix --scenarios 'failover*,partition-*' --locks 'set-nx,redlock*' --episodes 20
-  lockbench matrix --budget 2h
+  lockbench matrix --worlds sim,local --seeds 3,sim=10 --budget 2h
+  lockbench matrix --file nightly.yaml --shard 3/8 --out /shared/results
   lockbench matrix --servers etcd://a:2379,b:2379,c:2379 --hooks hooks.yaml --scenarios steady,leader-kill --locks no-lock,etcd-mutex
   lockbench matrix --resume results/matrix/20261121-114000-7`,
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	f.addCampaign(c, campaign.MatrixKind, "")
 	fl := c.Flags()
+	fl.StringVar(&f.file, "file", "", "a file that gives these flags by their names, as worlds: [sim]; the command line overrides it")
+	fl.StringVar(&f.worlds, "worlds", "auto", "where, in this order: auto, or worlds from lockbench list worlds; --world is the same")
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "world" {
+			name = "worlds"
+		}
+		return pflag.NormalizedName(name)
+	})
+	fl.StringVar(&f.scenarios, "scenarios", "", "names or globs, or files that end in .yaml (default: all)")
 	fl.StringVar(&f.locks, "locks", "", "names or globs of the scenarios' own locks, locks with options, commands, libraries, locks on other services: set-nx,redlock*,mine=cmd:./guest,redsync,pg-row (default: all of their own)")
-	completeList(c, "locks", catalog.Names)
-	f.addWorld(c, "auto")
+	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first runs; those after it count up (default: drawn, and printed; 1 with --file or --shard)")
+	fl.StringVar(&f.seeds, "seeds", "", "how many runs of each scenario, each with the next seed: 3, or 3,sim=10,steady=20,sim/steady=100")
+	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes each cell has, in as many runs as that takes")
+	fl.StringVar(&f.shard, "shard", "", "I/N: only the I-th of N parts of the runs, for lockbench merge")
+	fl.DurationVar(&f.budget, "budget", 0, "how long it may take, shared by the worlds; no run is started that is not expected to fit")
+	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run side by side (default: what the machine can run)")
+	fl.StringVar(&f.out, "out", "results", "where the folder is made")
+	fl.StringVar(&f.resume, "resume", "", "continue the matrix in this folder, as it was begun")
+	f.add(c)
 	f.addServers(c)
-	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes each cell has, in as many runs as that takes (default: one run of each scenario)")
-	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first runs; those after it count up (default: drawn, and printed)")
-	fl.StringVar(&f.shard, "shard", "", "I/N: only the I-th of N parts of the scenarios, for lockbench merge")
+	f.addAsked(c)
+	completeList(c, "scenarios", scenarios.Names)
+	completeList(c, "locks", catalog.Names)
+	completeList(c, "worlds", worldNames)
 	return c
 }
 
-func (f *matrixFlags) run(c *cobra.Command) error {
-	if err := f.check(c, "2h", "episodes"); err != nil {
+// check refuses flags that make no sense.
+func (f *matrixFlags) check(c *cobra.Command) error {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if err := notEmpty(c, names...); err != nil {
 		return err
 	}
-	if f.episodes > scenarios.EpisodesMax {
-		return usagef("--episodes wants a number of at most %d, not %d", scenarios.EpisodesMax, f.episodes)
+	given := c.Flags().Changed
+	for name, n := range map[string]int{"episodes": f.episodes, "parallel": f.parallel} {
+		if given(name) && n < 1 {
+			return usagef("--%s wants a number of at least 1, not %d", name, n)
+		}
 	}
-	m, err := f.begin(c)
+	switch {
+	case given("budget") && f.budget <= 0:
+		return usagef("--budget wants more than nothing, such as 2h")
+	case f.budget > scenarios.RunMax:
+		return usagef("--budget: %v is too long: at most %v", f.budget, scenarios.RunMax)
+	case f.episodes > scenarios.EpisodesMax:
+		return usagef("--episodes wants a number of at most %d, not %d", scenarios.EpisodesMax, f.episodes)
+	case f.seeds != "" && f.episodes > 0:
+		return usagef("--seeds and --episodes: give one of them; both say how many runs there are")
+	}
+	if err := f.programsExist(); err != nil {
+		return err
+	}
+	return f.ReadFile()
+}
+
+// how are the flags that do not change what is run.
+var how = []string{"resume", "budget", "parallel", "server", "image", "offline"}
+
+func (f *matrixFlags) run(c *cobra.Command) error {
+	var m *campaign.Campaign
+	var err error
+	command := "" // that repeats it
+	if f.resume != "" {
+		m, err = f.open(c)
+	} else {
+		if f.file != "" {
+			command = again(c, nil) // before the file sets flags
+			if err := f.readFile(c); err != nil {
+				return err
+			}
+		}
+		m = &campaign.Campaign{}
+		m.Settings, err = f.settings(c)
+	}
 	if err != nil {
 		return err
 	}
-	if err := f.meant(); err != nil {
+	if err := f.check(c); err != nil {
 		return err
+	}
+	worlds, err := f.names()
+	if err != nil {
+		return err
+	}
+	if f.resume == "" {
+		m.Asked = f.Asked
+		m.Servers = f.given
 	}
 	chosen, err := campaign.Choose(m.Settings)
 	if err != nil {
 		return err
 	}
-	w, passed, err := f.pick(c, f.world)
+	planned, err := chosen.In(worlds, m.Settings)
 	if err != nil {
 		return err
 	}
-	if err := chosen.Fit(w); err != nil {
+	where, about, places, err := f.places(c, worlds, chosen)
+	if err != nil {
 		return err
 	}
 	if f.resume == "" {
-		m.Again, m.Groups = f.again(w.Name()), chosen.Groups()
-		if m, err = campaign.Create(f.out, m.Settings, []campaign.World{chosen.In(w.Name(), w.About(), nil)}); err != nil {
+		for i := range planned { // auto has become a world
+			planned[i].World, planned[i].About = where[i], about[i]
+		}
+		m.Groups = chosen.Groups()
+		if f.file != "" {
+			m.Again = command
+			name := strings.TrimSuffix(filepath.Base(f.file), filepath.Ext(f.file))
+			m, err = campaign.OpenOrCreate(f.out, name, m.Settings, planned)
+		} else {
+			m.Again = again(c, nil, put{"worlds", strings.Join(where, ",")}, put{"seed", strconv.FormatUint(f.seed, 10)})
+			m, err = campaign.Create(f.out, m.Settings, planned)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	say := sayWithin(c)
-	for _, p := range passed {
-		say(fmt.Sprintf("(not %s: %v)", p.World, p.Err))
+	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, count(len(chosen), "scenario"), strings.Join(where, ", "))
+	if len(where) == 1 && about[0] != "" {
+		line += ", " + about[0]
 	}
-	say(fmt.Sprintf("matrix   seed %d · %s · world %s, %s", m.Seed, count(len(chosen), "scenario"), w.Name(), w.About()))
+	if m.Shard.N > 0 {
+		line += " · shard " + m.Shard.String()
+	}
+	say(line)
 	sayResume(c, m.Resume())
-	err = m.Run(c.Context(), campaign.Work{
-		Chosen: chosen, Budget: f.budget, Say: say, Columns: report.TerminalWidth(c.OutOrStdout()), Places: map[string]campaign.Place{w.Name(): f.place(w, chosen)},
+	failed := m.Run(c.Context(), campaign.Work{
+		Chosen: chosen, Places: places, Budget: f.budget, Say: say, Columns: report.TerminalWidth(c.OutOrStdout()),
 	})
-	return endCampaign(c, m, err)
+	if m.Shard.N == 0 || failed != nil {
+		return endCampaign(c, m, failed)
+	}
+	say(m.Counts())
+	code := m.ShardExitCode()
+	if code == report.ExitExpected {
+		say("this shard is done; lockbench merge says what came out of all")
+	} else {
+		say("this shard is not done; the same command continues it")
+	}
+	return exitWith(code)
 }
 
-// begin is what was asked for, now or when the matrix was begun.
-func (f *matrixFlags) begin(c *cobra.Command) (*campaign.Campaign, error) {
-	if f.resume != "" {
-		m, err := f.open(c, "a", campaign.MatrixKind, append([]string{"locks", "scenarios", "world", "seed", "episodes", "shard", "out"}, serverFlagNames...)...)
-		if err == nil && len(m.Worlds) != 1 {
-			err = usagef("--resume: %s is put together of several worlds; go on with its parts", f.resume)
+// open reads the matrix that is to be continued. Flags that would change it are refused.
+func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		short := strings.HasSuffix(flag.Name, "-server") || strings.HasSuffix(flag.Name, "-image")
+		if err == nil && !slices.Contains(how, flag.Name) && !short {
+			err = usagef("--resume continues a matrix as it was begun, and --%s would change it; leave it out", flag.Name)
 		}
-		if err == nil {
-			f.world, f.given = m.Worlds[0].World, m.Servers
-		}
-		return m, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if !c.Flags().Changed("seed") {
+	if m, err = campaign.Read(f.resume); err != nil {
+		return nil, usageError{err.Error()}
+	}
+	var names []string
+	for _, w := range m.Worlds {
+		names = append(names, w.World)
+	}
+	f.worlds, f.given = strings.Join(names, ","), m.Servers
+	return m, nil
+}
+
+// settings are those of a new matrix.
+func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error) {
+	by := ""
+	if f.shard != "" {
+		s.Shard, err = shardOf(f.shard)
+	} else if s.Shard, by, err = shard.FromEnvironment(os.Getenv); err != nil {
+		err = usageError{err.Error()}
+	}
+	if err != nil {
+		return s, err
+	}
+	if by != "" {
+		sayTo(c.ErrOrStderr())(fmt.Sprintf("shard %s by %s", s.Shard, by))
+	}
+	switch {
+	case c.Flags().Changed("seed"):
+	case f.file != "" || s.Shard.N > 0:
+		f.seed = 1 // all shards have the same
+	default:
 		f.seed = uint64(rand.Uint32())
 	}
-	m := &campaign.Campaign{Settings: f.settings(campaign.MatrixKind)}
-	m.Locks, m.Episodes = f.locks, f.episodes
-	var err error
-	if f.shard != "" {
-		m.Shard, err = shardOf(f.shard)
+	s.Scenarios, s.Locks, s.Seed, s.Seeds, s.Episodes = f.scenarios, f.locks, f.seed, f.seeds, f.episodes
+	s.Started, s.Program, s.Machine = time.Now().UTC().Truncate(time.Second), strings.TrimSpace(versionLine()), run.Machine()
+	return s, nil
+}
+
+// fileVersion is the first line of a file for --file.
+const fileVersion = "campaign/1"
+
+// Flags that a file may give, and those of them that are paths, which are relative to the file.
+var (
+	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "budget", "expect", "like", "expectations"}, serverFlagNames...)
+	filePath = []string{"expectations", "hooks", "tls-ca", "tls-cert", "tls-key"}
+)
+
+// readFile sets the flags that the file gives and the command line does not.
+func (f *matrixFlags) readFile(c *cobra.Command) error {
+	text, err := regular.ReadFile(f.file)
+	if err != nil {
+		return usagef("%s: it cannot be read: %v", f.file, err)
 	}
-	return m, err
+	var keys yaml.MapSlice
+	if err := yaml.Unmarshal(text, &keys); err != nil {
+		return usagef("%s: %s", f.file, report.OneLine(err.Error()))
+	}
+	if version := keys.ToMap()["lockbench"]; version != fileVersion {
+		return usagef("%s: it says lockbench: %v; the first line is lockbench: %s", f.file, version, fileVersion)
+	}
+	for _, item := range keys {
+		key := fmt.Sprint(item.Key)
+		switch {
+		case key == "lockbench" || c.Flags().Changed(key):
+			continue
+		case !slices.Contains(fileKeys, key):
+			return usagef("%s: a campaign has no key %q; %s", f.file, key, didYouMean(key, fileKeys))
+		}
+		values, list := item.Value.([]any)
+		if !list {
+			values = []any{item.Value}
+		}
+		var words []string
+		for _, v := range values {
+			word := fmt.Sprint(v)
+			if slices.Contains(filePath, key) && !filepath.IsAbs(word) {
+				word = filepath.Join(filepath.Dir(f.file), word)
+			}
+			words = append(words, word)
+		}
+		flag := c.Flags().Lookup(key)
+		if _, repeated := flag.Value.(pflag.SliceValue); !repeated {
+			words = []string{strings.Join(words, ",")}
+		}
+		for _, word := range words {
+			if err := c.Flags().Set(key, word); err != nil {
+				return usagef("%s: %s: %q is not a %s", f.file, key, word, kindOf(flag))
+			}
+		}
+	}
+	return nil
+}
+
+// names are the worlds that were asked for.
+func (f *matrixFlags) names() ([]string, error) {
+	var all []string
+	for name := range strings.SplitSeq(f.worlds, ",") {
+		name = strings.TrimSpace(name)
+		if known := append(worldNames(), "auto"); !slices.Contains(known, name) {
+			return nil, usagef("--worlds: no world is called %q; %s", name, didYouMean(name, known))
+		}
+		if slices.Contains(all, name) {
+			return nil, usagef("--worlds: %s is there twice", name)
+		}
+		all = append(all, name)
+	}
+	if len(all) > 1 && slices.Contains(all, "auto") {
+		return nil, usagef("--worlds: auto is one world; name it alone, or name the worlds")
+	}
+	if f.world = f.worlds; slices.Contains(all, external.Name) {
+		f.world = external.Name
+	}
+	var o run.WorldOptions
+	if err := f.reach(&o); err != nil {
+		return nil, err
+	}
+	if f.elsewhere = o.External; f.worlds == "auto" && f.elsewhere != nil {
+		all = []string{external.Name}
+	}
+	return all, nil
+}
+
+// places finds the worlds, and what they are about. One that cannot be used here is missing, unless it is the only one.
+func (f *matrixFlags) places(c *cobra.Command, worlds []string, chosen campaign.Choices) (names, about []string, places map[string]campaign.Place, err error) {
+	places = map[string]campaign.Place{}
+	for _, name := range worlds {
+		o := f.options(c)
+		o.SimTrial = simTrial()
+		if name == external.Name {
+			o.External = f.elsewhere
+		}
+		w, passed, err := run.Pick(c.Context(), name, o)
+		for _, p := range passed {
+			if err == nil {
+				sayTo(c.OutOrStdout())(fmt.Sprintf("(not %s: %v)", p.World, p.Err))
+			}
+		}
+		if err != nil && len(worlds) == 1 {
+			return nil, nil, nil, err
+		}
+		if err != nil {
+			names, about = append(names, name), append(about, "")
+			places[name] = campaign.Place{Missing: err.Error()}
+			w, _ = run.Find(name)
+		} else {
+			names, about = append(names, w.Name()), append(about, w.About())
+			places[w.Name()] = f.place(w, chosen)
+		}
+		if err := chosen.Fit(w); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return names, about, places, nil
+}
+
+func (f *matrixFlags) place(w world.World, chosen campaign.Choices) campaign.Place {
+	return campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, strings.TrimSpace(versionLine()))}
 }
 
 // shardOf reads --shard I/N.
@@ -135,23 +392,52 @@ func shardOf(text string) (shard.Shard, error) {
 	return s, nil
 }
 
-// again is the command that does the same anew.
-func (f *matrixFlags) again(world string) string {
-	words := []string{"lockbench matrix --world", world, "--seed", strconv.FormatUint(f.seed, 10)}
-	for _, flag := range [][2]string{{"--scenarios", f.scenarios}, {"--locks", f.locks}, {"--shard", f.shard}} {
-		if flag[1] != "" {
-			words = append(words, flag[0], shellword.Quote(flag[1]))
+// sayWithin prints texts in lines that fit into the terminal. A line that is too wide continues below, indented.
+func sayWithin(c *cobra.Command) func(text string) {
+	say := sayTo(c.OutOrStdout())
+	columns := report.TerminalWidth(c.OutOrStdout())
+	const indent = "    "
+	return func(text string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			if utf8.RuneCountInString(line) <= columns {
+				say(line)
+				continue
+			}
+			first, rest, _ := strings.Cut(folded(strings.TrimSpace(line), 0, columns), "\n")
+			say(first)
+			if rest != "" {
+				say(indent + folded(rest, len(indent), columns))
+			}
 		}
 	}
-	for _, word := range f.given.Words() {
-		words = append(words, shellword.Quote(word))
+}
+
+// sayResume prints the command that continues a matrix. A command is not broken between lines.
+func sayResume(c *cobra.Command, command string) {
+	say := sayTo(c.OutOrStdout())
+	const before = "goes on after an interruption with:"
+	if utf8.RuneCountInString(before+" "+command) <= report.TerminalWidth(c.OutOrStdout()) {
+		say(before + " " + command)
+		return
 	}
-	words = append(words, f.words()...)
-	if f.episodes > 0 {
-		words = append(words, "--episodes", strconv.Itoa(f.episodes))
+	say(before)
+	say("  " + command)
+}
+
+// endCampaign says what came out of a campaign, which there may be also if something failed.
+func endCampaign(c *cobra.Command, m *campaign.Campaign, failed error) error {
+	if kind := filepath.Dir(m.Dir); filepath.Base(kind) == campaign.Folder { // it lies in a results folder
+		writeIndex(c, filepath.Dir(kind))
 	}
-	if f.budget > 0 {
-		words = append(words, "--budget", f.budget.String())
+	say, text := sayTo(c.OutOrStdout()), sayWithin(c)
+	say("")
+	for _, line := range m.Screen(report.TerminalWidth(c.OutOrStdout())) {
+		text(line)
 	}
-	return strings.Join(words, " ")
+	say("Report   " + m.Page())
+	if failed != nil {
+		return failed
+	}
+	text(m.ExitLine())
+	return exitWith(m.ExitCode())
 }

@@ -19,7 +19,7 @@ func newReportCommand() *cobra.Command {
 		Short: "Write the report of a run again, from its results folder alone",
 		Long: `report writes report.html, summary.md and junit.xml of a results folder again, from its
 result.json and its histories. Of a run that was killed before it could write a
-result, it judges the histories first. Of a matrix or an acceptance it puts the runs together again.
+result, it judges the histories first. Of a matrix it collects the runs again.
 Without an argument it is the newest run, results/latest.`,
 		Example: "  lockbench report results/latest\n  lockbench report results/latest --open",
 		Args:    oneOrLatest("a results folder"),
@@ -60,7 +60,7 @@ func rewrite(dir string) (pages []string, err error) {
 		if err := c.Finish(nil); err != nil {
 			return nil, err
 		}
-		return c.Pages(), nil
+		return []string{c.Page()}, nil
 	}
 	return []string{filepath.Join(dir, page.File)}, rewriteRun(dir)
 }

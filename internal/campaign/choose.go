@@ -1,11 +1,13 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockbench/internal/regular"
@@ -22,26 +24,39 @@ import (
 // Choice is a scenario of a campaign with the locks that it runs.
 type Choice struct {
 	Part
-	arg      string // what a person typed for the scenario
-	scenario *scenarios.Scenario
-	use      []scenarios.LockUse
-	all      bool // all of the scenario's own locks, and no others
-	asked    scenarios.Asked
+	arg   string // what the user typed for the scenario
+	of    *scenarios.Scenario
+	use   []scenarios.LockUse
+	all   bool // all of the scenario's own locks, and no others
+	asked scenarios.Asked
 }
 
 // Choices are all of a campaign, in the order in which they are run.
 type Choices []Choice
 
-func (all Choices) of(scenario string) (Choice, bool) {
-	i := slices.IndexFunc(all, func(c Choice) bool { return c.Scenario == scenario })
-	if i < 0 {
-		return Choice{}, false
+func (all Choices) find(scenario string) *Choice {
+	for i := range all {
+		if all[i].Scenario == scenario {
+			return &all[i]
+		}
 	}
-	return all[i], true
+	return nil
 }
 
-// Choose finds the scenarios and locks that names, globs and files stand for, with what
-// was asked to be expected of them, and takes of these what belongs to the shard.
+// scenario returns a chosen scenario, or the known one of that name.
+func (all Choices) scenario(name string) (*scenarios.Scenario, error) {
+	if c := all.find(name); c != nil {
+		return c.of, nil
+	}
+	s, err := scenarios.Load(name)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s is not known here", name)
+	}
+	return s, nil
+}
+
+// Choose finds the scenarios and locks that names, globs and files stand for, with the expectations that were asked
+// for.
 func Choose(o Settings) (Choices, error) {
 	names, err := chooseScenarios(o.Scenarios)
 	if err != nil {
@@ -57,7 +72,7 @@ func Choose(o Settings) (Choices, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := Choice{arg: name, scenario: s, use: choice.of(s), all: o.Locks == ""}
+		c := Choice{arg: name, of: s, use: choice.of(s), all: o.Locks == ""}
 		if len(c.use) == 0 {
 			continue
 		}
@@ -76,16 +91,10 @@ func Choose(o Settings) (Choices, error) {
 	if err := all.expecting(o.Asked); err != nil {
 		return nil, err
 	}
-	var mine Choices
-	for i, c := range all {
-		if o.Shard.Has(i) || o.byRuns() {
-			mine = append(mine, c)
-		}
-	}
-	if len(mine) == 0 {
+	if len(all) == 0 {
 		return nil, wrong("", "nothing is left to run", "choose other --scenarios or --locks")
 	}
-	return mine, nil
+	return all, nil
 }
 
 // expecting makes the scenarios expect what was asked. What a flag names must be among them.
@@ -93,7 +102,7 @@ func (all Choices) expecting(asked scenarios.Asked) error {
 	var run []*scenarios.Scenario
 	var uses []scenarios.LockUse
 	for _, c := range all {
-		run, uses = append(run, c.scenario), append(uses, c.use...)
+		run, uses = append(run, c.of), append(uses, c.use...)
 	}
 	if err := asked.Check(run, uses); err != nil {
 		return err
@@ -104,7 +113,7 @@ func (all Choices) expecting(asked scenarios.Asked) error {
 func (all Choices) apply(asked scenarios.Asked) (err error) {
 	for i := range all {
 		c := &all[i]
-		if c.scenario, err = asked.Apply(c.scenario, c.use); err != nil {
+		if c.of, err = asked.Apply(c.of, c.use); err != nil {
 			return err
 		}
 		c.asked = asked
@@ -112,16 +121,15 @@ func (all Choices) apply(asked scenarios.Asked) (err error) {
 	return nil
 }
 
-// chosen are the scenarios of a campaign that was run, as far as they are known here: a
-// file of somebody's own may be gone.
+// chosen are the scenarios of a campaign that was run, as far as they are known here: a user's own file may be gone.
 func (c *Campaign) chosen() (all Choices, err error) {
 	for _, w := range c.Worlds {
 		for _, r := range w.Rows {
 			s, err := c.scenario(w.World, r.Scenario)
-			if _, there := all.of(r.Scenario); there || err != nil {
+			if err != nil || all.find(r.Scenario) != nil {
 				continue
 			}
-			x := Choice{Part: r.Part, scenario: s}
+			x := Choice{Part: r.Part, of: s}
 			for _, name := range r.Locks {
 				x.use = append(x.use, scenarios.LockUse{Name: name})
 			}
@@ -152,23 +160,81 @@ func wrong(flag, text, hint string) error {
 	return &scenarios.Error{File: flag, Text: text, Hint: hint}
 }
 
-// In is what a world is to run. How often is the caller's to say, by the scenario's
-// name; nil: as the budget and the number of episodes say.
-func (all Choices) In(world, about string, asked func(scenario string) int) World {
-	w := World{World: world, About: about}
-	for _, c := range all {
-		if asked != nil {
-			c.Asked = asked(c.Scenario)
-		}
-		w.Rows = append(w.Rows, Row{Part: c.Part})
+// In returns the rows of each world, with how many runs each wants, and how many of these belong to other shards.
+func (all Choices) In(worlds []string, o Settings) ([]World, error) {
+	runs, err := parseSeeds(o.Seeds, worlds, all)
+	if err != nil {
+		return nil, err
 	}
-	return w
+	c := &Campaign{Settings: o}
+	for _, name := range worlds {
+		w := World{World: name}
+		for _, choice := range all {
+			p := choice.Part
+			switch {
+			case o.Seeds != "":
+				p.Asked = runs(name, p.Scenario)
+			case o.Episodes > 0:
+				p.Asked = (o.Episodes + p.Episodes - 1) / max(p.Episodes, 1)
+			case o.Shard.N > 0:
+				p.Asked = 1 // shards have to know which runs there are
+			}
+			w.Rows = append(w.Rows, Row{Part: p})
+		}
+		c.Worlds = append(c.Worlds, w)
+	}
+	for i := range c.Worlds {
+		w := &c.Worlds[i]
+		for j := range w.Rows {
+			for round := range w.Rows[j].Asked {
+				if !c.mine(w, j, round) {
+					w.Rows[j].Elsewhere++
+				}
+			}
+		}
+	}
+	return c.Worlds, nil
 }
 
-// Fit refuses what a world has no room for. Its errors are wrong usage.
+// seedsMost bounds the runs of one scenario, each of which leaves a folder.
+const seedsMost = 100_000
+
+// parseSeeds reads how many runs each scenario has in each world: 3, or 3,sim=10,steady=20,sim/steady=100, of which
+// the most specific counts.
+func parseSeeds(text string, worlds []string, all Choices) (runs func(world, scenario string) int, err error) {
+	counts := map[string]int{}
+	known := append(slices.Clone(worlds), scenarios.Names()...)
+	for _, w := range run.Worlds(run.WorldOptions{}) {
+		known = append(known, w.Name())
+	}
+	for _, c := range all {
+		known = append(known, c.Scenario)
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+		of, number, named := strings.Cut(word, "=")
+		if !named {
+			of, number = "", word
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if of = strings.TrimSpace(of); err != nil || n < 1 || n > seedsMost {
+			return nil, wrong("--seeds", fmt.Sprintf("%q is not a number of runs from 1 to %d", number, seedsMost), "such as 3, or 3,sim=10,sim/steady=100; for more there is lockbench explore")
+		}
+		for name := range strings.SplitSeq(of, "/") {
+			if named && !slices.Contains(known, name) {
+				return nil, wrong("--seeds", fmt.Sprintf("no world and no scenario is called %q", name), catalog.DidYouMean(name, known))
+			}
+		}
+		counts[of] = n
+	}
+	return func(world, scenario string) int {
+		return cmp.Or(counts[world+"/"+scenario], counts[scenario], counts[world], counts[""], 1)
+	}, nil
+}
+
+// Fit refuses what a world cannot hold. Its errors are wrong usage.
 func (all Choices) Fit(w world.World) error {
 	for _, c := range all {
-		s := *c.scenario
+		s := *c.of
 		s.Locks = c.use
 		if err := (run.Options{}).Fits(&s, w); err != nil {
 			return err
@@ -193,40 +259,42 @@ func (all Choices) Groups() map[string]string {
 	return groups
 }
 
-// Doing does the runs of a campaign in a world, so many locks side by side. Servers are those of
-// somebody else's, if that is what the world is about.
+// Doing does the runs of a campaign in a world, so many locks side by side.
 func (all Choices) Doing(w world.World, servers external.Given, parallel int, program string) Do {
 	return func(ctx context.Context, r Run, into string) error {
-		c, ok := all.of(r.Scenario)
-		if !ok {
+		c := all.find(r.Scenario)
+		if c == nil {
 			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the one that began the campaign", r.Scenario)
 		}
-		again := fmt.Sprintf("lockbench run %s --world %s --seed %d", shellword.Quote(c.arg), w.Name(), r.Seed)
-		episodes := 0 // as the scenario says
-		if r.Episodes != c.scenario.Episodes {
-			episodes = r.Episodes
-			again += fmt.Sprintf(" --episodes %d", episodes)
-		}
-		if w.Name() == external.Name {
-			for _, word := range servers.Words() {
-				again += " " + shellword.Quote(word)
-			}
-		}
-		if !c.all {
-			var words []string
-			for _, u := range c.use {
-				words = append(words, lockWord(u))
-			}
-			again += " --locks " + shellword.Quote(strings.Join(words, ","))
-		}
-		for _, word := range c.asked.Flags(c.scenario, c.use) {
-			again += " " + shellword.Quote(word)
-		}
 		_, err := run.Run(ctx, run.Options{
-			Scenario: c.scenario, Locks: c.use, Seed: r.Seed, Episodes: episodes, World: w, Out: into, NoLink: true, Again: again, Parallel: parallel, Program: program,
+			Scenario: c.of, Locks: c.use, Seed: r.Seed, Episodes: r.Episodes, World: w, Out: into, NoLink: true, Again: c.again(r, servers),
+			Parallel: parallel, Program: program,
 		}, run.Nobody{})
 		return err
 	}
+}
+
+// again is the command that repeats a run by itself.
+func (c *Choice) again(r Run, servers external.Given) string {
+	words := []string{"run", c.arg, "--world", r.World, "--seed", strconv.FormatUint(r.Seed, 10)}
+	if r.Episodes != c.of.Episodes {
+		words = append(words, "--episodes", strconv.Itoa(r.Episodes))
+	}
+	if r.World == external.Name {
+		words = append(words, servers.Words()...)
+	}
+	if !c.all {
+		var locks []string
+		for _, u := range c.use {
+			locks = append(locks, lockWord(u))
+		}
+		words = append(words, "--locks", strings.Join(locks, ","))
+	}
+	again := "lockbench"
+	for _, word := range append(words, c.asked.Flags(c.of, c.use)...) {
+		again += " " + shellword.Quote(word)
+	}
+	return again
 }
 
 // lockWord is a lock as one types it.

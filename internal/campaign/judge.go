@@ -2,30 +2,39 @@ package campaign
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/scenarios"
 )
 
-// expects is how a lock is judged by its scenario's words: all of them, or a part.
-type expects func(*scenarios.Scenario, *report.Lock) (expected string, holds bool, why string)
-
-// judge asks what a scenario expects of a lock, and whether what was found is so.
-func (all Choices) judge(by expects, scenario string, l *report.Lock) (expected string, holds bool, why string) {
-	if c, ok := all.of(scenario); ok {
-		return by(c.scenario, l)
-	}
-	s, err := scenarios.Load(scenario)
-	if err != nil {
-		return "", false, "the scenario is not known here"
-	}
-	return by(s, l)
+// Odd is a lock that was not as expected in one run.
+type Odd struct {
+	Seed  uint64 `json:"seed"`
+	Lock  string `json:"lock"`
+	Text  string `json:"text"`
+	Dir   string `json:"dir"` // of the run, relative to the campaign, with slashes
+	Again string `json:"again"`
+	// Harness says that lockbench failed, and Undecided that it could not decide.
+	Harness   bool `json:"harness,omitempty"`
+	Undecided bool `json:"undecided,omitempty"`
 }
 
-// judge looks at each run of a row by itself, and at how often locks broke in all.
+func (o *Odd) exitCode() int {
+	switch {
+	case o.Harness:
+		return report.ExitHarness
+	case o.Undecided:
+		return report.ExitUnknown
+	}
+	return report.ExitUnexpected
+}
+
+// judge compares each run of a row with what its scenario expects, and then the rates over all runs. The rates of
+// a shard are left to the merge.
 func (r *Row) judge(chosen Choices) {
 	for _, ran := range r.Runs {
 		for i := range ran.result.Locks {
@@ -37,17 +46,37 @@ func (r *Row) judge(chosen Choices) {
 	}
 	for i := range r.Result.Locks {
 		l := &r.Result.Locks[i]
-		if l.Unsupported != "" || l.Episodes == 0 { // none failed each time, and is told as that
+		if len(r.Runs) == 0 || l.Unsupported != "" {
 			continue
 		}
-		if _, holds, why := chosen.judge(run.ExpectsRate, r.Scenario, l); !holds {
-			r.Rates = append(r.Rates, l.Lock+": "+why)
+		l.AsExpected, l.Mismatch = true, ""
+		s, err := chosen.scenario(r.Scenario)
+		if err != nil {
+			l.AsExpected, l.Mismatch = false, err.Error()
+			continue
 		}
+		l.Expected, _, _ = run.Expects(s, l)
+		if l.Episodes > 0 && r.Elsewhere == 0 {
+			if _, holds, why := run.ExpectsRate(s, l); !holds {
+				r.Rates = append(r.Rates, l.Lock+": "+why)
+				l.AsExpected, l.Mismatch = false, why
+			}
+		}
+		odd := slices.DeleteFunc(slices.Clone(r.Odd), func(o Odd) bool { return o.Lock != l.Lock })
+		if len(odd) > 0 {
+			l.AsExpected, l.Mismatch = false, odd[0].Text
+			if len(r.Runs) > 1 {
+				l.Mismatch += fmt.Sprintf(" (in %d of %s)", len(odd), report.Plural(len(r.Runs), "run"))
+			}
+		}
+		if l.AsExpected {
+			l.Counterexample = nil // the runs have theirs
+		}
+		r.Result.AsExpected = r.Result.AsExpected && l.AsExpected
 	}
 }
 
-// oddOf tells what is not as expected of a lock in one run, which is too short to show
-// a rate.
+// oddOf returns what is not as expected of a lock in one run, which is too short to show a rate.
 func oddOf(chosen Choices, scenario string, l *report.Lock) (Odd, bool) {
 	switch {
 	case l.Error != "":
@@ -55,29 +84,148 @@ func oddOf(chosen Choices, scenario string, l *report.Lock) (Odd, bool) {
 	case l.Unsupported != "":
 		return Odd{}, false
 	}
-	expected, holds, why := chosen.judge(run.ExpectsVerdict, scenario, l)
+	s, err := chosen.scenario(scenario)
+	if err != nil {
+		return Odd{Lock: l.Lock, Text: err.Error()}, true
+	}
+	expected, holds, why := run.ExpectsVerdict(s, l)
 	if holds {
 		return Odd{}, false
 	}
 	text := "expected " + cmp.Or(expected, "valid") + ", found " + l.Found()
 	if l.Why != "" {
 		text += ": " + report.OneLine(l.Why)
-	} else if why != "" {
+	} else if why != "" && why != text {
 		text += "; " + report.OneLine(why)
 	}
 	return Odd{Lock: l.Lock, Text: text, Undecided: l.Verdict == checker.Unknown}, true
 }
 
-// control is in how many of its runs a lock took part, and in how many it broke.
-func (r *Row) control(lock string) (runs, violated int) {
-	for _, ran := range r.Runs {
-		if slices.ContainsFunc(r.Odd, func(o Odd) bool { return o.Harness && o.Lock == lock && o.Seed == ran.Seed }) {
-			continue
-		}
-		runs++
-		if slices.Contains(ran.Broke, lock) {
-			violated++
+// asExpected is how many of a row's runs were as expected.
+func (r *Row) asExpected() int {
+	odd := map[uint64]bool{}
+	for _, o := range r.Odd {
+		odd[o.Seed] = true
+	}
+	return len(r.Runs) - len(odd)
+}
+
+// exitCode is that of a row: runs that are missing are undecided, and so is a lock that was asked for by name and
+// cannot run here.
+func (r *Row) exitCode() int {
+	code := report.ExitExpected
+	named := func(l report.Lock) bool { return l.Named && l.Unsupported != "" }
+	if !r.complete() || r.Result != nil && slices.ContainsFunc(r.Result.Locks, named) {
+		code = report.ExitUnknown
+	}
+	if len(r.Rates) > 0 {
+		code = report.Worst(code, report.ExitUnexpected)
+	}
+	for _, o := range r.Odd {
+		code = report.Worst(code, o.exitCode())
+	}
+	return code
+}
+
+// ExitCode is 0 only if everything that was asked for was run and is as expected. A campaign in which no lock with
+// servers could run has shown nothing, and is undecided.
+func (c *Campaign) ExitCode() int {
+	code, tried := report.ExitExpected, false
+	for _, w := range c.Worlds {
+		for i := range w.Rows {
+			r := &w.Rows[i]
+			tried = tried || len(r.Runs) > 0 && r.Unable() == ""
+			code = report.Worst(code, r.exitCode())
 		}
 	}
-	return runs, violated
+	if !tried {
+		return report.Worst(code, report.ExitUnknown)
+	}
+	return code
+}
+
+// Done tells whether everything that was asked for was run: in a shard, everything that belongs to it.
+func (c *Campaign) Done() bool {
+	for _, w := range c.Worlds {
+		if slices.ContainsFunc(w.Rows, func(r Row) bool { return !r.complete() }) {
+			return false
+		}
+	}
+	return true
+}
+
+// ShardExitCode is the exit code of a shard. Batch engines repeat a task that does not exit with 0, and repeating a
+// run changes no verdict, so a violation exits with 0 here; merge reports it.
+func (c *Campaign) ShardExitCode() int {
+	for _, w := range c.Worlds {
+		for _, r := range w.Rows {
+			if slices.ContainsFunc(r.Odd, func(o Odd) bool { return o.Harness }) {
+				return report.ExitHarness
+			}
+		}
+	}
+	if !c.Done() {
+		return report.ExitUnknown
+	}
+	return report.ExitExpected
+}
+
+// outcomes are the exit codes in words.
+var outcomes = map[int]string{report.ExitExpected: "as expected", report.ExitUnexpected: "not as expected",
+	report.ExitUnknown: "undecided or not run", report.ExitHarness: "the harness failed"}
+
+// Outcome is what came out, in a few words.
+func (c *Campaign) Outcome() string {
+	code := c.ExitCode()
+	if code != report.ExitUnknown || c.Done() {
+		return outcomes[code]
+	}
+	for _, w := range c.Worlds {
+		if slices.ContainsFunc(w.Rows, func(r Row) bool { return len(r.Odd) > 0 }) {
+			return outcomes[code]
+		}
+	}
+	return "as expected as far as it ran, and not all was run"
+}
+
+// Counts tells how much of what was asked for was run and was as expected.
+func (c *Campaign) Counts() string {
+	asked, ran, good, unable := 0, 0, 0, 0
+	for _, w := range c.Worlds {
+		for _, r := range w.Rows {
+			if r.Unable() != "" {
+				unable++
+				continue
+			}
+			asked, ran, good = asked+max(r.wanted(), len(r.Runs)), ran+len(r.Runs), good+r.asExpected()
+		}
+	}
+	text := fmt.Sprintf("%s asked for, %s run, %s of these as expected", report.Plural(asked, "run"), report.Count(ran), report.Count(good))
+	if unable > 0 {
+		text += fmt.Sprintf("; %s beyond what its world can do", report.Plural(unable, "scenario"))
+	}
+	return text
+}
+
+// notRun lists what was not run, and why. What is the same of several scenarios it says once.
+func (c *Campaign) notRun() []string {
+	var all []string
+	for _, w := range c.Worlds {
+		var left gathered
+		if w.Missing != "" {
+			all = append(all, "world "+w.World+": "+w.Missing)
+		}
+		for _, r := range w.Rows {
+			switch {
+			case r.Unable() != "":
+				left.add("the world cannot run it: "+r.Unable(), r.Scenario)
+			case !r.complete() && (w.Missing == "" || r.NotRun != w.Missing):
+				left.add(fmt.Sprintf("%d of %s not run: %s", r.wanted()-len(r.Runs), report.Plural(r.wanted(), "run"), cmp.Or(r.NotRun, "no reason is known")), r.Scenario)
+			}
+		}
+		for _, what := range left.order {
+			all = append(all, fmt.Sprintf("%s, world %s: %s", strings.Join(left.scenarios[what], ", "), w.World, what))
+		}
+	}
+	return all
 }

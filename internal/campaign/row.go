@@ -5,21 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"lockbench/checker"
 	"lockbench/internal/report"
-	"lockbench/internal/run"
 	"lockbench/internal/stats"
 )
 
-// shelf holds the whole runs of a campaign. Each is read once, for a result does not
-// change any more, and of its findings one of each kind is kept: the rest stands in
-// the run, and hundreds of runs are a lot of findings.
+// shelf holds the complete runs of a campaign. Each is read once, because a result does not change any more, and
+// one finding of each kind is kept: the run has the others.
 type shelf struct {
 	dir  string
 	read map[string]*report.Result // by folder
@@ -46,19 +46,17 @@ func (s *shelf) result(folder string) (*report.Result, error) {
 	return r, nil
 }
 
-// whole are the runs of a scenario in a world that have a result, by their seeds. A run
-// that was stopped early is not one of them.
-func (s *shelf) whole(world, scenario string) ([]Ran, error) {
+// complete returns the runs of a scenario in a world that have a result, by their seeds. A run that was stopped early is
+// not one of them. There is one run of each seed, even if a folder was copied twice: the last in which the harness did
+// not fail.
+func (s *shelf) complete(world, scenario string) ([]Ran, error) {
 	folder := path.Join(world, report.FolderName(scenario))
 	entries, err := os.ReadDir(filepath.Join(s.dir, filepath.FromSlash(folder)))
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look for finished runs: %w", err)
 	}
-	var all []Ran
-	for _, e := range entries {
+	bySeed := map[uint64]Ran{}
+	for _, e := range entries { // the older first
 		dir := path.Join(folder, e.Name())
 		if !isFile(filepath.Join(s.dir, filepath.FromSlash(dir), report.ResultFile)) {
 			continue // killed before it could write one
@@ -76,17 +74,11 @@ func (s *shelf) whole(world, scenario string) ([]Ran, error) {
 				ran.Broke = append(ran.Broke, l.Lock)
 			}
 		}
-		// Of one seed there is one run, also if a folder was copied twice. One that the
-		// harness failed in gives way to the next, which was done in its place.
-		switch i := slices.IndexFunc(all, func(x Ran) bool { return x.Seed == r.Seed }); {
-		case i < 0:
-			all = append(all, ran)
-		case all[i].failed():
-			all[i] = ran
+		if before, there := bySeed[r.Seed]; !there || before.failed() || !ran.failed() {
+			bySeed[r.Seed] = ran
 		}
 	}
-	slices.SortFunc(all, func(a, b Ran) int { return cmp.Compare(a.Seed, b.Seed) })
-	return all, nil
+	return slices.SortedFunc(maps.Values(bySeed), func(a, b Ran) int { return cmp.Compare(a.Seed, b.Seed) }), nil
 }
 
 // failed tells whether the harness failed for a lock in the run.
@@ -94,8 +86,11 @@ func (r *Ran) failed() bool {
 	return slices.ContainsFunc(r.result.Locks, func(l report.Lock) bool { return l.Error != "" })
 }
 
-// unable is why no lock with servers could take part: the world cannot do what the
-// scenario asks for. Empty if one could, or if there is none but controls.
+// took is how long the run took.
+func (r *Ran) took() time.Duration { return time.Duration(r.result.DurationS * float64(time.Second)) }
+
+// unable is why no lock with servers could take part in a run: the world cannot do what the scenario asks for. It is
+// empty if one could, or if there are only controls.
 func unable(r *report.Result) string {
 	why := ""
 	for i := range r.Locks {
@@ -110,8 +105,8 @@ func unable(r *report.Result) string {
 	return why
 }
 
-// Finish puts the runs that are there together and writes what came out. Without choices
-// they are judged by the scenarios that are known by their names.
+// Finish collects the runs that are there and writes what came out. Without choices they are judged by the
+// scenarios that are known by their names.
 func (c *Campaign) Finish(chosen Choices) (err error) {
 	if chosen == nil {
 		if chosen, err = c.chosen(); err != nil {
@@ -127,16 +122,16 @@ func (c *Campaign) Finish(chosen Choices) (err error) {
 	return c.write()
 }
 
-// collect puts the runs of a world together; why is for what reason some may be missing.
+// collect collects the runs of a world; why is for what reason some may be missing.
 func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) error {
 	for i := range w.Rows {
 		r := &w.Rows[i]
-		ran, err := shelf.whole(w.World, r.Scenario)
+		ran, err := shelf.complete(w.World, r.Scenario)
 		if err != nil {
 			return err
 		}
 		if len(ran) == 0 && len(r.Runs) > 0 {
-			continue // its runs were kept elsewhere, or are their seeds: what came out of them stands
+			continue // its runs were not kept: what came out of them stands
 		}
 		for _, x := range ran {
 			w.origin(x.result)
@@ -146,16 +141,11 @@ func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) e
 			Schema: report.SchemaVersion, Scenario: r.Scenario, World: w.World, WorldAbout: w.About, Seed: c.Seed,
 			AsExpected: true, Started: c.Started, Program: c.Program, Machine: cmp.Or(w.Machine, c.Machine),
 		}
-		row.lay(chosen)
-		if row.whole() {
+		row.lay()
+		if row.complete() {
 			row.NotRun = ""
 		}
-		if c.Each {
-			row.judge(chosen)
-			if row.Elsewhere > 0 {
-				row.Rates = nil // they are for all runs together to show
-			}
-		}
+		row.judge(chosen)
 		*r = row
 	}
 	return nil
@@ -174,7 +164,7 @@ func (w *World) origin(r *report.Result) {
 }
 
 // lay puts the runs of a row together, lock by lock.
-func (r *Row) lay(chosen Choices) {
+func (r *Row) lay() {
 	for _, ran := range r.Runs {
 		r.Result.Again = cmp.Or(r.Result.Again, ran.Again)
 		r.Result.DurationS += ran.result.DurationS
@@ -190,17 +180,8 @@ func (r *Row) lay(chosen Choices) {
 			}
 		}
 		l := together(name, runs)
-		switch {
-		case len(r.Runs) == 0:
+		if len(r.Runs) == 0 {
 			l.Why = r.notRun()
-		case l.Unsupported == "" && l.Error == "":
-			l.Expected, l.AsExpected, l.Mismatch = chosen.judge(run.Expects, r.Scenario, &l)
-		}
-		if l.AsExpected {
-			l.Counterexample = nil // the runs have theirs
-		}
-		if len(r.Runs) > 0 {
-			r.Result.AsExpected = r.Result.AsExpected && (l.AsExpected || l.Unsupported != "")
 		}
 		r.Result.Locks = append(r.Result.Locks, l)
 	}

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,13 @@ import (
 	"time"
 
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 )
 
 // Do does one run and leaves its folder in out.
 type Do func(ctx context.Context, r Run, out string) error
 
-// Place is how a world is used: Missing says why it cannot be on this machine, and then
-// there is no Do.
+// Place is how a world is used: Missing says why it cannot be used on this machine, and then Do is nil.
 type Place struct {
 	Do      Do
 	Missing string
@@ -25,19 +26,18 @@ type Place struct {
 type Work struct {
 	Chosen Choices
 	Places map[string]Place // by the names of the worlds
-	// Budget is how long it may take. The worlds share what is left of it evenly, in
-	// their order: what one does not need the next ones have. A run is begun only if
-	// those of its scenario before it say that it fits. 0: as long as it takes.
+	// Budget is how long it may take; 0: as long as it takes. The worlds share what is left of it evenly, in their
+	// order. A run is started only if the earlier runs of its scenario say that it fits.
 	Budget time.Duration
 	Say    func(line string)
-	// Columns is how wide the lines for a run are that Say hears. 0: report.ScreenWidth.
+	// Columns is the width of the lines that Say gets. 0: report.ScreenWidth.
 	Columns int
 
 	now func() time.Time // for tests
 }
 
-// Run does what is missing of the campaign and writes what came out. A failure of one
-// run, or in one world, is told and does not keep the others from being done.
+// Run does what is missing of the campaign and writes what came out. A failure of one run, or in one world, does
+// not keep the others from being done.
 func (c *Campaign) Run(ctx context.Context, w Work) error {
 	if w.now == nil {
 		w.now = time.Now
@@ -57,115 +57,171 @@ func (c *Campaign) Run(ctx context.Context, w Work) error {
 	for i := range c.Worlds {
 		t := turn{Campaign: c, world: &c.Worlds[i], shelf: shelf, work: w, begun: w.now()}
 		place := w.Places[t.world.World]
-		t.do, t.world.Missing = place.Do, place.Missing
-		var why string
-		var err error
-		switch {
-		case place.Missing != "":
+		t.world.Missing = place.Missing
+		if place.Missing != "" {
 			said := "not run"
 			if t.world.ran() > 0 {
-				said = "not continued" // what ran there counts, and what did not is missing for this reason
+				said = "not continued"
 			}
 			w.Say(fmt.Sprintf("world %s: %s: %s", t.world.World, said, place.Missing))
-			why = place.Missing
-		default:
+			t.why = place.Missing
+		} else {
 			if t.budget = left / time.Duration(ready); len(c.Worlds) > 1 {
 				t.budget = t.budget.Round(time.Second) // people read it
 			}
 			ready--
-			why, err = t.run(ctx)
+			if err := t.run(ctx, place.Do); err != nil {
+				failures = append(failures, fmt.Errorf("world %s: %w", t.world.World, err))
+			}
 			left -= w.now().Sub(t.begun)
 		}
-		if err != nil {
-			failures = append(failures, fmt.Errorf("world %s: %w", t.world.World, err))
-		}
-		if err := c.collect(t.world, shelf, w.Chosen, why); err != nil {
+		if err := c.collect(t.world, shelf, w.Chosen, t.why); err != nil {
 			return err
 		}
 	}
 	return errors.Join(errors.Join(failures...), c.write())
 }
 
-// turn is a world's part in a campaign that goes on.
+// turn is a world's part in a campaign that is run or continued.
 type turn struct {
 	*Campaign
-	world  *World
-	shelf  *shelf
-	work   Work
-	do     Do
-	budget time.Duration // of this world, if the work has one
-	begun  time.Time
-	failed map[string]bool // folders of runs from before it began
+	world    *World
+	shelf    *shelf
+	work     Work
+	budget   time.Duration // of this world, if the work has one
+	begun    time.Time
+	ran      [][]Ran         // the complete runs of each row
+	failed   map[string]bool // the folders of runs in which the harness failed before this turn
+	pace     run.Pace
+	why      string // what is missing in the end is missing for this reason
+	failures []error
 }
 
-// run goes round by round: each scenario once, then each once more with the next seed,
-// until there are as many runs or episodes as were asked for, or the budget is spent.
-// With a budget and neither number it goes on until that is spent. Of a scenario that
-// the world can do for no lock with servers, one run is enough. What the harness failed
-// in before is done again, once each time the campaign goes on: it says nothing of a
-// lock, and what it failed for may be mended. Its folder stays. What is missing in the
-// end is missing for the reason that is returned.
-func (t *turn) run(ctx context.Context) (why string, err error) {
-	t.failed = map[string]bool{}
+// job is a run that is to be done now.
+type job struct {
+	Run
+	round, row int
+}
+
+// run goes round by round: each scenario once, then each once more with the next seed. A run in which the harness
+// failed says nothing of a lock; it is repeated once each time the campaign continues, and its folder stays.
+func (t *turn) run(ctx context.Context, do Do) error {
+	t.failed, t.ran = map[string]bool{}, make([][]Ran, len(t.world.Rows))
 	for i := range t.world.Rows {
-		ran, err := t.shelf.whole(t.world.World, t.world.Rows[i].Scenario)
-		if err != nil {
-			return "", err
+		if err := t.read(i); err != nil {
+			return err
 		}
-		for j := range ran {
-			t.failed[ran[j].Dir] = ran[j].failed()
+		for _, x := range t.ran[i] {
+			t.failed[x.Dir] = x.failed()
+			t.pace.Add(t.world.Rows[i].Scenario, x.took())
 		}
 	}
-	var failures []error
-	for round := 0; why == ""; round++ {
-		goesOn := false // something of this round was or is done, so there may be a next
+	var broken error
+	run.Each(ctx, t.jobs, 1, func(ctx context.Context, j job) bool {
+		broken = t.do(ctx, j, do)
+		return broken == nil
+	})
+	if broken != nil {
+		return broken
+	}
+	err := errors.Join(t.failures...)
+	switch {
+	case ctx.Err() != nil:
+		t.why = "the matrix was stopped before its turn"
+	case t.why == "" && err != nil:
+		t.why = "a run failed: " + report.OneLine(err.Error())
+	}
+	return err
+}
+
+func (t *turn) read(row int) (err error) {
+	t.ran[row], err = t.shelf.complete(t.world.World, t.world.Rows[row].Scenario)
+	return err
+}
+
+// jobs yields the runs that are missing. It ends after a round of which nothing was wanted, and when the budget is
+// spent.
+func (t *turn) jobs(yield func(job) bool) {
+	for round, more := 0, true; more && t.why == ""; round++ {
+		more = false
 		for i := range t.world.Rows {
-			if ctx.Err() != nil {
-				why = "the " + t.Kind + " was stopped before its turn"
-				break
-			}
-			r := Run{World: t.world.World, Part: t.world.Rows[i].Part, Seed: t.Seed + uint64(round)}
-			d, err := t.due(r, round, t.mine(t.world, i, round))
-			if err != nil {
-				return "", err
-			}
-			goesOn = goesOn || d.now || d.done
-			if !d.now {
+			if !t.wants(i, round) {
 				continue
 			}
-			if left := t.budget - t.gone(); t.work.Budget > 0 && (left <= 0 || left < d.took) {
+			more = true
+			if !t.mine(t.world, i, round) || t.done(i, round) {
+				continue
+			}
+			p := t.world.Rows[i].Part
+			longest := time.Duration(0)
+			for _, x := range t.ran[i] {
+				longest = max(longest, x.took())
+			}
+			if left := t.budget - t.gone(); t.work.Budget > 0 && (left <= 0 || left < longest) {
 				spent := t.budget
 				if spent <= 0 {
 					spent = t.work.Budget // by the worlds before
 				}
-				why = fmt.Sprintf("the budget of %s was spent before its turn", spent)
+				t.why = fmt.Sprintf("the budget of %s was spent before its turn", spent)
 				continue // a shorter one may still fit
 			}
-			if t.Episodes > 0 && r.Asked == 0 {
-				r.Episodes = min(r.Episodes, t.Episodes-round*r.Episodes) // the last run has the rest
+			if t.Episodes > 0 {
+				p.Episodes = min(p.Episodes, t.Episodes-round*p.Episodes) // the last run has the rest
 			}
-			if d.again != "" {
-				t.say(fmt.Sprintf("the harness failed in %s, so that is done again", d.again))
-			}
-			t.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", round+1, i+1, len(t.world.Rows), r.Scenario, r.Seed, report.Plural(len(r.Locks), "lock")))
-			before := t.work.now()
-			if err := t.do(ctx, r, filepath.Join(t.Dir, r.World)); err != nil && ctx.Err() == nil {
-				failures = append(failures, fmt.Errorf("%s, seed %d: %w", r.Scenario, r.Seed, err))
-				t.say(fmt.Sprintf("%s failed: %v", r.Scenario, err))
-			}
-			if err := t.tell(r, round, i, t.work.now().Sub(before)); err != nil {
-				return "", err
+			if !yield(job{Run{World: t.world.World, Part: p, Seed: t.Seed + uint64(round)}, round, i}) {
+				return
 			}
 		}
-		if !goesOn {
-			break
-		}
 	}
-	err = errors.Join(failures...)
-	if why == "" && err != nil {
-		why = "a run failed: " + report.OneLine(err.Error())
+}
+
+// wants tells whether a row has a run in a round. If the world can run no lock with servers, one run is enough to
+// know it.
+func (t *turn) wants(row, round int) bool {
+	p := t.world.Rows[row].Part
+	switch {
+	case round == 0:
+		return true
+	case len(t.ran[row]) > 0 && unable(t.ran[row][0].result) != "":
+		return false
+	case p.Asked > 0:
+		return round < p.Asked
 	}
-	return why, err
+	return t.work.Budget > 0
+}
+
+// done tells whether a run of this campaign is complete.
+func (t *turn) done(row, round int) bool {
+	x := t.find(row, round)
+	return x != nil && !t.failed[x.Dir]
+}
+
+func (t *turn) find(row, round int) *Ran {
+	i := slices.IndexFunc(t.ran[row], func(x Ran) bool { return x.Seed == t.Seed+uint64(round) })
+	if i < 0 {
+		return nil
+	}
+	return &t.ran[row][i]
+}
+
+func (t *turn) do(ctx context.Context, j job, do Do) error {
+	if x := t.find(j.row, j.round); x != nil {
+		t.say(fmt.Sprintf("the harness failed in %s, so that is done again", x.Dir))
+	}
+	t.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", j.round+1, j.row+1, len(t.world.Rows), j.Scenario, j.Seed, report.Plural(len(j.Locks), "lock")))
+	before := t.work.now()
+	if err := do(ctx, j.Run, filepath.Join(t.Dir, j.World)); err != nil && ctx.Err() == nil {
+		t.failures = append(t.failures, fmt.Errorf("%s, seed %d: %w", j.Scenario, j.Seed, err))
+		t.say(fmt.Sprintf("%s failed: %v", j.Scenario, err))
+	}
+	if err := t.read(j.row); err != nil {
+		return err
+	}
+	if x := t.find(j.row, j.round); x != nil {
+		t.pace.Add(j.Scenario, x.took())
+		t.tell(j, x, t.work.now().Sub(before))
+	}
+	return nil
 }
 
 func (t *turn) gone() time.Duration { return t.work.now().Sub(t.begun) }
@@ -174,50 +230,65 @@ func (t *turn) say(line string) {
 	t.work.Say(fmt.Sprintf("%s %s  %s", t.world.World, report.Clock(t.gone()), line))
 }
 
-// due is whether a run is to be done now, or was done.
-type due struct {
-	now, done bool
-	again     string        // the folder of the attempt that the harness failed in
-	took      time.Duration // the longest run of its scenario before it
+// tell says what came out of a run that was just done, how long it took, and how long the rest of the world's turn
+// may take.
+func (t *turn) tell(j job, x *Ran, took time.Duration) {
+	row := Row{Part: j.Part, Runs: []Ran{*x}, Result: x.result}
+	parts := []string{report.OneLine(j.Scenario)}
+	for i := range row.Result.Locks {
+		l := &row.Result.Locks[i]
+		c := t.cellOf(line{&row, t.world, j.Scenario}, l)
+		text := c.Sign + " " + l.Lock
+		if c.Rate != "" {
+			text += " " + c.Rate
+		}
+		if _, odd := oddOf(t.work.Chosen, j.Scenario, l); odd {
+			text += " " + wrongSign
+		}
+		parts = append(parts, text)
+	}
+	end := report.Roughly(took)
+	if left := t.left(j); left > 0 {
+		end += ", ~" + report.Roughly(left) + " left"
+		if len(t.Worlds) > 1 {
+			end += " in " + t.world.World
+		}
+	}
+	t.work.Say(inLines(append(parts, end), cmp.Or(t.work.Columns, report.ScreenWidth)))
 }
 
-func (t *turn) due(r Run, round int, mine bool) (due, error) {
-	if r.Asked > 0 && round >= r.Asked {
-		return due{}, nil
-	}
-	if !mine {
-		return due{done: true}, nil // by another part
-	}
-	ran, err := t.shelf.whole(r.World, r.Scenario)
-	if err != nil {
-		return due{}, err
-	}
-	var d due
-	episodes := 0
-	for _, x := range ran {
-		most := 1
-		for i := range x.result.Locks {
-			most = max(most, x.result.Locks[i].Episodes)
+// left estimates how long the world's turn takes after a run.
+func (t *turn) left(after job) time.Duration {
+	jobs, open := map[string]int{}, false
+	for i := range t.world.Rows {
+		p := t.world.Rows[i].Part
+		open = open || p.Asked == 0
+		for round := after.round; round < max(p.Asked, 1); round++ {
+			if (round > after.round || i > after.row) && t.wants(i, round) && t.mine(t.world, i, round) && !t.done(i, round) {
+				jobs[p.Scenario]++
+			}
 		}
-		episodes += most
-		d.took = max(d.took, time.Duration(x.result.DurationS*float64(time.Second)))
 	}
-	if i := slices.IndexFunc(ran, func(x Ran) bool { return x.Seed == r.Seed }); i >= 0 {
-		if d.now = t.failed[ran[i].Dir]; d.now {
-			d.again = ran[i].Dir
+	left := t.pace.Left(jobs)
+	if budget := max(0, t.budget-t.gone()); t.work.Budget > 0 && (open || left > budget) {
+		return budget
+	}
+	return left
+}
+
+// mine tells whether a run belongs to this shard. The scenarios change places from round to round, so that no shard
+// has all runs of a slow one.
+func (c *Campaign) mine(world *World, row, round int) bool {
+	piece := 0
+	for i := range c.Worlds {
+		w := &c.Worlds[i]
+		if w.World == world.World {
+			piece += round*len(w.Rows) + (row+round)%len(w.Rows)
+			break
 		}
-		d.done = !d.now
-		return d, nil
+		for j := range w.Rows {
+			piece += w.Rows[j].Asked
+		}
 	}
-	switch {
-	case round == 0:
-		d.now = true
-	case r.Asked > 0:
-		d.now = len(ran) == 0 || unable(ran[0].result) == ""
-	case t.Episodes == 0:
-		d.now = t.work.Budget > 0
-	default: // a run that failed must not be tried for ever: rounds are as many as are needed
-		d.now = episodes < t.Episodes && round*r.Episodes < t.Episodes
-	}
-	return d, nil
+	return c.Shard.Has(piece)
 }

@@ -111,7 +111,7 @@ func TestCommandsOnServersOfSomebodyElse(t *testing.T) {
 		t.Errorf("the command that does a run again does not name the servers: %v", err)
 	}
 	run("world external, redis ", "matrix", "--resume", made[0]) // which are taken from where they are written
-	run("1 run asked for, 1 run, 1 of these as expected", "campaign", filepath.Join(dir, "nightly.yaml"), "--out", dir)
+	run("1 run asked for, 1 run, 1 of these as expected", "matrix", "--file", filepath.Join(dir, "nightly.yaml"), "--out", dir)
 	if os.Getenv("LOCKBENCH_LONG") == "" {
 		return // what follows takes longer than all of that
 	}

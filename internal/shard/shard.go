@@ -56,3 +56,6 @@ func (g Gather) Missing(n int) []int {
 	}
 	return missing
 }
+
+// Folder is the name of the folder of a shard: 3-of-8, or 03-of-12, so that names sort.
+func (s Shard) Folder() string { return fmt.Sprintf("%0*d-of-%d", len(strconv.Itoa(s.N)), s.I, s.N) }

@@ -58,7 +58,7 @@ func TestIndexListsAllRuns(t *testing.T) {
 	ran(t, root, "a+b", 2)
 	campaign := filepath.Join(root, "matrix", "20261121-020000-7")
 	ran(t, filepath.Join(campaign, "sim"), "steady", 3)
-	for _, name := range []string{"campaign.json", "sim/report.html"} {
+	for _, name := range []string{"campaign.json", "report.html"} {
 		if err := os.WriteFile(filepath.Join(campaign, name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestIndexListsAllRuns(t *testing.T) {
 		`<output id="count">4 runs</output>`,
 		`<a href="failover/20261121-114100-1/report.html">failover</a>`, `<a href="a%252Bb/20261121-114200-2/report.html">a&#43;b</a>`,
 		`<a href="matrix/20261121-020000-7/sim/steady/20261121-114300-3/report.html">steady</a><span class="of">in matrix/20261121-020000-7</span>`,
-		`<a href="matrix/20261121-020000-7/sim/report.html">matrix/20261121-020000-7/sim</a>`,
+		`<a href="matrix/20261121-020000-7/report.html">matrix/20261121-020000-7</a>`,
 		`<span class="lock calm"><b>no-lock</b> violated double-grant</span>`, `<span class="lock verdict-overstay"><b>✗</b> <b>set-nx</b> violated overstay</span>`,
 		`<b>&lt;red&gt;lock</b> valid`, `>not as expected</span>`, `>cannot be read</span>`, "unexpected end of JSON input",
 	} {

@@ -22,12 +22,12 @@ type result struct {
 // shelf is what lies in a results folder.
 type shelf struct {
 	results   []result
-	campaigns []string // pages of campaigns, relative, with slashes
+	campaigns []string // the pages of campaigns, relative, with slashes
 	open      []string // folders of runs without a result.json: under way, or ended before they had one
 }
 
 // look finds the runs of a results folder: those that stand by themselves, in
-// <scenario>/<run>, and those of campaigns, in <kind>/<campaign>/<world>/<scenario>/<run>.
+// <scenario>/<run>, and those of campaigns, in matrix/<campaign>/<world>/<scenario>/<run>.
 func look(root fs.FS) (shelf, error) {
 	var s shelf
 	outer, err := folders(root, ".")
@@ -69,13 +69,13 @@ func (s *shelf) run(root fs.FS, dir string) bool {
 	return true
 }
 
-// campaign adds the pages and the runs of a campaign.
+// campaign adds the page and the runs of a campaign.
 func (s *shelf) campaign(root fs.FS, dir string) {
+	if isFile(root, dir, page.File) {
+		s.campaigns = append(s.campaigns, path.Join(dir, page.File))
+	}
 	worlds, _ := folders(root, dir)
 	for _, w := range worlds {
-		if isFile(root, w, page.File) {
-			s.campaigns = append(s.campaigns, path.Join(w, page.File))
-		}
 		scenarios, _ := folders(root, w)
 		for _, scenario := range scenarios {
 			runs, _ := folders(root, scenario)

@@ -9,7 +9,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"lockbench/checker"
-	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/report/index"
 	"lockbench/internal/report/page"
@@ -94,38 +93,6 @@ func TestIndexInABrowser(t *testing.T) {
 			// The next stop is the first run, and it leads to its report.
 			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
 		})
-	}
-	b.Calm(t)
-}
-
-func TestComparePageInABrowser(t *testing.T) {
-	result := func(change func(*report.Lock)) []*report.Result {
-		l := lockOf("set-nx", checker.Valid, checker.NoClass, change)
-		return []*report.Result{{Scenario: "failover", World: "sim", Locks: []report.Lock{l, lockOf("redlock", checker.Valid, checker.NoClass, nil)}}}
-	}
-	before := result(func(l *report.Lock) { l.Expected = "valid" })
-	before[0].Locks = append(before[0].Locks, lockOf("<gone>", checker.Valid, checker.NoClass, nil))
-	after := result(func(l *report.Lock) {
-		l.Verdict, l.Class, l.AsExpected, l.Expected = checker.Violated, checker.DoubleGrant, false, "valid"
-	})
-	path := filepath.Join(t.TempDir(), "changes.html")
-	if err := campaign.Compare(before, after).SavePage(path, "results/before", "results/after"); err != nil {
-		t.Fatal(err)
-	}
-	b := page.OpenBrowser(t)
-	for _, s := range page.Screens {
-		b.On(t, s)
-		b.Open(t, path)
-		b.Readable(t)
-		if got := b.Text(t, "#outcome"); got != "something became worse" {
-			t.Errorf("%v: the outcome reads %q", s, got)
-		}
-		if got := page.JS[string](t, b, `[...document.querySelectorAll(".worse td")].map(e => e.textContent).join("|")`); got != "✗ worse|failover|set-nx|verdict|valid|violated double-grant|" {
-			t.Errorf("%v: the change reads %q", s, got)
-		}
-		if got := b.Text(t, "#only-before li"); got != "failover <gone>" {
-			t.Errorf("%v: what is missing reads %q", s, got)
-		}
 	}
 	b.Calm(t)
 }

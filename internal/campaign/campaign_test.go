@@ -41,19 +41,23 @@ func choices(names ...string) Choices {
 	for _, name := range names {
 		all = append(all, Choice{
 			Part: Part{Scenario: name, About: "about " + name, Locks: []string{"no-lock", "good", "bad"}, Episodes: 3},
-			scenario: &scenarios.Scenario{Name: name, Expect: map[string]scenarios.Expectation{
+			of: &scenarios.Scenario{Name: name, Episodes: 3, Expect: map[string]scenarios.Expectation{
 				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}}, "bad": {Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}}},
 		})
 	}
 	return all
 }
 
-var asked = Settings{Kind: MatrixKind, Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench matrix --world sim --seed 7"}
+var asked = Settings{Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench matrix --world sim --seed 7"}
 
-// create begins a campaign in world sim.
-func create(t *testing.T, s Settings, all Choices) *Campaign {
+// begin begins a campaign in world sim.
+func begin(t *testing.T, s Settings, all Choices) *Campaign {
 	t.Helper()
-	c, err := Create(t.TempDir(), s, []World{all.In("sim", "", nil)})
+	worlds, err := all.In([]string{"sim"}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Create(t.TempDir(), s, worlds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +136,7 @@ func TestMatrixRunsTheEpisodesThatWereAskedFor(t *testing.T) {
 				}
 			})
 		}
-		c := create(t, s, all)
+		c := begin(t, s, all)
 		if err := c.Run(t.Context(), work(all, do)); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +153,7 @@ func TestMatrixRuns(t *testing.T) {
 	all := choices("failover", "pause")
 	s := asked
 	s.Episodes = 7
-	c := create(t, s, all)
+	c := begin(t, s, all)
 	var d doer
 	if err := c.Run(t.Context(), work(all, d.do)); err != nil {
 		t.Fatal(err)
@@ -168,8 +172,8 @@ func TestMatrixRuns(t *testing.T) {
 	if runs := row.runsOf("bad"); len(runs) != 3 || runs[0].Seed != 7 {
 		t.Errorf("the runs to look at are %v, want that of seed 7 first, which broke first", runs)
 	}
-	text := read(t, c.Dir, "sim", PageFile)
-	for _, want := range []string{"2/9", "0/9", "double grant", `href="failover/`, "#lock-bad", "lockbench run failover --world sim --seed 7"} {
+	text := read(t, c.Dir, PageFile)
+	for _, want := range []string{"2/9", "0/9", "double grant", `href="sim/failover/`, "#lock-bad", "lockbench run failover --world sim --seed 7"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %q", want)
 		}
@@ -187,8 +191,8 @@ func TestMatrixRuns(t *testing.T) {
 	if err := c.Finish(all); err != nil {
 		t.Fatal(err)
 	}
-	text = read(t, c.Dir, "sim", PageFile)
-	if links := strings.Count(text, `href="failover/`); links != strings.Count(text, `href="`+strings.TrimPrefix(kept, "sim/")+"/"+report.SummaryFile+`"`) || links < 2 {
+	text = read(t, c.Dir, PageFile)
+	if links := strings.Count(text, `href="sim/failover/`); links != strings.Count(text, `href="`+kept+"/"+report.SummaryFile+`"`) || links < 2 {
 		t.Errorf("%d links lead to runs of failover, and not all to the one that was kept", links)
 	}
 
@@ -205,7 +209,7 @@ func TestMatrixRuns(t *testing.T) {
 	if err := again.Finish(all); err != nil || again.Worlds[0].Rows[0].lock("bad").ViolatingEpisodes != 2 || again.ExitCode() != report.ExitExpected {
 		t.Errorf("read again it is another: %v", err)
 	}
-	if after := read(t, c.Dir, "sim", PageFile); after != text {
+	if after := read(t, c.Dir, PageFile); after != text {
 		t.Error("written from its figures alone, the page is another")
 	}
 }
@@ -222,7 +226,7 @@ func read(t *testing.T, path ...string) string {
 // A run that is not expected to fit is not begun, and what was not run is said.
 func TestMatrixBudget(t *testing.T) {
 	all := choices("a", "b", "c")
-	c := create(t, asked, all)
+	c := begin(t, asked, all)
 	clock := time.Unix(0, 0)
 	var d doer
 	took := 80 * time.Second
@@ -243,7 +247,7 @@ func TestMatrixBudget(t *testing.T) {
 	if err := c.Finish(all); err != nil { // written again it does not forget why c was not run
 		t.Fatal(err)
 	}
-	for _, path := range []string{"sim/" + PageFile, "sim/" + report.SummaryFile, "sim/" + report.JUnitFile, File} {
+	for _, path := range []string{PageFile, report.SummaryFile, report.JUnitFile, File} {
 		if !strings.Contains(read(t, c.Dir, path), "the budget of 2m30s was spent") {
 			t.Errorf("%s does not say what was not run", path)
 		}
@@ -280,7 +284,7 @@ func beKilled(dir string) {
 // After kill -9 what was whole is not done again, and what was not is.
 func TestGoesOnAfterKill(t *testing.T) {
 	all := choices("a", "b", "c", "d")
-	dir := create(t, asked, all).Dir
+	dir := begin(t, asked, all).Dir
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), dirVariable+"="+dir)
 	if err := child.Start(); err != nil {
@@ -346,7 +350,7 @@ func TestGoesOnAfterWholeRounds(t *testing.T) {
 	all := choices("a", "b")
 	s := asked
 	s.Episodes = 9 // three runs of 3
-	c := create(t, s, all)
+	c := begin(t, s, all)
 	ctx, stop := context.WithCancel(t.Context())
 	var d doer
 	if err := c.Run(ctx, work(all, func(ctx context.Context, r Run, out string) error {
@@ -368,13 +372,11 @@ func TestGoesOnAfterWholeRounds(t *testing.T) {
 // where no lock with servers can take part, one run says so and no more are done.
 func TestRunsThatAreAskedFor(t *testing.T) {
 	all := choices("a", "b", "c")
-	often := map[string]int{"a": 1, "b": 3, "c": 2}
-	c, err := Create(t.TempDir(), asked, []World{all.In("sim", "", func(scenario string) int { return often[scenario] })})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := asked
+	s.Seeds = "a=1,b=3,c=2"
+	c := begin(t, s, all)
 	var runs []string
-	err = c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
+	err := c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
 		runs = append(runs, r.ID())
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
 			x.Locks[0].Servers = "control"
@@ -393,7 +395,7 @@ func TestRunsThatAreAskedFor(t *testing.T) {
 // A run that was stopped early is none, and is done again.
 func TestRepeatsInterruptedRuns(t *testing.T) {
 	all := choices("a")
-	c := create(t, asked, all)
+	c := begin(t, asked, all)
 	if err := ran(filepath.Join(c.Dir, "sim"), "a", 7, func(r *report.Result) { r.Interrupted = true }); err != nil {
 		t.Fatal(err)
 	}
@@ -407,11 +409,9 @@ func TestRepeatsInterruptedRuns(t *testing.T) {
 // campaign goes on, once, and only what came out then counts.
 func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
 	all := choices("a", "b")
-	often := map[string]int{"a": 3, "b": 1}
-	c, err := Create(t.TempDir(), asked, []World{all.In("sim", "", func(scenario string) int { return often[scenario] })})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := asked
+	s.Seeds = "1,a=3"
+	c := begin(t, s, all)
 	broken := true
 	var runs, said []string
 	w := work(all, func(_ context.Context, r Run, out string) error {
@@ -456,7 +456,7 @@ func TestSurvivesAFailure(t *testing.T) {
 	all := choices("a", "b")
 	s := asked
 	s.Episodes = 6
-	c := create(t, s, all)
+	c := begin(t, s, all)
 	tried := 0
 	var d doer
 	err := c.Run(t.Context(), work(all, func(ctx context.Context, r Run, out string) error {
@@ -533,10 +533,13 @@ func row(scenario string, locks ...report.Lock) Row {
 	return Row{Part: Part{Scenario: scenario}, Result: &report.Result{Scenario: scenario, Locks: locks}, Runs: []Ran{{Dir: "sim/" + scenario + "/1"}}}
 }
 
+// rows is a campaign of some rows in world sim.
+func rows(all ...Row) *Campaign { return &Campaign{Worlds: []World{{World: "sim", Rows: all}}} }
+
 // Each run is told when it is done, and in the end the table and what the exit code means.
 func TestMatrixOnTheScreen(t *testing.T) {
 	all := choices("a", "b", "c")
-	c := create(t, asked, all)
+	c := begin(t, asked, all)
 	clock := time.Unix(0, 0)
 	var said []string
 	w := work(all, func(_ context.Context, r Run, out string) error {
@@ -562,14 +565,17 @@ func TestMatrixOnTheScreen(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
 	}
-	tables := strings.ReplaceAll(strings.Join(c.Tables(report.ScreenWidth), "\n"), "\u00a0", " ")
+	screen := strings.ReplaceAll(strings.Join(c.Screen(report.ScreenWidth), "\n"), "\u00a0", " ")
 	if want := `one master  good           bad
 a           ○ 0/3          ● 1/3 1.0 s
 b           ● 2/3 1.5 s ✗  –
 c           ○ 0/3          ● 1/3 1.0 s
 
-○ held · ● double grant · – n/a · ✗ not what the scenario expects`; tables != want {
-		t.Errorf("got\n%s\nwant\n%s", tables, want)
+○ held · ● double grant · – n/a · ✗ not what the scenario expects
+
+✗ b, good: expected valid, found violated double-grant
+3 runs asked for, 3 run, 2 of these as expected`; screen != want {
+		t.Errorf("got\n%s\nwant\n%s", screen, want)
 	}
 	if got, want := c.ExitLine(), "Exit 1: not as expected: b."; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -603,7 +609,7 @@ func TestMatrixSaysHowMuchIsLeft(t *testing.T) {
 				left = append(left, strings.TrimSuffix(strings.TrimPrefix(end, ", "), " left"))
 			}
 		}
-		if err := create(t, s, all).Run(t.Context(), w); err != nil || !slices.Equal(left, k.want) {
+		if err := begin(t, s, all).Run(t.Context(), w); err != nil || !slices.Equal(left, k.want) {
 			t.Errorf("%s: got %q, want %q, %v", name, left, k.want, err)
 		}
 	}
@@ -618,7 +624,7 @@ func TestScreenIsNarrow(t *testing.T) {
 		r.Result.Locks = append(r.Result.Locks, lock(fmt.Sprintf("set-nx/ttl=%02ds", i), 0, 3))
 	}
 	for _, columns := range []int{50, report.ScreenWidth} {
-		table := strings.Join((&matrix{&World{Rows: []Row{r}}, &Campaign{}}).tables(columns), "\n")
+		table := strings.Join(rows(r).heatMaps(columns), "\n")
 		for _, text := range []string{inLines(parts, columns), table} {
 			for line := range strings.Lines(text) {
 				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > columns {
@@ -649,7 +655,7 @@ func TestMatrixJUnitHasTheCounterexample(t *testing.T) {
 	}
 	judged := report.NewLock(h, checker.Judge(h, checker.Options{}))
 	all := choices("a")
-	c := create(t, asked, all)
+	c := begin(t, asked, all)
 	if err := c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
 			x.Locks[1] = lock("good", 1, 3)
@@ -658,7 +664,7 @@ func TestMatrixJUnitHasTheCounterexample(t *testing.T) {
 	})); err != nil {
 		t.Fatal(err)
 	}
-	junit := read(t, c.Dir, "sim", report.JUnitFile)
+	junit := read(t, c.Dir, report.JUnitFile)
 	if !strings.Contains(junit, "acquires &#34;a&#34;, lease 5 s") {
 		t.Errorf("no story in\n%s", junit)
 	}
@@ -666,7 +672,8 @@ func TestMatrixJUnitHasTheCounterexample(t *testing.T) {
 
 // The summary stays below its limit, whatever the matrix, and says what is left out.
 func TestMatrixSummaryIsSmall(t *testing.T) {
-	m := &matrix{&World{}, &Campaign{Settings: Settings{Again: strings.Repeat("x", 10000)}}}
+	m := rows()
+	m.Again = strings.Repeat("x", 10000)
 	for i := range 200 {
 		r := row(fmt.Sprintf("scenario-%d", i))
 		for j := range 60 {
@@ -674,7 +681,7 @@ func TestMatrixSummaryIsSmall(t *testing.T) {
 			l.Why = strings.Repeat("why ", 50)
 			r.Result.Locks = append(r.Result.Locks, l)
 		}
-		m.Rows = append(m.Rows, r)
+		m.Worlds[0].Rows = append(m.Worlds[0].Rows, r)
 	}
 	var b bytes.Buffer
 	if err := m.summary(&b); err != nil {
@@ -706,7 +713,7 @@ func TestMatrixSummary(t *testing.T) {
 	absent.Unsupported = "no neighbours here"
 	never := row("later", report.Lock{Lock: "redlock"})
 	never.Runs, never.NotRun = nil, "no time"
-	m := &matrix{&World{Rows: []Row{
+	m := rows(
 		row("failover", control, broke("set-nx", redis.Sentinel, nil), broke("set-nx-fenced", redis.Sentinel, nil), held("redisson", redis.Sentinel), held("redlock", locks.Independent)),
 		row("kill_holder", control,
 			broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.NoClass }), broke("redisson", locks.Single, func(l *report.Lock) { l.AsExpected = false })),
@@ -716,7 +723,8 @@ func TestMatrixSummary(t *testing.T) {
 				l.Checks = append(l.Checks, checker.Result{Name: "resource", Verdict: checker.Valid})
 			})),
 		never,
-	}}, &Campaign{Settings: Settings{Groups: map[string]string{"redisson": "Redisson's"}}}}
+	)
+	m.Groups = map[string]string{"redisson": "Redisson's"}
 	var b bytes.Buffer
 	if err := m.summary(&b); err != nil {
 		t.Fatal(err)
@@ -740,9 +748,9 @@ func TestMatrixSummary(t *testing.T) {
 		at += i
 	}
 	// No table is wider than a page.
-	wide := &matrix{&World{Rows: []Row{row("x")}}, &Campaign{}}
+	wide := rows(row("x"))
 	for i := range 20 {
-		wide.Rows[0].Result.Locks = append(wide.Rows[0].Result.Locks, held(fmt.Sprintf("set-nx/ttl=%ds", i), locks.Single))
+		wide.Worlds[0].Rows[0].Result.Locks = append(wide.Worlds[0].Rows[0].Result.Locks, held(fmt.Sprintf("set-nx/ttl=%ds", i), locks.Single))
 	}
 	b.Reset()
 	if err := wide.summary(&b); err != nil {
@@ -760,7 +768,7 @@ func TestMatrixSummary(t *testing.T) {
 
 func TestMatrixBadge(t *testing.T) {
 	all := choices("a")
-	c := create(t, asked, all)
+	c := begin(t, asked, all)
 	if err := ran(filepath.Join(c.Dir, "sim"), "a", 7, func(r *report.Result) { r.Locks[1] = lock("good", 3, 3) }); err != nil {
 		t.Fatal(err)
 	}
@@ -768,10 +776,10 @@ func TestMatrixBadge(t *testing.T) {
 		t.Fatalf("exit %d, %v", c.ExitCode(), err)
 	}
 	var badge struct{ Label, Message, Color string }
-	if err := json.Unmarshal([]byte(read(t, c.Dir, "sim", report.BadgeFile)), &badge); err != nil || badge.Message != "2 of 3 as expected" || badge.Color != "red" {
+	if err := json.Unmarshal([]byte(read(t, c.Dir, report.BadgeFile)), &badge); err != nil || badge.Message != "2 of 3 as expected" || badge.Color != "red" {
 		t.Errorf("the badge is %+v, %v", badge, err)
 	}
-	if text := read(t, c.Dir, "sim", PageFile); !strings.Contains(text, "Not as expected") || !strings.Contains(text, "expected valid, found violated double-grant") {
+	if text := read(t, c.Dir, PageFile); !strings.Contains(text, "Not as expected") || !strings.Contains(text, "expected valid, found violated double-grant") {
 		t.Error("the page does not say what is not as expected")
 	}
 }

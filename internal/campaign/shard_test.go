@@ -18,13 +18,15 @@ func spread(t *testing.T, dir string, s shard.Shard) (*Campaign, Work, *[]string
 	t.Helper()
 	all := choices("a", "b", "c")
 	set := asked
-	set.Kind, set.Each, set.Shard = SpreadKind, true, s
-	seven := func(string) int { return 7 }
-	c, err := OpenOrCreate(dir, set, []World{all.In("sim", "", seven), all.In("local", "", seven)})
+	set.Seeds, set.Shard = "7", s
+	worlds, err := all.In([]string{"sim", "local"}, set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Share()
+	c, err := OpenOrCreate(dir, "nightly", set, worlds)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var done []string
 	do := func(_ context.Context, r Run, out string) error {
 		done = append(done, r.ID())
@@ -35,7 +37,7 @@ func spread(t *testing.T, dir string, s shard.Shard) (*Campaign, Work, *[]string
 
 // However many parts there are, each run is in one of them, and all together are the whole.
 func TestSpread(t *testing.T) {
-	whole, work, wanted := spread(t, filepath.Join(t.TempDir(), "whole"), shard.Shard{})
+	whole, work, wanted := spread(t, t.TempDir(), shard.Shard{})
 	if err := whole.Run(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +48,11 @@ func TestSpread(t *testing.T) {
 		dir := t.TempDir()
 		var all []string
 		for i := 1; i <= n; i++ {
-			c, work, done := spread(t, filepath.Join(dir, fmt.Sprintf("%d-of-%d", i, n)), shard.Shard{I: i, N: n})
+			c, work, done := spread(t, dir, shard.Shard{I: i, N: n})
 			if err := c.Run(t.Context(), work); err != nil {
 				t.Fatal(err)
 			}
-			if code := c.PartExitCode(); code != report.ExitExpected || !c.Done() {
+			if code := c.ShardExitCode(); code != report.ExitExpected || !c.Done() {
 				t.Errorf("part %d of %d: exit code %d", i, n, code)
 			}
 			all = append(all, *done...)
@@ -60,7 +62,7 @@ func TestSpread(t *testing.T) {
 		if !slices.Equal(all, *wanted) {
 			t.Fatalf("%d parts did %v", n, all)
 		}
-		sum, missing, err := Merge(filepath.Join(dir, "sum"), Parts(dir), work.Chosen, func(string) {})
+		sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen, func(string) {})
 		if err != nil || len(missing) > 0 {
 			t.Fatalf("%d parts: missing %v, %v", n, missing, err)
 		}
@@ -82,8 +84,8 @@ func TestSpread(t *testing.T) {
 // runs are not taken for done.
 func TestSpreadAgain(t *testing.T) {
 	dir := t.TempDir()
-	one := filepath.Join(dir, "1-of-2")
-	c, work, done := spread(t, one, shard.Shard{I: 1, N: 2})
+	one := filepath.Join(dir, Folder, "nightly", "1-of-2")
+	c, work, done := spread(t, dir, shard.Shard{I: 1, N: 2})
 	if err := c.Run(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
@@ -96,41 +98,51 @@ func TestSpreadAgain(t *testing.T) {
 	if err := os.Remove(filepath.Join(one, File)); err != nil {
 		t.Fatal(err)
 	}
-	c, work, done = spread(t, one, shard.Shard{I: 1, N: 2})
+	c, work, done = spread(t, dir, shard.Shard{I: 1, N: 2})
 	if err := c.Run(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{fmt.Sprintf("sim/a/%d", lost.Seed)}; !slices.Equal(*done, want) || first != 21 {
 		t.Errorf("%d and then %v were done; want 21 and %v", first, *done, want)
 	}
-	sum, missing, err := Merge(filepath.Join(dir, "sum"), Parts(dir), work.Chosen, func(string) {})
-	if err != nil || !slices.Equal(missing, []int{2}) || sum.ExitCode() != report.ExitUnknown || !strings.Contains(sum.Worlds[0].Rows[0].NotRun, "lacks") {
+	sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen, func(string) {})
+	if err != nil || !slices.Equal(missing, []int{2}) || sum.ExitCode() != report.ExitUnknown || !strings.Contains(sum.Worlds[0].Rows[0].NotRun, "is missing") {
 		t.Errorf("missing %v, exit code %d, %v", missing, sum.ExitCode(), err)
 	}
 	other := asked
-	other.Kind, other.Each, other.Seed, other.Shard = SpreadKind, true, 8, shard.Shard{I: 1, N: 2}
-	if _, err := OpenOrCreate(one, other, c.Worlds); err == nil || !strings.Contains(err.Error(), "another campaign") {
+	other.Seeds, other.Seed, other.Shard = "7", 8, shard.Shard{I: 1, N: 2}
+	if _, err := OpenOrCreate(dir, "nightly", other, c.Worlds); err == nil || !strings.Contains(err.Error(), "another campaign") {
 		t.Errorf("another campaign in the same folder: %v", err)
 	}
 }
 
-func TestReadAsking(t *testing.T) {
+// TestSeeds: of what --seeds says the most specific counts.
+func TestSeeds(t *testing.T) {
+	all := choices("a", "steady")
 	for text, want := range map[string]string{
-		"lockbench: campaign/1\nworlds: [sim]\nscenarios: [steady]\nseeds: 3\n": "",
-		"lockbench: campaign/1\nworlds: [sim]\nseads: 3\n":                      `"seads"`,
-		"lockbench: campaign/2\nworlds: [sim]\n":                                "campaign/1",
-		"lockbench: campaign/1\n":                                               "worlds",
-		"lockbench: campaign/1\nworlds: [sim]\nseeds: 0\n":                      "seeds",
-		"lockbench: campaign/1\nworlds: [sim]\nseeds: many\n":                   "many",
-		"- a\n": "mapping",
+		"3":                             "sim/a 3 sim/steady 3 local/a 3 local/steady 3 ",
+		"3,sim=10":                      "sim/a 10 sim/steady 10 local/a 3 local/steady 3 ",
+		"3, sim=10, steady=20":          "sim/a 10 sim/steady 20 local/a 3 local/steady 20 ",
+		"sim=10,steady=20,sim/steady=9": "sim/a 10 sim/steady 9 local/a 1 local/steady 20 ",
+		"1,failover=3":                  "sim/a 1 sim/steady 1 local/a 1 local/steady 1 ", // known, and not chosen
+		"many":                          `"many" is not a number of runs`,
+		"0":                             `"0" is not a number of runs`,
+		"1,sim=":                        `"" is not a number of runs`,
+		"1,stedy=3":                     `no world and no scenario is called "stedy"`,
+		"1,sun/steady=3":                `no world and no scenario is called "sun"`,
 	} {
-		path := filepath.Join(t.TempDir(), "x.yaml")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		worlds, err := all.In([]string{"sim", "local"}, Settings{Seeds: text})
+		got := ""
+		for _, w := range worlds {
+			for _, r := range w.Rows {
+				got += fmt.Sprintf("%s/%s %d ", w.World, r.Scenario, r.Asked)
+			}
 		}
-		a, err := ReadAsking(path)
-		if want == "" && (err != nil || a.Seeds != 3 || a.Seed != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %+v, %v", text, a, err)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -1,17 +1,16 @@
 package campaign
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"lockbench/internal/report"
+	"lockbench/internal/report/page"
 )
 
-// columnsMax is how many locks stand side by side in summary.md: about what a page of a
-// forge shows without scrolling.
+// columnsMax is how many locks stand side by side in summary.md: about what GitHub shows without scrolling.
 const columnsMax = 8
 
 // key ends the tables. What shows them elsewhere looks for its first sign.
@@ -20,23 +19,15 @@ const key = "○ held: nothing found, never safe · ◐ overstay: a holder worke
 	"? undecided · ! the harness failed · – cannot run in this world · … not run · blank: not in the scenario · **✗** not what the scenario expects. " +
 	"3/5 2.2 s: broke in three of five episodes, the median of the time until it did."
 
-// summary writes summary.md: the heat map in words, what is not as expected, and the
-// command. It stays below the limit of report.SummaryMax, whatever the matrix: what
-// does not fit is left out from the end, and it says so.
-func (m *matrix) summary(w io.Writer) error {
+// summary writes summary.md: what is not as expected with the command that repeats it, what was not run, and the
+// verdicts. It stays below the limit of report.SummaryMax: what does not fit is left out from the end, and it says so.
+func (c *Campaign) summary(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# lockbench matrix: %s\n\nSeed %d · %s · world %s · %s\n\n", outcomes[m.exitCode()], m.of.Seed, report.Plural(len(m.Rows), "scenario"),
-		report.MarkdownText(m.World.World), report.MarkdownText(m.machine()))
-	var from []string
-	for _, x := range m.provenance() {
-		if x[0] == "servers" || x[0] == "program" || x[0] == "begun" {
-			from = append(from, report.MarkdownText(x[1]))
-		}
-	}
-	fmt.Fprintf(&b, "%s\n\n", strings.Join(from, " · "))
+	fmt.Fprintf(&b, "# lockbench matrix: %s\n\n%s. Seeds from %d · %s · %s · %s\n\n", c.Outcome(), c.Counts(), c.Seed,
+		report.MarkdownText(c.Machine), report.MarkdownText(c.Program), stamp(c.Started))
 	foot := ""
-	if again := cmp.Or(m.Again, m.of.Again); again != "" {
-		foot = "Again: `" + strings.ReplaceAll(again, "`", "'") + "`\n"
+	if c.Again != "" {
+		foot = "Again: `" + strings.ReplaceAll(c.Again, "`", "'") + "`\n"
 		foot = foot[:min(len(foot), 4<<10)]
 	}
 	const reserve = 1000 // for the lines that end it
@@ -48,33 +39,58 @@ func (m *matrix) summary(w io.Writer) error {
 		}
 		b.WriteString(text)
 	}
-	var odd []string
-	for i := range m.Rows {
-		r := &m.Rows[i]
-		for _, l := range r.wrong() {
-			odd = append(odd, report.MarkdownText(r.Scenario+", "+l.Remark()))
+	section := func(title string, text []string) {
+		if len(text) == 0 {
+			return
 		}
-		if why := r.notRun(); why != "" {
-			odd = append(odd, report.MarkdownText(r.Scenario+": "+why))
-		}
-	}
-	if len(odd) > 0 {
-		add("## Not as expected, or not run\n\n")
-		for _, text := range odd {
-			add("- " + text + "\n")
+		add("## " + title + "\n\n")
+		for _, t := range text {
+			add("- " + t + "\n")
 		}
 		add("\n")
 	}
-	add("## Verdicts\n\n")
-	m.overview(add)
-	for _, of := range m.columnGroups() {
-		for part := range slices.Chunk(of, columnsMax) {
-			m.table(add, of[0].group.name, part)
+	var odd, notRun, from []string
+	for _, r := range c.lines() {
+		for _, rate := range r.Rates {
+			odd = append(odd, fmt.Sprintf("%s, all seeds together: %s", r.name, report.MarkdownText(rate)))
+		}
+		for _, o := range r.Odd {
+			odd = append(odd, fmt.Sprintf("%s, [seed %d](%s), %s: %s\n  `%s`", report.MarkdownText(r.name), o.Seed,
+				page.Href(o.Dir+"/"+report.SummaryFile), report.MarkdownText(o.Lock), report.MarkdownText(o.Text), o.Again))
 		}
 	}
-	if text := m.controls(); text != "" {
-		add(text + "\n\n")
+	for _, text := range c.notRun() {
+		notRun = append(notRun, report.MarkdownText(text))
 	}
+	for _, x := range c.provenance() {
+		if strings.HasPrefix(x[0], "world ") {
+			from = append(from, report.MarkdownText(x[0]+": "+x[1]))
+		}
+	}
+	section("Not as expected, each with the command that repeats it", odd)
+	section("Not run", notRun)
+	if len(c.Worlds) > 1 || c.Seeds != "" {
+		add("## Runs\n\n")
+		markdownTable(add, c.overview())
+		add(overviewKey + "\n\n")
+	}
+	for i := range c.Worlds {
+		rows := c.Worlds[i].lines()
+		if len(rows) == 0 {
+			continue
+		}
+		add("## Verdicts in world " + c.Worlds[i].World + "\n\n")
+		c.trusted(add, rows)
+		for _, of := range c.columnGroups(rows) {
+			for part := range slices.Chunk(of, columnsMax) {
+				markdownTable(add, c.heat(rows, of[0].group.name, part, "**"+wrongSign+"**"))
+			}
+		}
+		if text := c.controls(rows); text != "" {
+			add(text + "\n\n")
+		}
+	}
+	section("Where and with what", from)
 	if full {
 		b.WriteString("This is not all: the rest did not fit here, and stands in report.html and campaign.json.\n\n")
 	}
@@ -83,9 +99,9 @@ func (m *matrix) summary(w io.Writer) error {
 	return err
 }
 
-// overview is a line for each lock: what one may trust it with, and what not.
-func (m *matrix) overview(add func(string)) {
-	all := m.trust()
+// trusted is a line for each lock: under what it held and broke.
+func (c *Campaign) trusted(add func(string), rows []line) {
+	all := c.trust(rows)
 	if len(all) == 0 {
 		return
 	}
@@ -123,9 +139,9 @@ func names(all []string) string {
 }
 
 // columnGroups are the locks that stand side by side, without the controls.
-func (m *matrix) columnGroups() [][]column {
+func (c *Campaign) columnGroups(rows []line) [][]column {
 	var all [][]column
-	columns := m.locks()
+	columns := c.columns(rows)
 	for len(columns) > 0 {
 		of := columns[0].group
 		n := slices.IndexFunc(columns, func(c column) bool { return c.group != of })
@@ -140,17 +156,17 @@ func (m *matrix) columnGroups() [][]column {
 	return all
 }
 
-// table is a heat map in Markdown.
-func (m *matrix) table(add func(string), title string, of []column) {
-	for i, row := range m.heat(title, of, "**"+wrongSign+"**") {
-		line := "|"
+// markdownTable writes a table, the first row as its head.
+func markdownTable(add func(string), table [][]string) {
+	for i, row := range table {
+		text := "|"
 		for j, cell := range row {
 			if name := i == 0 && j > 0 || i > 0 && j == 0; name {
 				cell = report.MarkdownText(cell)
 			}
-			line += " " + cell + " |"
+			text += " " + cell + " |"
 		}
-		add(line + "\n")
+		add(text + "\n")
 		if i == 0 {
 			add("|" + strings.Repeat(" --- |", len(row)) + "\n")
 		}
@@ -158,20 +174,19 @@ func (m *matrix) table(add func(string), title string, of []column) {
 	add("\n")
 }
 
-// heat is the heat map of some locks, with the scenarios that run any of them.
-func (m *matrix) heat(title string, of []column, wrong string) [][]string {
+// heat is the heat map of some locks, with the rows that run any of them.
+func (c *Campaign) heat(rows []line, title string, of []column, wrong string) [][]string {
 	head := []string{title}
-	for _, c := range of {
-		head = append(head, c.Name)
+	for _, column := range of {
+		head = append(head, column.Name)
 	}
 	table := [][]string{head}
-	for i := range m.Rows {
-		r := &m.Rows[i]
-		row, any := []string{r.Scenario}, false
-		for _, c := range of {
+	for _, r := range rows {
+		row, any := []string{r.name}, false
+		for _, column := range of {
 			text := ""
-			if l := r.lock(c.Name); l != nil {
-				text, any = m.cellOf(r, l).short(wrong), true
+			if l := r.lock(column.Name); l != nil {
+				text, any = c.cellOf(r, l).short(wrong), true
 			}
 			row = append(row, text)
 		}
@@ -204,16 +219,16 @@ func (c cellView) short(wrong string) string {
 }
 
 // controls says what became of the locks without servers, in a sentence.
-func (m *matrix) controls() string {
+func (c *Campaign) controls(rows []line) string {
 	var said []string
-	for _, c := range m.locks() {
-		if !c.Control {
+	for _, column := range c.columns(rows) {
+		if !column.Control {
 			continue
 		}
 		held, broke, other := 0, 0, 0
-		for i := range m.Rows {
-			if l := m.Rows[i].lock(c.Name); l != nil {
-				switch look(&m.Rows[i], l) {
+		for _, r := range rows {
+			if l := r.lock(column.Name); l != nil {
+				switch look(r.Row, l) {
 				case "none", "notrun":
 				case "valid":
 					held++
@@ -225,7 +240,7 @@ func (m *matrix) controls() string {
 			}
 		}
 		tried := held + broke + other
-		text := report.MarkdownText(c.Name)
+		text := report.MarkdownText(column.Name)
 		switch {
 		case tried == 0:
 			text += " could not run"

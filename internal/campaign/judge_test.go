@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func plan(names ...string) Choices {
 	for _, name := range names {
 		all = append(all, Choice{
 			Part: Part{Scenario: name, Locks: []string{"no-lock", "in-process", "good", "bad"}, Episodes: episodes},
-			scenario: &scenarios.Scenario{Name: name, Expect: map[string]scenarios.Expectation{
+			of: &scenarios.Scenario{Name: name, Episodes: episodes, Expect: map[string]scenarios.Expectation{
 				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}},
 				"bad":     {Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}, Rate: &scenarios.Rate{Low: 0.1, High: 0.6}}}},
 		})
@@ -50,7 +51,7 @@ func plan(names ...string) Choices {
 	return all
 }
 
-// stage is an acceptance with worlds that do as they are told: every lock does what is
+// stage has worlds that do as they are told: every lock does what is
 // expected of it, if no change says otherwise.
 type stage struct {
 	runs   []string // what was run
@@ -63,7 +64,11 @@ type stage struct {
 
 // place is a world in which each scenario is to be run so often.
 func place(world string, runs int, scenarios ...string) World {
-	return plan(scenarios...).In(world, "", func(string) int { return runs })
+	all, err := plan(scenarios...).In([]string{world}, Settings{Seeds: strconv.Itoa(runs)})
+	if err != nil {
+		panic(err)
+	}
+	return all[0]
 }
 
 func (s *stage) do(_ context.Context, r Run, out string) error {
@@ -85,10 +90,10 @@ func (s *stage) do(_ context.Context, r Run, out string) error {
 	return b.WriteResult(x)
 }
 
-// begin is an acceptance of which nothing was run yet.
-func begin(t *testing.T, worlds ...World) *Campaign {
+// staged is a campaign of which nothing was run yet.
+func staged(t *testing.T, worlds ...World) *Campaign {
 	t.Helper()
-	c, err := Create(t.TempDir(), Settings{Kind: AcceptanceKind, Each: true, Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench acceptance --seed 7"}, worlds)
+	c, err := Create(t.TempDir(), Settings{Seed: 7, Seeds: "1", Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench matrix --seed 7"}, worlds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +116,7 @@ func (s *stage) run(t *testing.T, dir string, budget time.Duration) (*Campaign, 
 // whole runs all of an acceptance.
 func (s *stage) whole(t *testing.T, worlds ...World) *Campaign {
 	t.Helper()
-	c, err := s.run(t, begin(t, worlds...).Dir, 0)
+	c, err := s.run(t, staged(t, worlds...).Dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,25 +125,26 @@ func (s *stage) whole(t *testing.T, worlds ...World) *Campaign {
 
 func has(t *testing.T, dir string, wants ...string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, AcceptanceFile))
+	text, err := os.ReadFile(filepath.Join(dir, report.SummaryFile))
 	if err != nil {
 		t.Fatal(err)
 	}
+	plain := strings.ReplaceAll(string(text), "\u00a0", " ")
 	for _, want := range wants {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the summary does not have %q:\n%s", want, text)
+		if !strings.Contains(plain, want) {
+			t.Errorf("the summary does not have %q:\n%s", want, plain)
 		}
 	}
 }
 
-func TestAcceptanceAsExpected(t *testing.T) {
+func TestJudgeAsExpected(t *testing.T) {
 	var s stage
 	a := s.whole(t, place("sim", 3, "failover", "steady"), place("local", 2, "failover", "steady"))
 	if a.ExitCode() != report.ExitExpected || len(s.runs) != 10 {
 		t.Errorf("exit %d after %v", a.ExitCode(), s.runs)
 	}
-	wants := []string{"# lockbench acceptance: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| failover | ✓ 3 of 3 | ✓ 2 of 2 |",
-		"no-lock, world sim: violated in 6 of 6 runs", "in-process, world local: violated in 0 of 4 runs", "| failover | no-lock | sim | 12 of 12 | 2.5 s |"}
+	wants := []string{"# lockbench matrix: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| failover | ✓ 3 of 3 | ✓ 2 of 2 |",
+		"## Verdicts in world sim", "| failover | ○ 0/12 | ● 3/12 1.0 s |", "no-lock broke in 2 of 2 · in-process held in 2 of 2", "## Verdicts in world local"}
 	has(t, a.Dir, wants...)
 	// The same from what is on the disk, also where the results of the runs are gone.
 	for name := range folders(t, a.Dir) {
@@ -154,7 +160,7 @@ func TestAcceptanceAsExpected(t *testing.T) {
 }
 
 // One run of three that is not as expected is one too many, and is told with its command.
-func TestAcceptanceOneOddSeed(t *testing.T) {
+func TestJudgeOneOddSeed(t *testing.T) {
 	s := stage{change: func(_, _ string, seed uint64, r *report.Result) {
 		if seed == 8 {
 			r.Locks[2] = seen("good", 1)
@@ -169,7 +175,7 @@ func TestAcceptanceOneOddSeed(t *testing.T) {
 
 // What may break now and then is judged over all seeds: three runs in which it broke in
 // every episode are each as expected, and together they are not.
-func TestAcceptanceRate(t *testing.T) {
+func TestJudgeRate(t *testing.T) {
 	s := stage{change: func(_, _ string, _ uint64, r *report.Result) { r.Locks[3] = seen("bad", episodes) }}
 	a := s.whole(t, place("sim", 3, "failover"))
 	if got := a.Worlds[0].Rows[0]; a.ExitCode() != report.ExitUnexpected || got.asExpected() != 3 || len(got.Rates) != 1 {
@@ -178,7 +184,7 @@ func TestAcceptanceRate(t *testing.T) {
 	has(t, a.Dir, "| failover | ✗ 3 of 3, rate |", "all seeds together: bad: ")
 }
 
-func TestAcceptanceUndecidedAndFailed(t *testing.T) {
+func TestJudgeUndecidedAndFailed(t *testing.T) {
 	for _, c := range []struct {
 		change func(l *report.Lock)
 		code   int
@@ -201,16 +207,16 @@ func TestAcceptanceUndecidedAndFailed(t *testing.T) {
 }
 
 // What was not run is said beside what was, and is never a pass.
-func TestAcceptanceNotAllRun(t *testing.T) {
+func TestJudgeNotAllRun(t *testing.T) {
 	s := stage{took: time.Minute, away: "no daemon answers"}
 	// What is the same of several scenarios is said once.
-	none, err := s.run(t, begin(t, place("sim", 1, "failover", "steady", "flapping")).Dir, time.Minute)
+	none, err := s.run(t, staged(t, place("sim", 1, "failover", "steady", "flapping")).Dir, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, none.Dir, "- steady, flapping, world sim: of each 1 of 1 run: ")
+	has(t, none.Dir, "- steady, flapping, world sim: 1 of 1 run not run: ")
 	s.runs = nil
-	a, err := s.run(t, begin(t, place("sim", 2, "failover", "steady"), place("docker", 3, "failover", "steady"), place("local", 3, "failover", "steady")).Dir, 5*time.Minute)
+	a, err := s.run(t, staged(t, place("sim", 2, "failover", "steady"), place("docker", 3, "failover", "steady"), place("local", 3, "failover", "steady")).Dir, 5*time.Minute)
 	// Of five minutes sim has a half, and local what is left.
 	if want := []string{"sim failover/7", "sim steady/7", "local failover/7", "local steady/7", "local failover/8"}; err != nil || !slices.Equal(s.runs, want) {
 		t.Errorf("ran %v, want %v, %v", s.runs, want, err)
@@ -219,7 +225,7 @@ func TestAcceptanceNotAllRun(t *testing.T) {
 		t.Errorf("exit %d", a.ExitCode())
 	}
 	has(t, a.Dir, "as expected as far as it ran, and not all was run", "| failover | … 1 of 1, 1 not run | … 0 of 3 run | … 2 of 2, 1 not run |",
-		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs: the budget of 3m0s was spent")
+		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs not run: the budget of 3m0s was spent")
 
 	// It goes on where it stood.
 	s.runs, s.away = nil, ""
@@ -238,7 +244,7 @@ func TestAcceptanceNotAllRun(t *testing.T) {
 }
 
 // What a world cannot do for any lock with servers is tried once, said, and no fault.
-func TestAcceptanceUnable(t *testing.T) {
+func TestJudgeUnable(t *testing.T) {
 	s := stage{change: func(_, scenario string, _ uint64, r *report.Result) {
 		if scenario == "cluster" {
 			for i := range r.Locks[2:] {
@@ -250,7 +256,7 @@ func TestAcceptanceUnable(t *testing.T) {
 	if want := []string{"sim cluster/7", "sim failover/7", "sim failover/8", "sim failover/9"}; !slices.Equal(s.runs, want) || a.ExitCode() != report.ExitExpected {
 		t.Errorf("ran %v, want %v; exit %d", s.runs, want, a.ExitCode())
 	}
-	has(t, a.Dir, "| cluster | – |", "cluster, world sim cannot: there is no topology cluster", "3 runs asked for, 3 run", "1 scenario beyond what its world can do")
+	has(t, a.Dir, "- cluster, world sim: the world cannot run it: there is no topology cluster", "3 runs asked for, 3 run", "1 scenario beyond what its world can do")
 	// Alone it shows nothing.
 	if a := s.whole(t, place("sim", 3, "cluster")); a.ExitCode() != report.ExitUnknown {
 		t.Errorf("exit %d", a.ExitCode())
@@ -258,37 +264,35 @@ func TestAcceptanceUnable(t *testing.T) {
 }
 
 // A run that the harness could not do is told, and the rest is done.
-func TestAcceptanceSurvivesAFailure(t *testing.T) {
+func TestJudgeSurvivesAFailure(t *testing.T) {
 	s := stage{fails: "failover"}
-	a, err := s.run(t, begin(t, place("sim", 2, "failover", "steady")).Dir, 0)
+	a, err := s.run(t, staged(t, place("sim", 2, "failover", "steady")).Dir, 0)
 	if err == nil || !strings.Contains(err.Error(), "world sim: failover, seed 7: the disk is full") || len(s.runs) != 2 {
 		t.Errorf("got %v, ran %v", err, s.runs)
 	}
 	if a.ExitCode() != report.ExitUnknown {
 		t.Errorf("what was not run is not told")
 	}
-	has(t, a.Dir, "| failover | … 0 of 2 run |", "failover, world sim: 2 of 2 runs: a run failed: failover, seed 7: the disk is full")
+	has(t, a.Dir, "- failover, world sim: 2 of 2 runs not run: a run failed: failover, seed 7: the disk is full")
 }
 
 func TestRead(t *testing.T) {
-	dir := begin(t).Dir
-	if c, err := Open(dir, AcceptanceKind); err != nil || c.Seed != 7 {
+	dir := staged(t).Dir
+	if c, err := Read(dir); err != nil || c.Seed != 7 {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	for _, c := range []struct{ name, text, want string }{
-		{"campaign.json", `{"campaign":2}`, "schema 2"},
-		{"campaign.json", `{"campaign":1,"kind":"acceptance"}`, "was begun by lockbench acceptance"},
-		{"matrix.json", `{"matrix":1}`, "an earlier lockbench wrote it"},
+		{File, `{"campaign":2}`, "schema 2"},
 		{"other.json", ``, "name the folder of a matrix"},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, c.name), []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(dir, MatrixKind); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.name, c.text, err)
 		}
-		if Is(dir) != (c.name != "other.json") {
+		if Is(dir) != (c.name == File) {
 			t.Errorf("%s: a campaign is %t", c.name, Is(dir))
 		}
 	}

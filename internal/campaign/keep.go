@@ -15,46 +15,49 @@ import (
 	"lockbench/internal/report/site"
 )
 
-// What is kept from night to night, in a folder of its own: the figures of the last green night, those
-// of all nights of a year in a small file each, and the page that shows them.
+// What is kept between campaigns that are run again and again, in a folder of its own: the figures of the last green
+// one, those of a year in a small file each, and the page that shows them.
 const (
 	greenFolder = "green"
 	nightFolder = "nights"
 	TrendsFile  = "trends.html"
 )
 
-// Night is a campaign that is run again and again, beside the last one that was green: in which all
-// was as expected and nothing had become worse.
-type Night struct {
+// Kept is a campaign that is run again and again, next to the last one that was green: in which everything was as
+// expected and nothing had become worse.
+type Kept struct {
 	*Campaign
-	// Change is against the last green night; nil if there was none yet.
+	// Change is against the last green one; nil if there was none yet.
 	Change *Comparison
-	// Trouble is what could not be read of earlier nights.
+	// Trouble is what could not be read of earlier ones.
 	Trouble error
 }
 
-// Nightly compares a campaign with the last green night that a folder keeps, and keeps its figures
+// Keep compares a campaign with another one, by itself the last green one that a folder keeps, and keeps its figures
 // there.
-func Nightly(dir, kept string) (*Night, error) {
+func Keep(before, dir, kept string) (*Kept, error) {
 	c, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	n := &Night{Campaign: c}
+	n := &Kept{Campaign: c}
 	tonight, err := Results(dir)
 	if err != nil {
 		return nil, err
 	}
 	green := filepath.Join(kept, greenFolder)
-	if Is(green) {
-		before, err := Results(green)
+	if before == "" && Is(green) {
+		before = green
+	}
+	if before != "" {
+		earlier, err := Results(before)
 		if err != nil {
-			return nil, fmt.Errorf("compare with the last green night: %w; remove %s to begin anew", err, green)
+			return nil, fmt.Errorf("compare with the last green one: %w; remove %s to start over", err, before)
 		}
-		n.Change = Compare(before, tonight)
+		n.Change = Compare(earlier, tonight)
 	}
 	if len(tonight) == 0 {
-		return n, nil // nothing that anybody could keep
+		return n, nil // nothing to keep
 	}
 	nights := filepath.Join(kept, nightFolder)
 	if err := index.KeepNight(nights, c.Started, c.Seed, tonight); err != nil {
@@ -73,21 +76,21 @@ func Nightly(dir, kept string) (*Night, error) {
 		err = os.MkdirAll(green, 0o755)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keep a green night: %w", err)
+		return nil, fmt.Errorf("keep the figures of a green campaign: %w", err)
 	}
 	return n, (&report.Bundle{Dir: green}).Write(File, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
-// Green tells whether the next nights are compared with this one. One that is not would hide from
-// the next that it was worse.
-func (n *Night) Green() bool {
+// Green tells whether the next ones are compared with this one. One that is not green would hide from the next that
+// it was worse.
+func (n *Kept) Green() bool {
 	return n.Campaign.ExitCode() == report.ExitExpected && (n.Change == nil || n.Change.ExitCode() == report.ExitExpected)
 }
 
-// ExitCode is 1 for a change for the worse, and 3 if nothing was run, since nobody would notice
-// that. What scenarios expect decides as long as no night was green. What was not
-// run for want of time is told, and fails no night.
-func (n *Night) ExitCode() int {
+// ExitCode is 1 for a change for the worse, and 3 if nothing was run, which would otherwise go unnoticed. As long as
+// none was green, the expectations of the scenarios decide. What was not run for want of time is reported and fails
+// nothing.
+func (n *Kept) ExitCode() int {
 	ran := 0
 	for i := range n.Worlds {
 		ran += n.Worlds[i].ran()
@@ -103,14 +106,14 @@ func (n *Night) ExitCode() int {
 	return report.ExitExpected
 }
 
-// Summary tells it in Markdown, what changed first.
-func (n *Night) Summary(w io.Writer) error {
+// Write writes it in Markdown, what changed first.
+func (n *Kept) Write(w io.Writer) error {
 	var b strings.Builder
-	head := "no green night to compare with yet"
+	head := "no green one to compare with yet"
 	if n.Change != nil {
 		head = n.Change.headline()
 	}
-	fmt.Fprintf(&b, "# Nightly: %s\n\n", head)
+	fmt.Fprintf(&b, "# lockbench: %s\n\n", head)
 	if n.Change != nil {
 		b.WriteString("```\n")
 		if err := n.Change.Write(&b); err != nil {
@@ -118,38 +121,25 @@ func (n *Night) Summary(w io.Writer) error {
 		}
 		b.WriteString("```\n\n")
 	}
-	after := "not green: later nights are compared with an earlier one"
+	after := "not green: later ones are compared with an earlier one"
 	if n.Green() {
-		after = "green: the next nights are compared with it"
+		after = "green: the next ones are compared with it"
 	}
-	fmt.Fprintf(&b, "This night is %s.\n\n", after)
+	fmt.Fprintf(&b, "This one is %s.\n\n", after)
 	if n.Trouble != nil {
 		fmt.Fprintf(&b, "%s\n\n", report.MarkdownText(report.OneLine(n.Trouble.Error())))
 	}
-	files := []string{AcceptanceFile}
-	for _, world := range n.Worlds {
-		files = append(files, filepath.Join(world.World, report.SummaryFile))
+	text, err := regular.ReadFile(filepath.Join(n.Dir, report.SummaryFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the summary: %w", err)
 	}
-	for _, file := range files {
-		text, err := regular.ReadFile(filepath.Join(n.Dir, file))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			b.WriteByte('#') // a part of this one
 		}
-		if err != nil {
-			return fmt.Errorf("read what came out: %w", err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "#") {
-				b.WriteByte('#') // they are parts of this one
-			}
-			b.WriteString(line)
-		}
-		b.WriteByte('\n')
-		if file == AcceptanceFile {
-			break // it has them all
-		}
+		b.WriteString(line)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err = io.WriteString(w, b.String())
 	return err
 }
 
@@ -171,7 +161,7 @@ func (c *Comparison) headline() string {
 		said = report.Plural(other, "change") + ", none for the worse"
 	}
 	if len(c.OnlyA) > 0 {
-		said += fmt.Sprintf(", and %d that the last green night had was not run", len(c.OnlyA))
+		said += fmt.Sprintf(", and %d that the last green one had was not run", len(c.OnlyA))
 	}
 	return said
 }

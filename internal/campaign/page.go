@@ -1,0 +1,390 @@
+package campaign
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+	"lockbench/internal/stats"
+	"lockbench/locks"
+)
+
+// PageFile is the page of a campaign.
+const PageFile = page.File
+
+//go:embed page.tmpl.html
+var markup string
+
+//go:embed page.css
+var style string
+
+var pages = template.Must(template.New("matrix").Funcs(page.Words).Parse(markup))
+
+// view is what the template shows.
+type view struct {
+	page.Parts
+	Own     template.CSS
+	Outcome string
+	Key     string
+	Facts   []string
+	Again   string
+	Locks   []column
+	Groups  []groupView
+	Rows    []rowView
+	Trust   []trust
+	NotRun  []string
+	Odd     []oddView // cells that are not as expected, and why
+	From    [][2]string
+	Runs    []runView
+}
+
+type column struct {
+	Name    string
+	Control bool
+	group   group
+	known   bool // that it is of the group: it ran somewhere
+}
+
+// group is a kind of lock. Locks of one kind stand next to each other, because users choose between them.
+type group struct {
+	place int
+	name  string // the heading
+}
+
+var (
+	controls  = group{0, "controls"}
+	oneMaster = group{1, "one master"}
+	majority  = group{3, "several masters"}
+)
+
+func (g group) compare(with group) int {
+	return cmp.Or(cmp.Compare(g.place, with.place), cmp.Compare(g.name, with.name))
+}
+
+// groupOf is the group of a lock. A lock that did not run is taken for one of a single master.
+func (c *Campaign) groupOf(l *report.Lock) group {
+	switch name := c.Groups[l.Lock]; {
+	case l.Control():
+		return controls
+	case l.Topology == locks.Independent:
+		return majority
+	case name != "": // a family that the catalog sets apart
+		return group{2, oneMaster.name + ", " + name}
+	}
+	return oneMaster
+}
+
+// groupView is the heading of columns that stand side by side.
+type groupView struct {
+	Name string
+	N    int
+}
+
+type rowView struct {
+	Scenario, About string
+	First           string // its first sentence: what a name stands for
+	Cells           []cellView
+}
+
+// cellView is a cell of the heat map.
+type cellView struct {
+	Key    string // its look
+	Sign   string // so that colour is not needed
+	Rate   string // 3/3
+	Word   string
+	After  string // median time to the first violation
+	Href   string
+	Told   string
+	Wrong  bool
+	Fenced bool // an overstay that its fence made harmless
+	Calm   bool // a control that did what it is there for
+	ID     string
+}
+
+// oddView leads to a cell that is not as expected.
+type oddView struct{ ID, Name, Text string }
+
+// trust is a lock over all scenarios.
+type trust struct {
+	Lock                                   string
+	Held, Overstay, Fenced, Broken, Unsure []string
+	Tried                                  int // scenarios
+	group                                  group
+	High                                   string // of the rate where it held, in the scenario that says least
+}
+
+type runView struct {
+	Scenario string
+	Ran      []runLink
+}
+
+type runLink struct{ Href, Text, Again string }
+
+// signs stand in the cells beside the colour.
+var signs = map[string]string{"valid": "○", "double-grant": "●", "broken": "■", "overstay": "◐", "stale-write": "◔", "undetermined": "◕",
+	"unknown": "?", "failed": "!", "none": "–", "absent": "", "notrun": "…"}
+
+// words are short for the classes.
+var words = map[string]string{"valid": "held", "double-grant": "double grant", "broken": "broke", "overstay": "overstay", "stale-write": "stale write",
+	"undetermined": "two held", "unknown": "undecided", "failed": "failed", "none": "n/a", "notrun": "not run"}
+
+// look is the look of a lock in a row.
+func look(r *Row, l *report.Lock) string {
+	if len(r.Runs) == 0 {
+		return "notrun"
+	}
+	return l.Look()
+}
+
+// columns are the locks of rows by their groups, controls first, else in the order in which they come.
+func (c *Campaign) columns(rows []line) []column {
+	var all []column
+	for _, r := range rows {
+		for j := range r.Result.Locks {
+			l := &r.Result.Locks[j]
+			k := slices.IndexFunc(all, func(c column) bool { return c.Name == l.Lock })
+			if k < 0 {
+				all = append(all, column{Name: l.Lock})
+				k = len(all) - 1
+			}
+			if ran := l.Topology != ""; !all[k].known {
+				all[k].group, all[k].known = c.groupOf(l), ran
+				all[k].Control = all[k].group == controls
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b column) int { return a.group.compare(b.group) })
+	return all
+}
+
+// groupsOf are the headings of columns.
+func groupsOf(columns []column) []groupView {
+	var all []groupView
+	for _, c := range columns {
+		if n := len(all); n == 0 || all[n-1].Name != c.group.name {
+			all = append(all, groupView{Name: c.group.name})
+		}
+		all[len(all)-1].N++
+	}
+	return all
+}
+
+func (r *Row) lock(name string) *report.Lock {
+	for i := range r.Result.Locks {
+		if r.Result.Locks[i].Lock == name {
+			return &r.Result.Locks[i]
+		}
+	}
+	return nil
+}
+
+// wrong are the locks of a row that ran and are not as expected.
+func (r *Row) wrong() []*report.Lock {
+	var all []*report.Lock
+	for i := range r.Result.Locks {
+		if l := &r.Result.Locks[i]; len(r.Runs) > 0 && l.Unsupported == "" && (!l.AsExpected || l.Error != "") {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// page writes report.html.
+func (c *Campaign) page(w io.Writer) error {
+	key := map[int]string{report.ExitExpected: "good", report.ExitUnexpected: "bad", report.ExitUnknown: "unsure", report.ExitHarness: "bad"}[c.ExitCode()]
+	v := view{Parts: page.Shared(), Own: template.CSS(style), Outcome: c.Outcome(), Key: key, Again: c.Again, NotRun: c.notRun()}
+	cells, episodes, seconds := 0, 0, 0.0
+	rows := c.lines()
+	v.Locks = c.columns(rows)
+	// What is not as expected comes first.
+	slices.SortStableFunc(rows, func(a, b line) int { return cmp.Compare(min(len(b.wrong()), 1), min(len(a.wrong()), 1)) })
+	for _, r := range rows {
+		row := rowView{Scenario: r.name, About: strings.Join(strings.Fields(r.About), " ")}
+		row.First, _, _ = strings.Cut(row.About, ". ")
+		for _, column := range v.Locks {
+			l := r.lock(column.Name)
+			if l == nil {
+				row.Cells = append(row.Cells, cellView{Key: "absent", Told: "not in this scenario"})
+				continue
+			}
+			row.Cells = append(row.Cells, c.cellOf(r, l))
+			if len(r.Runs) > 0 && l.Unsupported == "" {
+				cells++
+				episodes += l.Episodes
+			}
+		}
+		for _, l := range r.wrong() {
+			v.Odd = append(v.Odd, oddView{cellID(r, l), r.name + ", " + l.Lock, strings.TrimPrefix(l.Remark(), l.Lock+": ")})
+		}
+		seconds += r.Result.DurationS
+		runs := runView{Scenario: r.name}
+		for _, ran := range r.Runs {
+			runs.Ran = append(runs.Ran, runLink{Href: c.href(ran, ""), Text: fmt.Sprintf("seed %d", ran.Seed), Again: ran.Again})
+		}
+		v.Rows = append(v.Rows, row)
+		v.Runs = append(v.Runs, runs)
+	}
+	v.Facts = []string{c.Counts(), report.Plural(len(rows), "row"), report.Plural(len(v.Locks), "lock"), report.Plural(cells, "cell") + " run",
+		report.Plural(episodes, "episode") + " in all", fmt.Sprintf("seeds from %d", c.Seed), "runs took " + report.Seconds(seconds)}
+	v.Groups = groupsOf(v.Locks)
+	v.Trust = c.trust(rows)
+	v.From = c.provenance()
+	if err := pages.Execute(w, v); err != nil {
+		return fmt.Errorf("write the page of the matrix: %w", err)
+	}
+	return nil
+}
+
+// cellID is the address of a cell on the page.
+func cellID(r line, l *report.Lock) string {
+	name := r.Scenario
+	if r.name != r.Scenario {
+		name = r.world.World + "-" + name
+	}
+	return "cell-" + strings.ReplaceAll(report.FolderName(name), "%", "_") + "-" + page.Anchor(l.Lock)
+}
+
+func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
+	v := cellView{Key: look(r.Row, l), ID: cellID(r, l)}
+	v.Calm = len(r.Runs) > 0 && l.Control() && l.AsExpected && l.Error == "" && l.Unsupported == ""
+	v.Sign, v.Word = signs[v.Key], words[v.Key]
+	v.Wrong = len(r.Runs) > 0 && l.Unsupported == "" && !l.AsExpected
+	v.Told = r.name + ", " + l.Lock + ": " + l.Found()
+	switch {
+	case len(r.Runs) == 0:
+		v.Told = r.name + ", " + l.Lock + ": " + r.notRun()
+	case l.Unsupported != "":
+		v.Told = l.Lock + " cannot run here: " + report.OneLine(l.Unsupported)
+	case l.Rate != nil:
+		v.Rate = fmt.Sprintf("%d/%d", l.ViolatingEpisodes, l.Episodes)
+		v.Told += fmt.Sprintf(" in %d of %s, rate %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"), report.RateText(l.Rate))
+		if after, ok := stats.Median(l.ViolationAfterS); ok {
+			v.After = "after " + strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // the unit stays with its number
+			v.Told += ", first after " + report.Seconds(after) + " (median)"
+		}
+		if l.LostUpdates > 0 {
+			v.Told += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))
+		}
+	}
+	if l.FencedOff() {
+		v.Word, v.Fenced = "overstay, fenced", true
+		v.Told += "; its fence kept the resource whole"
+	}
+	if l.Why != "" && len(r.Runs) > 0 {
+		v.Told += "; " + report.OneLine(l.Why)
+	}
+	if v.Wrong {
+		v.Told += "; expected " + l.Expected
+	}
+	for _, ran := range r.runsOf(l.Lock) {
+		if v.Href = c.href(ran, page.Anchor(l.Lock)); v.Href != "" {
+			break
+		}
+	}
+	return v
+}
+
+// trust sums the locks up, group by group. In each group those that were tried most come first.
+func (c *Campaign) trust(rows []line) []trust {
+	var all []trust
+	for _, column := range c.columns(rows) {
+		if column.Control {
+			continue
+		}
+		t := trust{Lock: column.Name, group: column.group}
+		high := 0.0
+		for _, r := range rows {
+			l := r.lock(column.Name)
+			if l == nil {
+				continue
+			}
+			name := r.name
+			switch key := look(r.Row, l); {
+			case key == "valid":
+				t.Held = append(t.Held, name)
+				if l.Rate != nil {
+					high = max(high, l.Rate.High)
+				}
+			case l.FencedOff():
+				t.Fenced = append(t.Fenced, name)
+			case key == "overstay":
+				t.Overstay = append(t.Overstay, name)
+			case key == "unknown", key == "failed":
+				t.Unsure = append(t.Unsure, name)
+			case key == "none", key == "notrun":
+			default:
+				t.Broken = append(t.Broken, name)
+			}
+		}
+		t.Tried = len(t.Held) + len(t.Overstay) + len(t.Fenced) + len(t.Broken) + len(t.Unsure)
+		if len(t.Held) > 0 {
+			t.High = report.Percent(high)
+		}
+		all = append(all, t)
+	}
+	slices.SortStableFunc(all, func(a, b trust) int {
+		return cmp.Or(a.group.compare(b.group), b.Tried-a.Tried, len(a.Broken)-len(b.Broken), len(a.Overstay)-len(b.Overstay), len(b.Held)-len(a.Held))
+	})
+	return all
+}
+
+// provenance is where the campaign comes from.
+func (c *Campaign) provenance() [][2]string {
+	rows := [][2]string{{"seeds from", fmt.Sprint(c.Seed)}}
+	add := func(what, text string) {
+		if text != "" {
+			rows = append(rows, [2]string{what, text})
+		}
+	}
+	add("program", c.Program)
+	add("machine", c.Machine)
+	add("command", c.Again)
+	if !c.Started.IsZero() {
+		add("begun", stamp(c.Started))
+	}
+	for _, w := range c.Worlds {
+		about := []string{w.About}
+		if !w.Started.IsZero() {
+			about = append(about, "begun "+stamp(w.Started))
+		}
+		if w.Machine != c.Machine {
+			about = append(about, w.Machine)
+		}
+		if programs := strings.Join(w.Programs, "; "); programs != c.Program {
+			about = append(about, programs)
+		}
+		add("world "+w.World, strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), " · "))
+	}
+	return rows
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// href leads to the page of a run, at a lock; to its summary, if the run was kept without its page; and is empty if
+// nothing of the run was kept.
+func (c *Campaign) href(ran Ran, anchor string) string {
+	lies := func(file string) bool {
+		return isFile(filepath.Join(c.Dir, filepath.FromSlash(ran.Dir), file))
+	}
+	to := page.File
+	if !lies(to) {
+		to, anchor = report.SummaryFile, ""
+	}
+	if !lies(to) {
+		return ""
+	}
+	link := page.Href(path.Join(ran.Dir, to))
+	if anchor != "" {
+		link += "#" + anchor
+	}
+	return link
+}
