@@ -42,6 +42,7 @@ func TestBuildReasons(t *testing.T) {
 			"guests/java: no mvn found, not built (on Debian or Ubuntu: apt-get install maven default-jdk-headless)",
 			"guests/node: no node found, not built (on Debian or Ubuntu: apt-get install nodejs npm)",
 			"guests/python: no python3 of 3.10 or newer with venv found, not built (on Debian or Ubuntu: apt-get install python3-venv)",
+			"guests/rust: no cargo found, not built (on Debian or Ubuntu: apt-get install cargo)",
 		}},
 		"old Node": {map[string]string{"node": "test $1 = -p && echo 16 || echo v16.20.0", "npm": "exit 1"}, 0, []string{
 			"guests/node: node is v16.20.0, not built (the libraries need Node 18 or newer)",

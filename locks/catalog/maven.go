@@ -12,11 +12,12 @@ import (
 const (
 	// voidUnlock is why a release of ShedLock cannot be asked whether the lock was held.
 	voidUnlock = "unlock of ShedLock returns nothing, whether the lock was held or not"
+	rslockVoid = "unlock of rslock returns nothing, whether the lock was held or not"
 	springSays = "a LockRegistry: only one thread holds a lock at a time, across instances of the application"
 	shedSays   = "makes sure that a scheduled task is executed at most once at the same time"
 )
 
-// newLibraries are the libraries of Maven Central next to Redisson, and of PyPI that are not on Redis. Each client is a
+// newLibraries are the libraries of Maven Central next to Redisson, of PyPI that are not on Redis, and of crates.io. Each client is a
 // process of its own.
 func newLibraries() []Lock {
 	var (
@@ -95,6 +96,16 @@ func newLibraries() []Lock {
 		},
 	}
 	all = append(all, Lock{
+		Card:    locks.Card{Name: "rslock", Claims: locks.Claims{Bounded: true, Waits: true}},
+		About:   "rslock of crates.io, in Rust",
+		Service: redis.Name, Topologies: []locks.Topology{locks.Independent},
+		Options: []Option{{Name: "retry-delay", About: "the longest pause between two tries; a wait is as many tries as fit in it on average", Default: "200ms"}},
+		Like:    "redlock",
+		Library: &Library{
+			Version: "rslock 0.10.0", Guests: []string{"rust/crates"},
+			Says: "an implementation of Redlock, the distributed locking mechanism built on top of Redis", Where: "README.md, rslock",
+		},
+	}, Lock{
 		Card:    locks.Card{Name: "kazoo", Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
 		About:   "ZooKeeper: kazoo's Lock, the newest of PyPI",
 		Service: zookeeper.Name, Woken: true,
@@ -111,13 +122,19 @@ func newLibraries() []Lock {
 		if l.Library.Says == shedSays {
 			l.Excused["release-after-expiry"], l.Excused["stranger"] = voidUnlock, voidUnlock
 		}
-		if l.Name == "kazoo" {
+		switch l.Name {
+		case "kazoo":
 			l.Excused["in-turn"] = triesQueue
+		case "rslock":
+			l.Family = locks.Majority
+			l.Excused["wait-kept"] = waitsByRetries
+			l.Excused["release-after-expiry"], l.Excused["stranger"] = rslockVoid, rslockVoid
 		}
-		switch l.Service {
-		case redis.Name:
+		switch {
+		case l.Topologies != nil:
+		case l.Service == redis.Name:
 			l.Topologies = anyMaster
-		case zookeeper.Name:
+		case l.Service == zookeeper.Name:
 			l.Topologies = onZooKeeper
 		default:
 			l.Topologies, l.Group = []locks.Topology{locks.Single, locks.Replicated, operator.Managed}, databaseGroup
