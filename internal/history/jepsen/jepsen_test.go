@@ -144,8 +144,13 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-func readEDN(text string) (*History, error) {
-	return read(bufio.NewReader(strings.NewReader(text)), false)
+func readEDN(t *testing.T, text string) *History {
+	t.Helper()
+	j, err := read(bufio.NewReader(strings.NewReader(text)), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
 }
 
 func formatOf(text string) Format {
@@ -194,10 +199,7 @@ func TestReadsFieldsBehindALargeValue(t *testing.T) {
 	for _, n := range []int{10, 1 << 9, 1 << 10, 1 << 11, 1 << 15} {
 		for _, large := range []string{"[" + strings.Repeat("1 ", n) + "]", "{" + strings.Repeat("a 1 ", n) + "}", strings.Repeat("[1 2] ", n)} {
 			text := "{:debug [" + large + "] :time 5 :index 3 :process 2 :type :invoke :f :acquire :value [\"a\" {:debug [" + large + "] :fence 7}]}"
-			j, err := readEDN(text)
-			if err != nil {
-				t.Fatalf("%d elements: %v", n, err)
-			}
+			j := readEDN(t, text)
 			op := j.Ops[0]
 			if op.Time != 5 || op.Index != 3 || op.Process != 2 || op.F != "acquire" || !op.Value.pair() {
 				t.Fatalf("%d elements: read as %+v", n, op)
@@ -207,10 +209,7 @@ func TestReadsFieldsBehindALargeValue(t *testing.T) {
 			}
 		}
 	}
-	j, err := readEDN("{:process 2 :type :invoke :f :acquire :value [" + strings.Repeat("[7 8 9]", 1<<15) + "]}\n{:process :nemesis :type :info :f :kill :value [1 2 3]}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := readEDN(t, "{:process 2 :type :invoke :f :acquire :value ["+strings.Repeat("[7 8 9]", 1<<15)+"]}\n{:process :nemesis :type :info :f :kill :value [1 2 3]}")
 	if v := j.Ops[0].Value; len(v.Items) > keptMax || !strings.HasSuffix(v.String(), "[7 8 9] ...]") && !strings.HasSuffix(v.String(), " ...] ...]") {
 		t.Errorf("kept %d items: %.40s...", len(v.Items), v)
 	}
@@ -222,15 +221,12 @@ func TestReadsFieldsBehindALargeValue(t *testing.T) {
 // A release that is answered with ok though its process held nothing has no session to
 // stand in, and is not lost.
 func TestStrays(t *testing.T) {
-	j, err := readEDN(`{:process 0 :type :invoke :f :acquire}
+	j := readEDN(t, `{:process 0 :type :invoke :f :acquire}
 {:process 0 :type :fail :f :acquire}
 {:process 0 :type :invoke :f :release}
 {:process 0 :type :ok :f :release}
 {:process 0 :type :invoke :f :release}
 {:process 0 :type :fail :f :release}`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	h, strays, err := j.Lock(nil, 0, false)
 	if err != nil {
 		t.Fatal(err)
@@ -263,11 +259,8 @@ func TestAnyReleases(t *testing.T) {
 		{granted + release + ok + release + fail, 0},
 		{granted + release + fail + release + ok, 0}, // the first did not release it
 	} {
-		j, err := readEDN(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _, err = j.Lock(nil, 0, true)
+		j := readEDN(t, c.text)
+		_, _, err := j.Lock(nil, 0, true)
 		var m *history.Malformed
 		if errors.As(err, &m) != (c.line > 0) || m != nil && (m.Line != c.line || !strings.Contains(m.Text, "releases the lock without holding it")) {
 			t.Errorf("%sgot %v; want line %d refused", c.text, err, c.line)
@@ -285,10 +278,7 @@ func TestWarnsOfNamelessAcquires(t *testing.T) {
 {:process 0 :type :ok :f :acquire :value [1 nil]}`, `{:process 1 :type :invoke :f :acquire}
 {:process 1 :type :ok :f :acquire}`
 	for text, want := range map[string]int{named: 0, nameless: 0, named + "\n" + nameless: 1} {
-		j, err := readEDN(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := readEDN(t, text)
 		h, _, err := j.Lock(nil, 0, false)
 		if err != nil {
 			t.Fatal(err)
