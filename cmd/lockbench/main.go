@@ -28,9 +28,6 @@ import (
 	"lockbench/scenarios"
 )
 
-// exitUsage is the exit code of wrong usage.
-const exitUsage = 64
-
 func main() {
 	abortOnCrash(os.Args[1:])
 	os.Exit(program(os.Args[1:]))
@@ -97,7 +94,7 @@ func program(args []string) (code int) {
 	complain(err)
 	// A combination that no world of this program can try is wrong usage, not a failure.
 	if scenarios.IsUsage(err) || isUsage(err) || errors.Is(err, world.ErrUnsupportedHere) || errors.As(err, new(run.NotBuilt)) {
-		return exitUsage
+		return report.ExitUsage
 	}
 	return report.ExitHarness
 }

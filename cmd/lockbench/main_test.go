@@ -194,6 +194,20 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
+// The commands have at most 100 flags together: a new one needs a reason, or replaces another.
+func TestFlagsAreFew(t *testing.T) {
+	const most = 100
+	all := 0
+	for _, c := range newRoot().Commands() {
+		if c.GroupID != "" {
+			all += len(flagNames(c))
+		}
+	}
+	if all > most || all < most/2 {
+		t.Errorf("the commands have %d flags, want at most %d", all, most)
+	}
+}
+
 // exists says what a line that calls lockbench names and the program does not have.
 func exists(root *cobra.Command, line string) error {
 	_, call, found := strings.Cut(line, "lockbench ")

@@ -238,12 +238,13 @@ func (r *Result) FirstViolation() (*Lock, checker.Finding, bool) {
 	return best, told, best != nil
 }
 
-// The exit codes of a run.
+// The exit codes of all commands. The README has the table.
 const (
 	ExitExpected   = 0
 	ExitUnexpected = 1
 	ExitUnknown    = 2
 	ExitHarness    = 3
+	ExitUsage      = 64
 )
 
 // Worst is the exit code that weighs most: a failure of the harness more than an
