@@ -7,7 +7,7 @@
 //
 //	results/matrix/<stamp>-<seed>/   or results/matrix/<name of the file>/[<I>-of-<N>/]
 //	  campaign.json                  what was asked for, and then what came out
-//	  report.html summary.md junit.xml badge.json
+//	  report.html summary.md junit.xml
 //	  <world>/<scenario>/<stamp>-<seed>/   a run; the stamp tells two attempts apart
 //
 // A row is a scenario in a world with its runs, one for each seed. Each run is judged by the verdicts that its
@@ -272,7 +272,6 @@ func (c *Campaign) write() error {
 		c.file(PageFile, c.page),
 		c.file(report.SummaryFile, c.summary),
 		c.file(report.JUnitFile, func(w io.Writer) error { return report.JUnit(w, results...) }),
-		c.file(report.BadgeFile, func(w io.Writer) error { return report.Badge(w, "lockbench matrix", results...) }),
 	)
 }
 

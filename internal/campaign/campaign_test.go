@@ -3,7 +3,6 @@ package campaign
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -766,7 +765,8 @@ func TestMatrixSummary(t *testing.T) {
 	}
 }
 
-func TestMatrixBadge(t *testing.T) {
+// TestMatrixPageSaysWhatIsNotAsExpected has one lock that broke against the scenario.
+func TestMatrixPageSaysWhatIsNotAsExpected(t *testing.T) {
 	all := choices("a")
 	c := begin(t, asked, all)
 	if err := ran(filepath.Join(c.Dir, "sim"), "a", 7, func(r *report.Result) { r.Locks[1] = lock("good", 3, 3) }); err != nil {
@@ -774,10 +774,6 @@ func TestMatrixBadge(t *testing.T) {
 	}
 	if err := c.Finish(all); err != nil || c.ExitCode() != report.ExitUnexpected {
 		t.Fatalf("exit %d, %v", c.ExitCode(), err)
-	}
-	var badge struct{ Label, Message, Color string }
-	if err := json.Unmarshal([]byte(read(t, c.Dir, report.BadgeFile)), &badge); err != nil || badge.Message != "2 of 3 as expected" || badge.Color != "red" {
-		t.Errorf("the badge is %+v, %v", badge, err)
 	}
 	if text := read(t, c.Dir, PageFile); !strings.Contains(text, "Not as expected") || !strings.Contains(text, "expected valid, found violated double-grant") {
 		t.Error("the page does not say what is not as expected")

@@ -33,8 +33,8 @@ const (
 // Bundle is one run on disk:
 //
 //	results/<scenario>/<stamp>-<seed>/
-//	  scenario.yaml plan.yaml result.json report.html summary.md junit.xml badge.json
-//	  <lock>/history.jsonl  <lock>/violation*.html  <lock>/logs/
+//	  scenario.yaml plan.yaml result.json report.html summary.md junit.xml
+//	  <lock>/history.jsonl  <lock>/violation.html  <lock>/logs/
 //	results/latest -> the newest run
 //
 // Histories are written while the run goes on, everything else at once and whole:
@@ -175,7 +175,6 @@ func (b *Bundle) WriteSummaries(r *Result) error {
 	return errors.Join(
 		b.Write(SummaryFile, func(w io.Writer) error { return Summary(w, r) }),
 		b.Write(JUnitFile, func(w io.Writer) error { return JUnit(w, r) }),
-		b.Write(BadgeFile, func(w io.Writer) error { return Badge(w, "lockbench "+oneLine(r.Scenario), r) }),
 	)
 }
 

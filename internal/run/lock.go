@@ -104,7 +104,7 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	}
 	options, servers, named, wrong, notes := l.Options, l.Servers, l.Named, l.Wrong, l.Notes
 	l = report.NewLock(h, judged)
-	draw(r.bundle, h, judged, &l, log.Say)
+	draw(r.bundle, h, &l, log.Say)
 	l.Options, l.Servers, l.Named, l.Wrong, l.Notes = options, servers, named, wrong, notes
 	r.settle(&l)
 	if use.Own() && !l.AsExpected && sub.Spec.Service != nil {

@@ -82,17 +82,17 @@ func ask(t *testing.T, procs int, args ...string) (said string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// drawn wants a picture of each episode in which a lock broke.
+// drawn wants a drawing of each lock that broke.
 func drawn(t *testing.T, b *report.Bundle) {
 	t.Helper()
 	for _, l := range b.Result.Locks {
 		want := 0
 		if l.Verdict == checker.Violated {
-			want = min(l.ViolatingEpisodes, drawingsMax)
+			want = 1
 		}
 		pages, err := filepath.Glob(filepath.Join(b.Dir, report.FolderName(l.Lock), "violation*.html"))
 		if err != nil || len(pages) != want {
-			t.Errorf("%s: %d episodes were drawn (%v), want %d", l.Lock, len(pages), err, want)
+			t.Errorf("%s: %d drawings (%v), want %d", l.Lock, len(pages), err, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package stats
 import (
 	"time"
 
-	"lockbench/checker"
 	"lockbench/internal/history"
 )
 
@@ -19,21 +18,6 @@ func countEpisodes(h *history.History) int {
 		numbers[s.Number] = true
 	}
 	return len(numbers)
-}
-
-// WorstOfEpisodes returns, for each episode with findings, the first finding of its worst class.
-func WorstOfEpisodes(h *history.History, checks []checker.Result) map[int]checker.Finding {
-	worst := map[int]checker.Finding{}
-	for _, c := range checks {
-		for _, f := range c.Findings {
-			n, _ := h.EpisodeAt(h.Position(f.Event))
-			best, found := worst[n]
-			if !found || f.Class > best.Class || f.Class == best.Class && f.Event < best.Event {
-				worst[n] = f
-			}
-		}
-	}
-	return worst
 }
 
 // episodeBegan returns when an episode began, or 0 if the history has no such episode.

@@ -47,25 +47,6 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestWorstOfEpisodes(t *testing.T) {
-	s := historytest.New(t, "set-nx")
-	early := s.Granted(1000, 1, "1.1", "a") // before the first episode, and so part of it
-	s.Probe(2000, history.Episode{Number: 1})
-	late := s.Granted(3000, 2, "2.1", "a")
-	s.Probe(4000, history.Episode{Number: 2})
-	other := s.Granted(5000, 3, "3.1", "a")
-	s.Probe(6000, history.Episode{Number: 3})
-	overstay, double := checker.Finding{Class: checker.Overstay, Event: early}, checker.Finding{Class: checker.DoubleGrant, Event: late}
-	got := WorstOfEpisodes(s.History(), []checker.Result{
-		{Findings: []checker.Finding{overstay, double, {Class: checker.Overstay, Event: other}}},
-		{Findings: []checker.Finding{{Rule: "lost-update", Event: early}}},
-	})
-	want := map[int]checker.Finding{1: double, 2: {Class: checker.Overstay, Event: other}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 func TestMeasureWithoutEpisodes(t *testing.T) {
 	h, f := foreign(t)
 	got := Measure(h, []checker.Result{{Verdict: checker.Violated, Findings: []checker.Finding{f}}})

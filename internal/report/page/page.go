@@ -148,11 +148,8 @@ func files(dir string, names ...string) []link {
 // lockFiles are the files of a lock.
 func lockFiles(b *report.Bundle, l *report.Lock) []link {
 	folder := report.FolderName(l.Lock)
-	names := []string{path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile)}
-	for n := range l.Episodes {
-		names = append(names, path.Join(folder, report.EpisodeDrawingFile(n+1)))
-	}
-	return files(b.Dir, append(names, path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))...)
+	return files(b.Dir, path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile),
+		path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))
 }
 
 // Href makes a path of the bundle fit for a link: what FolderName escapes with a per

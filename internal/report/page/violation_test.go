@@ -27,7 +27,7 @@ func TestViolationInABrowser(t *testing.T) {
 	lock := &bundle.Result.Locks[0]
 	f, _ := lock.FirstFinding()
 	v := Violation{Scenario: "failover", Lock: lock.Lock, Class: f.Class.String(), Seed: 7, Episode: 1}
-	err = bundle.WriteDrawing(lock.Lock, report.DrawingFile, func(w io.Writer) error {
+	err = bundle.WriteDrawing(lock.Lock, func(w io.Writer) error {
 		return v.Frame(w, func(w io.Writer) error { return checker.Draw(w, h, checker.Options{}, f) })
 	})
 	if err != nil {
