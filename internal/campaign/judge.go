@@ -170,19 +170,15 @@ func (c *Campaign) ShardExitCode() int {
 	return report.ExitExpected
 }
 
-// outcomes are the exit codes in words.
-var outcomes = map[int]string{report.ExitExpected: "as expected", report.ExitUnexpected: "not as expected",
-	report.ExitUnknown: "undecided or not run", report.ExitHarness: "the harness failed"}
-
 // Outcome is what came out, in a few words.
 func (c *Campaign) Outcome() string {
 	code := c.ExitCode()
 	if code != report.ExitUnknown || c.Done() {
-		return outcomes[code]
+		return report.Outcomes[code].Many
 	}
 	for _, w := range c.Worlds {
 		if slices.ContainsFunc(w.Rows, func(r Row) bool { return len(r.Odd) > 0 }) {
-			return outcomes[code]
+			return report.Outcomes[code].Many
 		}
 	}
 	return "as expected as far as it ran, and not all was run"

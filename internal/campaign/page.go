@@ -200,8 +200,7 @@ func (r *Row) wrong() []*report.Lock {
 
 // page writes report.html.
 func (c *Campaign) page(w io.Writer) error {
-	key := map[int]string{report.ExitExpected: "good", report.ExitUnexpected: "bad", report.ExitUnknown: "unsure", report.ExitHarness: "bad"}[c.ExitCode()]
-	v := view{Parts: page.Shared(), Own: template.CSS(style), Outcome: c.Outcome(), Key: key, Again: c.Again, NotRun: c.notRun()}
+	v := view{Parts: page.Shared(), Own: template.CSS(style), Outcome: c.Outcome(), Key: report.Outcomes[c.ExitCode()].Key, Again: c.Again, NotRun: c.notRun()}
 	cells, episodes, seconds := 0, 0, 0.0
 	rows := c.lines()
 	v.Locks = c.columns(rows)

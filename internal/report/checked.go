@@ -34,14 +34,14 @@ func Checked(w io.Writer, file string, l *Lock) error {
 		said := c.Verdict.String()
 		switch {
 		case c.Verdict == checker.Violated:
-			said += ": " + plural(c.Violations, "finding")
+			said += ": " + Plural(c.Violations, "finding")
 		case c.Why != "":
-			said += ": " + oneLine(c.Why)
+			said += ": " + OneLine(c.Why)
 		case c.Note != "":
-			said += " (" + oneLine(c.Note) + ")"
+			said += " (" + OneLine(c.Note) + ")"
 		}
 		line("  ", fmt.Sprintf("%-12s %s", c.Name, said), c.Name, said)
-		if note := oneLine(c.Note); note != "" && c.Verdict == checker.Violated {
+		if note := OneLine(c.Note); note != "" && c.Verdict == checker.Violated {
 			line("  ", fmt.Sprintf("%-12s %s", "", note), note)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"lockbench/internal/stats"
 )
 
-// conclusion says in a few sentences what a reader may take from the table, and
+// Conclusion says in a few sentences what a reader may take from the table, and
 // what not: nothing found in three episodes is not much. Controls are left out;
 // they say something about lockbench.
-func conclusion(r *Result) string {
+func (r *Result) Conclusion() string {
 	var unsafe, overstayed, fenced, clean, undecided []string
 	fewest := 0 // episodes of the clean lock that had the fewest
 	for i := range r.Locks {
@@ -79,8 +79,11 @@ func (l *Lock) fencedOff() bool {
 	return l.Claims.Fenced && judged && resource.Verdict == checker.Valid
 }
 
-// trouble says in what the run cannot be trusted, or nothing.
-func trouble(r *Result) string {
+// FencedOff reports whether a lock overstayed and its fence kept the resource whole.
+func (l *Lock) FencedOff() bool { return l.Class == checker.Overstay && l.fencedOff() }
+
+// Trouble says in what the run cannot be trusted, or nothing.
+func (r *Result) Trouble() string {
 	return strings.TrimSpace(controlTrouble(r) + " " + unordered(r))
 }
 
@@ -99,7 +102,7 @@ func unordered(r *Result) string {
 	if u.Promotions == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s that no fault ordered: this machine was too busy; ", plural(u.Promotions, "promotion"))
+	text := fmt.Sprintf("%s that no fault ordered: this machine was too busy; ", Plural(u.Promotions, "promotion"))
 	if u.ViolatingEpisodes == 0 {
 		return text + "no episode with one enters a rate."
 	}
@@ -120,23 +123,19 @@ func controlTrouble(r *Result) string {
 	return "A control is not as expected (" + strings.Join(wrong, ", ") + "): do not trust this run's other verdicts before that is explained."
 }
 
-// outcome is the run in a few words, for a heading. A violation comes before the remark that
+// Outcome is the run in a few words, for a heading. A violation comes before the remark that
 // it was expected: the reader who asks whether a lock is safe must not read "as expected"
 // as an answer.
-func (r *Result) outcome() string {
-	switch r.ExitCode() {
-	case ExitUnexpected:
-		return "not as expected"
-	case ExitUnknown:
-		return "undecided"
-	case ExitHarness:
-		return "the harness failed"
+func (r *Result) Outcome() string {
+	words := Outcomes[r.ExitCode()].Words
+	if n := r.violated(); n > 0 && r.ExitCode() == ExitExpected {
+		return Plural(n, "lock") + " violated, " + words
 	}
-	if n := r.violated(); n > 0 {
-		return plural(n, "lock") + " violated, as expected"
-	}
-	return "as expected"
+	return words
 }
+
+// AnyViolated reports whether a lock that is not a control was violated.
+func (r *Result) AnyViolated() bool { return r.violated() > 0 }
 
 // violated counts the locks that were violated, without the controls.
 func (r *Result) violated() int {
@@ -149,8 +148,8 @@ func (r *Result) violated() int {
 	return n
 }
 
-// exitLine tells the exit code in words, with what would change it.
-func exitLine(r *Result) string {
+// ExitLine tells the exit code in words, with what would change it.
+func (r *Result) ExitLine() string {
 	code := r.ExitCode()
 	var named, untested []string
 	for i := range r.Locks {

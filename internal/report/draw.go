@@ -272,9 +272,9 @@ func clip(s string, widthMax int) string {
 	return strings.TrimRight(string(runes[:max(widthMax-1, 0)]), " ") + "…"
 }
 
-// oneLine makes any text fit for a line of a terminal: guests and servers write
+// OneLine makes any text fit for a line of a terminal: guests and servers write
 // what they like, and an escape sequence of theirs must not reach the screen.
-func oneLine(s string) string {
+func OneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

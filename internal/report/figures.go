@@ -16,7 +16,7 @@ var FiguresTitles = []string{"LOCK", "RATE (95 %)", "TO VIOLATION", "LOST OF 100
 // them. A dash stands for what there is nothing to say of.
 func (l *Lock) Cells() []string {
 	const none = "-"
-	cells := []string{oneLine(l.Lock), none, none, none, none, none, none, none, none}
+	cells := []string{OneLine(l.Lock), none, none, none, none, none, none, none, none}
 	if l.Unsupported != "" || l.Acquires.OK+l.Acquires.Fail+l.Acquires.Info == 0 {
 		return cells
 	}

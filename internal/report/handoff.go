@@ -7,13 +7,13 @@ import (
 	"lockbench/internal/stats"
 )
 
-// handoffs tells the figure for the locks that have it.
-func (r *Result) handoffs() string {
+// Handoffs tells the figure for the locks that have it.
+func (r *Result) Handoffs() string {
 	var parts []string
 	for i := range r.Locks {
 		l := &r.Locks[i]
 		if took, ok := l.LatencyMS[stats.Handoff]; ok {
-			parts = append(parts, fmt.Sprintf("%s %s (p99 %s)", oneLine(l.Lock), Millis(took.P50), Millis(took.P99)))
+			parts = append(parts, fmt.Sprintf("%s %s (p99 %s)", OneLine(l.Lock), Millis(took.P50), Millis(took.P99)))
 		}
 	}
 	if len(parts) == 0 {

@@ -135,7 +135,7 @@ func (m *harm) write(op *history.Op) (what, note string, bad bool) {
 	case w.refused:
 		return "writes " + value + ": refused", "", true
 	case w.lost > 0 && w.hasOver:
-		return "writes " + value + " over " + strconv.FormatInt(w.over, 10), plural(w.lost, "write") + " lost", true
+		return "writes " + value + " over " + strconv.FormatInt(w.over, 10), Plural(w.lost, "write") + " lost", true
 	}
 	return "writes " + value, "", false
 }
@@ -160,11 +160,11 @@ func (m *harm) words() string {
 	}
 	var fence string
 	if refused > 0 {
-		fence = fmt.Sprintf("the fenced resource refused %s", plural(refused, "write"))
+		fence = fmt.Sprintf("the fenced resource refused %s", Plural(refused, "write"))
 	}
 	switch {
 	case worst != nil:
-		text := fmt.Sprintf("%s lost", plural(lost, "write"))
+		text := fmt.Sprintf("%s lost", Plural(lost, "write"))
 		if worst.hasOver {
 			text += fmt.Sprintf(": %s wrote %d over %d", worst.tenure.name, worst.value, worst.over)
 		}

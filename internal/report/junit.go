@@ -81,14 +81,14 @@ func JUnitSuites(w io.Writer, suites []Suite) error {
 		if text == "" {
 			return nil
 		}
-		return &junitMessage{Message: oneLine(text), Type: kind}
+		return &junitMessage{Message: OneLine(text), Type: kind}
 	}
 	all := make([]junitSuite, len(suites))
 	for i, s := range suites {
-		all[i] = junitSuite{Name: oneLine(s.Name), Time: inSeconds(s.Took.Seconds())}
+		all[i] = junitSuite{Name: OneLine(s.Name), Time: inSeconds(s.Took.Seconds())}
 		for _, c := range s.Cases {
 			all[i].add(junitCase{
-				Name: c.Name, Class: oneLine(c.Class),
+				Name: c.Name, Class: OneLine(c.Class),
 				Failure: said(c.Failed, "broken"), Error: said(c.Errored, "undecided"), Skipped: said(c.Skipped, ""),
 			})
 		}
@@ -117,7 +117,7 @@ func encodeJUnit(w io.Writer, suites []junitSuite) error {
 }
 
 func suiteOf(r *Result) junitSuite {
-	suite := junitSuite{Name: "lockbench " + oneLine(r.Scenario), Time: inSeconds(r.DurationS)}
+	suite := junitSuite{Name: "lockbench " + OneLine(r.Scenario), Time: inSeconds(r.DurationS)}
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format(time.RFC3339)
 	}
@@ -151,20 +151,20 @@ func junitOf(r *Result, l *Lock) junitCase {
 	}
 	switch {
 	case l.Error != "":
-		c.Error = &junitMessage{Message: "the harness failed: " + oneLine(l.Error), Type: "harness", Text: l.notes()}
+		c.Error = &junitMessage{Message: "the harness failed: " + OneLine(l.Error), Type: "harness", Text: l.notes()}
 	case l.untested():
-		c.Error = &junitMessage{Message: "not tested: " + oneLine(l.Unsupported), Type: "unsupported"}
+		c.Error = &junitMessage{Message: "not tested: " + OneLine(l.Unsupported), Type: "unsupported"}
 	case l.Unsupported != "":
-		c.Skipped = &junitMessage{Message: "unsupported here: " + oneLine(l.Unsupported)}
+		c.Skipped = &junitMessage{Message: "unsupported here: " + OneLine(l.Unsupported)}
 	case l.AsExpected:
 		c.SystemOut = fmt.Sprintf("%s, as expected; %d of %s violated\n%s", l.Found(), l.ViolatingEpisodes,
-			plural(l.Episodes, "episode"), strings.TrimPrefix(told, "\n"))
+			Plural(l.Episodes, "episode"), strings.TrimPrefix(told, "\n"))
 		if also := l.also(); also != "" {
 			c.SystemOut += also + "\n"
 		}
 		c.SystemOut += l.notes()
 	case l.Verdict == checker.Unknown:
-		c.Error = &junitMessage{Message: "undecided: " + first(oneLine(l.Why), "no reason given"), Type: l.Verdict.String(),
+		c.Error = &junitMessage{Message: "undecided: " + first(OneLine(l.Why), "no reason given"), Type: l.Verdict.String(),
 			Text: "expected " + first(l.Expected, "valid") + "\n" + l.notes()}
 	default:
 		text := told + l.notes()

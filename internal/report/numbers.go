@@ -99,8 +99,8 @@ func Percent(share float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + " %"
 }
 
-// plural writes a number with its noun: 1 lock, 2 locks.
-func plural(n int, noun string) string {
+// Plural writes a number with its noun: 1 lock, 2 locks.
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

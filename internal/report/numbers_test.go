@@ -15,7 +15,7 @@ func TestNumbers(t *testing.T) {
 		{Length(8 * time.Second), "8 s"}, {Length(1500 * time.Millisecond), "1.5 s"}, {Length(250 * time.Millisecond), "250 ms"},
 		{Clock(31 * time.Second), "0:31"}, {Clock(725 * time.Second), "12:05"},
 		{Percent(0.5615), "56 %"}, {Percent(0), "0 %"}, {Percent(0.004), "0.4 %"}, {Percent(1), "100 %"},
-		{plural(1, "lock"), "1 lock"}, {plural(2000, "lock"), "2,000 locks"},
+		{Plural(1, "lock"), "1 lock"}, {Plural(2000, "lock"), "2,000 locks"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

@@ -59,7 +59,7 @@ func NewProgress(w io.Writer, terminal bool, columns int) *Progress {
 func (p *Progress) Fault(lock, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.latest = oneLine(lock + ": " + text)
+	p.latest = OneLine(lock + ": " + text)
 	p.say(p.latest)
 }
 
@@ -70,7 +70,7 @@ func (p *Progress) Violation(lock, text string) {
 	again := p.violated[lock]
 	p.violated[lock] = true
 	if !again {
-		p.say(oneLine(lock + ": violated: " + text))
+		p.say(OneLine(lock + ": violated: " + text))
 	}
 }
 
@@ -78,7 +78,7 @@ func (p *Progress) Violation(lock, text string) {
 func (p *Progress) Warning(lock, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text = oneLine("warning: " + lock + ": " + text)
+	text = OneLine("warning: " + lock + ": " + text)
 	if !p.terminal {
 		p.say(text)
 		return
@@ -167,7 +167,7 @@ func (t Tick) where() string {
 		return at
 	}
 	const nameMax = 20
-	return clipMiddle(oneLine(t.Lock), nameMax) + " " + at
+	return clipMiddle(OneLine(t.Lock), nameMax) + " " + at
 }
 
 // write is best effort: a terminal that went away is no reason to end a run.

@@ -247,11 +247,28 @@ const (
 	ExitUsage      = 64
 )
 
-// Worst is the exit code that weighs most: a failure of the harness more than an
-// unexpected verdict, and that more than one which could not be reached.
+// Outcome is what an exit code means to a reader.
+type Outcome struct {
+	Words string
+	Many  string // the same of a campaign
+	Key   string // its colour on a page: good, bad, unsure
+	paint paint
+	// weight orders the outcomes: a failure of the harness outweighs an unexpected verdict,
+	// and that one outweighs a verdict that could not be reached.
+	weight int
+}
+
+// Outcomes are those of all exit codes.
+var Outcomes = [...]Outcome{
+	ExitExpected:   {"as expected", "as expected", "good", noPaint, 0},
+	ExitUnexpected: {"not as expected", "not as expected", "bad", red, 2},
+	ExitUnknown:    {"undecided", "undecided or not run", "unsure", yellow, 1},
+	ExitHarness:    {"the harness failed", "the harness failed", "bad", red, 3},
+}
+
+// Worst is the exit code of the heaviest outcome.
 func Worst(codes ...int) int {
-	weight := map[int]int{ExitExpected: 0, ExitUnknown: 1, ExitUnexpected: 2, ExitHarness: 3}
-	return slices.MaxFunc(codes, func(a, b int) int { return weight[a] - weight[b] })
+	return slices.MaxFunc(codes, func(a, b int) int { return Outcomes[a].weight - Outcomes[b].weight })
 }
 
 // ExitCode is what a process that did this run should end with. Of several, a

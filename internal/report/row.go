@@ -60,13 +60,13 @@ func (s *story) faultRows() []row {
 		if at < 0 {
 			at, suffix = f.Begins, " (not seen to take effect)"
 		}
-		rows = append(rows, row{at: at, who: "fault", what: oneLine(f.Name + ": " + s.struck(at) + suffix), weight: weight})
+		rows = append(rows, row{at: at, who: "fault", what: OneLine(f.Name + ": " + s.struck(at) + suffix), weight: weight})
 		if f.Healed >= 0 {
 			w := helpful
 			if f.Pauses() {
 				w = cause // its end is what the overstay begins with
 			}
-			rows = append(rows, row{at: f.Healed, who: "fault", what: oneLine(f.Name + " over: " + strings.Join(f.Targets, ", ")), weight: w})
+			rows = append(rows, row{at: f.Healed, who: "fault", what: OneLine(f.Name + " over: " + strings.Join(f.Targets, ", ")), weight: w})
 		}
 	}
 	return rows
@@ -116,7 +116,7 @@ func (s *story) roleRows() []row {
 		if pos > begin && now == "" {
 			rows = append(rows, row{at: pos, who: "seen", what: "no master", weight: detail})
 		} else if pos > begin {
-			rows = append(rows, row{at: pos, who: "seen", what: oneLine(now) + " is master now" + byItself(alone[pos]), weight: cause})
+			rows = append(rows, row{at: pos, who: "seen", what: OneLine(now) + " is master now" + byItself(alone[pos]), weight: cause})
 		}
 		master = now
 	}
@@ -134,7 +134,7 @@ func byItself(alone bool) string {
 // holderRows are the grants of both and what they did once both held.
 func (s *story) holderRows() []row {
 	if s.a == nil {
-		return []row{{at: s.meets, who: "seen", what: oneLine(s.finding.Text), weight: vital}}
+		return []row{{at: s.meets, who: "seen", what: OneLine(s.finding.Text), weight: vital}}
 	}
 	key := quoteKey(s.key)
 	rows := []row{{at: s.a.granted, who: s.a.name, what: s.acquires(s.a) + " " + key + s.a.lease(s.a.granted).words(), weight: vital}}
@@ -219,7 +219,7 @@ func (s *story) answered(op *history.Op) string {
 	case history.Done:
 		return ""
 	case history.Failed:
-		return fmt.Sprintf(" and is told %q", first(oneLine(s.h.At(op.Return).Error), "no"))
+		return fmt.Sprintf(" and is told %q", first(OneLine(s.h.At(op.Return).Error), "no"))
 	}
 	return " and gets no answer"
 }
@@ -253,7 +253,7 @@ func (s *story) otherRows() []row {
 		}
 	}
 	if grants > 0 {
-		what := fmt.Sprintf("%s of %s in between", plural(grants, "more grant"), key)
+		what := fmt.Sprintf("%s of %s in between", Plural(grants, "more grant"), key)
 		rows = append(rows, row{at: firstGrant, who: "others", what: what, weight: helpful})
 	}
 	return rows

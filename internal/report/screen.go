@@ -40,7 +40,7 @@ func (s Screen) width() int {
 func (s Screen) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	s.table(&b)
-	if text := s.Result.handoffs(); text != "" {
+	if text := s.Result.Handoffs(); text != "" {
 		s.paragraph(&b, noPaint, "", text)
 	}
 	s.remarks(&b)
@@ -59,10 +59,7 @@ func (s Screen) line(b *bytes.Buffer, p paint, text string) {
 
 func (s Screen) table(b *bytes.Buffer) {
 	rows := cells(s.Result)
-	titles := make([]string, len(columns))
-	for j, c := range columns {
-		titles[j] = c.title
-	}
+	titles := Titles()
 	widths, total := tableWidths(titles, rows)
 	if total > s.width() {
 		for j, c := range columns {
@@ -120,7 +117,7 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 		l := &s.Result.Locks[i]
 		last := len(row) - 1
 		verdict := l.Found()
-		if word := l.verdictWord(); word != l.Verdict.String() {
+		if word := l.Word(); word != l.Verdict.String() {
 			verdict = word
 		}
 		name := clipMiddle(row[0], s.width()-width(verdict)-width(row[last])-4)
@@ -198,8 +195,8 @@ func (s Screen) remarks(b *bytes.Buffer) {
 	}
 	for i := range s.Result.Locks {
 		l := &s.Result.Locks[i]
-		if remark := l.remark(); remark != "" {
-			mark, p := l.mark(), markPaint(l.mark())
+		if remark := l.Remark(); remark != "" {
+			mark, p := l.Mark(), markPaint(l.Mark())
 			if mark == markExpected && l.Verdict == checker.Violated {
 				mark, p = markNote, yellow // no tick stands before findings
 			}
@@ -209,7 +206,7 @@ func (s Screen) remarks(b *bytes.Buffer) {
 			s.paragraph(b, noPaint, yellow.on(markNote, s.Color)+" ", l.Lock+": "+note)
 		}
 	}
-	if trouble := trouble(s.Result); trouble != "" {
+	if trouble := s.Result.Trouble(); trouble != "" {
 		s.paragraph(b, red, "", trouble)
 	}
 }
@@ -234,7 +231,7 @@ func (s Screen) violation(b *bytes.Buffer) {
 }
 
 func (s Screen) conclusion(b *bytes.Buffer) {
-	if text := conclusion(s.Result); text != "" {
+	if text := s.Result.Conclusion(); text != "" {
 		b.WriteByte('\n')
 		s.paragraph(b, noPaint, "", text)
 	}
@@ -286,7 +283,7 @@ func (s Screen) next(b *bytes.Buffer) {
 		}
 		s.line(b, noPaint, line)
 	}
-	s.paragraph(b, exitPaint(s.Result.ExitCode()), "", exitLine(s.Result))
+	s.paragraph(b, Outcomes[s.Result.ExitCode()].paint, "", s.Result.ExitLine())
 }
 
 // typed is a command as it can be typed here.
@@ -295,16 +292,6 @@ func (s Screen) typed(command string) string {
 		return s.Program + " " + of
 	}
 	return command
-}
-
-func exitPaint(code int) paint {
-	switch code {
-	case ExitExpected:
-		return noPaint
-	case ExitUnknown:
-		return yellow
-	}
-	return red
 }
 
 // historyOf is the lock whose history is worth a look: the one that was told, or
@@ -328,7 +315,7 @@ func (s Screen) paragraph(b *bytes.Buffer, p paint, before, text string) {
 	if before != "" {
 		indent = 2 // a mark and a space, whatever colours it has
 	}
-	for i, line := range wrap(oneLine(text), s.width()-indent) {
+	for i, line := range wrap(OneLine(text), s.width()-indent) {
 		if i == 0 {
 			line = before + p.on(line, s.Color)
 		} else {

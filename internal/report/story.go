@@ -64,7 +64,7 @@ type Scene struct {
 // the sessions; a history from elsewhere, without a plan and without probes, has a shorter one.
 func NewCounterexample(h *history.History, f checker.Finding) *Counterexample {
 	if len(h.Events) == 0 {
-		return &Counterexample{Title: oneLine(f.Text)}
+		return &Counterexample{Title: OneLine(f.Text)}
 	}
 	s := newStory(h, f)
 	c := &Counterexample{Lock: s.lock(), Title: s.title(), Label: s.label(), Why: s.why(), Harm: s.harm.words()}
@@ -164,7 +164,7 @@ const lostUpdateRule = "lost-update"
 // grant, and the finding's text tells of the waiter.
 const overtakenRule = "overtaken"
 
-func (s *story) lock() string { return first(oneLine(s.h.Header.Lock), "the lock") }
+func (s *story) lock() string { return first(OneLine(s.h.Header.Lock), "the lock") }
 
 // title says who did what to whom.
 func (s *story) title() string {
@@ -174,7 +174,7 @@ func (s *story) title() string {
 	case s.waiter != "" && a != nil:
 		return fmt.Sprintf("%s granted %s to %s before %s, who had waited for longer", lock, key, a.name, s.waiter)
 	case a == nil || b == nil || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
-		return lock + ": " + oneLine(s.finding.Text)
+		return lock + ": " + OneLine(s.finding.Text)
 	case s.finding.Class == checker.Overstay:
 		late, other := s.late()
 		return fmt.Sprintf("%s: %s worked on %s after its lease, while %s held it", lock, late.name, key, other.name)
@@ -192,7 +192,7 @@ func (s *story) label() string {
 	if s.finding.Class != checker.NoClass {
 		parts = append(parts, s.finding.Class.String())
 	} else if s.finding.Rule != "" {
-		parts = append(parts, clip(oneLine(s.finding.Rule), 30))
+		parts = append(parts, clip(OneLine(s.finding.Rule), 30))
 	}
 	if episode, ok := s.h.EpisodeAt(s.h.Position(s.finding.Event)); ok {
 		parts = append(parts, fmt.Sprintf("episode %d", episode))

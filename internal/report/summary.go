@@ -26,20 +26,20 @@ func Summary(w io.Writer, r *Result) error {
 
 func summaryHead(r *Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# lockbench %s: %s\n\n", cutText(r.Scenario), r.outcome())
-	world := cutText(r.World)
+	fmt.Fprintf(&b, "# lockbench %s: %s\n\n", MarkdownText(r.Scenario), r.Outcome())
+	world := MarkdownText(r.World)
 	if r.WorldAbout != "" {
-		world += ", " + cutText(r.WorldAbout)
+		world += ", " + MarkdownText(r.WorldAbout)
 	}
-	fmt.Fprintf(&b, "Seed %d · %s side by side · world %s · %s\n\n", r.Seed, plural(len(r.Locks), "lock"), world, Seconds(r.DurationS))
+	fmt.Fprintf(&b, "Seed %d · %s side by side · world %s · %s\n\n", r.Seed, Plural(len(r.Locks), "lock"), world, Seconds(r.DurationS))
 	if r.Interrupted {
 		b.WriteString("**The run was stopped early: judged is what was recorded by then.**\n\n")
 	}
-	if trouble := trouble(r); trouble != "" {
-		fmt.Fprintf(&b, "**%s**\n\n", cutText(trouble))
+	if trouble := r.Trouble(); trouble != "" {
+		fmt.Fprintf(&b, "**%s**\n\n", MarkdownText(trouble))
 	}
 	// A few kilobytes hold the names of any number of locks that a table can show.
-	if text := conclusion(r); text != "" {
+	if text := r.Conclusion(); text != "" {
 		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
 	}
 	return b.String()
@@ -47,7 +47,7 @@ func summaryHead(r *Result) string {
 
 func summaryFoot(r *Result) string {
 	var b strings.Builder
-	if text := r.handoffs(); text != "" {
+	if text := r.Handoffs(); text != "" {
 		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
 	}
 	if r.Again != "" {
@@ -73,18 +73,18 @@ func summaryTable(r *Result, bytesMax int) string {
 	for i, row := range cells(r) {
 		line := "|"
 		for _, cell := range row {
-			line += " " + cutText(cell) + " |"
+			line += " " + MarkdownText(cell) + " |"
 		}
-		remark := r.Locks[i].remark()
+		remark := r.Locks[i].Remark()
 		if remark != "" {
-			remark = "- " + cutText(remark) + "\n"
+			remark = "- " + MarkdownText(remark) + "\n"
 		}
 		for _, note := range r.Locks[i].Notes {
-			remark += "- " + cutText(r.Locks[i].Lock+": "+note) + "\n"
+			remark += "- " + MarkdownText(r.Locks[i].Lock+": "+note) + "\n"
 		}
 		for _, c := range r.Locks[i].Checks {
 			if c.Note != "" { // that the other reading of releases says something else, say
-				remark += "- " + cutText(r.Locks[i].Lock+": "+c.Name+": "+c.Note) + "\n"
+				remark += "- " + MarkdownText(r.Locks[i].Lock+": "+c.Name+": "+c.Note) + "\n"
 			}
 		}
 		const reserve = 200 // for the lines that end the table
@@ -96,7 +96,7 @@ func summaryTable(r *Result, bytesMax int) string {
 		remarks.WriteString(remark)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", plural(left, "lock"), ResultFile)
+		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", Plural(left, "lock"), ResultFile)
 	}
 	b.WriteByte('\n')
 	if remarks.Len() > 0 {
@@ -117,7 +117,7 @@ func summaryFigures(r *Result, bytesMax int) string {
 	for i := range r.Locks {
 		line := "|"
 		for _, cell := range r.Locks[i].Cells() {
-			line += " " + cutText(cell) + " |"
+			line += " " + MarkdownText(cell) + " |"
 		}
 		const reserve = 700 // for what ends the table
 		if b.Len()+len(line)+reserve > bytesMax {
@@ -127,7 +127,7 @@ func summaryFigures(r *Result, bytesMax int) string {
 		b.WriteString(line + "\n")
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", plural(left, "lock"), ResultFile)
+		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", Plural(left, "lock"), ResultFile)
 	}
 	b.WriteString("\nrate: episodes violated of all, with its exact bounds (Clopper-Pearson), each with 95 % confidence · " +
 		"to violation: median time from the beginning of an episode · lost of 1000: writes that are missing in the end · " +
@@ -162,7 +162,7 @@ func summaryViolations(r *Result, bytesMax int) string {
 		for strings.Contains(text, fence) {
 			fence += "`"
 		}
-		section := fmt.Sprintf("## %s: %s\n\n%stext\n%s\n%s\n\n", cutText(l.Lock), l.Found(), fence, text, fence)
+		section := fmt.Sprintf("## %s: %s\n\n%stext\n%s\n%s\n\n", MarkdownText(l.Lock), l.Found(), fence, text, fence)
 		const reserve = 100 // for the line that says what is left out
 		if b.Len()+len(section)+reserve > bytesMax {
 			left++
@@ -171,16 +171,16 @@ func summaryViolations(r *Result, bytesMax int) string {
 		b.WriteString(section)
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "The counterexamples of %s more did not fit here.\n\n", plural(left, "lock"))
+		fmt.Fprintf(&b, "The counterexamples of %s more did not fit here.\n\n", Plural(left, "lock"))
 	}
 	return b.String()
 }
 
-// cutText makes a text of any origin fit for a cell: one line, short, and nothing
+// MarkdownText makes a text of any origin fit for a cell: one line, short, and nothing
 // in it that Markdown or HTML would take for its own.
-func cutText(s string) string {
+func MarkdownText(s string) string {
 	const bytesMax = 300
-	return markdown(cutBytes(oneLine(s), bytesMax))
+	return markdown(cutBytes(OneLine(s), bytesMax))
 }
 
 func markdown(s string) string {

@@ -28,14 +28,14 @@ type column struct {
 }
 
 var columns = []column{
-	{"LOCK", "", false, func(l *Lock) string { return oneLine(l.Lock) }},
-	{"SERVERS", "", false, func(l *Lock) string { return oneLine(l.servers()) }},
+	{"LOCK", "", false, func(l *Lock) string { return OneLine(l.Lock) }},
+	{"SERVERS", "", false, func(l *Lock) string { return OneLine(l.servers()) }},
 	{"VERDICT", "", false, func(l *Lock) string {
-		if l.Class == checker.NoClass || l.verdictWord() != l.Verdict.String() {
-			return l.verdictWord()
+		if l.Class == checker.NoClass || l.Word() != l.Verdict.String() {
+			return l.Word()
 		}
 		// Padded, so that the classes stand below each other.
-		return pad(l.verdictWord(), len("violated")) + "  " + l.Class.String()
+		return pad(l.Word(), len("violated")) + "  " + l.Class.String()
 	}},
 	{"EPISODES", "", true, func(l *Lock) string {
 		return l.unlessIdle(fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes))
@@ -54,17 +54,35 @@ var columns = []column{
 		}
 		return "-"
 	}},
-	{"", "", false, func(l *Lock) string { return l.mark() }},
+	{"", "", false, func(l *Lock) string { return l.Mark() }},
+}
+
+// Titles are the titles of the table's columns; the last one, the mark, has none.
+func Titles() []string {
+	titles := make([]string, len(columns))
+	for i, c := range columns {
+		titles[i] = c.title
+	}
+	return titles
+}
+
+// RightAligned reports whether a column of the table holds figures.
+func RightAligned(column int) bool { return columns[column].right }
+
+// Row is a lock's row of the table.
+func (l *Lock) Row() []string {
+	row := make([]string, len(columns))
+	for i, c := range columns {
+		row[i] = c.cell(l)
+	}
+	return row
 }
 
 // cells are the table's cells without its head.
 func cells(r *Result) [][]string {
 	rows := make([][]string, len(r.Locks))
 	for i := range r.Locks {
-		rows[i] = make([]string, len(columns))
-		for j, c := range columns {
-			rows[i][j] = c.cell(&r.Locks[i])
-		}
+		rows[i] = r.Locks[i].Row()
 	}
 	return rows
 }
@@ -79,7 +97,8 @@ func (l *Lock) servers() string {
 	return string(l.Topology)
 }
 
-func (l *Lock) verdictWord() string {
+// Word is the verdict, or failed or unsupported where there is none.
+func (l *Lock) Word() string {
 	switch {
 	case l.Error != "":
 		return "failed"
@@ -97,7 +116,8 @@ func (l *Lock) unlessIdle(figure string) string {
 	return figure
 }
 
-func (l *Lock) mark() string {
+// Mark is the sign at the end of a row: as expected, or not.
+func (l *Lock) Mark() string {
 	switch {
 	case l.Error != "":
 		return markUnexpected
@@ -111,6 +131,21 @@ func (l *Lock) mark() string {
 	return markUnexpected
 }
 
+// Look names the colour of a lock on a page, which depends on what was found and not on what was expected.
+func (l *Lock) Look() string {
+	switch {
+	case l.Error != "":
+		return "failed"
+	case l.Unsupported != "":
+		return "none"
+	case l.Verdict == checker.Violated && l.Class == checker.NoClass:
+		return "broken"
+	case l.Verdict == checker.Violated:
+		return l.Class.String()
+	}
+	return l.Verdict.String()
+}
+
 func (l *Lock) paint() paint {
 	switch {
 	case l.Error != "", l.Verdict == checker.Violated:
@@ -121,14 +156,14 @@ func (l *Lock) paint() paint {
 	return noPaint
 }
 
-// remark says about a lock what the table has no column for: why nothing could be
+// Remark says about a lock what the table has no column for: why nothing could be
 // said, or why what was said is not what was expected. Empty for most.
-func (l *Lock) remark() string {
+func (l *Lock) Remark() string {
 	switch {
 	case l.Error != "":
-		return l.Lock + ": the harness failed, no verdict: " + oneLine(l.Error)
+		return l.Lock + ": the harness failed, no verdict: " + OneLine(l.Error)
 	case l.Unsupported != "":
-		return l.Lock + ": unsupported here: " + oneLine(l.Unsupported)
+		return l.Lock + ": unsupported here: " + OneLine(l.Unsupported)
 	}
 	var parts []string
 	if l.Wrong {
@@ -138,7 +173,7 @@ func (l *Lock) remark() string {
 		parts = append(parts, l.unexpected())
 	}
 	if l.Why != "" {
-		parts = append(parts, oneLine(l.Why))
+		parts = append(parts, OneLine(l.Why))
 	}
 	if l.AsExpected && len(parts) == 0 {
 		if also := l.also(); also != "" {
@@ -170,7 +205,7 @@ func (l *Lock) also() string {
 		}) {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s: %s (%s)", c.Name, plural(c.Violations, "finding"), strings.Join(rules, ", ")))
+		parts = append(parts, fmt.Sprintf("%s: %s (%s)", c.Name, Plural(c.Violations, "finding"), strings.Join(rules, ", ")))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -180,5 +215,5 @@ func (l *Lock) also() string {
 
 // unexpected says what was expected and what was found in its place.
 func (l *Lock) unexpected() string {
-	return oneLine(first(l.Mismatch, fmt.Sprintf("expected %s, found %s", first(l.Expected, "valid"), l.Found())))
+	return OneLine(first(l.Mismatch, fmt.Sprintf("expected %s, found %s", first(l.Expected, "valid"), l.Found())))
 }

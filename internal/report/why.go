@@ -22,7 +22,7 @@ func (s *story) why() string {
 		return s.whyUndetermined()
 	}
 	if s.a != nil && (s.b != nil || s.waiter != "") {
-		return oneLine(s.finding.Text)
+		return OneLine(s.finding.Text)
 	}
 	return ""
 }

@@ -12,10 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"lockbench/checker"
 	"lockbench/internal/report"
-	"lockbench/internal/stats"
-	"lockbench/locks"
 )
 
 // entry is what the page keeps of a run.
@@ -70,31 +67,6 @@ func read(root fs.FS, found []result, kept []entry) []entry {
 	return all
 }
 
-// brief is the part of a result.json that the page shows. The rest, findings and
-// distributions, is most of it.
-type brief struct {
-	Schema      int       `json:"schema"`
-	Scenario    string    `json:"scenario"`
-	World       string    `json:"world"`
-	Seed        uint64    `json:"seed"`
-	Started     time.Time `json:"started"`
-	Interrupted bool      `json:"interrupted"`
-	Locks       []struct {
-		Lock        string          `json:"lock"`
-		Topology    locks.Topology  `json:"topology"`
-		Servers     string          `json:"servers"`
-		Verdict     checker.Verdict `json:"verdict"`
-		Class       checker.Class   `json:"class"`
-		AsExpected  bool            `json:"as_expected"`
-		Unsupported string          `json:"unsupported"`
-		Named       bool            `json:"named"`
-		Error       string          `json:"error"`
-		Episodes    int             `json:"episodes"`
-		Violating   int             `json:"violating_episodes"`
-		Unordered   stats.Unordered `json:"unordered"`
-	} `json:"locks"`
-}
-
 func readEntry(root fs.FS, r result) entry {
 	e := entry{result: r, Exit: report.ExitHarness}
 	text, err := fs.ReadFile(root, path.Join(r.Dir, report.ResultFile))
@@ -102,7 +74,7 @@ func readEntry(root fs.FS, r result) entry {
 		e.Trouble = err.Error()
 		return e
 	}
-	var b brief
+	b := report.Result{}
 	if err := json.Unmarshal(text, &b); err != nil {
 		e.Trouble = fmt.Sprintf("its %s cannot be read: %v", report.ResultFile, err)
 		return e
@@ -111,14 +83,7 @@ func readEntry(root fs.FS, r result) entry {
 		e.Trouble = fmt.Sprintf("its %s has schema %d and this lockbench reads schema %d", report.ResultFile, b.Schema, report.SchemaVersion)
 		return e
 	}
-	whole := report.Result{Interrupted: b.Interrupted}
-	for _, l := range b.Locks {
-		whole.Locks = append(whole.Locks, report.Lock{Lock: l.Lock, Topology: l.Topology, Servers: l.Servers, Verdict: l.Verdict, Class: l.Class,
-			AsExpected: l.AsExpected, Unsupported: l.Unsupported, Named: l.Named, Error: l.Error,
-			Figures: stats.Figures{Episodes: l.Episodes, ViolatingEpisodes: l.Violating, Unordered: l.Unordered}})
-	}
-	whole.Scenario, whole.World, whole.Seed, whole.Started = b.Scenario, b.World, b.Seed, b.Started
-	e.take(&whole)
+	e.take(&b)
 	return e
 }
 

@@ -45,13 +45,6 @@ type chip struct {
 
 type link struct{ Name, Href string }
 
-var outcomes = map[int][2]string{
-	report.ExitExpected:   {"as expected", "good"},
-	report.ExitUnexpected: {"not as expected", "bad"},
-	report.ExitUnknown:    {"undecided", "unsure"},
-	report.ExitHarness:    {"the harness failed", "bad"},
-}
-
 // unreadable is the outcome of a run of which nothing is known.
 const unreadable = "cannot be read"
 
@@ -60,7 +53,7 @@ func write(w io.Writer, runs []entry, campaigns []string, site *Site) error {
 		Count: report.Plural(len(runs), "run"), Known: known{format, runs}, Site: site}
 	scenarios, names, worlds, verdicts, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, e := range runs {
-		r := row{entry: e, Name: e.Scenario, Outcome: outcomes[e.Exit][0], OutcomeKey: outcomes[e.Exit][1]}
+		r := row{entry: e, Name: e.Scenario, Outcome: report.Outcomes[e.Exit].Words, OutcomeKey: report.Outcomes[e.Exit].Key}
 		if e.Trouble != "" {
 			r.Name, r.Outcome = e.Dir, unreadable
 		} else {

@@ -69,12 +69,9 @@ func cellOf(text string, right bool) cell {
 	return cell{text, "", right}
 }
 
-// outcomeKeys are the looks of the outcomes.
-var outcomeKeys = map[int]string{report.ExitExpected: "good", report.ExitUnexpected: "bad", report.ExitUnknown: "unsure", report.ExitHarness: "bad"}
-
 func newView(b *report.Bundle) *view {
 	r := b.Result
-	key := outcomeKeys[r.ExitCode()]
+	key := report.Outcomes[r.ExitCode()].Key
 	if key == "good" && r.AnyViolated() {
 		key = "bad" // the finding first, whatever was expected
 	}
