@@ -23,9 +23,12 @@ func (m Room) TooManyClients(n int) string {
 // Within returns an error if a world has not enough room, with the place in the file or the
 // flag that needs it.
 func (s *Scenario) Within(m Room) error {
-	_, r := read(s.Name+".yaml", s.Source)
-	r.errs = nil // a scenario that was not read has no text
+	var r *reader // of the file, for places; most scenarios fit
 	say := func(u *LockUse, text string, paths ...string) {
+		if r == nil {
+			_, r = read(s.Name+".yaml", s.Source)
+			r.errs = nil // a scenario that was made and not read has no text
+		}
 		if u != nil && u.Named {
 			r.errs = append(r.errs, &Error{File: "--locks", Text: u.Name + ": " + text})
 			return
@@ -49,6 +52,9 @@ func (s *Scenario) Within(m Room) error {
 			}
 			say(&u, text, at+"/nodes", at)
 		}
+	}
+	if r == nil {
+		return nil
 	}
 	return asError(r.errs)
 }
