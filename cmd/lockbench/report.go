@@ -82,13 +82,6 @@ func rewriteRun(dir string) error {
 			return err
 		}
 	}
-	// Results of earlier programs do not say what cannot be seen in their world.
-	if w, ok := run.Find(b.Result.World); ok && b.Result.WorldCaveat == "" {
-		run.NoteWorld(b.Result, w)
-		if err := b.WriteResult(b.Result); err != nil {
-			return err
-		}
-	}
 	if err := b.WriteSummaries(b.Result); err != nil {
 		return err
 	}

@@ -65,10 +65,7 @@ func TestReplayRefuses(t *testing.T) {
 		spoil func()
 		want  string
 	}{
-		"another version": {func() { write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1"`, `"sim/9"`, 1))) }, `of version "sim/9"`},
-		"ended within": {func() {
-			write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1",`, `"sim/1", "until_violation": true,`, 1)))
-		}, "in the middle of an episode"},
+		"another version":   {func() { write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1"`, `"sim/9"`, 1))) }, `of version "sim/9"`},
 		"no input":          {func() { write(trial.InputFile, []byte(`{"a":1}`)) }, "no job of the simulation"},
 		"no JSON":           {func() { write(trial.InputFile, []byte(`sim`)) }, "no job of the simulation"},
 		"an edited history": {func() { write(report.HistoryFile, []byte(strings.Replace(string(history), `"ok"`, `"fail"`, 1))) }, "edited or cut"},

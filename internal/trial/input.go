@@ -13,7 +13,6 @@ import (
 	"lockbench/internal/world/sim"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 // inputVersion is what the field sim of an input says. One of another version would
@@ -44,9 +43,6 @@ type Input struct {
 	EndsAfter int `json:"ends_after,omitempty"`
 	// Reduction makes the trial smaller. Nil: it is whole.
 	Reduction *Reduction `json:"script,omitempty"`
-	// EndsWithin is of earlier programs, whose runs ended in the middle of an episode as
-	// soon as they had shown a violation.
-	EndsWithin bool `json:"until_violation,omitempty"`
 	// History is the SHA-256 of the history that came of it, once there is one.
 	History string `json:"history_sha256,omitempty"`
 }
@@ -78,8 +74,6 @@ func (in Input) check(file string) error {
 		return fmt.Errorf("read %s: it is no job of the simulation (its field \"sim\" is missing); %s", file, wantsInput)
 	case in.Sim != inputVersion:
 		return fmt.Errorf("read %s: it is of version %q, and this lockbench replays %q; use the lockbench that wrote it", file, in.Sim, inputVersion)
-	case in.EndsWithin && (in.Reduction == nil || in.Reduction.Events == 0): // a history that was cut is the same without
-		return fmt.Errorf("read %s: the run was to end in the middle of an episode, at the first violation, and this lockbench ends runs after an episode; use the lockbench that wrote it", file)
 	case in.Episodes < 1 || in.Workload.Clients < 1 || in.Workload.Keys < 1 || in.Lock.Name == "":
 		return fmt.Errorf("read %s: the job is not whole: it names the lock %q, %d episodes, %d clients and %d keys",
 			file, in.Lock.Name, in.Episodes, in.Workload.Clients, in.Workload.Keys)
@@ -100,26 +94,7 @@ func ReadInput(file string) (Input, error) {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return in, fmt.Errorf("read %s: it is no job of the simulation (%w); %s", file, err, wantsInput)
 	}
-	if err := in.readEarlier(text); err != nil {
-		return in, fmt.Errorf("read %s: it is no job of the simulation (%w); %s", file, err, wantsInput)
-	}
 	return in, in.check(file)
-}
-
-// readEarlier reads the servers of an earlier program, which knew one service: its
-// topology stood at the top, and its settings beside that under its name.
-func (in *Input) readEarlier(text []byte) error {
-	var top map[string]json.RawMessage
-	if err := json.Unmarshal(text, &top); err != nil || top["topology"] == nil {
-		return err
-	}
-	name, servers := services.All()[0].Name(), scenarios.Servers{}
-	err := json.Unmarshal(top["topology"], &servers.Topology)
-	if settings := top[name]; err == nil && settings != nil {
-		err = json.Unmarshal(settings, &servers.Settings)
-	}
-	in.Servers = map[string]scenarios.Servers{name: servers}
-	return err
 }
 
 // Write puts the input into the folder of its history.

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/locks"
 	services "lockbench/service/catalog"
 )
 
-// An input of a program that knew one service is read as one of today.
-func TestInputOfAnEarlierProgram(t *testing.T) {
+// TestReadInput reads the servers of an input and refuses what is not one.
+func TestReadInput(t *testing.T) {
 	const rest = `"sim": "sim/1", "scenario": "x", "lock": {"name": "set-nx"}, "episodes": 1, "workload": {"name": "counter", "clients": 2, "keys": 1}`
 	read := func(text string) (Input, error) {
 		file := filepath.Join(t.TempDir(), InputFile)
@@ -21,18 +20,10 @@ func TestInputOfAnEarlierProgram(t *testing.T) {
 		return ReadInput(file)
 	}
 	name := services.All()[0].Name()
-	in, err := read(`{` + rest + `, "topology": {"SingleStore": "sentinel"}, "` + name + `": {"appendonly": "yes"}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := in.AsScenario().Servers[name]
-	if got.Settings["appendonly"] != "yes" || got.Topology.SingleStore != locks.Topology("sentinel") {
-		t.Errorf("the servers are %+v", in.Servers)
-	}
-	if in, err = read(`{` + rest + `, "servers": {"` + name + `": {"settings": {"save": ""}}}}`); err != nil || len(in.Servers[name].Settings) != 1 {
+	if in, err := read(`{` + rest + `, "servers": {"` + name + `": {"settings": {"save": ""}}}}`); err != nil || len(in.Servers[name].Settings) != 1 {
 		t.Errorf("got %+v, %v", in.Servers, err)
 	}
-	if _, err = read(`{` + rest + `, "topology": {}, "` + name + `": 3}`); err == nil || !strings.Contains(err.Error(), "it is no job of the simulation") {
+	if _, err := read(`{` + rest + `, "servers": 3}`); err == nil || !strings.Contains(err.Error(), "it is no job of the simulation") {
 		t.Errorf("got %v", err)
 	}
 }
