@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/run"
-	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -233,28 +231,9 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	return exitWith(out.Result.ExitCode())
 }
 
-// again is the command that repeats the run: the same world and seed, and every
-// other flag that was given, so that none can be forgotten here.
+// again is the command that repeats the run.
 func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) string {
-	words := []string{"lockbench run", shellword.Quote(scenario), "--world", w.Name(), "--seed", strconv.FormatUint(f.seed, 10)}
-	c.Flags().Visit(func(given *pflag.Flag) {
-		name := "--" + given.Name
-		switch value := given.Value.(type) {
-		case pflag.SliceValue: // may be repeated
-			for _, v := range value.GetSlice() {
-				words = append(words, name, shellword.Quote(v))
-			}
-		default:
-			switch {
-			case given.Name == "world", given.Name == "seed", given.Name == "json": // said already, or no part of the run
-			case given.Value.Type() != "bool":
-				words = append(words, name, shellword.Quote(value.String()))
-			case value.String() == "true":
-				words = append(words, name)
-			}
-		}
-	})
-	return strings.Join(words, " ")
+	return again(c, []string{scenario}, put{"world", w.Name()}, put{"seed", strconv.FormatUint(f.seed, 10)})
 }
 
 func worldNames() []string {
