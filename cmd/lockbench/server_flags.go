@@ -39,7 +39,7 @@ func (f *worldFlags) reach(o *run.WorldOptions) error {
 	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
 		return usagef("--servers names servers of world external, and --world says %s: leave one of them out", f.world)
 	case !named && f.world == external.Name:
-		return usagef("--world external is about servers that run already: name them with --servers URL, as run, try, conform, matrix and doctor can, and the file of a campaign; lockbench help run says how")
+		return usagef("--world external uses servers that run already: name them with --servers URL; lockbench run --help has the schemes")
 	case !named && (g.Hooks != "" || g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != ""):
 		return usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name go with --servers URL, and that is not there")
 	case !named:
