@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 /// Session is one attempt to get a lock, and what it got. It is locked by the call that is under way.
 struct Session {
     lock: Option<Lock>,
+    released: bool,
     end: End,
 }
 
@@ -52,6 +53,9 @@ fn manager(store: &Value) -> LockManager {
 
 async fn acquire(mut locks: LockManager, r: &Value, delay: u64, session: &mut Session, read: Instant) -> Value {
     let (ttl, wait) = (nanos(r, "ttl_ns"), nanos(r, "wait_ns"));
+    if [&r["ttl_ns"], &r["wait_ns"]].iter().any(|time| time.as_i64().unwrap_or(0) < 0) {
+        return json!({"fail": "bad-request", "text": "a time is not negative"});
+    }
     if r["keys"].is_array() || r["owner"].is_string() || r["mode"] == "shared" || ttl.is_zero() {
         return json!({"fail": "unsupported", "text": "it takes one key and a ttl, and is neither shared nor re-entrant"});
     }
@@ -83,8 +87,10 @@ async fn release(session: &mut Session) -> Value {
     match session.lock.take() {
         Some(lock) => {
             lock.release().await;
+            session.released = true;
             json!({"ok": true})
         }
+        None if session.released => json!({"fail": "not-held"}),
         None => json!({"unknown": "the library returned no lock that could be released"}),
     }
 }
@@ -131,7 +137,7 @@ async fn serve() {
             }
             "acquire" => {
                 let end = End::default();
-                let session = Arc::new(Mutex::new(Session { lock: None, end: end.clone() }));
+                let session = Arc::new(Mutex::new(Session { lock: None, released: false, end: end.clone() }));
                 let mut busy: OwnedMutexGuard<Session> = session.clone().lock_owned().await; // a release waits for the acquire
                 sessions.insert(name, (session, end));
                 let locks: LockManager = locks.clone().expect("an acquire comes after open");
