@@ -5,7 +5,6 @@ import (
 	_ "embed" // the scripts
 	"time"
 
-	"lockbench/locks"
 	"lockbench/locks/goredis"
 )
 
@@ -24,8 +23,6 @@ var (
 	fairGiveUpLua string
 	//go:embed fair_give_up_f1.lua
 	fairGiveUpF1Lua string
-	//go:embed fair_force.lua
-	fairForceLua string
 
 	fairAcquire   = goredis.NewScript("fair_acquire.lua", fairAcquireLua)
 	fairAcquireF3 = goredis.NewScript("fair_acquire_f3.lua", fairAcquireF3Lua)
@@ -34,7 +31,6 @@ var (
 	fairRelease   = goredis.NewScript("fair_release.lua", fairReleaseLua)
 	fairGiveUp    = goredis.NewScript("fair_give_up.lua", fairGiveUpLua)
 	fairGiveUpF1  = goredis.NewScript("fair_give_up_f1.lua", fairGiveUpF1Lua)
-	fairForce     = goredis.NewScript("fair_force.lua", fairForceLua)
 )
 
 // Form is one of the variants that the fair lock has had.
@@ -109,7 +105,7 @@ func (k fair) try(ctx context.Context, l *locker, h *hold) (grant, error) {
 func (k fair) release(ctx context.Context, l *locker, h *hold) (bool, error) {
 	keys := append(k.keys(h.key), lockChannel(h.key), h.latch)
 	_, held, err := l.run(ctx, fairRelease, keys,
-		wakeOne, h.leaseMs(), h.owner, l.o.Now().UnixMilli(), l.o.Publish, l.o.latchTTL())
+		wakeOne, h.leaseMs(), h.owner, l.o.Now().UnixMilli(), l.o.publish, l.o.latchTTL())
 	return held, err
 }
 
@@ -131,8 +127,3 @@ func (k fair) giveUp(ctx context.Context, l *locker, h *hold) error {
 func (fair) channel(h *hold) string { return fairChannel(h.key, h.owner) }
 
 func (fair) renewed(l *locker, h *hold) (*watchdog, string) { return l.dog, h.owner }
-
-func (k fair) force(ctx context.Context, l *locker, key string, _ locks.Mode) (bool, error) {
-	n, _, err := l.run(ctx, fairForce, append(k.keys(key), lockChannel(key)), wakeOne, l.o.Now().UnixMilli(), l.o.Publish)
-	return n == 1, err
-}

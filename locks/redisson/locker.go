@@ -31,8 +31,6 @@ type kind interface {
 	channel(h *hold) string
 	// renewed says which watchdog keeps the hold alive and under which owner's name.
 	renewed(l *locker, h *hold) (*watchdog, string)
-	// force takes the lock away from everybody.
-	force(ctx context.Context, l *locker, key string, mode locks.Mode) (bool, error)
 }
 
 // grant is what a server said to an acquire.
@@ -110,7 +108,7 @@ func newLocker(name string, o Options, c locks.Client, client conn, of func(*loc
 	c.Rand = branch(c.Rand)
 	l.tokens = plain.NewTokens(c)
 	l.id = l.tokens.Next()
-	l.subs = newSubscriptions(client, o.Publish == "spublish")
+	l.subs = newSubscriptions(client, o.publish == "spublish")
 	l.latches = newSweeper(client)
 	l.dog = newWatchdog(client, o, l.script(renewScript), func(r *renewal) []any { return []any{r.owners[0].owner} })
 	l.readDog = newWatchdog(client, o, l.script(renewReadScript), func(r *renewal) []any {
@@ -312,27 +310,6 @@ func (l *locker) leaveQueue(ctx context.Context, h *hold) error {
 
 // closed says whether err is that of a client library that was closed.
 func (l *locker) closed(err error) bool { return errors.Is(err, redis.ErrClosed) }
-
-// Forcer is a Locker that can take a lock away from whoever holds it.
-type Forcer interface {
-	// Force reports whether somebody held it.
-	Force(ctx context.Context, key string, mode locks.Mode) (bool, error)
-}
-
-var _ Forcer = (*locker)(nil)
-
-// Force takes the lock away from whoever holds it, without asking whose it is, and
-// ends its renewal by this client.
-func (l *locker) Force(ctx context.Context, key string, mode locks.Mode) (bool, error) {
-	everybody := func(*renewed) bool { return true }
-	l.dog.drop(key, everybody)
-	l.readDog.drop(key, everybody)
-	held, err := l.kind.force(ctx, l, key, mode)
-	if err != nil {
-		return false, fmt.Errorf("%s: force %q: %w", l.name, key, err)
-	}
-	return held, nil
-}
 
 // Close ends waiting and renewing, and closes the connections. What is held stays
 // held until it expires.

@@ -17,8 +17,6 @@ var (
 	writeAcquireLua string
 	//go:embed write_release.lua
 	writeReleaseLua string
-	//go:embed rw_force.lua
-	rwForceLua string
 	//go:embed renew_read.lua
 	renewReadLua string
 
@@ -26,7 +24,6 @@ var (
 	readRelease     = goredis.NewScript("read_release.lua", readReleaseLua)
 	writeAcquire    = goredis.NewScript("write_acquire.lua", writeAcquireLua)
 	writeRelease    = goredis.NewScript("write_release.lua", writeReleaseLua)
-	rwForce         = goredis.NewScript("rw_force.lua", rwForceLua)
 	renewReadScript = goredis.NewScript("renew_read.lua", renewReadLua)
 )
 
@@ -56,11 +53,11 @@ func (readWrite) release(ctx context.Context, l *locker, h *hold) (held bool, er
 	if h.mode == locks.Shared {
 		_, held, err = l.run(ctx, readRelease,
 			[]string{h.key, rwChannel(h.key), readHolds(h.key, h.owner), tagged(h.key), h.latch},
-			wakeOne, h.owner, l.o.Publish, l.o.latchTTL())
+			wakeOne, h.owner, l.o.publish, l.o.latchTTL())
 		return held, err
 	}
 	_, held, err = l.run(ctx, writeRelease, []string{h.key, rwChannel(h.key), h.latch},
-		wakeAll, h.leaseMs(), writer(h), l.o.Publish, l.o.latchTTL())
+		wakeAll, h.leaseMs(), writer(h), l.o.publish, l.o.latchTTL())
 	return held, err
 }
 
@@ -73,13 +70,4 @@ func (readWrite) renewed(l *locker, h *hold) (*watchdog, string) {
 		return l.readDog, h.owner
 	}
 	return l.dog, writer(h)
-}
-
-func (readWrite) force(ctx context.Context, l *locker, key string, mode locks.Mode) (bool, error) {
-	word := "write"
-	if mode == locks.Shared {
-		word = "read"
-	}
-	n, _, err := l.run(ctx, rwForce, []string{key, rwChannel(key)}, wakeAll, word, l.o.Publish)
-	return n == 1, err
 }

@@ -75,9 +75,6 @@ type Options struct {
 	Retries int
 	// RetryDelayMin and RetryDelayMax bound the pause before that; 0 means 1 s and 2 s.
 	RetryDelayMin, RetryDelayMax time.Duration
-	// Publish is how waiters are woken: PUBLISH, or SPUBLISH for the shard alone.
-	// Empty means SPUBLISH in a cluster and PUBLISH elsewhere.
-	Publish string
 	// Form is the variant of the fair lock; empty means F4.
 	Form Form
 	// FairWait is how long a waiter of the fair lock that does not say for how long is thought
@@ -101,6 +98,8 @@ type Options struct {
 	Lua func(name, text string) string
 	// Reached, if not nil, is called where a client can be stopped: tests stop it there.
 	Reached func(ctx context.Context, p Point)
+
+	publish string // how waiters are woken: publish, or in a cluster spublish
 }
 
 // Point is a place in the waiting loop, or in what wakes it.
@@ -144,11 +143,9 @@ func (o Options) filled(t locks.Topology) Options {
 	case o.Retries < 0:
 		o.Retries = 0
 	}
-	if o.Publish == "" {
-		o.Publish = "publish"
-		if t == service.Cluster {
-			o.Publish = "spublish"
-		}
+	o.publish = "publish"
+	if t == service.Cluster {
+		o.publish = "spublish"
 	}
 	if o.Form == "" {
 		o.Form = F4

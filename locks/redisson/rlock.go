@@ -5,7 +5,6 @@ import (
 	_ "embed" // the scripts
 	"time"
 
-	"lockbench/locks"
 	"lockbench/locks/goredis"
 )
 
@@ -14,14 +13,11 @@ var (
 	rlockAcquireLua string
 	//go:embed rlock_release.lua
 	rlockReleaseLua string
-	//go:embed rlock_force.lua
-	rlockForceLua string
 	//go:embed renew.lua
 	renewLua string
 
 	rlockAcquire = goredis.NewScript("rlock_acquire.lua", rlockAcquireLua)
 	rlockRelease = goredis.NewScript("rlock_release.lua", rlockReleaseLua)
-	rlockForce   = goredis.NewScript("rlock_force.lua", rlockForceLua)
 	renewScript  = goredis.NewScript("renew.lua", renewLua)
 )
 
@@ -51,7 +47,7 @@ func answer(left int64, err error) (grant, error) {
 func (k rlock) try(ctx context.Context, l *locker, h *hold) (grant, error) { return k.ask(ctx, l, h) }
 
 func (rlock) release(ctx context.Context, l *locker, h *hold) (bool, error) {
-	keys, args := rlockReleaseCall(l, h, l.o.Publish)
+	keys, args := rlockReleaseCall(l, h, l.o.publish)
 	_, held, err := l.run(ctx, rlockRelease, keys, args...)
 	return held, err
 }
@@ -66,11 +62,6 @@ func (rlock) giveUp(context.Context, *locker, *hold) error { return nil }
 func (rlock) channel(h *hold) string { return lockChannel(h.key) }
 
 func (rlock) renewed(l *locker, h *hold) (*watchdog, string) { return l.dog, h.owner }
-
-func (rlock) force(ctx context.Context, l *locker, key string, _ locks.Mode) (bool, error) {
-	n, _, err := l.run(ctx, rlockForce, []string{key, lockChannel(key)}, wakeOne, l.o.Publish)
-	return n == 1, err
-}
 
 // run runs a script of a release or an acquire that answers with a number or nil.
 func (l *locker) run(ctx context.Context, s *goredis.Script, keys []string, args ...any) (n int64, ok bool, err error) {

@@ -75,7 +75,7 @@ func (k *synced) giveBack(ctx context.Context, l *locker, h *hold) error {
 	defer cancel()
 	undo := *h
 	undo.latch = latchKey(h.key, l.tokens.Next())
-	keys, args := rlockReleaseCall(l, &undo, l.o.Publish)
+	keys, args := rlockReleaseCall(l, &undo, l.o.publish)
 	if _, _, err := l.run(ctx, rlockRelease, keys, args...); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (k *synced) try(ctx context.Context, l *locker, h *hold) (grant, error) {
 }
 
 func (k *synced) release(ctx context.Context, l *locker, h *hold) (bool, error) {
-	keys, args := rlockReleaseCall(l, h, l.o.Publish)
+	keys, args := rlockReleaseCall(l, h, l.o.publish)
 	reply, acknowledged, expected, err := k.run(ctx, l, rlockRelease, keys, args...)
 	if err != nil {
 		return false, err
