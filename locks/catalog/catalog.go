@@ -12,7 +12,6 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/locks/mutants"
-	"lockbench/locks/naive"
 	"lockbench/locks/setnx"
 	"lockbench/service/redis"
 )
@@ -115,13 +114,13 @@ func someLocks() []Lock {
 			Card:       locks.Card{Name: "setnx-expire", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SETNX, then EXPIRE; a client that dies in between locks for ever",
 			Topologies: oneMaster,
-			New:        without("setnx-expire", naive.NewSetnxExpire),
+			New:        without("setnx-expire", mutants.SetnxExpire),
 		},
 		{
 			Card:       locks.Card{Name: "set-del", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
 			About:      "SET NX EX, released by DEL whoever holds; a late holder deletes another's lock",
 			Topologies: oneMaster,
-			New:        without("set-del", naive.NewSetDel),
+			New:        without("set-del", mutants.SetDel),
 		},
 		{
 			Card:       locks.Card{Name: "get-del", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
@@ -135,7 +134,7 @@ func someLocks() []Lock {
 			About:      "SETNX and GETSET of the lease's end by the clients' clocks; breaks when they differ",
 			Topologies: oneMaster,
 			WritesTime: true,
-			New:        without("getset-time", naive.NewGetsetTime),
+			New:        without("getset-time", mutants.GetsetTime),
 		},
 		{
 			Card:       locks.Card{Name: "set-nx", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},

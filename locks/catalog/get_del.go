@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"lockbench/locks"
-	"lockbench/locks/naive"
+	"lockbench/locks/mutants"
 )
 
 // patience is the option of locks whose clients can be told how long to wait for answers.
@@ -29,5 +29,5 @@ func newGetDel(options map[string]string) (locks.Opener, error) {
 		}
 		more = d - time.Second
 	}
-	return naive.NewGetDel(more), nil
+	return mutants.GetDel(more), nil
 }

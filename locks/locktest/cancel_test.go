@@ -13,7 +13,7 @@ import (
 	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/locktest"
-	"lockbench/locks/naive"
+	"lockbench/locks/mutants"
 	"lockbench/locks/redisson"
 	"lockbench/locks/redlock"
 	"lockbench/locks/setnx"
@@ -114,7 +114,7 @@ func TestCancelledInEveryPhase(t *testing.T) {
 		"redlock":                      {onMasters(t, 3, redlock.New(redlock.Options{NodeTimeout: 5 * time.Second}), plain), 2},
 		"set-nx":                       {subject(t, setnx.New(), plain, "mutex"), 2},
 		"set-nx-fenced":                {subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex"), 2},
-		"get-del, flawless as to this": {subject(t, naive.NewGetDel(0), plain, "mutex"), 2},
+		"get-del, flawless as to this": {subject(t, mutants.GetDel(0), plain, "mutex"), 2},
 	} {
 		subjects[name], want[name] = only(test.s, isCancelRule), test.rules
 	}
@@ -137,7 +137,7 @@ func TestCarelessnessAboutContextsIsCaught(t *testing.T) {
 		want   string
 	}{
 		"forgets what it was granted":   {change(setnx.New(), forgets), "cancelled-asking"},
-		"asks, and looks at no answer":  {naive.NewSetnxExpire(), "cancelled-asking"},
+		"asks, and looks at no answer":  {mutants.SetnxExpire(), "cancelled-asking"},
 		"goes on waiting by itself":     {change(redisson.NewFair(o), goesOn), "cancelled-waiting"},
 		"does not end with its context": {change(redisson.New(o), deaf), "cancelled-waiting"},
 		"keeps the first of two":        {change(redisson.NewMulti(o), keepsFirst), "cancelled-several"},

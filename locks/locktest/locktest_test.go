@@ -20,7 +20,7 @@ import (
 	"lockbench/locks"
 	"lockbench/locks/control"
 	"lockbench/locks/locktest"
-	"lockbench/locks/naive"
+	"lockbench/locks/mutants"
 	"lockbench/locks/redisson"
 	"lockbench/locks/setnx"
 )
@@ -201,10 +201,10 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 	}{
 		"no-lock": {control.OpenNoLock, []string{"exclude", "release-twice", "one-of-1000", "in-turn",
 			"wait-kept", "wait-served", "wait-shared", "wait-cancelled", "many-keys", "misuse", "closed"}},
-		"setnx-expire": {naive.NewSetnxExpire(), []string{"release-twice", "stranger", "cancelled-asking"}},
-		"set-del":      {naive.NewSetDel(), []string{"release-twice", "stranger"}},
-		"get-del":      {naive.NewGetDel(0), nil},
-		"getset-time":  {naive.NewGetsetTime(), []string{"release-twice"}},
+		"setnx-expire": {mutants.SetnxExpire(), []string{"release-twice", "stranger", "cancelled-asking"}},
+		"set-del":      {mutants.SetDel(), []string{"release-twice", "stranger"}},
+		"get-del":      {mutants.GetDel(0), nil},
+		"getset-time":  {mutants.GetsetTime(), []string{"release-twice"}},
 	} {
 		s := subject(t, test.opener, locks.Claims{Bounded: name != "no-lock", Waits: name == "no-lock"}, "mutex")
 		if name == "no-lock" {

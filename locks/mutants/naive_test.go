@@ -1,4 +1,4 @@
-package naive
+package mutants
 
 import (
 	"errors"
@@ -15,15 +15,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var all = map[string]func() locks.Opener{
-	"setnx-expire": NewSetnxExpire,
-	"set-del":      NewSetDel,
-	"get-del":      func() locks.Opener { return NewGetDel(0) },
-	"getset-time":  NewGetsetTime,
+var naive = map[string]func() locks.Opener{
+	"setnx-expire": SetnxExpire,
+	"set-del":      SetDel,
+	"get-del":      func() locks.Opener { return GetDel(0) },
+	"getset-time":  GetsetTime,
 }
 
-// open opens a client over a wire of its own.
-func open(t *testing.T, opener locks.Opener, s *redistest.Server, id int) (locks.Locker, *redistest.Wire) {
+// connect opens a client over a wire of its own.
+func connect(t *testing.T, opener locks.Opener, s *redistest.Server, id int) (locks.Locker, *redistest.Wire) {
 	t.Helper()
 	wire := &redistest.Wire{}
 	store := s.Store()
@@ -55,11 +55,11 @@ func acquire(t *testing.T, l locks.Locker, ttl time.Duration) locks.Lease {
 
 // As long as nothing goes wrong they are locks.
 func TestWithoutFaultsTheyHold(t *testing.T) {
-	for name, opener := range all {
+	for name, opener := range naive {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)
-			a, _ := open(t, opener(), s, 1)
-			b, _ := open(t, opener(), s, 2)
+			a, _ := connect(t, opener(), s, 1)
+			b, _ := connect(t, opener(), s, 2)
 			for _, ttl := range []time.Duration{time.Minute, 90500 * time.Millisecond} {
 				before := time.Now()
 				lease := acquire(t, a, ttl)
@@ -105,7 +105,7 @@ func TestLostReply(t *testing.T) {
 	for name, command := range map[string]string{"setnx-expire": "setnx", "set-del": "set", "get-del": "set", "getset-time": "setnx"} {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)
-			a, wire := open(t, all[name](), s, 1)
+			a, wire := connect(t, naive[name](), s, 1)
 			wire.LoseReplies(command, 1)
 			lease, err := a.Acquire(t.Context(), ask(time.Minute))
 			if err == nil || definite(err) || (lease != nil) != (name == "get-del") {
@@ -128,7 +128,7 @@ func TestLostReply(t *testing.T) {
 // The client dies between SETNX and EXPIRE, and the lock is locked for ever.
 func TestSetnxExpireStaysForEver(t *testing.T) {
 	s := redistest.Start(t)
-	a, wire := open(t, NewSetnxExpire(), s, 1)
+	a, wire := connect(t, SetnxExpire(), s, 1)
 	wire.Before("expire", func() error { return errors.New("the client is gone") })
 	if _, err := a.Acquire(t.Context(), ask(time.Minute)); err == nil || definite(err) {
 		t.Fatalf("acquire: got %v, want an unknown outcome", err)
@@ -140,12 +140,12 @@ func TestSetnxExpireStaysForEver(t *testing.T) {
 
 // A's lease runs out, B gets the lock, A releases: B's lock is gone and C gets in.
 func TestDelDeletesAnothersLock(t *testing.T) {
-	for name, opener := range map[string]func() locks.Opener{"set-del": NewSetDel, "setnx-expire": NewSetnxExpire} {
+	for name, opener := range map[string]func() locks.Opener{"set-del": SetDel, "setnx-expire": SetnxExpire} {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)
-			a, _ := open(t, opener(), s, 1)
-			b, _ := open(t, opener(), s, 2)
-			c, _ := open(t, opener(), s, 3)
+			a, _ := connect(t, opener(), s, 1)
+			b, _ := connect(t, opener(), s, 2)
+			c, _ := connect(t, opener(), s, 3)
 			late := acquire(t, a, 30*time.Millisecond)
 			s.AwaitGone(t, "a")
 			acquire(t, b, time.Minute)
@@ -161,9 +161,9 @@ func TestDelDeletesAnothersLock(t *testing.T) {
 // deletes B's key.
 func TestGetDelDeletesWhatChangedHands(t *testing.T) {
 	s := redistest.Start(t)
-	a, wire := open(t, NewGetDel(0), s, 1)
-	b, _ := open(t, NewGetDel(0), s, 2)
-	c, _ := open(t, NewGetDel(0), s, 3)
+	a, wire := connect(t, GetDel(0), s, 1)
+	b, _ := connect(t, GetDel(0), s, 2)
+	c, _ := connect(t, GetDel(0), s, 3)
 	late := acquire(t, a, time.Minute)
 	wire.Before("del", func() error {
 		if err := s.Client.PExpire(t.Context(), "a", time.Millisecond).Err(); err != nil {
@@ -184,8 +184,8 @@ func TestGetDelDeletesWhatChangedHands(t *testing.T) {
 // It does look: a key that is another's before it looks is left alone.
 func TestGetDelSparesWhatItSeesIsAnothers(t *testing.T) {
 	s := redistest.Start(t)
-	a, _ := open(t, NewGetDel(0), s, 1)
-	b, _ := open(t, NewGetDel(0), s, 2)
+	a, _ := connect(t, GetDel(0), s, 1)
+	b, _ := connect(t, GetDel(0), s, 2)
 	late := acquire(t, a, 30*time.Millisecond)
 	s.AwaitGone(t, "a")
 	acquire(t, b, time.Minute)
@@ -202,10 +202,10 @@ func TestGetDelSparesWhatItSeesIsAnothers(t *testing.T) {
 // over to B.
 func TestGetsetTimeBelievesTheClock(t *testing.T) {
 	s := redistest.Start(t)
-	a, _ := open(t, NewGetsetTime(), s, 1)
-	b, _ := open(t, NewGetsetTime(), s, 2)
+	a, _ := connect(t, GetsetTime(), s, 1)
+	b, _ := connect(t, GetsetTime(), s, 2)
 	held := acquire(t, a, time.Minute)
-	b.(*getsetTime).now = func() time.Time { return time.Now().Add(2 * time.Minute) }
+	b.(*tokenClient).now = func() time.Time { return time.Now().Add(2 * time.Minute) }
 	wrong := acquire(t, b, time.Minute)
 	if end := wrong.(locks.Bounded).Until(); time.Until(end) > time.Minute {
 		t.Errorf("B takes its lease of a minute for %v long: its wall clock says when others may take over, and not how long", time.Until(end))
@@ -219,16 +219,16 @@ func TestGetsetTimeBelievesTheClock(t *testing.T) {
 // and its former holder releases nothing.
 func TestGetsetTimeTakesOver(t *testing.T) {
 	s := redistest.Start(t)
-	a, _ := open(t, NewGetsetTime(), s, 1)
-	b, wire := open(t, NewGetsetTime(), s, 2)
-	c, _ := open(t, NewGetsetTime(), s, 3)
+	a, _ := connect(t, GetsetTime(), s, 1)
+	b, wire := connect(t, GetsetTime(), s, 2)
+	c, _ := connect(t, GetsetTime(), s, 3)
 	later := time.Now().Add(2 * time.Minute)
 	late := acquire(t, a, time.Minute)
 	for _, l := range []locks.Locker{a, b, c} {
-		l.(*getsetTime).now = func() time.Time { return later }
+		l.(*tokenClient).now = func() time.Time { return later }
 	}
-	c.(*getsetTime).now = func() time.Time { return later.Add(time.Millisecond) }
-	late.(*getsetLease).now = func() time.Time { return later }
+	c.(*tokenClient).now = func() time.Time { return later.Add(time.Millisecond) }
+	late.(*tokenLease).client.now = func() time.Time { return later }
 
 	var byC error
 	wire.Before("getset", func() error {

@@ -63,9 +63,11 @@ func right() token {
 // tokenClient is one client's handle.
 type tokenClient struct {
 	token
+	name   string // of the lock
 	id     int
 	redis  redis.UniversalClient
 	tokens *plain.Tokens
+	now    func() time.Time // the client's wall clock
 	grants atomic.Uint64
 	mu     sync.Mutex
 	count  map[string]int       // of what a mistake counts, by key
@@ -73,15 +75,15 @@ type tokenClient struct {
 	ends   map[string]time.Time // until when others were seen to hold keys
 }
 
-// open makes the opener of a token lock with a change.
-func open(change func(*token)) func() locks.Opener {
+// open makes the opener of a token lock of a name with a change.
+func open(name string, change func(*token)) func() locks.Opener {
 	return func() locks.Opener {
 		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-			t := &tokenClient{token: right(), id: c.ID, tokens: plain.NewTokens(c), count: map[string]int{}, last: map[string]string{}, ends: map[string]time.Time{}}
+			t := &tokenClient{token: right(), name: name, id: c.ID, tokens: plain.NewTokens(c), now: c.Clock(), count: map[string]int{}, last: map[string]string{}, ends: map[string]time.Time{}}
 			change(&t.token)
 			client, err := goredis.ConnectPatient(c.Store, t.patience)
 			if err != nil {
-				return nil, fmt.Errorf("open a wrong lock: %w", err)
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			t.redis = client
 			return t, nil
@@ -93,18 +95,20 @@ func open(change func(*token)) func() locks.Opener {
 func (t *tokenClient) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	name, err := plain.Key(r)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
 	ttl, err := plain.TTL(r.TTL)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
 	start := time.Now()
 	l := &tokenLease{End: plain.NewEnd(t.end(start, ttl)), client: t, key: t.key(t, name), token: t.value(t.tokens.Next())}
 	granted, err := t.claim(ctx, t, l, ttl)
 	switch {
+	case err != nil && granted: // the key is its own, but perhaps not for ttl
+		return l, fmt.Errorf("%s: acquire %q: %w", t.name, name, err)
 	case err != nil:
-		return t.doubt(l, fmt.Errorf("acquire %q: %w", name, err))
+		return t.doubt(l, fmt.Errorf("%s: acquire %q: %w", t.name, name, err))
 	case !granted:
 		return nil, locks.ErrTaken
 	}
@@ -117,7 +121,7 @@ func (t *tokenClient) Acquire(ctx context.Context, r locks.Request) (locks.Lease
 	}
 	if l.number == 0 { // not taken by the claim itself
 		if l.number, err = t.fence(ctx, t, l); err != nil {
-			return l, fmt.Errorf("number %q: %w", name, err)
+			return l, fmt.Errorf("%s: number %q: %w", t.name, name, err)
 		}
 	}
 	return &fencedLease{l}, nil
@@ -195,7 +199,7 @@ func (l *tokenLease) Release(ctx context.Context) error {
 	held, err := l.client.disown(ctx, l.client, l)
 	switch {
 	case err != nil:
-		return fmt.Errorf("release %q: %w", l.key, err)
+		return fmt.Errorf("%s: release %q: %w", l.client.name, l.key, err)
 	case !held:
 		return locks.ErrNotHeld
 	}
@@ -219,7 +223,7 @@ func (l *renewableLease) Renew(ctx context.Context, ttl time.Duration) error {
 	held, err := t.renew(ctx, t, l.tokenLease, ttl)
 	switch {
 	case err != nil:
-		return t.unanswered(l.tokenLease, end, fmt.Errorf("renew %q: %w", l.key, err))
+		return t.unanswered(l.tokenLease, end, fmt.Errorf("%s: renew %q: %w", t.name, l.key, err))
 	case !held:
 		l.Lost()
 		return locks.ErrNotHeld
@@ -243,8 +247,8 @@ func (t *tokenClient) number(ctx context.Context, words ...any) (int64, error) {
 
 // del deletes the key without asking whose it is.
 func del(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-	_, err := t.number(ctx, "del", l.key)
-	return true, err
+	n, err := t.number(ctx, "del", l.key)
+	return n == 1, err
 }
 
 // claiming is right with another claim.

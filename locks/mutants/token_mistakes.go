@@ -10,7 +10,6 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/goredis"
-	"lockbench/locks/naive"
 )
 
 // tokenLocks are the mutants of one key.
@@ -21,7 +20,7 @@ func tokenLocks() []Mutant {
 		}
 		return Mutant{
 			Card:    locks.Card{Name: name, Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
-			Mistake: mistake, Topologies: anyMaster, Wrong: w, Open: open(change),
+			Mistake: mistake, Topologies: anyMaster, Wrong: w, Open: open(name, change),
 		}
 	}
 	fenced := func(name, mistake string, w Wrong, change func(*token)) Mutant {
@@ -114,7 +113,7 @@ func tokenLocks() []Mutant {
 				return granted, err
 			})),
 		plainly("clock-in-the-value", "writes the lease's end by the client's clock, and believes that of others",
-			Wrong{Bug: "C-4", Known: "redis-py up to 2.10", Scenario: "client-clock", Class: "double-grant"}, func(*token) {}).opened(clockInTheValue),
+			Wrong{Bug: "C-4", Known: "redis-py up to 2.10", Scenario: "client-clock", Class: "double-grant"}, getsetTime).writingTime(),
 
 		// The lease.
 		plainly("no-expiry", "sets the key without an expiry: a holder that dies locks for ever",
@@ -124,13 +123,7 @@ func tokenLocks() []Mutant {
 			})),
 		plainly("setnx-then-expire", "sets the key, and gives it an expiry in a second request",
 			Wrong{Bug: "C-1", Known: "redis-py before 3.0 (2139d817), ShedLock #65", Scenario: "kill-between-requests", Class: "no-progress"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				granted, err := t.set(ctx, l.key, l.token, "nx")
-				if err == nil && granted {
-					_, err = t.number(ctx, "pexpire", l.key, ttl.Milliseconds())
-				}
-				return granted, err
-			})),
+			setnxExpire),
 		plainly("half-lease", "asks the server for half of the lease that its holder counts on",
 			Wrong{Bug: "W-8", Scenario: "steady", Class: "lease-short"},
 			asking(func(ttl time.Duration) time.Duration { return ttl / 2 })),
@@ -160,16 +153,7 @@ func tokenLocks() []Mutant {
 			disowning(del)),
 		plainly("get-then-del", "asks whether the key is its own, and deletes it in a second request",
 			Wrong{Bug: "C-3", Known: "Spring Integration before 6.2.0, GH-8699", Scenario: "pause-between-requests", Class: "double-grant"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				owner, err := goredis.Do(ctx, t.redis, "get", l.key).Text()
-				if errors.Is(err, redis.Nil) {
-					return false, nil
-				}
-				if err != nil || owner != l.token {
-					return false, err
-				}
-				return del(ctx, t, l)
-			})),
+			disowning(getThenDel)),
 		plainly("release-now-and-then", "forgets one release in five of a key",
 			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
 			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
@@ -358,6 +342,3 @@ func claimLate(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Dura
 	close(gaveUp)
 	return false, errors.New("no answer")
 }
-
-// clockInTheValue is the lock of package naive.
-func clockInTheValue() locks.Opener { return naive.NewGetsetTime() }
