@@ -107,9 +107,12 @@ func (a *answers) revival(all []call, d *hold.Hold, r hold.Revival, id uint32) [
 			continue
 		}
 		c := call{call: uint32(2 * op.Invoke), ret: sweep.Never, session: id, kind: sweep.Release}
-		if op.F == history.Release && op.Outcome == history.Done && op.Invoke < r.Lapse {
+		if op.F == history.Release && op.Outcome == history.Done {
 			c = place(op)
 			c.kind, c.session = sweep.Release, id
+			if op.Invoke >= r.Lapse {
+				c.out = sweep.Fail // as in [answers.releases]
+			}
 		}
 		all = append(all, c)
 	}

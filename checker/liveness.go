@@ -156,19 +156,19 @@ func (l *ledger) wanted(k *hold.Key) *wanted {
 //	inner      acquire ttl=8s ── release
 //	                             ├────── 8 s ───────┤ free
 func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
-	lease := inner.lease
-	for _, op := range inner.hold.Session.Ops {
-		if op.F == history.Release && op.Return >= 0 && lease < hold.Never {
-			lease = max(lease, hold.Later(l.h.Events[op.Return].Time, lease-l.h.Events[inner.asked].Time))
-		}
-	}
 	open := held[:0]
 	for _, i := range held {
 		outer := &keepers[i]
 		if outer.until.pos <= inner.asked {
 			continue
 		}
-		outer.lease = max(outer.lease, lease)
+		outer.lease = max(outer.lease, inner.lease)
+		for _, op := range inner.hold.Session.Ops {
+			// A release after the lease of both is over finds nothing that it could restart.
+			if op.F == history.Release && op.Return >= 0 && inner.lease < hold.Never && l.h.Events[op.Invoke].Time < outer.lease {
+				outer.lease = max(outer.lease, hold.Later(l.h.Events[op.Return].Time, inner.lease-l.h.Events[inner.asked].Time))
+			}
+		}
 		outer.until.pos, outer.until.at = l.Free(outer.hold, outer.lease)
 		open = append(open, i)
 	}

@@ -224,12 +224,14 @@ func (c *client) check(step Step, s *session, process int, then func()) {
 	}
 	x.clock.after(look, func() {
 		x.clock.at(x.awake(c.n), func() {
-			// A client that is careful may think that it has lost what it still has.
+			// A careful client may report a loss of what it still holds. A library that renews stops
+			// when it reports one.
 			sure := !step.Fate.LoseBack && c.believes(s)
 			x.clock.after(step.Fate.Back, func() {
 				k.end(func() string {
 					if !sure {
 						s.doubts = true
+						s.lost = s.lost || x.plan.Lock.Renewed > 0
 						return "fail lost"
 					}
 					return "ok"
