@@ -282,10 +282,31 @@ func record(t *testing.T, lock string, words ...string) []string {
 		}
 		next := m.mark(t, from, fmt.Sprintf("call-%d", i))
 		out = append(out, fmt.Sprintf("# %s %d by %s: %s", c.what, c.n, c.who, answer))
-		out = append(out, n.commands(m.slice(from, next-1))...)
+		commands := n.commands(m.slice(from, next-1))
+		if lock == "multi" && c.what == "release" {
+			commands = byKey(commands)
+		}
+		out = append(out, commands...)
 		from = next
 	}
 	return out
+}
+
+// byKey sorts the scripts of a release by their keys: a MultiLock sends those of all its locks at once.
+func byKey(lines []string) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	var scripts []string
+	for _, line := range lines {
+		if last := len(scripts) - 1; strings.HasPrefix(line, " ") && last >= 0 {
+			scripts[last] += "\n" + line
+			continue
+		}
+		scripts = append(scripts, line)
+	}
+	slices.Sort(scripts)
+	return strings.Split(strings.Join(scripts, "\n"), "\n")
 }
 
 // ran counts the scripts that ran: one that the server does not know yet calls nothing.

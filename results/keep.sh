@@ -24,6 +24,6 @@ if [ -e "$kept"/campaign.json ]; then parts=("$kept" "$work/now"); fi # worlds s
 code=0
 build/lockbench merge "${parts[@]}" --out "$work/all" || code=$?
 if [ ! -e "$work/all/summary.md" ]; then exit "$code"; fi # it has said why; other codes are what came out
-rm "$work"/all/{report.html,junit.xml,badge.json}
+rm "$work"/all/{report.html,junit.xml}
 rm -rf "$kept"
 mv "$work/all" "$kept"

@@ -26,7 +26,7 @@ quiet: 2s
 limit: 2m
 faults:
   - {pause: master, when: renewed, for: 300ms}
-expect: {no-lock: violated, redisson: any}
+expect: {no-lock: violated, redisson: unjudged}
 `)})
 	h, err := history.ReadFile(filepath.Join(out.Bundle.Dir, "redisson", report.HistoryFile))
 	if err != nil {
