@@ -164,8 +164,8 @@ func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
 		}
 		outer.lease = max(outer.lease, inner.lease)
 		for _, op := range inner.hold.Session.Ops {
-			// A release after the lease of both is over finds nothing that it could restart.
-			if op.F == history.Release && op.Return >= 0 && inner.lease < hold.Never && l.h.Events[op.Invoke].Time < outer.lease {
+			// A release that finds nothing held, or comes after both leases, restarts nothing.
+			if op.F == history.Release && op.Return >= 0 && !l.NotHeld(op) && inner.lease < hold.Never && l.h.Events[op.Invoke].Time < outer.lease {
 				outer.lease = max(outer.lease, hold.Later(l.h.Events[op.Return].Time, inner.lease-l.h.Events[inner.asked].Time))
 			}
 		}
