@@ -130,7 +130,7 @@ func secureNATS(t *testing.T, lockbench, more string) {
 			t.Errorf("%q: doctor ends with %d, want 3 and %q:\n%s", words, code, want, said)
 		}
 	}
-	for _, words := range [][]string{{"run", "steady", "--locks", "no-lock,nats-kv,nats-kv/expiry=key", "--episodes", "1", "--out", filepath.Join(dir, "out")}, {"try", "bandwidth", "--target", "clients -> master"}} {
+	for _, words := range [][]string{{"run", "steady", "--locks", "no-lock,nats-kv,nats-kv/expiry=key", "--episodes", "1", "--out", filepath.Join(dir, "out")}, {"run", "steady", "--locks", "no-lock,nats-kv", "--episodes", "1", "--fault", "bandwidth: clients -> master, for: 1s, rate: 2kB/s"}} {
 		if out, err := runs(t, lockbench, append(words, known...)...); err != nil {
 			t.Errorf("%q: %v\n%s", words, err, out)
 		}

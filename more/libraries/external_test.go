@@ -153,7 +153,9 @@ func secureEtcd(t *testing.T, lockbench, more string) {
 		}
 	}
 	// Narrow links are seen by what is asked to be said again.
-	for _, words := range [][]string{{"run", "steady", "--locks", "no-lock,etcd-mutex", "--episodes", "1"}, {"try", "bandwidth", "--target", "clients -> master"}, {"try", "bandwidth"}} {
+	steady := []string{"run", "steady", "--locks", "no-lock,etcd-mutex", "--episodes", "1"}
+	for _, fault := range [][]string{nil, {"--fault", "bandwidth: clients -> master, for: 1s, rate: 2kB/s"}, {"--fault", "bandwidth: master -> clients, for: 1s, rate: 2kB/s"}} {
+		words := slices.Concat(steady, fault)
 		cmd := exec.CommandContext(t.Context(), lockbench, append(words, known...)...)
 		cmd.Dir = t.TempDir()
 		if said, err := cmd.CombinedOutput(); err != nil {
