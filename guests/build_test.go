@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lockbench/internal/needs"
 )
 
 // pathOf returns a PATH on which scripts/guests finds its own tools and some programs of shell script.
@@ -16,9 +18,7 @@ func pathOf(t *testing.T, programs map[string]string) string {
 	dir := t.TempDir()
 	for _, tool := range []string{"bash", "sh", "cat", "cp", "cut", "dirname", "env", "find", "grep", "mkdir", "mv", "rm", "sed", "sha256sum", "sort", "xargs"} {
 		found, err := exec.LookPath(tool)
-		if err != nil {
-			t.Skip(err)
-		}
+		needs.OrSkip(t, "guests", err)
 		if err := os.Symlink(found, filepath.Join(dir, tool)); err != nil {
 			t.Fatal(err)
 		}

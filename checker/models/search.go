@@ -47,8 +47,8 @@ func Draw(w io.Writer, m porcupine.Model, events []porcupine.Event, marks []porc
 }
 
 // bounded is a model of which no step is legal any more once the limit is used up. Then the
-// search ends, and its answer means nothing. Only one goroutine searches, because the events
-// of one lock are one partition.
+// search ends, and its answer means nothing. Only one goroutine searches, because all events
+// of a lock are in one partition.
 func bounded(m porcupine.Model, left *int) porcupine.Model {
 	b := m
 	b.PartitionEvent = nil

@@ -95,7 +95,7 @@ func (o *Ops) Add(call, ret, session uint32, k Kind, out Out) {
 }
 
 // Model is the kind of lock. The zero value is a lock that refuses an owner also because of
-// its own hold. Readers and writers are told apart by the kinds of operations.
+// its own hold. The kind of an operation distinguishes readers from writers.
 type Model struct {
 	Reentrant bool // the hold of an owner is not a reason to refuse the same owner
 }

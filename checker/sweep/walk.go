@@ -77,8 +77,8 @@ type state struct {
 	idle uint32           // by pool: a session of that owner and mode holds, and may be gone at any time
 }
 
-// pool is the unknown acquires of one owner and mode of which no release was answered, or
-// of one mode and all owners that have no other session.
+// pool holds the unknown acquires without an answered release. Its sessions have the same mode and the
+// same owner, or owners that have no other session.
 type pool struct {
 	who
 	young []uint32 // sessions that cannot be gone yet, in the order in which they can
@@ -92,7 +92,7 @@ type claim struct {
 	refusal bool
 }
 
-// who is a session, or any session of a pool.
+// who identifies a session, or stands for any session of a pool.
 type who struct {
 	session uint32 // or None
 	owner   uint32 // None if it has no other session

@@ -127,7 +127,7 @@ func (w *walk) clear(k *state, v who, now uint32) bool {
 	return true
 }
 
-// who describes a session.
+// who returns the description of a session.
 func (l *lock) who(session uint32) who {
 	s := &l.sessions[session]
 	if s.kin {

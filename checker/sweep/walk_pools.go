@@ -51,8 +51,8 @@ func (w *walk) grow(session uint32) {
 	*young = slices.Insert(*young, place, session)
 }
 
-// ripen: a session may be gone from now on, and no event says when. From here on the sessions
-// of one owner and mode are alike.
+// ripen marks a session as possibly gone: no event shows when it ends. From here on, all such sessions with
+// the same owner and mode are equivalent.
 func (w *walk) ripen(session uint32) {
 	at, ok := w.pool(session)
 	if !ok {

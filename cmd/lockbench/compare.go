@@ -15,8 +15,8 @@ func newCompareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [OLD] NEW [--keep DIR]",
 		Short: "Say what changed between two runs or two matrices, and whether for the worse",
-		Long: `compare takes the folders of two runs or matrices and says, for each lock of each scenario,
-what changed in verdict, in rate (by Fisher's exact test) and in latency.
+		Long: `compare reads the folders of two runs or matrices and prints, for each lock of each scenario,
+the changes in verdict, rate (by Fisher's exact test) and latency.
 
 --keep DIR is for a matrix that runs each night. DIR keeps the figures of a year and draws
 them in DIR/trends.html. Without OLD, NEW is compared with the last one in DIR that was green:

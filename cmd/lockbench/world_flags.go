@@ -89,8 +89,8 @@ func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
 	}
 }
 
-// where is what worlds are told, with the external servers. It refuses programs and images
-// that the world which was named cannot use.
+// where returns the options of the worlds, with the external servers. It refuses programs and images that
+// the named world cannot use.
 func (f *worldFlags) where(c *cobra.Command) (run.WorldOptions, error) {
 	o := f.options(c)
 	err := f.usable(&o)
