@@ -32,7 +32,7 @@ BUDGET    ?=
 RESUME    ?=
 FILE      ?=
 
-.PHONY: image mutants more guests matrix reference determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
+.PHONY: image mutants more guests matrix measure determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -108,8 +108,11 @@ matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' L
 mutants: ## each lock that is wrong on purpose is shown, and its original is not accused: writes docs/mutants.md (an hour and more; SEEDS=5 for a quarter)
 	LOCKBENCH_MUTANTS=$(or $(SEEDS),20) go test -timeout 8h -count 1 -v -run '^TestMutants$$' ./internal/run | grep -vE '^=== |^ *--- PASS'; exit $${PIPESTATUS[0]}
 
-reference: build ## results/reference anew, from campaigns/acceptance.yaml (WORLD=sim BUDGET=1h for less; RESUME=yes continues the last one); never edit what it writes
-	./results/reference.sh
+measure: build guests more ## run a campaign and write its results into results/ and the tables of docs/ (FILE=campaigns/libraries.yaml BUDGET=2h; RESUME=yes continues it); for an idle machine
+	@test -n '$(FILE)' || { echo 'measure: name a campaign: make measure FILE=campaigns/acceptance.yaml' >&2; exit 64; }
+	$(BIN) matrix $(if $(RESUME),--resume build/measure/$(notdir $(basename $(FILE)))/matrix/$(notdir $(basename $(FILE))),--file $(FILE) --seed 1 --out build/measure/$(notdir $(basename $(FILE)))) \
+		$(if $(BUDGET),--budget $(BUDGET)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') || [ $$? -le 3 ]
+	go test ./results -count 1 -update -collect "$(CURDIR)/build/measure/$(notdir $(basename $(FILE)))"
 
 check: build ## judge the newest run again, from its histories alone
 	$(BIN) check results/latest

@@ -148,22 +148,6 @@ func TestReadmeShowsTheCIExample(t *testing.T) {
 	}
 }
 
-// docs/locks.md shows the verdicts of the reference matrices as they were written.
-func TestLocksPageShowsTheReference(t *testing.T) {
-	text := pages(t)[top+"docs/locks.md"]
-	worlds := strings.Split(read(t, "results/reference/summary.md"), "## Verdicts in world ")[1:]
-	if len(worlds) == 0 {
-		t.Fatal("the summary of the reference has no verdicts; make reference writes them")
-	}
-	for _, section := range worlds {
-		world, table, _ := strings.Cut(section, "\n\n")
-		table, _, _ = strings.Cut(table, "\n\n")
-		if strings.Count(table, "\n") < 3 || !strings.Contains(text, table) {
-			t.Errorf("docs/locks.md does not show the verdicts of world %s; bash results/verdicts.sh puts them there", world)
-		}
-	}
-}
-
 // TestRecommendedListsExist: messages recommend `lockbench list KIND` only of kinds that there are.
 func TestRecommendedListsExist(t *testing.T) {
 	recommended := regexp.MustCompile(`lockbench list ([a-z]+)`)

@@ -1,0 +1,309 @@
+package results
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/internal/stats"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/scenarios"
+	services "lockbench/service/catalog"
+)
+
+var (
+	update = flag.Bool("update", false, "write the tables into the pages")
+	from   = flag.String("collect", "", "first take the results of the runs below this `folder`, which must be absolute")
+)
+
+// TestTables compares the tables in the pages with the results in this folder. With -update it writes them.
+func TestTables(t *testing.T) {
+	cells, err := readTable[cell](cellsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, err := readTable[batch](batchesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *from != "" {
+		newCells, newBatches, err := collect(*from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells, batches = merge(cells, newCells, batches, newBatches)
+		if err := writeTable(cellsFile, cells); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeTable(batchesFile, batches); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d cells of %d batches were collected", len(newCells), len(newBatches))
+	}
+	for page, write := range map[string]func([]cell, []batch) string{
+		"locks": locksPage, "libraries": librariesPage, "one-plan": servicesPage,
+	} {
+		t.Run(page, func(t *testing.T) {
+			file := filepath.Join("..", "docs", page+".md")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const begin, end = "<!-- measured -->\n", "<!-- /measured -->"
+			before, rest, found := strings.Cut(string(text), begin)
+			old, after, ended := strings.Cut(rest, end)
+			if !found || !ended {
+				t.Fatalf("%s has no %s ... %s", file, strings.TrimSpace(begin), end)
+			}
+			block := "\n" + write(cells, batches) + "\n"
+			switch {
+			case block == old:
+			case !*update:
+				t.Errorf("%s does not show the results of %s; go test ./results -update writes the table", file, cellsFile)
+			default:
+				if err := os.WriteFile(file, []byte(before+begin+block+end+after), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// mark names the kind of a result.
+func (c cell) mark() string {
+	switch {
+	case c.Verdict == noPart:
+		return "–"
+	case c.Verdict == "unknown":
+		return "?"
+	case c.Verdict == "violated":
+		return fmt.Sprintf("**%s** %d/%d", c.Class, c.Violating, c.Episodes)
+	}
+	return fmt.Sprintf("%d/%d", c.Violating, c.Episodes)
+}
+
+// grid writes a table with a row for each scenario and a column for each lock. Scenarios in which none of the locks
+// took part are left out.
+func grid(columns []string, at map[place]cell, world string) string {
+	var rows []string
+	for _, scenario := range scenarios.Names() {
+		row, tried := "| `"+scenario+"` |", false
+		for _, lock := range columns {
+			c, ok := at[place{world, scenario, lock}]
+			if !ok {
+				row += "  |"
+				continue
+			}
+			tried = tried || c.Verdict != noPart
+			row += " " + c.mark() + " |"
+		}
+		if tried {
+			rows = append(rows, row)
+		}
+	}
+	head := "| scenario | `" + strings.Join(columns, "` | `") + "` |\n| --- |" + strings.Repeat(" --- |", len(columns))
+	return head + "\n" + strings.Join(rows, "\n") + "\n"
+}
+
+// measuredBy says where the cells of a block come from.
+func measuredBy(shown []cell, batches []batch) string {
+	var lines []string
+	for _, b := range batches {
+		n := 0
+		for _, c := range shown {
+			if c.Batch == b.Batch && c.Verdict != noPart {
+				n++
+			}
+		}
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf("- %d results: world %s (%s), from %s, seeds %s, %s, %s", n, b.World, b.About, b.Begun, b.Seeds, b.Machine, b.Program))
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// bounds writes the exact bounds of every rate that a block shows.
+func bounds(shown []cell) string {
+	type rate struct{ n, k int }
+	all := map[rate]bool{}
+	for _, c := range shown {
+		if c.Episodes > 0 {
+			all[rate{c.Episodes, c.Violating}] = true
+		}
+	}
+	sorted := slices.SortedFunc(maps.Keys(all), func(a, b rate) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.k, b.k)) })
+	text := "| seen | the rate is at least | at most |\n| --- | --- | --- |\n"
+	for _, r := range sorted {
+		low, high := stats.Bounds(r.k, r.n)
+		text += fmt.Sprintf("| %d/%d | %.0f %% | %.0f %% |\n", r.k, r.n, low*100, high*100)
+	}
+	return text
+}
+
+// index returns the cells of some locks in a world.
+func index(cells []cell, world string, columns []string) (at map[place]cell, shown []cell) {
+	at = map[place]cell{}
+	for _, c := range cells {
+		if c.World == world && slices.Contains(columns, c.Lock) {
+			at[c.place()] = c
+			shown = append(shown, c)
+		}
+	}
+	return at, shown
+}
+
+// measuredLocks returns the locks with results in a world that are as kept says, in the order of the catalog.
+func measuredLocks(cells []cell, world string, kept func(catalog.Lock) bool) []string {
+	order := map[string]int{}
+	for i, l := range catalog.All() {
+		order[l.Name] = i
+	}
+	found := map[string]bool{}
+	for _, c := range cells {
+		name, _, _ := strings.Cut(c.Lock, "/")
+		if l, ok := catalog.Find(name); ok && c.World == world && c.Verdict != noPart && kept(l) {
+			found[c.Lock] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b string) int {
+		nameA, _, _ := strings.Cut(a, "/")
+		nameB, _, _ := strings.Cut(b, "/")
+		return cmp.Or(cmp.Compare(order[nameA], order[nameB]), strings.Compare(a, b))
+	})
+}
+
+// onRedis tells whether a lock runs on Redis, which is the first service.
+func onRedis(l catalog.Lock) bool { return l.Service == "" || l.Service == services.All()[0].Name() }
+
+// librariesPage shows what stock libraries did in world local: one line for each, and every scenario.
+func librariesPage(cells []cell, batches []batch) string {
+	const world = "local"
+	isLibrary := func(l catalog.Lock) bool { return l.Library != nil && onRedis(l) }
+	all := measuredLocks(cells, world, func(l catalog.Lock) bool { return l.Library != nil })
+	_, shown := index(cells, world, all)
+	text := measuredBy(shown, batches) + "\n" + ranking(all, shown)
+	for _, group := range []struct {
+		title string
+		kept  func(catalog.Lock) bool
+	}{
+		{"One Redis server, or the master that Sentinel names", func(l catalog.Lock) bool { return isLibrary(l) && l.Family == locks.SingleStore }},
+		{"A majority of five independent Redis servers", func(l catalog.Lock) bool { return isLibrary(l) && l.Family == locks.Majority }},
+		{"Other services", func(l catalog.Lock) bool { return l.Library != nil && !onRedis(l) }},
+	} {
+		columns := measuredLocks(cells, world, group.kept)
+		for part := range slices.Chunk(columns, 10) {
+			at, _ := index(cells, world, part)
+			text += "\n**" + group.title + "**\n\n" + grid(part, at, world)
+		}
+	}
+	return text + "\n" + bounds(shown)
+}
+
+// ranking writes one line for each lock, the worst first: granted twice in most scenarios, then other violations.
+func ranking(columns []string, shown []cell) string {
+	type line struct {
+		lock                                              string
+		scenarios, twice, stale, overstay, other, unknown int
+		lost                                              int
+		outage                                            float64
+		outageIn                                          string
+	}
+	var lines []line
+	for _, lock := range columns {
+		l := line{lock: lock}
+		for _, c := range shown {
+			if c.Lock != lock || c.Verdict == noPart {
+				continue
+			}
+			l.scenarios++
+			l.lost += c.LostWrites
+			if c.OutageS > l.outage {
+				l.outage, l.outageIn = c.OutageS, c.Scenario
+			}
+			switch {
+			case c.Verdict == "unknown":
+				l.unknown++
+			case c.Verdict != "violated":
+			case c.Class == "double-grant":
+				l.twice++
+			case c.Class == "stale-write":
+				l.stale++
+			case c.Class == "overstay":
+				l.overstay++
+			default:
+				l.other++
+			}
+		}
+		lines = append(lines, l)
+	}
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(b.twice, a.twice), cmp.Compare(b.stale, a.stale), cmp.Compare(b.overstay, a.overstay), cmp.Compare(b.other, a.other))
+	})
+	text := "| library | scenarios | granted twice in | stale writes in | overstays in | other violations in | undecided in | writes lost | longest outage |\n" +
+		"| --- |" + strings.Repeat(" ---: |", 7) + " --- |\n"
+	for _, l := range lines {
+		outage := "-"
+		if l.outageIn != "" {
+			outage = fmt.Sprintf("%.1f s, `%s`", l.outage, l.outageIn)
+		}
+		text += fmt.Sprintf("| `%s` | %d | %d | %d | %d | %d | %d | %d | %s |\n", l.lock, l.scenarios, l.twice, l.stale, l.overstay, l.other, l.unknown, l.lost, outage)
+	}
+	return text
+}
+
+// servicesPage shows the locks of all services in world local.
+func servicesPage(cells []cell, batches []batch) string {
+	const world = "local"
+	known := []string{"set-nx", "redisson", "redlock"}
+	others := measuredLocks(cells, world, func(l catalog.Lock) bool { return !onRedis(l) })
+	at, shown := index(cells, world, append(known, others...))
+	text := measuredBy(shown, batches)
+	for part := range slices.Chunk(others, 8) {
+		text += "\n" + grid(append(slices.Clone(known), part...), at, world)
+	}
+	return text
+}
+
+// locksPage shows, for each world, in which scenarios a lock of the catalog on Redis held.
+func locksPage(cells []cell, batches []batch) string {
+	var text string
+	for _, world := range []string{"sim", "local", "docker"} {
+		columns := measuredLocks(cells, world, func(l catalog.Lock) bool {
+			return l.Library == nil && onRedis(l) && l.Family != locks.Control && l.Wrong == nil
+		})
+		_, shown := index(cells, world, columns)
+		if len(shown) == 0 {
+			continue
+		}
+		text += "**World " + world + "**\n\n" + measuredBy(shown, batches) +
+			"\n| lock | ○ held in | ● ■ broke under, its own fault | ◐ overstayed under, as every lease does |\n| --- | --- | --- | --- |\n"
+		for _, lock := range columns {
+			held, tried := 0, 0
+			var broke, overstayed []string
+			for _, c := range shown {
+				if c.Lock != lock || c.Verdict == noPart {
+					continue
+				}
+				tried++
+				switch {
+				case c.Verdict == "valid":
+					held++
+				case c.Class == "overstay" || c.Class == "stale-write":
+					overstayed = append(overstayed, c.Scenario)
+				case c.Verdict == "violated":
+					broke = append(broke, c.Scenario)
+				}
+			}
+			text += fmt.Sprintf("| **%s** | %d of %d | %s | %s |\n", lock, held, tried, strings.Join(broke, ", "), strings.Join(overstayed, ", "))
+		}
+		text += "\n"
+	}
+	return strings.TrimSuffix(text, "\n")
+}
