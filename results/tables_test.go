@@ -48,10 +48,10 @@ func TestTables(t *testing.T) {
 		t.Logf("%d cells of %d batches were collected", len(newCells), len(newBatches))
 	}
 	for page, write := range map[string]func([]cell, []batch) string{
-		"locks": locksPage, "libraries": librariesPage, "one-plan": servicesPage,
+		"README": readme, "docs/locks": locksPage, "docs/libraries": librariesPage, "docs/one-plan": servicesPage,
 	} {
 		t.Run(page, func(t *testing.T) {
-			file := filepath.Join("..", "docs", page+".md")
+			file := filepath.Join("..", page+".md")
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestTables(t *testing.T) {
 			if !found || !ended {
 				t.Fatalf("%s has no %s ... %s", file, strings.TrimSpace(begin), end)
 			}
-			block := "\n" + write(cells, batches) + "\n"
+			block := write(cells, batches)
 			switch {
 			case block == old:
 			case !*update:
@@ -92,8 +92,13 @@ func (c cell) mark() string {
 // grid writes a table with a row for each scenario and a column for each lock. Scenarios in which none of the locks
 // took part are left out.
 func grid(columns []string, at map[place]cell, world string) string {
+	return gridOf(scenarios.Names(), columns, at, world)
+}
+
+// gridOf is grid for some scenarios.
+func gridOf(names, columns []string, at map[place]cell, world string) string {
 	var rows []string
-	for _, scenario := range scenarios.Names() {
+	for _, scenario := range names {
 		row, tried := "| `"+scenario+"` |", false
 		for _, lock := range columns {
 			c, ok := at[place{world, scenario, lock}]
@@ -181,6 +186,13 @@ func measuredLocks(cells []cell, world string, kept func(catalog.Lock) bool) []s
 
 // onRedis tells whether a lock runs on Redis, which is the first service.
 func onRedis(l catalog.Lock) bool { return l.Service == "" || l.Service == services.All()[0].Name() }
+
+// readme shows a few locks in a few scenarios.
+func readme(cells []cell, _ []batch) string {
+	columns := []string{"set-nx", "redisson", "redlock", "etcd-mutex", "zk-recipe", "pg-row"}
+	at, _ := index(cells, "local", columns)
+	return gridOf([]string{"failover", "leader-kill", "crash-restart", "partition-master", "pause-client"}, columns, at, "local")
+}
 
 // librariesPage shows what stock libraries did in world local: one line for each, and every scenario.
 func librariesPage(cells []cell, batches []batch) string {

@@ -12,8 +12,8 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-// Who has Go and nothing else comes from an empty module to a verdict on a lock of his own,
-// by what the README and docs/add-a-lock.md show: as a test, and as a guest.
+// TestNewcomerWithGoAlone follows docs/test-your-lock.md with Go alone, from an empty module to a verdict on a lock of the
+// user's own: as a test, and as a guest.
 func TestNewcomerWithGoAlone(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has other worlds, which are not to be taken here")
@@ -72,9 +72,9 @@ func TestNewcomerWithGoAlone(t *testing.T) {
 	}
 	put("mylock.go", read(t, "examples/go-lock/mylock.go"))
 	put("mylock_test.go", "package mylock_test\n\nimport (\n\t\"testing\"\n\n\tmylock \"example.org/mylock\"\n\t\"lockbench\"\n)\n\n"+
-		shown(t, all[top+"README.md"], "func TestMyLockSurvivesACrash"))
+		shown(t, all[top+"docs/test-your-lock.md"], "func TestMyLockSurvivesACrash"))
 	put("guest/main.go", "package main\n\nimport (\n\t\"context\"\n\t\"log\"\n\n\tmylock \"example.org/mylock\"\n\t\"lockbench\"\n\t\"lockbench/locks\"\n)\n\n"+
-		shown(t, all[top+"docs/add-a-lock.md"], "func main()"))
+		shown(t, all[top+"docs/test-your-lock.md"], "func main()"))
 	// In place of go mod tidy, which asks the network for what tests of others need.
 	put("go.sum", read(t, "go.sum"))
 
