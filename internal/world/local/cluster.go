@@ -47,7 +47,7 @@ type cluster struct {
 }
 
 // stopLimit bounds the end of a cluster, which kills and has nobody to ask.
-const stopLimit = 20 * time.Second
+const stopLimit = time.Minute
 
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
@@ -158,11 +158,14 @@ func (c *cluster) start(ctx context.Context) error {
 	return c.Form(ctx)
 }
 
-// stop ends everything that is left of the cluster, in whatever state it is.
+// stop ends everything that is left of the cluster, in whatever state it is. Slow clients do not use up the time of the
+// servers: a server that was killed and not waited for would make the verdict a failure of the harness.
 func (c *cluster) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	clients, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
-	err := c.Stop(ctx, func() error {
+	err := c.Stop(clients, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
 		return service.Each(c.nodes, func(n *node) error { return n.end(ctx) })
 	})
 	if c.block != nil {
