@@ -146,7 +146,7 @@ public final class Spring implements Guest.Library {
         });
         redis.getConnection().ping();
         if (shedLock) {
-            provider = new RedisLockProvider(redis);
+            provider = new RedisLockProvider.Builder(redis).safeUpdate(options.getOrDefault("safe-update", "off").equals("on")).build();
             return;
         }
         RedisLockRegistry.RedisLockType type = options.getOrDefault("type", "spin").equals("spin")
