@@ -1,0 +1,38 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestArchitectureWalks checks that the walks of docs/architecture.md lead through functions that exist, over at most seven
+// files each.
+func TestArchitectureWalks(t *testing.T) {
+	_, text, found := strings.Cut(pages(t)[top+"docs/architecture.md"], "## Three walks")
+	if !found {
+		t.Fatal("docs/architecture.md has no section Three walks")
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	walks := strings.Split(text, "\n1. ")[1:]
+	if len(walks) != 3 {
+		t.Fatalf("the page has %d walks, expected 3", len(walks))
+	}
+	step := regexp.MustCompile("(?m)^(?:\\d\\. )?`([a-z_/]+\\.go)` `([A-Za-z]+)`")
+	for i, walk := range walks {
+		seen := map[string]bool{}
+		for _, s := range step.FindAllStringSubmatch(walk, -1) {
+			file, function := s[1], s[2]
+			if seen[file] {
+				t.Errorf("walk %d names %s twice", i+1, file)
+			}
+			seen[file] = true
+			if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + function + `[\[(]`).MatchString(read(t, file)) {
+				t.Errorf("walk %d: %s has no function %s", i+1, file, function)
+			}
+		}
+		if len(seen) < 5 || len(seen) > 7 {
+			t.Errorf("walk %d has %d files, expected 5 to 7", i+1, len(seen))
+		}
+	}
+}
