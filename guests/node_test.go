@@ -25,7 +25,7 @@ func sameOptions(t *testing.T, folder string) {
 		}
 		words := []string{entry.Name}
 		var options []string
-		for _, o := range entry.Options {
+		for _, o := range entry.Options() {
 			words = append(words, o.Name+"="+o.Default)
 			options = append(options, o.Name)
 		}
@@ -40,7 +40,7 @@ func sameOptions(t *testing.T, folder string) {
 		if code != 64 || !slices.Equal(served, options) {
 			t.Errorf("%s: exit %d, options %v; the catalog has %v", entry.Name, code, served, options)
 		}
-		for i, o := range entry.Options {
+		for i, o := range entry.Options() {
 			if _, err := entry.New(map[string]string{o.Name: "wrong"}); err == nil || !strings.Contains(err.Error(), "option "+o.Name) {
 				t.Errorf("the catalog takes %s=wrong of %s: %v", o.Name, entry.Name, err)
 			}

@@ -153,7 +153,7 @@ func TestSchemaTakesScenarios(t *testing.T) {
 		"faults: [{isolate: the master, with: half the clients}, {cut: master and sentinel-1 <-> clients, at: 1s..2s}, {clock: redis-2, drift: 10%}]\n",
 		"faults: none\nexpect:\n  set-nx: {verdict: violated double-grant, rate: 60%..100%}\n  redlock: {exclusion: violated overstay, resource: valid, limits: {outage: 5s, p99: 50ms}}\n",
 	} {
-		source := "lockbench: scenario/1\nlocks: [no-lock, set-nx/ttl=4s, redlock, {use: redlock, as: redlock-3, nodes: 3, validity: off}, {cmd: python3 guest.py, as: py}]\n" + more
+		source := "lockbench: scenario/1\nlocks: [no-lock, set-nx/ttl=4s, redlock, {use: redlock, as: redlock-3, nodes: 3, node-timeout: 50ms}, {cmd: python3 guest.py, as: py}]\n" + more
 		if err := valid(source); err != nil {
 			t.Errorf("%s%#v", source, err)
 		}

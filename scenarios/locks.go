@@ -237,7 +237,7 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
 		return
 	}
-	own := names(lock.Options, optionName)
+	own := names(lock.Options(), optionName)
 	r.fields(list, u, func(e entry) {
 		if !u.Own() && !slices.Contains(own, e.key.text) {
 			r.unknown(e.key, slices.Concat(own, keysOf(u)), "options", "%s has no option %q", u.Use, e.key.text)

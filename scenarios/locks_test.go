@@ -18,9 +18,9 @@ func TestParseLocks(t *testing.T) {
 			{Name: "set-nx/ttl=2s", Use: "set-nx", TTL: ref(2 * time.Second)},
 			{Name: "redlock/nodes=3", Use: "redlock", Nodes: 3},
 		},
-		"redlock/drift=0.02/validity=off/hold=1ms..3ms/clients=2/wait=0s": {{
-			Name: "redlock/drift=0.02/validity=off/hold=1ms..3ms/clients=2/wait=0s", Use: "redlock",
-			Options: map[string]string{"drift": "0.02", "validity": "off"},
+		"redlock/drift=0.02/node-timeout=50ms/hold=1ms..3ms/clients=2/wait=0s": {{
+			Name: "redlock/drift=0.02/node-timeout=50ms/hold=1ms..3ms/clients=2/wait=0s", Use: "redlock",
+			Options: map[string]string{"drift": "0.02", "node-timeout": "50ms"},
 			Hold:    ref(span(time.Millisecond, 3*time.Millisecond)), Clients: 2, Wait: ref(time.Duration(0)),
 		}},
 		"py=cmd:python3 x.py": {{Name: "py", Command: "python3 x.py"}},
@@ -73,7 +73,7 @@ func TestParseLocksErrors(t *testing.T) {
 		"set-nx,,redlock":     `--locks: a lock's name is missing; locks: ` + strings.Join(sorted(catalog.All(), lockName), ", ") + ``,
 		"set-nx, set-nx":      `--locks: two locks are named "set-nx"; give one of them another name: {use: ..., as: NAME}`,
 		"redlock/nodes=three": `--locks: "three" is not a whole number`,
-		"redlock/validity=of": `--locks: option validity of redlock: "of" is not on or off`,
+		"redlock/drift=2":     `--locks: option drift of redlock: "2" is not a share between 0 and 1, such as 0.01`,
 		"set-nx/hold=1ms..":   `--locks: "1ms.." is not a range; ranges are written 5ms..50ms`,
 		"set-nx/ttl":          `--locks: "ttl" is not an option of a lock; options are written /NAME=VALUE`,
 		"p y=cmd:x":           `--locks: "p y" cannot be a lock's name; letters, digits and . _ -`,
@@ -101,7 +101,7 @@ func TestLocksInAFile(t *testing.T) {
 locks:
   - set-nx/ttl=2s
   - {use: redlock, as: redlock-3, nodes: 3}
-  - {use: redlock, nodes: 7, validity: off}
+  - {use: redlock, nodes: 7, drift: 0.02}
   - {cmd: python3 guest.py, as: py, ttl: 2s, mode: fast}
   - sh=cmd:sh guest.sh a, b
 faults: none
@@ -113,7 +113,7 @@ faults: none
 	want := []LockUse{
 		{Name: "set-nx/ttl=2s", Use: "set-nx", TTL: ref(2 * time.Second)},
 		{Name: "redlock-3", Use: "redlock", Nodes: 3},
-		{Name: "redlock/nodes=7/validity=off", Use: "redlock", Nodes: 7, Options: map[string]string{"validity": "off"}},
+		{Name: "redlock/nodes=7/drift=0.02", Use: "redlock", Nodes: 7, Options: map[string]string{"drift": "0.02"}},
 		{Name: "py", Command: "python3 guest.py", TTL: ref(2 * time.Second), Options: map[string]string{"mode": "fast"}},
 		{Name: "sh", Command: "sh guest.sh a, b"},
 	}

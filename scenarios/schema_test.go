@@ -233,7 +233,7 @@ func (s schema) lock() object {
 	var rules []any
 	for _, l := range catalog.All() {
 		allowed := nemesis.KeyNames(list)
-		for _, o := range l.Options {
+		for _, o := range l.Options() {
 			allowed = append(allowed, o.Name)
 			if _, common := nemesis.KeyOf(list, o.Name); !common {
 				properties[o.Name] = object{"type": oneWord["type"], "description": o.About}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -135,17 +136,10 @@ lock that does not run in this world. If several apply: 3, then 1, then 2.`,
 	return c
 }
 
-// conformOptions are the given ones, on top of what the suite wants.
+// conformOptions returns the given options on top of those that the suite needs.
 func conformOptions(entry catalog.Lock, set map[string]string) (map[string]string, error) {
-	options := make(map[string]string)
-	for _, o := range entry.Options {
-		if o.Conform != "" {
-			options[o.Name] = o.Conform
-		}
-	}
-	for name, value := range set {
-		options[name] = value
-	}
+	options := entry.Conform()
+	maps.Copy(options, set)
 	_, err := entry.New(options)
 	if entry.Library != nil && errors.Is(err, locks.ErrUnsupported) {
 		err = nil // another program opens it

@@ -150,7 +150,7 @@ func namedAmong(among []catalog.Lock) []named {
 			}
 		}
 		var options []string
-		for _, o := range l.Options {
+		for _, o := range l.Options() {
 			options = append(options, fmt.Sprintf("%s=%s: %s", o.Name, o.Default, o.About))
 		}
 		n := named{Name: l.Name, About: l.About, Notes: note, Claims: claimed(l.Claims), Options: options}

@@ -5,59 +5,110 @@
 package catalog
 
 import (
+	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	"lockbench/locks"
-	"lockbench/locks/control"
 	"lockbench/locks/mutants"
-	"lockbench/locks/setnx"
+	"lockbench/service/mariadb"
+	"lockbench/service/operator"
+	"lockbench/service/postgres"
 	"lockbench/service/redis"
+	"lockbench/service/zookeeper"
 )
 
-// Lock is an entry of the catalog.
+// Lock is an entry of the catalog. All fills in what follows from the rest of an entry.
 type Lock struct {
 	locks.Card
-	About string // one line, for people who choose
-	// Group is the heading under which tables show the lock beside others of its kind,
-	// if it stands apart from the rest of its family.
+	About string // one line
+	// Group is the heading under which tables show the lock, if it is not that of its family.
 	Group      string
-	Service    string // the lock service that it is for; empty: it needs none
-	Topologies []locks.Topology
-	Options    []Option // the lock's own; those of every lock (ttl, hold, ...) are the run's
-	// InHarness says that all clients must be opened from one Opener, in the
+	Service    string           // the lock service that it uses; empty: it needs none
+	Topologies []locks.Topology // of the service on which it runs; by default those of its service
+	// InHarness means that all clients must be opened from one Opener, in the
 	// process of the harness.
 	InHarness bool
-	// Broken says that it is so by design: a run that does not catch it proves nothing, and
-	// every scenario expects it to be violated.
+	// Broken means that it is wrong by design: every scenario expects it to be violated, and a
+	// run that does not find it shows nothing.
 	Broken bool
-	// Woken says that waiters are told of a release and send nothing until then.
+	// Woken means that a release wakes waiters, which send nothing until then.
 	Woken bool
-	// WritesTime says that it writes its client's wall clock where others read it.
+	// WritesTime means that it writes its client's wall clock where other clients read it.
 	WritesTime bool
-	// StandIn is set if each client needs a process of its own: the lock that stands for
-	// this one where all are goroutines of one.
+	// StandIn is set if each client needs a process of its own: the lock that replaces
+	// this one where all clients are goroutines of one process.
 	StandIn string
 	// Plain marks the plain lock of a service on its topologies.
 	Plain bool
-	// OnlyWaits says that it cannot be asked to try: who asks waits.
+	// OnlyWaits means that it cannot try once: each acquire waits.
 	OnlyWaits bool
-	// Excused are rules of the conformance suite that the lock breaks on purpose, and why.
+	// Excused are the rules of the conformance suite that the lock breaks by design, and why.
 	Excused map[string]string
-	// Like is the lock of which a scenario expects the same, unless it names this one. Without
+	// Like is the lock whose expectations apply to this one in scenarios that do not name it. Without
 	// it, and unless the lock is Broken or Wrong, a scenario expects it to be valid.
 	Like string
-	// Library is set of a stock library.
+	// Library is set for a stock library.
 	Library *Library
-	// Wrong is set of a lock that is wrong on purpose. It runs under its name, and no list
-	// offers it unasked.
+	// Wrong is set for a mutant. It runs under its name, and lists leave it out unless they are
+	// asked for mutants.
 	Wrong *mutants.Wrong
-	// New makes the lock for one run. Options that are not given have their default.
-	New func(options map[string]string) (locks.Opener, error)
+	// declare declares the options, and returns what makes the lock once they are set; nil if
+	// another program opens it. The options of every lock (ttl, hold, ...) belong to the run.
+	declare func(options) func() locks.Opener
+	// check, if set, compares the options that are set with each other.
+	check func(lock string, o options) error
 }
 
-// Names are those of the locks, in the order of All.
+// Options returns the lock's own options in alphabetical order.
+func (l Lock) Options() []Option {
+	var all []Option
+	if l.declare != nil {
+		o := newOptions(l.Name)
+		l.declare(o)
+		o.VisitAll(func(f *flag.Flag) { all = append(all, Option{f.Name, f.Usage, f.DefValue}) })
+	}
+	return all
+}
+
+// Conform returns the options with which the conformance suite opens the lock.
+func (l Lock) Conform() map[string]string {
+	o := newOptions(l.Name)
+	l.declare(o)
+	return o.conform
+}
+
+// New makes the lock for one run. Options that are not given have their default. An error that is
+// [locks.ErrUnsupported] means that the options are right and another program opens the lock.
+func (l Lock) New(given map[string]string) (locks.Opener, error) {
+	o := newOptions(l.Name)
+	open := l.declare(o)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if o.Lookup(name) == nil {
+			var known []string
+			for _, option := range l.Options() {
+				known = append(known, option.Name)
+			}
+			return nil, unknown("option of "+l.Name, name, known)
+		}
+		if err := o.Set(name, given[name]); err != nil {
+			return nil, fmt.Errorf("option %s of %s: %w", name, l.Name, err)
+		}
+	}
+	if l.check != nil {
+		if err := l.check(l.Name, o); err != nil {
+			return nil, err
+		}
+	}
+	if open == nil {
+		return nil, servedElsewhere{l.Name, l.Library.Real}
+	}
+	return open(), nil
+}
+
+// Names returns the names of the locks in the order of All.
 func Names() []string {
 	var names []string
 	for _, l := range All() {
@@ -68,107 +119,60 @@ func Names() []string {
 
 // All returns the locks, controls first.
 func All() []Lock {
-	all := slices.Concat(someLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), libraryLocks(), redissonJarLocks(), newLibraries(), npmAndPyPI())
+	all := slices.Concat(controlLocks(), redisLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), goLibraries(), redissonJarLocks(), javaLibraries(), otherLibraries())
 	for i := range all {
-		if all[i].Service == "" && all[i].Family != locks.Control {
-			all[i].Service = redis.Name
-		}
+		all[i].fill()
 	}
 	return all
 }
 
-// JoinsEverywhere says whether a lock joins each scenario that it can take part in. Scenarios
-// name those locks on Redis that tell something there; of stock libraries and of locks on other
-// services they say no more than what to expect.
+// fill fills in what follows from the rest of an entry.
+func (l *Lock) fill() {
+	if l.Service == "" && l.Family != locks.Control {
+		l.Service = redis.Name
+	}
+	database := l.Service == postgres.Name || l.Service == mariadb.Name
+	if l.Topologies == nil {
+		switch {
+		case database:
+			l.Topologies = []locks.Topology{locks.Single, locks.Replicated, operator.Managed}
+		case l.Service == zookeeper.Name:
+			l.Topologies = []locks.Topology{locks.Single, zookeeper.Quorum}
+		default:
+			l.Topologies = anyMaster
+		}
+	}
+	if l.Family == "" {
+		l.Family = locks.SingleStore
+		if l.Topologies[0] == locks.Independent {
+			l.Family = locks.Majority
+		}
+	}
+	if database {
+		l.Group = "In databases"
+		l.excuse("one-of-1000", "each client has a connection of its own, and a database takes 300")
+	}
+	if l.Library != nil && l.Library.Guests != nil {
+		l.Library.Real = true
+	}
+}
+
+// excuse excuses the lock from a rule of the conformance suite.
+func (l *Lock) excuse(rule, why string) {
+	if l.Excused == nil {
+		l.Excused = map[string]string{}
+	}
+	l.Excused[rule] = why
+}
+
+// JoinsEverywhere reports whether a lock joins each scenario that it can take part in. Scenarios
+// list the locks on Redis that show something there. Stock libraries and locks on other
+// services are not listed, and a scenario holds only their expectations.
 func (l Lock) JoinsEverywhere() bool {
 	return l.Library != nil || l.Service != "" && l.Service != redis.Name
 }
 
-func someLocks() []Lock {
-	return []Lock{
-		{
-			Card: locks.Card{
-				Name: "no-lock", Family: locks.Control,
-				Claims: locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true}, Model: []string{"mutex"},
-			},
-			About:      "grants everything to everybody; a run that does not catch it proves nothing",
-			Broken:     true,
-			Topologies: serverless,
-			New:        without("no-lock", func() locks.Opener { return control.OpenNoLock }),
-		},
-		{
-			Card:       locks.Card{Name: "in-process", Family: locks.Control, Claims: locks.Claims{Strict: true}},
-			About:      "a mutex in the memory of the harness; must always pass",
-			Topologies: serverless,
-			InHarness:  true,
-			New:        without("in-process", func() locks.Opener { return control.NewTable().Open }),
-		},
-		{
-			Card:       locks.Card{Name: "flock", Family: locks.Control, Claims: locks.Claims{Strict: true}},
-			About:      "flock(2) on a file, held by the client's process; must always pass",
-			Topologies: serverless,
-			StandIn:    "in-process",
-			New:        without("flock", func() locks.Opener { return control.OpenFlock }),
-		},
-		{
-			Card:       locks.Card{Name: "setnx-expire", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
-			About:      "SETNX, then EXPIRE; a client that dies in between locks for ever",
-			Topologies: oneMaster,
-			New:        without("setnx-expire", mutants.SetnxExpire),
-		},
-		{
-			Card:       locks.Card{Name: "set-del", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
-			About:      "SET NX EX, released by DEL whoever holds; a late holder deletes another's lock",
-			Topologies: oneMaster,
-			New:        without("set-del", mutants.SetDel),
-		},
-		{
-			Card:       locks.Card{Name: "get-del", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
-			About:      "SET NX PX with a token, released by GET and then DEL; late in between, it deletes another's lock",
-			Topologies: oneMaster,
-			Options:    getDelOptions,
-			New:        newGetDel,
-		},
-		{
-			Card:       locks.Card{Name: "getset-time", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
-			About:      "SETNX and GETSET of the lease's end by the clients' clocks; breaks when they differ",
-			Topologies: oneMaster,
-			WritesTime: true,
-			New:        without("getset-time", mutants.GetsetTime),
-		},
-		{
-			Card:       locks.Card{Name: "set-nx", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
-			About:      "SET NX PX with an owner's token, renewed and released by script; the base line",
-			Topologies: anyMaster,
-			Plain:      true,
-			New:        without("set-nx", setnx.New),
-		},
-		{
-			Card: locks.Card{
-				Name: "set-nx-fenced", Family: locks.SingleStore,
-				Claims: locks.Claims{Bounded: true, Fenced: true},
-			},
-			About:      "set-nx whose grants are counted in the same script, so that stale writes can be refused",
-			Topologies: anyMaster,
-			New:        without("set-nx-fenced", setnx.NewFenced),
-		},
-		{
-			Card:       locks.Card{Name: "redlock", Family: locks.Majority, Claims: locks.Claims{Bounded: true}},
-			About:      "SET NX PX on a majority of independent masters, believed for what is left of the ttl",
-			Topologies: []locks.Topology{locks.Independent},
-			Plain:      true,
-			Options:    redlockOptions,
-			New:        newRedlock,
-		},
-	}
-}
-
-var (
-	serverless = []locks.Topology{locks.None}
-	oneMaster  = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel}
-)
-
-// Find returns the lock of a name, also one that is wrong on purpose.
+// Find returns the lock with a name, also a mutant.
 func Find(name string) (Lock, bool) {
 	l, ok := byName()[name]
 	return l, ok
@@ -184,7 +188,7 @@ var byName = sync.OnceValue(func() map[string]Lock {
 })
 
 // Open makes the opener of a lock by its name and options, for clients that are goroutines
-// of one process. An error that is [locks.ErrUnsupported] says that the lock has none.
+// of one process. An error that is [locks.ErrUnsupported] means that the lock has no such opener.
 func Open(name string, options map[string]string) (locks.Opener, error) {
 	l, ok := Find(name)
 	if !ok {
@@ -196,7 +200,7 @@ func Open(name string, options map[string]string) (locks.Opener, error) {
 	return l.New(options)
 }
 
-// needsProcesses is why a lock means nothing among goroutines.
+// needsProcesses is the error for a lock that means nothing among goroutines.
 type needsProcesses struct{ lock, standIn string }
 
 func (e needsProcesses) Error() string {
@@ -205,12 +209,5 @@ func (e needsProcesses) Error() string {
 
 func (needsProcesses) Is(target error) bool { return target == locks.ErrUnsupported }
 
-// NotFound is the error for a name that Find does not know: what is known, and
-// which of it was probably meant.
-func NotFound(name string) error {
-	var known []string
-	for _, l := range All() {
-		known = append(known, l.Name)
-	}
-	return unknown("lock", name, known)
-}
+// NotFound is the error for a name that Find does not know, with the known names and the nearest one.
+func NotFound(name string) error { return unknown("lock", name, Names()) }

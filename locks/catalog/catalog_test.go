@@ -1,7 +1,6 @@
 package catalog_test
 
 import (
-	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -51,13 +50,12 @@ func TestEntriesAreComplete(t *testing.T) {
 				t.Errorf("%s is excused from %q, and there is no such rule", l.Name, rule)
 			}
 		}
-		defaults, conform := map[string]string{}, map[string]string{}
-		for _, o := range l.Options {
+		defaults, conform := map[string]string{}, l.Conform()
+		for _, o := range l.Options() {
 			if o.About == "" || o.Default == "" {
 				t.Errorf("%s: option %s lacks its line or its default", l.Name, o.Name)
 			}
 			defaults[o.Name] = o.Default
-			conform[o.Name] = cmp.Or(o.Conform, o.Default)
 		}
 		if _, err := l.New(defaults); refused(err) {
 			t.Errorf("%s: its own defaults are refused: %v", l.Name, err)
@@ -108,14 +106,20 @@ func TestErrorsNameWhatIsKnown(t *testing.T) {
 		options map[string]string
 		want    string
 	}{
-		{"redlock", map[string]string{"drfit": "off"}, `unknown option of redlock "drfit"; known: nodes, drift, validity, node-timeout; did you mean "drift"?`},
-		{"redlock", map[string]string{"colour": "red"}, `unknown option of redlock "colour"; known: nodes, drift, validity, node-timeout`},
+		{"redlock", map[string]string{"drfit": "0.1"}, `unknown option of redlock "drfit"; known: drift, node-timeout; did you mean "drift"?`},
+		{"redlock", map[string]string{"colour": "red"}, `unknown option of redlock "colour"; known: drift, node-timeout`},
 		{"set-nx", map[string]string{"nodes": "3"}, `unknown option of set-nx "nodes": it has none`},
-		{"redlock", map[string]string{"nodes": "none"}, `option nodes of redlock: "none" is not a whole number from 1`},
-		{"redlock", map[string]string{"drift": "2"}, `option drift of redlock: "2" is not a share between 0 and 1, such as 0.01, or off`},
-		{"redlock", map[string]string{"drift": "NaN"}, `option drift of redlock: "NaN" is not a share between 0 and 1, such as 0.01, or off`},
-		{"redlock", map[string]string{"validity": "no"}, `option validity of redlock: "no" is not on or off`},
-		{"redlock", map[string]string{"node-timeout": "50"}, `option node-timeout of redlock: "50" is not a duration such as 50ms, or auto`},
+		{"redisson", map[string]string{"retries": "none"}, `option retries of redisson: "none" is not a whole number from 0 to 1000`},
+		{"redlock", map[string]string{"drift": "2"}, `option drift of redlock: "2" is not a share between 0 and 1, such as 0.01`},
+		{"redlock", map[string]string{"drift": "NaN"}, `option drift of redlock: "NaN" is not a share between 0 and 1, such as 0.01`},
+		{"redlock", map[string]string{"node-timeout": "50"}, `option node-timeout of redlock: "50" is not a duration such as 500ms or 5s, from 1µs to 24h0m0s, or auto`},
+		{"redlock", map[string]string{"node-timeout": "25h"}, `option node-timeout of redlock: "25h" is not a duration such as 500ms or 5s, from 1µs to 24h0m0s, or auto`},
+		{"redisson", map[string]string{"notify": "no"}, `option notify of redisson: "no" is not on or off`},
+		{"redisson-fair", map[string]string{"form": "F9"}, `option form of redisson-fair: "F9" is not F4, F3, F2, F1 or F0`},
+		{"redisson-jar-spin", map[string]string{"version": "3.13.6"}, `redisson-jar-spin: Redisson 3.13.6 has no SpinLock; take version=4.7.0 or 3.15.6`},
+		{"redisson-jar", map[string]string{"version": "3.13.6", "sync-timeout": "1s"}, `option sync-timeout of redisson-jar: Redisson 3.13.6 does not have it; it is of version 4.7.0`},
+		{"redislock", map[string]string{"careful": "yes"}, `option careful of redislock: "yes" is not off or on`},
+		{"kazoo", map[string]string{"session": "1.5s"}, `option session of kazoo: "1.5s" is not a duration such as 500ms or 5s, from 10ms to 24h0m0s`},
 	} {
 		entry, _ := catalog.Find(test.lock)
 		if _, err := entry.New(test.options); err == nil || err.Error() != test.want {

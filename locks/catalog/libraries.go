@@ -6,17 +6,20 @@ import (
 	"strings"
 
 	"lockbench/locks"
+	"lockbench/service/consul"
 	"lockbench/service/etcd"
-	"lockbench/service/redis"
+	"lockbench/service/mongo"
+	"lockbench/service/nats"
+	"lockbench/service/zookeeper"
 )
 
-// Library is a stock lock library, used unchanged. What serves it is a program of its own,
-// so that lockbench depends on none of them.
+// Library is a stock lock library, used unchanged. Another program serves it, so that lockbench
+// depends on none of them.
 type Library struct {
 	Version string // the module or package, and its version
 	Says    string // what it promises
 	Where   string // the line of its documentation that does
-	// Real says that it runs in the real worlds alone: it is no module.
+	// Real means that it runs in the real worlds alone, because there is no WASM module of it.
 	Real bool
 	// Guests are the folders of build/guests in which scripts/guests builds the program that serves the
 	// library: one for each value of the option version, whose name they end with. The first one is the
@@ -24,7 +27,7 @@ type Library struct {
 	Guests []string
 }
 
-// Guest is the folder of build/guests with the program that serves the library with some options. It is
+// Guest returns the folder of build/guests with the program that serves the library with some options. It is
 // empty if LibraryProgram does.
 func (l *Library) Guest(options map[string]string) string {
 	if version, ok := options["version"]; ok {
@@ -40,7 +43,7 @@ func (l *Library) Guest(options map[string]string) string {
 	return l.Guests[0]
 }
 
-// Guests are the folders of all guests that scripts/guests builds.
+// Guests returns the folders of all guests that scripts/guests builds.
 func Guests() []string {
 	var all []string
 	for _, l := range All() {
@@ -56,151 +59,13 @@ func Guests() []string {
 	return all
 }
 
-// LibraryProgram is what serves the libraries, and LibraryModule the same as a module.
+// LibraryProgram serves the Go libraries, and LibraryModule is the same program as a WASM module.
 const (
 	LibraryProgram = "lockbench-more"
 	LibraryModule  = "lockbench-more.wasm"
 )
 
-// triesQueue is why a hundred who try again and again may not all be served.
-const triesQueue = "a try joins the queue before it looks, and those who leave it again keep others from being first"
-
-// libraryLocks are the stock libraries.
-func libraryLocks() []Lock {
-	bounded := locks.Claims{Bounded: true, Waits: true}
-	watched := locks.Claims{Renewed: true, Watched: true, Waits: true}
-	independent := []locks.Topology{locks.Independent}
-	client := []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster}
-	all := []Lock{
-		{
-			Card:       locks.Card{Name: "redsync", Family: locks.Majority, Claims: bounded},
-			About:      "redsync on go-redis, a pool for each master",
-			Topologies: independent, Options: redsyncOptions,
-			Like: "redlock",
-			Library: &Library{
-				Version: "github.com/go-redsync/redsync/v4 v4.17.0",
-				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
-			},
-		},
-		{
-			Card:       locks.Card{Name: "redsync-redigo", Family: locks.Majority, Claims: bounded},
-			About:      "redsync on redigo, a pool for each master",
-			Topologies: independent, Options: redsyncOptions,
-			Like: "redlock",
-			Library: &Library{
-				Version: "github.com/go-redsync/redsync/v4 v4.17.0, github.com/gomodule/redigo",
-				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
-			},
-		},
-		{
-			Card:       locks.Card{Name: "redsync-rueidis", Family: locks.Majority, Claims: bounded},
-			About:      "redsync on rueidis, a client for each master",
-			Topologies: independent, Options: redsyncOptions,
-			Like: "redlock",
-			Library: &Library{
-				Version: "github.com/go-redsync/redsync/v4 v4.17.0, github.com/redis/rueidis v1.0.79",
-				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
-			},
-		},
-		{
-			Card:       locks.Card{Name: "redislock", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Waits: true, Several: true}},
-			About:      "bsm/redislock on go-redis",
-			Topologies: client,
-			Options: []Option{
-				carefulOption, {Name: "backoff", About: "how long a waiter sleeps between two tries", Default: "100ms"},
-				{Name: "reload", About: "how old the client's map of a cluster may be; a master that is dead tells nobody of a new one", Default: "1m"},
-			},
-			Like: "set-nx",
-			Library: &Library{
-				Version: "github.com/bsm/redislock v0.10.0",
-				Says:    "a simplified distributed locking implementation; it promises no more", Where: "README.md:7",
-			},
-		},
-		{
-			Card:       locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched},
-			About:      "rueidislock, woken and told of losses by client-side caching",
-			Topologies: client, Options: watchedOptions,
-			Like: "redisson",
-			Library: &Library{
-				Version: "github.com/redis/rueidis/rueidislock v1.0.79",
-				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "rueidislock/README.md:54",
-			},
-		},
-		{
-			Card:       locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched},
-			About:      "valkeylock, woken and told of losses by client-side caching",
-			Topologies: client, Options: watchedOptions,
-			Like: "rueidislock",
-			Library: &Library{
-				Version: "github.com/valkey-io/valkey-go/valkeylock v1.0.79",
-				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "valkeylock/README.md:54",
-			},
-		},
-		{
-			Card:       locks.Card{Name: "redis-py", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true}},
-			About:      "redis-py's own Lock, in python3",
-			Topologies: []locks.Topology{locks.Single, locks.Replicated},
-			Like:       "set-nx",
-			Library: &Library{
-				Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
-				Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
-			},
-		},
-	}
-	all = append(all, Lock{
-		Card: locks.Card{
-			Name: "etcd-mutex", Family: locks.SingleStore,
-			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
-		},
-		About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
-		Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Plain: true,
-		Excused: map[string]string{"in-turn": triesQueue},
-		Options: []Option{
-			{Name: "session-ttl", About: "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", Default: "1m0s"},
-			{Name: "orphan", About: "on: the session of a lock that could not be released is kept alive no longer", Default: "off"},
-			{Name: "limit", About: "how long one request may take", Default: "3s"},
-			{Name: "dial-timeout", About: "etcd's DialTimeout, which also is how long a session believes in itself at first", Default: "5s"},
-			{Name: "keepalive", About: "how often an idle connection is asked whether it works; 0s: never, as by default", Default: "0s"},
-		},
-		Library: &Library{
-			Version: "go.etcd.io/etcd/client/v3/concurrency v3.6.16",
-			Says:    "concurrency operations on top of etcd such as distributed locks; it promises no more", Where: "client/v3/concurrency/doc.go:15", Real: true,
-		},
-	})
-	all = append(all, zookeeperLibraries()...)
-	all = append(all, natsKV(), mongoFindAndModify(), consulLock())
-	for i := range all {
-		l := &all[i]
-		l.New = func(options map[string]string) (locks.Opener, error) {
-			if err := checkNames(l.Name, l.Options, options); err != nil {
-				return nil, err
-			}
-			return nil, servedElsewhere{l.Name, l.Library.Real}
-		}
-	}
-	return all
-}
-
-var (
-	carefulOption  = Option{Name: "careful", About: "on: one second for each answer, nothing is sent twice; off: as the client library is by default", Default: "off"}
-	redsyncOptions = []Option{
-		{Name: "tries", About: "how often a waiter tries", Default: "32"},
-		{Name: "drift", About: "the share of the ttl that clocks may part by", Default: "0.01"},
-		{Name: "node-timeout", About: "the share of the ttl that one master may take to answer", Default: "0.05"},
-		{Name: "fail-fast", About: "on: stop listening once a majority has answered", Default: "off"},
-		carefulOption,
-	}
-	watchedOptions = []Option{
-		{Name: "validity", About: "how long a key lives, where the scenario asks for no ttl", Default: "5s"},
-		{Name: "extend", About: "how often keys are extended; 0s: half of the validity", Default: "0s"},
-		{Name: "try-next", About: "how long one key may take to answer", Default: "20ms"},
-		{Name: "majority", About: "keys that are a majority", Default: "2"},
-		{Name: "no-loop", About: "on: track keys without loops", Default: "off"},
-		{Name: "setpx", About: "on: set ends by PX and not by PXAT", Default: "off"},
-	}
-)
-
-// servedElsewhere is why a stock library cannot be opened by this program.
+// servedElsewhere is the error for a stock library, which this program cannot open.
 type servedElsewhere struct {
 	lock string
 	real bool
@@ -214,3 +79,166 @@ func (e servedElsewhere) Error() string {
 }
 
 func (servedElsewhere) Is(target error) bool { return target == locks.ErrUnsupported }
+
+// triesQueue is why some of a hundred clients that poll may not get the lock.
+const triesQueue = "a try joins the queue before it looks, and those who leave it again keep others from being first"
+
+// Options that several libraries have.
+var (
+	careful = onOff("careful", "on: one second for each answer, nothing is sent twice; off: as the client library is by default", "off")
+	redsync = served(
+		careful,
+		count("tries", "how often a waiter tries", "32", 1, 1000),
+		share("drift", "the share of the ttl that clocks may part by", "0.01"),
+		share("node-timeout", "the share of the ttl that one master may take to answer", "0.05"),
+		onOff("fail-fast", "on: stop listening once a majority has answered", "off"),
+	)
+	watching = served(
+		lasting("validity", "how long a key lives, where the scenario asks for no ttl", "5s"),
+		lasting("extend", "how often keys are extended; 0s: half of the validity", "0s"),
+		lasting("try-next", "how long one key may take to answer", "20ms"),
+		count("majority", "keys that are a majority", "2", 1, 1000),
+		onOff("no-loop", "on: track keys without loops", "off"),
+		onOff("setpx", "on: set ends by PX and not by PXAT", "off"),
+	)
+)
+
+// goLibraries are the stock libraries in Go, and those that are programs of this machine.
+func goLibraries() []Lock {
+	bounded := locks.Claims{Bounded: true, Waits: true}
+	watched := locks.Claims{Renewed: true, Watched: true, Waits: true}
+	fenced := locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true}
+	redsyncOn := func(name, about, modules string) Lock {
+		return Lock{
+			Card: locks.Card{Name: name, Claims: bounded}, About: about, Topologies: independent, Like: "redlock", declare: redsync,
+			Library: &Library{
+				Version: "github.com/go-redsync/redsync/v4 v4.17.0" + modules,
+				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
+			},
+		}
+	}
+	return []Lock{
+		redsyncOn("redsync", "redsync on go-redis, a pool for each master", ""),
+		redsyncOn("redsync-redigo", "redsync on redigo, a pool for each master", ", github.com/gomodule/redigo"),
+		redsyncOn("redsync-rueidis", "redsync on rueidis, a client for each master", ", github.com/redis/rueidis v1.0.79"),
+		{
+			Card:  locks.Card{Name: "redislock", Claims: locks.Claims{Bounded: true, Waits: true, Several: true}},
+			About: "bsm/redislock on go-redis",
+			declare: served(careful, lasting("backoff", "how long a waiter sleeps between two tries", "100ms"),
+				lasting("reload", "how old the client's map of a cluster may be; a dead master does not announce a new one", "1m")),
+			Like: "set-nx",
+			Library: &Library{
+				Version: "github.com/bsm/redislock v0.10.0",
+				Says:    "a simplified distributed locking implementation; it promises no more", Where: "README.md:7",
+			},
+		},
+		{
+			Card:    locks.Card{Name: "rueidislock", Claims: watched},
+			About:   "rueidislock, woken and told of losses by client-side caching",
+			declare: watching, Like: "redisson",
+			Library: &Library{
+				Version: "github.com/redis/rueidis/rueidislock v1.0.79",
+				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "rueidislock/README.md:54",
+			},
+		},
+		{
+			Card:    locks.Card{Name: "valkeylock", Claims: watched},
+			About:   "valkeylock, woken and told of losses by client-side caching",
+			declare: watching, Like: "rueidislock",
+			Library: &Library{
+				Version: "github.com/valkey-io/valkey-go/valkeylock v1.0.79",
+				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "valkeylock/README.md:54",
+			},
+		},
+		{
+			Card:       locks.Card{Name: "redis-py", Claims: locks.Claims{Bounded: true}},
+			About:      "redis-py's own Lock, in python3",
+			Topologies: []locks.Topology{locks.Single, locks.Replicated}, declare: served(), Like: "set-nx",
+			Library: &Library{
+				Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
+				Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
+			},
+		},
+		{
+			Card:    locks.Card{Name: "etcd-mutex", Claims: fenced},
+			About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
+			Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Plain: true,
+			Excused: map[string]string{"in-turn": triesQueue},
+			declare: served(
+				lasting("session-ttl", "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", "1m0s"),
+				onOff("orphan", "on: the session of a lock that could not be released is kept alive no longer", "off"),
+				lasting("limit", "how long one request may take", "3s"),
+				lasting("dial-timeout", "etcd's DialTimeout, which also is how long a session believes in itself at first", "5s"),
+				lasting("keepalive", "how often an idle connection is tried; 0s: never, as by default", "0s"),
+			),
+			Library: &Library{
+				Version: "go.etcd.io/etcd/client/v3/concurrency v3.6.16",
+				Says:    "concurrency operations on top of etcd such as distributed locks; it promises no more", Where: "client/v3/concurrency/doc.go:15", Real: true,
+			},
+		},
+		{
+			Card:    locks.Card{Name: "zk-curator", Claims: watched},
+			About:   "ZooKeeper: Apache Curator's InterProcessMutex, in java",
+			Service: zookeeper.Name, Woken: true,
+			declare: curator,
+			Library: &Library{
+				Version: "Apache Curator, of this machine (on Debian or Ubuntu: apt-get install libcurator-recipes-java default-jdk-headless)",
+				Says:    "a re-entrant mutex that works across JVMs", Where: "InterProcessMutex, class comment", Real: true,
+			},
+		},
+		{
+			Card:    locks.Card{Name: "zk-kazoo", Claims: watched},
+			Like:    "etcd-mutex",
+			About:   "ZooKeeper: kazoo's Lock, in python3",
+			Service: zookeeper.Name, Woken: true,
+			declare: served(session), Excused: map[string]string{"in-turn": triesQueue},
+			Library: &Library{
+				Version: "kazoo, of this machine (on Debian or Ubuntu: apt-get install python3-kazoo)",
+				Says:    "a mutex with at most one lock holder at any given time", Where: "kazoo/recipe/lock.py, class Lock", Real: true,
+			},
+		},
+		{
+			Card:    locks.Card{Name: "nats-kv", Claims: locks.Claims{Bounded: true, Fenced: true}},
+			About:   "a key of a JetStream bucket by Create, and Delete at its revision; the token is that revision",
+			Service: nats.Name, Topologies: []locks.Topology{locks.Single, nats.Quorum}, Plain: true,
+			declare: served(
+				count("replicas", "on how many servers the bucket is kept; 0: on all, three at most", "0", 0, 5),
+				conforming("key", word("expiry", "bucket: its ttl is that of all its keys; key: each has its own, in whole seconds", "bucket", "key")),
+				lasting("limit", "how long one request may take", "5s"),
+				lasting("ping", "how often an idle connection is tried", "2m0s"),
+				lasting("reconnect-wait", "how long a lost connection waits until it tries a server again", "2s"),
+			),
+			Library: &Library{
+				Version: "github.com/nats-io/nats.go/jetstream v1.55.0",
+				Says:    "Create will create the key/value pair if it does not exist; it speaks of no lock", Where: "jetstream/kv.go, KeyValue.Create", Real: true,
+			},
+		},
+		{
+			Card:    locks.Card{Name: "mongo-find-and-modify", Claims: locks.Claims{Bounded: true, Fenced: true}},
+			About:   "a document by findAndModify with upsert, with an end by the client's clock and a number of grants",
+			Service: mongo.Name, Topologies: []locks.Topology{locks.Single}, Plain: true, WritesTime: true,
+			declare: served(onOff("expiry", "off: the naive form, whose documents have no end", "on"), lasting("limit", "how long one request may take", "5s")),
+			Library: &Library{
+				Version: "go.mongodb.org/mongo-driver/v2 v2.10.0",
+				Says:    "FindOneAndUpdate executes a findAndModify command to update at most one document in the collection; it speaks of no lock",
+				Where:   "mongo/collection.go, Collection.FindOneAndUpdate", Real: true,
+			},
+		},
+		{
+			Card:    locks.Card{Name: "consul-lock", Claims: fenced},
+			About:   "the Lock of Consul's client, a key that a session holds; the token is the key's LockIndex",
+			Service: consul.Name, Topologies: []locks.Topology{locks.Single}, Plain: true,
+			declare: served(
+				lasting("session-ttl", "the ttl of a session, where the scenario asks for none; servers end one after twice as long", "15s"),
+				lasting("lock-delay", "how long a key stays locked after its session has ended; 1m0s at most, 0s: 15s", "15s"),
+				count("monitor-retries", "how often the library asks again for what it holds when that fails, before it reports the loss", "0", 0, 1000),
+				lasting("monitor-retry-time", "how long it waits before that", "2s"),
+				lasting("timeout", "how long one request may take, also one that waits for a change; 0s: no limit", "0s"),
+			),
+			Library: &Library{
+				Version: "github.com/hashicorp/consul/api v1.34.4",
+				Says:    "Returns a channel that is closed if our lock is lost or an error", Where: "api/lock.go:131", Real: true,
+			},
+		},
+	}
+}

@@ -5,18 +5,15 @@ import (
 	"lockbench/service/redis"
 )
 
-// Mutants are the locks that are wrong on purpose. They are no part of [All]: nobody is to
-// meet one who has not asked for it.
+// Mutants returns the locks that are wrong on purpose. [All] leaves them out, so that no
+// list offers them unless it is asked for mutants.
 func Mutants() []Lock {
 	var all []Lock
 	for _, m := range mutants.All() {
 		all = append(all, Lock{
-			Card: m.Card, About: "wrong on purpose: " + m.Mistake, Group: mutantGroup, Service: redis.Name,
-			Topologies: m.Topologies, WritesTime: m.WritesTime, Wrong: &m.Wrong, New: without(m.Name, m.Open),
+			Card: m.Card, About: "wrong on purpose: " + m.Mistake, Group: "Wrong on purpose", Service: redis.Name,
+			Topologies: m.Topologies, WritesTime: m.WritesTime, Wrong: &m.Wrong, declare: without(m.Open),
 		})
 	}
 	return all
 }
-
-// mutantGroup is their heading in tables.
-const mutantGroup = "Wrong on purpose"

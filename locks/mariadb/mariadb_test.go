@@ -74,8 +74,7 @@ func TestLocks(t *testing.T) {
 			test(name, func(*testing.T) { session(on, opener) })
 		}
 		test("pool", func(*testing.T) { pool(on, mariadb.NewGetLock(true)) })
-		test("row", func(t *testing.T) { row(t, on, mariadb.NewRow(false)) })
-		test("endless", func(t *testing.T) { endless(t, on) })
+		test("row", func(t *testing.T) { row(t, on, mariadb.NewRow()) })
 		return nil
 	})
 	if err != nil {
@@ -154,17 +153,4 @@ func row(t *testing.T, on *lockers, opener locks.Opener) {
 	}
 	on.release("what is held", next, nil)
 	on.acquire("given back", a, time.Minute, nil)
-}
-
-// Without an end a row is there until it is given back.
-func endless(t *testing.T, on *lockers) {
-	a, b := on.open(mariadb.NewRow(true)), on.open(mariadb.NewRow(false))
-	held := on.acquire("free", a, time.Millisecond, nil)
-	time.Sleep(20 * time.Millisecond) // longer than its lease
-	on.acquire("held without an end", b, time.Minute, locks.ErrTaken)
-	if err := held.(locks.Renewer).Renew(on.ctx, time.Minute); !errors.Is(err, locks.ErrUnsupported) {
-		t.Errorf("a renewal answers %v", err)
-	}
-	on.release("what is held", held, nil)
-	on.acquire("given back", b, time.Minute, nil)
 }

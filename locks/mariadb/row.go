@@ -12,30 +12,28 @@ import (
 
 const (
 	createRows = `CREATE TABLE IF NOT EXISTS lock_rows
-		(name VARCHAR(190) COLLATE utf8mb4_bin PRIMARY KEY, holder VARCHAR(64) NOT NULL, until DATETIME(6)) ENGINE=InnoDB`
+		(name VARCHAR(190) COLLATE utf8mb4_bin PRIMARY KEY, holder VARCHAR(64) NOT NULL, until DATETIME(6) NOT NULL) ENGINE=InnoDB`
 	clearRow = "DELETE FROM lock_rows WHERE name = ? AND until <= SYSDATE(6)"
 	takeRow  = "INSERT INTO lock_rows (name, holder, until) VALUES (?, ?, SYSDATE(6) + INTERVAL ? MICROSECOND)"
-	freeRow  = "DELETE FROM lock_rows WHERE name = ? AND holder = ? AND (until IS NULL OR until > SYSDATE(6))"
+	freeRow  = "DELETE FROM lock_rows WHERE name = ? AND holder = ? AND until > SYSDATE(6)"
 	renewRow = "UPDATE lock_rows SET until = SYSDATE(6) + INTERVAL ? MICROSECOND WHERE name = ? AND holder = ? AND until > SYSDATE(6)"
 )
 
-// NewRow returns the opener of mysql-row: a row for each name, which a unique index lets nobody
-// make twice. With an end, by the server's clock, whoever comes after it deletes the
-// row first. Without (the naive form, endless) a row whose holder died is there for ever.
-func NewRow(endless bool) locks.Opener {
+// NewRow returns the opener of mysql-row: a row for each name under a unique index, with an end by
+// the server's clock. An acquire deletes a row whose end has passed, and then inserts its own.
+func NewRow() locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		db, err := connect(c, "mysql-row")
 		if err != nil {
 			return nil, err
 		}
-		return &rows{db, plain.NewTokens(c), endless}, nil
+		return &rows{db, plain.NewTokens(c)}, nil
 	}
 }
 
 type rows struct {
-	db      *sql.DB
-	tokens  *plain.Tokens
-	endless bool
+	db     *sql.DB
+	tokens *plain.Tokens
 }
 
 // Acquire tries once.
@@ -50,23 +48,17 @@ func (l *rows) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	var end any = ttl.Microseconds()
-	if l.endless {
-		end = nil
-	}
 	lease := &rowLease{by: l, name: name, holder: l.tokens.Next()}
 	err = made(ctx, l.db, createRows, func() error {
-		if !l.endless {
-			if _, err := l.db.ExecContext(ctx, clearRow, name); err != nil && !said(err, deadlock) {
-				return err
-			}
+		if _, err := l.db.ExecContext(ctx, clearRow, name); err != nil && !said(err, deadlock) {
+			return err
 		}
 		lease.End = plain.NewEnd(time.Now().Add(ttl))
-		_, err := l.db.ExecContext(ctx, takeRow, name, lease.holder, end)
+		_, err := l.db.ExecContext(ctx, takeRow, name, lease.holder, ttl.Microseconds())
 		return err
 	})
 	switch {
-	case said(err, duplicateKey, deadlock, lockTimeout): // of the last two nothing is left
+	case said(err, duplicateKey, deadlock, lockTimeout): // the last two were rolled back
 		return nil, locks.ErrTaken
 	case err != nil:
 		return lease, fmt.Errorf("mysql-row: acquire: %w", err)
@@ -74,7 +66,7 @@ func (l *rows) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error
 	return lease, nil
 }
 
-// Close closes the connections. What is held stays held until its end.
+// Close closes the connections. Held locks stay held until their end.
 func (l *rows) Close() error { return l.db.Close() }
 
 type rowLease struct {
@@ -96,7 +88,7 @@ func (l *rowLease) Release(ctx context.Context) error {
 	return l.told("release", done, err)
 }
 
-// told is what an answer to a change of the row means.
+// told returns the error of a statement that changes the row, ErrNotHeld if it has changed none.
 func (l *rowLease) told(what string, done sql.Result, err error) error {
 	var n int64
 	if err == nil {
@@ -111,14 +103,11 @@ func (l *rowLease) told(what string, done sql.Result, err error) error {
 	return nil
 }
 
-// Renew moves its end to ttl from now, if it is still this lease's.
+// Renew moves the row's end to ttl from now, if it is still this lease's.
 func (l *rowLease) Renew(ctx context.Context, ttl time.Duration) error {
 	ttl, err := plain.TTL(ttl)
 	if err != nil {
 		return fmt.Errorf("mysql-row: renew %q: %w", l.name, err)
-	}
-	if l.by.endless {
-		return fmt.Errorf("mysql-row: renew %q: %w: it has no end", l.name, locks.ErrUnsupported)
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()

@@ -5,8 +5,7 @@
 // Its promise rests on time. Masters count the lease by their own clocks, and one
 // that restarts without its data votes a second time, so a crashed node must stay
 // out for longer than the longest ttl. And like every lease it ends while its
-// holder sleeps. [Options] can switch two of its precautions off, to show what
-// they are for.
+// holder sleeps.
 package redlock
 
 import (
@@ -26,8 +25,6 @@ type Options struct {
 	// Drift is how far, as a share of the ttl, two clocks may part while a lease
 	// lasts; two milliseconds are added to it for short ones. 0 means 0.01.
 	Drift float64
-	// NoDrift makes no allowance at all.
-	NoDrift bool
 	// NoValidity believes a majority however long it took, and believes it for the
 	// whole ttl from then on. It is wrong: the first key may have expired before the
 	// last was set.
@@ -36,8 +33,6 @@ type Options struct {
 	// ttl, or a single slow node uses the lease up. 0 means a twentieth of the ttl, at
 	// least 5 ms and at most 100 ms.
 	NodeTimeout time.Duration
-	// Nodes, if not 0, is how many masters the store must have.
-	Nodes int
 }
 
 const (
@@ -58,9 +53,8 @@ func New(o Options) locks.Opener {
 		if c.Store.Topology != locks.Independent {
 			return nil, fmt.Errorf("redlock: %w: topology %q; it needs independent masters", locks.ErrUnsupported, c.Store.Topology)
 		}
-		n := len(c.Store.Nodes())
-		if n == 0 || o.Nodes != 0 && o.Nodes != n {
-			return nil, fmt.Errorf("redlock: the store has %d masters, wanted %d", n, max(o.Nodes, 1))
+		if len(c.Store.Nodes()) == 0 {
+			return nil, errors.New("redlock: the store names no masters")
 		}
 		l := &redLock{options: o, tokens: plain.NewTokens(c)}
 		for _, at := range c.Store.Nodes() {
@@ -138,9 +132,6 @@ func (l *redLock) end(start time.Time, ttl time.Duration) (time.Time, bool) {
 }
 
 func (l *redLock) drift(ttl time.Duration) time.Duration {
-	if l.options.NoDrift {
-		return 0
-	}
 	factor := l.options.Drift
 	if factor == 0 {
 		factor = driftDefault

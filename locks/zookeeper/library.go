@@ -12,8 +12,8 @@ import (
 )
 
 // NewLibrary returns the opener of zk-lock, which is the client library's own Lock, unchanged.
-// It waits without an end, so it cannot be asked to try; a wait that is over is left to go
-// on, and what it is granted then is given back.
+// That Lock waits without a limit, so it cannot try once. After the end of a wait it continues in
+// the background, and a late grant is released.
 func NewLibrary(o Options) locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		of, err := open("zk-lock", o, c)
@@ -70,7 +70,7 @@ var (
 // Lease is how long a session outlives its client.
 func (l *libraryLease) Lease() time.Duration { return l.session.ttl }
 
-// Lost is closed when the session is lost, which the library tells; its Lock does not.
+// Lost is closed when the library reports that the session is lost; its Lock does not report it.
 func (l *libraryLease) Lost() <-chan struct{} { return l.lost }
 
 // Release is Unlock.
@@ -87,7 +87,7 @@ func (l *libraryLease) Release(ctx context.Context) error {
 	case err := <-done:
 		switch {
 		case errors.Is(err, zk.ErrNotLocked) && l.result != nil:
-			// Its node may be there: the library has forgotten it.
+			// Its node may exist: the library has forgotten it.
 			return fmt.Errorf("zk-lock: release: Lock had failed: %w", l.result)
 		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotLocked):
 			return locks.ErrNotHeld

@@ -16,13 +16,13 @@ import (
 
 // NewRecipe returns the opener of zk-recipe:
 //
-//	acquire  CREATE an ephemeral sequential node; who has the lowest number holds, and
-//	         who waits watches the node before its own
+//	acquire  CREATE an ephemeral sequential node; the client with the lowest number
+//	         holds, and each waiter watches the node before its own
 //	release  DELETE it
 //
-// The precautions are those of Apache Curator: the name of a node says who made it, so that
-// one whose answer was lost is found again; a delete without an answer is done again, for as
-// long as the session lives; and a connection that is lost is a lock that is lost.
+// The precautions are those of Apache Curator: the name of a node identifies its creator, so that
+// a client finds its node after a lost answer; a delete without an answer is repeated for as
+// long as the session lives; and a lost connection counts as a lost lock.
 func NewRecipe(o Options) locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		of, err := open("zk-recipe", o, c)
@@ -35,7 +35,7 @@ func NewRecipe(o Options) locks.Opener {
 
 type recipe struct{ *client }
 
-// Acquire asks once, or waits in the queue.
+// Acquire tries once, or waits in the queue.
 func (l recipe) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	dir, s, err := l.asked(r)
 	if err != nil {
@@ -44,11 +44,8 @@ func (l recipe) Acquire(ctx context.Context, r locks.Request) (locks.Lease, erro
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: nothing was asked: %w", locks.ErrTaken, err)
 	}
-	n := &node{client: l.client, session: s, dir: dir, over: make(chan struct{})}
-	if !l.options.Unprotected {
-		n.mark = "_c_" + l.tokens.Next() + "-"
-	}
-	// The client library takes no context: what it does ends when it ends.
+	n := &node{client: l.client, session: s, dir: dir, mark: "_c_" + l.tokens.Next() + "-", over: make(chan struct{})}
+	// The client library takes no context, so its calls cannot be cancelled.
 	limited, cancel := context.WithTimeout(ctx, r.Wait+l.options.Limit)
 	go func() {
 		defer cancel()
@@ -62,7 +59,7 @@ func (l recipe) Acquire(ctx context.Context, r locks.Request) (locks.Lease, erro
 	case <-patience.C:
 		return n, errors.New("zk-recipe: acquire: no answer in time")
 	case <-ctx.Done():
-		// It is on its way out of the queue.
+		// The attempt is leaving the queue.
 		select {
 		case <-n.over:
 		case <-time.After(l.options.Limit):
@@ -78,20 +75,20 @@ func (l recipe) Acquire(ctx context.Context, r locks.Request) (locks.Lease, erro
 	return n, fmt.Errorf("zk-recipe: acquire: %w", n.result)
 }
 
-// node is one tenure: a place in the queue.
+// node is one attempt: a place in the queue.
 type node struct {
 	client    *client
 	session   *session
 	dir, mark string
 	over      chan struct{} // closed when the attempt has ended
-	result    error         // of it
+	result    error         // of the attempt
 	token     uint64
-	lost      chan struct{} // nil: it was not granted
+	lost      chan struct{} // nil: the attempt was not granted
 
 	mu      sync.Mutex
-	path    string // empty: none that is known
-	removed bool   // a server said so
-	going   bool   // somebody repeats the delete
+	path    string // empty: not known
+	removed bool   // a server has confirmed it
+	going   bool   // goOn is repeating the delete
 }
 
 var (
@@ -103,18 +100,18 @@ var (
 // Lease is how long a session outlives its client.
 func (n *node) Lease() time.Duration { return n.session.ttl }
 
-// Lost is closed when the hold is lost, as far as the client can know.
+// Lost is closed when the client learns that the hold is lost.
 func (n *node) Lost() <-chan struct{} { return n.lost }
 
-// Token is the transaction by which the node was made, or its number. Whoever holds later has
-// made his later.
+// Token is the transaction that created the node. It grows with every grant, because nodes hold
+// in the order of their creation.
 func (n *node) Token() uint64 { return n.token }
 
-// take makes a node and holds, or is out of the queue again, or does not know.
+// take creates a node and waits until it holds the lock. After an error the node is gone or unknown.
 func (n *node) take(ctx context.Context, r locks.Request) error {
 	if r.Wait == 0 {
-		// Who only tries makes no node while there are others. Its server is told first what it
-		// has not been told yet, such as that another one's node has gone.
+		// A try creates no node while there are others. It syncs first, so that it does not see
+		// nodes that have been deleted.
 		kids, err := n.all()
 		switch {
 		case err == nil && len(kids) > 0:
@@ -126,7 +123,7 @@ func (n *node) take(ctx context.Context, r locks.Request) error {
 		}
 	}
 	if err := n.create(ctx); err != nil {
-		if !n.gone() && n.mark != "" && !n.client.options.Unguaranteed {
+		if !n.gone() {
 			n.goOn()
 		}
 		return err
@@ -154,7 +151,7 @@ func (n *node) take(ctx context.Context, r locks.Request) error {
 			return n.giveUp(ctx)
 		case r.Wait == 0:
 			return n.leave()
-		case gone == nil: // it went away meanwhile
+		case gone == nil: // the node was deleted meanwhile
 			continue
 		}
 		select {
@@ -171,7 +168,7 @@ func (n *node) take(ctx context.Context, r locks.Request) error {
 	}
 }
 
-// giveUp leaves the queue because the context has ended, and says so: the lock may be free.
+// giveUp leaves the queue because the context has ended. Its error says so, because the lock may be free.
 func (n *node) giveUp(ctx context.Context) error {
 	err := n.leave()
 	if errors.Is(err, locks.ErrTaken) {
@@ -180,7 +177,7 @@ func (n *node) giveUp(ctx context.Context) error {
 	return err
 }
 
-// nothingAsked is for what failed before a node was asked for.
+// nothingAsked is the error of an attempt that failed before it asked for a node.
 func (n *node) nothingAsked(err error) error {
 	n.forget()
 	return fmt.Errorf("no node was asked for: %w", err)
@@ -195,7 +192,7 @@ func (n *node) create(ctx context.Context) error {
 		}
 		path, err = conn.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, anybody)
 	}
-	if errors.Is(err, zk.ErrConnectionClosed) && n.mark != "" && ctx.Err() == nil {
+	if errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil {
 		if found, looked := n.find(); looked == nil && found != "" {
 			path, err = found, nil
 		}
@@ -207,8 +204,7 @@ func (n *node) create(ctx context.Context) error {
 	return nil
 }
 
-// all are the nodes that there are now: what the client's server has not been told yet it is
-// told first.
+// all returns the nodes that exist now. The client's server catches up with its leader first.
 func (n *node) all() ([]string, error) {
 	if _, err := n.session.conn.Sync(n.dir); err != nil {
 		return nil, err
@@ -217,7 +213,7 @@ func (n *node) all() ([]string, error) {
 	return kids, err
 }
 
-// find looks for a node that the client has made, and of which it has not heard.
+// find looks for a node that the client has created without receiving the answer.
 func (n *node) find() (path string, err error) {
 	kids, err := n.all()
 	if err != nil {
@@ -231,16 +227,11 @@ func (n *node) find() (path string, err error) {
 	return "", nil
 }
 
-// before is the node before the client's own, and what tells that it went away; nil if it did
-// so while it was looked for. Empty: there is none, and the client is the first.
+// before returns the node before the client's own and a channel that reports its deletion; nil if
+// it was deleted meanwhile. The name is empty if the client is the first.
 func (n *node) before() (name string, gone <-chan zk.Event, err error) {
 	conn, path := n.session.conn, n.where()
-	var kids []string
-	if n.client.options.WatchAll {
-		kids, _, gone, err = conn.ChildrenW(n.dir)
-	} else {
-		kids, _, err = conn.Children(n.dir)
-	}
+	kids, _, err := conn.Children(n.dir)
 	if err != nil {
 		return "", nil, err
 	}
@@ -256,8 +247,8 @@ func (n *node) before() (name string, gone <-chan zk.Event, err error) {
 	case !there:
 		n.forget()
 		return "", nil, fmt.Errorf("%w: the node has gone, with its session", locks.ErrTaken)
-	case name == "" || n.client.options.WatchAll:
-		return name, gone, nil
+	case name == "":
+		return "", nil, nil
 	}
 	_, _, gone, err = conn.GetW(n.dir + "/" + name)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -275,8 +266,7 @@ func sequence(name string) int {
 	return number
 }
 
-// hold makes sure that the first node is still there. What the client hears from before it
-// asks on concerns the hold.
+// hold checks that the first node is still there. Events count for the hold from before the check.
 func (n *node) hold() error {
 	lost, path := n.session.hold(), n.where()
 	there, stat, err := n.session.conn.Exists(path)
@@ -291,9 +281,6 @@ func (n *node) hold() error {
 		return fmt.Errorf("%w: the node has gone, with its session", locks.ErrTaken)
 	}
 	n.lost, n.token = lost, uint64(stat.Czxid)
-	if n.client.options.BySequence {
-		n.token = uint64(sequence(path)) + 1 // a token is not 0
-	}
 	return nil
 }
 
@@ -305,24 +292,24 @@ func (n *node) leave() error {
 	return locks.ErrTaken
 }
 
-// remove deletes the node, once, or for as long as it takes.
+// remove deletes the node. If that fails, goOn repeats it.
 func (n *node) remove() error {
 	err := n.removeOnce()
-	if err != nil && !errors.Is(err, locks.ErrNotHeld) && !n.client.options.Unguaranteed {
+	if err != nil && !errors.Is(err, locks.ErrNotHeld) {
 		n.goOn()
 	}
 	return err
 }
 
-// errUnknown is what is said of a create without an answer.
-var errUnknown = errors.New("nobody knows whether there is a node")
+// errUnknown is the error after a create without an answer.
+var errUnknown = errors.New("it is unknown whether there is a node")
 
 func (n *node) removeOnce() error {
 	path := n.where()
 	if path == "" && n.gone() {
 		return locks.ErrNotHeld
 	}
-	if path == "" && n.mark != "" {
+	if path == "" {
 		found, err := n.find()
 		if err != nil {
 			return err
@@ -342,8 +329,8 @@ func (n *node) removeOnce() error {
 // again is how long to wait between two tries of a delete.
 const again = 200 * time.Millisecond
 
-// goOn deletes until a server has said that the node is not there. A node that nobody has
-// seen is looked for until the session must have ended, and that of its last connection.
+// goOn repeats the delete until a server confirms that the node is gone. It looks for a node without
+// a known path until the session must have ended.
 func (n *node) goOn() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -391,7 +378,7 @@ func (n *node) Release(ctx context.Context) error {
 			return err
 		case err != nil:
 			return fmt.Errorf("zk-recipe: release: %w", err)
-		case n.lost == nil: // it stood in the queue, and was not granted
+		case n.lost == nil: // it was in the queue, and was not granted
 			return locks.ErrNotHeld
 		}
 		return nil
@@ -400,7 +387,7 @@ func (n *node) Release(ctx context.Context) error {
 	}
 }
 
-// know notes where the node is, forget that it is no more.
+// know notes the path of the node, and forget that it is gone.
 func (n *node) know(path string) { n.mu.Lock(); defer n.mu.Unlock(); n.path = path }
 func (n *node) forget()          { n.mu.Lock(); defer n.mu.Unlock(); n.path, n.removed = "", true }
 func (n *node) where() string    { n.mu.Lock(); defer n.mu.Unlock(); return n.path }

@@ -1,11 +1,11 @@
 // Package zookeeper has locks on ZooKeeper, by github.com/go-zookeeper/zk: the recipe of
-// ephemeral sequential nodes with all its precautions, each of which can be left out, and the
-// client library's own Lock.
+// ephemeral sequential nodes with all precautions of Apache Curator, and the client library's
+// own Lock.
 //
-// What they hold is a node that a session has made. The session ends when the servers have
-// heard nothing of it for as long as it is for, and all its nodes go with it. So a lease here
-// is that time, and the library keeps it alive. A connection may end before: then the client
-// does not know any more whether its session lives, until it finds another server.
+// A holder has a node that its session has created. The servers end a session, and delete its
+// nodes, when they have not heard from the client for the session's timeout. So the lease of these
+// locks is that timeout, and the library keeps the session alive. If the connection breaks, the
+// client does not know whether its session still exists until it finds another server.
 package zookeeper
 
 import (
@@ -24,31 +24,21 @@ import (
 	"lockbench/service/zookeeper"
 )
 
-// Options are what users of ZooKeeper decide.
+// Options are the settings of the locks.
 type Options struct {
 	// Session is how long a session outlives its client, where a request asks for no ttl.
 	Session time.Duration
-	// Limit is how long an acquire or a release may take beside the wait.
+	// Limit is how long an acquire or a release may take in addition to its wait.
 	Limit time.Duration
-	// Unprotected leaves out the mark of a node's maker in its name. A create of which nobody
-	// has heard leaves a node that nobody knows as his own.
-	Unprotected bool
-	// Unguaranteed leaves out what goes on after a delete that got no answer.
-	Unguaranteed bool
-	// WatchAll lets each waiter watch all nodes, and not the one before its own alone.
-	WatchAll bool
-	// Suspended is a holder that goes on without a connection, until a server tells it that
+	// Suspended lets a holder continue without a connection, until a server reports that
 	// its session has expired.
 	Suspended bool
-	// BySequence takes the number in a node's name for the token, and not the transaction that
-	// made it.
-	BySequence bool
 }
 
-// limits of the sessions that are asked for: the servers' own are milliseconds in 31 bits.
+// ttlMax limits sessions: servers count milliseconds in 31 bits.
 const ttlMax = 24 * time.Hour
 
-// client is one client of the servers, with a session for each ttl that it was asked for.
+// client is one client of the servers, with a session for each ttl that was requested.
 type client struct {
 	what    string
 	options Options
@@ -70,7 +60,7 @@ func open(what string, o Options, c locks.Client) (*client, error) {
 	}, nil
 }
 
-// asked is the folder of a request's lock, and the session for it.
+// asked returns the folder of a request's lock and the session for it.
 func (c *client) asked(r locks.Request) (dir string, s *session, err error) {
 	wait := r.Wait
 	r.Wait = 0
@@ -92,7 +82,7 @@ func (c *client) asked(r locks.Request) (dir string, s *session, err error) {
 	return "/lock-" + url.PathEscape(key), s, err
 }
 
-// session is that for a ttl.
+// session returns the session for a ttl.
 func (c *client) session(ttl time.Duration) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +124,7 @@ func (c *client) isClosed() bool {
 	}
 }
 
-// Close ends the sessions, and with them all that is held.
+// Close ends the sessions, which releases every lock that they hold.
 func (c *client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,10 +147,10 @@ type session struct {
 	suspended bool
 
 	mu    sync.Mutex
-	holds map[chan struct{}]struct{} // of all that is held in it: closed when it is lost
+	holds map[chan struct{}]struct{} // one for each hold: closed when it is lost
 }
 
-// hear is called with each event, and must not wait.
+// hear is called for each event, and must not block.
 func (s *session) hear(e zk.Event) {
 	if e.Type != zk.EventSession || e.State != zk.StateExpired && (s.suspended || e.State != zk.StateDisconnected) {
 		return
@@ -173,7 +163,7 @@ func (s *session) hear(e zk.Event) {
 	clear(s.holds)
 }
 
-// hold is closed when what is held from now on is lost.
+// hold registers a hold, and returns a channel that is closed when it is lost.
 func (s *session) hold() chan struct{} {
 	lost := make(chan struct{})
 	s.mu.Lock()
@@ -182,7 +172,7 @@ func (s *session) hold() chan struct{} {
 	return lost
 }
 
-// drop ends a hold: its holder has given it back.
+// drop removes a hold that was released.
 func (s *session) drop(lost chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +183,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// remove deletes a node. A node that is not there is told apart.
+// remove deletes a node. It returns ErrNotHeld if there is no such node.
 func (s *session) remove(path string) error {
 	err := s.conn.Delete(path, -1)
 	if errors.Is(err, zk.ErrNoNode) {

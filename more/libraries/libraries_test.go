@@ -29,7 +29,7 @@ func TestCatalogSaysWhatIsServed(t *testing.T) {
 			t.Errorf("%s: served are %s and %+v, the catalog has %s and %+v", entry.Name, l.Family, l.Claims, entry.Family, entry.Claims)
 		}
 		var words []string
-		for _, o := range entry.Options {
+		for _, o := range entry.Options() {
 			words = append(words, o.Name+"="+o.Default)
 		}
 		options, err := ParseOptions(words)
@@ -44,7 +44,7 @@ func TestCatalogSaysWhatIsServed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "there is no option no-such-option") {
 			t.Errorf("%s with an option that there is not: %v", entry.Name, err)
 		}
-		for _, o := range entry.Options {
+		for _, o := range entry.Options() {
 			if err != nil && !strings.Contains(err.Error(), o.Name) {
 				t.Errorf("%s has no option %s, which the catalog names", entry.Name, o.Name)
 			}

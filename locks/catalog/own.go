@@ -1,0 +1,210 @@
+package catalog
+
+import (
+	"time"
+
+	"lockbench/locks"
+	"lockbench/locks/control"
+	mariadblocks "lockbench/locks/mariadb"
+	"lockbench/locks/mutants"
+	postgreslocks "lockbench/locks/postgres"
+	"lockbench/locks/redlock"
+	"lockbench/locks/setnx"
+	zookeeperlocks "lockbench/locks/zookeeper"
+	"lockbench/service/mariadb"
+	"lockbench/service/postgres"
+	"lockbench/service/redis"
+	"lockbench/service/zookeeper"
+)
+
+var (
+	serverless  = []locks.Topology{locks.None}
+	oneMaster   = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel}
+	anyMaster   = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster}
+	independent = []locks.Topology{locks.Independent}
+)
+
+// controlLocks are the locks whose verdict is known: they check the harness.
+func controlLocks() []Lock {
+	return []Lock{
+		{
+			Card: locks.Card{
+				Name: "no-lock", Family: locks.Control,
+				Claims: locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true}, Model: []string{"mutex"},
+			},
+			About:      "grants every request; a run that does not find it wrong shows nothing",
+			Broken:     true,
+			Topologies: serverless,
+			declare:    without(func() locks.Opener { return control.OpenNoLock }),
+		},
+		{
+			Card:       locks.Card{Name: "in-process", Family: locks.Control, Claims: locks.Claims{Strict: true}},
+			About:      "a mutex in the memory of the harness; must always pass",
+			Topologies: serverless,
+			InHarness:  true,
+			declare:    without(func() locks.Opener { return control.NewTable().Open }),
+		},
+		{
+			Card:       locks.Card{Name: "flock", Family: locks.Control, Claims: locks.Claims{Strict: true}},
+			About:      "flock(2) on a file, held by the client's process; must always pass",
+			Topologies: serverless,
+			StandIn:    "in-process",
+			declare:    without(func() locks.Opener { return control.OpenFlock }),
+		},
+	}
+}
+
+// redisLocks are the locks with an owner's token, and the four that are usually written before them.
+func redisLocks() []Lock {
+	bounded := locks.Claims{Bounded: true}
+	return []Lock{
+		{
+			Card:       locks.Card{Name: "setnx-expire", Claims: bounded},
+			About:      "SETNX, then EXPIRE; a client that dies in between locks for ever",
+			Topologies: oneMaster,
+			declare:    without(mutants.SetnxExpire),
+		},
+		{
+			Card:       locks.Card{Name: "set-del", Claims: bounded},
+			About:      "SET NX EX, released by DEL without a check of the owner; a late holder deletes another's lock",
+			Topologies: oneMaster,
+			declare:    without(mutants.SetDel),
+		},
+		{
+			Card:       locks.Card{Name: "get-del", Claims: bounded},
+			About:      "SET NX PX with a token, released by GET and then DEL; late in between, it deletes another's lock",
+			Topologies: oneMaster,
+			declare: func(o options) func() locks.Opener {
+				var timeout time.Duration
+				o.duration(&timeout, "answer-timeout", "how long its client waits for an answer", "1s", time.Millisecond)
+				return func() locks.Opener { return mutants.GetDel(timeout - time.Second) }
+			},
+		},
+		{
+			Card:       locks.Card{Name: "getset-time", Claims: bounded},
+			About:      "SETNX and GETSET of the lease's end by the clients' clocks; breaks when they differ",
+			Topologies: oneMaster,
+			WritesTime: true,
+			declare:    without(mutants.GetsetTime),
+		},
+		{
+			Card:    locks.Card{Name: "set-nx", Claims: bounded},
+			About:   "SET NX PX with an owner's token, renewed and released by script; the base line",
+			Plain:   true,
+			declare: without(setnx.New),
+		},
+		{
+			Card:    locks.Card{Name: "set-nx-fenced", Claims: locks.Claims{Bounded: true, Fenced: true}},
+			About:   "set-nx whose grants are counted in the same script, so that stale writes can be refused",
+			declare: without(setnx.NewFenced),
+		},
+		{
+			Card:       locks.Card{Name: "redlock", Claims: bounded},
+			About:      "SET NX PX on a majority of independent masters, valid for what is left of the ttl",
+			Topologies: independent,
+			Plain:      true,
+			declare: func(o options) func() locks.Opener {
+				var c redlock.Options
+				o.share(&c.Drift, "drift", "share of the ttl allowed for clocks that part, 2ms on top", "0.01")
+				o.duration(&c.NodeTimeout, "node-timeout", "limit for one node's answer; auto: a twentieth of the ttl, 5ms to 100ms", "auto", time.Microsecond)
+				o.conform["node-timeout"] = "2s"
+				return func() locks.Opener { return redlock.New(c) }
+			},
+		},
+	}
+}
+
+// databaseLocks are locks in PostgreSQL and MariaDB.
+func databaseLocks() []Lock {
+	session := locks.Claims{Session: true}
+	pool := func(open func(pool bool) locks.Opener) func(options) func() locks.Opener {
+		return func(o options) func() locks.Opener {
+			var on bool
+			o.choice(&on, "pool", "on: no connection of its own, each statement goes to any connection of a pool", "off", "on")
+			return func() locks.Opener { return open(on) }
+		}
+	}
+	return []Lock{
+		{
+			Card:    locks.Card{Name: "pg-advisory", Claims: session},
+			About:   "pg_try_advisory_lock on a connection of its own, which it ends with",
+			Service: postgres.Name,
+			declare: pool(postgreslocks.NewAdvisory),
+		},
+		{
+			Card:    locks.Card{Name: "pg-advisory-xact", Claims: session},
+			Like:    "pg-advisory",
+			About:   "pg_try_advisory_xact_lock, held until its transaction ends",
+			Service: postgres.Name,
+			declare: without(postgreslocks.NewAdvisoryXact),
+		},
+		{
+			Card:    locks.Card{Name: "pg-row", Claims: locks.Claims{Bounded: true, Fenced: true}},
+			About:   "a row of PostgreSQL with an end by the server's clock and a number of grants",
+			Service: postgres.Name,
+			Plain:   true,
+			declare: without(postgreslocks.NewRow),
+		},
+		{
+			Card:    locks.Card{Name: "mysql-row", Claims: locks.Claims{Bounded: true}},
+			Like:    "pg-row",
+			About:   "a row of MariaDB under a unique index, with an end by the server's clock",
+			Service: mariadb.Name,
+			Plain:   true,
+			declare: without(mariadblocks.NewRow),
+		},
+		{
+			Card:    locks.Card{Name: "mysql-get-lock", Claims: session},
+			Like:    "pg-advisory",
+			About:   "GET_LOCK of MariaDB on a connection of its own, which it ends with",
+			Service: mariadb.Name,
+			declare: pool(mariadblocks.NewGetLock),
+		},
+		{
+			Card:    locks.Card{Name: "mysql-for-update", Claims: session},
+			Like:    "pg-advisory",
+			About:   "SELECT FOR UPDATE on a row of MariaDB, held until its transaction ends",
+			Service: mariadb.Name,
+			declare: without(mariadblocks.NewForUpdate),
+		},
+	}
+}
+
+const (
+	// zkSession describes the option session of all locks on ZooKeeper.
+	zkSession = "how long a session outlives its client, where the scenario asks for no ttl"
+	// noContext is why a wait of go-zookeeper's Lock cannot be cancelled.
+	noContext = "its Lock takes no context, and waits until it is served"
+)
+
+// zookeeperLocks are those on ZooKeeper that this program serves.
+func zookeeperLocks() []Lock {
+	settings := func(open func(zookeeperlocks.Options) locks.Opener) func(options) func() locks.Opener {
+		return func(o options) func() locks.Opener {
+			var z zookeeperlocks.Options
+			o.duration(&z.Session, "session", zkSession, "2s", 10*time.Millisecond)
+			o.duration(&z.Limit, "limit", "how long an acquire or a release may take in addition to its wait", "3s", 10*time.Millisecond)
+			o.choice(&z.Suspended, "suspend", "lost: a holder hears of a loss when the connection is lost; on: when a server says that the session has expired", "lost", "on")
+			return func() locks.Opener { return open(z) }
+		}
+	}
+	return []Lock{
+		{
+			Card:    locks.Card{Name: "zk-recipe", Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true}},
+			About:   "ZooKeeper: ephemeral sequential nodes, with all precautions of Curator; the token is the node's transaction",
+			Service: zookeeper.Name, Woken: true, Plain: true,
+			declare: settings(zookeeperlocks.NewRecipe),
+		},
+		{
+			Card:    locks.Card{Name: "zk-lock", Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
+			About:   "ZooKeeper: the Lock of the client library go-zookeeper, which can only wait",
+			Service: zookeeper.Name, Woken: true, OnlyWaits: true,
+			Excused: map[string]string{
+				"wait-cancelled":    noContext,
+				"cancelled-waiting": noContext,
+				"cancelled-asking":  "its Lock forgets the node whose answer was lost, and only the end of its session frees the lock",
+			},
+			declare: settings(zookeeperlocks.NewLibrary),
+		},
+	}
+}
