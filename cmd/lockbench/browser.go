@@ -24,7 +24,7 @@ func browsers() [][]string {
 	return [][]string{{"xdg-open"}, {"chromium"}, {"google-chrome"}, {"firefox"}}
 }
 
-// openPage shows a file in the browser of whoever sits here.
+// openPage shows a file in the user's browser.
 func openPage(path string) error {
 	var tried []string
 	for _, command := range browsers() {

@@ -163,7 +163,7 @@ type checked struct {
 	Checks   []checker.Result `json:"checks"`
 }
 
-// garbagePercent is how much garbage may be there beside what is kept.
+// garbagePercent is how much garbage there may be, in percent of the live memory.
 const garbagePercent = 25
 
 // all judges every history that can be read, whatever is wrong with the others: a

@@ -14,17 +14,17 @@ func newCompareCommand() *cobra.Command {
 	var kept string
 	c := &cobra.Command{
 		Use:   "compare [OLD] NEW [--keep DIR]",
-		Short: "Say what changed between two runs or two matrices, and whether for the worse",
+		Short: "Show what changed between two runs or two matrices",
 		Long: `compare reads the folders of two runs or matrices and prints, for each lock of each scenario,
 the changes in verdict, rate (by Fisher's exact test) and latency.
 
 --keep DIR is for a matrix that runs each night. DIR keeps the figures of a year and draws
-them in DIR/trends.html. Without OLD, NEW is compared with the last one in DIR that was green:
-all was as expected and nothing had become worse. The output is Markdown, what changed first.
+them in DIR/trends.html. Without OLD, NEW is compared with the last good one in DIR, in which
+everything was as expected and nothing had become worse. The output is Markdown, changes first.
 
 Exit codes: 0 nothing became worse, 1 something did, 2 something of the first was not
 run in the second, 3 a folder cannot be read, 64 wrong usage. With --keep: 3 also if
-nothing was run, and never 2; as long as none was green, 1 also if something is not as
+nothing was run, and never 2; as long as none was good, 1 also if something is not as
 expected.`,
 		Example: "  lockbench compare results/failover/20261120-020000-7 results/latest\n  lockbench compare night --keep kept > summary.md",
 		Args: func(_ *cobra.Command, args []string) error {

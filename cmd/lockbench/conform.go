@@ -210,14 +210,13 @@ func (s *conformed) find(name string, set map[string]string, only []string) (err
 	return s.runsOn(only)
 }
 
-// fits refuses servers of somebody else's on which a lock of the catalog does not run, and says
-// what they form.
+// fits refuses external servers on which a lock of the catalog does not run, and returns their topology.
 func (s *conformed) fits(there *external.Options) ([]string, error) {
 	s.seed = uint64(rand.Uint32())
 	topology := there.Location.Topology.Name
 	of := cmp.Or(s.entry.Service, services.All()[0].Name())
 	switch {
-	case s.entry.Name == "": // a guest, which nobody has met yet
+	case s.entry.Name == "": // a guest, whose hello is not known yet
 	case of != there.Service.Name():
 		return nil, usagef("%s is a lock on %s, and --servers names %s", s.entry.Name, of, there.Service.Name())
 	case !slices.Contains(s.entry.Topologies, topology):

@@ -29,7 +29,7 @@ type conformReport struct {
 	Lock       string      `json:"lock"`
 	World      string      `json:"world"`
 	Topologies []conformOn `json:"topologies"`
-	// Notes say what the clients of a guest did wrong beside the rules.
+	// Notes say what the clients of a guest did wrong apart from the rules.
 	Notes []string `json:"notes,omitempty"`
 }
 

@@ -39,8 +39,8 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 	}
 	if s.isGuest() {
 		subject.Excused["loss-notice"] = "notices are the host's to hear, and are not asked for here"
-		subject.Excused["wait-cancelled"] = "the protocol has no way to call a waiting guest back"
-		subject.Excused["cancelled"] = "the protocol has no way to call a guest back, and what nobody waits for any more is not sent"
+		subject.Excused["wait-cancelled"] = "the protocol cannot cancel a request"
+		subject.Excused["cancelled"] = "the protocol cannot cancel a request, and a request whose caller has given up is not sent"
 		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
 			client, err := c.Open(ctx, s.spec(id))
 			if err != nil {
@@ -81,8 +81,7 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 	return subject, nil
 }
 
-// borrow opens a client of the cluster that does nothing, for what it is told of its
-// surroundings.
+// borrow opens a client of the cluster that does nothing, and returns the environment that the client got.
 func borrow(ctx context.Context, c world.Cluster, id int) (locks.Client, world.Client, error) {
 	var at locks.Client
 	client, err := c.Open(ctx, world.ClientSpec{ID: id, Seed: 1, Opener: func(_ context.Context, c locks.Client) (locks.Locker, error) {
@@ -92,7 +91,7 @@ func borrow(ctx context.Context, c world.Cluster, id int) (locks.Client, world.C
 	return at, client, err
 }
 
-// idle is a locker that nobody asks.
+// idle is a locker that is never used.
 type idle struct{}
 
 func (idle) Acquire(context.Context, locks.Request) (locks.Lease, error) {
@@ -136,7 +135,7 @@ func (o *openedClients) names() []string {
 	return names
 }
 
-// look is a hand in the servers, past what the lock's clients do.
+// look inspects and changes the servers directly, and not through a client of the lock.
 type look struct {
 	cluster world.Cluster
 	keeper  service.Keeper
@@ -147,7 +146,7 @@ type look struct {
 
 var _ locktest.Server = (*look)(nil)
 
-// newLook is nil where the service tells nobody what it keeps.
+// newLook returns nil if the service does not tell which keys it has.
 func newLook(c world.Cluster, opened *openedClients) *look {
 	l := &look{cluster: c, opened: opened}
 	var keeps, flushes bool

@@ -23,7 +23,7 @@ func newDoctorCommand() *cobra.Command {
 	var images []string
 	c := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Say what this machine can run, and what to install for the rest",
+		Short:   "Show what this machine can run, and what to install for the rest",
 		Example: "  lockbench doctor\n  lockbench doctor --images redis\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server\n  lockbench doctor --servers redis+sentinel://a:26379/mymaster --hooks hooks.yaml",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {

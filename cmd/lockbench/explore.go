@@ -30,12 +30,12 @@ func newExploreCommand() *cobra.Command {
 	var parallel int
 	c := &cobra.Command{
 		Use:   "explore SCENARIO|FILE.yaml --lock LOCK --seeds A..B",
-		Short: "Search the simulation for a violation, and make it small",
+		Short: "Search the simulation for a violation, and shrink it",
 		Long: `explore runs one lock through a scenario in virtual time, once for each seed. Every
-seed draws its own variation within the scenario's bounds: the moments of the plan,
-the number of clients and keys, holds, the network. It stops at the first violation,
-or counts them all (--all), makes the first one as small as it can, and leaves it in
-a results folder that ` + "`lockbench replay`" + ` runs again; results/latest leads to it.
+seed draws its own variation within the scenario's bounds: the times of the plan, the
+number of clients and keys, holds, the network. It stops at the first violation, or
+counts them all (--all), shrinks the first one, and writes it to a results folder that
+` + "`lockbench replay`" + ` runs again; results/latest points to it.
 
 Exit codes are those of run: 0 as the scenario expects of the lock, 1 not, 2 nothing
 was shown, 3 the harness failed (a seed whose run died counts, never as a pass), 64
@@ -103,7 +103,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	}
 	x = search.Exploration{Scenario: s, Lock: uses[0], Parallel: parallel, Command: simTrial()}
 	if len(x.Command) == 0 {
-		return x, errors.New("explore: nobody can say where this program's own file is, and it is needed to start runs")
+		return x, errors.New("explore: cannot find the lockbench executable, which is needed to start the simulation")
 	}
 	if x.From, x.To, err = seedRange(seeds); err != nil {
 		return x, err

@@ -11,8 +11,8 @@ import (
 	"lockbench/internal/report"
 )
 
-// latestRun is the newest run, for a command that was told of none; wanted says what the
-// command wants. Which run it is, a person is told.
+// latestRun returns the folder of the newest run, for a command without an argument, and prints which run it is. wanted
+// says what argument the command takes.
 func latestRun(c *cobra.Command, wanted string) (string, error) {
 	link := filepath.Join("results", report.LatestLink)
 	if _, err := os.Stat(link); errors.Is(err, fs.ErrNotExist) {

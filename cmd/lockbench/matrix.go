@@ -42,14 +42,13 @@ func newMatrixCommand() *cobra.Command {
 	var f matrixFlags
 	c := &cobra.Command{
 		Use:   "matrix",
-		Short: "Run worlds × scenarios × locks × seeds, and lay the verdicts side by side",
-		Long: `matrix runs the chosen scenarios in each world, each with those of its locks that were
-chosen, and writes one page: a heat map of verdicts with rates, each cell a link to a
-run. Each run must have the verdicts that its scenario expects; rates must lie within
+		Short: "Run many scenarios, worlds and seeds, and show the verdicts in one table",
+		Long: `matrix runs the chosen scenarios in each world, each with the chosen locks among its own,
+and writes one page: a heat map of verdicts with rates, each cell a link to a run. Each run must have the verdicts that its scenario expects; rates must lie within
 their bounds over all seeds together.
 
-A scenario runs once; with --seeds as often as that says, each time with the next seed;
-with --episodes as often as that needs; with --budget as long as there is time for.
+A scenario runs once. --seeds sets the number of runs, each with the next seed;
+--episodes runs each scenario until it has that many episodes; --budget limits the time.
 --file reads the flags from a file. --shard does a part of the runs, for lockbench merge.
 
 Interrupted, even by kill -9, it continues with --resume DIR, or with the same command

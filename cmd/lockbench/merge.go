@@ -18,9 +18,9 @@ func newMergeCommand() *cobra.Command {
 		Short: "Combine the shards of explore or matrix",
 		Long: `Give the folder of each shard, or the folder of the matrix that has them all. merge refuses
 shards of different runs and duplicates, and lists the missing ones. It adds up what
-` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder; of a matrix it copies the
-runs into a new folder, --out DIR. Matrices that are not shards may have run other worlds and scenarios; of one seed
-the run that began last counts.
+` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder, or copies the
+runs of a matrix into a new folder, --out DIR. Matrices that are not shards may have run other worlds and scenarios; if
+both have run a seed, the later run counts.
 
 Exit codes are those of explore or matrix, over all shards; 2 as long as a shard is missing.`,
 		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge results/matrix/nightly --out results/matrix/merged",

@@ -78,8 +78,8 @@ func printPlan(say func(line string), columns int, j *run.Job) {
 	}
 }
 
-// folded breaks a text between words so that it fits into the columns beside an
-// indent that the caller has written before its first line.
+// folded breaks a text between words so that it fits into the columns after an indent, which the caller has
+// written before the first line.
 func folded(text string, indent, columns int) string {
 	var b strings.Builder
 	at := indent

@@ -13,7 +13,7 @@ import (
 func newReplayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay [DIR|FILE]",
-		Short: "Run a simulated run again, and say whether the history is the same",
+		Short: "Repeat a simulated run, and compare its history byte for byte",
 		Long: `replay takes the results folder of a run in the world sim, or the sim.json or
 history.jsonl of one lock in it, runs it once more in a process of its own, and
 compares the histories byte for byte. Without an argument it is the newest run,
@@ -26,7 +26,7 @@ edited history, no sim.json), 64 wrong usage.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			command := simTrial()
 			if len(command) == 0 {
-				return errors.New("replay: nobody can say where this program's own file is, and it is needed to start runs")
+				return errors.New("replay: cannot find the lockbench executable, which is needed to start the simulation")
 			}
 			if len(args) == 0 {
 				latest, err := latestRun(c, "replay wants a results folder or a sim.json")

@@ -18,8 +18,8 @@ func newReportCommand() *cobra.Command {
 		Use:   "report [DIR]",
 		Short: "Write the report of a run again, from its results folder alone",
 		Long: `report writes report.html, summary.md and junit.xml of a results folder again, from its
-result.json and its histories. Of a run that was killed before it could write a
-result, it judges the histories first. Of a matrix it collects the runs again.
+result.json and its histories. It judges the histories of a run that was killed before
+it could write a result, and collects the runs of a matrix again.
 Without an argument it is the newest run, results/latest.`,
 		Example: "  lockbench report results/latest\n  lockbench report results/latest --open",
 		Args:    oneOrLatest("a results folder"),
@@ -50,7 +50,7 @@ Without an argument it is the newest run, results/latest.`,
 	return c
 }
 
-// rewrite writes the reports of a run or a campaign anew, and tells its pages.
+// rewrite writes the reports of a run or a campaign again, and returns its pages.
 func rewrite(dir string) (pages []string, err error) {
 	if campaign.Is(dir) {
 		c, err := campaign.Read(dir)
@@ -65,7 +65,7 @@ func rewrite(dir string) (pages []string, err error) {
 	return []string{filepath.Join(dir, page.File)}, rewriteRun(dir)
 }
 
-// rewriteRun writes the reports of a run anew.
+// rewriteRun writes the reports of a run again.
 func rewriteRun(dir string) error {
 	b, err := report.Load(dir)
 	if err != nil {

@@ -46,10 +46,10 @@ func newRunCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run SCENARIO|FILE.yaml",
-		Short: "Break locks as a scenario says, and judge what happened",
-		Long: `run starts the servers that a scenario asks for, one cluster for each lock, lets
-clients compete for locks, injects faults from a plan generated from the seed, heals,
-and judges the record. Everything is written to a results folder.
+		Short: "Run a scenario on some locks, and judge each lock",
+		Long: `run starts the servers of a scenario, one cluster for each lock, lets clients compete
+for the lock, injects faults from a plan that the seed generates, heals them, and judges
+the recorded history. Everything is written to a results folder.
 
 Exit codes: 0 every lock as expected, 1 one was not, 2 one is unknown, or was
 named and took no part, 3 the harness failed, 64 wrong usage.`,

@@ -32,16 +32,16 @@ func newServeCommand() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
-		Short: "Show a results folder in the browser, runs under way included",
-		Long: `serve shows a results folder as a site on this machine: all runs, each lock over the
-nights, reports, histories in pieces, and runs that are under way, as they go on. It
-needs no network, writes nothing, and serves nothing outside of the folder. Without an
-argument it is results. Ctrl-C ends it.
+		Short: "Show a results folder in the browser, with the runs in progress",
+		Long: `serve shows a results folder as a site on this machine: all runs, each lock over time,
+reports, histories in pieces, and the runs in progress. It needs no network, writes
+nothing, and serves nothing outside of the folder. Without an argument the folder is
+results. Ctrl-C ends it.
 
-It listens on 127.0.0.1. For others, --listen ADDRESS:PORT wants --token-file FILE: a
-file that only you can read, with a token of at least 16 signs, for which browsers are
-asked. Programs send it as "Authorization: Bearer TOKEN". The connection is not
-encrypted: an ssh -L to a site on 127.0.0.1 is.`,
+It listens on 127.0.0.1. To give others access, --listen ADDRESS:PORT needs --token-file
+FILE: a file that only you can read, with a token of at least 16 characters. Browsers
+ask for the token, and programs send it as "Authorization: Bearer TOKEN". The connection
+is not encrypted: an ssh -L to a site on 127.0.0.1 is.`,
 		Example: `  lockbench serve
   lockbench serve results --open
   lockbench serve --listen 0.0.0.0:8300 --token-file token`,
@@ -55,7 +55,7 @@ encrypted: an ssh -L to a site on 127.0.0.1 is.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8300", "address and port; port 0 takes any that is free")
-	fl.StringVar(&f.tokenFile, "token-file", "", "a file with the token that whoever asks must know")
+	fl.StringVar(&f.tokenFile, "token-file", "", "a file with the token that clients must send")
 	fl.BoolVar(&f.open, "open", false, "show it in the browser")
 	return c
 }

@@ -10,32 +10,31 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// serverFlags are the flags of commands that can use servers which somebody else runs.
+// serverFlags are the flags of commands that can use external servers.
 type serverFlags struct{ given external.Given }
 
-// serverFlagNames are those.
+// serverFlagNames are the names of these flags.
 var serverFlagNames = []string{"servers", "hooks", "tls-ca", "tls-cert", "tls-key", "tls-name"}
 
-// named says whether there are such servers.
+// named reports whether external servers were named.
 func (f *serverFlags) named() bool { return f.given.Servers != nil }
 
 func (f *serverFlags) addServers(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringArrayVar(&f.given.Servers, "servers", nil, "servers that somebody else runs (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; etcd://, zookeeper://, nats:// and mongodb://HOST:PORT,...; consul://HOST:PORT; postgres://USER@HOST:PORT/DATABASE; mysql://USER@HOST:PORT; TLS by rediss, etcds, zookeepers, natss, consuls, mongodb+tls, postgres+tls, mysqls; passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
-	fl.StringVar(&f.given.Hooks, "hooks", "", "a file of commands by which those servers are killed, started, ...")
-	fl.StringVar(&f.given.CA, "tls-ca", "", "the certificate of the authority that has signed those servers' (PEM)")
-	fl.StringVar(&f.given.Cert, "tls-cert", "", "the certificate of this side (PEM)")
+	fl.StringArrayVar(&f.given.Servers, "servers", nil, "external servers, which lockbench does not start (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; etcd://, zookeeper://, nats:// and mongodb://HOST:PORT,...; consul://HOST:PORT; postgres://USER@HOST:PORT/DATABASE; mysql://USER@HOST:PORT; TLS by rediss, etcds, zookeepers, natss, consuls, mongodb+tls, postgres+tls, mysqls; passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
+	fl.StringVar(&f.given.Hooks, "hooks", "", "a file with commands that kill, start, ... external servers")
+	fl.StringVar(&f.given.CA, "tls-ca", "", "the certificate of the authority that signed the certificates of the servers (PEM)")
+	fl.StringVar(&f.given.Cert, "tls-cert", "", "the client certificate (PEM)")
 	fl.StringVar(&f.given.Key, "tls-key", "", "the key of --tls-cert (PEM)")
-	fl.StringVar(&f.given.TLSName, "tls-name", "", "the name that those servers' certificates are for (default: the host)")
+	fl.StringVar(&f.given.TLSName, "tls-name", "", "the name in the certificates of the servers (default: the host)")
 }
 
-// reach settles which servers of somebody else's are meant. It takes the secrets out of the
-// environment, which guests and hooks have as well.
+// reach reads the external servers from the flags. It removes the secrets from the environment, which guests and hooks inherit.
 func (f *worldFlags) reach(o *run.WorldOptions) error {
 	g, named := f.given, f.named()
 	switch {
 	case o.External != nil:
-		return nil // that was done, and the secrets are in the environment no more
+		return nil // they were read before, and the secrets are no longer in the environment
 	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
 		return usagef("--servers names servers of world external, and --world says %s: leave one of them out", f.world)
 	case !named && f.world == external.Name:

@@ -12,12 +12,11 @@ import (
 // simTrialName is the command of a simulated trial.
 const simTrialName = "sim-trial"
 
-// newSimTrialCommand is hidden: run, explore and replay start it for each trial in the
-// world sim, and nobody types it.
+// newSimTrialCommand is hidden: run, explore and replay start it for each trial in the world sim.
 func newSimTrialCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     simTrialName,
-		Short:   "Be one trial in virtual time: reads its input on stdin, tells on stdout, writes a history",
+		Short:   "Run one trial in virtual time: read its input from stdin, report on stdout, write a history",
 		Example: `  echo '{"input": ..., "history": "history.jsonl"}' | lockbench sim-trial`,
 		Hidden:  true,
 		Args:    nothing,
@@ -27,11 +26,11 @@ func newSimTrialCommand() *cobra.Command {
 	}
 }
 
-// simTrial is the command that the world sim runs its trials by: this program. If
-// nobody can say where that is, they run in this process.
+// simTrial is the command by which the world sim runs its trials: this program, or nil if its file cannot be found.
+// Trials then run in this process.
 func simTrial() []string { return itself(simTrialName) }
 
-// itself is this program with a command. Nil: nobody can say where it is.
+// itself returns the command line of this program with a command, or nil if its file cannot be found.
 func itself(command string) []string {
 	path, err := os.Executable()
 	if err != nil {

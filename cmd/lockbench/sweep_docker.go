@@ -6,8 +6,7 @@ import (
 	"lockbench/internal/run"
 )
 
-// newSweepDockerCommand is hidden: world docker starts it beside each cluster, and nobody
-// types it.
+// newSweepDockerCommand is hidden: world docker starts it next to each cluster.
 func newSweepDockerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "sweep-docker OWNER",
@@ -21,6 +20,6 @@ func newSweepDockerCommand() *cobra.Command {
 	}
 }
 
-// sweepDocker is the command that removes what a killed run leaves: this program. If nobody
-// can say where that is, the next run does it.
+// sweepDocker is the command that removes what a killed run leaves: this program. If its file cannot be found, the next
+// run does it.
 func sweepDocker() []string { return itself("sweep-docker") }

@@ -167,7 +167,7 @@ func (f *serviceFlag) GetSlice() []string {
 // Append adds a value.
 func (f *serviceFlag) Append(text string) error { return f.Set(text) }
 
-// Replace sets all values anew.
+// Replace sets all values.
 func (f *serviceFlag) Replace(all []string) error {
 	clear(f.of)
 	for _, text := range all {
