@@ -17,8 +17,8 @@ import (
 	"lockbench/internal/run"
 )
 
-// T is what [Test] needs of a *testing.T. Guests, which link this package too, have no use
-// for package testing.
+// T is the part of *testing.T that [Test] uses. This package does not import package
+// testing, because guests link it.
 type T interface {
 	Helper()
 	Name() string
@@ -28,16 +28,16 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// SeedVariable is the environment variable that gives [Test] its seed, where Options have
-// none.
+// SeedVariable is the environment variable from which [Test] takes its seed if Options
+// have none.
 const SeedVariable = "LOCKBENCH_SEED"
 
-// shortEpisodes is how often a lock is broken at most under go test -short.
+// shortEpisodes is the largest number of episodes under go test -short.
 const shortEpisodes = 2
 
-// Test puts a lock through a scenario and fails the test if it, or a lock beside it, does
-// not do as expected. The failure has the story of the violation and the command that does
-// the same again. With go test -short it runs in the simulation, for few episodes.
+// Test runs a scenario on a lock and fails the test if the lock, or another lock of the
+// run, does not do what is expected. The failure has the counterexample and the command
+// that repeats the test. With go test -short it runs a few episodes in the simulation.
 func Test(t T, o Options) {
 	t.Helper()
 	if o.Seed == 0 {
@@ -72,7 +72,7 @@ func Test(t T, o Options) {
 	t.Logf("%s: %s in %s, world %s, seed %d: as expected", o.name(), found(r.Verdict.String(), r.Class.String()), o.Scenario, r.World, r.Seed)
 }
 
-// seedFromEnvironment is 0 if the variable is not set.
+// seedFromEnvironment returns 0 if the variable is not set.
 func seedFromEnvironment() (uint64, error) {
 	text := os.Getenv(SeedVariable)
 	if text == "" {
@@ -80,18 +80,18 @@ func seedFromEnvironment() (uint64, error) {
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is %q; give it a whole number, as a failed test has named it", SeedVariable, text)
+		return 0, fmt.Errorf("%s is %q; give it a whole number, as a failed test printed it", SeedVariable, text)
 	}
 	return seed, nil
 }
 
-// isShort tells whether go test was given -short.
+// isShort reports whether go test runs with -short.
 func isShort() bool {
 	f := flag.Lookup("test.short")
 	return f != nil && f.Value.String() == "true"
 }
 
-// shortened is what is left of the options under -short.
+// shortened returns the options for -short.
 func (o Options) shortened() Options {
 	o.World, o.Duration = "sim", 0
 	if o.Episodes == 0 || o.Episodes > shortEpisodes {
@@ -100,7 +100,7 @@ func (o Options) shortened() Options {
 	return o
 }
 
-// failures are what is not as expected, with the evidence.
+// failures returns what is not as expected, with the evidence.
 func (r *Result) failures(name, scenario string) []string {
 	var lines []string
 	if !r.AsExpected {
@@ -130,7 +130,7 @@ func (r *Result) failures(name, scenario string) []string {
 
 func found(verdict, class string) string { return strings.TrimSpace(verdict + " " + class) }
 
-// testPattern is a test's name as go test -run wants it.
+// testPattern returns the pattern of a test's name for go test -run.
 func testPattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -139,7 +139,7 @@ func testPattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// testLog tells a test how its run goes on: each episode, and the first violation of a lock.
+// testLog logs the progress of a run: each episode, and the first violation of a lock.
 type testLog struct {
 	t       T
 	mu      sync.Mutex

@@ -120,12 +120,12 @@ func TestUnsupportedTopology(t *testing.T) {
 // Wrong options start nothing.
 func TestWrongOptions(t *testing.T) {
 	for want, change := range map[string]func(*lockbench.Options){
-		"Options.Locks":                func(o *lockbench.Options) { o.Locks = "set-ny" },
-		`a lock that is called "mine"`: func(o *lockbench.Options) { o.Locks = "mine=cmd:./x" },
-		"Options.Expect":               func(o *lockbench.Options) { o.Expect = []string{"violatd"} },
-		"both say when":                func(o *lockbench.Options) { o.Duration = 1 },
-		"negative":                     func(o *lockbench.Options) { o.Clients = -1 },
-		"Options.Service":              func(o *lockbench.Options) { o.Service = "foo" },
+		"Options.Locks":                         func(o *lockbench.Options) { o.Locks = "set-ny" },
+		`a lock with the name of yours, "mine"`: func(o *lockbench.Options) { o.Locks = "mine=cmd:./x" },
+		"Options.Expect":                        func(o *lockbench.Options) { o.Expect = []string{"violatd"} },
+		"both say when":                         func(o *lockbench.Options) { o.Duration = 1 },
+		"negative":                              func(o *lockbench.Options) { o.Clients = -1 },
+		"Options.Service":                       func(o *lockbench.Options) { o.Service = "foo" },
 	} {
 		o := inSim("steady")
 		change(&o)

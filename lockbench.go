@@ -1,20 +1,19 @@
 //go:build !wasip1
 
-// Package lockbench puts a distributed lock to the test: it starts a real lock
-// service, lets clients compete for locks, injects faults from a plan generated
-// from a seed, and judges the record.
+// Package lockbench tests a distributed lock: it starts a real lock service, lets
+// clients compete for the lock, injects faults from a plan generated from a seed,
+// and judges the recorded history.
 //
-// [Test] does that for a lock of one's own, inside one's own go test, and [Run] for
-// whoever wants to look at the result:
+// [Test] tests your own lock inside your own go test, and [Run] also returns the result:
 //
 //	func TestMyLock(t *testing.T) {
 //		lockbench.Test(t, lockbench.Options{Scenario: "steady", Lock: mylock.Open})
 //	}
 //
-// Its clients are goroutines of the calling process, so a pause of one of them
-// stops its connections and its steps and not its timers. For pauses by SIGSTOP,
-// and for locks in other languages, make the lock a guest: [ServeGuest] in a main
-// of ten lines, and `lockbench run failover --locks mine=cmd:./myguest`.
+// The clients are goroutines of the calling process, so a pause stops the connections
+// and steps of a client and not its timers. For pauses by SIGSTOP, and for locks in
+// other languages, make the lock a guest: [ServeGuest] in a main of ten lines, and
+// `lockbench run failover --locks mine=cmd:./myguest`.
 //
 // The contract of a lock is package [lockbench/locks].
 package lockbench
@@ -48,69 +47,67 @@ const (
 
 // Options say what Run does.
 type Options struct {
-	// Scenario is the name of one that lockbench brings along ("failover"), or a
-	// file that ends in .yaml. Required.
+	// Scenario is the name of a scenario of lockbench ("failover"), or a file that
+	// ends in .yaml. Required.
 	Scenario string
-	// Lock opens each client's handle. Required.
+	// Lock opens one client of the lock. Required.
 	Lock locks.Opener
-	// Name is how the lock is called in the results; empty means "mine".
+	// Name is the name of the lock in the results; empty means "mine".
 	Name string
-	// Service is the lock service that it is for, by its name: "etcd". Empty: "redis".
+	// Service is the name of the lock service that the lock uses, such as "etcd"; empty means "redis".
 	Service string
-	// Majority says that the lock wants several independent masters, as RedLock does;
-	// else it gets what the scenario gives to locks on a single store.
+	// Majority is set for a lock that needs several independent masters, as RedLock does.
+	// Other locks get the servers that the scenario gives to locks on a single store.
 	Majority bool
 	Claims   locks.Claims
-	// Locks are others that run beside it, as the command's --locks has them:
-	// "no-lock,set-nx". They show that the scenario breaks what can be broken.
+	// Locks are other locks to run next to it, in the form of the flag --locks:
+	// "no-lock,set-nx". They show that the scenario breaks a lock that can be broken.
 	Locks string
-	// Expect says what is expected in place of what the scenario expects, as the command's
-	// --expect has it: "violated overstay" of the lock, "set-nx=unjudged" of another one that runs.
+	// Expect replaces the scenario's expectations, in the form of the flag --expect:
+	// "violated overstay" for the lock, "set-nx=unjudged" for another one that runs.
 	Expect []string
-	// World is where it runs; empty means "auto", the first that is ready.
+	// World is the world in which it runs; empty means "auto", the first that is ready.
 	World string
 	// RedisServer is the server program for the world local; empty means the one on PATH.
 	RedisServer string
-	// Seed decides everything that chance decides; 0 means a drawn one, which the
-	// Result tells.
+	// Seed decides all random choices. If it is 0, Run draws a seed and returns it in the Result.
 	Seed uint64
-	// Episodes is how often it is broken; 0 means as the scenario says.
+	// Episodes is the number of episodes; 0 means as in the scenario.
 	Episodes int
-	// Duration lets episodes follow each other until it is over; not together with Episodes.
+	// Duration runs episodes until it is over. It excludes Episodes.
 	Duration time.Duration
-	// Clients and Keys are how many compete for how many locks; 0 means as the scenario says.
+	// Clients compete for Keys locks; 0 means as in the scenario.
 	Clients, Keys int
-	// NoFaults leaves out all faults, to see whether they are to blame.
+	// NoFaults leaves out all faults, to find out whether they cause a violation.
 	NoFaults bool
-	// Out is the folder in which results folders are made. Empty means that nothing
-	// is kept.
+	// Out is the folder in which results folders are made. If it is empty, no results are kept.
 	Out string
 }
 
-// Result is what was found out about the lock.
+// Result is the result of a run for one lock.
 type Result struct {
 	Verdict checker.Verdict
 	Class   checker.Class
 	Why     string // of Unknown
-	// Expected is what the lock was expected to do, in the words of a scenario.
+	// Expected is the expectation for the lock, in the words of a scenario.
 	Expected   string
 	AsExpected bool
 	Seed       uint64
-	World      string // the one that was picked
+	World      string // the world in which it ran
 	// Dir is the results folder, if one was kept.
 	Dir string
-	// Episodes is how often the lock was broken on, Violating how often it broke.
+	// Episodes is the number of episodes, and Violating the number in which the lock was violated.
 	Episodes, Violating int
 	Checks              []checker.Result
-	// Notes are what the reader of a verdict must know of how it came about.
+	// Notes say what limits the verdict.
 	Notes []string
-	// Others are the locks that ran beside it.
+	// Others are the other locks of the run.
 	Others []Other
 
 	story []string
 }
 
-// Other is a lock that ran beside the one under test.
+// Other is another lock of the run.
 type Other struct {
 	Name       string
 	Verdict    checker.Verdict
@@ -120,12 +117,12 @@ type Other struct {
 	AsExpected bool
 }
 
-// Story tells the first violation of the worst class in at most twelve lines; it
-// is empty if there was none.
+// Story returns the counterexample for the first violation of the worst class, in at most
+// twelve lines, or "" if there was none.
 func (r *Result) Story() string { return strings.Join(r.story, "\n") }
 
-// Run puts a lock through a scenario. An error means that the harness failed and
-// nothing is known of the lock; what is known of it is in the Result.
+// Run runs a scenario on a lock. An error means that the harness failed and that
+// nothing is known about the lock.
 func Run(ctx context.Context, o Options) (*Result, error) { return o.run(ctx, run.Nobody{}) }
 
 func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error) {
@@ -164,10 +161,10 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 	return r, nil
 }
 
-// name is how the lock is called.
+// name returns the name of the lock.
 func (o Options) name() string { return cmp.Or(o.Name, "mine") }
 
-// settle is the run that the options ask for, without its world.
+// settle checks the options and converts them to the options of a run, without its world.
 func (o Options) settle() (run.Options, error) {
 	none := run.Options{}
 	if o.Lock == nil {
@@ -205,7 +202,7 @@ func (o Options) settle() (run.Options, error) {
 			return none, fmt.Errorf("lockbench.Run: Options.Locks: %w", err)
 		}
 		if slices.ContainsFunc(others, func(u scenarios.LockUse) bool { return u.Name == o.name() }) {
-			return none, fmt.Errorf("lockbench.Run: Options.Locks has a lock that is called %q, as yours is; give yours another Options.Name", o.name())
+			return none, fmt.Errorf("lockbench.Run: Options.Locks has a lock with the name of yours, %q; give yours another Options.Name", o.name())
 		}
 		out.Locks = append(out.Locks, others...)
 	}
@@ -225,7 +222,7 @@ func (o Options) settle() (run.Options, error) {
 	return out, nil
 }
 
-// result is what a run has found out about the lock, and beside it.
+// result converts the outcome of a run.
 func (o Options) result(done *run.Outcome) (*Result, error) {
 	l := done.Result.Locks[0]
 	if failed := cmp.Or(l.Error, l.Unsupported); failed != "" {
@@ -234,7 +231,7 @@ func (o Options) result(done *run.Outcome) (*Result, error) {
 	r := &Result{
 		Verdict: l.Verdict, Class: l.Class, Why: l.Why, Expected: l.Expected, AsExpected: l.AsExpected,
 		Episodes: l.Episodes, Violating: l.ViolatingEpisodes, Checks: l.Checks, story: l.Counterexample.Text(),
-		Notes: append([]string{"clients were goroutines of this process: a paused one stood still in its connections and steps, not in its timers"}, l.Notes...),
+		Notes: append([]string{"clients were goroutines of this process: a pause stopped their connections and steps, not their timers"}, l.Notes...),
 	}
 	for _, other := range done.Result.Locks[1:] {
 		if other.Error != "" {

@@ -13,21 +13,20 @@ import (
 	"lockbench/internal/world/sim"
 )
 
-// patience is how often, once a second, nothing may have been granted by a lock that is
-// simulated, which takes next to no time. Looks and not time: a busy machine keeps both from
-// going on.
+// patience is the number of looks, one a second, after which a simulated lock must have granted
+// something. It counts looks and not time, because a busy machine delays both the run and the looks.
 const patience = 30
 
-// errNotSimulated is a lock that waits for what is not simulated: nothing inside can tell.
+// errNotSimulated means that a lock waits for something that is not simulated, which cannot be seen from inside.
 var errNotSimulated = errors.New("nothing was granted in the simulation, which takes next to no time: the lock waits for something outside of it; " +
 	"open every connection with Client.Store.Dial (go-redis: Dialer)")
 
-// frozenLooks is at how many looks in a row the simulation may be frozen. One is enough in
-// theory: nobody computes then, and who waits for a mutex keeps time from moving.
+// frozenLooks is the number of consecutive looks after which a frozen simulation ends the run. One would be enough in
+// theory: no goroutine runs then, and one that waits for a mutex stops virtual time.
 const frozenLooks = 5
 
-// simulate runs in virtual time, in this process. A run that does not get anywhere is left
-// behind: nobody can end it from outside.
+// simulate runs in virtual time, in this process. It abandons a run that does not proceed, because
+// goroutines cannot be ended from outside.
 func simulate(ctx context.Context, job *run.Job, observer run.Observer) (*run.Outcome, error) {
 	type end struct {
 		outcome *run.Outcome
@@ -62,16 +61,16 @@ func simulate(ctx context.Context, job *run.Job, observer run.Observer) (*run.Ou
 	}
 }
 
-// errFrozen says what stops virtual time, and what to do.
+// errFrozen returns an error that says what stops virtual time, and what to do.
 func errFrozen(at sim.Standstill, granted bool) error {
 	why := at.Told("Try the lock on real servers, with Options.World \"local\"")
 	if !granted {
-		why += "; or it is an earlier run of this process that is frozen, for it lets no other begin"
+		why += "; or an earlier run of this process is frozen, which keeps others from starting"
 	}
 	return errors.New(why)
 }
 
-// granted counts what a run has granted, and passes on what it tells until it is left behind.
+// granted counts the grants of a run, and forwards its progress until the run is abandoned.
 type granted struct {
 	run.Observer
 	grants atomic.Int64
