@@ -4,7 +4,7 @@
 //	token.go           a key with an owner's token on one master, made of steps
 //	token_mistakes.go  a change of one of these steps each
 //	naive.go           the four that people write first, which the catalog offers like other locks
-//	majority.go        the same on a majority of masters
+//	majority.go        package redlock with one wrong step
 //	redisson.go        the locks of package redisson, and a change of one line of their scripts
 //	answers.go         a right lock whose answers are changed on their way to the caller
 //	looking.go         a writer that looks for readers, and takes the lock in a second request

@@ -16,7 +16,7 @@ type node struct {
 	client *redis.Client
 }
 
-// answer is what a node said: yes or no, or err and nobody knows.
+// answer is the answer of a node: yes or no. After an error it is unknown.
 type answer struct {
 	yes bool
 	err error
@@ -25,25 +25,42 @@ type answer struct {
 // answers are those of all nodes, in the order of the nodes.
 type answers []answer
 
+// Op is what a step does on a node.
+type Op uint8
+
+// The operations.
+const (
+	Claim   Op = iota // set the key
+	Extend            // move its end
+	CleanUp           // delete the key of a try that failed
+	Free              // delete the key of a lease
+)
+
 // ask takes one step on all nodes at once and waits for every answer, or for its
-// limit. They must be asked at once: one after the other, each silent node would
+// limit. If it asked one node after the other, each silent node would
 // take its limit off the validity of the lease.
-func (l *redLock) ask(ctx context.Context, limit time.Duration, step func(context.Context, node) (bool, error)) answers {
+func (l *redLock) ask(ctx context.Context, op Op, limit time.Duration, step func(context.Context, node) (bool, error)) answers {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	all := make(answers, len(l.nodes))
 	var wg sync.WaitGroup
 	for i, n := range l.nodes {
-		wg.Go(func() { all[i].yes, all[i].err = step(ctx, n) })
+		wg.Go(func() {
+			if l.options.Ask != nil {
+				all[i].yes, all[i].err = l.options.Ask(ctx, op, i, func() (bool, error) { return step(ctx, n) })
+				return
+			}
+			all[i].yes, all[i].err = step(ctx, n)
+		})
 	}
 	wg.Wait()
 	return all
 }
 
-// outcome is what the answers say about a majority of yes.
+// outcome tells whether enough nodes said yes.
 type outcome uint8
 
-// The outcomes. Open is the zero value: what was not shown is not known.
+// The outcomes. The zero value is open.
 const (
 	open    outcome = iota // the silent nodes could decide it either way
 	agreed                 // there was one
@@ -52,8 +69,11 @@ const (
 
 // outcome counts. With five nodes, three yes are agreed and three no are refused;
 // two no and three silent ones are neither.
-func (a answers) outcome() outcome {
+func (l *redLock) outcome(a answers) outcome {
 	quorum := len(a)/2 + 1
+	if l.options.Quorum != nil {
+		quorum = l.options.Quorum(len(a), a.yes()+a.no())
+	}
 	switch {
 	case a.yes() >= quorum:
 		return agreed

@@ -36,7 +36,7 @@ func TestOutcomeHoldsWhateverTheSilentWouldSay(t *testing.T) {
 		} else if never {
 			want = refused
 		}
-		if got := given.outcome(); got != want {
+		if got := new(redLock).outcome(given); got != want {
 			t.Fatalf("outcome of %v: got %v, want %v", given, got, want)
 		}
 	})

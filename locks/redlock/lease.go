@@ -10,7 +10,7 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// lease is one tenure: a token on a majority of the nodes, until its End.
+// lease is one hold: a token on a majority of the nodes, until its End.
 type lease struct {
 	*plain.End
 	lock    *redLock
@@ -32,13 +32,12 @@ func (l *lease) Nodes() []string { return l.granted }
 
 // Release frees the lock on all nodes.
 //
-// It is not held if so many nodes answered that it was not this lease's that there
-// can have been no majority, whatever the silent ones would say. That is a fact
-// although not everybody answered: the token was asked for once, and a SET still on
-// its way can add a key that expires, but no grant, for nobody counts it any more.
+// It is not held if so many nodes deny it that the others cannot be a majority, whatever the
+// silent ones would answer. A SET that is still on its way does not change that: it can add a key
+// that expires, but no grant, because its answer is not counted any more.
 func (l *lease) Release(ctx context.Context) error {
-	frees := l.free(ctx)
-	switch frees.outcome() {
+	frees := l.free(ctx, Free)
+	switch l.lock.outcome(frees) {
 	case agreed:
 		return nil
 	case refused:
@@ -55,11 +54,11 @@ func (l *lease) Renew(ctx context.Context, ttl time.Duration) error {
 		return fmt.Errorf("redlock: renew %q: %w", l.key, err)
 	}
 	start := time.Now()
-	extends := l.lock.ask(ctx, l.lock.nodeTimeout(ttl), func(ctx context.Context, n node) (bool, error) {
+	extends := l.lock.ask(ctx, Extend, l.lock.nodeTimeout(ttl), func(ctx context.Context, n node) (bool, error) {
 		return goredis.Extend(ctx, n.client, l.key, l.token, ttl)
 	})
 	end, inTime := l.lock.end(start, ttl)
-	switch result := extends.outcome(); {
+	switch result := l.lock.outcome(extends); {
 	case result == agreed && inTime:
 		l.Moved(end)
 		return nil
@@ -74,11 +73,10 @@ func (l *lease) Renew(ctx context.Context, ttl time.Duration) error {
 	return fmt.Errorf("redlock: renew %q: %d of %d did: %w", l.key, extends.yes(), len(l.lock.nodes), extends.errors(l.lock.nodes))
 }
 
-// free deletes the token from all nodes. The caller's cancellation does not reach
-// it: a try that is given up because its context ended would otherwise leave its
-// keys behind for the whole ttl. Each node has its limit instead.
-func (l *lease) free(ctx context.Context) answers {
-	return l.lock.ask(context.WithoutCancel(ctx), l.limit, func(ctx context.Context, n node) (bool, error) {
+// free deletes the token from all nodes. It ignores the caller's cancellation: a try whose
+// context ended would otherwise leave its keys behind for the whole ttl.
+func (l *lease) free(ctx context.Context, op Op) answers {
+	return l.lock.ask(context.WithoutCancel(ctx), op, l.limit, func(ctx context.Context, n node) (bool, error) {
 		return goredis.Disown(ctx, n.client, l.key, l.token)
 	})
 }

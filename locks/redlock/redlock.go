@@ -1,11 +1,11 @@
 // Package redlock has RedLock, the algorithm that the Redis documentation gives
-// for locks on several masters which know nothing of each other: who gets a
-// majority of them to agree within the lease's time holds the lock.
+// for locks on several independent masters: a client that gets a
+// majority of them within the lease's time holds the lock.
 //
-// Its promise rests on time. Masters count the lease by their own clocks, and one
+// It depends on time. Masters count the lease by their own clocks, and a master
 // that restarts without its data votes a second time, so a crashed node must stay
-// out for longer than the longest ttl. And like every lease it ends while its
-// holder sleeps.
+// down for longer than the longest ttl. And like every lease it ends even if its
+// holder is paused.
 package redlock
 
 import (
@@ -19,13 +19,12 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// Options are what can be changed about RedLock. The zero value is the algorithm as
-// documented.
+// Options are the settings of RedLock. The zero value is the algorithm as documented.
 type Options struct {
 	// Drift is how far, as a share of the ttl, two clocks may part while a lease
 	// lasts; two milliseconds are added to it for short ones. 0 means 0.01.
 	Drift float64
-	// NoValidity believes a majority however long it took, and believes it for the
+	// NoValidity accepts a majority however long it took, and counts the
 	// whole ttl from then on. It is wrong: the first key may have expired before the
 	// last was set.
 	NoValidity bool
@@ -33,6 +32,10 @@ type Options struct {
 	// ttl, or a single slow node uses the lease up. 0 means a twentieth of the ttl, at
 	// least 5 ms and at most 100 ms.
 	NodeTimeout time.Duration
+	// Quorum and Ask are for mutants. Quorum returns how many of n nodes, of which some answered, are
+	// enough; nil: a majority of n. Ask takes a step on the i-th node; nil: it calls the step once.
+	Quorum func(n, answered int) int
+	Ask    func(ctx context.Context, op Op, i int, step func() (bool, error)) (bool, error)
 }
 
 const (
@@ -75,8 +78,8 @@ var _ locks.Locker = (*redLock)(nil)
 
 // Acquire tries once.
 //
-// A refused try is taken, which is definite, only if every node answered both the
-// SET and the DEL that cleans up after it. While a SET is unanswered it may still
+// A refused try returns ErrTaken, which is definite, only if every node answered both the
+// SET and the DEL that cleans up after it. An unanswered SET may still
 // arrive and leave a key behind; the returned lease can then be released again.
 func (l *redLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	key, err := plain.Key(r)
@@ -93,24 +96,24 @@ func (l *redLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, er
 	lease := &lease{lock: l, key: key, token: l.tokens.Next(), limit: l.nodeTimeout(ttl)}
 
 	start := time.Now()
-	claims := l.ask(ctx, lease.limit, func(ctx context.Context, n node) (bool, error) {
+	claims := l.ask(ctx, Claim, lease.limit, func(ctx context.Context, n node) (bool, error) {
 		return goredis.Claim(ctx, n.client, key, lease.token, ttl)
 	})
 	end, inTime := l.end(start, ttl)
 	lease.End = plain.NewEnd(end)
 	lease.granted = claims.who(l.nodes)
-	if claims.outcome() == agreed && inTime {
+	if l.outcome(claims) == agreed && inTime {
 		return lease, nil
 	}
 
-	frees := lease.free(ctx)
+	frees := lease.free(ctx, CleanUp)
 	if err := errors.Join(claims.errors(l.nodes), frees.errors(l.nodes)); err != nil {
 		return lease, fmt.Errorf("redlock: acquire %q: %d of %d agreed: %w", key, claims.yes(), len(l.nodes), err)
 	}
 	return nil, locks.ErrTaken
 }
 
-// Close closes the connections. What is held stays held until it expires.
+// Close closes the connections. Held locks stay held until they expire.
 func (l *redLock) Close() error {
 	var errs []error
 	for _, n := range l.nodes {
@@ -119,9 +122,8 @@ func (l *redLock) Close() error {
 	return errors.Join(errs...)
 }
 
-// end tells when a lease of ttl ends for which the nodes were asked from start on,
-// and whether that still lies ahead. The time that asking took is inside it, since
-// the first node may have counted from start.
+// end returns the end of a lease of ttl that was requested at start, and whether it is in the
+// future. The time of the requests counts, because the first node may have counted from start.
 func (l *redLock) end(start time.Time, ttl time.Duration) (time.Time, bool) {
 	now := time.Now()
 	if l.options.NoValidity {
