@@ -18,25 +18,13 @@ import (
 // ran out before event n ended at 2n-1. An end that no client asked for is a release of
 // unknown outcome, which may take effect at any later time.
 
-// call is an operation before it gets its place in the columns.
-type call struct {
-	call, ret uint32
-	session   uint32
-	kind      sweep.Kind
-	out       sweep.Out
-}
-
 // sweep decides a key. If it cannot, it says why.
 func (a *answers) sweep(k *hold.Key) (doubt string) {
 	if len(a.h.Events) > math.MaxUint32/2-1 {
 		return "the history is too long"
 	}
-	calls, holds := a.calls(k)
-	ops := sweep.Ops{Owners: ownerNumbers(holds)}
-	for _, c := range calls {
-		ops.Add(c.call, c.ret, c.session, c.kind, c.out)
-	}
-	r := sweep.Check(sweep.Model{Reentrant: a.h.Header.Model.Has(history.Reentrant)}, &ops)
+	ops, holds := a.ops(k)
+	r := sweep.Check(sweep.Model{Reentrant: a.h.Header.Model.Has(history.Reentrant)}, &sweep.Ops{All: ops, Owners: ownerNumbers(holds)})
 	for _, f := range r.Findings {
 		switch f.Rule {
 		case sweep.ReleasedWithoutHolding:
@@ -64,54 +52,54 @@ func ownerNumbers(holds []*hold.Hold) []uint32 {
 	return all
 }
 
-// calls returns the operations of a key in the order of their calls, and for each session
+// ops returns the operations of a key in the order of their calls, and for each session
 // that package sweep sees, the hold that it stands for.
-func (a *answers) calls(k *hold.Key) (calls []call, holds []*hold.Hold) {
+func (a *answers) ops(k *hold.Key) (ops []sweep.Op, holds []*hold.Hold) {
 	for _, d := range k.All {
-		calls = a.releases(append(calls, a.acquire(d, uint32(len(holds)))), d, uint32(len(holds)))
+		ops = a.releases(append(ops, a.acquire(d, uint32(len(holds)))), d, uint32(len(holds)))
 		holds = append(holds, d)
 		for _, r := range a.Revivals(d) {
-			calls = a.revival(calls, d, r, uint32(len(holds)))
+			ops = a.revival(ops, d, r, uint32(len(holds)))
 			holds = append(holds, d)
 		}
 	}
-	slices.SortStableFunc(calls, func(x, y call) int { return cmp.Compare(x.call, y.call) })
+	slices.SortStableFunc(ops, func(x, y sweep.Op) int { return cmp.Compare(x.Call, y.Call) })
 	// The sweep numbers sessions in the order of their acquires.
 	var ordered []*hold.Hold
 	number := make([]uint32, len(holds))
-	for _, c := range calls {
-		if c.kind != sweep.Release {
-			number[c.session] = uint32(len(ordered))
-			ordered = append(ordered, holds[c.session])
+	for _, op := range ops {
+		if op.Kind != sweep.Release {
+			number[op.Session] = uint32(len(ordered))
+			ordered = append(ordered, holds[op.Session])
 		}
 	}
-	for i := range calls {
-		calls[i].session = number[calls[i].session]
+	for i := range ops {
+		ops[i].Session = number[ops[i].Session]
 	}
-	return calls, ordered
+	return ops, ordered
 }
 
 // revival adds a session of the same owner for a lease that was renewed after its end.
-func (a *answers) revival(all []call, d *hold.Hold, r hold.Revival, id uint32) []call {
+func (a *answers) revival(all []sweep.Op, d *hold.Hold, r hold.Revival, id uint32) []sweep.Op {
 	acquire := place(r.Renewal)
-	acquire.session = id
+	acquire.Session = id
 	if d.Session.Mode == locks.Shared {
-		acquire.kind = sweep.AcquireShared
+		acquire.Kind = sweep.AcquireShared
 	}
 	all = append(all, acquire)
 	if r.Lapse < len(a.h.Events) {
-		all = append(all, call{call: uint32(2*r.Lapse - 1), ret: sweep.Never, session: id, kind: sweep.Release})
+		all = append(all, sweep.Op{Call: uint32(2*r.Lapse - 1), Ret: sweep.Never, Session: id, Kind: sweep.Release})
 	}
 	for _, op := range d.Session.Ops {
 		if op.Invoke < r.Renewal.Return || op.F != history.Release && !(op.F == history.Renew && a.NotHeld(op)) {
 			continue
 		}
-		c := call{call: uint32(2 * op.Invoke), ret: sweep.Never, session: id, kind: sweep.Release}
+		c := sweep.Op{Call: uint32(2 * op.Invoke), Ret: sweep.Never, Session: id, Kind: sweep.Release}
 		if op.F == history.Release && op.Outcome == history.Done {
 			c = place(op)
-			c.kind, c.session = sweep.Release, id
+			c.Kind, c.Session = sweep.Release, id
 			if op.Invoke >= r.Lapse {
-				c.out = sweep.Fail // as in [answers.releases]
+				c.Out = sweep.Fail // as in [answers.releases]
 			}
 		}
 		all = append(all, c)
@@ -121,18 +109,18 @@ func (a *answers) revival(all []call, d *hold.Hold, r hold.Revival, id uint32) [
 
 // acquire is a session's. A grant that was answered after its own lease was one at some
 // time before, and is over.
-func (a *answers) acquire(d *hold.Hold, id uint32) call {
+func (a *answers) acquire(d *hold.Hold, id uint32) sweep.Op {
 	s := d.Session
 	c := place(s.Acquire)
-	c.session = id
+	c.Session = id
 	if s.Mode == locks.Shared {
-		c.kind = sweep.AcquireShared
+		c.Kind = sweep.AcquireShared
 	}
 	if a.MayBeLate(d) {
-		c.out, c.ret = sweep.Unknown, sweep.Never
+		c.Out, c.Ret = sweep.Unknown, sweep.Never
 	}
 	if a.strict(s) {
-		c.out = sweep.StrictFail
+		c.Out = sweep.StrictFail
 	}
 	return c
 }
@@ -143,37 +131,37 @@ func (a *answers) acquire(d *hold.Hold, id uint32) call {
 //
 //	acquire ok, lease 1 s          release ok at 1.5 s
 //	                       └─ over at some time in here ┘
-func (a *answers) releases(all []call, d *hold.Hold, id uint32) []call {
+func (a *answers) releases(all []sweep.Op, d *hold.Hold, id uint32) []sweep.Op {
 	s := d.Session
 	if s.Acquire.Outcome == history.Failed {
 		return all
 	}
-	add := func(c call) {
-		c.kind, c.session = sweep.Release, id
+	add := func(c sweep.Op) {
+		c.Kind, c.Session = sweep.Release, id
 		all = append(all, c)
 	}
 	lapse := d.Ends.Lapse
 	if a.MayBeLate(d) && d.Ends.Possible < len(a.h.Events) {
 		// It was held at some time up to its answer, and is over.
-		add(call{call: uint32(2*lapse - 1), ret: uint32(2 * d.Ends.Possible), out: sweep.OK})
+		add(sweep.Op{Call: uint32(2*lapse - 1), Ret: uint32(2 * d.Ends.Possible), Out: sweep.OK})
 		return all
 	}
 	if lapse < len(a.h.Events) && d.Ends.Possible >= lapse {
-		add(call{call: uint32(2*lapse - 1), ret: sweep.Never})
+		add(sweep.Op{Call: uint32(2*lapse - 1), Ret: sweep.Never})
 	}
 	for _, op := range s.Ops {
 		c := place(op)
 		switch {
 		case op.F == history.Release && a.NotHeld(op):
 		case op.F == history.Release && op.Outcome == history.Failed:
-			c.out, c.ret = sweep.Unknown, sweep.Never // it says nothing of the lock
+			c.Out, c.Ret = sweep.Unknown, sweep.Never // it says nothing of the lock
 		case op.F == history.Release && op.Outcome == history.Done && d.Granted() && op.Invoke >= lapse:
-			c.out = sweep.Fail
+			c.Out = sweep.Fail
 		case op.F == history.Release:
 		case op.F == history.Renew && a.NotHeld(op):
 			// Its client counts on nothing from there on, whatever the server knows.
-			add(call{call: c.call, ret: sweep.Never})
-			c.call++ // no two operations are called at one position
+			add(sweep.Op{Call: c.Call, Ret: sweep.Never})
+			c.Call++ // no two operations are called at one position
 		default:
 			continue
 		}
@@ -182,13 +170,13 @@ func (a *answers) releases(all []call, d *hold.Hold, id uint32) []call {
 	return all
 }
 
-func place(op history.Op) call {
-	c := call{call: uint32(2 * op.Invoke), ret: sweep.Never}
+func place(op history.Op) sweep.Op {
+	c := sweep.Op{Call: uint32(2 * op.Invoke), Ret: sweep.Never}
 	switch op.Outcome {
 	case history.Done:
-		c.out, c.ret = sweep.OK, uint32(2*op.Return)
+		c.Out, c.Ret = sweep.OK, uint32(2*op.Return)
 	case history.Failed:
-		c.out, c.ret = sweep.Fail, uint32(2*op.Return)
+		c.Out, c.Ret = sweep.Fail, uint32(2*op.Return)
 	}
 	return c
 }

@@ -45,30 +45,27 @@ type bencher struct {
 // one plays clients that fight for a lock. Who waits longest is not served first, and
 // some give up. Who does not know whether it was granted the lock gives it back.
 func (c Case) one(rng *rand.Rand, ops int) *sweep.Ops {
-	o := &sweep.Ops{
-		Call: make([]uint32, 0, ops), Ret: make([]uint32, 0, ops), Session: make([]uint32, 0, ops),
-		Kind: make([]sweep.Kind, 0, ops), Out: make([]sweep.Out, 0, ops),
-	}
+	o := &sweep.Ops{All: make([]sweep.Op, 0, ops)}
 	clients := make([]bencher, c.Clients)
 	for i := range clients {
 		clients[i].op, clients[i].owner = -1, uint32(i)
 	}
 	l := benchLock{reentrant: c.Model.Reentrant}
 	at, sessions := uint32(0), uint32(0)
-	for o.Len() < ops || outstanding(clients) {
+	for len(o.All) < ops || outstanding(clients) {
 		b := &clients[rng.IntN(len(clients))]
 		switch {
-		case b.op >= 0 && o.Kind[b.op] == sweep.Release:
+		case b.op >= 0 && o.All[b.op].Kind == sweep.Release:
 			c.released(rng, o, b, at)
 		case b.op >= 0:
-			if !c.acquired(rng, o, b, &l, at, o.Len() >= ops) {
+			if !c.acquired(rng, o, b, &l, at, len(o.All) >= ops) {
 				continue
 			}
-		case o.Len() >= ops:
+		case len(o.All) >= ops:
 			continue
 		case b.holds || b.cleans:
-			b.op = o.Len()
-			o.Add(at, at+1, b.session, sweep.Release, sweep.OK)
+			b.op = len(o.All)
+			o.All = append(o.All, sweep.Op{Call: at, Ret: at + 1, Session: b.session, Kind: sweep.Release, Out: sweep.OK})
 			if b.holds {
 				l.release(b)
 				if b.depth--; b.depth <= 0 {
@@ -113,11 +110,11 @@ func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32
 	// never happens, but nobody can know, and a search has to try.
 	lost := c.Lost > 0 && int(*sessions)%max(1, c.Ops/2/c.Lost) == 0
 	if b.depth == 0 && (lost || rng.Float64() < c.Unknown/2) {
-		o.Add(at, sweep.Never, b.session, kind, sweep.Unknown)
+		o.All = append(o.All, sweep.Op{Call: at, Ret: sweep.Never, Session: b.session, Kind: kind, Out: sweep.Unknown})
 		return
 	}
-	b.op = o.Len()
-	o.Add(at, at+1, b.session, kind, sweep.OK)
+	b.op = len(o.All)
+	o.All = append(o.All, sweep.Op{Call: at, Ret: at + 1, Session: b.session, Kind: kind, Out: sweep.OK})
 }
 
 // acquired answers an acquire if it can be, and says whether anything happened.
@@ -130,14 +127,14 @@ func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, a
 		if c.Model.Reentrant && b.depth == 1 && rng.IntN(4) == 0 && !over {
 			b.holds = false // enters again before it leaves
 		}
-		o.Ret[i] = at
+		o.All[i].Ret = at
 		if b.depth == 1 && b.holds && rng.Float64() < c.Unknown/2 {
-			o.Out[i], o.Ret[i] = sweep.Unknown, sweep.Never
+			o.All[i].Out, o.All[i].Ret = sweep.Unknown, sweep.Never
 			b.cleans, b.holds = true, true
 		}
 	case over || rng.IntN(5*c.Clients) == 0:
 		b.op = -1
-		o.Ret[i], o.Out[i] = at, sweep.Fail
+		o.All[i].Ret, o.All[i].Out = at, sweep.Fail
 		if b.depth > 0 {
 			b.holds = true
 			b.leave()
@@ -151,13 +148,13 @@ func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, a
 func (c Case) released(rng *rand.Rand, o *sweep.Ops, b *bencher, at uint32) {
 	i := b.op
 	b.op = -1
-	o.Ret[i] = at
+	o.All[i].Ret = at
 	if b.cleans {
 		b.cleans = false // it got an answer
 		return
 	}
 	if b.depth == 0 && rng.Float64() < c.Unknown {
-		o.Out[i], o.Ret[i] = sweep.Unknown, sweep.Never
+		o.All[i].Out, o.All[i].Ret = sweep.Unknown, sweep.Never
 	}
 	b.leave()
 }
@@ -171,14 +168,14 @@ func (b *bencher) leave() {
 
 // late grants the lock, near the end, to somebody who is refused, while another holds.
 func late(o *sweep.Ops) {
-	for i := o.Len() - 1; i > 0; i-- {
-		if o.Kind[i] != sweep.Acquire || o.Out[i] != sweep.OK {
+	for i := len(o.All) - 1; i > 0; i-- {
+		if o.All[i].Kind != sweep.Acquire || o.All[i].Out != sweep.OK {
 			continue
 		}
 		for j := i - 1; j >= 0; j-- {
 			// j is granted while i is about to be, and holds on: without its release.
-			if o.Kind[j] == sweep.Acquire && o.Out[j] == sweep.OK && o.Ret[j] < o.Ret[i] && o.Ret[j] > o.Call[i] {
-				drop(o, o.Session[j])
+			if o.All[j].Kind == sweep.Acquire && o.All[j].Out == sweep.OK && o.All[j].Ret < o.All[i].Ret && o.All[j].Ret > o.All[i].Call {
+				drop(o, o.All[j].Session)
 				return
 			}
 		}
@@ -188,13 +185,13 @@ func late(o *sweep.Ops) {
 // drop makes the releases of a session into acquires that were refused.
 func drop(o *sweep.Ops, session uint32) {
 	last := uint32(0)
-	for _, s := range o.Session {
-		last = max(last, s)
+	for _, op := range o.All {
+		last = max(last, op.Session)
 	}
-	for i := range o.Call {
-		if o.Session[i] == session && o.Kind[i] == sweep.Release {
+	for i := range o.All {
+		if o.All[i].Session == session && o.All[i].Kind == sweep.Release {
 			last++
-			o.Kind[i], o.Out[i], o.Session[i] = sweep.Acquire, sweep.Fail, last
+			o.All[i].Kind, o.All[i].Out, o.All[i].Session = sweep.Acquire, sweep.Fail, last
 		}
 	}
 	renumber(o)
@@ -203,13 +200,13 @@ func drop(o *sweep.Ops, session uint32) {
 // renumber gives sessions their numbers in the order of their acquires.
 func renumber(o *sweep.Ops) {
 	number := map[uint32]uint32{}
-	for i, s := range o.Session {
-		n, ok := number[s]
+	for i, op := range o.All {
+		n, ok := number[op.Session]
 		if !ok {
 			n = uint32(len(number))
-			number[s] = n
+			number[op.Session] = n
 		}
-		o.Session[i] = n
+		o.All[i].Session = n
 	}
 }
 

@@ -71,8 +71,8 @@ func ratios(ctx context.Context, o Options) ([]Row, error) {
 
 func unknownOf(all []*sweep.Ops) (n int) {
 	for _, o := range all {
-		for _, out := range o.Out {
-			if out == sweep.Unknown {
+		for _, op := range o.All {
+			if op.Out == sweep.Unknown {
 				n++
 			}
 		}

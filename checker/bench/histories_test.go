@@ -27,7 +27,7 @@ func TestHistories(t *testing.T) {
 			c.Seed = seed
 			worst, n, linearizable := sweep.Valid, 0, true
 			for _, o := range c.Histories() {
-				n += o.Len()
+				n += len(o.All)
 				worst = max(worst, sweep.Check(c.Model, o).Verdict)
 				found := models.Search(oracle.Model(c.Model), oracle.Events(o), models.Limit)
 				if found.Exhausted {

@@ -34,35 +34,35 @@ func (w workload) history(r *rand.Rand) *Ops {
 		session++
 		return session - 1
 	}
-	for len(o.Call) < w.ops {
+	for len(o.All) < w.ops {
 		for len(waiting)+len(holding) < w.clients {
 			k := Acquire
 			if w.shared && r.IntN(4) > 0 {
 				k = AcquireShared
 			}
-			waiting = append(waiting, len(o.Call))
-			o.Add(tick(), Never, enters(session), k, Unknown)
+			waiting = append(waiting, len(o.All))
+			o.All = append(o.All, Op{tick(), Never, enters(session), k, Unknown})
 		}
 		shut := len(holding) > 0
 		if shut && r.Float64() < w.try { // refused at once
 			i := r.IntN(len(waiting))
 			at := waiting[i]
 			waiting = append(waiting[:i], waiting[i+1:]...)
-			o.Out[at], o.Ret[at] = Fail, tick()
+			o.All[at].Out, o.All[at].Ret = Fail, tick()
 			if w.strict {
-				o.Out[at] = StrictFail
+				o.All[at].Out = StrictFail
 			}
 			continue
 		}
-		shared := len(holding) > 0 && o.Kind[holding[0]] == AcquireShared
+		shared := len(holding) > 0 && o.All[holding[0]].Kind == AcquireShared
 		i := r.IntN(len(waiting))
 		at := waiting[i]
-		if len(holding) == 0 || w.shared && shared && o.Kind[at] == AcquireShared {
+		if len(holding) == 0 || w.shared && shared && o.All[at].Kind == AcquireShared {
 			waiting = append(waiting[:i], waiting[i+1:]...)
 			if r.Float64() < w.unknown { // its client is gone, and so is its hold
 				continue
 			}
-			o.Out[at], o.Ret[at] = OK, tick()
+			o.All[at].Out, o.All[at].Ret = OK, tick()
 			holding, fresh = append(holding, at), true
 			continue
 		}
@@ -71,16 +71,16 @@ func (w workload) history(r *rand.Rand) *Ops {
 		if w.m.Reentrant {
 			last = len(holding) - 1
 			if at = holding[last]; len(holding) < 3 && r.IntN(2) == 0 {
-				holding = append(holding, len(o.Call))
-				o.Add(tick(), tick(), enters(o.Owners[o.Session[at]]), Acquire, OK)
+				holding = append(holding, len(o.All))
+				o.All = append(o.All, Op{tick(), tick(), enters(o.Owners[o.All[at].Session]), Acquire, OK})
 				continue
 			}
 		}
 		at = holding[last]
 		if r.Float64() < w.unknown && fresh {
-			o.Add(tick(), Never, o.Session[at], Release, Unknown)
+			o.All = append(o.All, Op{tick(), Never, o.All[at].Session, Release, Unknown})
 		} else {
-			o.Add(tick(), tick(), o.Session[at], Release, OK)
+			o.All = append(o.All, Op{tick(), tick(), o.All[at].Session, Release, OK})
 		}
 		holding = slices.Delete(holding, last, last+1)
 		fresh = false
@@ -119,7 +119,7 @@ func BenchmarkCheck(b *testing.B) {
 			for b.Loop() {
 				for _, o := range all {
 					Check(w.m, o)
-					ops += o.Len()
+					ops += len(o.All)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(ops), "ns/op-of-history")

@@ -18,7 +18,7 @@ func history(ops ...op) *Ops {
 		if x.ret == 0 {
 			x.ret = Never
 		}
-		o.Add(x.call, x.ret, x.session, x.kind, x.out)
+		o.All = append(o.All, Op{x.call, x.ret, x.session, x.kind, x.out})
 	}
 	return o
 }
@@ -207,16 +207,16 @@ func TestTooMuchIsUndecided(t *testing.T) {
 	// them must explain.
 	const n = 40
 	for i := range uint32(n) {
-		o.Add(at(), Never, i, Acquire, Unknown)
+		o.All = append(o.All, Op{at(), Never, i, Acquire, Unknown})
 	}
-	first := len(o.Call)
+	first := len(o.All)
 	for i := range uint32(n) {
-		o.Add(at(), 0, i, Release, OK)
+		o.All = append(o.All, Op{at(), 0, i, Release, OK})
 	}
 	call := at()
-	o.Add(call, at(), n, Acquire, StrictFail)
+	o.All = append(o.All, Op{call, at(), n, Acquire, StrictFail})
 	for i := range n {
-		o.Ret[first+i] = at()
+		o.All[first+i].Ret = at()
 	}
 	for _, m := range []Model{{}, {Reentrant: true}} {
 		if r := Check(m, o); r.Verdict != Undecided || r.Why == "" {
@@ -243,7 +243,7 @@ func TestDeniedManyTimesAtOnce(t *testing.T) {
 	const n = 1000
 	o := history(op{0, 0, 0, Acquire, Unknown}, op{1, 3 + 2*n, 1, Acquire, StrictFail})
 	for i := range uint32(n) {
-		o.Add(3+i, 3+n+i, 0, Release, Fail)
+		o.All = append(o.All, Op{3 + i, 3 + n + i, 0, Release, Fail})
 	}
 	if r := Check(Model{}, o); r.Verdict != Valid {
 		t.Errorf("judged %s %q, want valid", r.Verdict, r.Why)

@@ -185,9 +185,9 @@ func inParallel(t *testing.T, m sweep.Model, work func(worker int, c *comparison
 func shrink(o *sweep.Ops, still func(*sweep.Ops) bool) *sweep.Ops {
 	for smaller := true; smaller; {
 		smaller = false
-		for i := 0; i < o.Len(); i++ {
+		for i := 0; i < len(o.All); i++ {
 			less := without(o, i)
-			if less.Len() > 0 && still(less) {
+			if len(less.All) > 0 && still(less) {
 				o, smaller = less, true
 				break
 			}
@@ -205,22 +205,22 @@ func shrink(o *sweep.Ops, still func(*sweep.Ops) bool) *sweep.Ops {
 func without(o *sweep.Ops, leave int) *sweep.Ops {
 	first := true
 	for i := range leave {
-		first = first && o.Session[i] != o.Session[leave]
+		first = first && o.All[i].Session != o.All[leave].Session
 	}
 	less := &sweep.Ops{}
 	number := map[uint32]uint32{}
-	for i := range o.Call {
-		if i == leave || first && o.Session[i] == o.Session[leave] {
+	for i := range o.All {
+		if i == leave || first && o.All[i].Session == o.All[leave].Session {
 			continue
 		}
-		n, ok := number[o.Session[i]]
+		n, ok := number[o.All[i].Session]
 		if !ok {
 			n = uint32(len(number))
-			number[o.Session[i]] = n
+			number[o.All[i].Session] = n
 		}
-		less.Add(o.Call[i], o.Ret[i], n, o.Kind[i], o.Out[i])
+		less.All = append(less.All, sweep.Op{o.All[i].Call, o.All[i].Ret, n, o.All[i].Kind, o.All[i].Out})
 		if !ok && len(o.Owners) > 0 {
-			less.Owners = append(less.Owners, o.Owners[o.Session[i]])
+			less.Owners = append(less.Owners, o.Owners[o.All[i].Session])
 		}
 	}
 	return less
@@ -228,16 +228,16 @@ func without(o *sweep.Ops, leave int) *sweep.Ops {
 
 // forget makes a release one of unknown outcome, or gives nothing.
 func forget(o *sweep.Ops, at int) *sweep.Ops {
-	if o.Kind[at] != sweep.Release || o.Out[at] == sweep.Unknown {
+	if o.All[at].Kind != sweep.Release || o.All[at].Out == sweep.Unknown {
 		return nil
 	}
 	less := &sweep.Ops{Owners: o.Owners}
-	for i := range o.Call {
-		out := o.Out[i]
+	for i := range o.All {
+		op := o.All[i]
 		if i == at {
-			out = sweep.Unknown
+			op.Ret, op.Out = sweep.Never, sweep.Unknown
 		}
-		less.Add(o.Call[i], o.Ret[i], o.Session[i], o.Kind[i], out)
+		less.All = append(less.All, op)
 	}
 	return less
 }
@@ -246,25 +246,25 @@ func forget(o *sweep.Ops, at int) *sweep.Ops {
 func draw(o *sweep.Ops) string {
 	var b strings.Builder
 	end := uint32(0)
-	for i := range o.Call {
-		end = max(end, o.Call[i])
-		if o.Out[i] != sweep.Unknown {
-			end = max(end, o.Ret[i])
+	for i := range o.All {
+		end = max(end, o.All[i].Call)
+		if o.All[i].Out != sweep.Unknown {
+			end = max(end, o.All[i].Ret)
 		}
 	}
-	for i := range o.Call {
-		what := [...]string{"acquire", "acquire shared", "release"}[o.Kind[i]] + " " +
-			[...]string{"unknown", "ok", "fail", "strict fail"}[o.Out[i]]
-		ret, last := o.Ret[i], "┤"
-		if o.Out[i] == sweep.Unknown {
+	for i := range o.All {
+		what := [...]string{"acquire", "acquire shared", "release"}[o.All[i].Kind] + " " +
+			[...]string{"unknown", "ok", "fail", "strict fail"}[o.All[i].Out]
+		ret, last := o.All[i].Ret, "┤"
+		if o.All[i].Out == sweep.Unknown {
 			ret, last = end+1, "…"
 		}
-		who := fmt.Sprintf("session %d", o.Session[i])
+		who := fmt.Sprintf("session %d", o.All[i].Session)
 		if len(o.Owners) > 0 {
-			who += fmt.Sprintf(" of %d", o.Owners[o.Session[i]])
+			who += fmt.Sprintf(" of %d", o.Owners[o.All[i].Session])
 		}
 		fmt.Fprintf(&b, "  %s %-24s %s├%s%s\n", who, what,
-			strings.Repeat(" ", int(o.Call[i])), strings.Repeat("─", int(ret-o.Call[i]-1)), last)
+			strings.Repeat(" ", int(o.All[i].Call)), strings.Repeat("─", int(ret-o.All[i].Call-1)), last)
 	}
 	return b.String()
 }

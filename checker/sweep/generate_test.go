@@ -66,7 +66,7 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 	at := uint32(0)
 	for range 6 * ops {
 		a := &actors[rng.IntN(len(actors))]
-		if p.twice && a.op >= 0 && a.second < 0 && o.Kind[a.op] == sweep.Release && o.Len() < ops && rng.IntN(2) == 0 {
+		if p.twice && a.op >= 0 && a.second < 0 && o.All[a.op].Kind == sweep.Release && len(o.All) < ops && rng.IntN(2) == 0 {
 			a.second = invoke(o, at, a.session, sweep.Release)
 			at++
 			continue
@@ -80,7 +80,7 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 			at++
 			continue
 		}
-		if o.Len() == ops {
+		if len(o.All) == ops {
 			continue
 		}
 		if p.call(rng, o, a, &next, at) {
@@ -88,9 +88,9 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 		}
 	}
 	// What is outstanding at the end stays unknown.
-	for i := range o.Ret {
-		if o.Ret[i] == 0 {
-			o.Ret[i], o.Out[i] = sweep.Never, sweep.Unknown
+	for i := range o.All {
+		if o.All[i].Ret == 0 {
+			o.All[i].Ret, o.All[i].Out = sweep.Never, sweep.Unknown
 		}
 	}
 }
@@ -121,43 +121,43 @@ func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint
 
 // invoke writes the call of an operation that has not returned.
 func invoke(o *sweep.Ops, at, session uint32, k sweep.Kind) (op int) {
-	o.Add(at, 0, session, k, sweep.OK)
-	return o.Len() - 1
+	o.All = append(o.All, sweep.Op{at, 0, session, k, sweep.OK})
+	return len(o.All) - 1
 }
 
 // answer lets what is outstanding return, or leaves it unknown.
 func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies float64, at uint32) {
 	i := a.op
-	acquire := o.Kind[i] != sweep.Release
+	acquire := o.All[i].Kind != sweep.Release
 	unknown := rng.IntN(6) == 0
-	happens := l.fits(a, o.Kind[i], p)
+	happens := l.fits(a, o.All[i].Kind, p)
 	if happens && unknown && rng.IntN(3) == 0 {
 		happens = false // it will not have been heard
 	}
 	if unknown {
-		o.Ret[i], o.Out[i] = sweep.Never, sweep.Unknown
+		o.All[i].Ret, o.All[i].Out = sweep.Never, sweep.Unknown
 		a.doubt = true
 	} else {
-		o.Ret[i] = at
+		o.All[i].Ret = at
 		if rng.Float64() < lies {
 			happens = !happens
 		}
 		switch {
 		case happens:
-			o.Out[i] = sweep.OK
+			o.All[i].Out = sweep.OK
 		case acquire && p.strict && rng.IntN(4) > 0:
-			o.Out[i] = sweep.StrictFail
+			o.All[i].Out = sweep.StrictFail
 		default:
-			o.Out[i] = sweep.Fail
+			o.All[i].Out = sweep.Fail
 		}
 	}
 	if happens {
-		l.apply(a, o.Kind[i])
+		l.apply(a, o.All[i].Kind)
 	}
 	switch {
-	case acquire && o.Out[i] == sweep.OK:
+	case acquire && o.All[i].Out == sweep.OK:
 		a.held, a.granted = true, true
-	case acquire && o.Out[i] != sweep.Unknown:
+	case acquire && o.All[i].Out != sweep.Unknown:
 		a.began = false // a refused attempt is over
 	case !acquire:
 		a.held = false
@@ -311,7 +311,7 @@ func (r running) left() bool { return r.open || r.done <= len(r.releases) }
 // step writes the next event of the session.
 func (r running) step(o *sweep.Ops, session, at uint32) running {
 	if r.open {
-		o.Ret[r.op] = at
+		o.All[r.op].Ret = at
 		r.open = false
 		r.done++
 		return r
@@ -323,8 +323,8 @@ func (r running) step(o *sweep.Ops, session, at uint32) running {
 	if r.done > 0 {
 		kind, out = sweep.Release, r.releases[r.done-1]
 	}
-	r.op = o.Len()
-	o.Add(at, sweep.Never, session, kind, out)
+	r.op = len(o.All)
+	o.All = append(o.All, sweep.Op{at, sweep.Never, session, kind, out})
 	if out == sweep.Unknown {
 		r.done++
 	} else {
@@ -336,12 +336,10 @@ func (r running) step(o *sweep.Ops, session, at uint32) running {
 // back takes back the event that was written last, which was the session's next.
 func (r running) back(o *sweep.Ops) {
 	if r.open {
-		o.Ret[r.op] = sweep.Never
+		o.All[r.op].Ret = sweep.Never
 		return
 	}
-	n := o.Len() - 1
-	o.Call, o.Ret, o.Session = o.Call[:n], o.Ret[:n], o.Session[:n]
-	o.Kind, o.Out = o.Kind[:n], o.Out[:n]
+	o.All = o.All[:len(o.All)-1]
 }
 
 func done(open []running) bool {
@@ -361,10 +359,6 @@ func clone(o *sweep.Ops) *sweep.Ops {
 
 // copyTo makes c what o is.
 func copyTo(c, o *sweep.Ops) {
-	c.Call = append(c.Call[:0], o.Call...)
-	c.Ret = append(c.Ret[:0], o.Ret...)
-	c.Session = append(c.Session[:0], o.Session...)
-	c.Kind = append(c.Kind[:0], o.Kind...)
-	c.Out = append(c.Out[:0], o.Out...)
+	c.All = append(c.All[:0], o.All...)
 	c.Owners = append(c.Owners[:0], o.Owners...)
 }

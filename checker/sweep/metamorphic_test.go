@@ -64,10 +64,10 @@ func stretch(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
 		shift += 1 + rng.Uint32N(3)
 		to[i] = shift
 	}
-	for i := range c.Call {
-		c.Call[i] = to[c.Call[i]]
-		if c.Ret[i] != sweep.Never {
-			c.Ret[i] = to[c.Ret[i]]
+	for i := range c.All {
+		c.All[i].Call = to[c.All[i].Call]
+		if c.All[i].Ret != sweep.Never {
+			c.All[i].Ret = to[c.All[i].Ret]
 		}
 	}
 	return c
@@ -77,14 +77,14 @@ func stretch(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
 // that nothing is known of is put before all others.
 func rename(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	c := &sweep.Ops{}
-	c.Add(0, sweep.Never, 0, sweep.Acquire, sweep.Fail)
-	c.Ret[0] = 1
-	for i := range o.Call {
-		ret := o.Ret[i]
+	c.All = append(c.All, sweep.Op{0, sweep.Never, 0, sweep.Acquire, sweep.Fail})
+	c.All[0].Ret = 1
+	for i := range o.All {
+		ret := o.All[i].Ret
 		if ret != sweep.Never {
 			ret += 2
 		}
-		c.Add(o.Call[i]+2, ret, o.Session[i]+1, o.Kind[i], o.Out[i])
+		c.All = append(c.All, sweep.Op{o.All[i].Call + 2, ret, o.All[i].Session + 1, o.All[i].Kind, o.All[i].Out})
 	}
 	if len(o.Owners) > 0 {
 		c.Owners = append(append(c.Owners, slices.Max(o.Owners)+1), o.Owners...)
@@ -96,7 +96,11 @@ func rename(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 func addFailure(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	c := clone(o)
 	at := lastPosition(o) + 1
-	c.Add(at, at+1, slices.Max(o.Session)+1, sweep.Acquire, sweep.Fail)
+	last := uint32(0)
+	for _, op := range o.All {
+		last = max(last, op.Session)
+	}
+	c.All = append(c.All, sweep.Op{at, at + 1, last + 1, sweep.Acquire, sweep.Fail})
 	if len(o.Owners) > 0 {
 		c.Owners = append(c.Owners, o.Owners[0])
 	}
@@ -106,17 +110,17 @@ func addFailure(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 // dropUnknown leaves out an operation of unknown outcome: a release, or a session of
 // which nothing but an acquire of unknown outcome is there.
 func dropUnknown(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
-	from := rng.IntN(o.Len())
-	for k := range o.Len() {
-		i := (from + k) % o.Len()
-		if o.Out[i] != sweep.Unknown {
+	from := rng.IntN(len(o.All))
+	for k := range len(o.All) {
+		i := (from + k) % len(o.All)
+		if o.All[i].Out != sweep.Unknown {
 			continue
 		}
 		alone := true
-		for j := range o.Session {
-			alone = alone && (j == i || o.Session[j] != o.Session[i])
+		for j := range o.All {
+			alone = alone && (j == i || o.All[j].Session != o.All[i].Session)
 		}
-		if o.Len() > 1 && (alone || o.Kind[i] == sweep.Release) {
+		if len(o.All) > 1 && (alone || o.All[i].Kind == sweep.Release) {
 			return without(o, i)
 		}
 	}
@@ -124,10 +128,11 @@ func dropUnknown(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
 }
 
 func lastPosition(o *sweep.Ops) uint32 {
-	last := slices.Max(o.Call)
-	for _, ret := range o.Ret {
-		if ret != sweep.Never {
-			last = max(last, ret)
+	last := uint32(0)
+	for _, op := range o.All {
+		last = max(last, op.Call)
+		if op.Ret != sweep.Never {
+			last = max(last, op.Ret)
 		}
 	}
 	return last

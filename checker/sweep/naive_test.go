@@ -50,16 +50,16 @@ func (t tries) from(done uint, h held) bool {
 	}
 	first := uint32(Never) // what must be done before this return
 	left := false
-	for i := range t.o.Call {
-		if done&(1<<i) == 0 && t.o.Out[i] != Unknown {
-			first, left = min(first, t.o.Ret[i]), true
+	for i := range t.o.All {
+		if done&(1<<i) == 0 && t.o.All[i].Out != Unknown {
+			first, left = min(first, t.o.All[i].Ret), true
 		}
 	}
 	if !left {
 		return true
 	}
-	for i := range t.o.Call {
-		if done&(1<<i) != 0 || t.o.Call[i] > first {
+	for i := range t.o.All {
+		if done&(1<<i) != 0 || t.o.All[i].Call > first {
 			continue
 		}
 		next, ok := t.apply(i, h)
@@ -73,9 +73,9 @@ func (t tries) from(done uint, h held) bool {
 
 // apply is the sequential model.
 func (t tries) apply(i int, h held) (held, bool) {
-	s, out := t.o.Session[i], t.o.Out[i]
+	s, out := t.o.All[i].Session, t.o.All[i].Out
 	_, holds := h.by[s]
-	if t.o.Kind[i] == Release {
+	if t.o.All[i].Kind == Release {
 		switch {
 		case out == OK || out == Unknown && holds:
 			return h.with(s, free), holds
@@ -85,7 +85,7 @@ func (t tries) apply(i int, h held) (held, bool) {
 		return h, !holds
 	}
 	n := writes
-	if t.o.Kind[i] == AcquireShared {
+	if t.o.All[i].Kind == AcquireShared {
 		n = reads
 	}
 	fits := t.fits(s, n, h, false)
@@ -159,15 +159,15 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 		}
 		c.done = true
 		// As if it were ok: does it work now?
-		was := o.Out[c.open]
-		o.Out[c.open] = OK
+		was := o.All[c.open].Out
+		o.All[c.open].Out = OK
 		var next held
 		if next, c.went = t.apply(c.open, h); c.went {
 			h = next
 		}
-		o.Out[c.open] = was
+		o.All[c.open].Out = was
 	}
-	for len(o.Call) < d.ops || anyOpen(len(clients), func(i int) bool { return clients[i].open >= 0 }) {
+	for len(o.All) < d.ops || anyOpen(len(clients), func(i int) bool { return clients[i].open >= 0 }) {
 		n := r.IntN(len(clients))
 		c := &clients[n]
 		if c.open >= 0 {
@@ -182,37 +182,37 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 				switch {
 				case c.went:
 					out = OK
-				case d.strict && o.Kind[i] != Release && r.IntN(2) == 0:
+				case d.strict && o.All[i].Kind != Release && r.IntN(2) == 0:
 					out = StrictFail
 				default:
 					out = Fail
 				}
 				if r.IntN(d.lie) == 0 {
 					out = Out(1 + r.IntN(2))
-					if o.Kind[i] != Release && out == Fail && d.strict {
+					if o.All[i].Kind != Release && out == Fail && d.strict {
 						out = StrictFail
 					}
 				}
 			} else if r.IntN(2) == 0 {
 				effect(c)
 			}
-			o.Out[i] = out
+			o.All[i].Out = out
 			if out != Unknown {
-				o.Ret[i] = pos
+				o.All[i].Ret = pos
 				pos++
 			}
 			c.open, c.done = -1, false
 			switch {
 			case out == Unknown:
 				c.over = true
-			case o.Kind[i] == Release:
+			case o.All[i].Kind == Release:
 				c.holds = false
 			default:
 				c.holds, c.has = out == OK, out == OK
 			}
 			continue
 		}
-		if len(o.Call) >= d.ops {
+		if len(o.All) >= d.ops {
 			continue
 		}
 		k := Kind(Release)
@@ -227,8 +227,8 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 		if k == Acquire && d.shared && r.IntN(2) == 0 {
 			k = AcquireShared
 		}
-		c.open = len(o.Call)
-		o.Add(pos, Never, c.session, k, Unknown)
+		c.open = len(o.All)
+		o.All = append(o.All, Op{pos, Never, c.session, k, Unknown})
 		pos++
 	}
 	return o
@@ -246,13 +246,13 @@ func anyOpen(n int, open func(int) bool) bool {
 // drawn writes a history for whoever has to find out why a test failed.
 func drawn(o *Ops) string {
 	var b strings.Builder
-	for i := range o.Call {
+	for i := range o.All {
 		ret := "-"
-		if o.Ret[i] != Never {
-			ret = fmt.Sprint(o.Ret[i])
+		if o.All[i].Ret != Never {
+			ret = fmt.Sprint(o.All[i].Ret)
 		}
-		fmt.Fprintf(&b, "[%d,%s] session %d of %d %s %s\n", o.Call[i], ret, o.Session[i], tries{o: o}.owner(o.Session[i]),
-			[...]string{"acquire", "acquire-shared", "release"}[o.Kind[i]], [...]string{"unknown", "ok", "fail", "strict-fail"}[o.Out[i]])
+		fmt.Fprintf(&b, "[%d,%s] session %d of %d %s %s\n", o.All[i].Call, ret, o.All[i].Session, tries{o: o}.owner(o.All[i].Session),
+			[...]string{"acquire", "acquire-shared", "release"}[o.All[i].Kind], [...]string{"unknown", "ok", "fail", "strict-fail"}[o.All[i].Out])
 	}
 	return b.String()
 }

@@ -127,10 +127,10 @@ func (a oracle) ask(histories ...*sweep.Ops) porcupine.CheckResult {
 		if n := len(asked); n < cap(asked) {
 			ops = asked[:n+1][n][:0]
 		}
-		for i := range o.Call {
+		for i := range o.All {
 			// One that did not return is still under way when all is over, and its
 			// outcome is unknown.
-			ops = append(ops, porcupine.Operation{ClientId: int(o.Session[i]), Call: int64(o.Call[i]), Return: int64(o.Ret[i]),
+			ops = append(ops, porcupine.Operation{ClientId: int(o.All[i].Session), Call: int64(o.All[i].Call), Return: int64(o.All[i].Ret),
 				Input: interned(a.calls, oracles.Call(o, i)), Output: interned(a.answers, oracles.Answer(o, i))})
 		}
 		asked = append(asked, ops)

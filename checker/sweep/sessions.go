@@ -37,12 +37,12 @@ const (
 // read builds the sessions of a lock from its operations.
 func read(m Model, o *Ops) *lock {
 	l := &lock{reentrant: m.Reentrant}
-	for i, k := range o.Kind {
-		if k != Release {
-			l.acquire(o, i)
-			continue
+	for _, op := range o.All {
+		if op.Kind == Release {
+			l.release(op)
+		} else {
+			l.acquire(op)
 		}
-		l.release(o, i)
 	}
 	sizes := map[uint32]int{}
 	for _, owner := range o.Owners {
@@ -62,15 +62,15 @@ func read(m Model, o *Ops) *lock {
 }
 
 // acquire begins a session.
-func (l *lock) acquire(o *Ops, i int) {
+func (l *lock) acquire(op Op) {
 	id := uint32(len(l.sessions))
-	s := session{call: o.Call[i], ret: Never, end: Never, last: Never, notHeld: Never, notHeldCall: Never, shared: o.Kind[i] == AcquireShared}
-	switch o.Out[i] {
+	s := session{call: op.Call, ret: Never, end: Never, last: Never, notHeld: Never, notHeldCall: Never, shared: op.Kind == AcquireShared}
+	switch op.Out {
 	case OK:
-		s.state, s.ret = granted, o.Ret[i]
+		s.state, s.ret = granted, op.Ret
 		l.cores = append(l.cores, id)
 	case StrictFail:
-		s.state, s.ret = refused, o.Ret[i]
+		s.state, s.ret = refused, op.Ret
 		l.refused = append(l.refused, id)
 	case Unknown:
 		s.state = unknown
@@ -79,10 +79,10 @@ func (l *lock) acquire(o *Ops, i int) {
 }
 
 // release adds the answer of a release to its session.
-func (l *lock) release(o *Ops, i int) {
-	id := o.Session[i]
+func (l *lock) release(op Op) {
+	id := op.Session
 	s := &l.sessions[id]
-	switch o.Out[i] {
+	switch op.Out {
 	case OK:
 		switch {
 		case s.released:
@@ -93,20 +93,20 @@ func (l *lock) release(o *Ops, i int) {
 			return
 		}
 		// An earlier release of unknown outcome did not end the hold, because this one did.
-		s.released, s.end, s.last = true, o.Call[i], o.Ret[i]
+		s.released, s.end, s.last = true, op.Call, op.Ret
 		if s.state == unknown {
 			l.unsure = append(l.unsure, id)
 		}
 	case Unknown:
 		if !s.released {
-			s.end = min(s.end, o.Call[i])
+			s.end = min(s.end, op.Call)
 		}
 	default:
-		s.notHeld = min(s.notHeld, o.Ret[i])
-		s.notHeldCall = min(s.notHeldCall, o.Call[i])
-		s.notHeldLast = max(s.notHeldLast, o.Ret[i])
+		s.notHeld = min(s.notHeld, op.Ret)
+		s.notHeldCall = min(s.notHeldCall, op.Call)
+		s.notHeldLast = max(s.notHeldLast, op.Ret)
 		if s.state == unknown {
-			l.denials = append(l.denials, denial{o.Call[i], o.Ret[i], id})
+			l.denials = append(l.denials, denial{op.Call, op.Ret, id})
 		}
 	}
 }

@@ -19,16 +19,13 @@
 //	owners.go    cores that overlap; releases that found nothing to release; refusals
 //	walk.go      the exact search for refusals that neither a core nor its absence decides
 //
-// A history is columns, with one entry for each operation, in the order of calls:
+// The positions of events stand for time:
 //
-//	positions of events      0    1    2    3    4    5
-//	session 0             acq──ok             rel──ok
-//	session 1                  acq─────taken
+//	position         0    1    2    3    4    5
+//	session 0     acq──ok             rel──ok
+//	session 1               acq──taken
 //
-//	o := Ops{}
-//	o.Add(0, 1, 0, Acquire, OK)
-//	o.Add(2, 3, 1, Acquire, StrictFail)
-//	o.Add(4, 5, 0, Release, OK)
+//	o := Ops{All: []Op{{0, 1, 0, Acquire, OK}, {2, 3, 1, Acquire, StrictFail}, {4, 5, 0, Release, OK}}}
 //	Check(Model{}, &o) // Result{Verdict: Valid}
 package sweep
 
@@ -61,7 +58,15 @@ const (
 	StrictFail            // of an acquire: and at some moment in between it was not possible
 )
 
-// Ops is the history of one lock: columns of equal length, in the order of calls.
+// Op is an operation: the positions of its call and its return, and its session.
+type Op struct {
+	Call, Ret uint32
+	Session   uint32
+	Kind      Kind
+	Out       Out
+}
+
+// Ops is the history of one lock, in the order of calls.
 //
 // Positions are those of events in a history, each used once. A return stands after its
 // call; that of an Unknown operation is Never, whatever was recorded. Sessions are numbered
@@ -69,29 +74,11 @@ const (
 // released any number of times: after its acquire has returned ok, or at any time after its
 // call if the outcome is unknown. A release whose answer proves nothing is Unknown.
 type Ops struct {
-	Call, Ret []uint32
-	Session   []uint32
-	Kind      []Kind
-	Out       []Out
+	All []Op
 	// Owners are the owners of sessions, by session and not by operation, numbered from 0
 	// without gaps. Sessions of one owner may hold together, whatever their modes. It is
 	// empty if each session is its own owner.
 	Owners []uint32
-}
-
-// Len is the number of operations.
-func (o *Ops) Len() int { return len(o.Call) }
-
-// Add appends an operation.
-func (o *Ops) Add(call, ret, session uint32, k Kind, out Out) {
-	if out == Unknown {
-		ret = Never
-	}
-	o.Call = append(o.Call, call)
-	o.Ret = append(o.Ret, ret)
-	o.Session = append(o.Session, session)
-	o.Kind = append(o.Kind, k)
-	o.Out = append(o.Out, out)
 }
 
 // Model is the kind of lock. The zero value is a lock that refuses an owner also because of

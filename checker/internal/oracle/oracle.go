@@ -22,17 +22,17 @@ func Events(o *sweep.Ops) []porcupine.Event {
 		at uint32
 		porcupine.Event
 	}
-	all := make([]placed, 0, 2*o.Len())
-	for i := range o.Call {
-		session := int(o.Session[i])
-		all = append(all, placed{o.Call[i], porcupine.Event{ClientId: session, Kind: porcupine.CallEvent, Id: i, Value: Call(o, i)}})
-		if o.Out[i] == sweep.Unknown {
+	all := make([]placed, 0, 2*len(o.All))
+	for i := range o.All {
+		session := int(o.All[i].Session)
+		all = append(all, placed{o.All[i].Call, porcupine.Event{ClientId: session, Kind: porcupine.CallEvent, Id: i, Value: Call(o, i)}})
+		if o.All[i].Out == sweep.Unknown {
 			continue
 		}
-		all = append(all, placed{o.Ret[i], porcupine.Event{ClientId: session, Kind: porcupine.ReturnEvent, Id: i, Value: Answer(o, i)}})
+		all = append(all, placed{o.All[i].Ret, porcupine.Event{ClientId: session, Kind: porcupine.ReturnEvent, Id: i, Value: Answer(o, i)}})
 	}
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
-	events := make([]porcupine.Event, len(all), 2*o.Len())
+	events := make([]porcupine.Event, len(all), 2*len(o.All))
 	for i, p := range all {
 		events[i] = p.Event
 	}
@@ -41,14 +41,14 @@ func Events(o *sweep.Ops) []porcupine.Event {
 
 // Call returns what operation i asks for.
 func Call(o *sweep.Ops, i int) models.Call {
-	session := int32(o.Session[i]) + 1
+	session := int32(o.All[i].Session) + 1
 	c := models.Call{Session: session, Owner: session}
 	if len(o.Owners) > 0 {
-		c.Owner = int32(o.Owners[o.Session[i]]) + 1
+		c.Owner = int32(o.Owners[o.All[i].Session]) + 1
 	}
-	switch o.Kind[i] {
+	switch o.All[i].Kind {
 	case sweep.Acquire, sweep.AcquireShared:
-		c.Shared = o.Kind[i] == sweep.AcquireShared
+		c.Shared = o.All[i].Kind == sweep.AcquireShared
 	case sweep.Release:
 		c.Kind = models.Release
 	}
@@ -57,8 +57,8 @@ func Call(o *sweep.Ops, i int) models.Call {
 
 // Answer returns the answer of operation i.
 func Answer(o *sweep.Ops, i int) models.Outcome {
-	acquire := o.Kind[i] != sweep.Release
-	switch o.Out[i] {
+	acquire := o.All[i].Kind != sweep.Release
+	switch o.All[i].Out {
 	case sweep.OK:
 		return models.OK
 	case sweep.StrictFail:
