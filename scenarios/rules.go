@@ -60,6 +60,7 @@ func (s *Scenario) numbers() []breach {
 	}{
 		{"workload/ttl", s.Workload.TTL, 0, DurationMax}, {"workload/wait", s.Workload.Wait, 0, DurationMax},
 		{"workload/hold", s.Workload.Hold.From, 0, DurationMax}, {"workload/hold", s.Workload.Hold.To, 0, DurationMax},
+		{"workload/think", s.Workload.Think.From, time.Millisecond, DurationMax}, {"workload/think", s.Workload.Think.To, time.Millisecond, DurationMax},
 		{"quiet", s.Quiet, 0, DurationMax}, {"limit", s.Limit, 1, RunMax},
 	} {
 		switch {

@@ -9,6 +9,7 @@ import (
 	"lockbench/nemesis"
 	"lockbench/service"
 	services "lockbench/service/catalog"
+	"lockbench/workloads"
 )
 
 // Version is the first line of every scenario this package reads.
@@ -53,6 +54,7 @@ type Workload struct {
 	TTL     time.Duration `yaml:"ttl" about:"the lease that is asked for; 0s: the lock's own, renewed for as long as it is held"`
 	Wait    time.Duration `yaml:"wait" about:"how long an acquire may wait; 0s: it tries once"`
 	Hold    nemesis.Range `yaml:"hold" about:"how long a lock is held, drawn anew each time"`
+	Think   nemesis.Range `yaml:"think" about:"how long a client pauses between two turns, drawn for each pause"`
 }
 
 // The defaults of a scenario.
@@ -88,7 +90,8 @@ func defaults() *Scenario {
 		Servers: map[string]Servers{},
 		Workload: Workload{
 			Name: DefaultWorkload, Clients: DefaultClients, Keys: DefaultKeys, TTL: DefaultTTL,
-			Hold: nemesis.Range{From: DefaultHoldMin, To: DefaultHoldMax},
+			Hold:  nemesis.Range{From: DefaultHoldMin, To: DefaultHoldMax},
+			Think: nemesis.Range{From: workloads.ThinkMin, To: workloads.ThinkMax},
 		},
 		Episodes: DefaultEpisodes, Quiet: DefaultQuiet, Limit: DefaultLimit,
 	}

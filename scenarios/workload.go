@@ -42,7 +42,7 @@ func (r *reader) workloadName(w *Workload, name word) bool {
 
 // Params are the settings as the workload gets them.
 func (w Workload) Params() workloads.Params {
-	p := workloads.Params{TTL: w.TTL, Wait: w.Wait, HoldMin: w.Hold.From, HoldMax: w.Hold.To}
+	p := workloads.Params{TTL: w.TTL, Wait: w.Wait, HoldMin: w.Hold.From, HoldMax: w.Hold.To, ThinkMin: w.Think.From, ThinkMax: w.Think.To}
 	for i := range w.Keys {
 		p.Keys = append(p.Keys, keyName(i))
 	}

@@ -30,7 +30,7 @@ var _ Workload = counting{}
 func (w counting) Run(ctx context.Context, c *Client) {
 	for c.lives(ctx) {
 		if granted := w.turn(ctx, c); !granted || !w.hurried {
-			think(ctx, c) // whoever was refused must not hurry
+			w.think(ctx, c) // a client that was refused must not ask again at once
 		}
 	}
 }

@@ -41,7 +41,7 @@ const edgeMargin = 50 * time.Millisecond
 // Run uses up leases until ctx ends.
 func (w onEdge) Run(ctx context.Context, c *Client) {
 	extends := true // until the lock says that it cannot
-	turns(ctx, c, func() {
+	w.turns(ctx, c, func() {
 		r := w.ask(c, w.anyKey(c))
 		r.TTL = time.Duration(edgeShares[c.Rand.IntN(len(edgeShares))] * float64(w.TTL))
 		extend := c.Rand.IntN(2) == 0

@@ -37,7 +37,7 @@ type readingWriting struct{ Params }
 
 // Run reads and writes until ctx ends.
 func (w readingWriting) Run(ctx context.Context, c *Client) {
-	turns(ctx, c, func() {
+	w.turns(ctx, c, func() {
 		if c.Rand.IntN(turnsPerWrite) == 0 {
 			w.write(ctx, c)
 		} else {

@@ -34,7 +34,7 @@ func (reentering) Threads() int { return threadsPerClient }
 
 // Run calls the function until ctx ends.
 func (w reentering) Run(ctx context.Context, c *Client) {
-	turns(ctx, c, func() { w.turn(ctx, c) })
+	w.turns(ctx, c, func() { w.turn(ctx, c) })
 }
 
 func (w reentering) turn(ctx context.Context, c *Client) {

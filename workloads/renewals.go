@@ -49,7 +49,7 @@ type extending struct{ Params }
 // Run renews until ctx ends.
 func (w extending) Run(ctx context.Context, c *Client) {
 	renews := true // until the lock says that it cannot
-	turns(ctx, c, func() {
+	w.turns(ctx, c, func() {
 		lapse := c.Rand.IntN(turnsPerLapse) == 0
 		times := 1 + c.Rand.IntN(renewalsMax)
 		tryOnce(ctx, c, w.ask(c, w.anyKey(c)), func(t *Tenure) {

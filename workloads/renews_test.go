@@ -21,7 +21,7 @@ var renews = Entry{
 type renewing struct{ Params }
 
 func (w renewing) Run(ctx context.Context, c *Client) {
-	turns(ctx, c, func() {
+	w.turns(ctx, c, func() {
 		tryOnce(ctx, c, w.ask(c, w.anyKey(c)), func(t *Tenure) {
 			hold := w.started(ctx, t)
 			count(ctx, t, hold/2)

@@ -10,19 +10,18 @@ import (
 
 // This file is what the workloads have in common: turns, and how each ends.
 
-// The pauses between tries, drawn anew each time: long enough that many clients do
-// not make the servers the bottleneck, short enough that a lock which falls free
-// is asked for at once.
+// The default pauses between turns: long enough that many clients do not make the servers
+// the bottleneck, short enough that a client asks for a lock soon after it is free.
 const (
-	thinkMin = 2 * time.Millisecond
-	thinkMax = 15 * time.Millisecond
+	ThinkMin = 2 * time.Millisecond
+	ThinkMax = 15 * time.Millisecond
 )
 
-// turns lives a life of turns with a pause after each.
-func turns(ctx context.Context, c *Client, turn func()) {
+// turns repeats a turn, with a pause after each, until ctx ends or the client is gone.
+func (p Params) turns(ctx context.Context, c *Client, turn func()) {
 	for c.lives(ctx) {
 		turn()
-		think(ctx, c)
+		p.think(ctx, c)
 	}
 }
 
@@ -106,7 +105,13 @@ func (w Params) started(ctx context.Context, t *Tenure) (hold time.Duration) {
 }
 
 // think is the pause between two turns.
-func think(ctx context.Context, c *Client) { pause(ctx, drawn(c, thinkMin, thinkMax)) }
+func (p Params) think(ctx context.Context, c *Client) {
+	from, to := p.ThinkMin, p.ThinkMax
+	if to == 0 {
+		from, to = ThinkMin, ThinkMax
+	}
+	pause(ctx, drawn(c, from, to))
+}
 
 func drawn(c *Client, from, to time.Duration) time.Duration {
 	if to <= from {

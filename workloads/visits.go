@@ -34,8 +34,8 @@ func (w visiting) Run(ctx context.Context, c *Client) {
 	every := max(2*w.TTL, visitsMin)
 	for c.lives(ctx) {
 		w.turn(ctx, c)
-		think(ctx, c)
+		w.think(ctx, c)
 		away := every - time.Since(born)%every
-		pause(ctx, away+drawn(c, 0, thinkMax))
+		pause(ctx, away+drawn(c, 0, ThinkMax))
 	}
 }

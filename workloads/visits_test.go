@@ -32,8 +32,8 @@ func TestVisits(t *testing.T) {
 				t.Fatalf("ttl %s: came at %s, want 6 times", test.ttl, came)
 			}
 			for i, at := range came {
-				if late := at - time.Duration(i)*test.apart; late < 0 || late > thinkMax {
-					t.Errorf("ttl %s: came at %s, want up to %s after %d times %s", test.ttl, at, thinkMax, i, test.apart)
+				if late := at - time.Duration(i)*test.apart; late < 0 || late > ThinkMax {
+					t.Errorf("ttl %s: came at %s, want up to %s after %d times %s", test.ttl, at, ThinkMax, i, test.apart)
 				}
 			}
 		})

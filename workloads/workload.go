@@ -27,8 +27,10 @@ type Params struct {
 	Keys []string
 	TTL  time.Duration
 	Wait time.Duration
-	// HoldMin and HoldMax are how long a lock is held, drawn anew each time, both included.
+	// HoldMin and HoldMax are how long a lock is held, drawn for each hold, both included.
 	HoldMin, HoldMax time.Duration
+	// ThinkMin and ThinkMax are how long a client pauses between two turns. If both are 0, the defaults apply.
+	ThinkMin, ThinkMax time.Duration
 }
 
 // Entry is one workload that a scenario may name.

@@ -309,6 +309,9 @@ func (x Exploration) vary(s uint64) trial.Input {
 	if len(kept) > 0 {
 		in.Faults = kept
 	}
+	// Slow clients do less between two faults. They find as much for a fraction of the work.
+	slower := time.Duration([]int{1, 3, 6, 10}[rng.IntN(4)])
+	in.Workload.Think = nemesis.Range{From: w.Think.From * slower, To: w.Think.To * slower}
 	return in
 }
 
