@@ -129,12 +129,19 @@ func TestReadFileNamesTheFile(t *testing.T) {
 
 func TestLoadSuggestsAScenario(t *testing.T) {
 	for arg, want := range map[string]string{
-		"failovr": `no scenario is named "failovr"; did you mean "failover"?`,
+		"slow-node": `the scenario slow-node was merged into another one; use slow-replies`,
+		"failovr":   `no scenario is named "failovr"; did you mean "failover"?`,
 		"zebra": `no scenario is named "zebra"; scenarios: ` + strings.Join(Names()[:suggestMax], ", ") +
 			`, ...; a file of your own ends in .yaml`,
 	} {
 		if _, err := Load(arg); err == nil || err.Error() != want {
 			t.Errorf("Load(%q)\ngot  %v\nwant %s", arg, err, want)
+		}
+	}
+	for was, is := range former {
+		_, there := Find(was)
+		if _, err := Load(is); err != nil || there {
+			t.Errorf("%s became %s: %v; is it still there: %v", was, is, err, there)
 		}
 	}
 	if _, err := Load("./testdata/none.yaml"); !errors.Is(err, fs.ErrNotExist) {

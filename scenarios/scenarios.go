@@ -72,6 +72,15 @@ func ReadFile(file string) (*Scenario, error) {
 // a history.
 func readSome(file string) ([]byte, error) { return regular.ReadUpTo(file, sizeMax+1) }
 
+// former has the scenarios of earlier versions, each with the one that finds the same. A scenario goes
+// if no lock and no mutant has another verdict in it than in the one that stays.
+var former = map[string]string{
+	"partition-majority": "partition-minority", // every lock was valid, as without faults
+	"redlock-minority":   "redlock-majority",
+	"reset-waiter":       "kill-waiter",
+	"slow-node":          "slow-replies", // every lock was valid in both
+}
+
 // Load reads a scenario that is named on a command line: an embedded one, or a file, which is
 // recognized by a slash or by the ending .yaml or .yml.
 func Load(arg string) (*Scenario, error) {
@@ -79,6 +88,9 @@ func Load(arg string) (*Scenario, error) {
 		return ReadFile(arg)
 	}
 	source, ok := Find(arg)
+	if today, known := former[arg]; known && !ok {
+		return nil, &Error{Text: fmt.Sprintf("the scenario %s was merged into another one", arg), Hint: "use " + today}
+	}
 	if !ok {
 		hint := suggest(arg, Names(), "scenarios")
 		if _, near := catalog.Nearest(arg, Names()); !near {

@@ -73,7 +73,6 @@ var unfit = map[string]string{
 	"rare-visits":      "asks for requests that wait",
 	"readers-writers":  "asks for requests that wait",
 	"reentrant":        "asks for re-entry",
-	"reset-waiter":     "asks for requests that wait",
 	"cut-off-holder":   "asks for a lease without a ttl",
 	"watchdog":         "asks for a lease without a ttl",
 	"watchdog-starved": "asks for a lease without a ttl",
