@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// How long a holder who has lost the way to etcd goes on believing in its session after the
-// server has given its lock away. docs/findings.md tells of it.
+// BenchmarkEtcdSessionToldLate measures how late a holder that is cut off from etcd learns of the end of its session, after the
+// server has granted its lock to another client. See docs/findings/etcd-session.md.
 func BenchmarkEtcdSessionToldLate(b *testing.B) {
 	dir := b.TempDir()
 	_, program := builtPrograms(b)
