@@ -36,6 +36,9 @@ type Location struct {
 	User     string   // of the data nodes; empty: the usual one
 	TLS      bool
 	Database string // where a server has several
+	// Logins are the users and passwords by role. They reach servers and guests, and never a
+	// result, a history or a log.
+	Logins map[Role]Credentials
 	// Passwordless says that a user needs no password: the server decides.
 	Passwordless bool
 	// ALPN is what is offered by TLS to be spoken; empty: nothing is said of it.
@@ -44,8 +47,11 @@ type Location struct {
 	NoLogin string
 }
 
-// Credentials are those of one role. What is empty is not said.
+// Credentials are the user and the password of one role. Empty fields are not sent.
 type Credentials struct{ User, Password string }
+
+// String hides the password.
+func (c Credentials) String() string { return c.User + ":xxxxx" }
 
 // Access is how a server is entered.
 type Access struct {

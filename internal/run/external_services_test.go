@@ -95,8 +95,7 @@ func refusedWith(t *testing.T, env, servers string, want ...string) {
 	}
 }
 
-// A user who has to give a password is let in by the relay alone, and what is not the run's is left
-// alone.
+// Clients log in with a password over TLS, and lockbench removes nothing that is not of the run.
 func postgresApart(t *testing.T, site *sitetest.Site) {
 	const secret = "s3cr3t-of-the-base"
 	conn, err := pgx.Connect(t.Context(), "postgres://postgres@"+site.Hosts()+"/postgres?sslmode=disable")
@@ -148,23 +147,23 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 	refusedWith(t, env+secret, url, `GRANT CREATE ON DATABASE "shop" TO "app"`)
 	do("GRANT CREATE ON DATABASE shop TO app")
 	refusedWith(t, env+secret, "postgres://app@"+site.Hosts()+"/nowhere", `database "nowhere" does not exist`)
-	out := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), "run", "steady", "--servers", url, "--locks", "no-lock,pg-row", "--episodes", "1", "--seed", "42", "--out", out)
-	cmd.Env = append(os.Environ(), env+secret)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v, want exit code 0:\n%s", err, said)
-	}
-	tellNobody(t, out, secret)
 	secured := securePostgres(t, hba, do)
-	await(t, func() error {
-		cmd := exec.CommandContext(t.Context(), trialtest.Program(t), append([]string{"doctor", "--servers", strings.Replace(url, "://", "+tls://", 1)}, secured...)...)
+	secure := strings.Replace(url, "://", "+tls://", 1)
+	lockbench := func(words ...string) error {
+		cmd := exec.CommandContext(t.Context(), trialtest.Program(t), slices.Concat(words, []string{"--servers", secure}, secured)...)
 		cmd.Env = append(os.Environ(), env+secret)
 		if said, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("by TLS: %w, want exit code 0:\n%s", err, said)
+			return fmt.Errorf("%s over TLS: %w, want exit code 0:\n%s", words, err, said)
 		}
 		return nil
-	})
-	refusedWith(t, env+secret, strings.Replace(url, "://", "+tls://", 1), "--tls-name")
+	}
+	await(t, func() error { return lockbench("doctor") })
+	out := t.TempDir()
+	if err := lockbench("run", "steady", "--locks", "no-lock,pg-row", "--episodes", "1", "--seed", "42", "--out", out); err != nil {
+		t.Error(err)
+	}
+	tellNobody(t, out, secret)
+	refusedWith(t, env+secret, secure, "--tls-name")
 	do(`CREATE SCHEMA "lockbench:7:"`)
 	refused(t, "postgres://"+site.Hosts(), `"lockbench:7:"`, "DROP SCHEMA")
 	url = "postgres://" + site.Hosts()

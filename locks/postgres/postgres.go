@@ -39,10 +39,14 @@ func connect(ctx context.Context, c locks.Client, lock string) (*pgxpool.Pool, e
 	if c.Store.Service != postgres.Name || len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: %w: it needs a PostgreSQL", lock, locks.ErrUnsupported)
 	}
-	cfg, err := pgxpool.ParseConfig(fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable",
-		c.Store.Params[postgres.User], nodes[0].Addr, c.Store.Params[postgres.Database]))
+	cfg, err := pgxpool.ParseConfig("postgres://" + nodes[0].Addr + "/?sslmode=disable")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", lock, err)
+	}
+	to, params := cfg.ConnConfig, c.Store.Params
+	to.User, to.Password, to.Database = params[postgres.User], params[postgres.Password], params[postgres.Database]
+	if schema := params[postgres.Schema]; schema != "" {
+		to.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	}
 	cfg.MaxConns = connectionsMax
 	if c.Store.Dial != nil {

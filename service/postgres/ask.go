@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"lockbench/service"
 )
@@ -22,13 +23,23 @@ type kept struct {
 	conn *pgx.Conn
 }
 
-// open logs in on a connection.
-func open(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*pgx.Conn, error) {
-	cfg, err := pgx.ParseConfig("postgres://" + user + "@127.0.0.1/" + database + "?sslmode=disable")
+// login is the user and the database with which lockbench logs in.
+type login struct {
+	service.Credentials
+	database string
+}
+
+// open logs in on a connection. A refused login is a [service.LoginError].
+func open(ctx context.Context, as login, dial func(context.Context) (net.Conn, error)) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig("postgres://127.0.0.1/?sslmode=disable")
 	if err != nil {
 		return nil, err
 	}
-	// It dials later as well, when it gives up a question.
+	// Do not use the environment or a password file.
+	cfg.User, cfg.Password, cfg.Database = as.User, as.Password, as.database
+	cfg.Fallbacks, cfg.ValidateConnect, cfg.AfterConnect, cfg.KerberosSrvName, cfg.KerberosSpn = nil, nil, nil, "", ""
+	cfg.RuntimeParams = map[string]string{"application_name": "lockbench"}
+	// pgx also dials to cancel a query.
 	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		c, err := dial(ctx)
 		if err != nil {
@@ -38,13 +49,19 @@ func open(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*p
 	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	c, err := pgx.ConnectConfig(ctx, cfg)
-	if failed := (undialled{}); errors.As(err, &failed) {
+	var answer *pgconn.PgError
+	switch failed := (undialled{}); {
+	case errors.As(err, &failed):
 		return nil, failed.error
+	case errors.As(err, &answer) && strings.HasPrefix(answer.Code, "28"): // invalid authorization
+		return nil, &service.LoginError{Said: answer.Message}
+	case errors.As(err, &answer):
+		return nil, fmt.Errorf("it refuses the connection: %s", answer.Message)
 	}
 	return c, err
 }
 
-// undialled is why nobody could be dialled, which the library wraps in an address that nobody has.
+// undialled is an error of a dialer. The library wraps it in a text with an address that does not exist.
 type undialled struct{ error }
 
 func (u undialled) Unwrap() error { return u.error }
@@ -65,7 +82,7 @@ func (g *servers) session(ctx context.Context, node string, limit time.Duration,
 		old := k.conn != nil
 		if !old {
 			var err error
-			if k.conn, err = open(ctx, func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }); err != nil {
+			if k.conn, err = open(ctx, g.login, func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }); err != nil {
 				k.conn = nil
 				return fmt.Errorf("%s: %w", node, err)
 			}
@@ -113,14 +130,14 @@ func (g *servers) order(ctx context.Context, node, statement string) error {
 	})
 }
 
-// sslRequest asks whether a server talks TLS. It answers with one letter, before anybody
-// has said who he is.
+// sslRequest asks whether a server supports TLS. The server answers with one letter before the login.
 var sslRequest = []byte{0, 0, 0, 8, 4, 210, 22, 47}
 
-// Greet asks for that letter. With something to carry it logs in, and has it sent back.
+// Greet asks for that letter. On a connection that has TLS the answer is an error, E, which is a sign of
+// life too. With a load, Greet logs in and lets the server send the load back.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if load > 0 {
-		return carry(ctx, c, load)
+		return g.carry(ctx, c, load)
 	}
 	return service.Interrupt(ctx, c, func() error {
 		_, err := c.Write(sslRequest)
@@ -128,15 +145,15 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 		if err == nil {
 			_, err = io.ReadFull(c, answer[:])
 		}
-		if err == nil && answer[0] != 'N' && answer[0] != 'S' {
+		if err == nil && answer[0] != 'N' && answer[0] != 'S' && answer[0] != 'E' {
 			err = fmt.Errorf("it answered %q", answer)
 		}
 		return err
 	})
 }
 
-func carry(ctx context.Context, c net.Conn, load int) error {
-	conn, err := open(ctx, func(context.Context) (net.Conn, error) { return c, nil })
+func (g *servers) carry(ctx context.Context, c net.Conn, load int) error {
+	conn, err := open(ctx, g.login, func(context.Context) (net.Conn, error) { return c, nil })
 	if err != nil {
 		return err
 	}

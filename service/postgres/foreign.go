@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"lockbench/locks"
 	"lockbench/service"
@@ -58,51 +56,26 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	return l, nil
 }
 
-// Login logs in, and makes of that a connection on which a client is let in whoever it says it is.
-// What it asks for at its start beside is not done.
-func (Service) Login(ctx context.Context, plain net.Conn, how service.Access) (net.Conn, error) {
-	cfg, err := pgconn.ParseConfig("postgres://127.0.0.1/?sslmode=disable")
-	if err != nil {
-		return nil, err
+// Login starts TLS. PostgreSQL answers a request in plain text before the TLS handshake.
+func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
+	if how.TLS == nil {
+		return c, nil
 	}
-	// Nothing is taken from the environment, nor from files of passwords.
-	cfg.User, cfg.Password, cfg.Database, cfg.TLSConfig = how.User, how.Password, how.Database, how.TLS
-	cfg.Fallbacks, cfg.ValidateConnect, cfg.AfterConnect, cfg.KerberosSrvName, cfg.KerberosSpn = nil, nil, nil, "", ""
-	cfg.RuntimeParams = map[string]string{"application_name": "lockbench"}
-	if how.Space != "" {
-		cfg.RuntimeParams["search_path"] = quoted(how.Space)
-	}
-	if at, err := netip.ParseAddrPort(plain.RemoteAddr().String()); err == nil { // for what errors say
-		cfg.Host, cfg.Port = at.Addr().String(), at.Port()
-	}
-	cfg.DialFunc = func(context.Context, string, string) (net.Conn, error) { return plain, nil }
-	c, err := pgconn.ConnectConfig(ctx, cfg)
-	var said *pgconn.PgError
+	var answer [1]byte
+	err := service.Interrupt(ctx, c, func() error {
+		_, err := c.Write(sslRequest)
+		if err == nil {
+			_, err = io.ReadFull(c, answer[:])
+		}
+		return err
+	})
 	switch {
-	case errors.As(err, &said) && strings.HasPrefix(said.Code, "28"): // invalid authorization
-		return nil, &service.LoginError{Said: said.Message}
-	case errors.As(err, &said):
-		return nil, fmt.Errorf("it lets nobody in: %s", said.Message)
 	case err != nil:
-		return nil, inner(err)
-	}
-	in, err := c.Hijack()
-	if err != nil {
 		return nil, err
+	case answer[0] != 'S':
+		return nil, errors.New("it does not support TLS, which the URL asks for")
 	}
-	if err := in.Conn.SetDeadline(time.Time{}); err != nil {
-		return nil, err
-	}
-	return newWelcomed(in), nil
-}
-
-// inner is an error without as whom somebody connects.
-func inner(err error) error {
-	var outer *pgconn.ConnectError
-	if errors.As(err, &outer) {
-		return outer.Unwrap()
-	}
-	return err
+	return how.Secure(ctx, c)
 }
 
 // quoted is a name that is no word of SQL.
@@ -115,7 +88,8 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
 	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
-	c, err := open(ctx, func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
+	as := login{l.Logins[service.Data], l.Database}
+	c, err := open(ctx, as, func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
 	if err != nil {
 		return site, fmt.Errorf("%s: %w", addr, err)
 	}
@@ -155,10 +129,21 @@ var (
 // OpenForeign is the server of a site.
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
+	g.login = login{site.Logins[service.Data], site.Database}
 	return foreign{g, g, g, g, g, prefix}
 }
 
-// Form waits for what is there.
+// Params returns the login of clients, and the schema of the run.
+func (f foreign) Params() map[string]string {
+	params := f.own.Params()
+	params[Schema] = f.prefix
+	if f.own.login.Password != "" {
+		params[Password] = f.own.login.Password
+	}
+	return params
+}
+
+// Form waits until the servers are healthy.
 func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f.own) }
 
 // The node of the one server.

@@ -27,7 +27,9 @@ const Name = "postgres"
 // What clients must know beside addresses, by the names of [locks.Store.Params].
 const (
 	User     = "user"
+	Password = "password" // absent if the user needs none
 	Database = "database"
+	Schema   = "schema" // where tables are created; absent: the usual one
 )
 
 const (
@@ -167,7 +169,7 @@ func (Service) Wire() service.Wire { return nil }
 
 // Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	g := &servers{host: h, kept: map[string]*kept{}}
+	g := &servers{host: h, login: login{Credentials: service.Credentials{User: user}, database: database}, kept: map[string]*kept{}}
 	for _, n := range t.Nodes() {
 		g.kept[n.Name] = &kept{}
 	}

@@ -15,8 +15,9 @@ import (
 // servers are the running servers of one cluster.
 type servers struct {
 	*operator.Operator
-	host service.Host
-	kept map[string]*kept // by node
+	host  service.Host
+	login login
+	kept  map[string]*kept // by node
 }
 
 // All that they can do beside serving.
@@ -30,9 +31,9 @@ var (
 	_ operator.Database  = asked{}
 )
 
-// Params say as whom clients log in, and where.
+// Params returns the user and the database of clients.
 func (g *servers) Params() map[string]string {
-	return map[string]string{User: user, Database: database}
+	return map[string]string{User: g.login.User, Database: g.login.database}
 }
 
 // Opaque is why no client can be stopped between two requests.

@@ -70,6 +70,10 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 	if data.User != "" && data.Password == "" && !o.Location.Passwordless {
 		return o, fmt.Errorf("--servers names the user %s, and no password is given: %s", data.User, data.From)
 	}
+	o.Location.Logins = map[service.Role]service.Credentials{}
+	for role, l := range o.Logins {
+		o.Location.Logins[role] = l.Credentials
+	}
 	if o.TLS, err = g.tls(o.Location.TLS); err != nil {
 		return o, err
 	}

@@ -185,6 +185,9 @@ public final class Spring implements Guest.Library {
             pool.addDataSourceProperty("socketTimeout", Long.toString(timeout));
         } else {
             pool.addDataSourceProperty("sslmode", "disable");
+            if (params.has("schema")) {
+                pool.setSchema(params.get("schema").getAsString());
+            }
             pool.addDataSourceProperty("socketTimeout", Long.toString((timeout + 999) / 1000));
         }
         DataSource data = new DelegatingDataSource(pool) {
