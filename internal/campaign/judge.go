@@ -93,9 +93,12 @@ func oddOf(chosen Choices, scenario string, l *report.Lock) (Odd, bool) {
 		return Odd{}, false
 	}
 	text := "expected " + cmp.Or(expected, "valid") + ", found " + l.Found()
-	if l.Why != "" {
+	switch {
+	case l.Why != "":
 		text += ": " + report.OneLine(l.Why)
-	} else if why != "" && why != text {
+	case strings.HasPrefix(why, text):
+		text = report.OneLine(why)
+	case why != "":
 		text += "; " + report.OneLine(why)
 	}
 	return Odd{Lock: l.Lock, Text: text, Undecided: l.Verdict == checker.Unknown}, true

@@ -203,3 +203,11 @@ func TestUnorderedPromotionsAreTold(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// A cell of a campaign has the reason of unknown in its mismatch. The remark has it once.
+func TestRemarkSaysTheReasonOnce(t *testing.T) {
+	l := Lock{Lock: "a", Verdict: checker.Unknown, Expected: "valid", Why: "harness: too little", Mismatch: "expected valid, found unknown: harness: too little"}
+	if got, want := strings.Count(l.Remark(), "too little"), 1; got != want {
+		t.Errorf("the remark has the reason %d times: %s", got, l.Remark())
+	}
+}

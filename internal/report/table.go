@@ -172,8 +172,8 @@ func (l *Lock) Remark() string {
 	if !l.AsExpected {
 		parts = append(parts, l.unexpected())
 	}
-	if l.Why != "" {
-		parts = append(parts, OneLine(l.Why))
+	if why := OneLine(l.Why); why != "" && !strings.Contains(strings.Join(parts, "; "), why) { // a campaign's mismatch has it
+		parts = append(parts, why)
 	}
 	if l.AsExpected && len(parts) == 0 {
 		if also := l.also(); also != "" {
