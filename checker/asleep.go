@@ -80,7 +80,7 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 		findings = append(findings, Finding{
 			Rule: "lost-wake-up", Key: k.key, Event: op.Return,
 			Text: fmt.Sprintf("client %d waited for %s from %s to %s, but no client can have held it from %s to %s", s.Client, k.name(),
-				seconds(l.h.Events[op.Invoke].Time), seconds(l.h.Events[op.Return].Time), seconds(from.at), seconds(l.h.Events[to].Time)),
+				l.at(op.Invoke), l.at(op.Return), seconds(from.at), l.at(to)),
 			Events:   []int{op.Invoke, from.pos, to, op.Return},
 			Sessions: []string{s.Name},
 		})

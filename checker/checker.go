@@ -8,6 +8,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Verdict is the answer of a check. The zero value is Valid; worse is greater.
@@ -29,12 +30,18 @@ func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil 
 
 // UnmarshalText reads the word.
 func (v *Verdict) UnmarshalText(text []byte) error {
-	i := slices.Index(verdicts, string(text))
-	if i < 0 {
-		return fmt.Errorf("verdict %q is none of valid, unknown, violated", text)
-	}
+	i, err := word("verdict", verdicts, text)
 	*v = Verdict(i)
-	return nil
+	return err
+}
+
+// word finds the place of a word.
+func word(what string, words []string, text []byte) (int, error) {
+	i := slices.Index(words, string(text))
+	if i < 0 {
+		return 0, fmt.Errorf("%s %q is none of %s", what, text, strings.Join(words, ", "))
+	}
+	return i, nil
 }
 
 // Class says what the clients could have known of a violation. The zero value is
@@ -59,12 +66,9 @@ func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads the word.
 func (c *Class) UnmarshalText(text []byte) error {
-	i := slices.Index(classes, string(text))
-	if i < 0 {
-		return fmt.Errorf("class %q is none of stale-write, overstay, undetermined, double-grant", text)
-	}
+	i, err := word("class", classes, text)
 	*c = Class(i)
-	return nil
+	return err
 }
 
 // Finding is one violation, with its evidence.

@@ -118,7 +118,7 @@ func counters(l *ledger) []*counter {
 // did not write the value that it had read, plus one. A client that has entered again may know
 // the value from another of its sessions. The format does not ask a program to count.
 func (w *write) odd(l *ledger, hasValue bool, before *write) string {
-	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), seconds(l.h.Events[w.op.Invoke].Time))
+	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), l.at(w.op.Invoke))
 	switch {
 	case !hasValue:
 		return at + " says no value"

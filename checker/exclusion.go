@@ -119,7 +119,7 @@ func (s *overlaps) result() Result {
 		o := slices.MinFunc(slices.Collect(maps.Values(s.open)), func(a, b overlap) int { return a.later.Grant - b.later.Grant })
 		r.Verdict = Unknown
 		r.Why = fmt.Sprintf("whether %s still held %q when %s was granted it at %s cannot be known, because %s; an \"until\" in the grants would tell (grants of this kind: %d)",
-			client(o.earlier, o.later), o.key, client(o.later, o.earlier), seconds(s.h.Events[o.later.Grant].Time), s.doubt(o.earlier, o.later), len(s.open))
+			client(o.earlier, o.later), o.key, client(o.later, o.earlier), s.at(o.later.Grant), s.doubt(o.earlier, o.later), len(s.open))
 	}
 	return r
 }

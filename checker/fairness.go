@@ -1,8 +1,11 @@
 package checker
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -53,4 +56,158 @@ func queued(h *history.History) map[string]int {
 		}
 	}
 	return all
+}
+
+// overtaken finds the waiters of a key that had been seen in the queue and were passed by
+// a client that asked after that. A waiter that is never served, while clients that came later
+// are, has been overtaken as well.
+func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
+	grants := l.newcomers(k)
+	var findings []Finding
+	for _, t := range k.All {
+		seen, known := queue[t.Session.Name]
+		acquire := t.Session.Acquire
+		if !known || l.h.At(acquire.Invoke).Wait == 0 || l.Late(t) {
+			continue
+		}
+		first := firstAfter(grants, t, seen)
+		if first == nil || !l.waits(t, seen, first) || l.lostPlace(t, seen, first.Grant) {
+			continue
+		}
+		findings = append(findings, l.overtake(k.Name, t, first, seen))
+	}
+	return findings
+}
+
+// waits tells whether a waiter that was seen certainly was still waiting, and had not been
+// served, at a later grant. One that is not served gives up when its time is over, and may
+// hear of that later. One of which nothing is known may have been served, unless its lease would
+// have kept the other out.
+//
+// An answer may come late: a waiter may have been served before the other client, and its
+// lease may be over.
+func (l *ledger) waits(t *hold.Hold, seen int, first *hold.Hold) bool {
+	acquire, granted := t.Session.Acquire, first.Grant
+	at := l.h.Events[granted].Time
+	if acquire.Return >= 0 && acquire.Return <= granted {
+		return false
+	}
+	asked := l.h.At(acquire.Invoke)
+	patient := at < hold.Later(asked.Time, asked.Wait)-hold.Slack
+	switch acquire.Outcome {
+	case history.Done:
+		lease := t.Lease.First
+		if t.Lease.Kind != hold.Bounded && t.Lease.Length > 0 {
+			lease = hold.Later(l.h.Events[seen].Time, t.Lease.Length)
+		}
+		return at < lease-hold.Slack
+	case history.Failed:
+		return patient
+	}
+	called := slices.ContainsFunc(t.Session.Ops, func(op history.Op) bool { return op.Invoke < granted })
+	dead := t.Session.DiedAt >= 0 && t.Session.DiedAt < granted
+	return patient && !called && !dead && asked.TTL > 0 && at < hold.Later(l.h.Events[seen].Time, asked.TTL)-hold.Slack
+}
+
+func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
+	acquire := t.Session.Acquire
+	events := []int{acquire.Invoke, seen, first.Session.Acquire.Invoke, first.Grant}
+	if acquire.Return >= 0 {
+		events = append(events, acquire.Return)
+	}
+	before := "before, at " + l.at(first.Grant)
+	if !t.Granted() {
+		before = fmt.Sprintf("at %s, while %s never was", l.at(first.Grant), client(t, first))
+	}
+	return Finding{
+		Rule: "overtaken", Key: key, Event: first.Grant,
+		Text: fmt.Sprintf("%s was seen in the queue for %q at %s, but %s asked after that and was granted it %s", client(t, first), key,
+			l.at(seen), client(first, t), before),
+		Events:   events,
+		Sessions: []string{t.Session.Name, first.Session.Name},
+	}
+}
+
+// lostPlace tells whether a waiter may have lost its place between being seen in the queue and the grant to
+// another client. A lock that claims fair does not say how long it keeps the place of a client that is
+// silent, so any fault on the waiter excuses the lock. A fault on a server excuses it only if the waiter was
+// never served, because the state of the queue is unknown then.
+func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
+	return slices.ContainsFunc(l.struck(t.Session.Client), func(f history.Fault) bool {
+		if f.Begins >= granted || f.Healed >= 0 && f.Healed <= seen {
+			return false
+		}
+		return f.Strikes(t.Session.Client) || !t.Granted()
+	})
+}
+
+// struck are the faults that concern a client.
+func (l *ledger) struck(client int32) []history.Fault {
+	var all []history.Fault
+	for _, f := range l.h.Faults() {
+		if f.Concerns(client) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// newcomers are the grants of a key, in their order, without those to an owner that held
+// already: a client does not queue behind itself.
+func (l *ledger) newcomers(k *hold.Key) []*hold.Hold {
+	var grants []*hold.Hold
+	held := heldBy{}
+	for _, t := range k.Granted {
+		if again := held.add(l, t) || l.owned.mayHaveEntered(t); !again {
+			grants = append(grants, t)
+		}
+	}
+	return grants
+}
+
+// firstAfter is the first grant that conflicts with t, to a client that asked after a
+// position, or nil.
+func firstAfter(grants []*hold.Hold, t *hold.Hold, pos int) *hold.Hold {
+	from, _ := slices.BinarySearchFunc(grants, pos, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Grant, pos) })
+	for _, x := range grants[from:] {
+		if x.Session.Acquire.Invoke > pos && hold.Conflict(x, t) {
+			return x
+		}
+	}
+	return nil
+}
+
+// heldBy are the grants of each owner in their order.
+type heldBy map[string][]heldOn
+
+// heldOn is a grant of an owner: the position of the grant, and the last position at which this or
+// an earlier grant of the same owner can still be held.
+type heldOn struct {
+	hold.Span
+	released int // where the last one that the owner entered by is given back, if it is
+}
+
+// add takes a grant, and tells whether it went to an owner that held already when it asked.
+//
+// A grant to an owner that holds already moves the end of the owner's whole lease. So that lease
+// goes on after the inner session is released, until the outer one is:
+//
+//	outer  acquire ─────────── its lease ended, no client released it
+//	inner      acquire ── release
+//	                                   acquire    no newcomer: by the inner lease it holds
+func (b heldBy) add(l *ledger, t *hold.Hold) (again bool) {
+	of := b[t.Session.Owner]
+	asked := t.Session.Acquire.Invoke
+	next := heldOn{hold.Span{From: t.Grant, To: l.HeldTo(t)}, t.Ends.Possible}
+	before, _ := slices.BinarySearchFunc(of, asked, func(s heldOn, pos int) int { return cmp.Compare(s.From, pos) })
+	if again = before > 0 && of[before-1].To > asked; again {
+		outer := of[before-1]
+		lease := l.After(hold.Later(t.Most.Deadline, hold.Rounding))
+		next.To, next.released = max(next.To, min(outer.released, lease)), max(next.released, outer.released)
+	}
+	if len(of) > 0 {
+		next.To = max(next.To, of[len(of)-1].To)
+	}
+	b[t.Session.Owner] = append(of, next)
+	return again
 }

@@ -7,6 +7,7 @@ import (
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
+	"lockbench/locks"
 )
 
 // fencing asks whether tokens grow with every grant of a key, and no two grants share one.
@@ -75,10 +76,10 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 			}
 		}
 		if above != nil && *l.granted(t).Token < *l.granted(above).Token {
-			findings = append(findings, l.tokens("token-fell", k.Name, above, t,
+			findings = append(findings, twoGrants("token-fell", k.Name,
 				fmt.Sprintf("the token of %q fell from %d (%s, granted at %s) to %d (%s, granted at %s)", k.Name,
-					*l.granted(above).Token, client(above, t), seconds(l.granted(above).Time),
-					*l.granted(t).Token, client(t, above), seconds(l.granted(t).Time))))
+					*l.granted(above).Token, client(above, t), l.at(above.Grant), *l.granted(t).Token, client(t, above), l.at(t.Grant)),
+				above, t))
 			// A server that lost its counter starts again, once: the grants after it are
 			// compared with each other.
 			first, highest[i] = i, nil
@@ -118,18 +119,47 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 		if first, known := byToken[*g.Token]; !known {
 			byToken[*g.Token] = t
 		} else if !mine && (first.Session.Owner != t.Session.Owner || !l.owned.mayHaveEntered(t)) {
-			findings = append(findings, l.tokens("token-repeated", k.Name, first, t,
+			findings = append(findings, twoGrants("token-repeated", k.Name,
 				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", *g.Token, k.Name,
-					client(first, t), seconds(l.granted(first).Time), client(t, first), seconds(g.Time))))
+					client(first, t), l.at(first.Grant), client(t, first), l.at(t.Grant)), first, t))
 		}
 	}
 	return findings
 }
 
-func (l *ledger) tokens(rule, key string, earlier, later *hold.Hold, text string) Finding {
-	return Finding{
-		Rule: rule, Key: key, Text: text, Event: later.Grant,
-		Events:   []int{earlier.Session.Acquire.Invoke, earlier.Grant, later.Session.Acquire.Invoke, later.Grant},
-		Sessions: []string{earlier.Session.Name, later.Session.Name},
+// fellLate finds the grants that were answered after their own lease, with a token above that of a
+// client that had the lock by then. That client held from its own answer until the late answer came,
+// as its release proves, so the late grant was made before it, and its token must be lower. A lock that
+// draws the number in a request of its own, after the grant, gives such tokens to clients that sleep
+// between the two:
+//
+//	client 1  acquire, lease 2 s ── granted · · · · · · · · · · · ok token 6
+//	client 2                                   acquire ── ok token 5 ────────── release ok
+func (l *ledger) fellLate(k *hold.Key) []Finding {
+	var findings []Finding
+	var holding []*hold.Hold // granted alone, with a token and in time, and proven to hold until later
+	for _, t := range k.Granted {
+		if l.granted(t).Token == nil {
+			continue
+		}
+		holding = slices.DeleteFunc(holding, func(x *hold.Hold) bool { return min(x.Ends.Proven, x.Ends.Lapse) <= t.Grant })
+		var lowest *hold.Hold
+		for _, x := range holding {
+			if hold.Conflict(x, t) && (lowest == nil || *l.granted(x).Token < *l.granted(lowest).Token) {
+				lowest = x
+			}
+		}
+		if lowest != nil && l.MayBeLate(t) && *l.granted(lowest).Token < *l.granted(t).Token {
+			in := l.at(lowest.Grant)
+			f := twoGrants("token-fell", k.Name,
+				fmt.Sprintf("the token of %q fell from %d (%s, which was granted it before %s and answered at %s) to %d (%s, granted at %s)", k.Name,
+					*l.granted(t).Token, client(t, lowest), in, l.at(t.Grant), *l.granted(lowest).Token, client(lowest, t), in), t, lowest)
+			f.Event = t.Grant
+			findings = append(findings, f)
+		}
+		if l.InTime(t) && t.Session.Mode != locks.Shared {
+			holding = append(holding, t)
+		}
 	}
+	return findings
 }

@@ -104,7 +104,7 @@ func (l *ledger) handedOver(key string, a dying, m moment) Finding {
 	return Finding{
 		Rule: "handed-over-early", Key: key, Event: m.to,
 		Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", key,
-			client(t, a.Hold), seconds(l.h.Events[m.to].Time), client(a.Hold, t), seconds(l.h.Events[a.Session.DiedAt].Time), seconds(a.until)),
+			client(t, a.Hold), l.at(m.to), client(a.Hold, t), l.at(a.Session.DiedAt), seconds(a.until)),
 		Events:   slices.Compact(events),
 		Sessions: []string{a.Session.Name, t.Session.Name},
 	}

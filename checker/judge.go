@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lockbench/internal/history"
+	"lockbench/internal/history/jepsen"
 )
 
 // Report is what all checks together say of a history.
@@ -74,15 +75,6 @@ func (r *Report) add(c Result) {
 	r.Class = max(r.Class, c.Worst())
 }
 
-// compose takes the worst of the parts.
-func compose(results []Result) Report {
-	var r Report
-	for _, c := range results {
-		r.add(c)
-	}
-	return r
-}
-
 // Apart returns the rules of a check's findings that report another broken promise than the
 // class of the verdict does. A client that is granted a held lock evicts its holder, so
 // beside a double grant "evicted" reports the same defect from the other side.
@@ -124,25 +116,29 @@ func (r Report) First() (Finding, bool) {
 
 // Why says in words why some checks could not decide, and is empty if all could.
 func (r Report) Why() string {
-	var why []string
-	for _, c := range r.Checks {
-		if c.Verdict == Unknown {
-			why = append(why, c.Name+": "+c.Why)
+	return r.reasons(func(c Result) string {
+		if c.Verdict != Unknown {
+			return ""
 		}
-	}
-	return strings.Join(why, "; ")
+		return c.Why
+	})
 }
 
 // Broken says how the history contradicts itself, or nothing. Then the harness is
 // at fault, and no verdict on the lock stands.
 func (r Report) Broken() string {
-	var broken []string
+	return r.reasons(func(c Result) string { return c.Broken })
+}
+
+// reasons joins a text of each check, where it has one.
+func (r Report) reasons(of func(Result) string) string {
+	var all []string
 	for _, c := range r.Checks {
-		if c.Broken != "" {
-			broken = append(broken, c.Name+": "+c.Broken)
+		if why := of(c); why != "" {
+			all = append(all, c.Name+": "+why)
 		}
 	}
-	return strings.Join(broken, "; ")
+	return strings.Join(all, "; ")
 }
 
 // violated makes the result of a check out of its findings, in the order of events.
@@ -152,5 +148,25 @@ func violated(findings []Finding) Result {
 	if len(findings) > 0 {
 		r.Verdict = Violated
 	}
+	return r
+}
+
+// Strays adds a check of releases that were answered with ok though their process held nothing.
+// A lock with owners cannot answer so.
+func Strays(r Report, strays []jepsen.Stray) Report {
+	if len(strays) == 0 {
+		return r
+	}
+	var findings []Finding
+	for _, s := range strays {
+		findings = append(findings, Finding{
+			Rule: "released-without-holding", Events: []int{s.Index}, Event: s.Index,
+			Text: fmt.Sprintf("process %d released and was answered ok (line %d), but held nothing", s.Process, s.Line),
+		})
+	}
+	stray := violated(findings)
+	stray.Name = "releases"
+	r.Checks = slices.Clip(r.Checks)
+	r.add(stray)
 	return r
 }

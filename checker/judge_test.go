@@ -37,11 +37,10 @@ func named(name string, r Result) Result {
 }
 
 func TestFirstIsTheEarliestOfTheWorstClass(t *testing.T) {
-	r := compose([]Result{
-		named("a", violated([]Finding{{Event: 1}, {Event: 9, Class: DoubleGrant}})),
-		named("b", violated([]Finding{{Event: 3, Class: Overstay}, {Event: 5, Class: DoubleGrant}})),
-		{Name: "c", Verdict: Unknown},
-	})
+	var r Report
+	r.add(named("a", violated([]Finding{{Event: 1}, {Event: 9, Class: DoubleGrant}})))
+	r.add(named("b", violated([]Finding{{Event: 3, Class: Overstay}, {Event: 5, Class: DoubleGrant}})))
+	r.add(Result{Name: "c", Verdict: Unknown})
 	if f, ok := r.First(); !ok || f.Event != 5 {
 		t.Errorf("first is %+v; expected the double grant at 5", f)
 	}

@@ -251,7 +251,7 @@ func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 		}
 		details := strings.TrimSpace(name + " " + text + " " + strings.Join(targets, ", "))
 		faults = append(faults, porcupine.Annotation{Tag: "faults", Start: place(from), End: place(to), Description: name,
-			Details: fmt.Sprintf("%s from %s", details, seconds(l.h.Events[from].Time)), BackgroundColor: "#f4c7c3", TextColor: "#5f1410"})
+			Details: fmt.Sprintf("%s from %s", details, l.at(from)), BackgroundColor: "#f4c7c3", TextColor: "#5f1410"})
 	}
 	for _, f := range l.h.Faults() {
 		to := f.Healed

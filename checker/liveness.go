@@ -52,7 +52,7 @@ func liveness(l *ledger, _ Report) Result {
 			switch {
 			case !ok:
 			case q.Open:
-				why = fmt.Sprintf("no client was granted %s from %s on, but the history ends before the quiet stretch did", w.name(), seconds(l.h.Events[q.From].Time))
+				why = fmt.Sprintf("no client was granted %s from %s on, but the history ends before the quiet stretch did", w.name(), l.at(q.From))
 			default:
 				findings = append(findings, f)
 			}
@@ -218,8 +218,8 @@ func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
 	f := Finding{
 		Rule: "no-progress", Key: w.key, Event: end,
 		Text: fmt.Sprintf("no client was granted %s in the quiet stretch from %s to %s: no client could hold it from %s on, but %d attempts were refused until %s",
-			w.name(), seconds(l.h.Events[q.From].Time), seconds(l.h.Events[min(q.To, len(l.h.Events)-1)].Time),
-			seconds(l.h.Events[from].Time), n, seconds(l.h.Events[end].Time)),
+			w.name(), l.at(q.From), l.at(min(q.To, len(l.h.Events)-1)),
+			l.at(from), n, l.at(end)),
 		Events: []int{q.From, begin, end, min(q.To, len(l.h.Events)-1)},
 	}
 	// This is not a proof, but the first place to look: a server may keep a hold that no client released. If

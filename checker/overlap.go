@@ -46,28 +46,29 @@ func (l *ledger) finding(o overlap) Finding {
 	if a.Session.Mode != b.Session.Mode {
 		rule = "reader-and-writer"
 	}
-	return Finding{
-		Rule:     rule,
-		Class:    o.class,
-		Key:      o.key,
-		Text:     l.text(o),
-		Events:   l.evidence(a, b),
-		Sessions: []string{a.Session.Name, b.Session.Name},
-		Event:    b.Grant,
-	}
+	return l.heldAtOnce(rule, o.class, o.key, l.text(o), a, b)
 }
 
-// evidence is both acquires and the event up to which the overlap is shown.
-func (l *ledger) evidence(a, b *hold.Hold) []int {
-	shown := []int{a.Session.Acquire.Invoke, a.Grant, b.Session.Acquire.Invoke, b.Grant}
+// heldAtOnce is the finding that a still held when b was granted the lock. Its evidence ends
+// with the event up to which both certainly worked.
+func (l *ledger) heldAtOnce(rule string, class Class, key, text string, a, b *hold.Hold) Finding {
+	f := twoGrants(rule, key, text, a, b)
+	f.Class = class
 	_, last := l.workEnd(a)
-	if _, other := l.workEnd(b); other < last {
-		last = other
+	_, other := l.workEnd(b)
+	if last = min(last, other); last > b.Grant {
+		f.Events = append(f.Events, last)
 	}
-	if last > b.Grant {
-		shown = append(shown, last)
+	return f
+}
+
+// twoGrants is a finding that two grants prove, the earlier one first.
+func twoGrants(rule, key, text string, a, b *hold.Hold) Finding {
+	return Finding{
+		Rule: rule, Key: key, Text: text, Event: b.Grant,
+		Events:   []int{a.Session.Acquire.Invoke, a.Grant, b.Session.Acquire.Invoke, b.Grant},
+		Sessions: []string{a.Session.Name, b.Session.Name},
 	}
-	return shown
 }
 
 // workEnd is when a hold's work certainly went on, and the last event of it: the
@@ -90,7 +91,7 @@ func (l *ledger) text(o overlap) string {
 	a, b := o.earlier, o.later
 	key, first, second := fmt.Sprintf("%q", o.key), client(a, b), client(b, a)
 	ended, _ := l.workEnd(a)
-	granted := seconds(l.h.Events[b.Grant].Time)
+	granted := l.at(b.Grant)
 	held := "held it until " + seconds(ended)
 	if a.Least.Work.To == len(l.h.Events) {
 		held = "held it to the end"
@@ -143,7 +144,7 @@ func (l *ledger) doubt(a, b *hold.Hold) string {
 			return client(t, nil) + " waited for the lock and does not say until when its lease runs"
 		}
 	}
-	return "the machine's clocks moved against each other at " + seconds(l.h.Events[l.Stepped].Time)
+	return "the machine's clocks moved against each other at " + l.at(l.Stepped)
 }
 
 // client names the client of a hold, with the session if the other one's is the same.
@@ -154,6 +155,9 @@ func client(t, other *hold.Hold) string {
 	}
 	return name
 }
+
+// at is the time of a position, in words.
+func (l *ledger) at(pos int) string { return seconds(l.h.Events[pos].Time) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 

@@ -104,12 +104,7 @@ func (l *ledger) tooManyPermits(key string, open []*hold.Hold, t *hold.Hold, hel
 		}
 	}
 	ended, _ := l.workEnd(a)
-	return Finding{
-		Rule: "too-many-permits", Class: l.permitClass(open, t), Key: key, Event: t.Grant,
-		Text: fmt.Sprintf("%q was granted to %s at %s, and then %d permits of %d were held (%d of them by %s until %s)",
-			key, client(t, a), seconds(l.h.Events[t.Grant].Time), held, l.h.Header.Permits,
-			a.Session.Permits, client(a, t), seconds(ended)),
-		Events:   l.evidence(a, t),
-		Sessions: []string{a.Session.Name, t.Session.Name},
-	}
+	text := fmt.Sprintf("%q was granted to %s at %s, and then %d permits of %d were held (%d of them by %s until %s)",
+		key, client(t, a), l.at(t.Grant), held, l.h.Header.Permits, a.Session.Permits, client(a, t), seconds(ended))
+	return l.heldAtOnce("too-many-permits", l.permitClass(open, t), key, text, a, t)
 }

@@ -46,7 +46,7 @@ func (l *ledger) residue() (findings []Finding) {
 		findings = append(findings, Finding{
 			Rule: "residue", Event: pos,
 			Text: fmt.Sprintf("when every client was gone at %s, the servers still kept %s for longer than any lease",
-				seconds(l.h.Events[pos].Time), strings.Join(left, ", ")),
+				l.at(pos), strings.Join(left, ", ")),
 			Events: []int{pos},
 		})
 	}

@@ -110,7 +110,7 @@ func (c *counter) stale(l *ledger) []Finding {
 		why, other := c.late(l, w, last[grants.other(w.Hold)], last[tokens.other(w.Hold)])
 		f := Finding{
 			Rule: "stale-write", Key: c.key, Event: w.op.Return,
-			Text: fmt.Sprintf("%s wrote %d to %q (%s) at %s", client(w.Hold, nil), w.value, c.key, c.form, seconds(l.h.Events[w.op.Return].Time)),
+			Text: fmt.Sprintf("%s wrote %d to %q (%s) at %s", client(w.Hold, nil), w.value, c.key, c.form, l.at(w.op.Return)),
 		}
 		if other != nil {
 			f.Class = StaleWrite
@@ -146,7 +146,7 @@ func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other 
 		return fmt.Sprintf("; its token %d is below the %d of %s, which had written before", w.token, highest.token, client(highest.Hold, w.Hold)), highest
 	case newest != nil && w.Grant < newest.Grant:
 		return fmt.Sprintf("; %s, which had written before, was granted it later, at %s",
-			client(newest.Hold, w.Hold), seconds(l.h.Events[newest.Grant].Time)), newest
+			client(newest.Hold, w.Hold), l.at(newest.Grant)), newest
 	}
 	return "", nil
 }
@@ -174,7 +174,7 @@ func (c *counter) lie(l *ledger) string {
 		}
 		if !overlap {
 			return fmt.Sprintf("%s wrote %d to %q (plain) at %s when it stood at %d, but no other client had worked since %s was granted it at %s",
-				client(w.Hold, nil), w.value, c.key, seconds(l.h.Events[w.op.Return].Time), c.writes[i-1].value, client(w.Hold, nil), seconds(l.granted(w.Hold).Time))
+				client(w.Hold, nil), w.value, c.key, l.at(w.op.Return), c.writes[i-1].value, client(w.Hold, nil), l.at(w.Grant))
 		}
 	}
 	return ""
@@ -185,4 +185,33 @@ func updates(n int64) string {
 		return "1 update was"
 	}
 	return fmt.Sprintf("%d updates were", n)
+}
+
+// latest are the two holds of different owners that rank highest, by their tokens or by
+// their grants, the highest first. A hold never conflicts with one of its own owner, so two
+// are enough.
+type latest[T cmp.Ordered] [2]struct {
+	hold *hold.Hold
+	rank T
+}
+
+func (l *latest[T]) add(t *hold.Hold, rank T) {
+	first, second := &l[0], &l[1]
+	switch owner := t.Session.Owner; {
+	case first.hold == nil || rank > first.rank:
+		if first.hold != nil && first.hold.Session.Owner != owner {
+			*second = *first
+		}
+		first.hold, first.rank = t, rank
+	case owner != first.hold.Session.Owner && (second.hold == nil || rank > second.rank):
+		second.hold, second.rank = t, rank
+	}
+}
+
+// other is the latest one whose owner is not that of t, or nil.
+func (l *latest[T]) other(t *hold.Hold) *hold.Hold {
+	if l[0].hold != nil && l[0].hold.Session.Owner == t.Session.Owner {
+		return l[1].hold
+	}
+	return l[0].hold
 }

@@ -166,6 +166,3 @@ func (a *answers) until(d *hold.Hold, op history.Op) string {
 	}
 	return "although it had not been released"
 }
-
-// at is the time of a position, in words.
-func (a *answers) at(pos int) string { return seconds(a.h.Events[pos].Time) }

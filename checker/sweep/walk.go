@@ -57,11 +57,7 @@ type walk struct {
 	tied         set      // unknown acquires that are not counted, from their call until they are certainly over
 	claims       []claim  // under way, in the order of their calls
 	waiting      []uint32 // granted sessions whose acquires were called and have not returned, in the order of returns
-	horizon      []uint32 // by core: where the core begins before which no later one can come
-	begun        int      // cores that have begun
 	pools        []pool   // unknown acquires that are counted
-	early        []who    // sessions that may come before their acquires return, for the refusal that returns
-	sought       bool     // early is found
 	blamed       uint32   // the refusal for which a session was let in last
 	work         int
 	overflow     bool // there are more states than can be looked at
@@ -132,7 +128,6 @@ func (w *walk) step(e event) {
 		w.claim(e)
 		return
 	}
-	w.sought = false
 	w.next = w.next[:0]
 	for _, k := range w.states {
 		switch e.what {
@@ -165,7 +160,6 @@ func (w *walk) step(e event) {
 func (w *walk) settle(e event) {
 	switch e.what {
 	case began:
-		w.begun++
 		w.waiting = w.waiting[1:]
 	case ended:
 		w.tied = w.tied.without(e.session)

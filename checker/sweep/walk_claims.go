@@ -86,21 +86,12 @@ func (w *walk) explain(k state, e event) {
 
 // candidates are the sessions that may have come before their acquires returned: of each
 // owner and mode the one whose core begins first.
-func (w *walk) candidates(e event) []who {
-	if w.sought {
-		return w.early
-	}
-	w.early, w.sought = w.early[:0], true
+func (w *walk) candidates(e event) (early []who) {
 	for _, core := range w.waiting {
-		if w.sessions[core].ret >= w.horizon[w.begun] {
-			break
-		}
 		v := w.who(core)
-		if w.explains(e.session, v) && !slices.ContainsFunc(w.early, func(x who) bool {
-			return x.shared == v.shared && x.owner == v.owner
-		}) {
-			w.early = append(w.early, v)
+		if w.explains(e.session, v) && !slices.ContainsFunc(early, func(x who) bool { return x.shared == v.shared && x.owner == v.owner }) {
+			early = append(early, v)
 		}
 	}
-	return w.early
+	return early
 }

@@ -66,29 +66,11 @@ func newWalk(l *lock) *walk {
 		}
 	}
 	slices.SortFunc(w.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.pos, b.pos), cmp.Compare(a.what, b.what)) })
-	w.horizons()
 	return w
 }
 
 func (w *walk) add(pos, session uint32, what occasion) {
 	if pos != Never {
 		w.events = append(w.events, event{pos, session, pos, what})
-	}
-}
-
-// horizons finds, for each core, the first one after it before which two owners must have
-// written: a session that is granted the lock later cannot have come before the one in between.
-func (w *walk) horizons() {
-	w.horizon = make([]uint32, len(w.cores)+1)
-	w.horizon[len(w.cores)] = Never
-	first, second := uint32(None), uint32(Never) // the next core of a writer, and where that of another owner begins
-	for i, id := range slices.Backward(w.cores) {
-		if !w.sessions[id].shared {
-			if first != None && !kin(w.who(first), w.who(id)) {
-				second = w.sessions[first].ret
-			}
-			first = id
-		}
-		w.horizon[i] = second
 	}
 }
