@@ -101,7 +101,7 @@ func (s *overlaps) enter(key string, others []*hold.Hold, t *hold.Hold) {
 	}
 }
 
-// worse tells which of two overlaps of one later hold is to be told.
+// worse tells which of two overlaps of one later hold is reported.
 func (o overlap) worse(than overlap) bool {
 	return cmp.Or(
 		cmp.Compare(o.class, than.class),

@@ -16,25 +16,15 @@ import (
 //
 // Grants of sessions that exclude each other come in the order of their answers, as long
 // as the lease of the one that was answered later certainly reached that far. Had it been
-// granted first, it would still have been held when the other one was:
+// granted first, it would still have been held when the other one was. Other grants are
+// compared only if one was answered before the other was asked for:
 //
-//	client 1  acquire ── ok token 6            release
-//	client 2     acquire, waits ─────────────────────── ok token 5      the token fell
-//
-// A lease that may have run out before its answer says nothing of the order. Such grants
-// are compared only if one had come back before the other was asked for:
-//
-//	client 1  acquire ──────────────────────────────── ok token 5
+//	client 1  acquire ──────────────────────────────── ok token 5     perhaps granted first
 //	client 2        acquire ── ok token 6, release
-//
-// The ok of token 5 comes last, but it may have been granted first, and its lease may have
-// run out before client 2's attempt.
 func fencing(l *ledger, _ Report) Result {
-	h := l.h
-	all := l.Granted
-	carried := slices.ContainsFunc(all, func(t *hold.Hold) bool { return l.granted(t).Token != nil })
-	claimed := h.Header.Claims.Fenced || h.Header.Model.Has(history.Fenced)
-	if !carried && claimed && len(all) > 0 {
+	carried := slices.ContainsFunc(l.Granted, func(t *hold.Hold) bool { return l.granted(t).Token != nil })
+	claimed := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
+	if !carried && claimed && len(l.Granted) > 0 {
 		return Result{Verdict: Unknown, Why: "the lock claims to give fencing tokens, but no grant carries one"}
 	}
 	var findings []Finding

@@ -25,14 +25,14 @@ func (l *ledger) early() []Finding {
 		all := l.moments(k)
 		slices.SortStableFunc(all, func(x, y moment) int { return cmp.Compare(x.to, y.to) })
 		alone := slices.DeleteFunc(slices.Clone(all), func(m moment) bool { return m.hold.Session.Mode == locks.Shared })
-		told := map[*hold.Hold]bool{} // one death is reported of each grant
+		reported := map[*hold.Hold]bool{} // one death is reported of each grant
 		for _, a := range dead {
 			moments := all
 			if a.Session.Mode == locks.Shared {
 				moments = alone
 			}
-			if m, ok := l.robbed(a, moments, told); ok {
-				told[m.hold] = true
+			if m, ok := l.robbed(a, moments, reported); ok {
+				reported[m.hold] = true
 				findings = append(findings, l.handedOver(k.Name, a, m))
 			}
 		}
@@ -41,13 +41,13 @@ func (l *ledger) early() []Finding {
 }
 
 // robbed is the first moment that shows that the lock of a dead client was given away.
-func (l *ledger) robbed(a dying, moments []moment, told map[*hold.Hold]bool) (moment, bool) {
+func (l *ledger) robbed(a dying, moments []moment, reported map[*hold.Hold]bool) (moment, bool) {
 	first, _ := slices.BinarySearchFunc(moments, a.Grant, func(m moment, pos int) int { return cmp.Compare(m.to, pos) })
 	for _, m := range moments[first:] {
 		if m.to >= min(a.asked, l.Stepped) || a.until-hold.Slack <= l.h.Events[m.to].Time {
 			break
 		}
-		if !told[m.hold] && hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from {
+		if !reported[m.hold] && hold.Conflict(a.Hold, m.hold) && a.Grant < m.from && a.Least.Work.To <= m.from {
 			return m, true
 		}
 	}
@@ -59,7 +59,7 @@ func (l *ledger) robbed(a dying, moments []moment, told map[*hold.Hold]bool) (mo
 type dying struct {
 	*hold.Hold
 	until time.Duration
-	asked int // where it was first asked to be released, or told that it is held no more
+	asked int // where it was first asked to be released, or answered that it is not held
 }
 
 // dying are those of a key, in the order of their deaths.
@@ -82,8 +82,8 @@ func (l *ledger) dying(k *hold.Key) []dying {
 	return all
 }
 
-// askedBack is where a session was first asked to be released, or told that it is held no
-// more; past the end if it never was.
+// askedBack is the position at which a session was first asked to be released, or answered that
+// it is not held; past the end if there is none.
 func (l *ledger) askedBack(s *history.Session) int {
 	first := len(l.h.Events)
 	for _, op := range s.Ops {
@@ -92,7 +92,7 @@ func (l *ledger) askedBack(s *history.Session) int {
 		}
 	}
 	if len(s.Lost) > 0 {
-		return 0 // its library may have let go before it told so
+		return 0 // its library may have released before it reported the loss
 	}
 	return first
 }

@@ -78,11 +78,11 @@ func (r *Report) add(c Result) {
 // Apart returns the rules of a check's findings that report another broken promise than the
 // class of the verdict does. A client that is granted a held lock evicts its holder, so
 // beside a double grant "evicted" reports the same defect from the other side.
-func (r Result) Apart(told Class) []string {
+func (r Result) Apart(of Class) []string {
 	var rules []string
 	for _, f := range r.Findings {
 		rule, _ := ruleNamed(f.Rule)
-		same := rule.Exclusion || told == DoubleGrant && f.Rule == ruleEvicted
+		same := rule.Exclusion || of == DoubleGrant && f.Rule == ruleEvicted
 		if !same && !slices.Contains(rules, f.Rule) {
 			rules = append(rules, f.Rule)
 		}

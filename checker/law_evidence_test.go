@@ -157,7 +157,7 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 	return false
 }
 
-// strictly tells whether somebody was refused a key strictly.
+// strictly tells whether a client was refused a key strictly.
 func strictly(h *history.History, key string) bool {
 	return slices.ContainsFunc(h.Sessions, func(s *history.Session) bool {
 		e := h.At(s.Acquire.Return)
@@ -169,4 +169,13 @@ func firstOf(r Report) (*Finding, bool) {
 	x, _ := r.Check(Exclusion)
 	f := firstDoubleGrant(x)
 	return f, f != nil
+}
+
+// firstDoubleGrant returns the first double grant among the findings of a check, or nil.
+func firstDoubleGrant(r Result) *Finding {
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Class == DoubleGrant })
+	if i < 0 {
+		return nil
+	}
+	return &r.Findings[i]
 }

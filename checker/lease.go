@@ -29,13 +29,16 @@ func lease(l *ledger, _ Report) Result {
 	var byName map[string]*hold.Hold
 	var longest longestLeases
 	var findings []Finding
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	probed, judged, struckBy := 0, 0, 0
 	// While faults hit servers, two of them may both act as the leader, and the run may ask the
 	// one that the client does not use. So only grants and probes in calm count.
 	for pos, probe := range history.FactsOf[history.Kept](h) {
 		if byName == nil { // most histories have no such probe
-			byName, longest = holdsByName(l), longestAsked(h)
+			byName, longest = map[string]*hold.Hold{}, longestAsked(h)
+			for i := range l.All {
+				byName[l.All[i].Session.Name] = &l.All[i]
+			}
 		}
 		d := byName[probe.Session]
 		if d == nil {
@@ -54,8 +57,8 @@ func lease(l *ledger, _ Report) Result {
 			continue
 		}
 		judged++
-		if f, ok := l.kept(d, pos, probe.TTL, longest.of(d.Session, pos)); ok && !told[f.Rule+probe.Session] {
-			told[f.Rule+probe.Session] = true
+		if f, ok := l.kept(d, pos, probe.TTL, longest.of(d.Session, pos)); ok && !reported[f.Rule+probe.Session] {
+			reported[f.Rule+probe.Session] = true
 			findings = append(findings, f)
 		}
 	}
@@ -65,15 +68,6 @@ func lease(l *ledger, _ Report) Result {
 		r.Verdict, r.Why = Unknown, fmt.Sprintf("the servers were asked %d times how long they keep a grant, but never while its session certainly held", probed)
 	}
 	return r
-}
-
-func holdsByName(l *ledger) map[string]*hold.Hold {
-	all := l.All
-	byName := make(map[string]*hold.Hold, len(all))
-	for i := range all {
-		byName[all[i].Session.Name] = &all[i]
-	}
-	return byName
 }
 
 // calm tells whether no server was struck from one position to another.

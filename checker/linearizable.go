@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/anishathalye/porcupine"
 
@@ -30,9 +31,10 @@ const (
 // Holding is compared with what was answered, not with what the clients could know: a lease
 // lets a hold end at some moment after it has run out, and that is all it does here.
 func linearizable(l *ledger, said Report) Result {
+	// The other classes rest on when a lease ended, which answers alone do not show.
 	excluded, _ := said.Check(Exclusion)
-	if f := firstDoubleGrant(excluded); f != nil {
-		return l.aroundFinding(*f)
+	if i := slices.IndexFunc(excluded.Findings, func(f Finding) bool { return f.Class == DoubleGrant }); i >= 0 {
+		return l.aroundFinding(excluded.Findings[i])
 	}
 	if leased(l.h) {
 		return Result{Note: "not judged: its grants have leases, and those are a matter of time; exclusion judges them"}
@@ -147,17 +149,6 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 		}
 	}
 	return errors.New("draw: the search for an order of the operations came to its limit")
-}
-
-// firstDoubleGrant is the finding to give a second opinion on. The other classes rest
-// on when a lease ended, of which answers alone know too little.
-func firstDoubleGrant(r Result) *Finding {
-	for i := range r.Findings {
-		if r.Findings[i].Class == DoubleGrant {
-			return &r.Findings[i]
-		}
-	}
-	return nil
 }
 
 // leased tells whether any lease can have ended.

@@ -123,8 +123,7 @@ func (l *ledger) lease(t *hold.Hold, pos int) string {
 	case t.Least.Deadline == hold.Never:
 		return "without a lease, which cannot run out"
 	case !believes(t, pos):
-		return fmt.Sprintf("its lease had run out at %s, but was renewed while both held, until %s",
-			seconds(leaseEnd(t, pos)), seconds(t.Least.Deadline))
+		return fmt.Sprintf("%s, but was renewed while both held, until %s", l.lapse(t, pos), seconds(t.Least.Deadline))
 	}
 	return "its lease ran until " + seconds(t.Least.Deadline)
 }
@@ -134,7 +133,8 @@ func (l *ledger) lapse(t *hold.Hold, pos int) string {
 	if t.Renewed() {
 		return "it had been paused for too long to renew its lease"
 	}
-	return "its lease had run out at " + seconds(leaseEnd(t, pos))
+	first, _ := t.LeaseEnd(pos)
+	return "its lease had run out at " + seconds(first)
 }
 
 // doubt says why a class cannot be known.
@@ -160,9 +160,3 @@ func client(t, other *hold.Hold) string {
 func (l *ledger) at(pos int) string { return seconds(l.h.Events[pos].Time) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
-
-// leaseEnd is when the lease ends, by the answers up to a position.
-func leaseEnd(t *hold.Hold, pos int) time.Duration {
-	first, _ := t.LeaseEnd(pos)
-	return first
-}

@@ -19,7 +19,7 @@ func (a *answers) proven(k *hold.Key) {
 		return
 	}
 	moments := a.moments(k)
-	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.told(), y.told()) })
+	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.heard(), y.heard()) })
 	// Exclusion does not report these, wherever they began.
 	silent := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return m.hold.Granted() && !unused(m.hold) })
 	for _, d := range k.Granted {
@@ -49,7 +49,7 @@ func lostBelief(d *hold.Hold) int {
 
 // firstTold is the place of the first moment whose client heard of it at a position or later.
 func firstTold(moments []moment, pos int) int {
-	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.told(), pos) })
+	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.heard(), pos) })
 	return at
 }
 
@@ -57,7 +57,7 @@ func firstTold(moments []moment, pos int) int {
 // that proves that d held until then, and reports it.
 func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments []moment) bool {
 	for _, m := range moments {
-		if m.told() >= op.Invoke {
+		if m.heard() >= op.Invoke {
 			break
 		}
 		if !hold.Conflict(d, m.hold) || m.from <= d.Grant || m.to >= op.Invoke || a.owned.cameSince(d, op, m) {
@@ -101,9 +101,9 @@ type moment struct {
 	hold     *hold.Hold
 }
 
-// told is where its client learned of the grant, from where on exclusion looks at it; or
-// where the moment begins, if it never did.
-func (m moment) told() int {
+// heard is the position from which exclusion looks at the grant: where its client had the
+// answer, or where the moment begins if there was none.
+func (m moment) heard() int {
 	if m.hold.Granted() {
 		return m.hold.Grant
 	}

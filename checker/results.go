@@ -15,22 +15,13 @@ const ruleEvicted = "evicted"
 // results asks whether what a lock answered was true: that a release or a renewal
 // worked, that nothing was held, that a try came while a client held.
 //
-// It is the other half of exclusion. Exclusion judges which clients counted on the lock, up to
-// where they gave up; results judges the answers of the lock itself. For a lock without leases,
-// neither finds anything if and only if the history is linearizable; package sweep decides that
-// part and says why it can.
-//
-// A release or a renewal that is answered with ok proves more than its own moment: the
-// session held without a break until it was called. Take a release that is tried again:
-//
-//	client 1  acquire ok   release ...no answer          release ok
-//	client 2                               acquire ok
-//
-// No client worked at the same time, so exclusion is content. But if the second release
-// worked, the first had not, and client 2 was granted the lock while client 1 still held it. The
-// same holds if a lease had run out before client 2 came, or client 1 had news of a loss.
+// Exclusion judges which clients counted on the lock, and results judges the answers of the
+// lock itself. For a lock without leases, neither finds anything if and only if the history is
+// linearizable; package sweep decides that part. A release or a renewal that is answered with ok
+// proves more than its own moment: the session held without a break until it was called
+// (proven.go).
 func results(l *ledger, _ Report) Result {
-	a := answers{ledger: l, told: map[string]bool{}}
+	a := answers{ledger: l, reported: map[string]bool{}}
 	for i := range l.All {
 		a.session(&l.All[i])
 	}
@@ -52,16 +43,16 @@ func results(l *ledger, _ Report) Result {
 type answers struct {
 	*ledger
 	findings []Finding
-	told     map[string]bool // rules and sessions that were reported
+	reported map[string]bool // rules and sessions that were reported
 }
 
 func (a *answers) found(rule string, d *hold.Hold, key string, at int, text string, other *hold.Hold, positions ...int) {
 	s := d.Session
 	id := rule + " " + s.Name
-	if a.told[id] {
+	if a.reported[id] {
 		return
 	}
-	a.told[id] = true
+	a.reported[id] = true
 	f := Finding{Rule: rule, Key: key, Event: at, Text: text, Sessions: []string{s.Name}}
 	shown := append([]int{s.Acquire.Invoke, s.Acquire.Return}, positions...)
 	if other != nil {

@@ -8,18 +8,39 @@ import (
 )
 
 // judged runs the checker over all locks of a case, once.
-func judged(m sweep.Model, all []*sweep.Ops) (worst sweep.Verdict) {
+func judged(m sweep.Model, all []*sweep.Ops) (worst verdict) {
 	for _, o := range all {
-		worst = max(worst, sweep.Check(m, o).Verdict)
+		worst = max(worst, verdictOf(sweep.Check(m, o)))
 	}
 	return worst
 }
 
+// verdict is the result of a check in one word; worse is greater.
+type verdict int
+
+const (
+	valid verdict = iota
+	undecided
+	violated
+)
+
+func (v verdict) String() string { return [...]string{"valid", "undecided", "violated"}[v] }
+
+func verdictOf(r sweep.Result) verdict {
+	switch {
+	case len(r.Findings) > 0:
+		return violated
+	case r.Why != "":
+		return undecided
+	}
+	return valid
+}
+
 // expect is an error if a case is not judged as it was made.
-func expect(c Case, got sweep.Verdict) error {
-	want := sweep.Valid
+func expect(c Case, got verdict) error {
+	want := valid
 	if c.Late {
-		want = sweep.Violated
+		want = violated
 	}
 	if got != want {
 		return fmt.Errorf("measure %s: the history is judged %s and was made to be %s", c.Name, got, want)
@@ -42,7 +63,7 @@ func ratios(ctx context.Context, o Options) ([]Row, error) {
 		c := part.c
 		c.Seed, c.Locks = o.Seed, 1
 		all := c.Histories()
-		var got sweep.Verdict
+		var got verdict
 		cold, warm := best(daytime, 20, func() { got = judged(c.Model, all) })
 		if err := expect(c, got); err != nil {
 			return rows, err

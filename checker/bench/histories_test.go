@@ -25,10 +25,10 @@ func TestHistories(t *testing.T) {
 	for _, c := range cases {
 		for seed := range uint64(20) {
 			c.Seed = seed
-			worst, n, linearizable := sweep.Valid, 0, true
+			worst, n, linearizable := valid, 0, true
 			for _, o := range c.Histories() {
 				n += len(o.All)
-				worst = max(worst, sweep.Check(c.Model, o).Verdict)
+				worst = max(worst, verdictOf(sweep.Check(c.Model, o)))
 				found := models.Search(oracle.Model(c.Model), oracle.Events(o), models.Limit)
 				if found.Exhausted {
 					t.Fatalf("%s, seed %d: porcupine came to its limit", c.Name, seed)

@@ -3,7 +3,6 @@ package models
 import (
 	"cmp"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -23,7 +22,6 @@ func Lock(reentrant bool) porcupine.Model {
 			return legal, next
 		},
 		Equal:             func(a, b any) bool { return slices.Equal(a.(holders), b.(holders)) },
-		Hash:              func(state any) uint64 { return state.(holders).hash() },
 		DescribeOperation: func(input, output any) string { return describe(input.(Call), output.(Outcome)) },
 		DescribeState:     func(state any) string { return state.(holders).String() },
 	}
@@ -81,18 +79,6 @@ func (h holders) inTheWay(c Call, own bool) bool {
 	return slices.ContainsFunc(h, func(x holder) bool {
 		return !(c.Shared && x.shared) && !(own && x.owner == c.Owner)
 	})
-}
-
-var seed = maphash.MakeSeed()
-
-// hash sorts states into buckets, so it may differ from one process to the next.
-func (h holders) hash() uint64 {
-	var sum maphash.Hash
-	sum.SetSeed(seed)
-	for _, x := range h {
-		maphash.WriteComparable(&sum, x)
-	}
-	return sum.Sum64()
 }
 
 func (h holders) String() string {

@@ -110,7 +110,7 @@ func BenchmarkCheck(b *testing.B) {
 				all[i] = w.history(r)
 			}
 			for _, o := range all {
-				if got := Check(w.m, o); got.Verdict != Valid {
+				if got := Check(w.m, o); got.Verdict() != Valid {
 					b.Fatal(fmt.Sprint(got))
 				}
 			}

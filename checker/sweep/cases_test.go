@@ -109,8 +109,8 @@ func expect(t *testing.T, m Model, o *Ops, want []Finding) {
 	if !slices.Equal(r.Findings, want) {
 		t.Errorf("found %v, expected %v", r.Findings, want)
 	}
-	if (r.Verdict == Violated) != (len(want) > 0) || (r.Verdict == Valid) != linearizable(m, o) {
-		t.Errorf("judged %s %s", r.Verdict, r.Why)
+	if (r.Verdict() == Violated) != (len(want) > 0) || (r.Verdict() == Valid) != linearizable(m, o) {
+		t.Errorf("judged %s %s", r.Verdict(), r.Why)
 	}
 }
 
@@ -219,8 +219,8 @@ func TestTooMuchIsUndecided(t *testing.T) {
 		o.All[first+i].Ret = at()
 	}
 	for _, m := range []Model{{}, {Reentrant: true}} {
-		if r := Check(m, o); r.Verdict != Undecided || r.Why == "" {
-			t.Errorf("%+v: judged %s %q; expected it to be given up, with the reason", m, r.Verdict, r.Why)
+		if r := Check(m, o); r.Verdict() != Undecided || r.Why == "" {
+			t.Errorf("%+v: judged %s %q; expected it to be given up, with the reason", m, r.Verdict(), r.Why)
 		}
 	}
 }
@@ -232,8 +232,8 @@ func TestDeniedTwiceAtOnce(t *testing.T) {
 		op{2, 5, 0, Release, Fail}, op{4, 9, 0, Release, Fail}, op{6, 0, 0, Release, Unknown},
 	)
 	for _, m := range []Model{{}, {Reentrant: true}} {
-		if r := Check(m, o); r.Verdict != Valid {
-			t.Errorf("%+v: judged %s %q, want valid", m, r.Verdict, r.Why)
+		if r := Check(m, o); r.Verdict() != Valid {
+			t.Errorf("%+v: judged %s %q, want valid", m, r.Verdict(), r.Why)
 		}
 	}
 }
@@ -245,8 +245,8 @@ func TestDeniedManyTimesAtOnce(t *testing.T) {
 	for i := range uint32(n) {
 		o.All = append(o.All, Op{3 + i, 3 + n + i, 0, Release, Fail})
 	}
-	if r := Check(Model{}, o); r.Verdict != Valid {
-		t.Errorf("judged %s %q, want valid", r.Verdict, r.Why)
+	if r := Check(Model{}, o); r.Verdict() != Valid {
+		t.Errorf("judged %s %q, want valid", r.Verdict(), r.Why)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestClaimIsTakenBack(t *testing.T) {
 		op{0, 0, 0, Acquire, Unknown}, op{1, 2, 1, Acquire, StrictFail}, op{3, 0, 0, Release, Unknown}, op{4, 5, 0, Release, Fail},
 		op{6, 0, 2, Acquire, Unknown}, op{7, 10, 2, Release, Fail}, op{8, 9, 3, Acquire, StrictFail},
 	)
-	if r := Check(Model{}, o); r.Verdict != Valid {
-		t.Errorf("judged %s %v, want valid", r.Verdict, r.Findings)
+	if r := Check(Model{}, o); r.Verdict() != Valid {
+		t.Errorf("judged %s %v, want valid", r.Verdict(), r.Findings)
 	}
 }

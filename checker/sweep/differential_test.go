@@ -146,9 +146,9 @@ func TestTruthIsNeverViolated(t *testing.T) {
 			for range n {
 				o := k.play.long(rng, 3+rng.IntN(10), 50+rng.IntN(1000))
 				switch r := sweep.Check(k.model, o); {
-				case r.Verdict == sweep.Violated:
+				case r.Verdict() == sweep.Violated:
 					t.Fatalf("judged %v\n%s", r.Findings, draw(o))
-				case r.Verdict == sweep.Undecided:
+				case r.Verdict() == sweep.Undecided:
 					undecided++
 				}
 			}

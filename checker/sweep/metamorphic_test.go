@@ -43,11 +43,11 @@ func TestMetamorphic(t *testing.T) {
 					other := c.change(rng, o)
 					after := sweep.Check(k.model, other)
 					// Undecided is no verdict: there more or less may be known.
-					if before.Verdict == sweep.Undecided || after.Verdict == sweep.Undecided {
+					if before.Verdict() == sweep.Undecided || after.Verdict() == sweep.Undecided {
 						continue
 					}
-					if !c.may(before.Verdict, after.Verdict) {
-						t.Fatalf("%s became %s\n%s\n%s", before.Verdict, after.Verdict, draw(o), draw(other))
+					if !c.may(before.Verdict(), after.Verdict()) {
+						t.Fatalf("%s became %s\n%s\n%s", before.Verdict(), after.Verdict(), draw(o), draw(other))
 					}
 				}
 			})

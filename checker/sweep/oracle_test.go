@@ -50,8 +50,8 @@ func newComparison(m sweep.Model, report func(*sweep.Ops, string)) *comparison {
 // at once, or when it is flushed.
 func (c *comparison) compare(o *sweep.Ops) {
 	got := sweep.Check(c.m, o)
-	c.verdicts[got.Verdict]++
-	if got.Verdict != sweep.Valid {
+	c.verdicts[got.Verdict()]++
+	if got.Verdict() != sweep.Valid {
 		if c.disagree(o, got) != "" {
 			c.tell(o)
 		}
@@ -90,17 +90,17 @@ func (c *comparison) tell(o *sweep.Ops) {
 
 // disagree says how porcupine judges a history otherwise than the engine, if it does.
 func (c *comparison) disagree(o *sweep.Ops, got sweep.Result) string {
-	if got.Verdict == sweep.Undecided {
+	if got.Verdict() == sweep.Undecided {
 		return "the engine leaves it undecided: " + got.Why
 	}
 	found := c.oracle.ask(o)
 	switch {
 	case found == porcupine.Unknown:
 		return "porcupine came to its limit of time"
-	case (found == porcupine.Ok) == (got.Verdict == sweep.Valid):
+	case (found == porcupine.Ok) == (got.Verdict() == sweep.Valid):
 		return ""
 	}
-	return fmt.Sprintf("the engine says %s %v, and porcupine says %s", got.Verdict, got.Findings, found)
+	return fmt.Sprintf("the engine says %s %v, and porcupine says %s", got.Verdict(), got.Findings, found)
 }
 
 // oracle is porcupine with the model of a lock, and memory for what it is asked.

@@ -26,7 +26,7 @@
 //	session 1               acq──taken
 //
 //	o := Ops{All: []Op{{0, 1, 0, Acquire, OK}, {2, 3, 1, Acquire, StrictFail}, {4, 5, 0, Release, OK}}}
-//	Check(Model{}, &o) // Result{Verdict: Valid}
+//	Check(Model{}, &o) // Result{}: linearizable
 package sweep
 
 import "math"
@@ -87,18 +87,6 @@ type Model struct {
 	Reentrant bool // the hold of an owner is not a reason to refuse the same owner
 }
 
-// Verdict is what a check finds. The zero value is Valid; worse is greater.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Valid     Verdict = iota // linearizable
-	Undecided                // and Result.Why says why
-	Violated                 // not linearizable
-)
-
-func (v Verdict) String() string { return [...]string{"valid", "undecided", "violated"}[v] }
-
 // Rule says in which way a history is not linearizable. The first two are about holds that
 // overlap, the others about answers that do not fit.
 type Rule uint8
@@ -114,22 +102,16 @@ const (
 	RefusedThoughFree           // First was refused, and nothing can have been in its way
 )
 
-func (r Rule) String() string {
-	return [...]string{"", "two-holders", "reader-and-writer",
-		"released-without-holding", "released-twice", "evicted", "refused-though-free"}[r]
-}
-
 // Finding is one violation.
 type Finding struct {
 	Rule          Rule
 	First, Second uint32 // sessions, or None
 }
 
-// Result is the outcome of a check.
+// Result is the outcome of a check. The history is linearizable if both fields are empty.
 type Result struct {
-	Verdict  Verdict
-	Findings []Finding // consequences of some violations cannot be told from new ones, and are left out
-	Why      string    // of Undecided
+	Findings []Finding // consequences of some violations cannot be distinguished from new ones, and are left out
+	Why      string    // what could not be decided, and why; empty if there are findings
 }
 
 // Check decides whether the history of one lock is linearizable.
@@ -138,14 +120,10 @@ func Check(m Model, o *Ops) Result {
 	apart := l.collisions()
 	l.instants()
 	l.refusals(apart)
-	r := Result{Findings: l.findings}
-	switch {
-	case len(l.findings) > 0:
-		r.Verdict = Violated
-	case l.why != "":
-		r.Verdict, r.Why = Undecided, l.why
+	if len(l.findings) > 0 {
+		l.why = ""
 	}
-	return r
+	return Result{l.findings, l.why}
 }
 
 // lock is a history under judgement.

@@ -45,12 +45,12 @@ func TestAgainstDefinition(t *testing.T) {
 				o := random(r, m.Model, m.drawing)
 				got := Check(m.Model, o)
 				want := linearizable(m.Model, o)
-				seen[got.Verdict]++
+				seen[got.Verdict()]++
 				for _, f := range got.Findings {
 					rules[f.Rule]++
 				}
-				if got.Verdict == Undecided || (got.Verdict == Valid) != want {
-					t.Fatalf("judged %s %v, but linearizable is %t:\n%s", got.Verdict, got.Findings, want, drawn(o))
+				if got.Verdict() == Undecided || (got.Verdict() == Valid) != want {
+					t.Fatalf("judged %s %v, but linearizable is %t:\n%s", got.Verdict(), got.Findings, want, drawn(o))
 				}
 			}
 			t.Log(seen, rules)

@@ -34,20 +34,8 @@ package sweep
 //     x, refused    ├────────┤
 //     owner y      ├──┤
 //
-// This loses nothing. Take any order that explains the history, and let the sessions of the
-// walk follow it, each as late as the rules above allow. A session that holds in the walk and
-// not in the order is one that may be gone by now, so a newcomer of the order finds room in the
-// walk. A claim that a session meets in the order is met in the walk: the session holds, or it
-// is let in now, or it had gone before a session came that conflicts with it, and then it came
-// and went in the walk right before that one.
-//
-// Few of the sessions that can be let in early to meet a claim need be tried. Of one owner and
-// mode it is the one whose core begins first, because two of them can change places: first the
-// one and then the other cover the same time. The same holds for readers whose owners have no
-// other session. Unknown acquires that are never known to have been released are counted, by
-// owner and mode, and those whose owners have no other session all together: of those that may
-// be gone it does not matter which one is taken, and of the others the one that may be gone
-// first serves best.
+// This loses nothing, and few of the sessions that can be let in early to meet a claim need be
+// tried: docs/checker.md says why.
 //
 // The search is exponential only in the unknown acquires that are open at once.
 type walk struct {
@@ -76,7 +64,7 @@ type state struct {
 // pool holds the unknown acquires without an answered release. Its sessions have the same mode and the
 // same owner, or owners that have no other session.
 type pool struct {
-	who
+	holder
 	young []uint32 // sessions that cannot be gone yet, in the order in which they can
 	ripe  uint32   // how many may be gone
 }
@@ -88,8 +76,8 @@ type claim struct {
 	refusal bool
 }
 
-// who identifies a session, or stands for any session of a pool.
-type who struct {
+// holder is a session that may hold, or stands for any session of a pool.
+type holder struct {
 	session uint32 // or None
 	owner   uint32 // None if it has no other session
 	shared  bool

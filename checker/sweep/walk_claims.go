@@ -18,15 +18,15 @@ func (w *walk) claim(e event) {
 // explained reports whether a session holds that explains a refusal.
 func (w *walk) explained(k *state, session uint32) bool {
 	for at := range w.pools {
-		if k.idle&(1<<at) != 0 && w.explains(session, w.pools[at].who) {
+		if k.idle&(1<<at) != 0 && w.explains(session, w.pools[at].holder) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(k.in, func(u uint32) bool { return w.explains(session, w.who(u)) })
+	return slices.ContainsFunc(k.in, func(u uint32) bool { return w.explains(session, w.holder(u)) })
 }
 
 // meet marks the refusals that v explains, which holds now.
-func (w *walk) meet(k *state, v who) {
+func (w *walk) meet(k *state, v holder) {
 	for _, g := range w.claims {
 		if g.refusal && w.explains(g.session, v) {
 			k.met = k.met.with(g.call)
@@ -65,7 +65,7 @@ func (w *walk) explain(k state, e event) {
 		w.enter(k, v, e.pos)
 	}
 	for _, session := range w.tied {
-		if u := w.who(session); !k.done.has(session) && w.explains(e.session, u) {
+		if u := w.holder(session); !k.done.has(session) && w.explains(e.session, u) {
 			n := k
 			n.done = n.done.with(session)
 			w.enter(n, u, e.pos)
@@ -75,21 +75,21 @@ func (w *walk) explain(k state, e event) {
 		p, n := &w.pools[at], k
 		n.used[at]++
 		switch {
-		case !w.explains(e.session, p.who):
+		case !w.explains(e.session, p.holder):
 		case p.ripe > k.used[at]:
-			w.enter(n, p.who, e.pos)
+			w.enter(n, p.holder, e.pos)
 		case len(p.young) > 0:
-			w.enter(n, w.who(p.young[0]), e.pos)
+			w.enter(n, w.holder(p.young[0]), e.pos)
 		}
 	}
 }
 
 // candidates are the sessions that may have come before their acquires returned: of each
 // owner and mode the one whose core begins first.
-func (w *walk) candidates(e event) (early []who) {
+func (w *walk) candidates(e event) (early []holder) {
 	for _, core := range w.waiting {
-		v := w.who(core)
-		if w.explains(e.session, v) && !slices.ContainsFunc(early, func(x who) bool { return x.shared == v.shared && x.owner == v.owner }) {
+		v := w.holder(core)
+		if w.explains(e.session, v) && !slices.ContainsFunc(early, func(x holder) bool { return x.shared == v.shared && x.owner == v.owner }) {
 			early = append(early, v)
 		}
 	}

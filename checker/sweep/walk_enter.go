@@ -10,7 +10,7 @@ func (w *walk) begin(k state, e event) {
 		w.next = append(w.next, k)
 		return
 	}
-	w.enter(k, w.who(e.session), e.pos)
+	w.enter(k, w.holder(e.session), e.pos)
 }
 
 // end: a session holds no more.
@@ -20,19 +20,19 @@ func (w *walk) end(k state, e event) {
 		k.in = k.in.without(e.session)
 	case !w.tied.has(e.session) || k.done.has(e.session):
 		// It was over before.
-	case !w.pass(&k, w.who(e.session), e.pos):
+	case !w.pass(&k, w.holder(e.session), e.pos):
 		return
 	}
 	w.next = append(w.next, k)
 }
 
 // enter lets a session in, after any unknown acquires that can have come and gone before.
-func (w *walk) enter(k state, v who, now uint32) { w.precede(k, v, now, 0) }
+func (w *walk) enter(k state, v holder, now uint32) { w.precede(k, v, now, 0) }
 
 // precede lets unknown acquires come and go right before a session that conflicts with them,
 // in each way that may matter; from is the place of the first one that is not decided. An acquire that
 // certainly held, and must be gone before that session is, must come and go here.
-func (w *walk) precede(k state, v who, now uint32, from int) {
+func (w *walk) precede(k state, v holder, now uint32, from int) {
 	if len(w.next) > 4*statesMax {
 		return // this will be an overflow
 	}
@@ -41,7 +41,7 @@ func (w *walk) precede(k state, v who, now uint32, from int) {
 		until = w.sessions[v.session].end
 	}
 	for i := from; i < len(w.tied); i++ {
-		u := w.who(w.tied[i])
+		u := w.holder(w.tied[i])
 		s := &w.sessions[u.session]
 		if k.done.has(u.session) || s.end > now || u.session == v.session || !conflict(u, v) || !s.released && !w.serves(&k, u, v) {
 			continue
@@ -62,15 +62,15 @@ func (w *walk) precede(k state, v who, now uint32, from int) {
 
 // counted is the same for the unknown acquires in pools; from is the first pool that is not
 // decided.
-func (w *walk) counted(k state, v who, now uint32, from int) {
+func (w *walk) counted(k state, v holder, now uint32, from int) {
 	for at := from; at < len(w.pools); at++ {
 		p := &w.pools[at]
-		if p.ripe <= k.used[at] || !conflict(p.who, v) || !w.serves(&k, p.who, v) {
+		if p.ripe <= k.used[at] || !conflict(p.holder, v) || !w.serves(&k, p.holder, v) {
 			continue
 		}
 		n := k
 		n.used[at]++
-		if w.pass(&n, p.who, now) {
+		if w.pass(&n, p.holder, now) {
 			w.counted(n, v, now, at+1)
 		}
 	}
@@ -78,7 +78,7 @@ func (w *walk) counted(k state, v who, now uint32, from int) {
 }
 
 // serves reports whether u meets a refusal that v does not meet.
-func (w *walk) serves(k *state, u, v who) bool {
+func (w *walk) serves(k *state, u, v holder) bool {
 	for i := range w.claims {
 		g := &w.claims[i]
 		if g.refusal && !k.met.has(g.call) && w.explains(g.session, u) && !w.explains(g.session, v) {
@@ -89,7 +89,7 @@ func (w *walk) serves(k *state, u, v who) bool {
 }
 
 // pass lets a session come and go, and reports whether there is room.
-func (w *walk) pass(k *state, v who, now uint32) bool {
+func (w *walk) pass(k *state, v holder, now uint32) bool {
 	if !w.clear(k, v, now) {
 		return false
 	}
@@ -98,12 +98,12 @@ func (w *walk) pass(k *state, v who, now uint32) bool {
 }
 
 // hold lets a session in that stays.
-func (w *walk) hold(k state, v who, now uint32) {
+func (w *walk) hold(k state, v holder, now uint32) {
 	if !w.pass(&k, v, now) {
 		return
 	}
 	if v.session == None {
-		k.idle |= 1 << slices.IndexFunc(w.pools, func(p pool) bool { return p.who == v })
+		k.idle |= 1 << slices.IndexFunc(w.pools, func(p pool) bool { return p.holder == v })
 	} else {
 		k.in = k.in.with(v.session)
 	}
@@ -111,8 +111,8 @@ func (w *walk) hold(k state, v who, now uint32) {
 }
 
 // clear lets the holders go that conflict with v, and reports whether all of them may be gone.
-func (w *walk) clear(k *state, v who, now uint32) bool {
-	inTheWay := func(u uint32) bool { return u != v.session && conflict(w.who(u), v) }
+func (w *walk) clear(k *state, v holder, now uint32) bool {
+	inTheWay := func(u uint32) bool { return u != v.session && conflict(w.holder(u), v) }
 	if slices.ContainsFunc(k.in, inTheWay) {
 		if slices.ContainsFunc(k.in, func(u uint32) bool { return inTheWay(u) && w.sessions[u].end > now }) {
 			return false
@@ -120,31 +120,31 @@ func (w *walk) clear(k *state, v who, now uint32) bool {
 		k.in = k.in.filter(func(u uint32) bool { return !inTheWay(u) })
 	}
 	for at := range w.pools {
-		if conflict(w.pools[at].who, v) {
+		if conflict(w.pools[at].holder, v) {
 			k.idle &^= 1 << at
 		}
 	}
 	return true
 }
 
-// who returns the description of a session.
-func (l *lock) who(session uint32) who {
+// holder returns the description of a session.
+func (l *lock) holder(session uint32) holder {
 	s := &l.sessions[session]
 	if s.kin {
-		return who{session, s.owner, s.shared}
+		return holder{session, s.owner, s.shared}
 	}
-	return who{session, None, s.shared}
+	return holder{session, None, s.shared}
 }
 
 // kin reports whether two sessions have one owner.
-func kin(a, b who) bool { return a.owner != None && a.owner == b.owner }
+func kin(a, b holder) bool { return a.owner != None && a.owner == b.owner }
 
 // conflict reports whether two sessions may not hold at once.
-func conflict(a, b who) bool { return !(a.shared && b.shared) && !kin(a, b) }
+func conflict(a, b holder) bool { return !(a.shared && b.shared) && !kin(a, b) }
 
 // explains reports whether a hold of v is a reason to refuse a session. In a reentrant lock,
 // the holds of its own owner are not.
-func (l *lock) explains(refused uint32, v who) bool {
-	f := l.who(refused)
+func (l *lock) explains(refused uint32, v holder) bool {
+	f := l.holder(refused)
 	return !(f.shared && v.shared) && !(l.reentrant && kin(f, v))
 }

@@ -24,16 +24,16 @@ func (w *walk) call(e event) {
 
 // pool finds the pool of a session, or makes it. There may be no room for one more.
 func (w *walk) pool(session uint32) (at int, ok bool) {
-	v := w.who(session)
+	v := w.holder(session)
 	v.session = None
-	at = slices.IndexFunc(w.pools, func(p pool) bool { return p.who == v })
+	at = slices.IndexFunc(w.pools, func(p pool) bool { return p.holder == v })
 	if at >= 0 {
 		return at, true
 	}
 	if len(w.pools) == poolsMax {
 		return 0, false
 	}
-	w.pools = append(w.pools, pool{who: v})
+	w.pools = append(w.pools, pool{holder: v})
 	return len(w.pools) - 1, true
 }
 
