@@ -140,7 +140,7 @@ func (l *ledger) lapse(t *hold.Hold, pos int) string {
 // doubt says why a class cannot be known.
 func (l *ledger) doubt(a, b *hold.Hold) string {
 	for _, t := range []*hold.Hold{a, b} {
-		if t.Doubtful {
+		if t.Lease.First != t.Lease.Last {
 			return client(t, nil) + " waited for the lock and does not say until when its lease runs"
 		}
 	}

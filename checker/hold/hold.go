@@ -49,7 +49,6 @@ type Hold struct {
 	// A history does not always say where a lease ends. Then it ends between two times, and
 	// whatever holds for both is certain. Otherwise the two are the same.
 	Least, Most Reach
-	Doubtful    bool // the two differ
 
 	// Where it ended, as its lock service may know it.
 	Ends Ends

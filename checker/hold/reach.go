@@ -26,7 +26,7 @@ func (b *Book) believed(d *Hold) {
 	d.Least = b.leased(d, false)
 	d.Most = d.Least
 	if d.Lease.First != d.Lease.Last {
-		d.Most, d.Doubtful = b.leased(d, true), true
+		d.Most = b.leased(d, true)
 	}
 }
 
@@ -82,11 +82,11 @@ func later(a, b Span) Span {
 
 // renewed computes the reach of a lease that its library renews: all of the claim, but
 // for pauses so long that it could not. After such a pause the client may still believe,
-// until a renewal should have told it. It believes again from there on if it shows so;
+// until a renewal should have shown the loss. It believes again from there on if it shows so;
 // if it does not, the lease ran out unused.
 //
-//	granted ── paused for longer than the lease ── told by now ── sign      believes again
-//	granted ── paused for longer than the lease ── told by now              its work ended with the pause
+//	granted ── paused for longer than the lease ── renewal due ── sign      believes again
+//	granted ── paused for longer than the lease ── renewal due              its work ended with the pause
 func (b *Book) renewed(d *Hold) Reach {
 	r := Reach{Deadline: Never, Paused: -1}
 	next, lapse := d.Claim, -1
@@ -98,16 +98,16 @@ func (b *Book) renewed(d *Hold) Reach {
 		if p.begins >= d.Claim.To || lapse >= 0 && d.Sign < next.From {
 			break
 		}
-		told, at := b.end(), Later(p.woke, period(d.Lease.Length))
+		due, at := b.end(), Later(p.woke, period(d.Lease.Length))
 		if p.healed >= 0 {
-			told = b.After(at)
+			due = b.After(at)
 		}
 		if lapse < 0 || p.begins > next.From { // else this pause began inside the one before
 			lapse = p.begins
 		}
 		r.Beliefs = Extend(r.Beliefs, next.and(Span{To: p.begins}))
-		if told >= next.From {
-			next.From, next.since = told, at
+		if due >= next.From {
+			next.From, next.since = due, at
 		}
 	}
 	if lapse >= 0 && d.Sign < next.From {

@@ -41,13 +41,9 @@ func Within(spans []Span, pos int) bool {
 	return at < len(spans) && spans[at].Has(pos)
 }
 
-// End is where a span ends.
-func (s Span) End() End {
-	if s.until == 0 {
-		return End{s.To, Never}
-	}
-	return End{s.To, s.until}
-}
+// begin and End are where a span begins and ends.
+func (s Span) begin() End { return End{s.From, cmp.Or(s.since, Never)} }
+func (s Span) End() End   { return End{s.To, cmp.Or(s.until, Never)} }
 
 // End is an event, or a time right before one. Of two ends before the same event the later
 // time is the later end, whether or not an event of another session lies between them.
@@ -62,12 +58,7 @@ func (e End) Compare(o End) int {
 }
 
 // void tells whether nothing lies in it, not even a time between two events.
-func (s Span) void() bool {
-	if s.From == s.To && s.since > 0 {
-		return s.until > 0 && s.until <= s.since
-	}
-	return s.Empty()
-}
+func (s Span) void() bool { return s.End().Compare(s.begin()) <= 0 }
 
 // Extend adds a span behind others, of which none ends later, and joins the two if they
 // meet at an event.
@@ -107,10 +98,9 @@ func (s Span) upTo(from, to int) Span {
 	return s
 }
 
-// and is the intersection of two spans. A span that begins at an event begins after all times
-// before it, and one that ends at an event ends after them.
+// and is the intersection of two spans.
 func (s Span) and(o Span) Span {
-	if o.From > s.From || o.From == s.From && (o.since == 0 || s.since > 0 && o.since > s.since) {
+	if o.begin().Compare(s.begin()) > 0 {
 		s.From, s.since = o.From, o.since
 	}
 	if o.End().Compare(s.End()) < 0 {
