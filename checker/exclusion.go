@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
@@ -29,11 +30,8 @@ func exclusion(l *ledger, _ Report) Result {
 		reading, other = "ends the claim", Options{Release: Ended}
 	}
 	if x := holders(newLedger(l.h, other)); x.Verdict != r.Verdict || x.Worst() != r.Worst() {
-		said := x.Verdict.String()
-		if class := x.Worst(); class != NoClass {
-			said += " " + class.String()
-		}
-		r.Note = fmt.Sprintf("if a release that fails %s (--release %s), exclusion is %s", reading, other.Release, said)
+		verdict := strings.TrimSpace(x.Verdict.String() + " " + x.Worst().String())
+		r.Note = fmt.Sprintf("if a release that fails %s (--release %s), exclusion is %s", reading, other.Release, verdict)
 	}
 	return r
 }

@@ -21,9 +21,7 @@ import (
 //	probe                 queued: client 1
 //	client 2                       acquire ── ok                 overtaken
 //
-// A waiter that was paused meanwhile may have been served and have slept through that
-// lease, or have been taken for dead. If the answer came after the waiter's own lease, it is
-// unknown when the grant was, so nothing is reported. Without a probe nothing is judged.
+// Without a probe nothing is judged.
 func fairness(l *ledger, _ Report) Result {
 	h := l.h
 	queue := queued(h)

@@ -13,11 +13,8 @@ import (
 // lock, and that is not the same as nothing being wrong. So its result turns
 // valid into unknown, and never anything into violated.
 //
-// It goes by the header: without bounds nothing was promised, and reading the history
-// has judged its form already.
-//
-// No grant after the last heal makes a run doubtful, unless liveness has shown that the lock
-// refused its clients.
+// The bounds in the header say what was promised. No grant after the last heal makes a run
+// doubtful, unless liveness has shown that the lock refused its clients.
 func harness(l *ledger, said Report) Result {
 	var r Result
 	h := l.h

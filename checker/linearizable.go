@@ -29,7 +29,7 @@ const (
 // has no answer, so it changes no verdict either.
 //
 // Holding is compared with what was answered, not with what the clients could know: a lease
-// lets a hold end at some moment after it has run out, and that is all it does here.
+// only lets a hold end at some moment after it has run out.
 func linearizable(l *ledger, said Report) Result {
 	// The other classes rest on when a lease ended, which answers alone do not show.
 	excluded, _ := said.Check(Exclusion)

@@ -27,8 +27,7 @@ const (
 // server may know of its hold, whether or not the client still counts on it. A lock
 // whose holder died with a lease of a minute is slow to return, as its lease says.
 //
-// The other rules stand in files of their own: residue.go, for state that servers keep at the end,
-// and asleep.go, for clients that were not woken.
+// residue.go and asleep.go have the other rules.
 func liveness(l *ledger, _ Report) Result {
 	stretches := l.h.Quiet()
 	findings := l.residue()

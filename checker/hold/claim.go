@@ -135,13 +135,9 @@ func (b *Book) notices(d *Hold) []notice {
 // claim finds until when a session's client counts on the lock, and whether a call of its
 // own ended the claim. The earliest of several ends counts.
 //
-// A release that fails ends the claim like any other, unless the reading is strict.
-// Until the call of a renewal that is refused its client had no reason to doubt, and
-// longer if it shows so before the answer.
-//
-// A loss or a death is noticed later than it happens. It is certain that the client held on only
-// up to the last sign. Notices after its release was answered do not count: some libraries
-// report "lost" for every lock that they released, and a client may die much later.
+// A release that fails ends the claim like any other, unless the reading is strict. Notices
+// after the release was answered do not count: some libraries report "lost" for every lock
+// that they released, and a client may die much later. docs/checker.md has the other rules.
 func (b *Book) claim(d *Hold) (claim Span, asked bool) {
 	claim = Span{From: d.Grant, To: b.end()}
 	answered := b.end() // from where on notices do not count

@@ -14,15 +14,8 @@ import (
 //	          session 2              ├────────core────────┤
 //	owner y                                               ├──core──┤
 //
-// If nothing was refused strictly, the history is linearizable if and only if
-//
-//	(i)   cores that conflict are apart (collisions),
-//	(ii)  each session of unknown acquire and ok release has an instant between that
-//	      release's call and return at which it is compatible with the open cores (instants),
-//	(iii) no session contradicts itself (sessions.go).
-//
-// An owner that goes on after an outcome of its own is unknown needs no rule: the unknown
-// acquire may have happened, and then the owner holds by both.
+// Collisions decides the first condition of the theorem in docs/checker.md, instants the second
+// one, and sessions.go the third one.
 
 // reach is how far the intervals go that have begun: the furthest end with its owner, and
 // the furthest end of any other owner.

@@ -9,11 +9,8 @@
 //	   ├───────────┼───────────────────────────┼───────────────┤
 //	   │  may hold │        core: holds       │   may hold    │
 //
-// In every order of the operations that explains the history, the lock is held throughout
-// all cores. And if no two cores of sessions that exclude each other overlap, an order
-// exists: take each operation at the edge of its core. So "two held at once" and "not
-// linearizable" are one question, which sorting answers. An operation of unknown outcome
-// costs nothing: it comes after everything else. The rest is one road for every kind of lock:
+// So "two held at once" and "not linearizable" are one question, which sorting answers:
+// docs/checker.md has the theorem and its proof.
 //
 //	sessions.go  sessions, their cores, and answers that a session contradicts by itself
 //	owners.go    cores that overlap; releases that found nothing to release; refusals
