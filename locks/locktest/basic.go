@@ -13,71 +13,35 @@ import (
 
 var basicRules = []Rule{
 	{"grant", "a free lock is granted, and again after its release", func(ctx context.Context, b *bench) error {
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
 		for _, l := range []locks.Locker{x, y, x} {
-			lease, err := take(ctx, l, b.ask(long, 0), "the lock is free")
-			if err != nil {
-				return asFailure(err)
-			}
-			if err := give(ctx, lease); err != nil {
-				return err
-			}
+			lease := required(take(ctx, l, b.ask(long, 0), "the lock is free"))
+			must(give(ctx, lease))
 		}
 		return nil
 	}},
 	{"exclude", "while one holds it all others are refused, and told so for certain", func(ctx context.Context, b *bench) error {
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		lease, err := take(ctx, x, b.ask(long, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
-		if err := b.refuse(ctx, y, b.ask(long, 0), "another client holds it"); err != nil {
-			return err
-		}
-		if err := b.refuse(ctx, x, b.ask(long, 0), "another owner of the same client holds it"); err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
+		must(b.refuse(ctx, y, b.ask(long, 0), "another client holds it"))
+		must(b.refuse(ctx, x, b.ask(long, 0), "another owner of the same client holds it"))
 		other := b.ask(long, 0)
 		other.Keys = []string{b.key + "-other"}
-		free, err := take(ctx, y, other, "a lock of another name is free")
-		if err != nil {
-			return err
-		}
+		free := get(take(ctx, y, other, "a lock of another name is free"))
 		return errors.Join(give(ctx, free), give(ctx, lease))
 	}},
 	{"release-twice", "the second release is refused, and harms nobody", func(ctx context.Context, b *bench) error {
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		lease, err := take(ctx, x, b.ask(long, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
-		if err := give(ctx, lease); err != nil {
-			return err
-		}
-		theirs, err := take(ctx, y, b.ask(long, 0), "it was released")
-		if err != nil {
-			return err
-		}
-		if err := notHeld(ctx, lease, "it was released before"); err != nil {
-			return err
-		}
-		if err := b.refuse(ctx, x, b.ask(long, 0), "the next client holds it, whatever others release"); err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
+		must(give(ctx, lease))
+		theirs := get(take(ctx, y, b.ask(long, 0), "it was released"))
+		must(notHeld(ctx, lease, "it was released before"))
+		must(b.refuse(ctx, x, b.ask(long, 0), "the next client holds it, whatever others release"))
 		return give(ctx, theirs)
 	}},
 	{"one-of-1000", "of 1,000 that ask at once exactly one is granted", func(ctx context.Context, b *bench) error {
 		if b.OnlyWaits {
-			return refusesNobody
+			return neverRefuses
 		}
 		const clients, each = 10, 100
 		var wg sync.WaitGroup
@@ -86,10 +50,7 @@ var basicRules = []Rule{
 		var errs []error
 		start := make(chan struct{})
 		for range clients {
-			l, err := b.open(ctx)
-			if err != nil {
-				return err
-			}
+			l := get(b.open(ctx))
 			for range each {
 				wg.Go(func() {
 					<-start
@@ -132,17 +93,11 @@ var basicRules = []Rule{
 		var inside, overlaps, served atomic.Int64
 		errs := make(chan error, clients*each)
 		for range clients {
-			l, err := b.open(ctx)
-			if err != nil {
-				return err
-			}
+			l := get(b.open(ctx))
 			for range each {
 				wg.Go(func() {
 					err := caught(func() error {
-						lease, err := poll(ctx, l, b.ask(turn, 0), time.Now().Add(ruleLimit))
-						if err != nil {
-							return err
-						}
+						lease := get(poll(ctx, l, b.ask(turn, 0), time.Now().Add(ruleLimit)))
 						if inside.Add(1) > 1 {
 							overlaps.Add(1)
 						}
@@ -171,49 +126,18 @@ var basicRules = []Rule{
 		if b.Server == nil {
 			return notClaimed("needs a look into the server")
 		}
-		l, err := b.open(ctx)
-		if err != nil {
-			return err
-		}
-		if err := b.Server.Forget(ctx); err != nil {
-			return &undecided{fmt.Errorf("empty the servers: %w", err)}
-		}
+		l := get(b.open(ctx))
+		must(b.forget(ctx))
 		for i := range 200 {
 			r := b.ask(long, 0)
 			r.Keys = []string{fmt.Sprintf("%s-%d", b.key, i)}
-			lease, err := take(ctx, l, r, "the lock is free")
-			if err != nil {
-				return asFailure(err)
-			}
-			if err := give(ctx, lease); err != nil {
-				return err
-			}
+			lease := required(take(ctx, l, r, "the lock is free"))
+			must(give(ctx, lease))
 		}
 		allowed := 0
 		if b.Claims.Fenced {
 			allowed = 200 // counters must outlive their locks
 		}
-		var keys []string
-		for end := time.Now().Add(residueLate); time.Now().Before(end); {
-			if keys, err = b.Server.Keys(ctx); err != nil {
-				return &undecided{fmt.Errorf("look into the servers: %w", err)}
-			}
-			if len(keys) <= allowed {
-				return nil
-			}
-			if err := sleep(ctx, 10*time.Millisecond); err != nil {
-				return err
-			}
-		}
-		return fmt.Errorf("%d keys are left, such as %q", len(keys), keys[0])
+		return b.emptied(ctx, allowed)
 	}},
-}
-
-// asFailure is for what every lock must offer: saying that it does not is a failure.
-func asFailure(err error) error {
-	var na notClaimed
-	if errors.As(err, &na) {
-		return errors.New(string(na))
-	}
-	return err
 }

@@ -12,15 +12,15 @@ import (
 	"lockbench/locks"
 )
 
-// undecided ends a rule that could not be decided. That a lock gives no definite
-// answer is no promise broken: "taken" may be said only of what is known. On an idle
-// machine, where nothing breaks, it is suspicious all the same.
+// undecided ends a rule that could not be decided. An answer that is not definite breaks no
+// promise, because a lock may say "taken" only if it knows. On an idle
+// machine, where nothing breaks, it is suspicious.
 type undecided struct{ error }
 
 func (u *undecided) Unwrap() error { return u.error }
 
-// doubtOnly says whether err is nothing but doubt: of joined errors, one broken
-// promise is enough for the rule to be broken.
+// doubtOnly reports whether err has nothing but undecided parts. One broken
+// promise among joined errors breaks the rule.
 func doubtOnly(err error) bool {
 	switch e := err.(type) {
 	case *undecided:
@@ -40,9 +40,9 @@ func doubtOnly(err error) bool {
 
 // unless makes err undecided, unless it is the definite answer that breaks the rule.
 //
-// The answer must be that and nothing else. A lock of many parts that could not reach
-// one of them, and gave the others back, says "taken, and gave up: i/o timeout": it
-// is not held, for certain, but nobody claims that somebody else holds it.
+// The answer must be nothing else. A lock on several servers that could not reach
+// one of them, and released the others, says "taken, and gave up: i/o timeout": it
+// is certainly not held, but the answer does not claim that another client holds it.
 func unless(err, breaks error, text string) error {
 	err2 := fmt.Errorf("%s: %w", text, err)
 	if nothingBut(err, breaks) {
@@ -51,7 +51,7 @@ func unless(err, breaks error, text string) error {
 	return &undecided{err2}
 }
 
-// nothingBut says whether all that err is made of comes down to one error.
+// nothingBut reports whether all parts of err are one error.
 func nothingBut(err, one error) bool {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
@@ -67,7 +67,7 @@ func nothingBut(err, one error) bool {
 	return errors.Is(err, one)
 }
 
-// bench is one rule at work: its lock's name and its clients.
+// bench is a running rule: the name of its lock, and its clients.
 type bench struct {
 	Subject
 	key  string
@@ -77,16 +77,45 @@ type bench struct {
 	opened []locks.Locker
 }
 
-// panicked is what a lock panicked with.
+// panicked is the error of a lock that panicked.
 type panicked struct{ with any }
 
 func (p *panicked) Error() string { return fmt.Sprintf("the lock panicked: %v", p.with) }
 
-// caught does something with the lock. A panic becomes an error, also in goroutines that a rule
+// ended is the panic by which [must] ends a rule.
+type ended struct{ err error }
+
+// must ends the rule with err, unless err is nil. Like get and required it is for rules and for what
+// runs under [caught].
+func must(err error) {
+	if err != nil {
+		panic(ended{err})
+	}
+}
+
+// get returns a value, or ends the rule with err.
+func get[T any](v T, err error) T {
+	must(err)
+	return v
+}
+
+// required is get for what every lock must offer: a lock that does not offer it breaks the rule.
+func required(lease locks.Lease, err error) locks.Lease {
+	if na := notClaimed(""); errors.As(err, &na) {
+		err = errors.New(string(na))
+	}
+	return get(lease, err)
+}
+
+// caught calls do. A panic becomes an error, also in goroutines that a rule
 // starts, where it would end the whole program.
 func caught(do func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover().(type) {
+		case nil:
+		case ended:
+			err = p.err
+		default:
 			err = &panicked{p}
 		}
 	}()
@@ -123,21 +152,18 @@ func (b *bench) openWith(ctx context.Context, open func(ctx context.Context, cli
 }
 
 // two opens two clients.
-func (b *bench) two(ctx context.Context) (x, y locks.Locker, err error) {
-	if x, err = b.open(ctx); err != nil {
-		return nil, nil, err
-	}
-	y, err = b.open(ctx)
-	return x, y, err
+func (b *bench) two(ctx context.Context) (x, y locks.Locker) {
+	x = get(b.open(ctx))
+	return x, get(b.open(ctx))
 }
 
-// long is a lease that no rule outlives, and short one that rules wait for.
+// long is a lease that outlasts every rule, and short is one whose end rules wait for.
 const (
 	long  = 5 * time.Minute
 	short = 400 * time.Millisecond
 )
 
-// ask is a request for the rule's lock.
+// ask returns a request for the rule's lock.
 func (b *bench) ask(ttl, wait time.Duration) locks.Request {
 	if b.NoTTL || b.Claims.Leaseless() {
 		ttl = 0
@@ -167,11 +193,11 @@ func take(ctx context.Context, l locks.Locker, r locks.Request, why string) (loc
 	return lease, nil
 }
 
-// refusesNobody leaves out a rule about being refused.
-const refusesNobody = notClaimed("it can only wait, and refuses nobody")
+// neverRefuses leaves out a rule about refusals.
+const neverRefuses = notClaimed("it can only wait, and never refuses a request")
 
-// refuse asks for a lock that must be refused, for good. Who can only wait is never refused: it
-// must not be granted, and goes on waiting until somebody releases what it may get one day.
+// refuse asks for a lock that must be refused with a definite answer. A lock that can only wait
+// must not be granted; its request continues to wait in the background.
 func (b *bench) refuse(ctx context.Context, l locks.Locker, r locks.Request, why string) error {
 	if b.OnlyWaits {
 		r.Wait = short
@@ -210,8 +236,8 @@ func notHeld(ctx context.Context, lease locks.Lease, why string) error {
 	return nil
 }
 
-// poll asks again and again until the lock is granted, but no later than at end. What
-// it does not know the end of, it gives back and asks for anew, as a careful client does.
+// poll tries until the lock is granted, but no later than end. After an unknown outcome it
+// releases the lock and tries again, like a careful client.
 func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (locks.Lease, error) {
 	for {
 		lease, err := l.Acquire(ctx, r)
@@ -249,13 +275,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// asked is an acquire that goes on elsewhere.
+// asked is the result of an acquire in another goroutine.
 type asked struct {
 	lease locks.Lease
 	err   error
 }
 
-// begin returns once the call is on its way, however busy the machine is.
+// begin starts an acquire in another goroutine, and returns once that runs.
 func begin(ctx context.Context, l locks.Locker, r locks.Request) <-chan asked {
 	done, begun := make(chan asked, 1), make(chan struct{})
 	go func() {
@@ -269,7 +295,7 @@ func begin(ctx context.Context, l locks.Locker, r locks.Request) <-chan asked {
 	return done
 }
 
-// within waits for an acquire that must end.
+// within waits for an acquire that must end within limit.
 func within(done <-chan asked, limit time.Duration, what string) (asked, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -281,8 +307,8 @@ func within(done <-chan asked, limit time.Duration, what string) (asked, error) 
 	}
 }
 
-// settle waits until the clients have sent something since before, and then nothing
-// for a while: a waiter is in its place.
+// settle waits until the clients have sent commands since before, and then none
+// for a while: a waiter has joined the queue.
 func (b *bench) settle(ctx context.Context, before int) error {
 	if b.Server == nil {
 		return sleep(ctx, short)
@@ -306,7 +332,7 @@ func (b *bench) settle(ctx context.Context, before int) error {
 	return fmt.Errorf("a waiter goes on sending commands: %d and no end", last-before)
 }
 
-// commands counts the commands that the lock's clients have sent. A count that cannot be had breaks no promise
+// commands counts the commands that the lock's clients have sent. An error of the count breaks no promise
 // of the lock.
 func (b *bench) commands(ctx context.Context) (int, error) {
 	if b.Server == nil {
@@ -317,6 +343,29 @@ func (b *bench) commands(ctx context.Context) (int, error) {
 		return 0, &undecided{fmt.Errorf("count the commands: %w", err)}
 	}
 	return n, nil
+}
+
+// forget empties the servers.
+func (b *bench) forget(ctx context.Context) error {
+	if err := b.Server.Forget(ctx); err != nil {
+		return &undecided{fmt.Errorf("empty the servers: %w", err)}
+	}
+	return nil
+}
+
+// emptied waits until no more keys than those allowed, which are counters, are left in the servers.
+func (b *bench) emptied(ctx context.Context, allowed int) error {
+	var keys []string
+	for end := time.Now().Add(residueLate); time.Now().Before(end); must(sleep(ctx, 10*time.Millisecond)) {
+		var err error
+		if keys, err = b.Server.Keys(ctx); err != nil {
+			return &undecided{fmt.Errorf("look into the servers: %w", err)}
+		}
+		if len(keys) <= allowed {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d keys are left, such as %q", len(keys), keys[0])
 }
 
 func (b *bench) is(word string) bool {

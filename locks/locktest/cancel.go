@@ -47,19 +47,11 @@ var cancelRules = []Rule{
 		return b.cancelled(ctx, cancelCase{what: "waiting for the second of two names", ask: both, held: &second})
 	}},
 	{"cancelled-releasing", "a release whose context ends in any phase can be repeated, and then the lock is free", func(ctx context.Context, b *bench) error {
-		c, err := b.cancelBench(ctx)
-		if err != nil {
-			return err
-		}
+		c := b.cancelBench(ctx)
 		requests := 0
 		release := func(n int, when moment) (met bool, err error) {
-			lease, err := take(ctx, c.y, b.ask(long, 0), "the lock is free")
-			if err != nil {
-				return false, asFailure(err)
-			}
-			if err := c.rest(ctx); err != nil {
-				return false, err
-			}
+			lease := required(take(ctx, c.y, b.ask(long, 0), "the lock is free"))
+			must(c.rest(ctx))
 			before, _ := c.tap.requests()
 			given, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -67,7 +59,7 @@ var cancelRules = []Rule{
 			switch {
 			case when == atOnce:
 				cancel()
-				where = ended
+				where = beforehand
 			case n > 0:
 				where = c.tap.meet(n, when, cancel)
 			}
@@ -89,12 +81,8 @@ var cancelRules = []Rule{
 			requests = after - before
 			return met, c.free(ctx, b.ask(long, 0), 0, fmt.Sprintf("it was released%s, and once more", text))
 		}
-		if _, err := release(0, atOnce); err != nil {
-			return err
-		}
-		if _, err := release(0, ""); err != nil {
-			return err
-		}
+		get(release(0, atOnce))
+		get(release(0, ""))
 		return c.phases(ctx, requests, release)
 	}},
 }
@@ -122,24 +110,17 @@ type cancelBench struct {
 	tap     *tap
 }
 
-func (b *bench) cancelBench(ctx context.Context) (*cancelBench, error) {
+func (b *bench) cancelBench(ctx context.Context) *cancelBench {
 	if b.OpenThrough == nil {
-		return nil, notClaimed("needs a hand in the client's connections")
+		must(notClaimed("needs a hand in the client's connections"))
 	}
-	x, z, err := b.two(ctx)
-	if err != nil {
-		return nil, err
-	}
+	x, z := b.two(ctx)
 	y, tap, err := b.openTapped(ctx)
-	if err != nil {
-		return nil, err
-	}
+	must(err)
 	if b.Server != nil {
-		if err := b.Server.Forget(ctx); err != nil {
-			return nil, &undecided{fmt.Errorf("empty the servers: %w", err)}
-		}
+		must(b.forget(ctx))
 	}
-	return &cancelBench{bench: b, x: x, y: y, z: z, tap: tap}, nil
+	return &cancelBench{bench: b, x: x, y: y, z: z, tap: tap}
 }
 
 // rest waits until y is done with what it does by the way, such as deleting what its last
@@ -149,9 +130,7 @@ func (c *cancelBench) rest(ctx context.Context) error {
 		if _, quiet := c.tap.requests(); quiet > asleep {
 			return nil
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
-			return err
-		}
+		must(sleep(ctx, 10*time.Millisecond))
 	}
 	return fmt.Errorf("a client that nobody asks for anything has sent requests for %v", Late)
 }
@@ -176,25 +155,25 @@ func (c *cancelBench) phases(ctx context.Context, requests int, cut func(n int, 
 			}
 		}
 	}
-	return c.empty(ctx)
+	if c.Server == nil {
+		return nil
+	}
+	allowed := 0
+	if c.Claims.Fenced {
+		allowed = 1
+	}
+	return c.emptied(ctx, allowed)
 }
 
 // cancelled puts a request through all phases.
 func (b *bench) cancelled(ctx context.Context, what cancelCase) error {
-	c, err := b.cancelBench(ctx)
-	if err != nil {
-		return err
-	}
+	c := b.cancelBench(ctx)
 	requests := 0
 	for range 2 { // the first connects
-		if requests, err = c.count(ctx, what); err != nil {
-			return err
-		}
+		requests = get(c.count(ctx, what))
 	}
 	if what.held != nil && requests < cancelPhasesMax { // it does sleep
-		if _, err := c.cut(ctx, what, requests+1, whileAsleep); err != nil {
-			return err
-		}
+		get(c.cut(ctx, what, requests+1, whileAsleep))
 	}
 	return c.phases(ctx, requests, func(n int, when moment) (bool, error) { return c.cut(ctx, what, n, when) })
 }
@@ -204,14 +183,9 @@ func (b *bench) cancelled(ctx context.Context, what cancelCase) error {
 func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
 	var held locks.Lease
 	if what.held != nil {
-		var err error
-		if held, err = take(ctx, c.x, *what.held, "the lock is free"); err != nil {
-			return 0, asFailure(err)
-		}
+		held = required(take(ctx, c.x, *what.held, "the lock is free"))
 	}
-	if err := c.rest(ctx); err != nil {
-		return 0, err
-	}
+	must(c.rest(ctx))
 	before, _ := c.tap.requests()
 	call := begin(ctx, c.y, what.ask)
 	requests := func() int {
@@ -229,13 +203,9 @@ func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
 			if time.Now().After(end) {
 				return 0, fmt.Errorf("%s: %d requests in %v, and it neither sleeps nor goes on", what.what, n, Late)
 			}
-			if err := sleep(ctx, 5*time.Millisecond); err != nil {
-				return 0, err
-			}
+			must(sleep(ctx, 5*time.Millisecond))
 		}
-		if err := give(ctx, held); err != nil {
-			return 0, err
-		}
+		must(give(ctx, held))
 	}
 	a, err := within(call, Late, "nobody holds the lock")
 	switch {
@@ -255,13 +225,9 @@ func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
 func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when moment) (met bool, err error) {
 	var held locks.Lease
 	if what.held != nil {
-		if held, err = take(ctx, c.x, *what.held, "the lock is free"); err != nil {
-			return false, asFailure(err)
-		}
+		held = required(take(ctx, c.x, *what.held, "the lock is free"))
 	}
-	if err := c.rest(ctx); err != nil {
-		return false, err
-	}
+	must(c.rest(ctx))
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	where := c.tap.meet(n, when, cancel)
@@ -292,9 +258,7 @@ func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when mome
 		grace = cancelLease // its request may have come after what was to clean up
 	}
 	if held != nil {
-		if err := give(ctx, held); err != nil {
-			return met, err
-		}
+		must(give(ctx, held))
 	}
 	return met, c.free(ctx, what.ask, grace, fmt.Sprintf("%s, and the context ended with %s (the client was told %s)", what.what, phase, told(a.err)))
 }
@@ -378,29 +342,4 @@ func (c *cancelBench) free(ctx context.Context, r locks.Request, grace time.Dura
 		return fmt.Errorf("%s: %w", why, err)
 	}
 	return give(ctx, next)
-}
-
-// empty makes sure that nothing is left in the servers but counters.
-func (c *cancelBench) empty(ctx context.Context) error {
-	if c.Server == nil {
-		return nil
-	}
-	allowed := 0
-	if c.Claims.Fenced {
-		allowed = 1
-	}
-	var keys []string
-	for end := time.Now().Add(residueLate); time.Now().Before(end); {
-		var err error
-		if keys, err = c.Server.Keys(ctx); err != nil {
-			return &undecided{fmt.Errorf("look into the servers: %w", err)}
-		}
-		if len(keys) <= allowed {
-			return nil
-		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%d keys are left: %q", len(keys), keys)
 }

@@ -14,33 +14,23 @@ const clockSlack = 3 * time.Millisecond
 
 var leaseRules = []Rule{
 	{"expiry", "a lease that nobody renews keeps others out until its end, and no longer", func(ctx context.Context, b *bench) error {
-		x, y, err := b.leased(ctx)
-		if err != nil {
-			return err
-		}
+		x, y := b.leased(ctx)
 		start := time.Now()
-		if _, err := take(ctx, x, b.ask(short, 0), "the lock is free"); err != nil {
-			return asFailure(err)
-		}
+		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		answered := time.Now()
 		lease, err := poll(ctx, y, b.ask(long, 0), answered.Add(short+Late))
 		if err != nil {
 			return fmt.Errorf("a lease of %v should be over: %w", short, err)
 		}
-		// The server counts from some moment after start, never before.
+		// The server counts from a moment after start.
 		if held := time.Since(start); held < short-clockSlack {
 			return fmt.Errorf("a lease of %v was over after %v: two hold it", short, held)
 		}
 		return give(ctx, lease)
 	}},
 	{"crash", "a holder that is gone blocks nobody for longer than its lease", func(ctx context.Context, b *bench) error {
-		x, y, err := b.leased(ctx)
-		if err != nil {
-			return err
-		}
-		if _, err := take(ctx, x, b.ask(short, 0), "the lock is free"); err != nil {
-			return asFailure(err)
-		}
+		x, y := b.leased(ctx)
+		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		_ = x.Close()
 		lease, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
 		if err != nil {
@@ -49,54 +39,24 @@ var leaseRules = []Rule{
 		return give(ctx, lease)
 	}},
 	{"release-after-expiry", "who releases after its lease is told that it did not hold", func(ctx context.Context, b *bench) error {
-		x, y, err := b.leased(ctx)
-		if err != nil {
-			return err
-		}
-		lease, err := take(ctx, x, b.ask(short, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
-		other, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
-		if err != nil {
-			return err
-		}
-		if err := give(ctx, other); err != nil { // now it is free for certain
-			return err
-		}
+		x, y := b.leased(ctx)
+		lease := required(take(ctx, x, b.ask(short, 0), "the lock is free"))
+		other := get(poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late)))
+		must(give(ctx, other)) // the lock is free
 		return notHeld(ctx, lease, "its lease is over and the lock is free")
 	}},
 	{"stranger", "a late release does not take away the next one's lock", func(ctx context.Context, b *bench) error {
-		x, y, err := b.leased(ctx)
-		if err != nil {
-			return err
-		}
-		late, err := take(ctx, x, b.ask(short, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
-		lease, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
-		if err != nil {
-			return err
-		}
-		if err := notHeld(ctx, late, "its lease is over and another holds"); err != nil {
-			return err
-		}
-		if err := b.refuse(ctx, x, b.ask(long, 0), "another holds it, whoever released late"); err != nil {
-			return err
-		}
+		x, y := b.leased(ctx)
+		late := required(take(ctx, x, b.ask(short, 0), "the lock is free"))
+		lease := get(poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late)))
+		must(notHeld(ctx, late, "its lease is over and another holds"))
+		must(b.refuse(ctx, x, b.ask(long, 0), "another holds it, whoever released late"))
 		return give(ctx, lease)
 	}},
 	{"bounded", "a client believes in its lease no longer than the server keeps it", func(ctx context.Context, b *bench) error {
-		x, _, err := b.leased(ctx)
-		if err != nil {
-			return err
-		}
+		x, _ := b.leased(ctx)
 		start := time.Now()
-		lease, err := take(ctx, x, b.ask(long, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
+		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		if l, ok := lease.(locks.Bounded); !ok {
 			return errors.New("it claims bounded leases, and the lease does not tell its end")
 		} else if end := l.Until(); end.After(time.Now().Add(long)) || end.Before(start) {
@@ -105,15 +65,9 @@ var leaseRules = []Rule{
 		return give(ctx, lease)
 	}},
 	{"renew", "a renewal moves the end of a lease, and is refused for what is lost", func(ctx context.Context, b *bench) error {
-		x, y, err := b.leased(ctx)
-		if err != nil {
-			return err
-		}
+		x, y := b.leased(ctx)
 		const first = 5 * short // long enough for a busy machine to renew it
-		lease, err := take(ctx, x, b.ask(first, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
+		lease := required(take(ctx, x, b.ask(first, 0), "the lock is free"))
 		renewer, ok := lease.(locks.Renewer)
 		if !ok {
 			return notClaimed("leases cannot be renewed")
@@ -124,12 +78,8 @@ var leaseRules = []Rule{
 		case err != nil:
 			return unless(err, locks.ErrNotHeld, "renew what is held")
 		}
-		if err := sleep(ctx, first+short); err != nil {
-			return err
-		}
-		if err := b.refuse(ctx, y, b.ask(long, 0), "the lease was renewed for long"); err != nil {
-			return err
-		}
+		must(sleep(ctx, first+short))
+		must(b.refuse(ctx, y, b.ask(long, 0), "the lease was renewed for long"))
 		if err := renewer.Renew(ctx, short); err != nil {
 			return unless(err, locks.ErrNotHeld, "renew what is held")
 		}
@@ -140,27 +90,15 @@ var leaseRules = []Rule{
 		if err := renewer.Renew(ctx, long); !errors.Is(err, locks.ErrNotHeld) {
 			return fmt.Errorf("renew what another holds: want %q, got %v", locks.ErrNotHeld, err)
 		}
-		if err := b.refuse(ctx, x, b.ask(long, 0), "another holds it"); err != nil {
-			return err
-		}
+		must(b.refuse(ctx, x, b.ask(long, 0), "another holds it"))
 		return give(ctx, next)
 	}},
 	{"watchdog", "without a ttl the library keeps the lease alive, and only while its holder lives", func(ctx context.Context, b *bench) error {
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		_, by, err := b.renewed(ctx, x)
-		if err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		_, by := b.renewed(ctx, x)
 		for end := time.Now().Add(3 * by); time.Now().Before(end); {
-			if err := b.refuse(ctx, y, b.ask(long, 0), "its holder lives"); err != nil {
-				return err
-			}
-			if err := sleep(ctx, by/20); err != nil {
-				return err
-			}
+			must(b.refuse(ctx, y, b.ask(long, 0), "its holder lives"))
+			must(sleep(ctx, by/20))
 		}
 		_ = x.Close()
 		next, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(by+Late))
@@ -173,14 +111,8 @@ var leaseRules = []Rule{
 		if b.Server == nil {
 			return notClaimed("needs a count of what is sent")
 		}
-		x, err := b.open(ctx)
-		if err != nil {
-			return err
-		}
-		lease, by, err := b.renewed(ctx, x)
-		if err != nil {
-			return err
-		}
+		x := get(b.open(ctx))
+		lease, by := b.renewed(ctx, x)
 		n, err := b.renewals(ctx, by)
 		switch {
 		case err != nil:
@@ -197,21 +129,10 @@ var leaseRules = []Rule{
 		if !b.Claims.Bounded {
 			return notClaimed("the next one's lease would be renewed as well: none ends by itself")
 		}
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		lease, by, err := b.renewed(ctx, x)
-		if err != nil {
-			return err
-		}
-		if err := give(ctx, lease); err != nil {
-			return err
-		}
-		next, err := take(ctx, y, b.ask(by, 0), "it was released")
-		if err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		lease, by := b.renewed(ctx, x)
+		must(give(ctx, lease))
+		next := get(take(ctx, y, b.ask(by, 0), "it was released"))
 		third, err := poll(ctx, x, b.ask(long, 0), time.Now().Add(by+Late))
 		if err != nil {
 			return fmt.Errorf("the next one's lease of %v should be over: %w", by, err)
@@ -225,29 +146,19 @@ var leaseRules = []Rule{
 		if b.Server == nil {
 			return notClaimed("needs a hand in the server")
 		}
-		x, err := b.open(ctx)
-		if err != nil {
-			return err
-		}
-		lease, by, err := b.renewed(ctx, x)
-		if err != nil {
-			return err
-		}
+		x := get(b.open(ctx))
+		lease, by := b.renewed(ctx, x)
 		w, ok := lease.(locks.Watched)
 		if !ok {
 			return errors.New("it claims to tell of a loss, and the lease has no way to")
 		}
-		if err := sleep(ctx, by); err != nil {
-			return err
-		}
+		must(sleep(ctx, by))
 		select {
 		case <-w.Lost():
 			return errors.New("it was told of a loss while it held")
 		default:
 		}
-		if err := b.Server.Forget(ctx); err != nil {
-			return &undecided{fmt.Errorf("empty the servers: %w", err)}
-		}
+		must(b.forget(ctx))
 		timer := time.NewTimer(by + Late)
 		defer timer.Stop()
 		select {
@@ -293,9 +204,9 @@ func (b *bench) renewals(ctx context.Context, by time.Duration) (n int, err erro
 }
 
 // leased opens two clients of a lock whose leases end by themselves.
-func (b *bench) leased(ctx context.Context) (x, y locks.Locker, err error) {
+func (b *bench) leased(ctx context.Context) (x, y locks.Locker) {
 	if !b.Claims.Bounded {
-		return nil, nil, notClaimed("leases of its own are not claimed")
+		must(notClaimed("leases of its own are not claimed"))
 	}
 	return b.two(ctx)
 }
@@ -304,20 +215,17 @@ func (b *bench) leased(ctx context.Context) (x, y locks.Locker, err error) {
 const watchableMax = 5 * time.Second
 
 // renewed takes the lock without a ttl.
-func (b *bench) renewed(ctx context.Context, l locks.Locker) (locks.Lease, time.Duration, error) {
+func (b *bench) renewed(ctx context.Context, l locks.Locker) (lease locks.Lease, by time.Duration) {
 	if !b.Claims.Renewed {
-		return nil, 0, notClaimed("renewal by the library is not claimed")
+		must(notClaimed("renewal by the library is not claimed"))
 	}
-	lease, err := take(ctx, l, b.ask(0, 0), "the lock is free")
-	if err != nil {
-		return nil, 0, asFailure(err)
-	}
+	lease = required(take(ctx, l, b.ask(0, 0), "the lock is free"))
 	r, ok := lease.(locks.Renewed)
 	if !ok {
-		return nil, 0, errors.New("it claims renewal, and a lease without a ttl does not say that it is renewed")
+		must(errors.New("it claims renewal, and a lease without a ttl does not say that it is renewed"))
 	}
-	if by := r.Lease(); by > watchableMax {
-		return nil, 0, notClaimed(fmt.Sprintf("it renews by %v, too long to watch; open it with at most %v", by, watchableMax))
+	if by = r.Lease(); by > watchableMax {
+		must(notClaimed(fmt.Sprintf("it renews by %v, too long to watch; open it with at most %v", by, watchableMax)))
 	}
-	return lease, r.Lease(), nil
+	return lease, by
 }

@@ -1,21 +1,19 @@
-// Package locktest is one suite that any lock can be put through.
+// Package locktest is a conformance suite for locks.
 //
-// A [Rule] is something that a lock promises. It returns nil, or an error that
-// explains the broken promise in words, so that a test and a command line can use
-// the same suite. Nothing in here knows of package testing:
+// A [Rule] checks a promise of the contract in package locks. It returns nil, or an error that
+// explains the broken promise, so that tests and the command line can use
+// the same suite. The package does not depend on package testing:
 //
 //	for _, r := range locktest.Run(ctx, locktest.Subject{Card: card, Open: open}) {
 //		fmt.Println(r.Rule.Name, r.Err)
 //	}
 //
-// A rule runs only for a lock that claims what the rule is about. What is claimed
-// stands in the [Subject]; what a lock answers with locks.ErrUnsupported it did
-// not claim. Where something is known to be otherwise on purpose, Subject.Excused
-// says so, and why.
+// A rule runs only for a lock that claims the capability that the rule is about. The [Subject]
+// has the claims; a lock that answers locks.ErrUnsupported does not claim the capability.
+// Subject.Excused has the rules that a lock breaks by design, and why.
 //
-// No rule asserts a tight time. Where something must happen in the end there is
-// [Late], far above what it takes; where something must not happen early, the time is
-// the lock's own.
+// No rule asserts a tight time. What must happen eventually has [Late], far more than it
+// needs. What must not happen early has a time of the lock itself.
 package locktest
 
 import (
@@ -28,12 +26,11 @@ import (
 	"lockbench/locks"
 )
 
-// Late is how much later than it could a thing may happen before it counts as not
-// happening.
+// Late is how long a rule waits for something that must happen.
 const Late = 10 * time.Second
 
-// residueLate is the same of what a lock throws away by the way. A busy client may miss
-// some of that, and then it ends by itself.
+// residueLate is Late for what a lock deletes in the background. A busy client may miss
+// some of it, which then expires.
 const residueLate = 3 * Late
 
 // ruleLimit bounds one rule, so that a lock that never answers ends as a broken rule.
@@ -41,38 +38,36 @@ const ruleLimit = 90 * time.Second
 
 // Subject is the lock under test.
 type Subject struct {
-	// Open opens the client of a number. Each number is asked for once, and what
-	// was opened is closed by the suite.
+	// Open opens the client with a number. The suite uses each number once, and closes the client.
 	Open func(ctx context.Context, client int) (locks.Locker, error)
 	// OpenThrough is Open with the client's way to open connections changed by through, so that
 	// the suite can reach into them. Nil: rules that need it are left out.
 	OpenThrough func(ctx context.Context, client int, through func(Dial) Dial) (locks.Locker, error)
-	// Card says what the lock claims and as what it is judged. A tie among the servers of
-	// a majority may refuse everybody.
+	// Card has the claims of the lock. A lock on a majority may refuse all clients when they tie.
 	locks.Card
-	// Quiet says that waiters are woken and do not poll.
+	// Quiet means that waiters are woken and do not poll.
 	Quiet bool
-	// Prefix is what the names of all keys begin with.
+	// Prefix begins the names of all keys.
 	Prefix string
-	// NoTTL says that the lock keeps no leases and is asked for none. Nor is one whose holds
-	// end with a connection.
+	// NoTTL means that the lock has no leases, so requests have no ttl. Locks whose holds
+	// end with a connection get none either.
 	NoTTL bool
-	// OnlyWaits says that the lock cannot be asked to try: who asks waits, and is never refused.
-	// Rules that want a refusal by the way want no grant then, and those about being refused are left out.
+	// OnlyWaits means that the lock cannot try once: each acquire waits, and is never refused.
+	// Rules that need a refusal check that there is no grant, and rules about refusals are left out.
 	OnlyWaits bool
-	// Excused says why rules, by name, are not to be run.
+	// Excused has the rules that are not run, by name, and why.
 	Excused map[string]string
-	// Server lets the suite look behind the lock; nil: rules that need it are left out.
+	// Server gives access to the servers; nil: rules that need it are left out.
 	Server Server
 }
 
-// Server is what the suite may ask of the servers themselves.
+// Server gives the suite access to the servers, not through the lock.
 type Server interface {
-	// Commands is how many commands the lock's clients have sent so far.
+	// Commands returns how many commands the lock's clients have sent so far.
 	Commands(ctx context.Context) (int, error)
-	// Keys are all keys on all servers.
+	// Keys returns all keys on all servers.
 	Keys(ctx context.Context) ([]string, error)
-	// Forget deletes them.
+	// Forget deletes all keys.
 	Forget(ctx context.Context) error
 }
 
@@ -83,25 +78,25 @@ type Rule struct {
 	run   func(ctx context.Context, b *bench) error
 }
 
-// Exclusion says whether two may hold the lock at once if the rule is broken.
+// Exclusion reports whether two clients may hold the lock at once if the rule is broken.
 func (r Rule) Exclusion() bool {
 	return slices.Contains([]string{"exclude", "one-of-1000", "in-turn", "expiry", "stranger"}, r.Name)
 }
 
-// Result is how a lock stands to a rule.
+// Result is the result of a rule for a lock.
 type Result struct {
 	Rule Rule
 	// Err explains the broken rule; nil if it was kept, left out or not decided.
 	Err error
-	// Undecided is what kept the rule from being decided: an answer that is neither yes
-	// nor no, as a machine that is too busy gives.
+	// Undecided explains why the rule could not be decided: an answer that is neither yes
+	// nor no, which a busy machine can cause.
 	Undecided error
-	// NA says why the rule was left out.
+	// NA is why the rule was left out.
 	NA   string
 	Took time.Duration
 }
 
-// Rules are all of them, in the order in which they are run.
+// Rules returns all rules in the order in which they run.
 func Rules() []Rule {
 	var all []Rule
 	for _, group := range [][]Rule{basicRules, leaseRules, waitRules, reentryRules, featureRules, misuseRules, cancelRules} {
@@ -110,7 +105,7 @@ func Rules() []Rule {
 	return all
 }
 
-// Run puts the lock through all rules. It ends early only with ctx.
+// Run checks all rules. It ends early only with ctx.
 func Run(ctx context.Context, s Subject) []Result {
 	var results []Result
 	clients := 0
@@ -138,7 +133,7 @@ func Run(ctx context.Context, s Subject) []Result {
 	return results
 }
 
-// Check is Run for who wants one error: that of all rules that were not kept.
+// Check is Run with one error for all rules that were not kept.
 func Check(ctx context.Context, s Subject) error {
 	var errs []error
 	for _, r := range Run(ctx, s) {
@@ -149,7 +144,7 @@ func Check(ctx context.Context, s Subject) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// notClaimed ends a rule that is not about this lock.
+// notClaimed ends a rule about a capability that the lock does not claim.
 type notClaimed string
 
 func (n notClaimed) Error() string { return string(n) }

@@ -55,8 +55,8 @@ const (
 	whileAsleep moment = "about to be sent after a sleep"
 )
 
-// ended is the meeting of a call whose context had ended before it began.
-var ended = func() *meeting {
+// beforehand is the meeting of a call whose context had ended before it began.
+var beforehand = func() *meeting {
 	m := &meeting{name: "every request", when: atOnce, begun: make(chan struct{}), met: make(chan struct{})}
 	close(m.begun)
 	close(m.met)

@@ -19,16 +19,10 @@ var waitRules = []Rule{
 			return noWaiting
 		}
 		if b.OnlyWaits {
-			return refusesNobody
+			return neverRefuses
 		}
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		lease, err := take(ctx, x, b.ask(long, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
+		x, y := b.two(ctx)
+		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		start := time.Now()
 		if _, err := y.Acquire(ctx, b.ask(long, short)); errors.Is(err, locks.ErrUnsupported) {
 			return notClaimed("it does not wait")
@@ -47,21 +41,10 @@ var waitRules = []Rule{
 		if !b.Claims.Waits {
 			return noWaiting
 		}
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		lease, waiter, err := b.waiting(ctx, x, y)
-		if err != nil {
-			return err
-		}
-		if err := give(ctx, lease); err != nil {
-			return err
-		}
-		a, err := within(waiter, Late, "the lock was released while another waited")
-		if err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		lease, waiter := b.waiting(ctx, x, y)
+		must(give(ctx, lease))
+		a := get(within(waiter, Late, "the lock was released while another waited"))
 		if a.err != nil {
 			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, and that one is told")
 		}
@@ -71,14 +54,9 @@ var waitRules = []Rule{
 		if !b.Claims.Waits {
 			return noWaiting
 		}
-		x, y, err := b.leased(ctx)
-		if err != nil {
-			return err
-		}
+		x, y := b.leased(ctx)
 		start := time.Now()
-		if _, err := take(ctx, x, b.ask(short, 0), "the lock is free"); err != nil {
-			return asFailure(err)
-		}
+		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		a, err := within(begin(ctx, y, b.ask(long, time.Minute)), short+Late, "the holder's lease is over")
 		switch {
 		case err != nil:
@@ -102,35 +80,16 @@ var waitRules = []Rule{
 		case b.Server == nil:
 			return notClaimed("needs a count of commands")
 		}
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		lease, waiter, err := b.waiting(ctx, x, y)
-		if err != nil {
-			return err
-		}
-		before, err := b.commands(ctx)
-		if err != nil {
-			return err
-		}
-		if err := sleep(ctx, 2*short); err != nil {
-			return err
-		}
-		after, err := b.commands(ctx)
-		if err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		lease, waiter := b.waiting(ctx, x, y)
+		before := get(b.commands(ctx))
+		must(sleep(ctx, 2*short))
+		after := get(b.commands(ctx))
 		if after != before {
 			return fmt.Errorf("%d commands within %v, want none: it polls", after-before, 2*short)
 		}
-		if err := give(ctx, lease); err != nil {
-			return err
-		}
-		a, err := within(waiter, Late, "the lock was released while another waited")
-		if err != nil {
-			return err
-		}
+		must(give(ctx, lease))
+		a := get(within(waiter, Late, "the lock was released while another waited"))
 		if a.err != nil {
 			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, and that one is told")
 		}
@@ -140,21 +99,13 @@ var waitRules = []Rule{
 		if !b.Claims.Waits {
 			return noWaiting
 		}
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		lease, first, err := b.waiting(ctx, x, y)
-		if err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		lease, first := b.waiting(ctx, x, y)
 		waiters := []<-chan asked{first}
 		for range 4 {
 			waiters = append(waiters, begin(ctx, y, b.ask(long, time.Minute)))
 		}
-		if err := give(ctx, lease); err != nil {
-			return err
-		}
+		must(give(ctx, lease))
 		// Served in any order, each after the release of the one before.
 		done := make(chan error, len(waiters))
 		for _, w := range waiters {
@@ -179,25 +130,13 @@ var waitRules = []Rule{
 		if !b.Claims.Waits {
 			return noWaiting
 		}
-		x, y, err := b.two(ctx)
-		if err != nil {
-			return err
-		}
-		z, err := b.open(ctx)
-		if err != nil {
-			return err
-		}
+		x, y := b.two(ctx)
+		z := get(b.open(ctx))
 		impatient, stop := context.WithCancel(ctx)
 		defer stop()
-		lease, waiter, err := b.waitingIn(ctx, impatient, x, y)
-		if err != nil {
-			return err
-		}
+		lease, waiter := b.waitingIn(ctx, impatient, x, y)
 		stop()
-		a, err := within(waiter, Late, "the waiter's context has ended")
-		if err != nil {
-			return err
-		}
+		a := get(within(waiter, Late, "the waiter's context has ended"))
 		if a.err == nil {
 			return errors.New("a waiter whose context had ended was granted a lock that another held")
 		}
@@ -206,9 +145,7 @@ var waitRules = []Rule{
 				return fmt.Errorf("clean up after an unknown outcome: %w", err)
 			}
 		}
-		if err := give(ctx, lease); err != nil {
-			return err
-		}
+		must(give(ctx, lease))
 		next, err := poll(ctx, z, b.ask(long, 0), time.Now().Add(Late))
 		if err != nil {
 			return fmt.Errorf("the lock is free, but who gave up waiting is in the way: %w", err)
@@ -219,37 +156,18 @@ var waitRules = []Rule{
 		if !b.Claims.Fair {
 			return notClaimed("fairness is not claimed")
 		}
-		x, err := b.open(ctx)
-		if err != nil {
-			return err
-		}
-		held, err := take(ctx, x, b.ask(long, 0), "the lock is free")
-		if err != nil {
-			return asFailure(err)
-		}
+		x := get(b.open(ctx))
+		held := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		var waiters []<-chan asked
 		for range 4 {
-			l, err := b.open(ctx)
-			if err != nil {
-				return err
-			}
-			before, err := b.commands(ctx)
-			if err != nil {
-				return err
-			}
+			l := get(b.open(ctx))
+			before := get(b.commands(ctx))
 			waiters = append(waiters, begin(ctx, l, b.ask(long, time.Minute)))
-			if err := b.settle(ctx, before); err != nil {
-				return err
-			}
+			must(b.settle(ctx, before))
 		}
 		for i, waiter := range waiters {
-			if err := give(ctx, held); err != nil {
-				return err
-			}
-			a, err := within(waiter, Late, fmt.Sprintf("it is waiter %d's turn", i+1))
-			if err != nil {
-				return err
-			}
+			must(give(ctx, held))
+			a := get(within(waiter, Late, fmt.Sprintf("it is waiter %d's turn", i+1)))
 			if a.err != nil {
 				return unless(a.err, locks.ErrTaken, fmt.Sprintf("it is waiter %d's turn", i+1))
 			}
@@ -260,46 +178,29 @@ var waitRules = []Rule{
 }
 
 // waiting lets x hold the lock and y wait for it.
-func (b *bench) waiting(ctx context.Context, x, y locks.Locker) (locks.Lease, <-chan asked, error) {
+func (b *bench) waiting(ctx context.Context, x, y locks.Locker) (locks.Lease, <-chan asked) {
 	return b.waitingIn(ctx, ctx, x, y)
 }
 
 // waitingIn is waiting with a context of y's own.
-func (b *bench) waitingIn(ctx, of context.Context, x, y locks.Locker) (locks.Lease, <-chan asked, error) {
-	// Whether it waits at all is asked of a free lock.
-	probe, err := take(ctx, y, b.ask(long, time.Minute), "the lock is free")
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := give(ctx, probe); err != nil {
-		return nil, nil, err
-	}
-	lease, err := take(ctx, x, b.ask(long, 0), "the lock is free")
-	if err != nil {
-		return nil, nil, asFailure(err)
-	}
-	if err := sleep(ctx, 50*time.Millisecond); err != nil { // what release leaves to be swept
-		return nil, nil, err
-	}
-	before, err := b.commands(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+func (b *bench) waitingIn(ctx, of context.Context, x, y locks.Locker) (locks.Lease, <-chan asked) {
+	// A free lock shows whether y can wait.
+	must(give(ctx, get(take(ctx, y, b.ask(long, time.Minute), "the lock is free"))))
+	lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
+	must(sleep(ctx, 50*time.Millisecond)) // until the release has cleaned up
+	before := get(b.commands(ctx))
 	waiter := begin(of, y, b.ask(long, time.Minute))
 	if b.Quiet {
-		err = b.settle(ctx, before)
+		must(b.settle(ctx, before))
 	} else {
-		err = sleep(ctx, short)
-	}
-	if err != nil {
-		return nil, nil, err
+		must(sleep(ctx, short))
 	}
 	select {
 	case a := <-waiter:
-		return nil, nil, fmt.Errorf("the lock is held, and a waiter with time left is told %s", told(a.err))
+		must(fmt.Errorf("the lock is held, and a waiter with time left is told %s", told(a.err)))
 	default:
 	}
-	return lease, waiter, nil
+	return lease, waiter
 }
 
 // told is an answer in words.
