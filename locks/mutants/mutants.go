@@ -34,7 +34,7 @@ type Mutant struct {
 
 // Wrong is what is known of a mistake.
 type Wrong struct {
-	Bug   string // its id in docs/bugs.md
+	Bug   string // its id; docs/bugs.md explains the letters
 	Known string // where it was found in the world; empty: in no library that we know
 	// Scenario shows it, and Class is what is found then: a class of violations, or the rule
 	// of a finding.

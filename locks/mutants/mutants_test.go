@@ -40,34 +40,6 @@ func TestMutantsAreComplete(t *testing.T) {
 	}
 }
 
-// Each bug has a row in docs/bugs.md. A row in the table of bugs that only mutants show names its mutants.
-func TestBugsNameTheirMutants(t *testing.T) {
-	text, err := os.ReadFile("../../docs/bugs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, onlyMutants, ok := strings.Cut(string(text), "\n## Shown by a mutant\n")
-	if !ok {
-		t.Fatal("docs/bugs.md has no table of bugs that mutants show")
-	}
-	byBug := map[string][]string{}
-	for _, m := range All() {
-		byBug[m.Bug] = append(byBug[m.Bug], "`"+m.Name+"`")
-		if !strings.Contains(string(text), "\n| "+m.Bug+" |") {
-			t.Errorf("%s: docs/bugs.md has no row for %s", m.Name, m.Bug)
-		}
-	}
-	rows := regexp.MustCompile(`(?m)^\| ([A-Z]-\d+) \|.*\| (.*) \|$`).FindAllStringSubmatch(onlyMutants, -1)
-	if len(rows) < 20 {
-		t.Errorf("%d bugs that only mutants show; the table is read wrongly", len(rows))
-	}
-	for _, row := range rows {
-		if want := strings.Join(byBug[row[1]], ", "); row[2] != want {
-			t.Errorf("docs/bugs.md: %s names %s, want %s", row[1], row[2], want)
-		}
-	}
-}
-
 // What a change of a script replaces stands in it once: else the lock would be a right one
 // under a wrong name, or wrong in another way than it says.
 func TestEditsFit(t *testing.T) {
