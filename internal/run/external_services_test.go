@@ -212,8 +212,7 @@ func securePostgres(t *testing.T, beside string, do func(...string)) []string {
 	return []string{"--tls-ca", certs.CA, "--tls-name", redistest.CertName}
 }
 
-// A user who has to give a password is let in by the relay alone, by TLS as well, and what is not
-// the run's is left alone.
+// Clients log in with a password, over TLS as well, and lockbench removes nothing that is not of the run.
 func mariadbApart(t *testing.T, site *sitetest.Site) {
 	const secret = "s3cr3t-of-the-base"
 	roomOutlives(t, site)
@@ -242,7 +241,7 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 		t.Errorf("%d databases were removed (%v), want 1", n, err)
 	}
 	do("USE lockbench") // it is the owner's
-	refused(t, "mysqls://"+site.Hosts(), "it speaks no TLS, which the URL asks for")
+	refused(t, "mysqls://"+site.Hosts(), "it does not support TLS, which the URL asks for")
 	secureMariaDB(t)
 }
 
@@ -306,12 +305,14 @@ func (s secured) Program(at service.Place) service.Program {
 	return p
 }
 
-// A server is reached by TLS, with a certificate of the client's where one is wanted.
+// A server is reached over TLS, with a password and with a client certificate where the server asks for one.
 func secureMariaDB(t *testing.T) {
 	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
 	site := sitetest.New(t, secured{mariadb.Service{}, certs}, locks.Single, "")
 	do := mariadbAsks(t, site)
-	do("CREATE USER app REQUIRE X509", "GRANT ALL ON `lockbench:%`.* TO app")
+	const secret = "s3cr3t-over-tls"
+	t.Setenv("LOCKBENCH_MARIADB_PASSWORD", secret)
+	do("CREATE USER app IDENTIFIED BY '"+secret+"' REQUIRE X509", "GRANT ALL ON `lockbench:%`.* TO app")
 	url := "mysqls://app@" + site.Hosts()
 	ca, name := []string{"--tls-ca", certs.CA}, []string{"--tls-name", redistest.CertName}
 	cert := []string{"--tls-cert", certs.Client.Cert, "--tls-key", certs.Client.Key}
@@ -331,10 +332,12 @@ func secureMariaDB(t *testing.T) {
 			t.Errorf("%s %v: doctor ends with %d, want 3 and %q:\n%s", on.url, on.flags, code, on.want, said)
 		}
 	}
-	args := slices.Concat([]string{"run", "steady", "--servers", url, "--locks", "no-lock,mysql-row", "--episodes", "1", "--seed", "42", "--out", t.TempDir()}, ca, name, cert)
+	out := t.TempDir()
+	args := slices.Concat([]string{"run", "steady", "--servers", url, "--locks", "no-lock,mysql-row", "--episodes", "1", "--seed", "42", "--out", out}, ca, name, cert)
 	if said, err := exec.CommandContext(t.Context(), trialtest.Program(t), args...).CombinedOutput(); err != nil {
 		t.Errorf("by TLS: %v, want exit code 0:\n%s", err, said)
 	}
+	tellNobody(t, out, secret)
 }
 
 // Nodes of somebody else's are told from those of a run, and left alone, wherever they are.

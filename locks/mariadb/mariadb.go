@@ -47,7 +47,9 @@ func connect(c locks.Client, lock string) (*sql.DB, error) {
 		return nil, fmt.Errorf("%s: %w: it needs a MariaDB", lock, locks.ErrUnsupported)
 	}
 	cfg := mysql.NewConfig()
-	cfg.User, cfg.Net, cfg.Addr, cfg.DBName = c.Store.Params[mariadb.User], "tcp", nodes[0].Addr, c.Store.Params[mariadb.Database]
+	params := c.Store.Params
+	cfg.User, cfg.Passwd, cfg.DBName = params[mariadb.User], params[mariadb.Password], params[mariadb.Database]
+	cfg.Net, cfg.Addr = "tcp", nodes[0].Addr
 	cfg.Logger = quiet{}
 	// Statements with values in them: one message each, and nothing is prepared first.
 	cfg.InterpolateParams = true

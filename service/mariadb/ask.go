@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,10 +28,19 @@ type quiet struct{}
 
 func (quiet) Print(...any) {}
 
-// open makes a handle that logs in on connections that dial makes, one at a time.
-func open(dial func(context.Context) (net.Conn, error)) (*sql.DB, error) {
+// refused returns a [service.LoginError] if the server has refused the login.
+func refused(err error) error {
+	var answer *mysql.MySQLError
+	if errors.As(err, &answer) && strings.HasPrefix(string(answer.SQLState[:]), "28") { // invalid authorization
+		return &service.LoginError{Said: answer.Message}
+	}
+	return err
+}
+
+// open returns a handle that logs in on connections that dial makes, one at a time.
+func open(as service.Credentials, dial func(context.Context) (net.Conn, error)) (*sql.DB, error) {
 	cfg := mysql.NewConfig()
-	cfg.User, cfg.Net, cfg.Addr, cfg.Logger = user, "tcp", "mariadb:1", quiet{}
+	cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.Logger = as.User, as.Password, "tcp", "mariadb:1", quiet{}
 	cfg.InterpolateParams = true
 	cfg.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
 	connector, err := mysql.NewConnector(cfg)
@@ -54,7 +64,7 @@ func (g *servers) session(ctx context.Context, node string, limit time.Duration,
 	k.Lock()
 	if k.db == nil {
 		var err error
-		if k.db, err = open(func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }); err != nil {
+		if k.db, err = open(g.login, func(ctx context.Context) (net.Conn, error) { return g.host.Dial(ctx, node) }); err != nil {
 			k.Unlock()
 			return err
 		}
@@ -125,7 +135,7 @@ func row(ctx context.Context, c *sql.Conn, question string) (map[string]string, 
 // and has it sent back.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if load > 0 {
-		return carry(ctx, c, load)
+		return g.carry(ctx, c, load)
 	}
 	return service.Interrupt(ctx, c, func() error {
 		// Three bytes of a length, the number of the message, and the version of the protocol.
@@ -138,8 +148,8 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	})
 }
 
-func carry(ctx context.Context, c net.Conn, load int) error {
-	db, err := open(func(context.Context) (net.Conn, error) { return c, nil })
+func (g *servers) carry(ctx context.Context, c net.Conn, load int) error {
+	db, err := open(g.login, func(context.Context) (net.Conn, error) { return c, nil })
 	if err != nil {
 		return err
 	}

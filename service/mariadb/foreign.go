@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"lockbench/locks"
 	"lockbench/service"
 )
@@ -52,21 +54,14 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	return l, nil
 }
 
-// Login logs in, and makes of that a connection on which a client is let in whoever it says it is.
-func (Service) Login(ctx context.Context, plain net.Conn, how service.Access) (net.Conn, error) {
-	stop := context.AfterFunc(ctx, func() { _ = plain.SetDeadline(time.Unix(1, 0)) })
-	c, hello, err := login(ctx, plain, how)
-	if !stop() {
-		return nil, fmt.Errorf("log in: %w", context.Cause(ctx))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newWelcomed(c, hello), nil
-}
-
 // quoted is a name that is no word of SQL.
 func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// said tells whether an error is an answer of the server with one of the numbers.
+func said(err error, numbers ...uint16) bool {
+	var answer *mysql.MySQLError
+	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
+}
 
 // What the server says to whom it gives no right to something, and what to others of [mayMake].
 const (
@@ -87,14 +82,14 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
 	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
-	db, err := open(func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
+	db, err := open(l.Logins[service.Data], func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })
 	if err != nil {
 		return site, err
 	}
 	defer db.Close()
 	var version, readOnly, self string
 	if err := db.QueryRowContext(ctx, "SELECT VERSION(), @@read_only, CURRENT_USER()").Scan(&version, &readOnly, &self); err != nil {
-		return site, fmt.Errorf("%s: %w", addr, err)
+		return site, fmt.Errorf("%s: %w", addr, refused(err))
 	}
 	if site.About, err = about(version); err != nil {
 		return site, fmt.Errorf("%s: %w", addr, err)
@@ -148,15 +143,20 @@ var (
 // OpenForeign is the server of a site.
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
+	g.login = site.Logins[service.Data]
 	return foreign{g, g, g, g, g, prefix, &atomic.Bool{}}
 }
 
-// Params name the database of the run, which clients ask for when they log in.
+// Params returns the login of clients, and the database of the run.
 func (f foreign) Params() map[string]string {
-	return map[string]string{User: user, Database: f.prefix}
+	params := map[string]string{User: f.own.login.User, Database: f.prefix}
+	if f.own.login.Password != "" {
+		params[Password] = f.own.login.Password
+	}
+	return params
 }
 
-// Form waits for what is there.
+// Form waits until the server is healthy.
 func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
 
 // Healthy asks nothing that needs a right, as whom a server follows does.

@@ -2,17 +2,14 @@ package mariadb
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
-	"encoding/hex"
-	"errors"
-	"io"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/go-sql-driver/mysql"
-
+	"lockbench/internal/testing/redistest"
 	"lockbench/service"
 )
 
@@ -50,218 +47,128 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// greets is what a server says first that offers more than is agreed, but for what is given.
-func greets(without uint32) []byte {
-	can := uint32(0x81bff7fe) &^ without
+// greets is the first message of a server, with some capabilities.
+func greets(can uint32) []byte {
 	text := []byte("\x0a5.5.5-10.11.19-MariaDB\x00\x07\x00\x00\x00abcdefgh\x00")
-	text = append(text, byte(can), byte(can>>8), utf8mb4, 2, 0, byte(can>>16), byte(can>>24), 21)
-	text = append(text, "\x00\x00\x00\x00\x00\x00\x1d\x00\x00\x00ijklmnopqrst\x00"+native+"\x00"...)
-	return message(0, text)
+	text = append(text, byte(can), byte(can>>8), 45, 2, 0, byte(can>>16), byte(can>>24), 21)
+	return message(0, string(text)+"\x00\x00\x00\x00\x00\x00\x1d\x00\x00\x00ijklmnopqrst\x00mysql_native_password\x00")
 }
 
-// Whoever gives the right password is let in, and who is not is told why, and what to do.
-func TestLogin(t *testing.T) {
-	denied := "\xff\x15\x04#28000Access denied for user 'app'"
-	switched := "\xfe" + native + "\x00ABCDEFGHIJKLMNOPQRST\x00"
-	for name, c := range map[string]struct {
-		greets  []byte
-		answers []string // of the server, to what is said to it
-		want    string   // of the error; empty: none
-		refused bool     // it is the login that is refused
-	}{
-		"let in":           {greets(0), []string{"\x00\x00\x00\x02\x00\x00\x00"}, "", false},
-		"asked again":      {greets(0), []string{switched, "\x00\x00\x00\x02\x00\x00\x00"}, "", false},
-		"asked for ever":   {greets(0), []string{switched, switched, switched, switched, switched}, "does not speak as", false},
-		"wrong password":   {greets(0), []string{denied}, "Access denied for user 'app'", true},
-		"wrong as well":    {greets(0), []string{switched, denied}, "Access denied for user 'app'", true},
-		"ed25519":          {greets(0), []string{"\xfeclient_ed25519\x00ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF"}, `by "client_ed25519", and lockbench can by mysql_native_password alone`, false},
-		"an old password":  {greets(0), []string{"\xfe"}, `by "", and lockbench can`, false},
-		"too many":         {message(0, []byte("\xff\x10\x04Too many connections")), nil, "it lets nobody in: Error 1040: Too many connections", false},
-		"other protocol":   {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), nil, "does not speak as", false},
-		"other version":    {message(0, []byte("\x09 and so on")), nil, "does not speak as", false},
-		"cut short":        {message(0, greets(0)[4:60]), nil, "does not speak as", false},
-		"old":              {greets(canPlugins), nil, "does not speak as", false},
-		"at its end":       {nil, nil, "EOF", false},
-		"nothing it knows": {greets(0), []string{"\x01"}, "does not speak as", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			near, server := net.Pipe()
-			defer near.Close()
-			go func() {
-				defer server.Close()
-				_, _ = server.Write(c.greets)
-				for i, text := range c.answers {
-					number, said, err := hear(server)
-					if want := byte(2*i + 1); err != nil || number != want {
-						t.Errorf("it hears %q, number %d, want %d (%v)", said, number, want, err)
-					}
-					_, _ = server.Write(message(number+1, []byte(text)))
-				}
-			}()
-			in, err := Service{}.Login(t.Context(), near, service.Access{Credentials: service.Credentials{User: "app", Password: "secret"}})
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("%v, want %q", err, c.want)
-			}
-			if got := errors.As(err, new(*service.LoginError)); got != c.refused {
-				t.Errorf("the login is refused: %v", got)
-			}
-			if err == nil {
-				in.Close()
-			}
-		})
-	}
+func message(number byte, text string) []byte {
+	return append([]byte{byte(len(text)), byte(len(text) >> 8), byte(len(text) >> 16), number}, text...)
 }
 
-// A password is proved as the protocol has it. The proof is that of the client library.
-func TestProve(t *testing.T) {
-	if got := hex.EncodeToString(prove([]byte("abcdefghijklmnopqrst"), "secret")); got != theirs(t, "secret") {
-		t.Errorf("%s, want %s", got, theirs(t, "secret"))
-	}
-	if got := prove([]byte("abcdefghijklmnopqrst"), ""); got != nil {
-		t.Errorf("no password is proved by %q", got)
-	}
-}
-
-// theirs is the proof that the client library sends.
-func theirs(t *testing.T, password string) string {
-	near, server := net.Pipe()
-	defer server.Close()
-	cfg := mysql.NewConfig()
-	cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.Logger = "a", password, "tcp", "mariadb:1", quiet{}
-	cfg.DialFunc = func(context.Context, string, string) (net.Conn, error) { return near, nil }
-	connector, err := mysql.NewConnector(cfg)
+// TestUpgraded lets a client that uses no TLS log in to a server with TLS. Both see the numbers of messages
+// that they expect, whatever the pieces in which the messages arrive.
+func TestUpgraded(t *testing.T) {
+	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
+	pair, err := tls.LoadX509KeyPair(certs.Server.Cert, certs.Server.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		_, _ = connector.Connect(t.Context()) // it ends with its server
-	}()
-	_, _ = server.Write(greets(0))
-	_, text, err := hear(server)
-	server.Close()
-	<-over
-	if err != nil || len(text) < 32+2+1+20 || text[34] != 20 {
-		t.Fatalf("it says %q (%v)", text, err)
-	}
-	return hex.EncodeToString(text[35:55])
-}
-
-// TLS that is asked for and not offered is an error, and nobody says who he is without it.
-func TestLoginWithoutTLS(t *testing.T) {
-	near, server := net.Pipe()
-	defer near.Close()
-	heard := make(chan []byte, 1)
-	go func() {
-		_, _ = server.Write(greets(canTLS))
-		all, _ := io.ReadAll(server)
-		heard <- all
-	}()
-	how := service.Access{Credentials: service.Credentials{User: "app", Password: "secret"}, TLS: &tls.Config{}}
-	if _, err := (Service{}).Login(t.Context(), near, how); err == nil || !strings.Contains(err.Error(), "speaks no TLS") {
-		t.Errorf("%v", err)
-	}
-	near.Close()
-	if all := <-heard; len(all) > 0 {
-		t.Errorf("the server hears %q", all)
-	}
-}
-
-// A client that begins as clients do is let in by what the server had said to somebody else, in
-// whatever pieces its words come, and what it says then reaches the server. The database that it
-// asks for is asked for.
-func TestWelcomed(t *testing.T) {
-	h, err := readHello(greets(0)[4:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, size := range []int{1, 5, 1000} {
-		for database, server := range map[string]string{"": "query", "lockbench:7:": "\x0d\x00\x00\x00\x02lockbench:7:query"} {
-			near, far := net.Pipe()
-			heard := make(chan string, 1)
-			go func() {
-				got := make([]byte, len(server))
-				if database != "" {
-					_, _ = io.ReadFull(far, got[:len(got)-len("query")])
-					_, _ = far.Write(message(1, []byte("\xff\x19\x04#42000Unknown database")))
+	answer := string([]byte{0x05, 0xa2, 0, 0}) + strings.Repeat("x", 28) + "app\x00"
+	for _, size := range []int{1, 7, 1000} {
+		near, far := net.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			served <- func() error {
+				defer far.Close()
+				if _, err := far.Write(greets(canTLS | 1)); err != nil {
+					return err
 				}
-				_, _ = io.ReadFull(far, got[len(got)-len("query"):])
-				if database != "" {
-					copy(got, message(0, []byte("\x02"+database)))
+				ask, err := hear(far)
+				if err != nil || len(ask) != 4+asksTLS || ask[3] != 1 || ask[5] != 0xa2|canTLS>>8 {
+					return fmt.Errorf("it asks for TLS by %q (%v)", ask, err)
 				}
-				heard <- string(got)
-				_, _ = far.Write([]byte("answer"))
+				c := tls.Server(far, &tls.Config{Certificates: []tls.Certificate{pair}})
+				if m, err := hear(c); err != nil || m[3] != 2 || m[5] != ask[5] {
+					return fmt.Errorf("it answers %q (%v)", m, err)
+				}
+				if _, err := c.Write(message(3, "\xfeswitch")); err != nil {
+					return err
+				}
+				if m, err := hear(c); err != nil || m[3] != 4 || string(m[4:]) != "proof" {
+					return fmt.Errorf("it proves by %q (%v)", m, err)
+				}
+				if _, err := c.Write(message(5, "\x00ok")); err != nil {
+					return err
+				}
+				if m, err := hear(c); err != nil || m[3] != 0 || string(m[4:]) != "query" {
+					return fmt.Errorf("it asks %q (%v)", m, err)
+				}
+				_, err = c.Write(message(1, "\x00result"))
+				return err
 			}()
-			w := newWelcomed(near, h)
-			can := uint32(canProtocol41 | canSecure | canPlugins)
-			if database != "" {
-				can |= canConnectWithDB
-			}
-			who := append(begin(can), "root\x00\x03abc"...)
-			if database != "" {
-				who = append(who, database+"\x00"...)
-			}
-			who = message(1, append(who, native+"\x00"...))
-			for rest := append(who, "query"...); len(rest) > 0; {
-				n, err := w.Write(rest[:min(size, len(rest))])
+		}()
+		c, err := Service{}.Login(t.Context(), near, service.Access{TLS: &tls.Config{InsecureSkipVerify: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		say := func(m []byte) {
+			for len(m) > 0 {
+				n, err := c.Write(m[:min(size, len(m))])
 				if err != nil {
 					t.Fatal(err)
 				}
-				rest = rest[n:]
+				m = m[n:]
 			}
-			if got := <-heard; got != server {
-				t.Errorf("the server hears %q, want %q", got, server)
+		}
+		hears := func(want []byte) {
+			t.Helper()
+			if got, err := hear(c); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("the client reads %q (%v), want %q", got, err, want)
 			}
-			number, text, err := hear(w)
-			told, _ := readHello(text)
-			if err != nil || number != 0 || told.can != agreed || !bytes.Equal(told.scramble, h.scramble) {
-				t.Errorf("the client is told %q (%v)", text, err)
-			}
-			want := "\x07\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00answer"
-			if database != "" {
-				want = "\x19\x00\x00\x02\xff\x19\x04#42000Unknown databaseanswer"
-			}
-			said := make([]byte, len(want))
-			if _, err := io.ReadFull(w, said); err != nil || string(said) != want {
-				t.Errorf("the client hears %q (%v), want %q", said, err, want)
-			}
-			w.Close()
-			far.Close()
+		}
+		hears(greets(1))
+		say(message(1, answer))
+		hears(message(2, "\xfeswitch"))
+		say(message(3, "proof"))
+		hears(message(4, "\x00ok"))
+		say(message(0, "query"))
+		hears(message(1, "\x00result"))
+		c.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
 		}
 	}
 }
 
-// What is no beginning is refused, and who waits for an answer is not left waiting.
-func TestWelcomedRefuses(t *testing.T) {
-	h, err := readHello(greets(0)[4:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
-		"GET / HTTP/1.0\r\n\r\n",
-		string(message(1, []byte("root"))),
-		string(message(1, begin(agreed))),
-		string(message(1, append(begin(agreed), "root\x00\x03ab"...))),
-		string(message(1, append(begin(agreed), "root\x00\x00no end"...))),
-		string(message(1, append(begin(agreed&^canProtocol41), "root\x00\x00\x00"...))),
+// TestUpgradedRefuses: a server that is not a MariaDB with TLS is refused, and its errors reach the client.
+func TestUpgradedRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		greets []byte
+		want   string
+	}{
+		"no TLS":         {greets(1), "does not support TLS"},
+		"other protocol": {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak"},
+		"other version":  {message(0, "\x09 and so on"), "does not speak"},
+		"cut short":      {message(0, "\x0a10.11\x00\x07\x00"), "does not speak"},
+		"an early end":   {nil, "EOF"},
+		"an error":       {message(0, "\xff\x10\x04Too many connections"), ""},
 	} {
 		near, far := net.Pipe()
-		w := newWelcomed(near, h)
-		if _, _, err := hear(w); err != nil {
-			t.Fatal(err)
-		}
-		waits := make(chan error, 1)
 		go func() {
-			_, err := w.Read(make([]byte, 1))
-			waits <- err
+			_, _ = far.Write(c.greets)
+			far.Close()
 		}()
-		if _, err := w.Write([]byte(text)); !errors.Is(err, errClient) {
-			t.Errorf("%q: %v", text, err)
+		in, err := Service{}.Login(t.Context(), near, service.Access{TLS: &tls.Config{}})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if err := <-waits; err == nil {
-			t.Errorf("%q: something is read", text)
+		if err == nil {
+			if got, err := hear(in); !bytes.Equal(got, c.greets) {
+				t.Errorf("%s: the client reads %q (%v)", name, got, err)
+			}
+			waits := make(chan error, 1)
+			go func() {
+				_, err := in.Read(make([]byte, 1))
+				waits <- err
+			}()
+			in.Close()
+			if err := <-waits; err == nil {
+				t.Errorf("%s: a closed connection is read", name)
+			}
 		}
-		far.Close()
+		near.Close()
 	}
 }

@@ -26,6 +26,7 @@ const Name = "mariadb"
 // What clients must know beside addresses, by the names of [locks.Store.Params].
 const (
 	User     = "user"
+	Password = "password" // absent if the user needs none
 	Database = "database"
 )
 
@@ -176,7 +177,7 @@ func (Service) Wire() service.Wire { return nil }
 
 // Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	g := &servers{host: h, kept: map[string]*kept{}}
+	g := &servers{host: h, login: service.Credentials{User: user}, kept: map[string]*kept{}}
 	for _, n := range t.Nodes() {
 		g.kept[n.Name] = &kept{}
 	}

@@ -20,6 +20,7 @@ import (
 type servers struct {
 	*operator.Operator
 	host  service.Host
+	login service.Credentials
 	kept  map[string]*kept // by node
 	lives atomic.Int64     // how many servers were started
 }
@@ -35,7 +36,7 @@ var (
 	_ operator.Database  = asked{}
 )
 
-// Params say as whom clients log in, and where.
+// Params returns the user and the database of clients.
 func (g *servers) Params() map[string]string {
 	return map[string]string{User: user, Database: database}
 }
