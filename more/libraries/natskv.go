@@ -51,7 +51,17 @@ func openNatsKV(o Options) (locks.Opener, error) {
 		if replicas > len(urls) {
 			return nil, fmt.Errorf("nats-kv: %d replicas on %d servers: %w", replicas, len(urls), locks.ErrUnsupported)
 		}
-		options := []nats.Option{nats.PingInterval(s.ping), nats.ReconnectWait(s.reconnectWait)}
+		options := []nats.Option{
+			nats.PingInterval(s.ping), nats.ReconnectWait(s.reconnectWait),
+			nats.IgnoreDiscoveredServers(), // their addresses lead past faults
+		}
+		params := c.Store.Params
+		if user := params["user"]; user != "" {
+			options = append(options, nats.UserInfo(user, params["password"]))
+		}
+		if token := params["token"]; token != "" {
+			options = append(options, nats.Token(token))
+		}
 		if dial := c.Store.Dial; dial != nil {
 			options = append(options, nats.SetCustomDialer(natsDialer(dial)))
 		}
@@ -64,7 +74,7 @@ func openNatsKV(o Options) (locks.Opener, error) {
 			conn.Close()
 			return nil, err
 		}
-		return &natsLocker{client: c, conn: conn, js: js, settings: s, bucketName: c.Store.Params["bucket"], replicas: replicas}, nil
+		return &natsLocker{client: c, conn: conn, js: js, settings: s, bucketName: params["bucket"], replicas: replicas}, nil
 	}, nil
 }
 

@@ -41,6 +41,17 @@ type login map[string]any
 // as is the login of an account's only user.
 func as(account string) login { return login{"user": account, "pass": account} }
 
+// loginOf returns the login with a user and a password, or with a password alone, which is a token.
+func loginOf(as service.Credentials) login {
+	switch {
+	case as.User != "":
+		return login{"user": as.User, "pass": as.Password}
+	case as.Password != "":
+		return login{"auth_token": as.Password}
+	}
+	return nil
+}
+
 // talk is a connection in the protocol of clients. A question is a message to a subject,
 // and its answer one to the subject that the question names:
 //

@@ -52,7 +52,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	seen := map[string]string{}
 	for i, n := range l.Topology.Nodes() {
 		addr := l.Addrs[i]
-		is, err := look(ctx, addr, dial)
+		is, err := look(ctx, addr, l.Logins[service.Data], dial)
 		if i == 0 {
 			first = is
 		}
@@ -79,8 +79,8 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	return site, nil
 }
 
-// look asks a server who it is.
-func look(ctx context.Context, addr string, dial func(context.Context, service.Role, string) (net.Conn, error)) (is info, err error) {
+// look logs in to a server and asks for its identity.
+func look(ctx context.Context, addr string, as service.Credentials, dial func(context.Context, service.Role, string) (net.Conn, error)) (is info, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	c, err := dial(ctx, service.Data, addr)
@@ -89,12 +89,16 @@ func look(ctx context.Context, addr string, dial func(context.Context, service.R
 	}
 	defer c.Close()
 	err = service.Interrupt(ctx, c, func() error {
-		t, err := meet(c, nil)
-		if err == nil {
-			is = t.info
+		t, err := meet(c, loginOf(as))
+		if err != nil {
+			return err
 		}
-		return err
+		is = t.info
+		return t.ping()
 	})
+	if err != nil && (strings.Contains(err.Error(), "Authorization") || strings.Contains(err.Error(), "Authentication")) {
+		err = &service.LoginError{Said: err.Error()}
+	}
 	return is, err
 }
 
@@ -104,6 +108,7 @@ type foreign struct {
 	service.Servers
 	service.Opaque
 	own    *servers
+	as     service.Credentials
 	prefix string
 
 	mu    sync.Mutex
@@ -117,8 +122,9 @@ var (
 
 // OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
-	g := newServers(site.Topology, h, nil)
-	return &foreign{Servers: g, Opaque: g, own: g, prefix: prefix, names: map[string]string{}}
+	as := site.Logins[service.Data]
+	g := newServers(site.Topology, h, loginOf(as))
+	return &foreign{Servers: g, Opaque: g, own: g, as: as, prefix: prefix, names: map[string]string{}}
 }
 
 // inName is a text as it stands in the names of buckets, which have no colons.
@@ -127,10 +133,19 @@ func inName(text string) string { return strings.ReplaceAll(text, ":", "-") }
 // bucket is that of the run.
 func (f *foreign) bucket() string { return inName(f.prefix) + bucketName }
 
-// Params name that bucket.
-func (f *foreign) Params() map[string]string { return map[string]string{Bucket: f.bucket()} }
+// Params returns that bucket, and the login of clients.
+func (f *foreign) Params() map[string]string {
+	params := map[string]string{Bucket: f.bucket()}
+	switch {
+	case f.as.User != "":
+		params[User], params[Password] = f.as.User, f.as.Password
+	case f.as.Password != "":
+		params[Token] = f.as.Password
+	}
+	return params
+}
 
-// Form waits for what is there.
+// Form waits until the servers are healthy.
 func (f *foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
 
 // view is what is known of the run's bucket by who asks one server, which asks the leader.
@@ -153,7 +168,7 @@ const streamNotFound = 10059
 // servers. The error is why no answer comes through others.
 func (f *foreign) views(ctx context.Context) (map[string]view, error) {
 	return service.AskAll(ctx, f.Nodes(), func(ctx context.Context, node string) (v view, err error) {
-		err = f.own.with(ctx, node, nil, func(t *talk) error {
+		err = f.own.with(ctx, node, f.own.who, func(t *talk) error {
 			f.mu.Lock()
 			f.names[t.info.Name] = node
 			f.mu.Unlock()
@@ -228,7 +243,7 @@ func (f *foreign) FollowersOf(ctx context.Context, leader string) ([]string, err
 // streams, and that is the leader of the metadata.
 func (f *foreign) Healthy(ctx context.Context) error {
 	err := service.Each(f.Nodes(), func(n service.Node) error {
-		return f.own.with(ctx, n.Name, nil, func(t *talk) error { return t.ask("$JS.API.INFO", struct{}{}, nil) })
+		return f.own.with(ctx, n.Name, f.own.who, func(t *talk) error { return t.ask("$JS.API.INFO", struct{}{}, nil) })
 	})
 	if err != nil || len(f.Nodes()) == 1 {
 		return err
@@ -264,7 +279,7 @@ func (f *foreign) Healthy(ctx context.Context) error {
 func (f *foreign) anywhere(ctx context.Context, limit time.Duration, do func(*talk) error) (string, error) {
 	var errs []error
 	for _, n := range f.Nodes() {
-		err := f.own.within(ctx, limit, n.Name, nil, do)
+		err := f.own.within(ctx, limit, n.Name, f.own.who, do)
 		if err == nil {
 			return n.Name, nil
 		}

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -191,105 +192,82 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// guard is a server that lets in who says what it wants to hear. It says by lines what it hears
-// after that.
-func guard(t *testing.T, greets, wants string, lines chan<- string) net.Conn {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+// greets returns a connection to a server that greets, and the lines that the server reads.
+func greets(t *testing.T, greeting string) (net.Conn, <-chan string) {
+	near, far := net.Pipe()
+	lines := make(chan string, 10)
 	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		fmt.Fprintf(c, "INFO %s\r\n", greets)
-		read := bufio.NewReader(c)
-		for entered := false; ; {
-			line, err := read.ReadString('\n')
-			if err != nil {
-				return
-			}
-			switch {
-			case entered:
-				lines <- strings.TrimSpace(line)
-			case strings.HasPrefix(line, "CONNECT") && !strings.Contains(line, wants):
-				fmt.Fprint(c, "-ERR 'Authorization Violation'\r\n")
-				return
-			case strings.HasPrefix(line, "PING"):
-				fmt.Fprint(c, "PING\r\nPONG\r\nMSG a 1 0\r\n\r\n")
-			case strings.HasPrefix(line, "PONG"):
-				entered = true
+		defer close(lines)
+		fmt.Fprintf(far, "INFO %s\r\n", greeting)
+		for read := bufio.NewScanner(far); read.Scan(); {
+			lines <- read.Text()
+			if read.Text() == "PING" {
+				fmt.Fprint(far, "-ERR 'Authorization Violation'\r\n")
 			}
 		}
 	}()
-	c, err := net.Dial("tcp", l.Addr().String())
+	t.Cleanup(func() {
+		near.Close()
+		far.Close()
+	})
+	return near, lines
+}
+
+// TestGreeting: the proxy takes TLS and the addresses of other servers out of a greeting, and forwards what
+// the client sends.
+func TestGreeting(t *testing.T) {
+	c, lines := greets(t, `{"client_id":12345678901234567890,"auth_required":true,"nonce":"n","connect_urls":["10.0.0.1:4222"],"tls_available":true}`)
+	in, err := Service{}.Login(t.Context(), c, service.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-// A client that says nothing of a user is let in, in whatever pieces its words come, and is told
-// of no server beside the relay.
-func TestLogin(t *testing.T) {
-	const greets = `{"server_id":"A","client_id":12345678901234567890,"auth_required":true,"connect_urls":["10.0.0.1:4222"],"max_payload":9}`
-	for _, c := range []struct {
-		service.Credentials
-		wants string
-	}{
-		{service.Credentials{User: "app", Password: "p"}, `"pass":"p","pedantic":false,"protocol":0,"user":"app"`},
-		{service.Credentials{Password: "p"}, `"auth_token":"p"`},
-		{service.Credentials{}, `"protocol":0`},
-	} {
-		for _, size := range []int{1, 7, 1000} {
-			lines := make(chan string, 10)
-			in, err := Service{}.Login(t.Context(), guard(t, greets, c.wants, lines), service.Access{Credentials: c.Credentials})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for rest := []byte("CONNECT {\"lang\":\"go\",\"pedantic\":false,\"protocol\":1}\r\nPUB x 0\r\n\r\n"); len(rest) > 0; {
-				n, err := in.Write(rest[:min(size, len(rest))])
-				if err != nil {
-					t.Fatal(err)
-				}
-				rest = rest[n:]
-			}
-			if first, second := <-lines, <-lines; !strings.HasPrefix(first, `CONNECT {`) || !strings.Contains(first, c.wants) || !strings.Contains(first, `"lang":"go"`) || second != "PUB x 0" {
-				t.Errorf("the server hears %q, %q, want %s", first, second, c.wants)
-			}
-			want := "INFO {\"client_id\":12345678901234567890,\"max_payload\":9,\"server_id\":\"A\"}\r\nMSG a 1 0\r\n\r\n"
-			said := make([]byte, len(want))
-			if _, err := io.ReadFull(in, said); err != nil || string(said) != want {
-				t.Errorf("the client hears %q (%v), want %q", said, err, want)
-			}
-		}
+	want := "INFO {\"auth_required\":true,\"client_id\":12345678901234567890,\"nonce\":\"n\"}\r\n"
+	said := make([]byte, len(want))
+	if _, err := io.ReadFull(in, said); err != nil || string(said) != want {
+		t.Errorf("the client reads %q (%v), want %q", said, err, want)
+	}
+	if _, err := in.Write([]byte("CONNECT {}\r\n")); err != nil || <-lines != "CONNECT {}" {
+		t.Errorf("the server does not read what the client has sent (%v)", err)
 	}
 }
 
-// What cannot be is refused, and says why.
-func TestLoginRefuses(t *testing.T) {
-	lines := make(chan string, 10)
-	how := service.Access{Credentials: service.Credentials{User: "app", Password: "wrong"}}
-	var refused *service.LoginError
-	if _, err := (Service{}).Login(t.Context(), guard(t, `{}`, `"pass":"p"`, lines), how); !errors.As(err, &refused) || refused.Said != "Authorization Violation" {
-		t.Errorf("a wrong password: %v", err)
-	}
-	if _, err := (Service{}).Login(t.Context(), guard(t, `{"tls_required":true}`, "", lines), how); err == nil || !strings.Contains(err.Error(), "natss://") {
+// TestGreetingRefuses: the URL and the server must agree on TLS.
+func TestGreetingRefuses(t *testing.T) {
+	c, _ := greets(t, `{"tls_required":true}`)
+	if _, err := (Service{}).Login(t.Context(), c, service.Access{}); err == nil || !strings.Contains(err.Error(), "natss://") {
 		t.Errorf("a server that wants TLS: %v", err)
 	}
-	how.TLS = new(tls.Config)
-	if _, err := (Service{}).Login(t.Context(), guard(t, `{}`, "", lines), how); err == nil || !strings.Contains(err.Error(), "speaks no TLS") {
-		t.Errorf("a server that knows no TLS: %v", err)
+	c, _ = greets(t, `{}`)
+	if _, err := (Service{}).Login(t.Context(), c, service.Access{TLS: new(tls.Config)}); err == nil || !strings.Contains(err.Error(), "does not support TLS") {
+		t.Errorf("a server without TLS: %v", err)
 	}
-	in, err := Service{}.Login(t.Context(), guard(t, `{}`, "", lines), service.Access{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := in.Write([]byte("GET / HTTP/1.0\r\n\r\n")); !errors.Is(err, errStart) {
-		t.Errorf("who is no client: %v", err)
+}
+
+// TestLogin: lockbench and clients send a user and a password, or a token.
+func TestLogin(t *testing.T) {
+	for _, c := range []struct {
+		as     service.Credentials
+		wants  string
+		params map[string]string
+	}{
+		{service.Credentials{User: "app", Password: "p"}, `"pass":"p","pedantic":false,"protocol":0,"user":"app"`, map[string]string{"user": "app", "password": "p"}},
+		{service.Credentials{Password: "p"}, `"auth_token":"p"`, map[string]string{"token": "p"}},
+		{service.Credentials{}, `"protocol":0`, nil},
+	} {
+		conn, lines := greets(t, `{}`)
+		dial := func(context.Context, service.Role, string) (net.Conn, error) { return conn, nil }
+		var refused *service.LoginError
+		if _, err := look(t.Context(), "a", c.as, dial); !errors.As(err, &refused) || refused.Said != "Authorization Violation" {
+			t.Errorf("a refused login: %v", err)
+		}
+		if line := <-lines; !strings.HasPrefix(line, "CONNECT") || !strings.Contains(line, c.wants) {
+			t.Errorf("the server reads %q, want %s", line, c.wants)
+		}
+		site := service.Site{Topology: topologies[0], Location: service.Location{Logins: map[service.Role]service.Credentials{service.Data: c.as}}}
+		params := Service{}.OpenForeign(site, "lockbench:1:", nil).Params()
+		delete(params, Bucket)
+		if !maps.Equal(params, c.params) {
+			t.Errorf("clients get %v, want %v", params, c.params)
+		}
 	}
 }

@@ -36,8 +36,13 @@ func newServers(t service.Topology, h service.Host, who login) *servers {
 	return g
 }
 
-// Bucket is the parameter of clients that names the bucket of their keys.
-const Bucket = "bucket"
+// Parameters of clients.
+const (
+	Bucket   = "bucket" // holds all keys
+	User     = "user"   // absent: no user
+	Password = "password"
+	Token    = "token" // in the place of a user
+)
 
 // bucketName is the bucket of servers that lockbench runs.
 const bucketName = "locks"
