@@ -142,7 +142,7 @@ func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 // struck are the faults that concern a client.
 func (l *ledger) struck(client int32) []history.Fault {
 	var all []history.Fault
-	for _, f := range l.h.Faults() {
+	for _, f := range l.h.Faults {
 		if f.Concerns(client) {
 			all = append(all, f)
 		}

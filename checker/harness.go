@@ -169,11 +169,11 @@ func (f struck) saw(s history.PlanStep, phase string) bool {
 //	episode 2                        healed     counts to a step of episode 2
 func faults(h *history.History) struck {
 	f := struck{seen: map[stepPhase]bool{}, first: len(h.Events), last: len(h.Events)}
-	starts, episode := h.Episodes(), 0
+	starts, episode := h.Episodes, 0
 	for _, s := range starts {
 		f.begun = max(f.begun, s.Number)
 	}
-	for _, pos := range h.NemesisAt() {
+	for _, pos := range h.Nemesis {
 		e := &h.Events[pos]
 		if e.Phase == "" {
 			continue

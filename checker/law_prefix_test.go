@@ -223,7 +223,7 @@ func milder(h *history.History, last *history.Event, of []*history.Session) bool
 		if x == nil || !x.Renewed {
 			return false
 		}
-		return slices.ContainsFunc(h.Faults(), func(f history.Fault) bool {
+		return slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
 			return f.Concerns(s.Client) && (f.Healed < 0 || f.Healed == len(h.Events)-1)
 		})
 	})

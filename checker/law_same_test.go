@@ -118,7 +118,7 @@ func inserted(h *history.History, r *rand.Rand, extra []history.Event, without .
 // Client 1 believes in its lease during a pause of half a second, and not during one of 98 s.
 func standsStill(h *history.History) bool {
 	// Any fault that goes on may keep a library from renewing.
-	return slices.ContainsFunc(h.Faults(), func(f history.Fault) bool { return f.Healed < 0 })
+	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Healed < 0 })
 }
 
 func countsCommands(h *history.History) bool {

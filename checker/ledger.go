@@ -32,7 +32,7 @@ func durable(h *history.History) int {
 		at = min(at, pos)
 		break
 	}
-	for _, pos := range h.NemesisAt() {
+	for _, pos := range h.Nemesis {
 		if pos >= at {
 			break
 		}

@@ -253,7 +253,7 @@ func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 		faults = append(faults, porcupine.Annotation{Tag: "faults", Start: place(from), End: place(to), Description: name,
 			Details: fmt.Sprintf("%s from %s", details, l.at(from)), BackgroundColor: "#f4c7c3", TextColor: "#5f1410"})
 	}
-	for _, f := range l.h.Faults() {
+	for _, f := range l.h.Faults {
 		to := f.Healed
 		if to < 0 {
 			to = len(l.h.Events) - 1
@@ -262,7 +262,7 @@ func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 			mark(f.Begins, to, f.Name, f.Text, f.Targets)
 		}
 	}
-	for _, pos := range l.h.NemesisAt() { // of another tool: the history does not say how long
+	for _, pos := range l.h.Nemesis { // of another tool: the history does not say how long
 		if e := &l.h.Events[pos]; e.Phase == "" {
 			mark(pos, pos, e.F, e.Text, e.Targets)
 		}

@@ -29,7 +29,7 @@ const (
 //
 // residue.go and asleep.go have the other rules.
 func liveness(l *ledger, _ Report) Result {
-	stretches := l.h.Quiet()
+	stretches := l.h.Quiet
 	findings := l.residue()
 	if len(stretches) == 0 {
 		return violated(findings)

@@ -163,7 +163,7 @@ func TestFaultStatesItsEffect(t *testing.T) {
 			if len(older.Warnings) > 0 {
 				continue // it was added when faults stated their effects
 			}
-			a, b := stated.Faults()[0], older.Faults()[0]
+			a, b := stated.Faults[0], older.Faults[0]
 			if a.Concerns(1) != b.Concerns(1) || a.Disconnects(1) != b.Disconnects(1) || a.Reconnects(1) != b.Reconnects(1) ||
 				a.HoldsUp(1) != b.HoldsUp(1) || a.Pauses() != b.Pauses() || len(stated.Pauses(1)) != len(older.Pauses(1)) {
 				t.Errorf("%s of %v states %q, and is read in older histories as a fault with other effects", e.Name, targets, effect)

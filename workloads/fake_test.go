@@ -120,7 +120,7 @@ func newBench(t *testing.T, header history.Header) *bench {
 	t.Helper()
 	b := &bench{t: t, conn: &conn{answers: map[string]func(context.Context) error{}}, hooks: &hooks{}}
 	var err error
-	if b.recorder, err = history.New(&b.buf, header, history.RecorderOptions{}); err != nil {
+	if b.recorder, err = history.New(&b.buf, header, 0); err != nil {
 		t.Fatal(err)
 	}
 	b.client = b.newClient(3)

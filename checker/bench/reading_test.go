@@ -8,6 +8,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/testing/historytest"
 )
 
 // reading measures a recorded history from its file to the verdict.
@@ -18,8 +19,8 @@ func reading(_ context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lines bytes.Buffer
-	if err := h.Encode(&lines); err != nil {
+	lines, err := historytest.Encode(h)
+	if err != nil {
 		return nil, err
 	}
 	var failed error
@@ -27,7 +28,7 @@ func reading(_ context.Context, o Options) ([]Row, error) {
 	_, took := best(now, 3, func() {
 		begin := now()
 		var h *history.History
-		h, failed = history.Read(bytes.NewReader(lines.Bytes()))
+		h, failed = history.Read(bytes.NewReader(lines))
 		read = now() - begin
 		if failed == nil {
 			checker.Judge(h, checker.Options{})
@@ -35,7 +36,7 @@ func reading(_ context.Context, o Options) ([]Row, error) {
 	})
 	return []Row{{
 		What: fmt.Sprintf("read and judge %s events", thousands(events)), Goal: "≤ 1 s", Met: took <= goal, Reached: round(took).String(),
-		Detail: fmt.Sprintf("reading %s; %d bytes an event; leases, work and renewals", round(read), lines.Len()/len(h.Events)),
+		Detail: fmt.Sprintf("reading %s; %d bytes an event; leases, work and renewals", round(read), len(lines)/len(h.Events)),
 	}}, failed
 }
 

@@ -1,11 +1,11 @@
 package bench
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/testing/historytest"
 )
 
 // script writes a history in the order in which things happen, one event a millisecond.
@@ -102,7 +102,5 @@ func (s *script) lines() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build a history of %d events: %w", len(s.events), err)
 	}
-	var b bytes.Buffer
-	err = h.Encode(&b)
-	return b.Bytes(), err
+	return historytest.Encode(h)
 }

@@ -213,7 +213,7 @@ func (b *Book) disconnected(d *Hold) int {
 		return b.end()
 	}
 	asked := d.Session.Acquire.Invoke
-	for _, f := range b.History.Faults() {
+	for _, f := range b.History.Faults {
 		if (f.Healed < 0 || f.Healed > asked) && f.Disconnects(d.Session.Client) {
 			return max(f.Begins, asked+1)
 		}

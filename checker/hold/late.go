@@ -48,7 +48,7 @@ func (b *Book) holdingUp(client int32) []heldUp {
 	if ok {
 		return all
 	}
-	for _, f := range b.History.Faults() {
+	for _, f := range b.History.Faults {
 		if !f.HoldsUp(client) {
 			continue
 		}

@@ -192,7 +192,7 @@ func (b *Book) standstills(of stopped) []standstill {
 			all = join(all, b.standstill(p.Begins, p.Begins, p.Healed), of.length)
 		}
 	} else {
-		for _, f := range b.History.Faults() {
+		for _, f := range b.History.Faults {
 			if f.Concerns(of.client) {
 				all = join(all, b.standstill(f.Begins, max(f.Begins, f.Bites), f.Healed), of.length)
 			}

@@ -89,7 +89,7 @@ func BenchmarkRecordOperation(b *testing.B) {
 		}
 	})
 	b.Run("recorder", func(b *testing.B) {
-		r, err := New(io.Discard, Header{}, RecorderOptions{})
+		r, err := New(io.Discard, Header{}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func BenchmarkRecordOperation(b *testing.B) {
 func (r *Recorder) pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.events) > 0
+	return len(r.lines) > 0
 }
 
 func BenchmarkEncode(b *testing.B) {
@@ -140,13 +140,13 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkValidate(b *testing.B) {
 	events := manyEvents(100_000)
 	b.ReportAllocs()
-	var v *validator
+	var p *pairing
 	for i := range b.N {
 		pos := i % len(events)
 		if pos == 0 {
-			v = newValidator(&Header{})
+			p, _ = newPairing(&History{Header: Header{Lockbench: Version}})
 		}
-		if err := v.add(&events[pos], pos+2); err != nil {
+		if err := p.add(&events[pos], pos+2); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -67,7 +67,7 @@ func Probed(f Fact) Event {
 // FactsOf returns the facts of one kind in order, each with the position of its event.
 func FactsOf[F Fact](h *History) iter.Seq2[int, F] {
 	return func(yield func(int, F) bool) {
-		for _, p := range h.told.facts {
+		for _, p := range h.facts {
 			if f, ok := p.fact.(F); ok && !yield(p.at, f) {
 				return
 			}

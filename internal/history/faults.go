@@ -116,9 +116,7 @@ func (f *Fault) Strikes(client int32) bool {
 	})
 }
 
-// Faults returns the faults of the history, in the order in which they began.
-func (h *History) Faults() []Fault { return h.told.faults }
-
+// faults finds the faults of a history, in the order in which they began.
 func faults(h *History) []Fault {
 	type id struct {
 		step int
@@ -126,7 +124,7 @@ func faults(h *History) []Fault {
 	}
 	var all []Fault
 	open := map[id]int{} // index in all
-	for _, pos := range h.told.nemesis {
+	for _, pos := range h.Nemesis {
 		e := &h.Events[pos]
 		i, isOpen := open[id{e.Step, e.F}]
 		if !isOpen {
@@ -168,65 +166,26 @@ func faults(h *History) []Fault {
 // was.
 type Pause struct{ Begins, Healed int }
 
-// Pauses returns the pauses that the nemesis ordered for a client, in order and apart from each other.
-func (h *History) Pauses(client int32) []Pause { return h.told.pauses[client] }
-
-// pauses finds the pauses of each client. A healed event ends the pauses of the clients that it names, and every pause of
-// its step if it names none.
-func pauses(h *History) map[int32][]Pause {
-	type target struct {
-		client int32
-		step   int
-		fault  string
+// Pauses returns the pauses that the nemesis ordered for a client, in order. They may overlap. A healed event ends the
+// pauses of the clients that it names, or of all clients if it names none.
+func (h *History) Pauses(client int32) []Pause {
+	type id struct {
+		step int
+		name string
 	}
-	all := map[int32][]Pause{}
-	open := map[target]int{} // index in all of the client
-	heal := func(at target, pos int) {
-		if i, ok := open[at]; ok {
-			all[at.client][i].Healed = pos
-			delete(open, at)
-		}
-	}
-	for _, pos := range h.told.nemesis {
+	var all []Pause
+	open := map[id]int{} // index in all
+	for _, pos := range h.Nemesis {
 		e := &h.Events[pos]
-		stops := (&Fault{Name: e.F, Effect: e.Effect}).may(EffectStops)
-		if e.Phase == Healed && len(e.Targets) == 0 {
-			for at := range open {
-				if at.step == e.Step && at.fault == e.F {
-					heal(at, pos)
-				}
-			}
-		}
-		for _, name := range e.Targets {
-			client, ok := ParseParty(name).Client()
-			if !ok {
-				continue
-			}
-			at := target{client, e.Step, e.F}
-			switch {
-			case e.Phase == Begins && stops:
-				open[at] = len(all[client])
-				all[client] = append(all[client], Pause{pos, -1})
-			case e.Phase == Healed:
-				heal(at, pos)
-			}
-		}
-	}
-	for client, each := range all {
-		all[client] = together(each)
-	}
-	return all
-}
-
-// together joins pauses that overlap: the client is stopped until the last of them has ended.
-func together(each []Pause) []Pause {
-	all := each[:1]
-	for _, p := range each[1:] {
-		switch last := &all[len(all)-1]; {
-		case last.Healed >= 0 && last.Healed < p.Begins:
-			all = append(all, p)
-		case last.Healed >= 0 && (p.Healed < 0 || p.Healed > last.Healed):
-			last.Healed = p.Healed
+		at, f := id{e.Step, e.F}, Fault{Name: e.F, Effect: e.Effect, Targets: e.Targets}
+		i, paused := open[at]
+		switch {
+		case e.Phase == Begins && f.may(EffectStops) && f.Strikes(client):
+			open[at] = len(all)
+			all = append(all, Pause{pos, -1})
+		case e.Phase == Healed && paused && (len(e.Targets) == 0 || f.Strikes(client)):
+			all[i].Healed = pos
+			delete(open, at)
 		}
 	}
 	return all

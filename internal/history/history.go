@@ -29,8 +29,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"slices"
 
 	"lockbench/locks"
@@ -44,8 +42,14 @@ type History struct {
 	Keys     []string   // of all sessions, in the order in which they were first asked for
 	Torn     bool       // the last line was cut off and is left out
 	Warnings []string   // for the user: assumptions of the reader
-	Lines    []int      // by position: the line in the file of another program; nil for lockbench's own
-	told     told       // derived from events that are not operations
+	Lines    []int      // by position: the line in the file; nil if the history was not read from one
+
+	// Derived from the events that are not operations.
+	Nemesis  []int          // positions of the nemesis's events
+	Faults   []Fault        // in the order in which they began
+	Episodes []EpisodeStart // in order; none if the history does not say where they begin
+	Quiet    []Stretch      // the recovery periods, in order
+	facts    []placed       // in order
 }
 
 // Line returns the line of an event in its file, from 1.
@@ -116,163 +120,19 @@ func (h *History) Position(index int) int {
 	return max(min(at, len(h.Events)-1), 0)
 }
 
-// Encode writes the history as JSON lines. It writes the indexes of the events, so a part of a history keeps the numbers
-// of the whole.
-func (h *History) Encode(w io.Writer) error {
-	line, err := appendLine(nil, &h.Header)
-	if err != nil {
-		return fmt.Errorf("encode header: %w", err)
+// Build makes a history of events and checks the same rules as [Read]. It keeps events, and lines, which says in which
+// line of its file each event stands; without lines, the events count as those of a file without blank lines.
+func Build(h Header, events []Event, lines ...int) (*History, error) {
+	h.Lockbench = cmp.Or(h.Lockbench, Version)
+	b := &History{Header: h, Lines: lines}
+	p, m := newPairing(b)
+	for pos := 0; pos < len(events) && m == nil; pos++ {
+		m = p.add(&events[pos], p.lineOf(pos))
 	}
-	for pos := range h.Events {
-		if len(line) >= batchBytes {
-			if _, err := w.Write(line); err != nil {
-				return err
-			}
-			line = line[:0]
-		}
-		if line, err = AppendEvent(line, &h.Events[pos]); err != nil {
-			return fmt.Errorf("encode event %d: %w", h.Events[pos].Index, err)
-		}
-	}
-	_, err = w.Write(line)
-	return err
-}
-
-// Build makes a history of events and checks the same rules as [Read]. Errors count lines
-// as if the events stood in a file.
-func Build(h Header, events []Event) (*History, error) {
-	if h.Lockbench == "" {
-		h.Lockbench = Version
-	}
-	b, err := newBuilder(h, len(events))
-	if err != nil {
-		return nil, err
-	}
-	for pos := range events {
-		if m := b.add(&events[pos], pos+2); m != nil { // the header is line 1
-			return nil, m
-		}
-	}
-	return b.Done(), nil
-}
-
-// Builder makes a history of events one by one and checks the rules of the format. The validator finds the session and
-// operation of an event.
-type Builder struct {
-	v       *validator
-	h       *History
-	alive   map[int32][]*Session // by client: sessions whose client has not died since
-	keyAt   map[string]int       // the place of each key
-	askedBy []*Session           // by key: the last session that asked for it
-}
-
-// newBuilder begins a history of about so many events. It refuses a wrong header.
-func newBuilder(h Header, events int) (*Builder, error) {
-	if m := h.check(); m != nil {
+	if m != nil {
 		return nil, m
 	}
-	return &Builder{
-		v: newValidator(&h), h: &History{Header: h, Events: make([]Event, 0, events)},
-		alive: make(map[int32][]*Session), keyAt: make(map[string]int),
-	}, nil
-}
-
-// NewBuilder begins a history whose events stand in lines of the file of another program.
-func NewBuilder(h Header, events int) (*Builder, error) {
-	b, err := newBuilder(h, events)
-	if err == nil {
-		b.h.Lines = make([]int, 0, events)
-	}
-	return b, err
-}
-
-// Add takes the next event, which stands in a line of the file.
-func (b *Builder) Add(e Event, line int) error {
-	if m := b.add(&e, line); m != nil {
-		return m
-	}
-	b.h.Lines = append(b.h.Lines, line)
-	return nil
-}
-
-// Done returns the history of the added events.
-func (b *Builder) Done() *History {
-	b.h.tell()
-	return b.h
-}
-
-func (b *Builder) add(e *Event, line int) *Malformed {
-	if m := b.v.add(e, line); m != nil {
-		return m
-	}
-	b.h.Events = append(b.h.Events, *e)
-	b.pair(len(b.h.Events)-1, b.v.last)
-	return nil
-}
-
-// pair adds the event at pos, which the validator placed, to its session.
-func (b *Builder) pair(pos int, at place) {
-	h := b.h
-	e := &h.Events[pos]
-	switch {
-	case e.F == Died && e.Process >= 0:
-		for _, s := range b.alive[e.Client] {
-			s.DiedAt = pos
-		}
-		delete(b.alive, e.Client)
-	case at.session < 0:
-		h.told.add(pos, e) // of the nemesis or a probe; a last read of the resource is neither
-	case e.F == Lost:
-		s := h.Sessions[at.session]
-		s.Lost = append(s.Lost, pos)
-	case e.Type == Invoke && e.F == Acquire:
-		s := b.session(e, pos)
-		h.Sessions = append(h.Sessions, s)
-		b.alive[e.Client] = append(b.alive[e.Client], s)
-	case e.Type == Invoke:
-		s := h.Sessions[at.session]
-		s.Ops = append(s.Ops, Op{F: e.F, Invoke: pos, Return: -1})
-	default:
-		op := &h.Sessions[at.session].Acquire
-		if at.op >= 0 {
-			op = &h.Sessions[at.session].Ops[at.op]
-		}
-		op.Return = pos
-		switch e.Type {
-		case OK:
-			op.Outcome = Done
-		case Fail:
-			op.Outcome = Failed
-		}
-	}
-}
-
-func (b *Builder) session(e *Event, pos int) *Session {
-	s := &Session{
-		Name: e.Session, Place: len(b.h.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
-		Owner: cmp.Or(e.Owner, e.Session), Permits: e.permits(), DiedAt: -1,
-		Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
-	}
-	if e.Key != "" {
-		b.ask(s, e.Key)
-	}
-	b.ask(s, e.Keys...)
-	return s
-}
-
-// ask adds the keys that a session has not asked for yet, and numbers them.
-func (b *Builder) ask(s *Session, names ...string) {
-	h := b.h
-	for _, name := range names {
-		at, known := b.keyAt[name]
-		if !known {
-			at = len(h.Keys)
-			b.keyAt[name] = at
-			h.Keys, b.askedBy = append(h.Keys, name), append(b.askedBy, nil)
-		}
-		if b.askedBy[at] != s {
-			b.askedBy[at] = s
-			s.Keys, s.KeyAt = append(s.Keys, name), append(s.KeyAt, at)
-		}
-	}
+	b.Events = events
+	b.derive()
+	return b, nil
 }

@@ -49,7 +49,7 @@ func BenchmarkRecordedLoop(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r, err := history.New(f, history.Header{}, history.RecorderOptions{})
+		r, err := history.New(f, history.Header{}, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

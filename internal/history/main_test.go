@@ -3,6 +3,7 @@ package history
 import (
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -33,3 +34,16 @@ func line(process int, typ, f, session, more string) string {
 }
 
 const header = "{'lockbench':'history/1'}"
+
+// Encode writes a history as JSON lines, with the indexes of its events.
+func (h *History) Encode(w io.Writer) error {
+	lines, err := appendLine(nil, &h.Header)
+	for pos := 0; pos < len(h.Events) && err == nil; pos++ {
+		lines, err = AppendEvent(lines, &h.Events[pos])
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(lines)
+	return err
+}

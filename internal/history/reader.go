@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
 
 	"lockbench/internal/regular"
 )
@@ -13,123 +15,141 @@ import (
 // lineMax bounds one line, so that a large file that is not a history is refused and not read into memory.
 const lineMax = 16 << 20
 
-// Read reads a history. What breaks the rules of the format is a [*Malformed]
-// error. A last line that was cut off, as a killed writer leaves it, is left out:
-// Torn is set, and Warnings says so.
-func Read(r io.Reader) (*History, error) { return ReadAs(r, 0, nil, 0) }
+// Read reads a history. An error of the file's form is a [*Malformed]. If the last line was cut off, as a killed
+// writer leaves it, Read leaves it out, sets Torn, and adds a warning.
+func Read(r io.Reader) (*History, error) { return ReadAs(r, nil, 0) }
 
-// ReadAs is [Read] with a model and permits in place of what the header says; nil and 0 leave the header's own. Size is
-// about how many bytes there are, 0 if that is not known.
-func ReadAs(r io.Reader, size int64, model Model, permits int) (*History, error) {
-	lines := newLineReader(r)
-	header, err := readHeader(lines)
-	if err != nil {
-		return nil, err
+// ReadAs is [Read] with a model and permits in place of those in the header; nil and 0 leave the header's own.
+func ReadAs(r io.Reader, model Model, permits int) (*History, error) {
+	f := Follow(r)
+	var events []Event
+	var lines []int
+	keep := func(e *Event) { events, lines = append(events, *e), append(lines, f.line) }
+	wrong := f.More(keep)
+	torn := false
+	if wrong == nil {
+		m := f.take(keep) // the last line may have no newline
+		if torn = m != nil && m.cutOff; m != nil && !torn {
+			wrong = m
+		}
+	}
+	switch {
+	case !f.begun && wrong != nil:
+		return nil, wrong
+	case !f.begun:
+		return nil, Malform(1, "header", "there is nothing to read; expected the header of a history, such as %s", exampleHeader)
 	}
 	if len(model) > 0 {
-		header.Model = model
+		f.Header.Model = model
 		if permits > 0 {
-			header.Permits = permits
+			f.Header.Permits = permits
 		}
 	}
-	const bytesTypical, eventsMost = 128, 1 << 20 // a large file need not be a history
-	b, err := newBuilder(header, int(min(max(size, 0)/bytesTypical, eventsMost)))
+	h, err := Build(f.Header, events, lines...)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		line, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			return b.Done(), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		e := Event{Index: max(b.v.count, b.v.index+1), Time: b.v.time}
-		m := decodeEvent(line, lines.number, &e)
-		if m != nil && m.cutOff && lines.last {
-			b.h.Torn = true
-			b.h.Warnings = []string{fmt.Sprintf("line %d is cut off and was left out; the program that wrote this history was stopped in the middle of it", m.Line)}
-			return b.Done(), nil
-		}
-		if m == nil {
-			m = b.add(&e, lines.number)
-		}
-		if m != nil {
-			return nil, m
-		}
+	if wrong != nil {
+		return nil, wrong
 	}
+	if h.Torn = torn; torn {
+		h.Warnings = append([]string{fmt.Sprintf("line %d is cut off and was left out; the program that wrote this history was stopped "+
+			"in the middle of it", f.line)}, h.Warnings...)
+	}
+	return h, nil
 }
 
 // ReadFile reads the history in a file. Its errors name the file.
 func ReadFile(path string) (*History, error) {
-	f, err := regular.Open(path)
+	f, err := Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err) // which names it
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("read history %s: it is a directory; expected a file, such as the history.jsonl that a run leaves for each lock", path)
-	}
-	h, err := ReadAs(f, info.Size(), nil, 0)
+	h, err := Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("read history %s: %w", path, err)
 	}
 	return h, nil
 }
 
-func readHeader(lines *lineReader) (h Header, err error) {
-	line, err := lines.next()
-	if errors.Is(err, io.EOF) {
-		return h, Malform(1, "header", "there is nothing to read; expected the header of a history, such as %s", exampleHeader)
-	}
+// Open opens the file of a history. Its errors name the file.
+func Open(path string) (*os.File, error) {
+	f, err := regular.Open(path)
 	if err != nil {
-		return h, err
+		return nil, fmt.Errorf("read history: %w", err)
 	}
-	header, m := decodeHeader(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))) // as some editors begin a file
-	if m != nil {
-		m.Line = lines.number
-		return h, m
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, fmt.Errorf("read history %s: it is a directory; expected a file, such as the history.jsonl that a run leaves for each lock", path)
 	}
-	return header, nil
+	return f, nil
 }
 
-// lineReader returns the lines that are not blank.
-type lineReader struct {
-	s      *bufio.Scanner
-	number int  // of the line returned last, from 1
-	last   bool // no newline stood after it
+// Follower reads the lines of a history, also while it is written, and keeps no event. It checks each line by itself;
+// [Build] checks the rules of the format.
+type Follower struct {
+	Header Header // once Begun
+
+	r     *bufio.Reader
+	begun bool
+	rest  []byte // the line so far
+	line  int    // the number of the line that was read last, from 1
+	index int    // of the next event, if its line has none
+	time  time.Duration
 }
 
-func newLineReader(r io.Reader) *lineReader {
-	l := &lineReader{s: bufio.NewScanner(r)}
-	l.s.Buffer(nil, lineMax)
-	l.s.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		advance, line, err := bufio.ScanLines(data, atEOF)
-		l.last = advance > 0 && data[advance-1] != '\n'
-		return advance, line, err
-	})
-	return l
-}
+// Follow reads from r, which may have more after it has reported io.EOF.
+func Follow(r io.Reader) *Follower { return &Follower{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// next returns a line, valid until the next call, or io.EOF.
-func (l *lineReader) next() ([]byte, error) {
-	for l.s.Scan() {
-		l.number++
-		if line := bytes.TrimSpace(l.s.Bytes()); len(line) > 0 {
-			return line, nil
+// Begun reports whether the header has been read.
+func (f *Follower) Begun() bool { return f.begun }
+
+// More calls visit with each event that was written since the last call, up to the last whole line. The event is valid
+// until visit returns.
+func (f *Follower) More(visit func(e *Event)) error {
+	for {
+		part, err := f.r.ReadSlice('\n')
+		f.rest = append(f.rest, part...)
+		switch {
+		case len(f.rest) > lineMax:
+			return Malform(f.line+1, "json", "the line is longer than %d MiB; expected a history, with one event a line", lineMax>>20)
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			return err
+		}
+		if m := f.take(visit); m != nil {
+			return m
 		}
 	}
-	err := l.s.Err()
-	if errors.Is(err, bufio.ErrTooLong) {
-		return nil, Malform(l.number+1, "json", "the line is longer than %d MiB; expected a history, with one event a line", lineMax>>20)
+}
+
+// take reads the line in rest.
+func (f *Follower) take(visit func(e *Event)) (m *Malformed) {
+	f.line++
+	text := f.rest
+	f.rest = f.rest[:0]
+	if !f.begun {
+		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // as some editors begin a file
 	}
-	if err == nil {
-		err = io.EOF
+	text = bytes.TrimSpace(text)
+	switch {
+	case len(text) == 0:
+		return nil
+	case !f.begun:
+		if f.Header, m = decodeHeader(text); m != nil {
+			m.Line = f.line
+		}
+		f.begun = m == nil
+		return m
 	}
-	return nil, err
+	e := Event{Index: f.index, Time: f.time}
+	if m = decodeEvent(text, f.line, &e); m == nil {
+		f.index, f.time = e.Index+1, e.Time
+		visit(&e)
+	}
+	return m
 }

@@ -1,30 +1,19 @@
 package history
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 )
 
-// batchBytes is how much is written at once.
-const batchBytes = 64 << 10
-
-// RecorderOptions are the options of a recorder.
-type RecorderOptions struct {
-	// DelayMax is how long an event may wait in memory, and so how much of the
-	// end is lost if the process is killed outright. 0: 2 ms.
-	DelayMax time.Duration
-}
-
 // Recorder gives a run's events their one order and writes them to its history.
 //
-//	Record ──▶ a list in memory ──DelayMax after its first event, or Flush──▶ validate, encode ──▶ w
-//	(callers)  (under the lock)                                               (one at a time)
+//	Record ──▶ lines in memory ──delay after the first of them, or Flush──▶ w
+//	(callers)  (under the lock)                                             (one write at a time)
 //
-// The run measures its callers, so a call costs them a lock, a clock and a copy, and
-// never waits for the disk: events wait in memory until the disk takes them.
+// The run measures its callers, so a call never waits for the disk: lines wait in memory until the disk takes them.
 //
 // The clock is read under the lock that gives the index. If it were read before, a
 // caller that is delayed between the two would record a time that goes back.
@@ -36,49 +25,45 @@ type Recorder struct {
 
 	mu     sync.Mutex // never held while the disk is busy
 	count  int
-	events []Event // not written yet
+	rules  *pairing
+	lines  []byte // not written yet
 	timer  *time.Timer
-	armed  bool // the timer will write what is in events
+	armed  bool // the timer will write what is in lines
 	refuse bool // after an error or Close: events are counted, not kept
 	err    error
 
-	writing sync.Mutex // held while events are written; taken before mu
+	writing sync.Mutex // held during a write; taken before mu
 	w       io.Writer
-	v       *validator
-	spare   []Event // the list that was written last, empty
-	buf     []byte
+	spare   []byte // the lines that were written last
 }
 
-// New starts a recorder: times count from now, and the header is written at once.
+// New starts a recorder: times count from now, and the header is written at once. A line waits in memory for at most
+// delay (0: 2 ms), so much of the end is lost if the process is killed outright.
 // The recorder does not close w. Errors name w if it has a name, as files do.
-func New(w io.Writer, h Header, o RecorderOptions) (*Recorder, error) {
-	if h.Lockbench == "" {
-		h.Lockbench = Version
-	}
-	if o.DelayMax <= 0 {
-		o.DelayMax = 2 * time.Millisecond
-	}
-	r := &Recorder{name: "history", w: w, delay: o.DelayMax, failed: make(chan struct{}), v: newValidator(&h)}
+func New(w io.Writer, h Header, delay time.Duration) (*Recorder, error) {
+	h.Lockbench = cmp.Or(h.Lockbench, Version)
+	r := &Recorder{name: "history", w: w, delay: cmp.Or(delay, 2*time.Millisecond), failed: make(chan struct{})}
 	if named, ok := w.(interface{ Name() string }); ok {
 		r.name = "history " + named.Name()
 	}
-	if m := h.check(); m != nil {
-		return nil, fmt.Errorf("record %s: %w", r.name, m)
+	rules, m := newPairing(&History{Header: h})
+	if m != nil {
+		return nil, r.named(m)
 	}
+	r.rules = rules
 	line, err := appendLine(nil, &h)
-	if err != nil {
-		return nil, fmt.Errorf("record %s: %w", r.name, err)
+	if err == nil {
+		_, err = w.Write(line)
 	}
-	if err := r.write(line); err != nil {
-		return nil, fmt.Errorf("record %s: %w", r.name, err)
+	if err != nil {
+		return nil, r.named(err)
 	}
 	r.start = time.Now()
 	return r, nil
 }
 
 // Record appends an event and returns the index and the time that it got. Record sets
-// both; it ignores what the caller left in them. The caller must not
-// change the lists in it afterwards. After an error or Close, events still
+// both; it ignores what the caller left in them. After an error or Close, events still
 // get an index and a time but are not kept.
 func (r *Recorder) Record(e Event) (index int, at time.Duration) {
 	r.mu.Lock()
@@ -89,7 +74,16 @@ func (r *Recorder) Record(e Event) (index int, at time.Duration) {
 		return index, at
 	}
 	e.Index, e.Time = index, at
-	r.events = append(r.events, e)
+	lines, err := AppendEvent(r.lines, &e)
+	if err != nil {
+		r.fail(Malform(index+2, "facts", "%s: %v", e.F, err)) // the header is line 1
+		return index, at
+	}
+	if m := r.rules.add(&e, index+2); m != nil {
+		r.fail(m)
+		return index, at
+	}
+	r.lines = lines
 	if !r.armed {
 		r.armed = true
 		if r.timer == nil {
@@ -100,6 +94,17 @@ func (r *Recorder) Record(e Event) (index int, at time.Duration) {
 	}
 	return index, at
 }
+
+// fail ends the recording. The lock is held.
+func (r *Recorder) fail(err error) {
+	r.refuse = true
+	if r.err == nil {
+		r.err = r.named(err)
+		close(r.failed)
+	}
+}
+
+func (r *Recorder) named(err error) error { return fmt.Errorf("record %s: %w", r.name, err) }
 
 // Now is the time since the recorder started, on the clock of its events.
 func (r *Recorder) Now() time.Duration { return time.Since(r.start) }
@@ -120,21 +125,19 @@ func (r *Recorder) Flush() {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	r.mu.Lock()
-	events, failed := r.events, r.err != nil
-	r.events, r.armed = r.spare, false
+	lines := r.lines
+	r.lines, r.armed = r.spare[:0], false
 	r.mu.Unlock()
-	if failed {
+	r.spare = lines
+	if len(lines) == 0 {
 		return
 	}
-	if err := r.writeEvents(events); err != nil {
+	if _, err := r.w.Write(lines); err != nil {
 		r.mu.Lock()
-		r.err, r.refuse, r.events = fmt.Errorf("record %s: %w", r.name, err), true, nil
+		r.fail(err)
+		r.lines = nil // a reader can read what reached the disk before the error
 		r.mu.Unlock()
-		close(r.failed)
-		return
 	}
-	clear(events) // release the memory that they point to
-	r.spare = events[:0]
 }
 
 // Close writes the remaining events and returns the first error of the whole recording.
@@ -147,38 +150,4 @@ func (r *Recorder) Close() error {
 	r.mu.Unlock()
 	r.Flush()
 	return r.Err()
-}
-
-// writeEvents writes whole lines only, so that a reader can read what reached the disk
-// before an error.
-func (r *Recorder) writeEvents(events []Event) error {
-	buf := r.buf[:0]
-	defer func() { r.buf = buf }()
-	for i := range events {
-		e := &events[i]
-		line, err := AppendEvent(buf, e)
-		if err != nil {
-			err = Malform(e.Index+2, "facts", "%s: %v", e.F, err)
-		} else if m := r.v.add(e, e.Index+2); m != nil { // the header is line 1
-			err = m
-		}
-		if err != nil {
-			return errors.Join(err, r.write(buf))
-		}
-		if buf = line; len(buf) >= batchBytes {
-			if err := r.write(buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
-		}
-	}
-	return r.write(buf)
-}
-
-func (r *Recorder) write(lines []byte) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	_, err := r.w.Write(lines)
-	return err
 }

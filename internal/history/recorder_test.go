@@ -24,7 +24,7 @@ func TestRecordsConcurrently(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := New(f, Header{Lock: "no-lock"}, RecorderOptions{DelayMax: 1}) // many small batches
+	r, err := New(f, Header{Lock: "no-lock"}, 1) // many small batches
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestRecordsConcurrently(t *testing.T) {
 	if want := clients * tenures * 14; len(h.Events) != want || len(h.Sessions) != clients*tenures {
 		t.Fatalf("%d events of %d sessions; expected %d", len(h.Events), len(h.Sessions), want)
 	}
-	for pos := range h.Events { // that times do not go back is the validator's business
+	for pos := range h.Events { // the reader checks that times do not go back
 		if h.Events[pos].Index != pos {
 			t.Fatalf("position %d has index %d", pos, h.Events[pos].Index)
 		}
@@ -96,7 +96,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestStopsWhenTheDiskIsFull(t *testing.T) {
 	for _, space := range []int{200, 5_000, 100_000} {
 		disk := &fullDisk{left: space}
-		r, err := New(disk, Header{}, RecorderOptions{DelayMax: 1})
+		r, err := New(disk, Header{}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestStopsWhenTheDiskIsFull(t *testing.T) {
 		if index, _ := r.Record(Event{}); index != len(events) {
 			t.Errorf("after the error: index %d; expected %d", index, len(events))
 		}
-		if r.pendingLocked() {
+		if r.pending() {
 			t.Error("after the error: events are kept")
 		}
 		for _, err := range []error{r.Err(), r.Close(), r.Close()} {
@@ -136,15 +136,9 @@ func TestStopsWhenTheDiskIsFull(t *testing.T) {
 	}
 }
 
-func (r *Recorder) pendingLocked() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.events) > 0
-}
-
 func TestRefusesAMalformedEvent(t *testing.T) {
 	disk := &fullDisk{left: 1 << 20}
-	r, err := New(disk, Header{}, RecorderOptions{})
+	r, err := New(disk, Header{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +158,7 @@ func TestRefusesAMalformedEvent(t *testing.T) {
 		t.Errorf("read back: %v, %+v", err, h)
 	}
 
-	r, err = New(&fullDisk{left: 1 << 20}, Header{}, RecorderOptions{})
+	r, err = New(&fullDisk{left: 1 << 20}, Header{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +169,11 @@ func TestRefusesAMalformedEvent(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	if _, err := New(&fullDisk{left: 5}, Header{}, RecorderOptions{}); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "failover") {
+	if _, err := New(&fullDisk{left: 5}, Header{}, 0); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "failover") {
 		t.Errorf("a full disk: %v", err)
 	}
 	var m *Malformed
-	if _, err := New(&fullDisk{left: 500}, Header{Model: Model{"spin"}}, RecorderOptions{}); !errors.As(err, &m) {
+	if _, err := New(&fullDisk{left: 500}, Header{Model: Model{"spin"}}, 0); !errors.As(err, &m) {
 		t.Errorf("an unknown model: %v", err)
 	}
 }
@@ -188,7 +182,7 @@ func TestNewRefuses(t *testing.T) {
 // a harness that crashes leaves what it knew.
 func TestWritesWhileRunning(t *testing.T) {
 	seen := make(lines, 16)
-	r, err := New(seen, Header{}, RecorderOptions{})
+	r, err := New(seen, Header{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +219,7 @@ func (r *Recorder) isArmed() bool {
 // TestReadsTheClockUnderTheLock holds the lock while others want to record: their
 // times must be those of when they got it.
 func TestReadsTheClockUnderTheLock(t *testing.T) {
-	r, err := New(new(bytes.Buffer), Header{}, RecorderOptions{})
+	r, err := New(new(bytes.Buffer), Header{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +259,7 @@ func TestFlush(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := New(f, Header{Lock: "no-lock"}, RecorderOptions{DelayMax: time.Hour})
+	r, err := New(f, Header{Lock: "no-lock"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

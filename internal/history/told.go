@@ -2,76 +2,52 @@ package history
 
 import "slices"
 
-// told is what a history derives from the events that are not operations, once, when it is built or read.
-type told struct {
-	nemesis  []int    // positions of the nemesis's events
-	facts    []placed // of probes, in order
-	faults   []Fault
-	pauses   map[int32][]Pause // by client
-	episodes []EpisodeStart
-	quiet    []Stretch
-	stepped  int // the position after the first clock step; 0 if there is none
-}
-
 // placed is a fact, and the position of its event.
 type placed struct {
 	at   int
 	fact Fact
 }
 
-// add collects an event that belongs to no session.
-func (t *told) add(pos int, e *Event) {
-	switch {
-	case e.Process == Nemesis:
-		t.nemesis = append(t.nemesis, pos)
-	case e.Process == Probe:
-		for _, f := range e.Facts {
-			t.facts = append(t.facts, placed{pos, f})
-		}
+// collect keeps the place of an event of the nemesis or a probe.
+func (h *History) collect(pos int, e *Event) {
+	if e.Process == Nemesis {
+		h.Nemesis = append(h.Nemesis, pos)
+		return
+	}
+	for _, f := range e.Facts {
+		h.facts = append(h.facts, placed{pos, f})
 	}
 }
 
-// tell derives the rest from the collected events.
-func (h *History) tell() {
-	t := &h.told
-	t.faults, t.pauses = faults(h), pauses(h)
-	h.Warnings = append(h.Warnings, unknownFaults(t.faults)...)
+// derive finds faults, episodes and recovery periods in the collected events.
+func (h *History) derive() {
+	h.Faults = faults(h)
+	h.Warnings = append(h.Warnings, unknownFaults(h.Faults)...)
+	for pos, f := range FactsOf[Episode](h) {
+		h.Episodes = append(h.Episodes, EpisodeStart{pos, f.Number})
+	}
 	from := -1 // of the recovery period that has not ended
-	for _, p := range t.facts {
-		switch f := p.fact.(type) {
-		case Episode:
-			t.episodes = append(t.episodes, EpisodeStart{p.at, f.Number})
-		case Quiet:
-			if !f.Begins && from >= 0 {
-				t.quiet = append(t.quiet, Stretch{From: from, To: p.at})
-			}
-			from = -1
-			if f.Begins {
-				from = p.at
-			}
-		case ClockStep:
-			if t.stepped == 0 {
-				t.stepped = p.at + 1
-			}
+	for pos, f := range FactsOf[Quiet](h) {
+		if !f.Begins && from >= 0 {
+			h.Quiet = append(h.Quiet, Stretch{From: from, To: pos})
+		}
+		if from = -1; f.Begins {
+			from = pos
 		}
 	}
 	if from >= 0 {
-		t.quiet = append(t.quiet, Stretch{From: from, To: len(h.Events), Open: true})
+		h.Quiet = append(h.Quiet, Stretch{From: from, To: len(h.Events), Open: true})
 	}
 }
 
 // EpisodeStart is where an episode begins.
 type EpisodeStart struct{ At, Number int }
 
-// Episodes returns the beginnings of episodes in order, or nothing if the history has no
-// episodes.
-func (h *History) Episodes() []EpisodeStart { return h.told.episodes }
-
 // EpisodeAt returns the episode of a position. Events before the first episode begins
 // belong to the first, because a lock may break before any fault. A history without
 // episodes counts as one, the first, and then ok is false.
 func (h *History) EpisodeAt(pos int) (number int, ok bool) {
-	starts := h.told.episodes
+	starts := h.Episodes
 	if len(starts) == 0 {
 		return 1, false
 	}
@@ -88,18 +64,13 @@ type Stretch struct {
 // Has reports whether a position lies in the stretch.
 func (s Stretch) Has(pos int) bool { return s.From <= pos && pos < s.To }
 
-// Quiet returns the recovery periods in order.
-func (h *History) Quiet() []Stretch { return h.told.quiet }
-
 // ClockStep returns the position from which times are not trusted, because the machine was
 // suspended or its clock was corrected, and no fault had ordered it. It is the number of
 // events if there is none.
 func (h *History) ClockStep() int {
-	if h.told.stepped == 0 {
-		return len(h.Events)
+	at := len(h.Events)
+	for pos := range FactsOf[ClockStep](h) {
+		at = min(at, pos)
 	}
-	return h.told.stepped - 1
+	return at
 }
-
-// NemesisAt returns the positions of the nemesis's events in order.
-func (h *History) NemesisAt() []int { return h.told.nemesis }

@@ -34,12 +34,12 @@ func (h *History) Unordered() []Takeover {
 // position.
 func (h *History) struck(pos int) bool {
 	from := 0
-	for _, s := range h.Episodes() {
+	for _, s := range h.Episodes {
 		if s.At <= pos {
 			from = s.At
 		}
 	}
-	return slices.ContainsFunc(h.Faults(), func(f Fault) bool {
+	return slices.ContainsFunc(h.Faults, func(f Fault) bool {
 		return f.Begins >= from && f.Begins <= pos && !f.onlyClients()
 	})
 }

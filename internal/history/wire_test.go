@@ -214,7 +214,7 @@ func TestHistoriesRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(History{}, told{}, placed{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(History{}, "Lines"), cmp.AllowUnexported(History{}, placed{})); diff != "" {
 			t.Fatal(diff)
 		}
 	})

@@ -25,7 +25,7 @@ func faultTimes(h *history.History) []FaultTimes {
 		return &seconds
 	}
 	var all []FaultTimes
-	for _, f := range h.Faults() {
+	for _, f := range h.Faults {
 		all = append(all, FaultTimes{Step: f.Step, EffectS: between(f.Begins, f.Bites), HealedS: between(f.Heals, f.Healed), Failed: f.Why})
 	}
 	return all

@@ -222,7 +222,7 @@ func (s *story) late() (late, other *tenure) {
 // began; -1 stands for what comes later, too, which is not told.
 func (s *story) faults() []history.Fault {
 	var all []history.Fault
-	for _, f := range s.h.Faults() {
+	for _, f := range s.h.Faults {
 		if f.Begins > s.ends {
 			break
 		}

@@ -170,7 +170,7 @@ func seeCut(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	cuts, others := 0, 0
-	for _, f := range h.Faults() {
+	for _, f := range h.Faults {
 		if f.Name != "cut" || f.Bites < 0 || f.Heals < 0 {
 			continue
 		}

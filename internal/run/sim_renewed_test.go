@@ -32,7 +32,7 @@ expect: {no-lock: violated, redisson: unjudged}
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults := h.Faults()
+	faults := h.Faults
 	if len(faults) != 1 {
 		t.Fatalf("%d faults struck, want one", len(faults))
 	}

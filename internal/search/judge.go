@@ -63,7 +63,7 @@ func judge(path, sum string) (*outcome, error) {
 	for _, c := range judged.Checks {
 		out.Checks[c.Name] = judgement{c.Verdict.String(), c.Worst().String()}
 	}
-	for _, f := range h.Faults() {
+	for _, f := range h.Faults {
 		if f.Bites >= 0 {
 			out.Bites++
 		}

@@ -9,7 +9,7 @@ import (
 // countEpisodes counts the episodes that began. A history without episodes counts as one,
 // if it has a session.
 func countEpisodes(h *history.History) int {
-	starts := h.Episodes()
+	starts := h.Episodes
 	if len(starts) == 0 {
 		return min(len(h.Sessions), 1)
 	}
@@ -22,7 +22,7 @@ func countEpisodes(h *history.History) int {
 
 // episodeBegan returns when an episode began, or 0 if the history has no such episode.
 func episodeBegan(h *history.History, number int) time.Duration {
-	for _, s := range h.Episodes() {
+	for _, s := range h.Episodes {
 		if s.Number == number {
 			return h.At(s.At).Time
 		}

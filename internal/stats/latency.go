@@ -56,7 +56,7 @@ var Phases = []string{Before, During, After}
 // latencies measures successful operations, and acquires by their phase.
 func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 	ops, phases := map[string][]time.Duration{}, map[string][]time.Duration{}
-	phaseOf := newPhases(h.Faults())
+	phaseOf := newPhases(h.Faults)
 	took := func(op history.Op) time.Duration { return max(0, h.At(op.Return).Time-h.At(op.Invoke).Time) }
 	for _, s := range h.Sessions {
 		if op := s.Acquire; op.Outcome == history.Done && op.Return >= 0 {

@@ -61,7 +61,7 @@ func TestSimDeterminism(t *testing.T) {
 				t.Errorf("seed %d: %v", n, readErr)
 				return
 			}
-			for _, f := range h.Faults() {
+			for _, f := range h.Faults {
 				if f.Bites >= 0 {
 					bitten++
 				}

@@ -49,7 +49,7 @@ func TestModuleDeterminism(t *testing.T) {
 		if h.Header.Module != in.Lock.Sum {
 			t.Errorf("seed %d: the history says that its module is %q, want %q", n, h.Header.Module, in.Lock.Sum)
 		}
-		for _, f := range h.Faults() {
+		for _, f := range h.Faults {
 			if f.Bites >= 0 {
 				bitten++
 			}

@@ -100,7 +100,7 @@ func (t *Trial) Run(ctx context.Context) error {
 			plan = plan.Spared("--no-faults")
 		}
 		t.pace = paceOf(c)
-		t.recorder, err = history.New(t.Reduction.writer(t.History), t.header(plan), history.RecorderOptions{DelayMax: t.pace.writeEvery()})
+		t.recorder, err = history.New(t.Reduction.writer(t.History), t.header(plan), t.pace.writeEvery())
 		if err != nil {
 			return fmt.Errorf("begin the history: %w", err)
 		}

@@ -128,7 +128,7 @@ func bitesIn(t *testing.T, file string) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range h.Faults() {
+	for _, f := range h.Faults {
 		if f.Bites >= 0 {
 			n++
 		}

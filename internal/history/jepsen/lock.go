@@ -48,11 +48,7 @@ var words = map[string]struct {
 // If any process may release the lock, sessions cannot tell whose hold such a release ended. So
 // a release by a process that holds nothing is then refused, unless it failed.
 func (j *History) Lock(model history.Model, permits int, anyReleases bool) (*history.History, []Stray, error) {
-	b, err := history.NewBuilder(history.Header{Lockbench: history.Version, Model: model, Permits: permits}, len(j.Ops))
-	if err != nil {
-		return nil, nil, err
-	}
-	c := lockReader{b: b, model: model, anyReleases: anyReleases, processes: map[int64]*process{}, keys: map[string]bool{}, left: map[string]int{}}
+	c := lockReader{model: model, anyReleases: anyReleases, processes: map[int64]*process{}, keys: map[string]bool{}, left: map[string]int{}}
 	for i := range j.Ops {
 		if err := c.op(&j.Ops[i]); err != nil {
 			return nil, nil, err
@@ -64,7 +60,10 @@ func (j *History) Lock(model history.Model, permits int, anyReleases bool) (*his
 	if line := c.openStray(); line > 0 {
 		return nil, nil, c.refuse(line)
 	}
-	h := c.b.Done()
+	h, err := history.Build(history.Header{Model: model, Permits: permits}, c.events, c.lines...)
+	if err != nil {
+		return nil, nil, err
+	}
 	h.Torn, h.Warnings = j.Torn, append(slices.Clone(j.Warnings), c.warnings()...)
 	return h, c.strays, nil
 }
@@ -82,7 +81,8 @@ func (j *History) operations() string {
 
 // lockReader makes sessions of operations.
 type lockReader struct {
-	b           *history.Builder
+	events      []history.Event
+	lines       []int // of the file, by event
 	model       history.Model
 	anyReleases bool
 	time        time.Duration // of the last operation
@@ -317,11 +317,10 @@ func event(op *Op, p *process) history.Event {
 	return history.Event{Process: history.Process(op.Process), Client: int32(op.Process), Type: op.Type, F: p.f, Session: p.session.name}
 }
 
-// add adds an event, checks it by the rules of histories and pairs it. Its line is that of the
-// file it is from.
 func (c *lockReader) add(op *Op, e history.Event) error {
 	e.Index, e.Time = op.Index, c.time
-	return c.b.Add(e, op.Line)
+	c.events, c.lines = append(c.events, e), append(c.lines, op.Line)
+	return nil
 }
 
 // warnings say which operations were left out, and how names were read.

@@ -93,7 +93,7 @@ func open(in io.Reader, size int64, o OpenOptions) (Opened, error) {
 	case EDN, JSON:
 		opened.Jepsen, err = read(r, o.Format == JSON)
 	default:
-		opened.Own, err = history.ReadAs(r, size, o.Model, o.Permits)
+		opened.Own, err = history.ReadAs(r, o.Model, o.Permits)
 	}
 	return opened, err
 }

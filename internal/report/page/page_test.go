@@ -13,6 +13,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/testing/historytest"
 	"lockbench/service/redis"
 )
 
@@ -125,7 +126,11 @@ func bundleOf(t testing.TB, all []history.Event, plan []history.PlanStep, names 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Encode(f); err != nil {
+		text, err := historytest.Encode(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(text); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {

@@ -19,6 +19,7 @@ import (
 	"lockbench/internal/report/index"
 	"lockbench/internal/report/page"
 	"lockbench/internal/report/site"
+	"lockbench/internal/testing/historytest"
 	"lockbench/locks"
 )
 
@@ -210,15 +211,15 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	var text strings.Builder
 	h, err := history.Build(history.Header{Scenario: "failover", Lock: "set-nx", Topology: "sentinel", World: "sim", Seed: 7, Plan: plan, Started: time.Now()}, all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Encode(&text); err != nil {
+	text, err := historytest.Encode(h)
+	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.SplitAfter(text.String(), "\n")
+	lines := strings.SplitAfter(string(text), "\n")
 	write := func(from, to int) {
 		if _, err := file.WriteString(strings.Join(lines[from:to], "")); err != nil {
 			t.Fatal(err)

@@ -175,7 +175,7 @@ func newLockView(l *report.Lock, h *history.History, barsMax int) lockView {
 	if h == nil || len(h.Events) == 0 {
 		return v
 	}
-	faults := h.Faults()
+	faults := h.Faults
 	v.Charts = newCharts(h, faults)
 	d := &drawer{h: h, holds: hold.Of(h, false), faults: faults}
 	told := 0 // the episode of the counterexample

@@ -2,6 +2,8 @@
 package historytest
 
 import (
+	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -122,4 +124,15 @@ func (s *Script) History() *history.History {
 		s.t.Fatalf("the script is malformed: %v", err)
 	}
 	return h
+}
+
+// Encode returns a history as JSON lines, with the indexes of its events.
+func Encode(h *history.History) ([]byte, error) {
+	var lines bytes.Buffer
+	err := json.NewEncoder(&lines).Encode(&h.Header)
+	text := lines.Bytes()
+	for pos := 0; pos < len(h.Events) && err == nil; pos++ {
+		text, err = history.AppendEvent(text, &h.Events[pos])
+	}
+	return text, err
 }
