@@ -28,6 +28,10 @@ func openMongo(o Options) (locks.Opener, error) {
 	}
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		settings := options.Client().ApplyURI("mongodb://" + strings.Join(addresses(c.Store.Nodes()), ",") + "/")
+		params := c.Store.Params
+		if user := params["user"]; user != "" {
+			settings.SetAuth(options.Credential{Username: user, Password: params["password"]})
+		}
 		if dial := c.Store.Dial; dial != nil {
 			settings.SetDialer(mongoDialer(dial))
 		}
@@ -35,7 +39,7 @@ func openMongo(o Options) (locks.Opener, error) {
 		if err != nil {
 			return nil, err
 		}
-		documents := client.Database(c.Store.Params["database"]).Collection("locks")
+		documents := client.Database(params["database"]).Collection("locks")
 		return &mongoLocker{of: c, client: client, documents: documents, expires: expires, limit: limit}, nil
 	}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"lockbench/service"
 )
 
@@ -67,21 +69,21 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	var all []member
 	var addrs []string
 	look := func(addr string) error {
-		m, about, err := meet(ctx, addr, dial)
-		same := slices.IndexFunc(all, func(o member) bool { return o.calls != "" && o.calls == m.calls })
+		m, about, err := meet(ctx, addr, l.Logins[service.Data], dial)
+		same := slices.IndexFunc(all, func(o member) bool { return o.Calls != "" && o.Calls == m.Calls })
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", addr, err)
-		case m.router:
+		case m.Kind == router:
 			return fmt.Errorf("%s is a router of a sharded cluster: name the members of one replica set", addr)
-		case m.arbiter:
+		case m.Arbiter:
 			return fmt.Errorf("%s is an arbiter, which keeps nothing: leave it out", addr)
 		case same >= 0:
 			return fmt.Errorf("%s is the same server as %s", addr, addrs[same])
-		case m.set == "" && len(l.Addrs) > 1:
+		case m.Set == "" && len(l.Addrs) > 1:
 			return fmt.Errorf("%s is of no replica set: name one server, or the members of one set", addr)
-		case len(all) > 0 && all[0].set != m.set:
-			return fmt.Errorf("%s and %s are of two replica sets, %s and %s: name the members of one", addrs[0], addr, all[0].set, m.set)
+		case len(all) > 0 && all[0].Set != m.Set:
+			return fmt.Errorf("%s and %s are of two replica sets, %s and %s: name the members of one", addrs[0], addr, all[0].Set, m.Set)
 		}
 		all, addrs, site.About = append(all, m), append(addrs, addr), about
 		return nil
@@ -91,9 +93,9 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 			return site, err
 		}
 	}
-	// Whom nobody has named is looked for where the others find it.
-	for _, addr := range slices.Clone(all[0].others) {
-		if slices.ContainsFunc(all, func(m member) bool { return m.calls == addr }) {
+	// Look for members that --servers does not name at the addresses by which the others find them.
+	for _, addr := range slices.Concat(all[0].Hosts, all[0].Passives) {
+		if slices.ContainsFunc(all, func(m member) bool { return m.Calls == addr }) {
 			continue
 		}
 		if err := look(addr); err != nil {
@@ -104,15 +106,15 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	for i, n := range site.Topology.Nodes() {
 		site.Addrs[n.Name] = addrs[i]
 		site.Called[addrs[i]] = n.Name
-		if all[i].calls != "" {
-			site.Called[all[i].calls] = n.Name
+		if all[i].Calls != "" {
+			site.Called[all[i].Calls] = n.Name
 		}
 	}
 	return site, nil
 }
 
-// meet asks a server who it is, and what.
-func meet(ctx context.Context, addr string, dial func(context.Context, service.Role, string) (net.Conn, error)) (m member, about string, err error) {
+// meet logs in to a server and asks for its identity and its version.
+func meet(ctx context.Context, addr string, as service.Credentials, dial func(context.Context, service.Role, string) (net.Conn, error)) (m member, about string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	c, err := dial(ctx, service.Data, addr)
@@ -120,18 +122,23 @@ func meet(ctx context.Context, addr string, dial func(context.Context, service.R
 		return m, "", err
 	}
 	defer c.Close()
-	said, err := exchange(ctx, c, hello, 1)
-	if err != nil {
+	if err := logIn(ctx, c, as); err != nil {
 		return m, "", err
 	}
-	m = memberOf(said)
-	if said, err = exchange(ctx, c, document{{"buildInfo", int32(1)}, {"$db", "admin"}}, 1); err != nil {
+	if err := exchange(ctx, c, hello, 1, &m); err != nil {
 		return m, "", err
 	}
-	if ferret, is := said["ferretdbVersion"].(string); is {
-		return m, "FerretDB " + strings.TrimPrefix(ferret, "v") + ", which is not MongoDB", nil
+	var build struct {
+		Version string `bson:"version"`
+		Ferret  string `bson:"ferretdbVersion"`
 	}
-	return m, fmt.Sprintf("MongoDB %v", said["version"]), nil
+	if err := exchange(ctx, c, question("admin", "buildInfo", 1, nil), 1, &build); err != nil {
+		return m, "", err
+	}
+	if build.Ferret != "" {
+		return m, "FerretDB " + strings.TrimPrefix(build.Ferret, "v") + ", which is not MongoDB", nil
+	}
+	return m, "MongoDB " + build.Version, nil
 }
 
 // foreign are servers of somebody else's: these abilities, and no other.
@@ -144,56 +151,67 @@ type foreign struct {
 // OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := newServers(site.Topology, h, site.Database, site.Called)
+	g.login = site.Logins[service.Data]
 	return foreign{g, g, prefix}
+}
+
+// Params returns the database of the locks, and the login of clients.
+func (f foreign) Params() map[string]string {
+	params := f.own.Params()
+	if f.own.login.User != "" {
+		params[User], params[Password] = f.own.login.User, f.own.login.Password
+	}
+	return params
 }
 
 // collection is where locks keep their documents. Each is called as its key.
 const collection = "locks"
 
 // called is the condition that a document's name matches an expression.
-func called(expression string) document {
-	return document{{"_id", document{{"$regex", expression}}}}
-}
+func called(expression string) bson.M { return bson.M{"_id": bson.M{"$regex": expression}} }
 
-// onLeader asks whoever takes writes.
-func (f foreign) onLeader(ctx context.Context, question document) (string, map[string]any, error) {
+// onLeader sends a command to the server that takes writes.
+func (f foreign) onLeader(ctx context.Context, command string, arguments bson.M, into any) (string, error) {
 	leader, err := f.own.Leader(ctx)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	said, err := f.own.ask(ctx, leader, append(question, field{"$db", f.own.database}))
-	if no := (*refusal)(nil); errors.As(err, &no) && no.code == codeUnauthorized {
+	err = f.own.ask(ctx, leader, question(f.own.database, command, collection, arguments), into)
+	if no := (*refusal)(nil); errors.As(err, &no) && no.Code == codeUnauthorized {
 		err = fmt.Errorf("%w: a run needs a user of the database admin, mongodb://USER@HOST:PORT/DATABASE, that has the role readWrite in the database %s: "+
 			`db.getSiblingDB("admin").grantRolesToUser("USER", [{role: "readWrite", db: %q}])`, err, f.own.database, f.own.database)
 	}
-	return leader, said, err
+	return leader, err
 }
 
 // Under looks for documents by their names.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
-	leader, said, err := f.onLeader(ctx, document{{"distinct", collection}, {"key", "_id"}, {"query", called(regexp.QuoteMeta(text))}})
-	names, _ := said["values"].([]string)
-	if err != nil || len(names) == 0 {
+	var said struct {
+		Values []string `bson:"values"`
+	}
+	leader, err := f.onLeader(ctx, "distinct", bson.M{"key": "_id", "query": called(regexp.QuoteMeta(text))}, &said)
+	if err != nil || len(said.Values) == 0 {
 		return nil, err
 	}
-	return map[string][]string{leader: names[:min(most, len(names))]}, nil
+	return map[string][]string{leader: said.Values[:min(most, len(said.Values))]}, nil
 }
 
 // Clear removes the documents whose names begin with the prefix, from all members.
 func (f foreign) Clear(ctx context.Context) (int, error) {
-	question := document{{"delete", collection}, {"deletes", list{{"0", document{{"q", called("^" + regexp.QuoteMeta(f.prefix))}, {"limit", int32(0)}}}}}}
+	arguments := bson.M{"deletes": bson.A{bson.M{"q": called("^" + regexp.QuoteMeta(f.prefix)), "limit": 0}}}
 	if len(f.Nodes()) > 1 {
-		question = append(question, field{"writeConcern", document{{"w", "majority"}}})
+		arguments["writeConcern"] = bson.M{"w": "majority"}
 	}
-	_, said, err := f.onLeader(ctx, question)
-	if err != nil {
+	var said struct {
+		N *int `bson:"n"`
+	}
+	if _, err := f.onLeader(ctx, "delete", arguments, &said); err != nil {
 		return 0, err
 	}
-	n, is := said["n"].(int32)
-	if !is {
+	if said.N == nil {
 		return 0, errors.New("it does not say how many documents it has removed")
 	}
-	return int(n), nil
+	return *said.N, nil
 }
 
 // ByHand is what a person types.

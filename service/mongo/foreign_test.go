@@ -2,14 +2,19 @@ package mongo
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/xdg-go/scram"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"lockbench/internal/testing/servicetest"
 	"lockbench/service"
@@ -36,8 +41,8 @@ type replicas struct {
 	set     []string // as each says
 	primary []string // as each says
 	writes  []bool
-	odd     document // what the last one says beside
-	code    int32    // of the refusal of all but hello
+	odd     bson.M // what else the last one says
+	code    int32  // of the refusal of all but hello
 
 	mu    sync.Mutex
 	asked []string
@@ -51,38 +56,30 @@ func newReplicas(t *testing.T, n int) *replicas {
 		r.set, r.primary, r.writes = append(r.set, "rs"), append(r.primary, "db-1:27017"), append(r.writes, i == 0)
 	}
 	for i := range n {
-		f, _ := newFake(t, func(asked string) document {
+		f, _ := newFake(t, func(asked string) bson.M {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.asked = append(r.asked, fmt.Sprint(asked, i+1))
 			switch {
 			case asked == "hello":
-				is := document{{"ok", 1.0}, {"me", hosts[i]}, {"primary", r.primary[i]}, {"isWritablePrimary", r.writes[i]}, {"secondary", !r.writes[i]}, {"hosts", words(hosts)}}
+				is := bson.M{"ok": 1.0, "me": hosts[i], "primary": r.primary[i], "isWritablePrimary": r.writes[i], "secondary": !r.writes[i], "hosts": hosts}
 				if r.set[i] != "" {
-					is = append(is, field{"setName", r.set[i]})
+					is["setName"] = r.set[i]
 				}
 				if i == n-1 {
-					is = append(is, r.odd...)
+					maps.Copy(is, r.odd)
 				}
 				return is
 			case asked == "buildInfo":
-				return document{{"ok", 1.0}, {"version", "7.0.14"}}
+				return bson.M{"ok": 1.0, "version": "7.0.14"}
 			case r.code != 0:
-				return document{{"ok", 0.0}, {"errmsg", "not you"}, {"code", r.code}}
+				return bson.M{"ok": 0.0, "errmsg": "not you", "code": r.code}
 			}
-			return document{{"ok", 1.0}, {"n", int32(2)}, {"values", words([]string{"lockbench:1:a", "lockbench:1:b"})}}
+			return bson.M{"ok": 1.0, "n": 2, "values": []string{"lockbench:1:a", "lockbench:1:b"}}
 		})
 		r.members = append(r.members, f)
 	}
 	return r
-}
-
-func words(all []string) list {
-	var numbered list
-	for i, word := range all {
-		numbered = append(numbered, field{strconv.Itoa(i), word})
-	}
-	return numbered
 }
 
 func (r *replicas) urls(which ...int) []string {
@@ -139,11 +136,11 @@ func TestSurvey(t *testing.T) {
 	refused("two sets", "two replica sets, rs and other", 1, 2, 3)
 	r.set[2] = ""
 	refused("no set", "is of no replica set", 1, 2, 3)
-	r.set[2], r.odd = "rs", document{{"msg", "isdbgrid"}}
+	r.set[2], r.odd = "rs", bson.M{"msg": "isdbgrid"}
 	refused("a router", "router of a sharded cluster", 3)
-	r.odd = document{{"arbiterOnly", true}}
+	r.odd = bson.M{"arbiterOnly": true}
 	refused("an arbiter", "leave it out", 1, 2, 3)
-	r.odd = document{{"me", "db-1:27017"}}
+	r.odd = bson.M{"me": "db-1:27017"}
 	refused("one server twice", "is the same server as "+r.at(1), 1, 2, 3)
 }
 
@@ -197,7 +194,7 @@ func TestReplicaSet(t *testing.T) {
 	r.primary = []string{"db-2:27017", "db-2:27017", "db-2:27017"}
 	leads("another", "mongo-2", "mongo-2")
 	ill("another", "")
-	r.odd = document{{"secondary", false}}
+	r.odd = bson.M{"secondary": false}
 	ill("one that starts", "mongo-3 is neither")
 	r.odd = nil
 
@@ -222,66 +219,75 @@ func TestReplicaSet(t *testing.T) {
 	}
 }
 
-// The conversation of RFC 7677, section 3, with what a server may do otherwise.
-func TestLoginProves(t *testing.T) {
-	const nonce = "rOprNGfwEbeRWgbNEkqO"
-	const first = "r=" + nonce + "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
-	const last = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+// TestLogIn: lockbench logs in to servers that end the login at once, or want an empty message first. A refused
+// login is a LoginError, and a server that does not prove that it knows the password is refused.
+func TestLogIn(t *testing.T) {
 	for name, c := range map[string]struct {
-		first, last, password string
-		done                  []bool
-		want                  string
+		user, password string
+		empty          bool // the server wants an empty message
+		forged         bool // the server proves nothing
+		want           string
 	}{
-		"as in the RFC":             {first, last, "pencil", []bool{true}, ""},
-		"with an empty word":        {first, last, "pencil", []bool{false, true}, ""},
-		"it never ends":             {first, last, "pencil", []bool{false, false}, "does not end"},
-		"another password":          {first, last, "pen", []bool{true}, "does not know the password"},
-		"no proof of its own":       {first, "", "pencil", []bool{true}, "does not know the password"},
-		"few rounds":                {strings.Replace(first, "4096", "1", 1), last, "pencil", nil, "as no server does"},
-		"somebody else's nonce":     {strings.Replace(first, nonce, "x", 1), last, "pencil", nil, "as no server does"},
-		"a nonce that is the given": {strings.Replace(first, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", "", 1), last, "pencil", nil, "as no server does"},
-		"nothing":                   {"", last, "pencil", nil, "as no server does"},
+		"no user":          {},
+		"right":            {user: "u", password: "pencil"},
+		"an empty message": {user: "u", password: "pencil", empty: true},
+		"wrong":            {user: "u", password: "pen", want: "it refuses the login: Authentication failed."},
+		"forged":           {user: "u", password: "pencil", forged: true, want: "server"},
 	} {
-		var said []string
-		err := prove(service.Credentials{User: "user", Password: c.password}, nonce, func(q document) (map[string]any, error) {
-			whole, err := read(q.bson())
-			said = append(said, payload(whole))
-			if err != nil || whole["$db"] != "admin" || len(said) > 1 && whole["conversationId"] != int32(7) {
-				t.Errorf("%s: it asks %v (%v)", name, whole, err)
+		t.Run(name, func(t *testing.T) {
+			keys, err := scram.SHA256.NewClient("u", "pencil", "")
+			if err != nil {
+				t.Fatal(err)
 			}
-			switch n := len(said); n {
-			case 1:
-				return map[string]any{"payload": []byte(c.first), "conversationId": int32(7)}, nil
-			case 2:
-				return map[string]any{"payload": []byte(c.last), "conversationId": int32(7), "done": c.done[0]}, nil
-			default:
-				return map[string]any{"conversationId": int32(7), "done": c.done[n-2]}, nil
+			stored, err := keys.GetStoredCredentialsWithError(scram.KeyFactors{Salt: "salt", Iters: iterationsMin})
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, err := scram.SHA256.NewServer(func(string) (scram.StoredCredentials, error) { return stored, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			talk := server.NewConversation()
+			near, far := net.Pipe()
+			defer near.Close()
+			go func() {
+				defer far.Close()
+				for {
+					head := make([]byte, headLength+5)
+					if _, err := io.ReadFull(far, head); err != nil {
+						return
+					}
+					body := make([]byte, int(binary.LittleEndian.Uint32(head))-len(head))
+					if _, err := io.ReadFull(far, body); err != nil {
+						return
+					}
+					var asked struct {
+						Payload []byte `bson:"payload"`
+					}
+					_ = bson.Unmarshal(body, &asked)
+					said := bson.M{"ok": 1.0, "conversationId": 7, "payload": []byte{}, "done": true}
+					if !talk.Done() {
+						text, err := talk.Step(string(asked.Payload))
+						if c.forged && talk.Done() {
+							text = "v=AAAA"
+						}
+						said["payload"], said["done"] = []byte(text), talk.Done() && !c.empty
+						if err != nil {
+							said = bson.M{"ok": 0.0, "errmsg": "Authentication failed.", "code": codeNoSuchLogin}
+						}
+					}
+					answer := message(100, said)
+					copy(answer[8:12], head[4:8])
+					_, _ = far.Write(answer)
+				}
+			}()
+			err = logIn(t.Context(), near, service.Credentials{User: c.user, Password: c.password})
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			if c.user != "" && err == nil && !talk.Valid() {
+				t.Error("the server has not accepted the password")
 			}
 		})
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
-		if c.want == "" && (said[0] != "n,,n=user,r="+nonce || !strings.HasSuffix(said[1], ",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")) {
-			t.Errorf("%s: it says %q", name, said)
-		}
-	}
-}
-
-// Who is not let in is told by what, and whoever has no user begins at once.
-func TestLogin(t *testing.T) {
-	f, _ := newFake(t, func(string) document {
-		return document{{"ok", 0.0}, {"errmsg", "Authentication failed."}, {"code", int32(codeNoSuchLogin)}}
-	})
-	for user, refused := range map[string]bool{"": false, "u": true} {
-		c, err := f.Dial(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = Service{}.Login(t.Context(), c, service.Access{Credentials: service.Credentials{User: user, Password: "p"}})
-		c.Close()
-		said := (*service.LoginError)(nil)
-		if errors.As(err, &said) != refused || refused && said.Said != "Authentication failed." {
-			t.Errorf("user %q: %v", user, err)
-		}
 	}
 }

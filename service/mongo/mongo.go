@@ -4,8 +4,8 @@
 // mongod of a person's own. FerretDB speaks the protocol and is not MongoDB: it reads and then
 // writes where findAndModify is to do both at once. So it is a control, and its version says so.
 //
-// Servers are asked past all faults in that protocol, each question on a connection of its
-// own. So lockbench depends on no driver.
+// lockbench asks servers past all faults, each question on a new connection, with the package bson of
+// the official driver.
 package mongo
 
 import (
@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"lockbench/locks"
 	"lockbench/service"
 )
@@ -25,8 +27,12 @@ import (
 // Name is what the service is called, its nodes, and their endpoints.
 const Name = "mongo"
 
-// Database is the parameter that names the database of the locks.
-const Database = "database"
+// Parameters of clients.
+const (
+	Database = "database" // holds the locks
+	User     = "user"     // of the database admin; absent: no login
+	Password = "password"
+)
 
 // database is that database.
 const database = "lockbench"
@@ -118,7 +124,7 @@ const shellNumber = 'A' * 0x01010101
 
 // Pong is that answer as a server sends it.
 func (Service) Pong() []byte {
-	said := message(1, document{{"ok", 1.0}})
+	said := message(1, bson.M{"ok": 1.0})
 	binary.LittleEndian.PutUint32(said[8:], shellNumber)
 	return said
 }

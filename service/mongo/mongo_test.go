@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"lockbench/internal/testing/servicetest"
 	"lockbench/service"
 )
@@ -58,8 +60,8 @@ func TestSettings(t *testing.T) {
 }
 
 // query is a message of the old kind, by which drivers begin.
-func query(d document) []byte {
-	body := append([]byte("\x00\x00\x00\x00admin.$cmd\x00\x00\x00\x00\x00\xff\xff\xff\xff"), d.bson()...)
+func query(d bson.D) []byte {
+	body := append([]byte("\x00\x00\x00\x00admin.$cmd\x00\x00\x00\x00\x00\xff\xff\xff\xff"), message(1, d)[headLength+5:]...)
 	b := binary.LittleEndian.AppendUint32(nil, uint32(headLength+len(body)))
 	for _, n := range []uint32{1, 0, opQuery} {
 		b = binary.LittleEndian.AppendUint32(b, n)
@@ -73,8 +75,8 @@ func TestRequests(t *testing.T) {
 	compressed := append(query(ping)[:12], 0xdc, 0x07, 0, 0, 1, 2, 3)
 	binary.LittleEndian.PutUint32(compressed, uint32(len(compressed)))
 	all := slices.Concat(
-		query(document{{"isMaster", int32(1)}}), message(2, hello), message(3, document{{"findAndModify", "locks"}, {"x", strings.Repeat("y", 1000)}}),
-		compressed, message(4, document{}), message(5, document{{"update", "locks"}}), []byte("GET / HTTP/1.1\r\n\r\n"), message(6, ping),
+		query(question("admin", "isMaster", 1, nil)), message(2, hello), message(3, question("a", "findAndModify", "locks", bson.M{"x": strings.Repeat("y", 1000)})),
+		compressed, message(4, bson.D{}), message(5, bson.M{"update": "locks"}), []byte("GET / HTTP/1.1\r\n\r\n"), message(6, ping),
 	)
 	want := []string{"isMaster", "hello", "findAndModify", "unread", "unread", "update"}
 	for _, size := range []int{1, 3, 7, 100, len(all)} {
@@ -95,31 +97,26 @@ func TestRequests(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add(document{{"ok", 1.0}, {"errmsg", "no"}, {"n", int32(3)}}.bson())
-	f.Add([]byte("\x10\x00\x00\x00\x08b\x00\x01\x0ax\x00\x12y\x00\x00"))
+	f.Add(message(1, bson.M{"ok": 1.0, "errmsg": "no", "n": 3}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = read(b)
 		_, _ = answer(bytes.NewReader(b), 1)
 		_, _ = service.NewRequestWriter(wire{}, func([]byte) {}).Write(b)
 	})
 }
 
-// What is cut off or says a wrong length is refused.
-func TestRead(t *testing.T) {
-	whole := document{{"ok", 1.0}, {"errmsg", "no"}, {"n", int32(3)}}.bson()
-	said, err := read(whole)
-	if err != nil || said["ok"] != 1.0 || said["errmsg"] != "no" || said["n"] != int32(3) {
+// TestAnswer refuses answers that are cut off.
+func TestAnswer(t *testing.T) {
+	whole := message(0, bson.M{"ok": 1.0, "errmsg": "no", "n": 3})
+	if said, err := answer(bytes.NewReader(whole), 0); err != nil || said.Lookup("n").AsInt64() != 3 {
 		t.Errorf("it reads %v, %v", said, err)
 	}
 	for n := range whole {
-		if said, err := read(whole[:n]); err == nil {
+		if said, err := answer(bytes.NewReader(whole[:n]), 0); err == nil {
 			t.Errorf("the first %d bytes are %v", n, said)
 		}
-		short := slices.Clone(whole[:n])
-		if n >= 5 {
+		if short := slices.Clone(whole[:n]); n > headLength {
 			binary.LittleEndian.PutUint32(short, uint32(n))
-			short[n-1] = 0
-			if said, err := read(short); err == nil && len(said) == 3 {
+			if said, err := answer(bytes.NewReader(short), 0); err == nil {
 				t.Errorf("the first %d bytes, with their length, are %v", n, said)
 			}
 		}
@@ -130,11 +127,11 @@ func TestRead(t *testing.T) {
 type fake struct {
 	service.Host
 	at   net.Listener
-	says func(asked string) document
+	says func(asked string) bson.M
 	down error
 }
 
-func newFake(t *testing.T, says func(asked string) document) (*fake, *servers) {
+func newFake(t *testing.T, says func(asked string) bson.M) (*fake, *servers) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -180,11 +177,11 @@ func (f *fake) Dial(ctx context.Context, _ string) (net.Conn, error) {
 // A server that is asked says how it is, and what it refuses is an error.
 func TestAsked(t *testing.T) {
 	refused := ""
-	f, g := newFake(t, func(asked string) document {
+	f, g := newFake(t, func(asked string) bson.M {
 		if asked == refused {
-			return document{{"ok", 0.0}, {"errmsg", "not now"}}
+			return bson.M{"ok": 0.0, "errmsg": "not now"}
 		}
-		return document{{"ok", 1.0}}
+		return bson.M{"ok": 1.0}
 	})
 	ctx := t.Context()
 	if err := g.Answers(ctx, "mongo-1"); err != nil {
@@ -212,6 +209,6 @@ func TestAsked(t *testing.T) {
 
 // A greeting carries as much as it is given, both ways, and says what went wrong.
 func TestGreet(t *testing.T) {
-	f, g := newFake(t, func(string) document { return document{{"ok", 1.0}} })
+	f, g := newFake(t, func(string) bson.M { return bson.M{"ok": 1.0} })
 	servicetest.Greets(t, g, f.Dial, "mongo-1", 2, 0, 100_000)
 }

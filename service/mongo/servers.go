@@ -9,12 +9,15 @@ import (
 	"io"
 	"net"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"lockbench/service"
 )
 
 // servers are the running servers of one cluster.
 type servers struct {
 	*service.Cluster
+	login    service.Credentials
 	database string            // of the locks
 	called   map[string]string // the nodes, by what members of a replica set call each other
 }
@@ -34,20 +37,23 @@ func newServers(t service.Topology, h service.Host, database string, called map[
 // Params name the database of the locks.
 func (g *servers) Params() map[string]string { return map[string]string{Database: g.database} }
 
-// ask asks a node, on a connection of its own: servers die and come back.
-func (g *servers) ask(ctx context.Context, node string, question document) (said map[string]any, err error) {
-	err = g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
-		if said, err = exchange(ctx, c, question, 1); err != nil {
-			return fmt.Errorf("%s: %w", question[0].name, err)
+// ask asks a node, on a new connection: servers die and come back.
+func (g *servers) ask(ctx context.Context, node string, question bson.D, into any) error {
+	return g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
+		err := logIn(ctx, c, g.login)
+		if err == nil {
+			err = exchange(ctx, c, question, 1, into)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", question[0].Key, err)
 		}
 		return nil
 	})
-	return said, err
 }
 
-// exchange asks a question so many times, and returns the last answer.
-func exchange(ctx context.Context, c net.Conn, question document, times int) (said map[string]any, err error) {
-	err = service.Interrupt(ctx, c, func() error {
+// exchange asks a question so many times, and decodes the last answer unless into is nil.
+func exchange(ctx context.Context, c net.Conn, question bson.D, times int, into any) error {
+	return service.Interrupt(ctx, c, func() error {
 		wrote := make(chan error, 1)
 		go func() {
 			var err error
@@ -57,18 +63,24 @@ func exchange(ctx context.Context, c net.Conn, question document, times int) (sa
 			wrote <- err
 		}()
 		answers := bufio.NewReader(c)
+		var said bson.Raw
 		for i := range times {
+			var err error
 			if said, err = answer(answers, uint32(i+1)); err != nil {
+				return err
+			}
+		}
+		if into != nil {
+			if err := bson.Unmarshal(said, into); err != nil {
 				return err
 			}
 		}
 		return <-wrote
 	})
-	return said, err
 }
 
-// answer reads that to a question by its number.
-func answer(from io.Reader, number uint32) (map[string]any, error) {
+// answer reads the answer to a question with a number.
+func answer(from io.Reader, number uint32) (bson.Raw, error) {
 	head := make([]byte, headLength+5)
 	if _, err := io.ReadFull(from, head); err != nil {
 		return nil, err
@@ -80,26 +92,31 @@ func answer(from io.Reader, number uint32) (map[string]any, error) {
 	case binary.LittleEndian.Uint32(head[8:]) != number:
 		return nil, errors.New("it answered another question")
 	}
-	body := make([]byte, int(length)-len(head))
+	body := make(bson.Raw, int(length)-len(head))
 	if _, err := io.ReadFull(from, body); err != nil {
 		return nil, err
 	}
-	said, err := read(body)
-	if err == nil && said["ok"] != 1.0 {
-		text, _ := said["errmsg"].(string)
-		code, _ := said["code"].(int32)
-		err = &refusal{text, code}
+	if err := body.Validate(); err != nil {
+		return nil, err
 	}
-	return said, err
+	var no refusal
+	if err := bson.Unmarshal(body, &no); err != nil {
+		return nil, err
+	}
+	if no.OK != 1 {
+		return nil, &no
+	}
+	return body, nil
 }
 
-// refusal is an answer that says no.
+// refusal is an answer that says no: OK is not 1.
 type refusal struct {
-	text string
-	code int32
+	OK   float64 `bson:"ok"`
+	Text string  `bson:"errmsg"`
+	Code int32   `bson:"code"`
 }
 
-func (r *refusal) Error() string { return "it refused: " + r.text }
+func (r *refusal) Error() string { return "it refused: " + r.Text }
 
 // Codes of refusals.
 const (
@@ -109,61 +126,50 @@ const (
 
 // Answers asks a server for a sign of life.
 func (g *servers) Answers(ctx context.Context, node string) error {
-	_, err := g.ask(ctx, node, ping)
-	return err
+	return g.ask(ctx, node, ping, nil)
 }
 
-// Greet asks for one as often as it takes to carry the load there; nearly as much comes back.
+// Greet asks for a sign of life as often as it takes to carry the load there; nearly as much comes back.
+// Servers answer it without a login.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
-	_, err := exchange(ctx, c, ping, 1+load/len(message(1, ping)))
-	return err
+	return exchange(ctx, c, ping, 1+load/len(message(1, ping)), nil)
 }
 
-// hello is the question who a server is.
-var hello = document{{"hello", int32(1)}, {"$db", "admin"}}
+// hello asks a server for its identity.
+var hello = question("admin", "hello", 1, nil)
 
-// member is what a server says of itself.
+// member is the answer to hello.
 type member struct {
-	set            string   // the replica set that it is of; empty: none
-	calls, primary string   // itself and who leads, as members call each other
-	others         []string // all that keep data, itself too
-	writes, reads  bool
-	arbiter        bool // it votes, and keeps no data
-	router         bool // it leads to the parts of a cluster, and keeps no data
+	Set      string   `bson:"setName"` // its replica set; empty: none
+	Calls    string   `bson:"me"`      // its address, as members call each other
+	Primary  string   `bson:"primary"` // the address of the primary, likewise
+	Hosts    []string `bson:"hosts"`   // the addresses of members that keep data
+	Passives []string `bson:"passives"`
+	Writes   bool     `bson:"isWritablePrimary"`
+	Reads    bool     `bson:"secondary"`
+	Arbiter  bool     `bson:"arbiterOnly"` // it votes, and keeps no data
+	Kind     string   `bson:"msg"`
 }
 
-func memberOf(said map[string]any) (m member) {
-	m.set, _ = said["setName"].(string)
-	m.calls, _ = said["me"].(string)
-	m.primary, _ = said["primary"].(string)
-	m.writes, _ = said["isWritablePrimary"].(bool)
-	m.reads, _ = said["secondary"].(bool)
-	m.arbiter, _ = said["arbiterOnly"].(bool)
-	m.router = said["msg"] == "isdbgrid"
-	for _, list := range []string{"hosts", "passives"} {
-		names, _ := said[list].([]string)
-		m.others = append(m.others, names...)
-	}
-	return m
-}
+// router is the kind of a server that forwards requests to the parts of a cluster, and keeps no data.
+const router = "isdbgrid"
 
 // state asks a server for its part in the replica set, whose members have names of their own.
 func (g *servers) state(ctx context.Context, node string) (service.State, error) {
-	said, err := g.ask(ctx, node, hello)
-	if err != nil {
+	var m member
+	if err := g.ask(ctx, node, hello, &m); err != nil {
 		return service.State{}, err
 	}
-	m := memberOf(said)
-	state := service.State{Leads: m.writes, Leader: m.primary}
-	if leader := g.called[m.primary]; leader != "" {
+	state := service.State{Leads: m.Writes, Leader: m.Primary}
+	if leader := g.called[m.Primary]; leader != "" {
 		state.Leader = leader
 	}
 	switch {
-	case len(g.Nodes()) == 1 && !m.writes:
+	case len(g.Nodes()) == 1 && !m.Writes:
 		state.Lacks = errors.New("takes no writes")
-	case !m.writes && !m.reads:
+	case !m.Writes && !m.Reads:
 		state.Lacks = errors.New("is neither the primary nor a secondary")
-	case len(g.Nodes()) > 1 && m.primary == "":
+	case len(g.Nodes()) > 1 && m.Primary == "":
 		state.Lacks = errors.New("knows no primary")
 	}
 	return state, nil
@@ -174,6 +180,5 @@ func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(
 
 // Flush drops the database of the locks.
 func (g *servers) Flush(ctx context.Context, node string) error {
-	_, err := g.ask(ctx, node, document{{"dropDatabase", int32(1)}, {"$db", g.database}})
-	return err
+	return g.ask(ctx, node, question(g.database, "dropDatabase", 1, nil), nil)
 }

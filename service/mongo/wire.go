@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // wire reads the messages of clients. A message begins with its length, its number, the number of
@@ -20,8 +23,8 @@ const (
 // headLength is the length of the head of a message.
 const headLength = 16
 
-// ping is the question for a sign of life.
-var ping = document{{sign, int32(1)}, {"$db", "admin"}}
+// ping asks for a sign of life.
+var ping = question("admin", sign, 1, nil)
 
 // sign is its name. Drivers do not ask it by themselves.
 const sign = "ping"
@@ -84,9 +87,21 @@ func command(message []byte) []byte {
 	return name
 }
 
-// message is a question as it is sent.
-func message(number uint32, d document) []byte {
-	body := d.bson()
+// question returns a command to a database. Servers take the first name of a document for the command.
+func question(database, command string, value any, arguments bson.M) bson.D {
+	d := bson.D{{Key: command, Value: value}, {Key: "$db", Value: database}}
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		d = append(d, bson.E{Key: name, Value: arguments[name]})
+	}
+	return d
+}
+
+// message returns a message with a document, which is a question or an answer.
+func message(number uint32, document any) []byte {
+	body, err := bson.Marshal(document)
+	if err != nil {
+		panic(err) // all documents are made here, of types that have a form in BSON
+	}
 	b := binary.LittleEndian.AppendUint32(nil, uint32(headLength+5+len(body)))
 	for _, n := range []uint32{number, 0, opMessage, 0} {
 		b = binary.LittleEndian.AppendUint32(b, n)
