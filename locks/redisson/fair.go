@@ -36,8 +36,8 @@ var (
 // Form is one of the variants that the fair lock has had.
 type Form string
 
-// The forms. They differ in when a waiter may be taken for dead, and in what those
-// behind it are told.
+// The forms. They differ in when a waiter counts as dead, and in the answer to the waiters
+// behind it.
 const (
 	F0 Form = "F0" // printed in an article, never released: the time of day is added twice
 	F1 Form = "F1" // 3.5.5 to 3.11.0: 5 s behind the head
@@ -46,16 +46,13 @@ const (
 	F4 Form = "F4" // today's: no negative waits
 )
 
-// Forms are all of them, the oldest first.
-var Forms = []Form{F0, F1, F2, F3, F4}
-
-// oldLife is how long a waiter was thought to live in the forms before F3.
+// oldLife is how long a waiter counts as alive in the forms before F3.
 const oldLife = 5 * time.Second
 
-// fair serves who asked first. Waiters stand in a list, and in a sorted set with the
-// time after which others may take them for dead. Those times are by the clocks of the clients:
-// one whose clock is ahead empties the queue (hazard R-4). A waiter that dies at
-// the head holds everybody up until then (hazard R-2), and those behind it are told
+// fair serves clients in the order of their requests. Waiters are in a list, and in a sorted set
+// with the time after which they count as dead. These times are those of the clients' clocks:
+// a client whose clock is ahead empties the queue (hazard R-4). A waiter that dies at
+// the head blocks the queue until its time (hazard R-2), and the waiters behind it get the answer
 // to ask again at once, all the time (hazard R-3).
 type fair struct{ form Form }
 
@@ -63,7 +60,7 @@ var _ kind = fair{}
 
 func (k fair) keys(key string) []string { return []string{key, fairQueue(key), fairTimeouts(key)} }
 
-// life is how long the waiter of a hold is thought to live.
+// life is how long the waiter of a hold counts as alive.
 func (k fair) life(l *locker, h *hold) int64 {
 	if h.wait > 0 {
 		return h.wait.Milliseconds()
@@ -73,6 +70,10 @@ func (k fair) life(l *locker, h *hold) int64 {
 
 func (k fair) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	now := l.o.Now().UnixMilli()
+	if h.wait == 0 {
+		_, refused, err := l.run(ctx, fairTry, k.keys(h.key), h.leaseMs(), h.owner, now, k.life(l, h))
+		return queued(0, refused, err)
+	}
 	script, life := fairAcquire, k.life(l, h)
 	switch k.form {
 	case F0:
@@ -89,17 +90,12 @@ func (k fair) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 }
 
 // queued reads the reply of the fair lock's acquire scripts: nil, or how long to wait,
-// which in the forms of old may be any number below 0 (hazard R-6).
+// which can be below 0 in the earlier forms (hazard R-6).
 func queued(left int64, refused bool, err error) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
 	return grant{granted: !refused, left: time.Duration(left) * time.Millisecond}, nil
-}
-
-func (k fair) try(ctx context.Context, l *locker, h *hold) (grant, error) {
-	_, refused, err := l.run(ctx, fairTry, k.keys(h.key), h.leaseMs(), h.owner, l.o.Now().UnixMilli(), k.life(l, h))
-	return queued(0, refused, err)
 }
 
 func (k fair) release(ctx context.Context, l *locker, h *hold) (bool, error) {
@@ -109,7 +105,7 @@ func (k fair) release(ctx context.Context, l *locker, h *hold) (bool, error) {
 	return held, err
 }
 
-// giveUp leaves the queue. Without it the one who gave up would be a dead head.
+// giveUp leaves the queue. Otherwise the client would become a dead head of it.
 func (k fair) giveUp(ctx context.Context, l *locker, h *hold) error {
 	script, life := fairGiveUp, k.life(l, h)
 	switch {

@@ -37,5 +37,3 @@ func (fenced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	}
 	return grant{left: time.Duration(reply[0]) * time.Millisecond}, nil
 }
-
-func (k fenced) try(ctx context.Context, l *locker, h *hold) (grant, error) { return k.ask(ctx, l, h) }

@@ -13,12 +13,12 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// lease is one hold. What it offers depends on how it was asked for:
+// lease is one hold. Its interfaces depend on the request:
 //
-//	lease    a hold that nobody is sure of
+//	lease    a hold whose acquire has an unknown outcome
 //	bounded  with a ttl: Bounded and Renewer
-//	kept     without: Renewed
-//	watched  without, and told of its loss: Renewed and Watched
+//	kept     without a ttl: Renewed
+//	watched  without a ttl, and with notices of a loss: Renewed and Watched
 //
 // and each of the last three with a token as well.
 type lease struct {
@@ -29,9 +29,9 @@ type lease struct {
 	dogOwner string
 
 	mu     sync.Mutex
-	begun  bool // a release was
+	begun  bool // a release has begun
 	ended  bool // and was answered
-	doubts int  // requests of it that were not
+	doubts int  // its requests without an answer
 }
 
 type (
@@ -90,15 +90,15 @@ func withToken(l locks.Lease, n uint64) locks.Lease {
 // Token is the number of the grant.
 func (t token) Token() uint64 { return uint64(t) }
 
-// Lease is what the watchdog renews it by.
+// Lease is the lease that the watchdog renews.
 func (l *kept) Lease() time.Duration { return l.hold.lease }
 
-// Lost is closed when the watchdog has found the lock in other hands, or when no
+// Lost is closed when the watchdog has found that another client holds the lock, or when no
 // renewal has succeeded for a whole lease.
 func (l *watched) Lost() <-chan struct{} { return l.lost }
 
-// Release gives the hold back. It is sent again, under the same id, while nobody
-// answers; what was answered once is final.
+// Release releases the hold. It is sent again, under the same id, until a server
+// answers. An answer is final.
 func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +108,8 @@ func (l *lease) Release(ctx context.Context) error {
 	if !l.begun {
 		l.begun = true
 		if l.dog != nil {
-			// Whatever the server will say: a release that fails must not leave a
-			// renewal behind that keeps the lock for ever (hazard R-10).
+			// A release that fails must not leave a renewal behind that keeps the lock for
+			// ever (hazard R-10).
 			l.dog.remove(l.hold.key, l.dogOwner)
 		}
 	}
@@ -124,7 +124,7 @@ func (l *lease) Release(ctx context.Context) error {
 			return l.answered(held)
 		}
 		l.doubts++
-		if attempt >= l.locker.o.Retries || !worthRetrying(err) || l.pause(ctx, attempt) != nil {
+		if attempt >= l.locker.o.Retries || !worthRetrying(err) || l.locker.pause(ctx, attempt) != nil {
 			return l.fault(err)
 		}
 	}
@@ -153,8 +153,8 @@ func (l *lease) fault(err error) error {
 	return fmt.Errorf("%s: release %q: %w", l.locker.name, l.hold.key, err)
 }
 
-// worthRetrying says whether a release may fare better the next time: nobody
-// answered, or who did cannot serve right now.
+// worthRetrying reports whether a repeated release may succeed: no server
+// answered, or the server cannot serve right now.
 func worthRetrying(err error) bool {
 	var said redis.Error
 	if !errors.As(err, &said) || errors.Is(err, redis.ErrClosed) {
@@ -168,17 +168,20 @@ func worthRetrying(err error) bool {
 	return false
 }
 
-func (l *lease) pause(ctx context.Context, attempt int) error {
-	timer := time.NewTimer(l.locker.o.retryDelay(attempt, l.locker.draw))
+// pause sleeps before a request is repeated. It fails if the context ends or the handle is closed.
+func (l *locker) pause(ctx context.Context, attempt int) error {
+	timer := time.NewTimer(l.o.retryDelay(attempt, l.draw))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.locker.life.Done():
+	case <-l.life.Done():
+	}
+	// Several may have come by the time that a busy machine looks.
+	if l.life.Err() != nil {
 		return plain.ErrClosed
 	}
+	return ctx.Err()
 }
 
 // Renew moves the end of the lock to ttl from now, if its owner still holds it.

@@ -16,42 +16,39 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// kind is what makes one lock of the family differ from the others. A kind is told
-// the client and the hold each time and has no state of its own beyond the client's.
+// kind is what differs between the locks of the family. A kind has no state beyond the client's.
 type kind interface {
-	// ask asks for a hold once; a waiter may be queued by it.
+	// ask requests a hold once. It may put a waiter into a queue.
 	ask(ctx context.Context, l *locker, h *hold) (grant, error)
-	// try asks once for a caller who does not wait.
-	try(ctx context.Context, l *locker, h *hold) (grant, error)
-	// release gives the hold back: ok is false if it was not held.
+	// release releases the hold: ok is false if it was not held.
 	release(ctx context.Context, l *locker, h *hold) (ok bool, err error)
 	// giveUp undoes what ask has left behind for a waiter.
 	giveUp(ctx context.Context, l *locker, h *hold) error
-	// channel is what a waiter listens to; empty: it polls.
+	// channel is the channel on which a waiter listens; empty: it polls.
 	channel(h *hold) string
-	// renewed says which watchdog keeps the hold alive and under which owner's name.
+	// renewed returns the watchdog that renews the hold, and the owner for which it does.
 	renewed(l *locker, h *hold) (*watchdog, string)
 }
 
-// grant is what a server said to an acquire.
+// grant is a server's answer to an acquire.
 type grant struct {
 	granted bool
-	left    time.Duration // of the lock that others hold; below 0: nobody knows
+	left    time.Duration // of the lease of the other holder; below 0: unknown
 	token   uint64        // of a fenced grant
 }
 
 // hold is one attempt at a lock, and one count of it if it is granted.
 //
-// In Redisson's words it is a lock object: the lease that a release leaves to the
-// other holds of its owner is the one that this hold was asked with, not theirs (hazard R-38).
+// It is what Redisson calls a lock object: a release gives the other holds of its owner
+// the lease of this hold, not theirs (hazard R-38).
 type hold struct {
 	key, owner string
 	mode       locks.Mode
 	lease      time.Duration // whole milliseconds
 	dogged     bool          // the lease is the watchdog's
 	wait       time.Duration
-	latch      string // the key under which the server keeps what its release answered
-	queued     func() // to be called when a fair lock has queued it; or nil
+	latch      string // the key under which the server keeps the answer to its release
+	queued     func() // called when a fair lock has queued the hold; or nil
 }
 
 func (h *hold) leaseMs() int64 { return h.lease.Milliseconds() }
@@ -82,7 +79,7 @@ type locker struct {
 
 var _ locks.Locker = (*locker)(nil)
 
-// opener opens a handle on one master at a time. Answers may take longer than usual
+// opener opens a handle on one master at a time. Its timeout for answers is longer than usual
 // by patience.
 func opener(name string, o Options, patience time.Duration, of func(*locker) kind) locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
@@ -102,8 +99,8 @@ func newLocker(name string, o Options, c locks.Client, client conn, of func(*loc
 	if o.Now == nil {
 		o.Now = c.Clock()
 	}
-	// Each user of chance has a source of its own, drawn here: they lock themselves,
-	// not each other, and the handles of a multi-lock share one client.
+	// Each user of random numbers has a source of its own, because the handles of a
+	// multi-lock share one client.
 	l := &locker{name: name, o: o, client: client, draw: drawer(branch(c.Rand))}
 	c.Rand = branch(c.Rand)
 	l.tokens = plain.NewTokens(c)
@@ -137,8 +134,8 @@ func (l *locker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, err
 	return l.acquire(ctx, h)
 }
 
-// begin lets an acquire begin, unless the handle is closed: Close waits for those
-// that have begun, for they may have to leave a queue.
+// begin reports whether an acquire may begin. Close waits for those that have begun,
+// because they may have to leave a queue.
 func (l *locker) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +145,7 @@ func (l *locker) begin() bool {
 	return !l.closing
 }
 
-// hold is the attempt that a request asks for.
+// hold returns the attempt for a request.
 func (l *locker) hold(r locks.Request) (*hold, error) {
 	switch {
 	case len(r.Keys) != 1:
@@ -185,11 +182,7 @@ func (l *locker) hold(r locks.Request) (*hold, error) {
 // acquire is the loop of the package comment.
 func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 	began := time.Now()
-	ask := l.kind.ask
-	if h.wait == 0 {
-		ask = l.kind.try
-	}
-	g, err := ask(ctx, l, h)
+	g, err := l.kind.ask(ctx, l, h)
 	switch {
 	case err != nil:
 		return l.doubt(ctx, h, err)
@@ -202,8 +195,8 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 	if h.queued != nil { // by the acquire that was refused
 		h.queued()
 	}
-	// Close ends the waiting. It does not end the request before it, which its
-	// connection bounds: a context for each uncontended acquire costs a microsecond.
+	// Close ends the waiting. It does not end the first request, which has the timeout of its
+	// connection: a context for each uncontended acquire costs a microsecond.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.life, func() { cancel(plain.ErrClosed) })()
@@ -227,7 +220,7 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 			break
 		}
 		l.o.Reached(ctx, Parking)
-		// Below 0 nobody knows how long, so only a message helps (hazard R-6).
+		// Below 0 the time is unknown, so only a message wakes the waiter (hazard R-6).
 		pause := left()
 		if g.left >= 0 {
 			pause = min(pause, g.left)
@@ -239,7 +232,7 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 	return l.refused(ctx, h, nil)
 }
 
-// sleeper returns what a refused caller does between two tries.
+// sleeper returns how a refused caller sleeps between two tries.
 func (l *locker) sleeper(ctx context.Context, h *hold, left func() time.Duration) (sleep func(context.Context, time.Duration) error, leave func(), err error) {
 	channel := l.kind.channel(h)
 	if channel == "" {
@@ -259,10 +252,10 @@ func (l *locker) sleeper(ctx context.Context, h *hold, left func() time.Duration
 	return e.park, func() { l.subs.leave(e) }, nil
 }
 
-// errNoTime is a wait that was over before it could begin; the answer is taken.
+// errNoTime is the error of a wait that was over before it began; the caller gets ErrTaken.
 var errNoTime = errors.New("no time left")
 
-// granted makes the lease of a grant for which was asked at start.
+// granted makes the lease of a grant that was requested at start.
 func (l *locker) granted(h *hold, g grant, start time.Time) locks.Lease {
 	own := &lease{locker: l, hold: h, granted: true}
 	if !h.dogged {
@@ -277,8 +270,8 @@ func (l *locker) granted(h *hold, g grant, start time.Time) locks.Lease {
 	return withToken(&watched{&kept{own}, lost}, g.token)
 }
 
-// doubt ends an acquire of which one request was not answered. The caller gets a
-// lease to clean up with. (Redisson says false here.)
+// doubt ends an acquire with an unanswered request. The caller gets a
+// lease to clean up with. (Redisson returns false here.)
 func (l *locker) doubt(ctx context.Context, h *hold, err error) (locks.Lease, error) {
 	if cause := context.Cause(ctx); errors.Is(cause, plain.ErrClosed) || l.closed(err) {
 		err = fmt.Errorf("%w: %w", plain.ErrClosed, err)
@@ -287,9 +280,8 @@ func (l *locker) doubt(ctx context.Context, h *hold, err error) (locks.Lease, er
 	return &lease{locker: l, hold: h}, fmt.Errorf("%s: acquire %q: %w", l.name, h.key, err)
 }
 
-// refused ends an acquire whose every request was answered with no. That holds for
-// one whose context has ended too, if it has left no place in a queue: it is both
-// taken and cancelled.
+// refused ends an acquire whose requests were all refused. If its context has ended as well, and it
+// has left the queue, its error is both ErrTaken and the context's.
 func (l *locker) refused(ctx context.Context, h *hold, why error) (locks.Lease, error) {
 	if err := l.leaveQueue(ctx, h); err != nil {
 		return &lease{locker: l, hold: h}, fmt.Errorf("%s: acquire %q: leave the queue: %w", l.name, h.key, err)
@@ -300,19 +292,19 @@ func (l *locker) refused(ctx context.Context, h *hold, why error) (locks.Lease, 
 	return nil, fmt.Errorf("%s: acquire %q: %w, and gave up: %w", l.name, h.key, locks.ErrTaken, why)
 }
 
-// leaveQueue gives up a waiter's place. The end of the caller's context does not
-// reach it, or every impatient caller would leave a ghost behind.
+// leaveQueue gives up a waiter's place. It ignores the end of the caller's context, or every
+// impatient caller would stay in the queue.
 func (l *locker) leaveQueue(ctx context.Context, h *hold) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
 	return l.kind.giveUp(ctx, l, h)
 }
 
-// closed says whether err is that of a client library that was closed.
+// closed reports whether err is that of a closed client library.
 func (l *locker) closed(err error) bool { return errors.Is(err, redis.ErrClosed) }
 
-// Close ends waiting and renewing, and closes the connections. What is held stays
-// held until it expires.
+// Close ends waiting and renewing, and closes the connections. Held locks stay
+// held until they expire.
 func (l *locker) Close() error {
 	l.mu.Lock()
 	again := l.closing

@@ -45,10 +45,6 @@ func (readWrite) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	return answer(l.script(writeAcquire).Run(ctx, l.client, []string{h.key}, h.leaseMs(), writer(h)))
 }
 
-func (k readWrite) try(ctx context.Context, l *locker, h *hold) (grant, error) {
-	return k.ask(ctx, l, h)
-}
-
 func (readWrite) release(ctx context.Context, l *locker, h *hold) (held bool, err error) {
 	if h.mode == locks.Shared {
 		_, held, err = l.run(ctx, readRelease,

@@ -44,8 +44,6 @@ func answer(left int64, err error) (grant, error) {
 	return grant{granted: left == grantedWord, left: time.Duration(left) * time.Millisecond}, nil
 }
 
-func (k rlock) try(ctx context.Context, l *locker, h *hold) (grant, error) { return k.ask(ctx, l, h) }
-
 func (rlock) release(ctx context.Context, l *locker, h *hold) (bool, error) {
 	keys, args := rlockReleaseCall(l, h, l.o.publish)
 	_, held, err := l.run(ctx, rlockRelease, keys, args...)

@@ -7,30 +7,29 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockbench/locks/goredis"
 )
 
-// synced is the plain lock that asks with WAIT, in one go with each acquire and
-// release, how many replicas have what it did. If none has although there are
-// some, an acquire is given back and begun anew.
+// synced is the plain lock that sends WAIT with each acquire and release, to learn how many
+// replicas have received it. If none has although there are some, the acquire is undone and
+// repeated.
 //
-// One acknowledgement is enough, and the replica that gave it need not be the one that is
-// promoted; a master that knows of no replicas is believed without any.
+// One acknowledgement is enough, and the replica that sent it need not be the one that is
+// promoted. A master without replicas needs no acknowledgement.
 type synced struct {
 	rlock
 
 	mu       sync.Mutex
-	replicas int // as the master said once
+	replicas int // as the master reported once
 	known    bool
 }
 
 var _ kind = (*synced)(nil)
 
-// errNoReplica is what was done on the master and is known to no replica.
+// errNoReplica is the error of a change on the master that no replica has confirmed.
 var errNoReplica = errors.New("no replica has confirmed it")
 
 func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
@@ -53,23 +52,14 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		if attempt >= l.o.Retries {
 			return grant{left: 0}, nil
 		}
-		timer := time.NewTimer(l.o.retryDelay(attempt, l.draw))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		case <-l.life.Done():
-		}
-		timer.Stop()
-		// Several may have come by the time that a busy machine looks.
-		if ctx.Err() != nil || l.life.Err() != nil {
+		if l.pause(ctx, attempt) != nil {
 			return grant{left: 0}, nil
 		}
 	}
 }
 
-// giveBack releases what no replica has confirmed. It can get lost as well, and then the
-// lock stays (hazard R-18); but not for want of a caller: the end of its context does not
-// reach here.
+// giveBack releases a grant that no replica has confirmed. If that release gets lost, the
+// lock stays (hazard R-18). It ignores the end of the caller's context.
 func (k *synced) giveBack(ctx context.Context, l *locker, h *hold) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
@@ -83,10 +73,6 @@ func (k *synced) giveBack(ctx context.Context, l *locker, h *hold) error {
 		l.latches.add(undo.latch)
 	}
 	return nil
-}
-
-func (k *synced) try(ctx context.Context, l *locker, h *hold) (grant, error) {
-	return k.ask(ctx, l, h)
 }
 
 func (k *synced) release(ctx context.Context, l *locker, h *hold) (bool, error) {
@@ -103,7 +89,7 @@ func (k *synced) release(ctx context.Context, l *locker, h *hold) (bool, error) 
 	return held, err
 }
 
-// run runs a script and asks for replicas, unless the master is said to have none.
+// run runs a script and waits for replicas, unless the master has none.
 func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []string, args ...any) (reply *redis.Cmd, acknowledged int64, expected int, err error) {
 	master, err := goredis.Master(ctx, l.client, keys[0])
 	if err != nil {
@@ -127,11 +113,11 @@ func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []s
 	return reply, acknowledged, expected, nil
 }
 
-// expect is how many replicas the master had when it was last asked. It is asked
-// again only after something went wrong, so an isolated master keeps its replicas
-// in the eyes of its clients, and one that got some later is still without.
+// expect returns how many replicas the master reported last. It asks the master
+// again only after a failure. So the clients of an isolated master still count its replicas, and
+// those of a master that got replicas later count none.
 //
-// The mutex is not held meanwhile: several callers may ask at once, and hear the same.
+// It does not hold the mutex meanwhile: several callers may ask at once, with the same result.
 func (k *synced) expect(ctx context.Context, master *redis.Client) (int, error) {
 	if n, known := k.remembered(); known {
 		return n, nil
