@@ -51,26 +51,22 @@ type fake struct {
 }
 
 var (
-	_ world.Cluster             = (*fake)(nil)
-	_ world.NodeKiller          = (*fake)(nil)
-	_ world.NodePauser          = (*fake)(nil)
-	_ world.LinkCutter          = (*fake)(nil)
-	_ world.LinkShaper          = (*fake)(nil)
-	_ world.LinkThrottler       = (*fake)(nil)
-	_ world.ClientClockShifter  = (*fake)(nil)
-	_ service.Keeper            = (*fake)(nil)
-	_ world.ReplyDropper        = (*fake)(nil)
-	_ service.Promoter          = (*fake)(nil)
-	_ service.Flusher           = (*fake)(nil)
-	_ service.Evicter           = (*fake)(nil)
-	_ service.Poisoner          = (*fake)(nil)
-	_ service.Busier            = (*fake)(nil)
-	_ service.SubscriberDropper = (*fake)(nil)
-	_ service.Replicates        = (*fake)(nil)
-	_ service.Clock             = (*fake)(nil)
-	_ world.ConnResetter        = (*fake)(nil)
-	_ world.ClockShifter        = (*fake)(nil)
-	_ world.Prober              = (*fake)(nil)
+	_ world.Cluster            = (*fake)(nil)
+	_ world.NodeKiller         = (*fake)(nil)
+	_ world.NodePauser         = (*fake)(nil)
+	_ world.LinkCutter         = (*fake)(nil)
+	_ world.LinkShaper         = (*fake)(nil)
+	_ world.LinkThrottler      = (*fake)(nil)
+	_ world.ClientClockShifter = (*fake)(nil)
+	_ service.Keeper           = (*fake)(nil)
+	_ world.ReplyDropper       = (*fake)(nil)
+	_ service.Promoter         = (*fake)(nil)
+	_ service.Orderly          = (*fake)(nil)
+	_ service.Replicates       = (*fake)(nil)
+	_ service.Clock            = (*fake)(nil)
+	_ world.ConnResetter       = (*fake)(nil)
+	_ world.ClockShifter       = (*fake)(nil)
+	_ world.Prober             = (*fake)(nil)
 )
 
 func newFake(form locks.Topology, masters int) *fake {
@@ -195,6 +191,17 @@ func (f *fake) Unshape(_ context.Context, links []world.Link) error {
 	return f.do("unshape", func() error { return unset(f.delay, links) })
 }
 
+func (f *fake) Orders() map[string]service.Order {
+	return map[string]service.Order{
+		service.OrderFlush:           service.OnNode(f.Flush),
+		service.OrderEvict:           service.OnNode(f.Evict),
+		service.OrderPoison:          service.OnKey(f.Poison),
+		service.OrderCure:            service.OnKey(f.Cure),
+		service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return f.Busy(ctx, to.Node, to.For) },
+		service.OrderDropSubscribers: service.OnNode(f.DropSubscribers),
+	}
+}
+
 func (f *fake) Flush(context.Context, string) error {
 	return f.do("flush", func() error { return nil })
 }
@@ -223,8 +230,8 @@ func (f *fake) Busy(_ context.Context, node string, d time.Duration) error {
 	})
 }
 
-func (f *fake) DropSubscribers(context.Context, string) (int, error) {
-	return 0, f.do("drop subscribers", func() error { return nil })
+func (f *fake) DropSubscribers(context.Context, string) error {
+	return f.do("drop subscribers", func() error { return nil })
 }
 
 func (f *fake) Reset(context.Context, []world.Link) (n int, err error) {

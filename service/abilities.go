@@ -48,33 +48,39 @@ const (
 	Gone    time.Duration = -2
 )
 
-// Flusher makes a node forget everything.
-type Flusher interface {
-	Flush(ctx context.Context, node string) error
+// Orderly is a service whose nodes an operator can give orders, by their names.
+type Orderly interface {
+	Orders() map[string]Order
 }
 
-// Evicter makes a node forget all keys that have an end, as one does that has run out of
-// memory and may throw away those.
-type Evicter interface {
-	Evict(ctx context.Context, node string) error
+// The names of orders.
+const (
+	OrderFlush  = "flush"  // forget everything
+	OrderEvict  = "evict"  // forget all keys that have an end, as a node does that has run out of memory
+	OrderPoison = "poison" // put a value of another type in the place of a key
+	OrderCure   = "cure"   // remove that value
+	OrderBusy   = "busy"   // answer no client for a time; the order returns when that has begun
+	// OrderDropSubscribers ends the connections of clients that listen for messages.
+	OrderDropSubscribers = "drop-subscribers"
+)
+
+// Order makes a node do something, and returns when it was seen to be done.
+type Order func(ctx context.Context, to OrderArgs) error
+
+// OrderArgs are the arguments of an order. Each order uses those that it needs.
+type OrderArgs struct {
+	Node, Key string
+	For       time.Duration
 }
 
-// Poisoner puts something else in the place of a key; Cure takes it away again.
-type Poisoner interface {
-	Poison(ctx context.Context, node, key string) error
-	Cure(ctx context.Context, node, key string) error
+// OnNode is an order that needs a node alone.
+func OnNode(do func(ctx context.Context, node string) error) Order {
+	return func(ctx context.Context, to OrderArgs) error { return do(ctx, to.Node) }
 }
 
-// Busier keeps a node busy for so long, in which it answers nobody. It returns when that
-// has begun.
-type Busier interface {
-	Busy(ctx context.Context, node string, d time.Duration) error
-}
-
-// SubscriberDropper ends the connections of those who listen for messages at a node, and
-// says how many.
-type SubscriberDropper interface {
-	DropSubscribers(ctx context.Context, node string) (int, error)
+// OnKey is an order that needs a node and a key.
+func OnKey(do func(ctx context.Context, node, key string) error) Order {
+	return func(ctx context.Context, to OrderArgs) error { return do(ctx, to.Node, to.Key) }
 }
 
 // Clock tells by how much the clock of a node is wrong.

@@ -3,7 +3,7 @@
 //
 // A service starts nothing. A world starts its programs and lends it a [Host], and gets
 // the [Servers] that they are; faults find what else a service can do by the abilities
-// of this package ([Promoter], [Keeper], [Flusher], ...), which Servers implement or not.
+// of this package ([Promoter], [Keeper], [Orderly], ...), which Servers implement or not.
 //
 //	world ── Program(place) ──▶ service      what to start
 //	world ◀── Host ────────── Servers        Dial, Status, Lead, Write

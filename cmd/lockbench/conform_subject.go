@@ -139,7 +139,7 @@ func (o *openedClients) names() []string {
 type look struct {
 	cluster world.Cluster
 	keeper  service.Keeper
-	flusher service.Flusher
+	flush   service.Order
 	counter world.RequestCounter
 	opened  *openedClients
 }
@@ -151,7 +151,7 @@ func newLook(c world.Cluster, opened *openedClients) *look {
 	l := &look{cluster: c, opened: opened}
 	var keeps, flushes bool
 	l.keeper, keeps = world.Ability[service.Keeper](c)
-	l.flusher, flushes = world.Ability[service.Flusher](c)
+	l.flush, flushes = world.Order(c, service.OrderFlush)
 	l.counter, _ = c.(world.RequestCounter)
 	if !keeps || !flushes {
 		return nil
@@ -184,7 +184,7 @@ func (l *look) Keys(ctx context.Context) ([]string, error) {
 }
 
 func (l *look) Forget(ctx context.Context) error {
-	return service.Each(l.cluster.Leaders(ctx), func(node string) error { return l.flusher.Flush(ctx, node) })
+	return service.Each(l.cluster.Leaders(ctx), func(node string) error { return l.flush(ctx, service.OrderArgs{Node: node}) })
 }
 
 // requestLimit is how long a guest may take to answer a request, besides the time that it is asked to

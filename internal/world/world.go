@@ -117,6 +117,16 @@ func Ability[T any](c Cluster) (T, bool) {
 	return t, ok
 }
 
+// Order returns an order of the servers by its name, and whether they take it.
+func Order(c Cluster, name string) (service.Order, bool) {
+	servers, ok := Ability[service.Orderly](c)
+	if !ok {
+		return nil, false
+	}
+	order, ok := servers.Orders()[name]
+	return order, ok
+}
+
 // ClientSpec is a client to be opened.
 type ClientSpec struct {
 	ID      int // never used twice in one cluster

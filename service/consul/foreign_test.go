@@ -78,7 +78,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("it asks %s", asked)
 		}
 	}
-	if _, flushes := g.(service.Flusher); flushes {
+	if _, flushes := g.(service.Orderly); flushes {
 		t.Error("it can be made to forget everything")
 	}
 }

@@ -20,7 +20,7 @@ type servers struct {
 // The optional abilities of Consul.
 var (
 	_ service.Servers = (*servers)(nil)
-	_ service.Flusher = (*servers)(nil)
+	_ service.Orderly = (*servers)(nil)
 )
 
 func newServers(t service.Topology, h service.Host, foreign bool) *servers {
@@ -89,6 +89,11 @@ func (g *servers) Healthy(ctx context.Context) error {
 
 // Form returns when servers that were just started serve.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
+
+// Orders returns what an operator can order a server to do.
+func (g *servers) Orders() map[string]service.Order {
+	return map[string]service.Order{service.OrderFlush: service.OnNode(g.Flush)}
+}
 
 // Flush deletes all keys. Sessions stay, and hold nothing.
 func (g *servers) Flush(ctx context.Context, node string) error {

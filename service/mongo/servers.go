@@ -25,7 +25,7 @@ type servers struct {
 // The optional abilities of MongoDB.
 var (
 	_ service.Servers = (*servers)(nil)
-	_ service.Flusher = (*servers)(nil)
+	_ service.Orderly = (*servers)(nil)
 )
 
 func newServers(t service.Topology, h service.Host, database string, called map[string]string) *servers {
@@ -177,6 +177,11 @@ func (g *servers) state(ctx context.Context, node string) (service.State, error)
 
 // Form returns when servers that were just started serve.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
+
+// Orders returns what an operator can order a server to do.
+func (g *servers) Orders() map[string]service.Order {
+	return map[string]service.Order{service.OrderFlush: service.OnNode(g.Flush)}
+}
 
 // Flush drops the database of the locks.
 func (g *servers) Flush(ctx context.Context, node string) error {

@@ -335,7 +335,6 @@ type foreign struct {
 	service.Sharded
 	service.Replicates
 	service.Keeper
-	service.Poisoner
 	service.Clock
 	own *servers
 }
@@ -349,7 +348,13 @@ func (Service) OpenForeign(s service.Site, prefix string, h service.Host) servic
 	if s.Master != "" {
 		g.master = s.Master
 	}
-	return foreign{g, g, g, g, g, g, g}
+	return foreign{g, g, g, g, g, g}
+}
+
+// Orders returns the orders that concern one key of the run. Others would remove keys of the owner.
+func (f foreign) Orders() map[string]service.Order {
+	all := f.own.Orders()
+	return map[string]service.Order{service.OrderPoison: all[service.OrderPoison], service.OrderCure: all[service.OrderCure]}
 }
 
 // Form waits for what others have formed, and Started leaves the sentinels' times alone.

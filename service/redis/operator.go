@@ -19,6 +19,18 @@ const markerPrefix = "lockbench:marker"
 // busyShown is how long a server that refuses to be busy has for saying so.
 const busyShown = 200 * time.Millisecond
 
+// Orders returns what an operator can order a server to do.
+func (g *servers) Orders() map[string]service.Order {
+	return map[string]service.Order{
+		service.OrderFlush:           service.OnNode(g.Flush),
+		service.OrderEvict:           service.OnNode(g.Evict),
+		service.OrderPoison:          service.OnKey(g.Poison),
+		service.OrderCure:            service.OnKey(g.Cure),
+		service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return g.Busy(ctx, to.Node, to.For) },
+		service.OrderDropSubscribers: service.OnNode(g.DropSubscribers),
+	}
+}
+
 // Flush makes a server forget everything.
 func (g *servers) Flush(ctx context.Context, node string) error {
 	s, err := g.server(node)
@@ -42,7 +54,7 @@ func (g *servers) Evict(ctx context.Context, node string) error {
 		if err == nil {
 			err = service.Poll(ctx, func() error { return gone(ctx, s, marker) })
 		}
-		// However that went, it shall not stay so.
+		// Undo the settings even after an error.
 		after := context.WithoutCancel(ctx)
 		return errors.Join(err,
 			order(after, s, "CONFIG", "SET", "maxmemory", "0"),
@@ -106,7 +118,7 @@ func (g *servers) Poison(ctx context.Context, node, key string) error {
 	if err != nil {
 		return err
 	}
-	// At once: between the two somebody might take the lock.
+	// In one script: between two commands a client might take the lock.
 	const script = "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'poison')"
 	if err := order(ctx, s, "EVAL", script, "1", g.prefix+key); err != nil {
 		return fmt.Errorf("put a list in the place of %s at %s: %w", key, node, err)
@@ -135,7 +147,7 @@ func (g *servers) Busy(ctx context.Context, node string, d time.Duration) error 
 	}
 	refused := make(chan error, 1)
 	go func() {
-		// The answer comes when it is over, which nobody waits for.
+		// The answer comes when the sleep is over, and lockbench does not wait for it.
 		err := order(context.WithoutCancel(ctx), s, "DEBUG", "SLEEP", strconv.FormatFloat(d.Seconds(), 'f', 3, 64))
 		var said serverError
 		if errors.As(err, &said) {
@@ -152,21 +164,19 @@ func (g *servers) Busy(ctx context.Context, node string, d time.Duration) error 
 	}
 }
 
-// DropSubscribers ends the connections of those who listen for messages.
-func (g *servers) DropSubscribers(ctx context.Context, node string) (int, error) {
+// DropSubscribers ends the connections of clients that listen for messages.
+func (g *servers) DropSubscribers(ctx context.Context, node string) error {
 	s, err := g.server(node)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	reply, err := s.Ask(ctx, "CLIENT", "KILL", "TYPE", "pubsub")
-	if err != nil {
-		return 0, fmt.Errorf("end the subscriptions at %s: %w", node, err)
+	if err := order(ctx, s, "CLIENT", "KILL", "TYPE", "pubsub"); err != nil {
+		return fmt.Errorf("end the subscriptions at %s: %w", node, err)
 	}
-	n, _ := reply.(int64)
-	return int(n), nil
+	return nil
 }
 
-// order is a question whose answer is of no interest.
+// order sends a command whose answer is of no interest.
 func order(ctx context.Context, s *server, command ...string) error {
 	_, err := s.Ask(ctx, command...)
 	return err

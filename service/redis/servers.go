@@ -29,18 +29,14 @@ type servers struct {
 
 // All that they can do beside serving.
 var (
-	_ service.Servers           = (*servers)(nil)
-	_ service.Promoter          = (*servers)(nil)
-	_ service.Sharded           = (*servers)(nil)
-	_ service.Replicates        = (*servers)(nil)
-	_ service.Keeper            = (*servers)(nil)
-	_ service.Flusher           = (*servers)(nil)
-	_ service.Evicter           = (*servers)(nil)
-	_ service.Poisoner          = (*servers)(nil)
-	_ service.Busier            = (*servers)(nil)
-	_ service.SubscriberDropper = (*servers)(nil)
-	_ service.Clock             = (*servers)(nil)
-	_ service.Identifier        = (*servers)(nil)
+	_ service.Servers    = (*servers)(nil)
+	_ service.Promoter   = (*servers)(nil)
+	_ service.Sharded    = (*servers)(nil)
+	_ service.Replicates = (*servers)(nil)
+	_ service.Keeper     = (*servers)(nil)
+	_ service.Orderly    = (*servers)(nil)
+	_ service.Clock      = (*servers)(nil)
+	_ service.Identifier = (*servers)(nil)
 )
 
 // server is one of them.

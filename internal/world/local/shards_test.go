@@ -176,13 +176,13 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 				err = size(node, "before", ends+stays)
 			}
 			if err == nil {
-				err = worldtest.Can[service.Evicter](c).Evict(ctx, node)
+				err = worldtest.Can[service.Orderly](c).Orders()[service.OrderEvict](ctx, service.OrderArgs{Node: node})
 			}
 			if err == nil {
 				err = size(node, "evicted", stays)
 			}
 			if err == nil {
-				err = worldtest.Can[service.Flusher](c).Flush(ctx, node)
+				err = worldtest.Can[service.Orderly](c).Orders()[service.OrderFlush](ctx, service.OrderArgs{Node: node})
 			}
 			if err == nil {
 				err = size(node, "flushed", 0)
@@ -193,7 +193,8 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 		}
 		if topology == redis.Cluster {
 			for _, replica := range []string{"redis-4", "redis-5", "redis-6"} {
-				if err := worldtest.Can[service.Flusher](c).Flush(ctx, replica); err == nil || !strings.Contains(err.Error(), "name a leader") {
+				err := worldtest.Can[service.Orderly](c).Orders()[service.OrderFlush](ctx, service.OrderArgs{Node: replica})
+				if err == nil || !strings.Contains(err.Error(), "name a leader") {
 					t.Errorf("flush %s, which follows another node: %v", replica, err)
 				}
 			}

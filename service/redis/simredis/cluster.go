@@ -48,16 +48,12 @@ type cluster struct {
 }
 
 var (
-	_ sim.Service               = (*cluster)(nil)
-	_ service.Promoter          = (*cluster)(nil)
-	_ service.Replicates        = (*cluster)(nil)
-	_ service.Keeper            = (*cluster)(nil)
-	_ service.Flusher           = (*cluster)(nil)
-	_ service.Evicter           = (*cluster)(nil)
-	_ service.Poisoner          = (*cluster)(nil)
-	_ service.Busier            = (*cluster)(nil)
-	_ service.SubscriberDropper = (*cluster)(nil)
-	_ service.Clock             = (*cluster)(nil)
+	_ sim.Service        = (*cluster)(nil)
+	_ service.Promoter   = (*cluster)(nil)
+	_ service.Replicates = (*cluster)(nil)
+	_ service.Keeper     = (*cluster)(nil)
+	_ service.Orderly    = (*cluster)(nil)
+	_ service.Clock      = (*cluster)(nil)
 )
 
 // New makes the servers of a cluster.

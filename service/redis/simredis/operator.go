@@ -8,7 +8,20 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"lockbench/internal/world/sim"
+	"lockbench/service"
 )
+
+// Orders returns what an operator can order a server to do.
+func (c *cluster) Orders() map[string]service.Order {
+	return map[string]service.Order{
+		service.OrderFlush:           service.OnNode(c.Flush),
+		service.OrderEvict:           service.OnNode(c.Evict),
+		service.OrderPoison:          service.OnKey(c.Poison),
+		service.OrderCure:            service.OnKey(c.Cure),
+		service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return c.Busy(ctx, to.Node, to.For) },
+		service.OrderDropSubscribers: service.OnNode(c.DropSubscribers),
+	}
+}
 
 // Flush makes a node forget everything.
 func (c *cluster) Flush(_ context.Context, node string) error {
@@ -96,11 +109,11 @@ func (c *cluster) Busy(_ context.Context, name string, d time.Duration) error {
 	return nil
 }
 
-// DropSubscribers ends the connections of those who listen for messages.
-func (c *cluster) DropSubscribers(_ context.Context, name string) (int, error) {
+// DropSubscribers ends the connections of clients that listen for messages.
+func (c *cluster) DropSubscribers(_ context.Context, name string) error {
 	s, err := c.seat(name)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		c.host.HangUp(s.index, sim.Subscription)
 	}
-	return c.host.HangUp(s.index, sim.Subscription), nil
+	return err
 }
