@@ -12,13 +12,13 @@ import (
 	"lockbench/service/redis"
 )
 
-// answering is a right lock between which and its caller something goes wrong.
+// answering is a right lock whose requests or answers are changed.
 type answering struct {
 	locks.Locker
 	acquire func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error)
 }
 
-// Acquire asks in the wrong way.
+// Acquire acquires the lock with the mistake.
 func (a answering) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	return a.acquire(ctx, a.Locker, r)
 }
@@ -36,33 +36,33 @@ func around(open locks.Opener, acquire func(ctx context.Context, l locks.Locker,
 	}
 }
 
-// heldForEver is a lease whose release never reaches the lock, which is renewed on.
+// heldForEver is a lease whose release never reaches the lock, so that it is renewed for ever.
 type heldForEver struct {
 	locks.Renewed
 	locks.Watched
 }
 
-// unrefreshed is a lease that its holder believes to be renewed.
+// unrefreshed is a lease that claims to be renewed.
 type unrefreshed struct {
 	lease locks.Lease
 	of    time.Duration
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l unrefreshed) Release(ctx context.Context) error { return l.lease.Release(ctx) }
 
-// Lease is what nobody renews it by.
+// Lease is the lease, which is not renewed.
 func (l unrefreshed) Lease() time.Duration { return l.of }
 
-// Release says ok.
+// Release reports success.
 func (heldForEver) Release(context.Context) error { return nil }
 
-// leases are those of several names. They end with the first of them.
+// leases are the leases of several names. They end with the first of them.
 type leases struct{ all []locks.Lease }
 
 var _ locks.Bounded = (*leases)(nil)
 
-// Release gives all of them back.
+// Release releases all of them.
 func (l *leases) Release(ctx context.Context) error {
 	var failed error
 	for _, lease := range l.all {
@@ -71,7 +71,7 @@ func (l *leases) Release(ctx context.Context) error {
 	return failed
 }
 
-// Until is the end of the first one, which was asked for before the others.
+// Until is the end of the first one, which was requested before the others.
 func (l *leases) Until() time.Time {
 	if len(l.all) == 0 {
 		return time.Time{}
@@ -97,7 +97,7 @@ func answeringLocks() []Mutant {
 				r.Owner = "main"
 				return l.Acquire(ctx, r)
 			})),
-		on("writer-looks-first", "looks for readers, and takes the lock for writing in a second request that does not",
+		on("writer-looks-first", "checks for readers, and takes the lock for writing in a second request without that check",
 			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
 			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingWriter),
 		on("first-of-several", "locks the first of several names", several,
@@ -106,7 +106,7 @@ func answeringLocks() []Mutant {
 				r.Keys = r.Keys[:1]
 				return l.Acquire(ctx, r)
 			})),
-		on("refused-several-kept", "keeps what it got of several names when it is refused another one",
+		on("refused-several-kept", "keeps those of several names that it got when another one is refused",
 			locks.Claims{Bounded: true, Several: true, Waits: true},
 			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "no-progress", Original: "redisson-multi"},
 			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
@@ -144,7 +144,7 @@ func answeringLocks() []Mutant {
 				}
 				return heldForEver{renewed, watched}, nil
 			})),
-		on("refresh-left-out", "takes a lease for work without an end, and leaves it to its caller to refresh it, who does not know", locks.Claims{Renewed: true},
+		on("refresh-left-out", "grants a lease without a ttl that its caller must refresh, and the caller does not know", locks.Claims{Renewed: true},
 			Wrong{Bug: "C-12", Known: "redislock, which has no refresh of its own", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				if r.TTL > 0 {
@@ -157,7 +157,7 @@ func answeringLocks() []Mutant {
 				}
 				return unrefreshed{lease, r.TTL}, err
 			})),
-		on("asks-without-pause", "asks again and again while it waits, without a pause", exclusive,
+		on("asks-without-pause", "polls without a pause while it waits", exclusive,
 			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "long-holds", Class: "flood", Original: "redisson-spin"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				until := time.Now().Add(r.Wait)

@@ -24,14 +24,14 @@ var (
 	rowsFree = goredis.NewScript("rows_free.lua", rowsFreeLua)
 )
 
-// rows is a lock whose rows of one table have an owner and an end, which is a time of its
-// owner's clock, and which others compare with theirs. The server does each step at once, so
-// nothing is wrong where clocks agree.
+// rows is a lock whose rows of one table have an owner and an end. The end is a time of the
+// owner's clock, and others compare it with theirs. Each step is atomic in the server, so
+// nothing goes wrong while the clocks agree.
 type rows struct {
 	redis  redis.UniversalClient
 	tokens *plain.Tokens
 	now    func() time.Time
-	// unasked says that a release deletes the rows, whoever has them.
+	// unasked means that a release deletes the rows without a check of the owner.
 	unasked bool
 }
 
@@ -107,7 +107,7 @@ func (l *rowsLease) Release(ctx context.Context) error {
 	return nil
 }
 
-// timeLocks are the mutants that believe what others' clocks say.
+// timeLocks are the mutants that trust the clocks of other clients.
 func timeLocks() []Mutant {
 	on := func(name, mistake string, claims locks.Claims, w Wrong, unasked bool) Mutant {
 		w.Scenario, w.Class = "client-clock", "double-grant"
@@ -117,9 +117,9 @@ func timeLocks() []Mutant {
 		}
 	}
 	return []Mutant{
-		on("end-by-the-client", "writes into a row until when it is locked, by the client's clock, and others go by theirs", locks.Claims{Bounded: true},
+		on("end-by-the-client", "writes the end of a lease into a row by the client's clock, and others compare it with theirs", locks.Claims{Bounded: true},
 			Wrong{Bug: "C-19", Known: "ShedLock #231, #263, #639, #1439", Original: "set-nx"}, false),
-		on("several-by-the-client", "keeps several names in one table with ends by the client's clock, and frees them whoever has them", locks.Claims{Bounded: true, Several: true},
+		on("several-by-the-client", "keeps several names in one table with ends by the client's clock, and frees them without a check of the owner", locks.Claims{Bounded: true, Several: true},
 			Wrong{Bug: "R-32", Known: "Redisson's FasterMultiLock", Original: "redisson-multi"}, true),
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"lockbench/locks/redisson"
 )
 
-// lookingWriter is a lock of readers and writers whose writers ask the server twice: is anybody
-// reading, and may I write, where the second request does not look for readers.
+// lookingWriter is a lock for readers and writers whose writers send two requests. The first one
+// checks for readers, and the second one takes the lock without that check.
 func lookingWriter() locks.Opener {
 	blind := edit{"write_acquire.lua", "if not mode then", "if not mode or mode == 'read' then"}
 	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
@@ -35,7 +35,7 @@ type lookingLock struct {
 	client redis.UniversalClient
 }
 
-// Acquire looks for readers if it is to write.
+// Acquire checks for readers before it takes the lock for writing.
 func (l lookingLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if r.Mode == locks.Shared {
 		return l.Locker.Acquire(ctx, r)

@@ -32,12 +32,11 @@ type Mutant struct {
 	Open func() locks.Opener
 }
 
-// Wrong is what is known of a mistake.
+// Wrong describes a mistake.
 type Wrong struct {
 	Bug   string // its id; docs/bugs.md explains the letters
-	Known string // where it was found in the world; empty: in no library that we know
-	// Scenario shows it, and Class is what is found then: a class of violations, or the rule
-	// of a finding.
+	Known string // the library that had it; empty: none that is known
+	// Scenario shows it as Class: a class of violations, or the rule of a finding.
 	Scenario, Class string
 	// Original is the right lock of which the mutant is a change, with its options as --locks takes them. It must pass
 	// the same scenario.
@@ -58,13 +57,13 @@ var (
 	independent = []locks.Topology{locks.Independent}
 )
 
-// strictly is the mutant with the claim that whoever is refused was refused for a holder.
+// strictly is the mutant with the claim that it refuses only what is held.
 func (m Mutant) strictly() Mutant {
 	m.Claims.Strict = true
 	return m
 }
 
-// writingTime is the mutant with the mark that it writes its client's time.
+// writingTime marks a mutant that writes its client's time.
 func (m Mutant) writingTime() Mutant {
 	m.WritesTime = true
 	return m

@@ -80,7 +80,7 @@ func redissonLocks() []Mutant {
 // edits are the changes.
 var edits = []edited{
 	// Re-entry.
-	{reentrantLock, "reentry-not-counted", "lets its owner in again and does not count, so that the first release frees the lock",
+	{reentrantLock, "reentry-not-counted", "grants re-entry without counting, so that the first release frees the lock",
 		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506, in its renewals", Scenario: "reentrant", Class: "double-grant"},
 		edit{"rlock_acquire.lua", "'hincrby', KEYS[1], ARGV[2], 1", "'hset', KEYS[1], ARGV[2], 1"}, redisson.Options{}},
 	{reentrantLock, "first-release-frees", "frees the lock with the first of an owner's releases",
@@ -92,7 +92,7 @@ var edits = []edited{
 	{reentrantLock, "waits-for-itself", "refuses the owner that holds already",
 		Wrong{Bug: "R-26", Known: "Redisson #4796, for upgrades", Scenario: "reentrant", Class: "refused-though-free"},
 		edit{"rlock_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[2]) == 1", ""}, redisson.Options{}},
-	{reentrantLock, "anybody-enters-again", "takes everybody for the owner that comes again",
+	{reentrantLock, "anybody-enters-again", "treats every client as the owner that enters again",
 		Wrong{Bug: "R-35", Known: "Redisson #4178, by a thread's number", Scenario: "steady", Class: "double-grant"},
 		edit{"rlock_acquire.lua", "'hexists', KEYS[1], ARGV[2]", "'exists', KEYS[1]"}, redisson.Options{}},
 
@@ -100,26 +100,26 @@ var edits = []edited{
 	{reentrantLock, "tells-nobody", "frees the lock and sends no message",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"rlock_release.lua", "if ARGV[4] ~= '' then", "if false then"}, redisson.Options{}},
-	{fairLock, "fair-tells-the-last", "wakes the last of the queue, who is not served",
+	{fairLock, "fair-tells-the-last", "wakes the last waiter of the queue, which is not served",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "handoff", Class: "flood"},
 		edit{"fair_release.lua", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], 0)", "if freed == 1 then\n    local head = redis.call('lindex', KEYS[2], -1)"}, redisson.Options{}},
 
 	// Fairness.
-	{fairLock, "fair-last-first", "queues whoever comes at the head",
+	{fairLock, "fair-last-first", "puts a new waiter at the head of the queue",
 		Wrong{Bug: "W-20", Scenario: "fair-queue", Class: "overtaken"},
 		edit{"fair_acquire.lua", "'rpush', KEYS[2]", "'lpush', KEYS[2]"}, redisson.Options{}},
-	{fairLock, "fair-evicts-the-living", "takes every waiter for dead as soon as another one comes",
+	{fairLock, "fair-evicts-the-living", "counts every waiter as dead as soon as another one comes",
 		Wrong{Bug: "R-5", Known: "Redisson #3004, #2278", Scenario: "fair-queue", Class: "overtaken"},
 		edit{"fair_acquire.lua", "until_ms and tonumber(until_ms) <= tonumber(ARGV[4])", "until_ms and head ~= ARGV[2]"}, redisson.Options{}},
 	{fairLock, "fair-ghost", "leaves a waiter in the queue that has given up",
 		Wrong{Bug: "R-7", Known: "Redisson #757 (3.2.4), #5019 (4.7)", Scenario: "giving-up", Class: "no-progress"},
 		edit{"fair_give_up.lua", "local waiters =", "if true then return 0 end\nlocal waiters ="}, redisson.Options{}},
-	{fairLock, "fair-times-drift", "reckons a waiter's time from the head's, and gives back too much of it when the head gives up",
+	{fairLock, "fair-times-drift", "counts a waiter's time from the head's, and subtracts too much when the head gives up",
 		Wrong{Bug: "R-8", Known: "Redisson #1104 (3.5.5 to 3.11.0)", Scenario: "giving-up", Class: "overtaken"},
 		edit{}, redisson.Options{Form: redisson.F1}},
 
 	// Readers and writers.
-	{readWriteLock, "readers-join-a-writer", "lets readers in while somebody writes",
+	{readWriteLock, "readers-join-a-writer", "grants readers while a writer holds",
 		Wrong{Bug: "W-21", Scenario: "readers-writers", Class: "double-grant"},
 		edit{"read_acquire.lua", "mode == 'read' or redis.call('hexists', KEYS[1], ARGV[3]) == 1", "true"}, redisson.Options{}},
 	{readWriteLock, "first-reader-frees", "frees the lock with the first of its readers",
@@ -128,10 +128,10 @@ var edits = []edited{
 	{readWriteLock, "nested-read-frees-writer", "deletes the writer's lock when the writer stops to read",
 		Wrong{Bug: "R-21", Known: "Redisson #891 (3.4.3)", Scenario: "readers-writers", Class: "evicted"},
 		edit{"read_release.lua", "if mode == 'write' then", "if false then"}, redisson.Options{}},
-	{readWriteLock, "downgrade-lets-go", "frees the lock when a writer goes on as a reader",
+	{readWriteLock, "downgrade-lets-go", "frees the lock when a writer becomes a reader",
 		Wrong{Bug: "Z-5", Known: "Curator 5.4.0, CURATOR-621", Scenario: "readers-writers", Class: "evicted"},
 		edit{"write_release.lua", "redis.call('hlen', KEYS[1]) == 1", "true"}, redisson.Options{}},
-	{readWriteLock, "downgrade-stays-write", "goes on as a writer when a writer goes on as a reader",
+	{readWriteLock, "downgrade-stays-write", "stays a writer when a writer becomes a reader",
 		Wrong{Bug: "W-22", Scenario: "readers-writers", Class: "refused-though-free"},
 		edit{"write_release.lua", "redis.call('hset', KEYS[1], 'mode', 'read')", ""}, redisson.Options{}},
 	{readWriteLock, "writer-cannot-read", "refuses a writer that wants to read as well",
@@ -139,16 +139,16 @@ var edits = []edited{
 		edit{"read_acquire.lua", "or redis.call('hexists', KEYS[1], ARGV[3]) == 1", ""}, redisson.Options{}},
 
 	// Renewals.
-	{reentrantLock, "renewal-ends-at-a-failure", "stops to renew for good when one renewal fails, and tells nobody",
+	{reentrantLock, "renewal-ends-at-a-failure", "stops renewing when one renewal fails, and reports nothing",
 		Wrong{Bug: "R-9", Known: "Redisson #3194 (3.14), #2515 (3.12.1), 3.44", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 		edit{}, redisson.Options{Watchdog: 6 * time.Second, Chained: true, Silent: true}},
-	{reentrantLock, "renewal-starved-in-silence", "does not tell its holder that the renewals came too late",
+	{reentrantLock, "renewal-starved-in-silence", "does not report to its holder that the renewals came too late",
 		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "watchdog-starved", Class: "double-grant", Original: "redisson/watchdog=4s"},
 		edit{}, redisson.Options{Watchdog: 4 * time.Second, Silent: true}},
-	{reentrantLock, "renewal-cut-off-in-silence", "does not tell its holder that no renewal gets through",
+	{reentrantLock, "renewal-cut-off-in-silence", "does not report to its holder that no renewal gets through",
 		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "cut-off-holder", Class: "double-grant", Original: "redisson/watchdog=2s"},
 		edit{}, redisson.Options{Watchdog: 2 * time.Second, Silent: true}},
-	{reentrantLock, "renewal-of-nothing", "asks whether it still holds, and does not move the end",
+	{reentrantLock, "renewal-of-nothing", "checks that it still holds, and does not extend the lease",
 		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506 (3.46)", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", ""}, redisson.Options{Watchdog: 6 * time.Second}},
 	{reentrantLock, "renewal-by-seconds", "renews by as many milliseconds as the lease has seconds",
@@ -156,12 +156,12 @@ var edits = []edited{
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], ARGV[1] / 1000)"}, redisson.Options{Watchdog: 6 * time.Second}},
 
 	// Replicas.
-	{waitLock, "unconfirmed-stays", "says \"taken\" if no replica has confirmed the grant, and does not give it back",
+	{waitLock, "unconfirmed-stays", "reports \"taken\" if no replica has confirmed the grant, and does not release it",
 		Wrong{Bug: "R-18", Known: "Redisson #3994, #4822 (3.18.1, 3.20, 3.47)", Scenario: "stalled-replicas", Class: "no-progress"},
 		edit{}, redisson.Options{KeepUnconfirmed: true}},
 
 	// Sending again.
-	{reentrantLock, "release-sent-again", "sends a release again that was not answered, and it is done again",
+	{reentrantLock, "release-sent-again", "sends an unanswered release again, and it takes effect again",
 		Wrong{Bug: "R-14", Known: "Redisson #4871", Scenario: "lost-release", Class: "double-grant"},
 		edit{}, redisson.Options{NoLatch: true}},
 }

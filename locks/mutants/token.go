@@ -15,8 +15,8 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// patience is how much longer than usual the clients wait for an answer: one that stopped
-// between two requests must not take its own sleep for the server's silence.
+// patience is how much longer than usual the clients wait for an answer. A client that is paused
+// between two requests must not count its own pause as the server's.
 const patience = 9 * time.Second
 
 // token is a lock of one key with an owner's token, as package setnx has it, made of steps. A
@@ -24,19 +24,19 @@ const patience = 9 * time.Second
 type token struct {
 	claim  func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error)
 	disown func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error)
-	// end is until when the holder believes in a lease for which was asked at start.
+	// end is the end of a lease that was requested at start, as the holder sees it.
 	end func(start time.Time, ttl time.Duration) time.Time
-	// value is the owner's token; fresh was drawn for it.
+	// value is the value of the key; fresh is a new token.
 	value func(fresh string) string
-	// key is the name in the server of a lock.
+	// key is the key of a lock in the server.
 	key func(t *tokenClient, name string) string
-	// doubt is what an unanswered claim means.
+	// doubt is the result of an unanswered claim.
 	doubt func(l *tokenLease, err error) (locks.Lease, error)
 	// patience is how much longer than usual it waits for an answer.
 	patience time.Duration
-	// fence is the number of a grant: nil for a lock without.
+	// fence returns the number of a grant; nil for a lock without numbers.
 	fence func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error)
-	// renew moves the end of a lease: nil for a lock without renewals.
+	// renew extends a lease; nil for a lock without renewals.
 	renew func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error)
 	// unanswered is the result of a renewal that failed with err. It was to move the end to at.
 	unanswered func(l *tokenLease, at time.Time, err error) error
@@ -70,9 +70,9 @@ type tokenClient struct {
 	now    func() time.Time // the client's wall clock
 	grants atomic.Uint64
 	mu     sync.Mutex
-	count  map[string]int       // of what a mistake counts, by key
+	count  map[string]int       // see turn
 	last   map[string]string    // the token of the last try for a key
-	ends   map[string]time.Time // until when others were seen to hold keys
+	ends   map[string]time.Time // the ends of others' leases, see note
 }
 
 // open makes the opener of a token lock of a name with a change.
@@ -130,7 +130,7 @@ func (t *tokenClient) Acquire(ctx context.Context, r locks.Request) (locks.Lease
 // Close closes the connections.
 func (t *tokenClient) Close() error { return t.redis.Close() }
 
-// turn counts what happens to a key, from 1.
+// turn counts events of a key, from 1.
 func (t *tokenClient) turn(key string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,28 +138,28 @@ func (t *tokenClient) turn(key string) int {
 	return t.count[key]
 }
 
-// again begins the count of a key anew.
+// again resets the count of a key.
 func (t *tokenClient) again(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.count, key)
 }
 
-// tried notes the token of a try, over that of the one before.
+// tried notes the token of the last try for a key.
 func (t *tokenClient) tried(l *tokenLease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last[l.key] = l.token
 }
 
-// lastToken is that of the last try for a key, whoever made it.
+// lastToken is the token of the last try for a key.
 func (t *tokenClient) lastToken(key string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last[key]
 }
 
-// note keeps until when a key is held, unless an earlier end is known.
+// note notes the end of another's lease, unless one is known.
 func (t *tokenClient) note(key string, end time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,7 +168,7 @@ func (t *tokenClient) note(key string, end time.Time) {
 	}
 }
 
-// due tells whether the end that was noted of a key has come, and forgets it then.
+// due reports whether the noted end of a key has come, and forgets it then.
 func (t *tokenClient) due(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -194,7 +194,7 @@ var (
 	_ locks.Renewer = (*renewableLease)(nil)
 )
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *tokenLease) Release(ctx context.Context) error {
 	held, err := l.client.disown(ctx, l.client, l)
 	switch {

@@ -31,7 +31,7 @@ func tokenLocks() []Mutant {
 	}
 	return []Mutant{
 		// Taking.
-		plainly("exists-then-set", "asks whether the key is there, and sets it in a second request",
+		plainly("exists-then-set", "checks that the key does not exist, and sets it in a second request",
 			Wrong{Bug: "W-1", Scenario: "steady", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
 				if n, err := t.number(ctx, "exists", l.key); err != nil || n > 0 {
@@ -50,7 +50,7 @@ func tokenLocks() []Mutant {
 			func(t *token) {
 				t.key = func(t *tokenClient, name string) string { return "{" + name + "}:" + strconv.Itoa(t.id) }
 			}),
-		plainly("impatient-thief", "takes whoever refuses it a third time for dead, and deletes the key",
+		plainly("impatient-thief", "deletes the key after its third refusal, as if the holder were dead",
 			Wrong{Bug: "W-4", Scenario: "steady", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
 				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
@@ -66,7 +66,7 @@ func tokenLocks() []Mutant {
 				}
 				return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 			})),
-		plainly("takeover-by-old-reading", "notes until when another holds, and takes the lock over then without another look",
+		plainly("takeover-by-old-reading", "notes the end of another lease, and takes the lock at that time without a check",
 			Wrong{Bug: "W-25", Known: "storj #557", Scenario: "late-request", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
 				if t.due(l.key) {
@@ -82,7 +82,7 @@ func tokenLocks() []Mutant {
 				}
 				return false, err
 			})),
-		plainly("remembered-grant", "a client that held within the last lease takes itself for the holder, and does not ask",
+		plainly("remembered-grant", "a client that held within the last lease counts itself as the holder, without a request",
 			Wrong{Bug: "W-5", Scenario: "steady", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
 				if t.turn(l.key) > 1 {
@@ -103,7 +103,7 @@ func tokenLocks() []Mutant {
 				}
 				return granted, err
 			})),
-		plainly("refusal-renews", "a try that is refused moves the end of the lock that it met",
+		plainly("refusal-renews", "a refused try extends the lease of the holder",
 			Wrong{Bug: "W-7", Scenario: "kill-holder", Class: "no-progress"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
 				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
@@ -112,7 +112,7 @@ func tokenLocks() []Mutant {
 				}
 				return granted, err
 			})),
-		plainly("clock-in-the-value", "writes the lease's end by the client's clock, and believes that of others",
+		plainly("clock-in-the-value", "writes the lease's end by the client's clock, and trusts the ends that others write",
 			Wrong{Bug: "C-4", Known: "redis-py up to 2.10", Scenario: "client-clock", Class: "double-grant"}, getsetTime).writingTime(),
 
 		// The lease.
@@ -121,22 +121,22 @@ func tokenLocks() []Mutant {
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, _ time.Duration) (bool, error) {
 				return t.set(ctx, l.key, l.token, "nx")
 			})),
-		plainly("setnx-then-expire", "sets the key, and gives it an expiry in a second request",
+		plainly("setnx-then-expire", "sets the key, and sets its expiry in a second request",
 			Wrong{Bug: "C-1", Known: "redis-py before 3.0 (2139d817), ShedLock #65", Scenario: "kill-between-requests", Class: "no-progress"},
 			setnxExpire),
-		plainly("half-lease", "asks the server for half of the lease that its holder counts on",
+		plainly("half-lease", "requests half of the lease that its holder counts on",
 			Wrong{Bug: "W-8", Scenario: "steady", Class: "lease-short"},
 			asking(func(ttl time.Duration) time.Duration { return ttl / 2 })),
-		plainly("seconds-as-milliseconds", "takes the lease's seconds for milliseconds",
+		plainly("seconds-as-milliseconds", "uses the lease's seconds as milliseconds",
 			Wrong{Bug: "W-9", Scenario: "steady", Class: "double-grant"},
 			asking(func(ttl time.Duration) time.Duration { return ttl / 1000 })),
-		plainly("lease-ignored", "asks for half a second, whatever lease its caller wants",
+		plainly("lease-ignored", "requests half a second, whatever lease its caller wants",
 			Wrong{Bug: "R-34", Known: "Redisson's FencedLock, by reading", Scenario: "steady", Class: "lease-short"},
 			asking(func(time.Duration) time.Duration { return 500 * time.Millisecond })),
 		plainly("thousandfold-lease", "converts the lease to milliseconds twice",
 			Wrong{Bug: "R-29", Known: "Redisson's MultiLock since 3.25.1 (ef2f16b25), by reading", Scenario: "kill-holder", Class: "no-progress"},
 			asking(func(ttl time.Duration) time.Duration { return 1000 * ttl })),
-		plainly("end-unknown", "tells its holder of a lease an hour long, whatever the server keeps",
+		plainly("end-unknown", "reports a lease of an hour to its holder, whatever the server keeps",
 			Wrong{Bug: "W-10", Scenario: "pause-client", Class: "double-grant"},
 			func(t *token) {
 				t.end = func(start time.Time, _ time.Duration) time.Time { return start.Add(time.Hour) }
@@ -148,10 +148,10 @@ func tokenLocks() []Mutant {
 			}),
 
 		// Giving back.
-		plainly("del-unasked", "releases by DEL, whoever holds",
+		plainly("del-unasked", "releases by DEL, without a check of the owner",
 			Wrong{Bug: "C-2", Known: "ShedLock before 6.7, #2583", Scenario: "late-request", Class: "double-grant"},
 			disowning(del)),
-		plainly("get-then-del", "asks whether the key is its own, and deletes it in a second request",
+		plainly("get-then-del", "checks that the key is its own, and deletes it in a second request",
 			Wrong{Bug: "C-3", Known: "Spring Integration before 6.2.0, GH-8699", Scenario: "pause-between-requests", Class: "double-grant"},
 			disowning(getThenDel)),
 		plainly("release-now-and-then", "forgets one release in five of a key",
@@ -168,13 +168,13 @@ func tokenLocks() []Mutant {
 				_, err := goredis.Disown(ctx, t.redis, "lock:"+l.key, l.token)
 				return true, err
 			})),
-		plainly("release-always-ok", "says ok to a release of what is not held any more",
+		plainly("release-always-ok", "reports success for the release of a lock that is not held any more",
 			Wrong{Bug: "C-10", Known: "redsync v4.0.3 (5e3c32b)", Scenario: "pause-client", Class: "released-without-holding"},
 			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
 				_, err := goredis.Disown(ctx, t.redis, l.key, l.token)
 				return true, err
 			})),
-		plainly("release-never-ok", "says \"not held\" to the release of what it held",
+		plainly("release-never-ok", "reports \"not held\" for the release of a lock that it held",
 			Wrong{Bug: "R-16", Known: "Redisson #562 to #6844", Scenario: "steady", Class: "evicted"},
 			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
 				_, err := goredis.Disown(ctx, t.redis, l.key, l.token)
@@ -182,24 +182,24 @@ func tokenLocks() []Mutant {
 			})),
 
 		// What was not answered.
-		plainly("silence-is-yes", "takes a SET that nobody answered for a grant",
+		plainly("silence-is-yes", "counts an unanswered SET as a grant",
 			Wrong{Bug: "W-13", Scenario: "lost-replies", Class: "double-grant", EpisodesMin: 10},
 			func(t *token) {
 				t.doubt = func(l *tokenLease, _ error) (locks.Lease, error) { return l, nil }
 			}),
-		plainly("silence-is-no", "takes a SET that nobody answered for a refusal",
+		plainly("silence-is-no", "counts an unanswered SET as a refusal",
 			Wrong{Bug: "W-14", Scenario: "lost-answer", Class: "refused-though-free"},
 			func(t *token) {
 				t.patience = 0
 				t.doubt = func(*tokenLease, error) (locks.Lease, error) { return nil, locks.ErrTaken }
 			}).strictly(),
-		plainly("taken-but-kept", "says \"taken\" to one of five whom it has granted the lock",
+		plainly("taken-but-kept", "reports \"taken\" for one of five grants",
 			Wrong{Bug: "C-15", Known: "rueidislock before v1.0.70 (8294951)", Scenario: "steady", Class: "no-progress"},
 			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
 				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 				return granted && t.turn(l.key)%5 != 0, err
 			})),
-		plainly("token-of-the-client", "has one token for each client, so that a late release meets the client's next lock",
+		plainly("token-of-the-client", "has one token for each client, so that a late release deletes the client's next lock",
 			Wrong{
 				Bug: "R-35", Known: "Redisson #4178", Scenario: "own-late-request", Class: "double-grant",
 			},
@@ -210,7 +210,7 @@ func tokenLocks() []Mutant {
 					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 				}
 			}),
-		plainly("token-of-the-last-try", "has one object for all threads of a client, and each try writes its token over that of who holds",
+		plainly("token-of-the-last-try", "has one object for all threads of a client, and each try overwrites the holder's token",
 			Wrong{Bug: "C-6", Known: "redis-py #384, #489", Scenario: "pool", Class: "evicted"},
 			func(t *token) {
 				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
@@ -222,12 +222,12 @@ func tokenLocks() []Mutant {
 				}
 			}),
 
-		plainly("renewed-after-giving-up", "renews a grant that comes after its caller has given up, for ever",
+		plainly("renewed-after-giving-up", "renews for ever a grant that comes after its caller has given up",
 			Wrong{Bug: "R-10", Known: "Redisson #7272", Scenario: "late-acquire", Class: "no-progress"},
 			claiming(claimLate)),
 
 		// Renewals.
-		plainly("renew-unasked", "renews the key without asking whose it is",
+		plainly("renew-unasked", "renews the key without a check of the owner",
 			Wrong{Bug: "W-24", Scenario: "renewals", Class: "released-without-holding"},
 			renewing(func(t *token) {
 				t.renew = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
@@ -235,7 +235,7 @@ func tokenLocks() []Mutant {
 					return n == 1, err
 				}
 			})),
-		plainly("renew-recreates", "sets the key again if a renewal finds it gone",
+		plainly("renew-recreates", "sets the key again if a renewal finds none",
 			Wrong{
 				Bug: "C-9", Known: "redsync WithSetNXOnExtend, redis-semaphore #175",
 				Scenario: "renewals", Class: "released-without-holding",
@@ -267,7 +267,7 @@ func tokenLocks() []Mutant {
 			})),
 
 		// Fencing.
-		fenced("number-before-lock", "counts the grant before it is one, in a request of its own",
+		fenced("number-before-lock", "counts the grant before it is granted, in a request of its own",
 			Wrong{Bug: "W-15", Scenario: "pause-acquire", Class: "token-fell"},
 			func(t *token) {
 				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
@@ -279,7 +279,7 @@ func tokenLocks() []Mutant {
 					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
 				}
 			}),
-		fenced("number-after-lock", "counts the grant when it is one, in a request of its own, which may come after its lease",
+		fenced("number-after-lock", "counts the grant after it is granted, in a request that may come after its lease",
 			Wrong{Bug: "W-15", Scenario: "late-number", Class: "token-fell"}, func(*token) {}),
 		fenced("number-of-the-client", "each client counts its own grants",
 			Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
@@ -294,7 +294,7 @@ func tokenLocks() []Mutant {
 				}
 				return goredis.Disown(ctx, t.redis, l.key, l.token)
 			})),
-		fenced("number-read", "reads the counter, and counts on only when it gives the lock back",
+		fenced("number-read", "reads the counter, and increments it only when it releases the lock",
 			Wrong{Bug: "W-15", Scenario: "kill-holder", Class: "token-repeated"},
 			func(t *token) {
 				t.fence = func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error) {
