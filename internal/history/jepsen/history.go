@@ -7,10 +7,11 @@
 package jepsen
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"lockbench/internal/history"
@@ -41,14 +42,13 @@ type History struct {
 const byteOrderMark = "\xef\xbb\xbf"
 
 // read reads a history: operations one after the other, or in one list.
-func read(in *bufio.Reader, asJSON bool) (*History, error) {
-	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = in.Discard(len(mark))
+func read(in io.Reader, asJSON bool) (*History, error) {
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
 	}
-	j := &History{}
-	r := newReader(in, asJSON)
-	err := j.readAll(r)
-	switch {
+	j, r := &History{}, &reader{in: bytes.TrimPrefix(text, []byte(byteOrderMark)), json: asJSON, line: 1}
+	switch err := j.readAll(r); {
 	case errors.Is(err, errCutShort):
 		j.Torn = true
 		j.Warnings = append(j.Warnings, fmt.Sprintf("line %d is cut off and was left out; whatever wrote this history was stopped in the middle of it", r.line))
@@ -85,13 +85,13 @@ func (j *History) readAll(r *reader) error {
 		j.Ops = append(j.Ops, op)
 	}
 	if closing == end {
-		return r.err
+		return nil
 	}
 	r.next()
 	if c := r.skip(); c != end {
 		return r.wrong("%q stands behind the end of the history", c)
 	}
-	return r.err
+	return nil
 }
 
 // sort puts the operations into the order of their indexes. A file may hold them in another

@@ -1,7 +1,6 @@
 package jepsen
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"flag"
@@ -132,7 +131,7 @@ func TestRefuses(t *testing.T) {
 		{"json half a map", `[{"process"}]`, "line 1: column 12: a map has a key without a value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			opened, err := open(strings.NewReader(c.text), 0, OpenOptions{Format: formatOf(c.text)})
+			opened, err := Open("-", strings.NewReader(c.text), OpenOptions{Format: formatOf(c.text)})
 			if err == nil {
 				_, _, err = opened.Jepsen.Lock(nil, 0, false)
 			}
@@ -146,7 +145,7 @@ func TestRefuses(t *testing.T) {
 
 func readEDN(t *testing.T, text string) *History {
 	t.Helper()
-	j, err := read(bufio.NewReader(strings.NewReader(text)), false)
+	j, err := read(strings.NewReader(text), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +174,7 @@ func TestJSONIsEDN(t *testing.T) {
 {"process":0,"type":"info","f":"release","error":"timeout","time":1.0E9}]`
 	)
 	read := func(text string, asJSON bool) *History {
-		j, err := read(bufio.NewReader(strings.NewReader(text)), asJSON)
+		j, err := read(strings.NewReader(text), asJSON)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +185,7 @@ func TestJSONIsEDN(t *testing.T) {
 	}
 	// A colon that begins a word of EDN separates a key from its value in JSON.
 	for text, want := range map[string]string{`{"process" :nemesis}`: `{"process" :nemesis}`, `{"a":null,"b":true,"c":[1,-2.5e3]}`: `{"a" nil "b" true "c" [1 -2.5e3]}`} {
-		v, err := newReader(bufio.NewReader(strings.NewReader(text)), !strings.Contains(text, "nemesis")).value(0)
+		v, err := (&reader{in: []byte(text), json: !strings.Contains(text, "nemesis"), line: 1}).value(0)
 		if err != nil || v.String() != want {
 			t.Errorf("%s is read as %s, %v; want %s", text, v, err, want)
 		}
@@ -307,7 +306,7 @@ func TestDetect(t *testing.T) {
 		`({:process 0})`:              EDN,
 		`{"process" 0, "f" :acquire}`: EDN,
 	} {
-		opened, _ := open(strings.NewReader(text), 0, OpenOptions{})
+		opened, _ := Open("-", strings.NewReader(text), OpenOptions{})
 		if opened.Format != want {
 			t.Errorf("%q is taken for %s; want %s", text, opened.Format, want)
 		}
@@ -326,8 +325,8 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`#{[{"a" #_ ^x 'y (1 2/3 -0.5M \u00e9 ##Inf)}]}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, asJSON bool) {
-		historytest.BoundedMemory(t, len(data), func() { _, _ = read(bufio.NewReader(bytes.NewReader(data)), asJSON) })
-		j, err := read(bufio.NewReader(bytes.NewReader(data)), asJSON)
+		historytest.BoundedMemory(t, len(data), func() { _, _ = read(bytes.NewReader(data), asJSON) })
+		j, err := read(bytes.NewReader(data), asJSON)
 		if err != nil {
 			var m *history.Malformed
 			if !errors.As(err, &m) || m.Line < 1 || m.Text == "" {
@@ -356,8 +355,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("{\"lockbench\":\"history/1\"}\n"))
 	f.Add([]byte("[{:process 0}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		historytest.BoundedMemory(t, len(data), func() { _, _ = open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{}) })
-		opened, err := open(strings.NewReader(string(data)), int64(len(data)), OpenOptions{})
+		historytest.BoundedMemory(t, len(data), func() { _, _ = Open("-", strings.NewReader(string(data)), OpenOptions{}) })
+		opened, err := Open("-", strings.NewReader(string(data)), OpenOptions{})
 		if err == nil && opened.Own == nil && opened.Jepsen == nil {
 			t.Fatal("no error and no history")
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -49,53 +48,35 @@ type OpenOptions struct {
 // Open reads a history in any of the formats from a file, or from in if the name is "-".
 // Its errors name the file.
 func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
-	r, size := in, int64(0)
 	if name == "-" {
 		name = "standard input"
-		if f, ok := in.(*os.File); ok {
-			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-				size = info.Size()
-			}
-		}
 	} else {
-		f, err := regular.Open(name)
+		f, err := history.Open(name)
 		if errors.Is(err, regular.ErrNot) {
-			return Opened{}, fmt.Errorf("read history: %w; lockbench check - reads standard input", err)
+			return Opened{}, fmt.Errorf("%w; lockbench check - reads standard input", err)
 		}
 		if err != nil {
-			return Opened{}, fmt.Errorf("read history: %w", err) // it names the file
+			return Opened{}, err // it names the file
 		}
 		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return Opened{}, fmt.Errorf("read history: %w", err)
-		}
-		if info.IsDir() {
-			return Opened{}, fmt.Errorf("read history %s: it is a directory; expected a file, such as the history.jsonl that a run leaves for each lock", name)
-		}
-		r, size = f, info.Size()
+		in = f
 	}
-	opened, err := open(r, size, o)
+	r := bufio.NewReaderSize(in, 64<<10)
+	opened := Opened{Format: o.Format}
+	if o.Format == Detected {
+		opened.Format = detect(r)
+	}
+	var err error
+	switch opened.Format {
+	case EDN, JSON:
+		opened.Jepsen, err = read(r, opened.Format == JSON)
+	default:
+		opened.Own, err = history.ReadAs(r, o.Model, o.Permits)
+	}
 	if err != nil {
 		return opened, fmt.Errorf("read history %s: %w", name, err)
 	}
 	return opened, nil
-}
-
-func open(in io.Reader, size int64, o OpenOptions) (Opened, error) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	if o.Format == Detected {
-		o.Format = detect(r)
-	}
-	opened := Opened{Format: o.Format}
-	var err error
-	switch o.Format {
-	case EDN, JSON:
-		opened.Jepsen, err = read(r, o.Format == JSON)
-	default:
-		opened.Own, err = history.ReadAs(r, o.Model, o.Permits)
-	}
-	return opened, err
 }
 
 // detect finds the format of a file by its beginning. A file of another kind is read as

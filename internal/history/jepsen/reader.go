@@ -1,11 +1,9 @@
 package jepsen
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,11 +15,10 @@ import (
 // final read of a set with a million elements.
 const (
 	depthMax = 100
-	keptMax  = 1 << 10  // pieces of an operation after which lists are cut
-	textMax  = 16 << 20 // bytes of one word or text
+	keptMax  = 1 << 10 // pieces of an operation after which lists are cut
 )
 
-// end is what next and peek return at the end of the file and after a read error.
+// end is what next and peek return at the end of the file.
 const end = -1
 
 // errCutShort reports that the file ends within a value.
@@ -32,28 +29,18 @@ var errCutShort = errors.New("the file ends in the middle of a value")
 // Tags are read and dropped. Other parts of EDN and Clojure are refused: ratios, regular
 // expressions, discards, metadata, quotes, ##Inf and ::words.
 type reader struct {
-	in           *bufio.Reader
-	json         bool
-	line, column int
-	kept         int // pieces of the operation so far
-	buf          []byte
-	err          error // other than io.EOF
-}
-
-func newReader(in *bufio.Reader, asJSON bool) *reader {
-	return &reader{in: in, json: asJSON, line: 1}
+	in                []byte
+	json              bool
+	pos, line, column int
+	kept              int // pieces of the operation so far
 }
 
 // peek returns the next byte, or end.
 func (r *reader) peek() rune {
-	next, err := r.in.Peek(1)
-	if err == nil {
-		return rune(next[0])
+	if r.pos == len(r.in) {
+		return end
 	}
-	if !errors.Is(err, io.EOF) {
-		r.err = err
-	}
-	return end
+	return rune(r.in[r.pos])
 }
 
 // next takes the next byte.
@@ -68,16 +55,8 @@ func (r *reader) next() rune {
 	default:
 		r.column++
 	}
-	_, _ = r.in.Discard(1) // which peek has read
+	r.pos++
 	return c
-}
-
-// cutShort returns the error for a value that the end of the file cuts off.
-func (r *reader) cutShort() error {
-	if r.err != nil {
-		return r.err
-	}
-	return errCutShort
 }
 
 func (r *reader) wrong(format string, args ...any) error {
@@ -119,7 +98,7 @@ func (r *reader) value(depth int) (v Value, err error) {
 	v.Line = r.line
 	switch c {
 	case end:
-		return v, r.cutShort()
+		return v, errCutShort
 	case '"':
 		r.next()
 		v.Kind = Text
@@ -174,7 +153,7 @@ func (r *reader) items(v Value, opening string, depth int) (Value, error) {
 func (r *reader) tagged(v Value, depth int) (Value, error) {
 	switch c := r.peek(); {
 	case c == end:
-		return v, r.cutShort()
+		return v, errCutShort
 	case c == '{':
 		r.next()
 		return r.items(v, "#{", depth)
@@ -216,58 +195,46 @@ func (r *reader) word(v Value) (Value, error) {
 
 // token takes the bytes of a word. A character, such as \(, begins with any two bytes.
 func (r *reader) token() (string, error) {
-	r.buf = r.buf[:0]
+	begin := r.pos
 	for {
 		c := r.peek()
-		character := len(r.buf) == 1 && r.buf[0] == '\\'
+		character := r.pos == begin+1 && r.in[begin] == '\\'
 		switch {
 		case c == end && character:
-			return "", r.cutShort()
+			return "", errCutShort
 		case c == end, !character && (r.isSpace(c) || strings.IndexByte(`;"()[]{}`, byte(c)) >= 0):
-			if !utf8.Valid(r.buf) {
-				return "", r.wrong("a word is not UTF-8")
+			if token := r.in[begin:r.pos]; utf8.Valid(token) {
+				return string(token), nil
 			}
-			return string(r.buf), r.err
-		case len(r.buf) == textMax:
-			return "", r.wrong("a word is longer than %d MiB", textMax>>20)
+			return "", r.wrong("a word is not UTF-8")
 		}
-		r.buf = append(r.buf, byte(r.next()))
+		r.next()
 	}
 }
 
 // text reads a text whose opening quote has been taken. Its escapes are those of JSON.
 // EDN allows control characters in it.
 func (r *reader) text() (string, error) {
-	r.buf = append(r.buf[:0], '"')
-	plain := true
+	buf := []byte{'"'}
 	for {
 		switch c := r.next(); {
 		case c == end:
-			return "", r.cutShort()
-		case c == '"' && plain:
-			return string(r.buf[1:]), nil
+			return "", errCutShort
 		case c == '"':
 			var s string
-			if err := json.Unmarshal(append(r.buf, '"'), &s); err != nil {
+			if err := json.Unmarshal(append(buf, '"'), &s); err != nil {
 				return "", r.wrong("a text cannot be read: %v", err)
 			}
 			return s, nil
 		case c == '\\':
-			plain = false
-			r.buf = append(r.buf, '\\')
 			if c = r.next(); c == end {
-				return "", r.cutShort()
+				return "", errCutShort
 			}
-			r.buf = append(r.buf, byte(c))
+			buf = append(buf, '\\', byte(c))
 		case c < ' ':
-			plain = false
-			r.buf = fmt.Appendf(r.buf, `\u%04x`, c)
+			buf = fmt.Appendf(buf, `\u%04x`, c)
 		default:
-			plain = plain && c < utf8.RuneSelf
-			r.buf = append(r.buf, byte(c))
-		}
-		if len(r.buf) > textMax {
-			return "", r.wrong("a text is longer than %d MiB", textMax>>20)
+			buf = append(buf, byte(c))
 		}
 	}
 }
