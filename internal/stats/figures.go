@@ -89,8 +89,9 @@ type Acquires struct {
 // Measure computes the figures of a history. checks must have all findings, because the
 // first fifty do not show how many episodes broke.
 func Measure(h *history.History, checks []checker.Result) Figures {
-	f := Figures{Acquires: acquires(h), OutageS: outage(h).Seconds(), Writes: writes(h)}
-	if active := active(h); active > 0 {
+	f := Figures{OutageS: outage(h).Seconds()}
+	var active time.Duration
+	if f.Acquires, f.Writes, active = counts(h); active > 0 {
 		f.ActiveS = active.Seconds()
 		f.GrantsPerSecond = float64(f.Acquires.OK) / f.ActiveS
 	}
@@ -142,34 +143,12 @@ func Median(values []float64) (median float64, ok bool) {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2, true
 }
 
-// writes counts the successful writes of guarded resources.
-func writes(h *history.History) int {
-	n := 0
-	for _, s := range h.Sessions {
-		for _, op := range s.Ops {
-			if op.F == history.Write && op.Outcome == history.Done {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// active returns the time from the first attempt to the last answer.
-func active(h *history.History) time.Duration {
+// counts returns the attempts by their outcome, the successful writes of guarded resources, and the time from the first
+// attempt to the last answer.
+func counts(h *history.History) (a Acquires, writes int, active time.Duration) {
 	first, last := len(h.Events), -1
 	for _, s := range h.Sessions {
 		first, last = min(first, s.Acquire.Invoke), max(last, s.Acquire.Return)
-	}
-	if first >= last {
-		return 0
-	}
-	return h.At(last).Time - h.At(first).Time
-}
-
-func acquires(h *history.History) Acquires {
-	var a Acquires
-	for _, s := range h.Sessions {
 		switch s.Acquire.Outcome {
 		case history.Done:
 			a.OK++
@@ -178,8 +157,16 @@ func acquires(h *history.History) Acquires {
 		default:
 			a.Info++
 		}
+		for _, op := range s.Ops {
+			if op.F == history.Write && op.Outcome == history.Done {
+				writes++
+			}
+		}
 	}
-	return a
+	if first < last {
+		active = h.At(last).Time - h.At(first).Time
+	}
+	return a, writes, active
 }
 
 // outage returns the longest time in which a client tried and no client was granted any
