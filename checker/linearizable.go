@@ -24,7 +24,7 @@ const (
 // linearizable asks porcupine, which knows nothing of locks but a [models.Model], for
 // an order of the operations in which every answer was right. It is a second opinion
 // next to the checks that know about locks, and it judges what it can search: a small history
-// in whole, or the few sessions around the first double grant that exclusion found.
+// in whole, or the sessions of the first double grant that exclusion found.
 // Elsewhere it says "not judged" and changes no verdict. A search that came to its limit
 // has no answer, so it changes no verdict either.
 //
@@ -107,18 +107,13 @@ func (l *ledger) unexplained(k *calls) Finding {
 	}
 }
 
-// aroundFinding gives a second opinion on what exclusion found. It judges whole
-// sessions: leaving one out can make nothing illegal that was legal, because fewer
+// aroundFinding gives a second opinion on what exclusion found, from the sessions that the
+// finding names. Leaving out others can make nothing illegal that was legal, because fewer
 // holders are always allowed.
 func (l *ledger) aroundFinding(around Finding) Result {
-	k := l.window(around, false)
+	k := l.callsOf(around, false)
 	var r Result
-	// Mostly it shows at the grant, and what comes later only makes the search longer.
-	found := l.search(k, k.place(around.Event+1))
-	if found.Linearizable {
-		found = l.search(k, len(k.events))
-	}
-	switch {
+	switch found := l.search(k, len(k.events)); {
 	case found.Exhausted:
 		r.Note = fmt.Sprintf("not judged: the search over the %d operations around the first finding came to its limit", k.ops)
 	case found.Linearizable:
@@ -130,7 +125,7 @@ func (l *ledger) aroundFinding(around Finding) Result {
 	return r
 }
 
-// Draw writes a page with the operations and faults around a finding. The page shows how far an
+// Draw writes a page with the sessions that a finding names and the faults of that time. The page shows how far an
 // order explains the answers, and the operation after which no order goes on. Unlike in the
 // check, a client's work counts as holding, so that an overstay shows, too.
 func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
@@ -142,13 +137,12 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	}
 	l := newLedger(h, o)
 	f.Event = h.Position(f.Event)
-	k := l.window(f, true)
-	for _, k := range []*calls{k, l.calls(k.key, l.holdsOf(f), true)} { // if all are too many, only those that the finding names
-		if drawn, err := models.Draw(w, l.model(), k.upTo(len(k.events)), l.marks(k, f)); drawn || err != nil {
-			return err
-		}
+	k := l.callsOf(f, true)
+	drawn, err := models.Draw(w, l.model(), k.upTo(len(k.events)), l.marks(k, f))
+	if !drawn && err == nil {
+		err = errors.New("draw: the search for an order of the operations came to its limit")
 	}
-	return errors.New("draw: the search for an order of the operations came to its limit")
+	return err
 }
 
 // leased tells whether any lease can have ended.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -27,7 +26,6 @@ type calls struct {
 	events  []event
 	ops     int
 	unknown int
-	open    int  // unknown ones, and leases that may end
 	joined  bool // an acquire of unknown outcome asked for other keys as well
 }
 
@@ -96,11 +94,6 @@ func (c *calls) session(n, owner int32, d *hold.Hold) {
 		c.events = append(c.events, event{porcupine.Event{ClientId: int(s.Client), Kind: porcupine.CallEvent, Id: c.ops, Value: call}, end, true})
 		c.ops++
 	}
-	// A lease counts also if it ends after the last event: one event more that says
-	// nothing, and another session would be left out of a window.
-	if end >= 0 || d.Lease.Kind != hold.NoLease {
-		c.open++
-	}
 }
 
 func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
@@ -155,7 +148,6 @@ func (c *calls) add(s *history.Session, op history.Op, call models.Call, outcome
 	if outcome == models.Unknown {
 		// Also one that returned with info stays open: it may take effect later.
 		c.unknown++
-		c.open++
 		return
 	}
 	e.Kind, e.Value = porcupine.ReturnEvent, outcome
@@ -175,63 +167,19 @@ func (c *calls) end(d *hold.Hold) (at int, why string) {
 	return d.Ends.Lapse, "lease of " + s.Name
 }
 
-// The limits of what is judged and drawn around a finding: a drawing of more is hard to read, and
-// calls that stay open make a search long.
-const (
-	windowSessions = 16
-	windowOpen     = 6
-)
-
-// window makes the calls of the sessions that a finding is about and of those nearest
-// to it on the same key.
-func (l *ledger) window(f Finding, work bool) *calls {
-	about := l.holdsOf(f)
-	key := f.Key
-	if key == "" && len(about) > 0 {
-		key = about[0].Session.Keys[0]
-	}
-	at := l.h.Events[f.Event].Time
-	var others []*hold.Hold
-	for i := range l.All {
-		// An attempt that may never have happened explains nothing that is wrong.
-		if d := &l.All[i]; d.Granted() && slices.Contains(d.Session.Keys, key) && !slices.Contains(about, d) {
-			others = append(others, d)
-		}
-	}
-	slices.SortStableFunc(others, func(a, b *hold.Hold) int {
-		return cmp.Compare(l.distance(a.Session, at), l.distance(b.Session, at))
-	})
-	all, open := about, 0
-	for _, d := range others {
-		if len(all) >= windowSessions {
-			break
-		}
-		if n := l.calls(key, []*hold.Hold{d}, work).open; open+n <= windowOpen {
-			all, open = append(all, d), open+n
-		}
-	}
-	slices.SortFunc(all, func(a, b *hold.Hold) int { return a.Session.Acquire.Invoke - b.Session.Acquire.Invoke })
-	return l.calls(key, all, work)
-}
-
-// distance is how much time lies between a session and a moment; 0 around it. Counted in
-// events, one that says nothing would move a session away, and another answer be named.
-func (l *ledger) distance(s *history.Session, at time.Duration) time.Duration {
-	last := max(s.Acquire.Invoke, s.Acquire.Return)
-	for _, op := range s.Ops {
-		last = max(last, op.Invoke, op.Return)
-	}
-	return max(0, l.h.Events[s.Acquire.Invoke].Time-at, at-l.h.Events[last].Time)
-}
-
-func (l *ledger) holdsOf(f Finding) []*hold.Hold {
-	var all []*hold.Hold
+// callsOf makes the calls of the sessions that a finding names.
+func (l *ledger) callsOf(f Finding, work bool) *calls {
+	var holds []*hold.Hold
 	for i := range l.All {
 		if d := &l.All[i]; slices.Contains(f.Sessions, d.Session.Name) {
-			all = append(all, d)
+			holds = append(holds, d)
 		}
 	}
-	return all
+	key := f.Key
+	if key == "" && len(holds) > 0 {
+		key = holds[0].Session.Keys[0]
+	}
+	return l.calls(key, holds, work)
 }
 
 // marks are the faults of the time that the calls span, and the finding.
