@@ -12,20 +12,13 @@ type function struct {
 	do     func(v *Machine, m memory, s []uint64) errno
 }
 
-// functions are all that a program can ask for.
-var functions = map[string]function{
-	"args_get": {2, func(v *Machine, m memory, s []uint64) errno { return m.strings(v.program.Args, ptr(s[0]), ptr(s[1])) }},
-	"args_sizes_get": {2, func(v *Machine, m memory, s []uint64) errno {
-		return m.stringSizes(v.program.Args, ptr(s[0]), ptr(s[1]))
-	}},
-	"environ_get": {2, func(v *Machine, m memory, s []uint64) errno { return m.strings(v.program.Env, ptr(s[0]), ptr(s[1])) }},
-	"environ_sizes_get": {2, func(v *Machine, m memory, s []uint64) errno {
-		return m.stringSizes(v.program.Env, ptr(s[0]), ptr(s[1]))
-	}},
+// fromWazero are the functions of wasi that wazero has: they need nothing but the configuration of the module.
+var fromWazero = []string{"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "random_get"}
 
+// functions are the other ones: their files, sockets and clocks are those of a [Machine].
+var functions = map[string]function{
 	"clock_time_get": {3, clockTimeGet},
 	"clock_res_get":  {2, func(_ *Machine, m memory, s []uint64) errno { return m.putUint64(ptr(s[1]), 1) }},
-	"random_get":     {2, randomGet},
 	"poll_oneoff":    {4, pollOneoff},
 	"sched_yield":    {0, func(*Machine, memory, []uint64) errno { return errNone }},
 	"proc_exit":      {1, func(_ *Machine, _ memory, s []uint64) errno { panic(sys.NewExitError(ptr(s[0]))) }},
@@ -69,15 +62,6 @@ func (v *Machine) clock(id uint32, now time.Time) (int64, errno) {
 		return v.mono.at(now), errNone
 	}
 	return 0, errInval
-}
-
-func randomGet(v *Machine, m memory, s []uint64) errno {
-	b, ok := m.Read(ptr(s[0]), ptr(s[1]))
-	if !ok {
-		return errFault
-	}
-	_, _ = v.chance.Read(b) // cannot fail
-	return errNone
 }
 
 // fdPrestatGet tells of the one folder that a program finds open: /.

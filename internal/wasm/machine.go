@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -106,7 +107,12 @@ func (v *Machine) main() {
 		v.err = sys.NewExitError(exitKilled)
 		return
 	}
-	mod, err := v.module.runtime.InstantiateModule(ctx, v.module.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithArgs(v.program.Args...).WithRandSource(v.chance)
+	for _, variable := range v.program.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		config = config.WithEnv(name, value)
+	}
+	mod, err := v.module.runtime.InstantiateModule(ctx, v.module.compiled, config)
 	if err == nil {
 		_, err = mod.ExportedFunction(entry).Call(ctx)
 		err = errors.Join(err, mod.Close(ctx))

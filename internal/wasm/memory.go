@@ -58,29 +58,3 @@ func (m memory) buffers(at, n uint32) (all [][]byte, e errno) {
 	}
 	return all, errNone
 }
-
-// strings writes texts one behind the other, and where each of them begins.
-func (m memory) strings(texts []string, at, data uint32) errno {
-	for _, text := range texts {
-		if e := m.putUint32(at, data); e != errNone {
-			return e
-		}
-		if e := m.put(data, append([]byte(text), 0)); e != errNone {
-			return e
-		}
-		at, data = at+4, data+uint32(len(text)+1)
-	}
-	return errNone
-}
-
-// stringSizes writes how many texts there are, and how much room they take.
-func (m memory) stringSizes(texts []string, count, size uint32) errno {
-	all := 0
-	for _, text := range texts {
-		all += len(text) + 1
-	}
-	if e := m.putUint32(count, uint32(len(texts))); e != errNone {
-		return e
-	}
-	return m.putUint32(size, uint32(all))
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"lockbench/internal/regular"
 )
@@ -107,11 +108,15 @@ func (m *Module) fits() error {
 // entry is where a program begins.
 const entry = "_start"
 
-// bind makes the functions of wasi that the module asks for. One that is not there is
-// answered: not supported. A program rarely needs all that its libraries name.
+// bind makes the functions of wasi that the module imports. An unknown one answers that it is not supported,
+// because a program rarely calls all functions that its libraries import.
 func bind(ctx context.Context, r wazero.Runtime, c wazero.CompiledModule) error {
 	b := r.NewHostModuleBuilder(wasi)
+	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
 	bound := map[string]bool{}
+	for _, name := range fromWazero {
+		bound[name] = true
+	}
 	for _, f := range c.ImportedFunctions() {
 		_, name, _ := f.Import()
 		if bound[name] {
