@@ -55,10 +55,16 @@ func (l linkTarget) available(c world.Cluster, deed world.Deed) error {
 	return lacks(c, deed)
 }
 
-// lacks says what a cluster lacks to do something to its nodes, or to links between them.
+// limited is a cluster that cannot do everything to nodes and links that its methods promise.
+type limited interface {
+	// Lacks returns what is missing for an action; nil: nothing.
+	Lacks(d world.Deed) error
+}
+
+// lacks returns what a cluster lacks for an action on its nodes, or on links between them.
 func lacks(c world.Cluster, d world.Deed) error {
-	if limited, ok := world.Ability[world.Limited](c); ok {
-		return limited.Lacks(d)
+	if cluster, ok := world.Ability[limited](c); ok {
+		return cluster.Lacks(d)
 	}
 	return nil
 }

@@ -58,9 +58,6 @@ type Access struct {
 	Credentials
 	TLS      *tls.Config // nil: none
 	Database string
-	// Space is what names of a run's own begin with; empty: it is no run that enters. A service
-	// whose servers have rooms, such as schemas, lets whoever enters work in that of the run.
-	Space string
 }
 
 // Secure is TLS on a new connection, where access asks for it.

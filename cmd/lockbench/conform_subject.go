@@ -51,7 +51,7 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 		}
 		return subject, nil
 	}
-	if among, ok := world.Ability[world.Namespaced](c); ok {
+	if among, ok := world.Ability[namespaced](c); ok {
 		subject.Prefix = among.KeyPrefix()
 	}
 	opener, err := s.entry.New(s.options)
@@ -133,6 +133,13 @@ func (o *openedClients) names() []string {
 		names = append(names, history.ClientParty(id).String())
 	}
 	return names
+}
+
+// namespaced is a cluster whose servers have keys of others as well.
+type namespaced interface {
+	// KeyPrefix returns the beginning of its clients' keys at the servers. lockbench adds it for guests; locks in
+	// this process add it themselves.
+	KeyPrefix() string
 }
 
 // look inspects and changes the servers directly, and not through a client of the lock.

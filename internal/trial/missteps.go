@@ -55,9 +55,15 @@ func (m *Missteps) Heard(id int, client world.Client, byItself bool) {
 		m.noise = append(m.noise, misstep{id, heard.Advice})
 		m.lines += heard.Lines
 	}
-	if speaker, ok := client.(world.Speaker); ok && byItself {
-		m.ended = append(m.ended, misstep{id, speaker.LastLine()})
+	if process, ok := client.(speaker); ok && byItself {
+		m.ended = append(m.ended, misstep{id, process.LastLine()})
 	}
+}
+
+// speaker is a client with a process whose standard error is kept.
+type speaker interface {
+	// LastLine returns the last line of it; empty if there is none.
+	LastLine() string
 }
 
 // Killed notes that a client had to be killed.
@@ -65,6 +71,12 @@ func (m *Missteps) Killed(id int, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.killed = append(m.killed, misstep{id, why.Error()})
+}
+
+// doorkeeper is a cluster that refuses connections which come from no client and no node.
+type doorkeeper interface {
+	// Strangers returns how many it has refused.
+	Strangers() int
 }
 
 // Strangers notes that connections came that were no client's, to servers that answered no client.

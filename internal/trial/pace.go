@@ -12,16 +12,24 @@ import (
 	"lockbench/workloads"
 )
 
-// pace gives the actors of a run in virtual time instants of their own. In real
-// time, where the clock does that, it does nothing.
-type pace struct{ pacer world.Pacer }
+// pacer is a cluster in virtual time. There, actions of the same instant would happen in any order, and one seed
+// would give two histories, so each actor has instants of its own.
+type pacer interface {
+	// Settle returns in the next instant that belongs to the actor alone: "client-3", "step-2", or any other name.
+	Settle(actor string)
+	// WriteEvery returns how long events may wait before they are written.
+	WriteEvery() time.Duration
+}
+
+// pace gives the actors of a run in virtual time instants of their own. In real time it does nothing.
+type pace struct{ pacer pacer }
 
 func paceOf(c world.Cluster) pace {
-	p, _ := c.(world.Pacer)
+	p, _ := c.(pacer)
 	return pace{p}
 }
 
-// settle returns in the next instant that is the actor's own.
+// settle returns in the next instant that belongs to the actor alone.
 func (p pace) settle(actor string) {
 	if p.pacer != nil {
 		p.pacer.Settle(actor)

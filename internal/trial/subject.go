@@ -126,10 +126,15 @@ func (s *Subject) place(of *scenarios.Scenario) error {
 	return nil
 }
 
-// Settle puts the servers of a world that has some already in the place of those that the
-// scenario asks for.
+// placer is a world that already has servers, whatever the scenario asks for.
+type placer interface {
+	// Place puts them into a spec in the place of those that it asks for, or returns why the lock cannot use them.
+	Place(s *world.Spec) error
+}
+
+// Settle puts the servers of a world that already has servers in the place of those that the scenario asks for.
 func (s *Subject) Settle(w world.World) error {
-	if at, ok := w.(world.Placer); ok {
+	if at, ok := w.(placer); ok {
 		return at.Place(&s.Spec)
 	}
 	return nil

@@ -114,9 +114,8 @@ func (t *Trial) Run(ctx context.Context) error {
 			}
 		}()
 		defer func() {
-			// Somebody who looks at the servers from outside is nobody's mistake, while the
-			// lock's own clients are answered.
-			if door, ok := world.Ability[world.Doorkeeper](c); ok && t.grants.Load() == 0 && door.Strangers() > 0 {
+			// A connection from outside is not a mistake of the lock while its own clients are answered.
+			if door, ok := world.Ability[doorkeeper](c); ok && t.grants.Load() == 0 && door.Strangers() > 0 {
 				t.Missteps.Strangers(door.Strangers())
 			}
 		}()

@@ -21,7 +21,7 @@ type Sketch struct {
 	// ClientClocks is that of the clients' clocks, ClientDrift of how fast these run, and
 	// Bandwidth of narrow links.
 	Clocks, ClientClocks, ClientDrift, Bandwidth error
-	// Limits is [Limited]; nil: there are none.
+	// Limits returns what is missing for an action (see Lacks); nil: nothing is missing.
 	Limits func(Deed) error
 }
 
@@ -55,7 +55,6 @@ var (
 	_ ConnResetter  = Sketch{}
 	_ ClockShifter  = Sketch{}
 	_ LinkThrottler = Sketch{}
-	_ Limited       = Sketch{}
 
 	_ ClientClockShifter = Sketch{}
 )

@@ -175,18 +175,6 @@ type Client interface {
 	Close(ctx context.Context) error
 }
 
-// Speaker is a client with a process whose standard error is kept.
-type Speaker interface {
-	// LastLine is what it wrote there last; empty if it wrote nothing.
-	LastLine() string
-}
-
-// Doorkeeper is a cluster that turns away connections which are no client's or node's.
-type Doorkeeper interface {
-	// Strangers is how many it has turned away.
-	Strangers() int
-}
-
 // Link is a directed way between two ends: nodes or clients, by their names.
 type Link struct{ From, To string }
 
@@ -297,20 +285,6 @@ type ClientClockShifter interface {
 	ClientClockOffset(client int) (time.Duration, error)
 }
 
-// Namespaced is a cluster whose servers have keys of others as well.
-type Namespaced interface {
-	// KeyPrefix is what the keys of its clients begin with at the servers. Guests get it put
-	// before their keys; who asks as a library puts it there.
-	KeyPrefix() string
-}
-
-// Limited is a cluster in which not all can be done to nodes, and to links between them, that its
-// types say.
-type Limited interface {
-	// Lacks says what is missing to do something; nil: nothing.
-	Lacks(d Deed) error
-}
-
 // Deed is what a fault does to nodes, or to links between them.
 type Deed struct {
 	Way Way
@@ -333,13 +307,6 @@ const (
 	Dropping  Way = "robbed of replies"
 	Resetting Way = "robbed of connections"
 )
-
-// Placer is a world whose servers are there already, whatever a scenario says.
-type Placer interface {
-	// Place puts them into a spec in the place of those that it asks for, or says why a lock
-	// that asks for such servers cannot use them.
-	Place(s *Spec) error
-}
 
 // Prober asks a node for a sign of life on the path that one end uses.
 type Prober interface {
@@ -377,17 +344,6 @@ type Held interface {
 	// Lose is for what is there: it never arrives, nor does anything that follows on its
 	// connection. That ends at once, or is silent until the client gives it up.
 	Lose(silent bool)
-}
-
-// Pacer is a cluster in virtual time, and all that the rest of lockbench knows of that.
-// There whoever acts in one instant acts in any order, and one seed would give two
-// histories; so everybody has instants of their own.
-type Pacer interface {
-	// Settle returns in the next instant that belongs to the actor alone: "client-3",
-	// "step-2", or any other name.
-	Settle(actor string)
-	// WriteEvery is how long events may wait before they are written.
-	WriteEvery() time.Duration
 }
 
 // Enclosing is a world that wants a process of its own for each lock's run.

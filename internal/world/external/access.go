@@ -47,7 +47,7 @@ type explained struct{ error }
 func (e explained) Unwrap() error { return e.error }
 
 func (o Options) enter(ctx context.Context, r service.Role, addr string, plain net.Conn) (net.Conn, error) {
-	how := service.Access{Credentials: o.Logins[r].Credentials, Space: o.space}
+	how := service.Access{Credentials: o.Logins[r].Credentials}
 	if r == service.Data {
 		how.Database = o.Location.Database
 	}

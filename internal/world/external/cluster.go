@@ -32,8 +32,6 @@ var (
 	_ world.RequestCounter = (*cluster)(nil)
 	_ world.RequestHolder  = (*cluster)(nil)
 	_ world.ConnResetter   = (*cluster)(nil)
-	_ world.Limited        = (*cluster)(nil)
-	_ world.Namespaced     = (*cluster)(nil)
 	_ service.Promoter     = promotable{}
 )
 
@@ -85,9 +83,7 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 		}
 	}()
 	if t, ok := s.Service.(tenancy); ok {
-		o := w.options
-		o.space = t.prefix
-		c.reach = reach{o, t.site}
+		c.reach = reach{w.options, t.site}
 		c.DialNode = c.reach.Dial
 	}
 	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {

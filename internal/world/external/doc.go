@@ -1,15 +1,15 @@
 // Package external is the world of servers that somebody else runs: lockbench starts none,
 // changes no setting of theirs, and touches no key that is not its own.
 //
-//	client-1 ─ 127.0.0.1:a ─┐          ┌─ TLS, login ──▶ redis-1   somebody else's
-//	client-1 ─ 127.0.0.1:b ─┼─  mesh  ─┼─ TLS, login ──▶ redis-2
+//	client-1 ─ 127.0.0.1:a ─┐          ┌─ TLS ──▶ redis-1   external
+//	client-1 ─ 127.0.0.1:b ─┼─  mesh  ─┼─ TLS ──▶ redis-2
 //	client-2 ─ 127.0.0.1:c ─┘          └─ ...
 //	                                    hooks: commands of a person's own
 //
 // Clients are child processes, as in world local. Each has an address of its own for each
 // node, at which package mesh listens, so the links of clients can be broken. The mesh does
-// TLS and logs in: no client is told a secret. Where servers name each other to clients, a
-// client has a map from those addresses to its own.
+// TLS. Clients log in by themselves, except to Redis, where the mesh logs in. Where servers name
+// each other to clients, a client has a map from those addresses to its own.
 //
 // All that concerns servers themselves, and the links between them, is a [Hooks] command.
 // What there is no hook for is n/a. A hook that has broken something is owed its opposite,
@@ -48,8 +48,6 @@ type Options struct {
 	// Self is the command that serves the locks of lockbench itself; a lock's name
 	// is added to it. Empty: this very program, with the argument "guest".
 	Self []string
-
-	space string // what names of a run's own begin with; empty: no run is under way
 }
 
 // World runs locks on servers of somebody else's. Make it with [New].
@@ -128,8 +126,6 @@ func (t tenancy) Open(_ service.Topology, h service.Host) service.Servers {
 
 // Prefix is what the keys of a run begin with.
 func Prefix(seed uint64) string { return fmt.Sprintf("%s%d:", Base, seed) }
-
-var _ world.Placer = (*World)(nil)
 
 // Place puts the servers that there are into a spec.
 func (w *World) Place(s *world.Spec) error {

@@ -22,7 +22,6 @@ var (
 	_ world.ConnResetter   = (*Abilities)(nil)
 	_ world.RequestHolder  = (*Abilities)(nil)
 	_ world.RequestCounter = (*Abilities)(nil)
-	_ world.Doorkeeper     = (*Abilities)(nil)
 )
 
 // DropReplies loses what travels on the links.

@@ -30,7 +30,6 @@ var (
 	_ world.RequestHolder  = (*cluster)(nil)
 	_ world.ConnResetter   = (*cluster)(nil)
 	_ world.ClockShifter   = (*cluster)(nil)
-	_ world.Pacer          = (*cluster)(nil)
 
 	_ world.ClientClockShifter = (*cluster)(nil)
 )
