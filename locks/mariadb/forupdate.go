@@ -5,15 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
 
 	"lockbench/locks"
 )
 
 const createNames = "CREATE TABLE IF NOT EXISTS lock_names (name VARCHAR(190) COLLATE utf8mb4_bin PRIMARY KEY) ENGINE=InnoDB"
 
-// NewForUpdate returns the opener of mysql-for-update: a row for each name is read with a
-// lock in a transaction, and the commit gives it back.
+// NewForUpdate returns the opener of mysql-for-update: a row for each name, locked by a SELECT in a
+// transaction, and released by its commit.
 func NewForUpdate() locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		db, err := connect(c, "mysql-for-update")
@@ -38,7 +37,11 @@ func (l *forUpdate) Acquire(ctx context.Context, r locks.Request) (locks.Lease, 
 	if err != nil {
 		return nil, fmt.Errorf("mysql-for-update: connect: %w", err)
 	}
-	lease := &forUpdateLease{by: l, name: name, own: own}
+	lease := &lease{by: l.sessions, lock: "mysql-for-update", name: name, own: own}
+	lease.free = func(ctx context.Context) (bool, error) {
+		_, err := own.ExecContext(ctx, "COMMIT")
+		return true, err
+	}
 	err = l.ask(ctx, own, name)
 	switch {
 	case err == nil:
@@ -51,7 +54,7 @@ func (l *forUpdate) Acquire(ctx context.Context, r locks.Request) (locks.Lease, 
 	return lease, fmt.Errorf("mysql-for-update: acquire: %w", err)
 }
 
-// ask begins a transaction that has the row. A row that is not there is made before that.
+// ask begins a transaction that locks the row. It inserts a missing row first.
 func (l *forUpdate) ask(ctx context.Context, own *sql.Conn, name string) error {
 	for tries := 0; ; tries++ {
 		err := made(ctx, own, createNames, func() error {
@@ -71,34 +74,4 @@ func (l *forUpdate) ask(ctx context.Context, own *sql.Conn, name string) error {
 			return err
 		}
 	}
-}
-
-type forUpdateLease struct {
-	by   *forUpdate
-	name string
-	own  *sql.Conn
-
-	mu    sync.Mutex
-	ended bool
-}
-
-// Release commits.
-func (l *forUpdateLease) Release(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return locks.ErrNotHeld
-	}
-	l.ended = true
-	ctx, cancel := ending(ctx)
-	defer cancel()
-	_, err := l.own.ExecContext(ctx, "COMMIT")
-	l.by.put(l.own, err == nil)
-	switch {
-	case over(err):
-		return locks.ErrNotHeld
-	case err != nil:
-		return fmt.Errorf("mysql-for-update: release %q: %w", l.name, err)
-	}
-	return nil
 }

@@ -1,13 +1,13 @@
-// Package mariadb has the locks that people make of MySQL and MariaDB, with the client
+// Package mariadb has the usual locks in MySQL and MariaDB, with the client
 // go-sql-driver/mysql under database/sql:
 //
 //	mysql-row         a row for each name under a unique index
 //	mysql-get-lock    GET_LOCK, held by a connection
 //	mysql-for-update  SELECT ... FOR UPDATE on a row, held by a transaction
 //
-// The last two have no lease. What they hold is gone when the server or the connection is,
-// and nobody tells the client, who works on. A connection that is only silent holds on until
-// the server's TCP gives it up, or wait_timeout.
+// The last two have no lease. They lose the lock with the server or the connection,
+// and the client gets no notice of it. The server keeps the lock of a silent connection until
+// its TCP gives up, or until wait_timeout.
 package mariadb
 
 import (
@@ -31,16 +31,16 @@ import (
 // limit is how long one statement may take, with the connection that it needs.
 const limit = 3 * time.Second
 
-// connectionsMax is how many one client opens at most: one for each name that it holds, and
-// one to ask on.
+// connectionsMax is how many connections one client opens at most: one for each name that it holds, and
+// one for requests.
 const connectionsMax = 8
 
-// quiet hears nothing of what the client library has to say: errors are returned as well.
+// quiet drops the log of the client library, which also returns the errors.
 type quiet struct{}
 
 func (quiet) Print(...any) {}
 
-// connect makes a client's pool. It connects when it is asked something.
+// connect makes a client's pool. The pool connects when it is first used.
 func connect(c locks.Client, lock string) (*sql.DB, error) {
 	nodes := c.Store.Nodes()
 	if c.Store.Service != mariadb.Name || len(nodes) == 0 {
@@ -66,7 +66,7 @@ func connect(c locks.Client, lock string) (*sql.DB, error) {
 	return db, nil
 }
 
-// sessions are the connections that one client holds locks by, of its pool.
+// sessions are the connections of a client's pool that hold locks.
 type sessions struct {
 	db *sql.DB
 
@@ -74,7 +74,7 @@ type sessions struct {
 	held map[*sql.Conn]struct{}
 }
 
-// take takes a connection that nobody else uses until it is put back.
+// take takes a connection out of the pool until it is put back.
 func (s *sessions) take(ctx context.Context) (*sql.Conn, error) {
 	c, err := s.db.Conn(ctx)
 	if err != nil {
@@ -89,8 +89,7 @@ func (s *sessions) take(ctx context.Context) (*sql.Conn, error) {
 	return c, nil
 }
 
-// put gives a connection back. One of which it is not known what it holds is closed, and
-// with it goes what that was.
+// put puts a connection back. If it may still hold a lock, it is closed, which releases the lock.
 func (s *sessions) put(c *sql.Conn, clean bool) {
 	s.mu.Lock()
 	_, held := s.held[c]
@@ -105,7 +104,7 @@ func (s *sessions) put(c *sql.Conn, clean bool) {
 	_ = c.Close()
 }
 
-// Close closes all connections, and with them what is held.
+// Close closes all connections, which releases their locks.
 func (s *sessions) Close() error {
 	s.mu.Lock()
 	held := slices.Collect(maps.Keys(s.held))
@@ -116,17 +115,52 @@ func (s *sessions) Close() error {
 	return s.db.Close()
 }
 
+// lease is a lock that a connection holds.
+type lease struct {
+	by         *sessions
+	lock, name string
+	own        *sql.Conn // nil: a connection of the pool holds it
+	// free releases the lock. It reports false if the connection did not hold it.
+	free func(ctx context.Context) (held bool, err error)
+
+	mu    sync.Mutex
+	ended bool // its own connection was put back
+}
+
+// Release releases the lock, and puts its connection back.
+func (l *lease) Release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return locks.ErrNotHeld
+	}
+	ctx, cancel := ending(ctx)
+	defer cancel()
+	held, err := l.free(ctx)
+	l.by.put(l.own, err == nil)
+	l.ended = l.own != nil
+	switch {
+	case l.own != nil && over(err):
+		return locks.ErrNotHeld
+	case err != nil:
+		return fmt.Errorf("%s: release %q: %w", l.lock, l.name, err)
+	case !held:
+		return locks.ErrNotHeld
+	}
+	return nil
+}
+
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, limit)
 }
 
-// ending is the context of a release, which goes on when its caller has given up: who does not
-// give a lock back holds it for as long as the connection lives.
+// ending is the context of a release. It ignores the end of the caller's context, because a lock
+// that is not released is held for as long as its connection lives.
 func ending(ctx context.Context) (context.Context, context.CancelFunc) {
 	return bounded(context.WithoutCancel(ctx))
 }
 
-// leaseless returns the one name that is asked for, of a lock that has no lease to give.
+// leaseless returns the one name of a request to a lock without leases.
 func leaseless(r locks.Request) (string, error) {
 	if r.TTL != 0 {
 		return "", fmt.Errorf("%w: a ttl of %v; what is held ends with its connection, and with nothing else", locks.ErrUnsupported, r.TTL)

@@ -3,23 +3,22 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 
 	"lockbench/locks"
 )
 
-// The server makes numbers of 64 bits of names.
+// Advisory locks have numbers of 64 bits, which the server computes from names.
 const (
 	tryAdvisory = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
 	unlock      = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
 )
 
-// NewAdvisory returns the opener of pg-advisory. Each lock is asked for, held and given back
-// on a connection that nobody else uses meanwhile. Pooled: each statement goes to
-// whatever connection the pool hands out. That is wrong: a session that holds a lock is granted
-// it again, and one that does not hold it cannot give it back.
+// NewAdvisory returns the opener of pg-advisory. Each lock is acquired, held and released
+// on a connection of its own. Pooled: each statement goes to any connection of the pool.
+// That is wrong: a session that holds a lock is granted
+// it again, and a session that does not hold it cannot release it.
 func NewAdvisory(pooled bool) locks.Opener {
 	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
 		pool, err := connect(ctx, c, "pg-advisory")
@@ -48,15 +47,19 @@ func (l *advisory) Acquire(ctx context.Context, r locks.Request) (locks.Lease, e
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	lease := &advisoryLease{by: l, name: name, on: l.pool}
+	lease, on := &lease{by: l.sessions, lock: "pg-advisory", name: name}, asker(l.pool)
 	if !l.pooled {
 		if lease.own, err = l.take(ctx); err != nil {
 			return nil, fmt.Errorf("pg-advisory: connect: %w", err)
 		}
-		lease.on = lease.own
+		on = lease.own
+	}
+	lease.free = func(ctx context.Context) (held bool, err error) {
+		err = on.QueryRow(ctx, unlock, name).Scan(&held)
+		return held, err
 	}
 	granted := false
-	err = lease.on.QueryRow(ctx, tryAdvisory, name).Scan(&granted)
+	err = on.QueryRow(ctx, tryAdvisory, name).Scan(&granted)
 	switch {
 	case err != nil:
 		return lease, fmt.Errorf("pg-advisory: acquire: %w", err)
@@ -65,40 +68,4 @@ func (l *advisory) Acquire(ctx context.Context, r locks.Request) (locks.Lease, e
 		return nil, locks.ErrTaken
 	}
 	return lease, nil
-}
-
-type advisoryLease struct {
-	by   *advisory
-	name string
-	on   asker
-	own  *session // nil: it has none of its own
-
-	mu    sync.Mutex
-	ended bool // its own connection was put back
-}
-
-// Release unlocks.
-func (l *advisoryLease) Release(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return locks.ErrNotHeld
-	}
-	if l.own != nil && l.by.over(l.own) {
-		l.ended = true
-		return locks.ErrNotHeld
-	}
-	ctx, cancel := ending(ctx)
-	defer cancel()
-	held := false
-	err := l.on.QueryRow(ctx, unlock, l.name).Scan(&held)
-	l.by.put(l.own, err == nil)
-	l.ended = l.own != nil
-	switch {
-	case err != nil:
-		return fmt.Errorf("pg-advisory: release %q: %w", l.name, err)
-	case !held:
-		return locks.ErrNotHeld
-	}
-	return nil
 }

@@ -29,11 +29,11 @@ import (
 // limit is how long one statement may take, with the connection that it needs.
 const limit = 3 * time.Second
 
-// connectionsMax is how many one client opens at most: one for each name that it holds, and
-// one to ask on.
+// connectionsMax is how many connections one client opens at most: one for each name that it holds, and
+// one for requests.
 const connectionsMax = 8
 
-// connect makes a client's pool. It connects when it is asked something.
+// connect makes a client's pool. The pool connects when it is first used.
 func connect(ctx context.Context, c locks.Client, lock string) (*pgxpool.Pool, error) {
 	nodes := c.Store.Nodes()
 	if c.Store.Service != postgres.Name || len(nodes) == 0 {
@@ -67,7 +67,7 @@ type session struct {
 	of *pgxpool.Conn // nothing once it was put back
 }
 
-// sessions are the connections that one client holds locks by, of its pool.
+// sessions are the connections of a client's pool that hold locks.
 type sessions struct {
 	pool *pgxpool.Pool
 
@@ -75,7 +75,7 @@ type sessions struct {
 	held map[*session]struct{}
 }
 
-// take takes a connection that nobody else uses until it is put back.
+// take takes a connection out of the pool until it is put back.
 func (s *sessions) take(ctx context.Context) (*session, error) {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -91,8 +91,7 @@ func (s *sessions) take(ctx context.Context) (*session, error) {
 	return own, nil
 }
 
-// put gives a connection back. One of which it is not known what it holds is closed, and
-// with it goes what that was.
+// put puts a connection back. If it may still hold a lock, it is closed, which releases the lock.
 func (s *sessions) put(own *session, clean bool) {
 	s.mu.Lock()
 	_, held := s.held[own]
@@ -124,7 +123,7 @@ func (s *sessions) over(own *session) bool {
 	return true
 }
 
-// Close closes all connections, and with them what is held.
+// Close closes all connections, which releases their locks.
 func (s *sessions) Close() error {
 	s.mu.Lock()
 	held := slices.Collect(maps.Keys(s.held))
@@ -136,17 +135,53 @@ func (s *sessions) Close() error {
 	return nil
 }
 
+// lease is a lock that a connection holds.
+type lease struct {
+	by         *sessions
+	lock, name string
+	own        *session // nil: a connection of the pool holds it
+	// free releases the lock. It reports false if the connection did not hold it.
+	free func(ctx context.Context) (held bool, err error)
+
+	mu    sync.Mutex
+	ended bool // its own connection was put back
+}
+
+// Release releases the lock, and puts its connection back.
+func (l *lease) Release(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return locks.ErrNotHeld
+	}
+	l.ended = l.own != nil
+	if l.own != nil && l.by.over(l.own) {
+		return locks.ErrNotHeld
+	}
+	ctx, cancel := ending(ctx)
+	defer cancel()
+	held, err := l.free(ctx)
+	l.by.put(l.own, err == nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: release %q: %w", l.lock, l.name, err)
+	case !held:
+		return locks.ErrNotHeld
+	}
+	return nil
+}
+
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, limit)
 }
 
-// ending is the context of a release, which goes on when its caller has given up: who does not
-// give a lock back holds it for as long as the connection lives.
+// ending is the context of a release. It ignores the end of the caller's context, because a lock
+// that is not released is held for as long as its connection lives.
 func ending(ctx context.Context) (context.Context, context.CancelFunc) {
 	return bounded(context.WithoutCancel(ctx))
 }
 
-// leaseless returns the one name that is asked for, of a lock that has no lease to give.
+// leaseless returns the one name of a request to a lock without leases.
 func leaseless(r locks.Request) (string, error) {
 	if r.TTL != 0 {
 		return "", fmt.Errorf("%w: a ttl of %v; what is held ends with its connection, and with nothing else", locks.ErrUnsupported, r.TTL)

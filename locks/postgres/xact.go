@@ -3,15 +3,14 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"lockbench/locks"
 )
 
 const tryInTransaction = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))"
 
-// NewAdvisoryXact returns the opener of pg-advisory-xact. A lock is held for as long as a
-// transaction is open, and given back by its commit.
+// NewAdvisoryXact returns the opener of pg-advisory-xact. A lock is held while a
+// transaction is open, and released by its commit.
 func NewAdvisoryXact() locks.Opener {
 	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
 		pool, err := connect(ctx, c, "pg-advisory-xact")
@@ -36,7 +35,11 @@ func (l *advisoryXact) Acquire(ctx context.Context, r locks.Request) (locks.Leas
 	if err != nil {
 		return nil, fmt.Errorf("pg-advisory-xact: connect: %w", err)
 	}
-	lease := &xactLease{by: l, name: name, own: own}
+	lease := &lease{by: l.sessions, lock: "pg-advisory-xact", name: name, own: own}
+	lease.free = func(ctx context.Context) (bool, error) {
+		_, err := own.Exec(ctx, "COMMIT")
+		return true, err
+	}
 	granted := false
 	if _, err = own.Exec(ctx, "BEGIN"); err == nil {
 		err = own.QueryRow(ctx, tryInTransaction, name).Scan(&granted)
@@ -50,34 +53,4 @@ func (l *advisoryXact) Acquire(ctx context.Context, r locks.Request) (locks.Leas
 		return nil, locks.ErrTaken
 	}
 	return lease, nil
-}
-
-type xactLease struct {
-	by   *advisoryXact
-	name string
-	own  *session
-
-	mu    sync.Mutex
-	ended bool
-}
-
-// Release commits.
-func (l *xactLease) Release(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return locks.ErrNotHeld
-	}
-	l.ended = true
-	if l.by.over(l.own) {
-		return locks.ErrNotHeld
-	}
-	ctx, cancel := ending(ctx)
-	defer cancel()
-	_, err := l.own.Exec(ctx, "COMMIT")
-	l.by.put(l.own, err == nil)
-	if err != nil {
-		return fmt.Errorf("pg-advisory-xact: release %q: %w", l.name, err)
-	}
-	return nil
 }
