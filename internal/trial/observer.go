@@ -2,27 +2,27 @@ package trial
 
 import "lockbench/nemesis"
 
-// Observer hears what happens while a trial runs, from several goroutines at once.
-// Whoever wants to hear only a part of it embeds [Nobody].
+// Observer receives the events of a running trial, from several goroutines at once. An
+// observer that needs only some of them embeds [Nobody].
 type Observer interface {
-	// Episode says that an episode begins. The first one is 1.
+	// Episode is called when an episode begins. The first one is 1.
 	Episode(n int)
-	// Enough asks after each episode but the last, when the history so far is in its
-	// file, whether the trial ends with this one.
+	// Enough reports whether the trial ends with this episode. It is called after each
+	// episode except the last, when the history so far is in its file.
 	Enough(episode int) bool
-	// Granted says that a client was granted the lock.
+	// Granted is called when a client is granted the lock.
 	Granted()
-	// Fault says in words what is done to servers and clients.
+	// Fault describes what a fault does to servers and clients.
 	Fault(text string)
-	// Warning says, once, what a client of the lock did wrong that the lock's author should know at once.
+	// Warning describes, once, a mistake of a client that the lock's author should know at once.
 	Warning(text string)
-	// Notes says at the end what the clients did wrong beside the history, if anything.
+	// Notes lists at the end the mistakes of clients that are not in the history, if any.
 	Notes(notes []string)
-	// Phase says how far a step of the plan has come.
+	// Phase is called when a step of the plan reaches a phase.
 	Phase(phase nemesis.Phase, text string)
 }
 
-// Nobody observes nothing, and never has enough.
+// Nobody ignores all events and never ends a trial early.
 type Nobody struct{}
 
 var _ Observer = Nobody{}

@@ -36,7 +36,7 @@ func (p pace) settle(actor string) {
 	}
 }
 
-// writeEvery is how long events may wait before they are written; 0: as usual.
+// writeEvery is how long events may wait before they are written; 0: the recorder's default.
 func (p pace) writeEvery() time.Duration {
 	if p.pacer == nil {
 		return 0
@@ -46,8 +46,8 @@ func (p pace) writeEvery() time.Duration {
 
 func (p pace) step(id int) { p.settle("step-" + strconv.Itoa(id)) }
 
-// client lets a client's thread go on, after every wait, in its own instants only. The
-// workload knows nothing of it: what it waits for passes through here.
+// client makes a client's thread continue in its own instants after every wait. It wraps
+// everything that the workload waits for.
 func (p pace) client(c *workloads.Client) {
 	if p.pacer == nil {
 		return
@@ -60,7 +60,7 @@ func (p pace) client(c *workloads.Client) {
 	c.Conn, c.Recorder, c.Hooks = all, all, all
 }
 
-// paced is all that a client waits for.
+// paced wraps everything that a client waits for.
 type paced struct {
 	workloads.Conn
 	workloads.Recorder
@@ -93,9 +93,9 @@ func (p paced) Release(ctx context.Context, session string) error {
 	return p.Conn.Release(ctx, session)
 }
 
-// Record records in the client's own instants. Where the guarded thing records, under
-// its mutex, the instant is the client's already, since a touch went before: nobody must
-// wait with a mutex held, or virtual time stands still.
+// Record records in the client's own instants. The guarded resource records while it holds
+// its mutex, and a goroutine that waits with a mutex held stops virtual time. There the
+// instant already belongs to the client, because it calls Touch first.
 func (p paced) Record(e history.Event) (int, time.Duration) {
 	p.own()
 	return p.Recorder.Record(e)

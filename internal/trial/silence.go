@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// beatEvery is how often a process that tries a module says at least something.
+	// beatEvery is how often a process prints at least one message.
 	beatEvery = time.Second
-	// silenceMax is how often in a row it may have said nothing when it is looked at.
+	// silenceMax is how many checks in a row may find no message.
 	silenceMax = 60
 )
 
-// silence ends a process in which a module computes for ever. Nothing in it can: what it
-// was compiled to never gives its processor back, and the process has one.
+// silence ends a process in which a WASM guest computes forever. The process cannot end
+// itself: compiled guest code is not preempted, and the process has one processor.
 type silence struct {
 	said  atomic.Bool
 	stop  chan struct{}
 	ended chan error // of one
 }
 
-// watch looks after the process of a trial whose clients are modules. It counts looks and
-// not time: a machine that has no turn for anybody keeps looks from happening, too.
+// watch watches the process of a trial whose clients are WASM guests. It counts checks
+// instead of measuring time, because an overloaded machine delays the checks as well.
 func (s Subprocess) watch(cmd *exec.Cmd) *silence {
 	w := &silence{stop: make(chan struct{}), ended: make(chan error, 1)}
 	if s.Input.Lock.Module == "" {
@@ -48,17 +48,17 @@ func (s Subprocess) watch(cmd *exec.Cmd) *silence {
 				looks = 0
 			}
 		}
-		_ = cmd.Process.Kill() // it may have ended in this moment
+		_ = cmd.Process.Kill() // the process may already have exited
 		w.ended <- fmt.Errorf("the process of the simulated run of %s with seed %d has said nothing for %v and was killed: a client of the module %s computes for ever, most likely",
 			s.Input.Lock.Name, s.Input.Seed, time.Duration(limit)*beatEvery, s.Input.Lock.Module)
 	}()
 	return w
 }
 
-// heard notes that it has said something.
+// heard records that the process printed a message.
 func (w *silence) heard() { w.said.Store(true) }
 
-// end ends the watch, and says whether it has ended the process.
+// end stops watching. Its error is not nil if the process was killed.
 func (w *silence) end() error {
 	close(w.stop)
 	return <-w.ended

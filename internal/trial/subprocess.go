@@ -15,44 +15,42 @@ import (
 	"lockbench/internal/world"
 )
 
-// A trial in virtual time gets a process of its own, which is told its input on standard
-// input and says on standard output, in JSON lines, how it gets on:
+// A trial in virtual time runs in its own process. The process reads its input from standard
+// input and reports its progress on standard output, in JSON lines:
 //
 //	Subprocess ── instructions ──▶ sim-trial ──▶ history.jsonl
 //	           ◀── messages ──
 //	           ── answers ──▶                  after an episode: is that enough?
 //
-// Whether it is enough is judged here and not there: one place judges for all worlds
-// and knows of all locks, and a search with a limit of time would have none in a
-// process whose clock stands still meanwhile.
+// The parent decides whether a trial has seen enough, because one place judges for all
+// worlds and knows the results of all locks.
 //
-// One process per trial, because what a library keeps for the whole process belongs to
-// the bubble in which it was made; and a process that stops or dies is that trial's
-// failure alone.
+// Each trial has a process, because the global state of a library belongs to the synctest
+// bubble in which the library created it. A process that hangs or dies fails only its trial.
 
-// Subprocess is a trial in a process of its own.
+// Subprocess is a trial that runs in its own process.
 type Subprocess struct {
 	Command []string // see [world.Enclosing]
 	Instructions
-	// SilenceMax is how many seconds the process may say nothing if its clients are modules.
-	// 0 means a minute.
+	// SilenceMax is how many seconds the process may print nothing if its clients are WASM
+	// guests. 0 means a minute.
 	SilenceMax int
 }
 
-// Instructions are what the process is told first.
+// Instructions are the first line that the process reads.
 type Instructions struct {
 	Input   Input  `json:"input"`
-	History string `json:"history"`       // the file, which it makes
-	Logs    string `json:"logs"`          // the folder; empty: it keeps none
-	Ask     bool   `json:"ask,omitempty"` // after each episode, whether that is enough
+	History string `json:"history"`       // the file that it creates
+	Logs    string `json:"logs"`          // the folder for logs; empty: no logs
+	Ask     bool   `json:"ask,omitempty"` // ask after each episode whether to stop
 }
 
-// answer is what the process is told when it has asked.
+// answer is the parent's reply to a question.
 type answer struct {
 	Enough bool `json:"enough"`
 }
 
-// message is a line that it says.
+// message is a line that the process prints.
 type message struct {
 	Fault   string   `json:"fault,omitempty"`
 	Warning string   `json:"warning,omitempty"`
@@ -67,16 +65,15 @@ type message struct {
 	Sum         string `json:"sum,omitempty"` // the SHA-256 of the history
 }
 
-// stillLimit is how long, in real time, the simulated clock may stand still before
-// the trial counts as stuck; a library has waited with a mutex held, most likely.
+// stillLimit is how long, in real time, the simulated clock may stop before the trial
+// counts as stuck. The usual cause is a library that waits while it holds a mutex.
 const stillLimit = time.Minute
 
-// deterministic makes libraries that draw from the process's own source of chance
-// heed its seed.
+// deterministic makes math/rand.Seed take effect, for libraries that draw from the global source.
 const deterministic = "randseednop=0"
 
-// Run does the trial and returns the SHA-256 of its history. Its error is a failure of
-// the harness. Of the observer's methods it calls all but Phase.
+// Run runs the trial and returns the SHA-256 of its history. An error is a failure of the
+// harness. Run calls all methods of the observer except Phase.
 func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err error) {
 	lock := s.Input.Lock.Name
 	wrong := func(err error) (string, error) {
@@ -86,18 +83,17 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	cmd.Env = append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+deterministic, ","))
 	collect := "GOGC=800"
 	if s.Input.Lock.Module != "" {
-		// What a module was compiled to is live all the time, and eight times that is a lot.
+		// The compiled WASM guest stays live, and eight times its size is too much memory.
 		collect = "GOGC=200"
 	}
 	for _, lean := range []string{"GOMAXPROCS=1", collect, "GOMEMLIMIT=4GiB"} {
-		// Hardly anything runs side by side within a trial, and much is thrown away; ten
-		// minutes of a busy lock need a tenth of a gigabyte (watchMemory). What comes of it
-		// is the same with other settings; people who want them can say so.
+		// A trial has little parallelism and allocates mostly short-lived memory. The
+		// history does not depend on these settings, and the environment can override them.
 		if name, _, _ := strings.Cut(lean, "="); os.Getenv(name) == "" {
 			cmd.Env = append(cmd.Env, lean)
 		}
 	}
-	// Asked to stop in good order first: it heals, and what was recorded is judged.
+	// An interrupt lets the process undo its faults and close the history, which is then judged.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 2 * stillLimit
 	var said lastOutput
@@ -113,7 +109,7 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	if err := cmd.Start(); err != nil {
 		return wrong(err)
 	}
-	// Its input stays open while we live: a process whose harness is gone ends by that.
+	// The input stays open while the parent lives: the process exits at the end of its input.
 	defer in.Close()
 	send := json.NewEncoder(in)
 	sendErr := send.Encode(s.Instructions)
@@ -150,7 +146,7 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	silent := watch.end()
 	switch {
 	case last.Unsupported:
-		// Said once, without where in the other process it was met.
+		// Leave out the part that says where in the process the error occurred.
 		_, why, _ := strings.Cut(last.Error, world.ErrUnsupportedHere.Error()+": ")
 		return "", fmt.Errorf("%w: %s", world.ErrUnsupportedHere, why)
 	case last.Error != "":
@@ -167,7 +163,7 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a word: %w; %s", lock, s.Input.Seed, why, said.text())
 }
 
-// lastOutput keeps the end of what a process has said.
+// lastOutput keeps the end of the output of a process.
 type lastOutput struct {
 	mu   sync.Mutex
 	said []byte

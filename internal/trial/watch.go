@@ -11,23 +11,22 @@ import (
 )
 
 const (
-	// watchEvery is how often the roles and the clocks are looked at.
+	// watchEvery is how often roles and clocks are checked.
 	watchEvery = 50 * time.Millisecond
-	// clockStepMax is how far the wall clock may move against the monotonic one
-	// between two looks before the history says so. Servers end leases by the wall
-	// clock, holders count on the monotonic one.
+	// clockStepMax is how far the wall clock may move against the monotonic clock between
+	// two checks before the history records it. Servers end leases by the wall clock, and
+	// holders measure them by the monotonic clock.
 	clockStepMax = time.Millisecond
 )
 
-// watchRoles records every change of role, also one that nobody ordered: a node
-// that takes itself for a master and did not before.
+// watchRoles records every node that becomes leader, whether a fault ordered it or not.
 func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, record func(history.Fact), seen func(master string)) {
 	if !c.Topology().Follows() {
 		return
 	}
 	masters := c.Leaders(ctx)
-	// Where the first node leads at first, the servers of a busy machine may have elected
-	// another one before anybody looked. Elsewhere anybody may be the first leader.
+	// In a topology whose first node is the first leader, the servers of a busy machine may
+	// have elected another one before this check. Elsewhere any node may be the first leader.
 	if t := c.Topology(); t.Leads == service.OneLeader && t.FirstAlone {
 		nodes := t.Nodes()
 		first := slices.IndexFunc(nodes, func(n service.Node) bool { return n.Role == service.Data })
@@ -38,8 +37,8 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 			}
 		}
 	}
-	// Where leaders are elected for what clients make, nobody leads at first, and the first
-	// who does took over from nobody.
+	// If leaders are elected for objects that clients create, none leads at first, and the first
+	// leader is not a promotion.
 	led := len(masters) > 0 || c.Topology().FirstAlone
 	for {
 		select {
@@ -61,8 +60,8 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 	}
 }
 
-// watchClocks records when the machine's clocks move against each other: a virtual
-// machine that was resumed, a correction. What a lease meant is unsure from there on.
+// watchClocks records when the machine's clocks move against each other, after a correction
+// or when a virtual machine resumes. From then on the end of a lease is uncertain.
 func watchClocks(ctx context.Context, record func(history.Fact)) {
 	read := machineClocks()
 	offset, known := read.offset()
@@ -74,18 +73,18 @@ func watchClocks(ctx context.Context, record func(history.Fact)) {
 		}
 		now, ok := read.offset()
 		if !ok {
-			continue // a step that was missed is still there at the next look
+			continue // the next check sees a step that this one missed
 		}
 		if step := now - offset; known && (step > clockStepMax || step < -clockStepMax) {
 			record(history.ClockStep{By: step})
 		}
-		// A clock that is slewed creeps away without a step; follow it.
+		// A clock that is slewed moves slowly, without a step; follow it.
 		offset, known = now, true
 	}
 }
 
-// clocks reads the wall clock, and after it the monotonic one. Who is put to sleep
-// between the two sees the wall clock lag behind; time.Now, too, reads one after the other.
+// clocks reads the wall clock and then the monotonic clock. If the goroutine is descheduled
+// between the two, the wall clock appears to lag; time.Now reads them one after the other too.
 type clocks func() (wall, monotonic time.Duration)
 
 func machineClocks() clocks {
@@ -96,10 +95,9 @@ func machineClocks() clocks {
 	}
 }
 
-// offset is how much further the wall clock has come than the monotonic one. It is ok
-// if the wall clock was read between two close looks at the other one, so that no
-// sleep of ours can pass for a step: on a machine with twenty busy processes one of
-// two milliseconds did, and a double grant was undetermined for it.
+// offset is how far the wall clock is ahead of the monotonic clock. It is ok if the wall
+// clock was read between two close readings of the monotonic clock, so that a scheduling
+// delay of this process cannot look like a step.
 func (read clocks) offset() (d time.Duration, ok bool) {
 	_, before := read()
 	for range 100 {
