@@ -1,6 +1,6 @@
-// Package search looks for violations in the simulation: it varies a scenario by seeds
-// until one of them shows something ([Exploration.Run]), makes that small
-// ([Exploration.Shrink]) and does a trial again, byte for byte ([Replay]).
+// Package search looks for violations in the simulation. [Exploration.Run] varies a scenario
+// by seeds until one of them shows a violation, [Exploration.Shrink] makes the violation
+// smaller, and [Replay] runs a trial again and compares the bytes.
 package search
 
 import (
@@ -28,25 +28,25 @@ import (
 	"lockbench/scenarios"
 )
 
-// Exploration is a search through seeds in the simulation: each draws its own
-// variation of a scenario, and runs in a process of its own.
+// Exploration is a search through seeds in the simulation. Each seed draws its own variation
+// of a scenario and runs in its own process.
 type Exploration struct {
 	Scenario *scenarios.Scenario
 	Lock     scenarios.LockUse
 	From, To uint64 // both included
 	// Shard is the part of the seeds that this search takes.
 	Shard shard.Shard
-	// All goes on after the first violation.
+	// All continues after the first violation.
 	All bool
 	// Command runs one trial; see [trial.Subprocess].
 	Command  []string
-	Parallel int // how many processes; 0: one a processor
-	// Tell hears how far the search is, at most once for each seed.
+	Parallel int // how many processes; 0: one for each processor
+	// Tell receives the progress, at most once for each seed.
 	Tell func(Explored)
 }
 
-// Explored is how far a search is, and in the end what it found. It is what a shard
-// keeps, and what merge adds up.
+// Explored is the progress and finally the result of a search. A shard writes it, and merge
+// adds several up.
 type Explored struct {
 	Explore  int    `json:"explore"` // the schema, 1
 	Scenario string `json:"scenario"`
@@ -62,17 +62,17 @@ type Explored struct {
 	Bitten   int `json:"bitten"`   // runs in which a fault took effect
 	Violated int `json:"violated"`
 	Unknown  int `json:"unknown"`
-	// Reasons say why seeds are unknown, the most frequent reason first.
+	// Reasons are why seeds are unknown, the most frequent reason first.
 	Reasons []Reason `json:"reasons,omitempty"`
 	// Classes counts violations by class.
 	Classes map[string]int `json:"classes,omitempty"`
-	// Broken are seeds whose run failed: never a pass.
+	// Broken are seeds whose run failed. They never count as valid.
 	Broken   []BrokenSeed `json:"broken,omitempty"`
 	Found    []FoundSeed  `json:"found,omitempty"` // the first foundMax
 	ElapsedS float64      `json:"elapsed_s"`
 }
 
-// BrokenSeed is a seed whose run the harness could not finish.
+// BrokenSeed is a seed whose run failed in the harness.
 type BrokenSeed struct {
 	Seed  uint64 `json:"seed"`
 	Error string `json:"error"`
@@ -84,7 +84,7 @@ type FoundSeed struct {
 	Rule  string `json:"rule"`
 	Class string `json:"class"`
 	Text  string `json:"text"`
-	// Checks is what each checker said.
+	// Checks is the verdict of each checker.
 	Checks map[string]judgement `json:"checks,omitempty"`
 
 	input   trial.Input
@@ -93,15 +93,15 @@ type FoundSeed struct {
 
 // Reason is why some seeds are unknown.
 type Reason struct {
-	Why   string `json:"why"`   // of the first seed; the others differ in numbers at most
+	Why   string `json:"why"`   // of the first seed; the others differ only in numbers
 	Seeds int    `json:"seeds"` // how many there are
 	First uint64 `json:"first"`
 }
 
-// numbers are the numbers in a text, with their fractions and thousands.
+// numbers matches the numbers in a text, with fractions and thousands separators.
 var numbers = regexp.MustCompile(`\d+([.,]\d+)*`)
 
-// reason adds up a reason. It is another reason if it differs in more than numbers.
+// reason counts a reason. Two reasons are equal if they differ only in numbers.
 func (e *Explored) reason(r Reason) {
 	kind := func(why string) string { return numbers.ReplaceAllString(why, "0") }
 	at := slices.IndexFunc(e.Reasons, func(have Reason) bool { return kind(have.Why) == kind(r.Why) })
@@ -117,10 +117,10 @@ func (e *Explored) reason(r Reason) {
 	slices.SortFunc(e.Reasons, func(a, b Reason) int { return cmp.Or(b.Seeds-a.Seeds, cmp.Compare(a.First, b.First)) })
 }
 
-// foundMax bounds what is kept of a search that finds something at every seed.
+// foundMax limits how many violations a search keeps.
 const foundMax = 1000
 
-// Left says how many seeds the search has.
+// Left returns how many seeds the search has.
 func (x Exploration) Left() int {
 	n := 0
 	for range x.seeds {
@@ -129,7 +129,7 @@ func (x Exploration) Left() int {
 	return n
 }
 
-// seeds yields those of the shard, in order.
+// seeds yields the seeds of the shard, in order.
 func (x Exploration) seeds(yield func(uint64) bool) {
 	for s := x.From; ; s++ {
 		if x.Shard.Has(int(s-x.From)) && !yield(s) || s == x.To {
@@ -138,9 +138,8 @@ func (x Exploration) seeds(yield func(uint64) bool) {
 	}
 }
 
-// Run searches. It ends at the first violation, unless it is to find all; seeds under
-// way by then are finished, and of them the lowest counts, so that the same search
-// finds the same.
+// Run searches. Without All it ends at the first violation: it finishes the seeds that are
+// running and returns the lowest that shows one, so that the result is reproducible.
 func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	dir, err := os.MkdirTemp("", "lockbench-explore-")
 	if err != nil {
@@ -184,12 +183,12 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	return out, unsupported
 }
 
-// try does a trial and judges its history, which it takes away again.
+// try runs a trial, judges its history and removes it.
 func (x Exploration) try(ctx context.Context, in trial.Input, history string) (out *outcome, err error) {
 	defer func() {
 		_ = os.Remove(history)
 		if p := recover(); p != nil {
-			// The failure of this seed alone, as if its process had died.
+			// Only this seed fails, as if its process had died.
 			err = fmt.Errorf("judging seed %d panicked: %v", in.Seed, p)
 		}
 	}()
@@ -200,8 +199,7 @@ func (x Exploration) try(ctx context.Context, in trial.Input, history string) (o
 	return judge(history, sum)
 }
 
-// again does the trial of an input in a process of its own. It returns the sum of the
-// history.
+// again runs the trial of an input in its own process. It returns the checksum of the history.
 func again(ctx context.Context, command []string, in trial.Input, history, logs string) (sum string, err error) {
 	return trial.Subprocess{
 		Command: command, Instructions: trial.Instructions{Input: in, History: history, Logs: logs},
@@ -235,8 +233,7 @@ func (e *Explored) add(s uint64, in trial.Input, shown *outcome, err error, sums
 	}
 }
 
-// Counts returns how many violations there were of each class, the worst class first: classes in the order in
-// which verdicts are composed.
+// Counts returns how many violations there were of each class, the worst class first.
 func (e *Explored) Counts() []ClassCount {
 	var all []ClassCount
 	for _, class := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
@@ -247,13 +244,13 @@ func (e *Explored) Counts() []ClassCount {
 	return all
 }
 
-// ClassCount is how many violations there were of a class.
+// ClassCount is a class and how many violations it had.
 type ClassCount struct {
 	Class string
 	N     int
 }
 
-// ExitCode compares what was found with what the scenario expects of the lock.
+// ExitCode compares the result with the scenario's expectation for the lock.
 func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	got := scenarios.Judgement{Verdict: scenarios.Valid}
 	switch {
@@ -273,7 +270,7 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 			o.Checks[name] = scenarios.Judgement(j)
 		}
 	}
-	// A rate is of episodes as the scenario has them, and each seed has its own.
+	// A rate applies to the episodes of the scenario, and each seed varies them.
 	want.Rate = nil
 	if as, _ := want.Holds(o); as {
 		return report.ExitExpected
@@ -281,9 +278,8 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	return report.ExitUnexpected
 }
 
-// vary draws a seed's own variation of the scenario: one episode, of whose steps most
-// are kept, with fewer clients and keys, other holds and another network. Everything
-// stays within what the scenario says.
+// vary draws a seed's own variation of the scenario: one episode with most of its steps,
+// fewer clients and keys, other holds and pauses, and another network.
 func (x Exploration) vary(s uint64) trial.Input {
 	in := trial.NewInput(x.Scenario, x.Lock, s)
 	rng := seed.Rand(s, "explore")

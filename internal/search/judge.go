@@ -10,29 +10,29 @@ import (
 	"lockbench/internal/report"
 )
 
-// outcome is what the history of one trial shows, in the few words that a search needs.
+// outcome is the part of a judged history that a search needs.
 type outcome struct {
 	Verdict  string
 	Class    string
-	Why      string // why it is unknown
+	Why      string // why the verdict is unknown
 	Sum      string // of the history
-	Bites    int    // steps that took effect
-	Calls    int    // that clients made
+	Bites    int    // how many steps took effect
+	Calls    int    // how many calls clients made
 	Checks   map[string]judgement
 	Finding  checker.Finding // the first of the worst class
-	Involved []involved      // whose sessions it is about
-	// After are the next moments of their clients from the last grant on.
+	Involved []involved      // the sessions of the finding
+	// After are the events of their clients after the last grant.
 	After []moment
 }
 
-// moment is an event of a client's.
+// moment is an event of a client.
 type moment struct {
 	Client int
 	At     time.Duration
 	Event  int
 }
 
-// judgement is what one checker says.
+// judgement is the verdict of one checker.
 type judgement struct {
 	Verdict string `json:"verdict"`
 	Class   string `json:"class,omitempty"`
@@ -45,7 +45,7 @@ type involved struct {
 	At     time.Duration // when it got it
 }
 
-// judge judges a history, whose sum is known, in a few words.
+// judge judges a history, whose checksum is sum.
 func judge(path, sum string) (*outcome, error) {
 	h, err := history.ReadFile(path)
 	if err != nil {
@@ -95,10 +95,10 @@ func judge(path, sum string) (*outcome, error) {
 	return out, nil
 }
 
-// momentsMax is how many moments after a violation are looked at as places to cut.
+// momentsMax is how many events after a violation are candidates for the end of the trial.
 const momentsMax = 20
 
-// momentsAfter are what the clients concerned do from the last grant on.
+// momentsAfter returns the events of the involved clients after the last grant.
 func momentsAfter(h *history.History, all []involved) []moment {
 	var last time.Duration
 	for _, in := range all {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// logMax bounds what one trial may say, so that a babbling guest does
-// not fill the disk.
+// logMax limits the log of one trial, so that a guest that prints a lot does not fill the
+// disk.
 const logMax = 4 << 20
 
-// Log is what the harness noticed beside the history: stray lines of
-// guests, clients that had to be killed, faults that could not be healed.
+// Log has the harness's observations that are not in the history: stray lines of guests,
+// clients that had to be killed, faults that could not be healed.
 type Log struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -20,7 +20,7 @@ type Log struct {
 	began   time.Time
 }
 
-// CreateLog makes a log whose lines tell the time since began.
+// CreateLog creates a log whose lines begin with the time since began.
 func CreateLog(path string, began time.Time) (*Log, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func CreateLog(path string, began time.Time) (*Log, error) {
 	return &Log{file: f, began: began}, nil
 }
 
-// Say writes a line.
+// Say writes a line to the log.
 func (l *Log) Say(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *Log) Say(line string) {
 	}
 }
 
-// Close ends the log.
+// Close closes the file.
 func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

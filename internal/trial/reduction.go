@@ -13,26 +13,25 @@ import (
 	"lockbench/workloads"
 )
 
-// Reduction makes a trial smaller than its scenario says, so that what is left of it is
-// what a violation needs. The zero value leaves out nothing but the grants that go
-// before the first episode.
+// Reduction makes a trial smaller than its scenario, down to the part that a violation needs.
+// The zero value leaves out only the grants before the first episode.
 type Reduction struct {
-	// Clients are those that take part. They keep their numbers, and with them their
-	// chance: whom one leaves out does not change what the others draw.
+	// Clients are the clients that take part. They keep their numbers, and with them their
+	// random draws: leaving out a client does not change the draws of the others.
 	Clients []int `json:"clients,omitempty"`
-	// From is when a client begins, after the start of its life; Turns is how often
-	// it then asks for a lock. Clients that are not named do as always.
+	// From is how long a client waits before its first turn; Turns is how many turns it
+	// takes. Other clients are not limited.
 	From  map[int]time.Duration `json:"from_ns,omitempty"`
 	Turns map[int]int           `json:"turns,omitempty"`
-	// Warm is how many grants go before the first episode.
+	// Warm is how many grants come before the first episode.
 	Warm int `json:"warm"`
-	// Cut is when the trial ends. 0: when it is through.
+	// Cut is when the trial ends. 0: after the last episode.
 	Cut time.Duration `json:"cut_ns,omitempty"`
 	// Events is how many events the history keeps. 0: all.
 	Events int `json:"events,omitempty"`
 }
 
-// clients are the numbers of those that are opened at the start.
+// clients returns the numbers of the clients that are opened at the start.
 func (r Reduction) clients(n int) []int {
 	if len(r.Clients) > 0 {
 		return r.Clients
@@ -44,7 +43,7 @@ func (r Reduction) clients(n int) []int {
 	return ids
 }
 
-// writer is where the history goes, as much of it as is kept.
+// writer writes the part of the history that is kept.
 func (r Reduction) writer(w io.Writer) io.Writer {
 	if r.Events == 0 {
 		return w
@@ -75,7 +74,7 @@ func (s *shortened) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// cutAfter ends the recording, and with it the trial, at the time of the cut.
+// cutAfter ends the recording and the trial at the time of the cut.
 func (r Reduction) cutAfter(ctx context.Context, p pace, recorder *history.Recorder, cancel context.CancelCauseFunc) {
 	if r.Cut <= 0 {
 		return
@@ -85,14 +84,13 @@ func (r Reduction) cutAfter(ctx context.Context, p pace, recorder *history.Recor
 		case <-ctx.Done():
 		case <-time.After(r.Cut):
 			p.settle("cut")
-			_ = recorder.Close() // an error comes up again when the trial closes it
+			_ = recorder.Close() // the trial closes it again and gets the same error
 			cancel(nil)
 		}
 	}()
 }
 
-// live lets a client do its work, and says whether it is through with all that is left
-// of it.
+// live runs a client, and reports whether the client has taken all its turns.
 func (r Reduction) live(ctx context.Context, id int, w workloads.Workload, threads []*workloads.Client) (through bool) {
 	if from := r.From[id]; from > 0 {
 		pause(ctx, from)
@@ -115,7 +113,7 @@ func (r Reduction) live(ctx context.Context, id int, w workloads.Workload, threa
 	return true
 }
 
-// countedHooks ends a life after so many turns, of all threads together.
+// countedHooks ends a client after a number of turns of all its threads together.
 type countedHooks struct {
 	workloads.Hooks
 	left *atomic.Int64
@@ -129,7 +127,7 @@ func (h countedHooks) End() {
 	}
 }
 
-// Clone is a reduction of its own that can be changed.
+// Clone returns a deep copy.
 func (r Reduction) Clone() *Reduction {
 	from, turns := make(map[int]time.Duration), make(map[int]int)
 	maps.Copy(from, r.From)

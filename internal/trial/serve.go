@@ -27,8 +27,8 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// Serve is the process's side of a [Subprocess]: it reads its instructions, does the
-// trial and tells. open makes the opener of a lock by its name and options. It returns
+// Serve is the child's side of a [Subprocess]: it reads its instructions, runs the trial and
+// reports its progress. open returns the opener of a lock by name and options. Serve returns
 // the exit code.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) int {
 	var given Instructions
@@ -46,7 +46,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
 		return exitHarness
 	}
-	// It may have to be compiled, and virtual time stands still meanwhile: nobody watches that.
+	// Compiling a WASM guest stops virtual time, so it happens before the watchers start.
 	if file := given.Input.Lock.Module; file != "" {
 		if err := w.Prepare(ctx, file); err != nil {
 			return fail(err)
@@ -59,7 +59,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 		for {
 			var a answer
 			if d.Decode(&a) != nil {
-				os.Exit(exitHarness) // the end of our input is the end of the harness
+				os.Exit(exitHarness) // the parent is gone
 			}
 			p.answers <- a.Enough
 		}
@@ -77,7 +77,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 // exitHarness is the exit code of every command whose harness failed.
 const exitHarness = 3
 
-// do does the trial in this process, writes its history and returns the sum of that.
+// do runs the trial in this process, writes its history and returns the history's SHA-256.
 func (given Instructions) do(ctx context.Context, w world.World, observer Observer) (sum string, err error) {
 	if err := given.Input.sameModule(); err != nil {
 		return "", err
@@ -101,8 +101,8 @@ func (given Instructions) do(ctx context.Context, w world.World, observer Observ
 	return hex.EncodeToString(written.sum.Sum(nil)), err
 }
 
-// Do does the trial in this process, with its history and what the harness notices going
-// where they are wanted. logs is the folder of what servers say; empty: none.
+// Do runs the trial in this process. It writes the history to history and the harness's log
+// to say. logs is the folder for the logs of servers; empty: no logs.
 func (in Input) Do(ctx context.Context, w world.World, observer Observer, history io.Writer, logs string, say func(line string)) error {
 	s := in.AsScenario()
 	sub, err := NewSubject(s, in.Lock, nil)
@@ -132,7 +132,7 @@ func (in Input) Do(ctx context.Context, w world.World, observer Observer, histor
 	return t.Run(ctx)
 }
 
-// summed is a history whose sum is known when it is written.
+// summed computes the checksum of a history while it is written.
 type summed struct {
 	*os.File
 	sum hash.Hash
@@ -144,20 +144,20 @@ func (s summed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// VirtualEpoch is when time begins in a bubble.
+// VirtualEpoch is when time begins in a synctest bubble.
 var VirtualEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// parent is the process that started this one: it is told how the trial goes on, with
-// the grants in between counted, and asked whether that is enough.
+// parent is the process that started this one. It receives the progress, with grants
+// counted, and decides after each episode whether to stop.
 type parent struct {
 	Nobody
 	mu      sync.Mutex
 	w       io.Writer
 	grants  atomic.Int64
-	asking  atomic.Bool // an answer is waited for, and the simulated clock stands still
-	answers chan bool   // made outside of the simulation, or the clock would go on
-	// asks says whether it wants to be asked. endsAfter is the episode that is the last
-	// one in any case, 0 if none is.
+	asking  atomic.Bool // the trial waits for an answer, and the simulated clock is stopped
+	answers chan bool   // made outside the bubble, or virtual time would advance during the wait
+	// asks is whether the parent wants to be asked. endsAfter is the last episode; 0: no
+	// episode is the last by number.
 	asks      bool
 	endsAfter int
 }
@@ -166,11 +166,11 @@ func (p *parent) say(m message) {
 	m.Grants = p.grants.Swap(0)
 	line, err := json.Marshal(m)
 	if err != nil {
-		return // texts and numbers: cannot be
+		return // impossible: only texts and numbers
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, _ = p.w.Write(append(line, '\n')) // a harness that does not listen is gone, and so are we
+	_, _ = p.w.Write(append(line, '\n')) // if the parent is gone, the end of the input ends this process
 }
 
 func (p *parent) sayGrants() {
@@ -198,13 +198,13 @@ func (p *parent) Enough(episode int) bool {
 	return <-p.answers
 }
 
-// fail says why the trial cannot go on, and ends the process.
+// fail reports why the trial cannot continue, and ends the process.
 func (p *parent) fail(why string) {
 	p.say(message{Done: true, Error: why})
 	os.Exit(exitHarness)
 }
 
-// every looks again and again, until it is told to stop.
+// every calls look periodically until stop is closed.
 func every(d time.Duration, stop <-chan struct{}, look func()) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
@@ -218,8 +218,8 @@ func every(d time.Duration, stop <-chan struct{}, look func()) {
 	}
 }
 
-// watchStill ends the process when the simulated clock has stopped: nothing inside
-// can tell.
+// watchStill ends the process when the simulated clock has stopped, which goroutines inside
+// the bubble cannot detect.
 func watchStill(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
 	still := stillness{each: stillLimit / 60, looks: 60, frozenLooks: 5, lookAt: sim.LookAt}
 	every(still.each, stop, func() {
@@ -234,9 +234,8 @@ func watchStill(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
 	})
 }
 
-// stillness tells a clock that stands still from one that is slow. It counts looks and not
-// time: a machine that gives this process no turn for that long would not let the clock
-// move either, and keeps looks from happening too.
+// stillness tells a stopped clock from a slow one. It counts checks instead of measuring
+// time, because an overloaded machine delays the checks as well as the clock.
 type stillness struct {
 	each        time.Duration // between two looks
 	looks       int           // in a row at which nothing has moved: too long, whatever the reason
@@ -247,7 +246,7 @@ type stillness struct {
 	still, frozen int
 }
 
-// look says why the run cannot go on; empty: it may.
+// look returns why the run cannot continue, or an empty string.
 func (s *stillness) look(moved int64, asking bool) (why string) {
 	if moved != s.moved || asking {
 		s.moved, s.still, s.frozen = moved, 0, 0
@@ -268,19 +267,19 @@ func (s *stillness) look(moved int64, asking bool) (why string) {
 	return ""
 }
 
-// stood is for how long nothing has moved.
+// stood is how long the clock has been stopped.
 func (s *stillness) stood() time.Duration { return time.Duration(s.still) * s.each }
 
-// watchMemory ends the process when it needs more than GOMEMLIMIT, which is where the
-// collector has given its best: a simulation that does not end would take the machine's
-// memory within minutes, for it has no need to wait for anything.
+// watchMemory ends the process when it needs more than GOMEMLIMIT in spite of the garbage
+// collector. A simulation that never ends does not wait for anything and would use all memory
+// within minutes.
 func watchMemory(stop <-chan struct{}, p *parent, in Input) {
-	limit := debug.SetMemoryLimit(-1) // asks
+	limit := debug.SetMemoryLimit(-1) // only reads
 	if limit == math.MaxInt64 {
 		return
 	}
 	used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	const looks = 5 // in a row: a single one may come before the collector has
+	const looks = 5 // in a row: a single one may come before the garbage collector has run
 	over := 0
 	every(200*time.Millisecond, stop, func() {
 		metrics.Read(used)
