@@ -59,8 +59,8 @@ func await(t *testing.T, what string, ask func() (bool, string)) {
 	}
 }
 
-// background starts a program that lives as long as the test. It is told of the end by a signal and by the
-// end of its input, which a test that is killed does not keep open either.
+// background starts a program that lives as long as the test. The program ends at a signal or at the end
+// of its input; the input also ends if the test is killed.
 func background(t *testing.T, env []string, words ...string) {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
@@ -175,8 +175,8 @@ func killOne(t *testing.T, look, out string) {
 	})
 }
 
-// freePorts are some that nobody has now on any address, below those that the kernel gives to
-// connections: who listens on all addresses is refused a port that any of them is using.
+// freePorts returns ports that are free on all addresses, below the range from which the kernel assigns
+// ports to outgoing connections: a server cannot listen on all addresses at a port that a connection uses.
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for port := 10000 + os.Getpid()%5000; len(ports) < n; port++ {

@@ -46,8 +46,8 @@ func TestImage(t *testing.T) {
 	t.Logf("the image has %d MB", size>>20)
 }
 
-// TestImageOfAnotherProcessor: the Dockerfile takes the files of the processor that it is told of. With
-// LOCKBENCH_LONG=1 they are the program itself, built for arm64; nothing here could run it.
+// TestImageOfAnotherProcessor checks that the Dockerfile copies the files of the target platform. With
+// LOCKBENCH_LONG=1 the file is lockbench, built for arm64, which the test cannot run.
 func TestImageOfAnotherProcessor(t *testing.T) {
 	err := needs.Programs("docker", "tar")
 	if err == nil {
@@ -73,7 +73,7 @@ func TestImageOfAnotherProcessor(t *testing.T) {
 		t.Fatal(err)
 	}
 	command(t, nil, "tar", "-C", dir, "-cf", filepath.Join(dir, "rootfs-arm64.tar"), "bin")
-	// What is there for another one must not be taken.
+	// The image must not get the files of another platform.
 	if err := os.WriteFile(filepath.Join(dir, "rootfs-amd64.tar"), []byte("no archive"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestActionTriesALock(t *testing.T) {
 				}
 				steps++
 				if s.Shell != "bash" || strings.Contains(s.Run, "${{") {
-					t.Errorf("a step of the shell %q has what somebody was given in its text: %s", s.Shell, s.Run)
+					t.Errorf("a step of the shell %q has an input of the action in its text: %s", s.Shell, s.Run)
 				}
 				cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", s.Run)
 				cmd.Dir = dir

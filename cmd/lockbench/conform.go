@@ -334,7 +334,7 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 	entered := false
 	spec := world.Spec{Topology: service.None, Clients: 200, Seed: s.seed}
 	if t != locks.None {
-		// What a guest of one's own does not say is for the first service.
+		// A user's guest that names no service uses the first one.
 		var known bool
 		if spec.Service, known = services.Find(s.entry.Service); !known {
 			spec.Service = services.All()[0]

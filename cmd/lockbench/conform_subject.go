@@ -194,8 +194,8 @@ func (l *look) Forget(ctx context.Context) error {
 	return service.Each(l.cluster.Leaders(ctx), func(node string) error { return l.flush(ctx, service.OrderArgs{Node: node}) })
 }
 
-// requestLimit is how long a guest may take to answer a request, besides the time that it is asked to
-// wait. A rule asks one guest for a hundred grants at once.
+// requestLimit is how long a guest may take to answer a request, in addition to the wait in the
+// request. One rule requests a hundred grants of one guest at once.
 const requestLimit = 3 * locktest.Late
 
 // guestLocker is a guest as a locker.

@@ -42,7 +42,7 @@ func newDoctorCommand() *cobra.Command {
 				screen(fmt.Sprintf("disk      servers keep their data under %s", os.TempDir()))
 				_ = os.Remove(dir)
 			}
-			// What auto would try, and what it would pass by.
+			// List the worlds that auto would try and those that it would skip.
 			var takes, passed []string
 			ready := false
 			o := f.options(c)

@@ -49,8 +49,8 @@ func abortOnCrash(args []string) {
 // program is all of it: it turns every way to end into an exit code.
 func program(args []string) (code int) {
 	defer func() {
-		// What was started has been torn down on the way here, by defers and, for
-		// child processes, by the kernel.
+		// Deferred calls have torn down everything that was started, and the kernel
+		// ends the child processes.
 		if p := recover(); p != nil {
 			fmt.Fprintf(os.Stderr, "lockbench: panic: %v\n%s", p, debug.Stack())
 			code = report.ExitHarness
@@ -99,7 +99,7 @@ func program(args []string) (code int) {
 	return report.ExitHarness
 }
 
-// interrupted says what a command does when it is asked to stop.
+// interrupted returns the message that a command prints when it is interrupted.
 func interrupted(root *cobra.Command, args []string) string {
 	const again = "Press Ctrl-C again to exit now"
 	name := ""

@@ -66,9 +66,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits runs a program and wants just that exit code: exits 64 lockbench run.
-// What it printed is there for stdout and stderr. A bare "!" would take a crash
-// for wrong usage.
+// exits runs a program and requires an exact exit code: exits 64 lockbench run. Its
+// output can be matched with stdout and stderr afterwards. A plain "!" would accept a
+// crash where the script means wrong usage.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")

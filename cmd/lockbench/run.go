@@ -88,7 +88,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
 	fl.IntVar(&f.clients, "clients", 0, "how many clients compete for each lock")
 	fl.IntVar(&f.keys, "keys", 0, "how many keys they compete for")
-	fl.Var(&f.ttl, "ttl", "the lease that is asked for")
+	fl.Var(&f.ttl, "ttl", "the length of the lease that clients request")
 	fl.Var(&f.wait, "wait", "how long an acquire may wait")
 	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
 	fl.StringArrayVar(&f.faults, "fault", nil, "inject this fault instead of the scenario's, as in 'kill: master, for: 2s', and report when it took effect and healed; locks are expected to be valid; may be repeated")

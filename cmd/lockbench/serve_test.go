@@ -14,7 +14,7 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-// It serves from the line that says where, until it is told to end.
+// TestServe checks that serve answers as soon as it has printed its address, until it is interrupted.
 func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

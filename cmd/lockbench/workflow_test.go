@@ -12,11 +12,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// plainCommands are those of workflows that are no commands of this project.
+// plainCommands are commands in workflows that are not part of this project.
 var plainCommands = []string{"sudo apt-get update", "sudo apt-get install", "cat", "test", "rm", "mkdir", "cp", "git clone", "go build"}
 
-// What the workflows run works on any machine: targets of the Makefile, commands of the
-// program with flags that exist, scripts that are there.
+// TestWorkflowsRunWhatExists checks that the workflows use existing targets of the Makefile,
+// existing commands and flags of lockbench, and existing scripts.
 func TestWorkflowsRunWhatExists(t *testing.T) {
 	makefile, err := os.ReadFile(top + "Makefile")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package kubernetes holds the files beside it to the types of the API. It is a module of its own, so
-// that lockbench does not depend on them.
+// Package kubernetes checks the manifests in its directory against the types of the Kubernetes API. It
+// is a separate module, so that lockbench does not depend on the API's packages.
 package kubernetes
 
 import (

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 // others.
 const verdictSeeds = 1
 
-// A lock in modules breaks as it does in goroutines: set-nx itself as both, and a stock client
-// in modules beside them, which needs no settings of its own there.
+// TestModuleBreaksAlike checks that a lock breaks in WASM guests as it does in goroutines. It
+// runs set-nx in both, and a stock client without settings of its own in WASM guests.
 func TestModuleBreaksAlike(t *testing.T) {
 	seeds := trialtest.Seeds(t, verdictSeeds)
 	locks := "set-nx,same=wasm:" + trialtest.SetNX(t)

@@ -1,4 +1,4 @@
-// Package pythonguest has the guest beside it for programs that carry it along.
+// Package pythonguest embeds guest.py.
 package pythonguest
 
 import _ "embed" // the guest

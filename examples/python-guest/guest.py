@@ -70,7 +70,7 @@ def handle(r, read):
         answer = OPS[r["op"]](r, read) if r["op"] in OPS else {"fail": "bad-request"}
     except LockError as e:  # Redis has answered: the key is not, or no longer, ours
         answer = {"fail": "not-held", "text": str(e)}
-    except Exception as e:  # no answer, or an error in place of one: nobody knows
+    except Exception as e:  # no answer, or an error in place of one: the outcome is unknown
         answer = {"unknown": repr(e)}
     print(json.dumps({"id": r["id"], **answer}), flush=True)
 

@@ -10,8 +10,8 @@ import (
 	"lockbench/locks"
 )
 
-// Each of them is caught by the scenario that is about its mistake, and keeps its promise in
-// fair weather, where nobody would notice. Which scenario that is, `lockbench list` says.
+// TestAreCaught checks that each wrong lock is caught by the scenario for its mistake, and
+// passes without faults. `lockbench list` prints the scenarios.
 func TestAreCaught(t *testing.T) {
 	for _, test := range []struct {
 		name     string

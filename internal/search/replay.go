@@ -15,10 +15,10 @@ import (
 	"lockbench/internal/trial"
 )
 
-// Replayed is the result of running a trial again.
+// Replayed is what came of doing a trial again.
 type Replayed struct {
 	Lock      string
-	File      string // the recorded history
+	File      string // the history that was there
 	Seed      uint64
 	Events    int
 	Identical bool
@@ -27,8 +27,8 @@ type Replayed struct {
 	Was, Is string
 }
 
-// Replay runs the trials of a results folder again, or the trial of a sim.json or of the
-// history next to it, and compares the histories byte for byte.
+// Replay repeats the trials of a results folder, or the one trial whose input is the file
+// at path or next to it, and compares the histories byte for byte.
 func Replay(ctx context.Context, command []string, path string, tell func(Replayed)) (same bool, err error) {
 	files, err := inputFiles(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func Replay(ctx context.Context, command []string, path string, tell func(Replay
 	return same, nil
 }
 
-// inputFiles returns the files with the inputs that a path names.
+// inputFiles finds the inputs that a path means.
 func inputFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func notSimulated(path string, r *report.Result) error {
 	return fmt.Errorf("replay %s: it was run in world %s, and only simulated runs (world sim) can be replayed, because real time never repeats itself%s", path, r.World, next)
 }
 
-// replay runs one trial again.
+// replay does one trial again.
 func replay(ctx context.Context, command []string, file, temp string) (Replayed, error) {
 	in, err := trial.ReadInput(file)
 	if err != nil {

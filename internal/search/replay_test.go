@@ -43,7 +43,7 @@ func TestReplayOfAnEndedRun(t *testing.T) {
 	}
 }
 
-// What an input cannot be: each says where it is and what is wrong with it.
+// TestReplayRefuses checks that each bad input fails with its place and its fault.
 func TestReplayRefuses(t *testing.T) {
 	use := []scenarios.LockUse{{Name: "set-nx", Use: "set-nx"}}
 	out := runSim(t, run.Options{Scenario: trialtest.Load(t, trialtest.Quietly), Locks: use, Seed: 3})

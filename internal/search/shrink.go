@@ -155,8 +155,8 @@ func (s *shrinker) dropFaults(ctx context.Context) {
 	}
 }
 
-// dropClients leaves out those whom the finding is not about, at once and else one
-// by one, and then keys.
+// dropClients leaves out the clients that the finding does not name, first all at once,
+// then one by one, and then does the same with keys.
 func (s *shrinker) dropClients(ctx context.Context) {
 	all := make([]int, s.best.Workload.Clients)
 	for i := range all {
@@ -217,7 +217,7 @@ func (s *shrinker) narrow(ctx context.Context) {
 			s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.From[who.Client] = who.Asked - time.Millisecond }))
 		}
 	}
-	// Those that are left beside them may do less, too.
+	// The other remaining clients may do less, too.
 	for _, id := range s.reduction().Clients {
 		if _, done := s.reduction().Turns[id]; !done {
 			for _, turns := range []int{0, 1, 5} {

@@ -22,10 +22,11 @@ type World interface {
 	Name() string
 	// Describe says what the world is, whether it is ready or not.
 	Describe() Description
-	// Ready says why the world cannot be used on this machine, and what would help.
+	// Ready returns an error if the world cannot be used on this machine; the error says
+	// what would help.
 	Ready(ctx context.Context) error
-	// About is the few words that the screen shows beside the name, such as the
-	// version of the server; only after Ready has said nil.
+	// About returns a few words that the screen shows after the name, such as the version
+	// of the server. It may be called only after Ready has returned nil.
 	About() string
 	// Sketch is what Run would start, not started: the nodes and what could be done
 	// to them, for plans that are drawn before anything runs.
@@ -42,10 +43,10 @@ type Description struct {
 	// Virtual says that time is virtual: a run takes none of the real one, and the same
 	// input gives the same history to the letter.
 	Virtual bool
-	// Clients and Servers are how many there can be for one lock.
+	// Clients and Servers limit how many of them one lock can have.
 	Clients, Servers Limit
-	// Commands and Modules say which guests of somebody's own it runs: programs of this
-	// machine, and modules of WebAssembly.
+	// Commands and Modules report which of the user's guests the world runs: programs of
+	// this machine, and WebAssembly modules.
 	Commands, Modules bool
 	// Services are the names of the lock services that it can start.
 	Services []string
@@ -66,13 +67,13 @@ type Limit struct {
 	Why string
 }
 
-// Host is a world that can start a guest of somebody's own by itself, to ask it who
-// it is before anything is started for it.
+// Host is a world that can start a user's guest alone and read its hello, before any
+// server is started.
 type Host interface {
 	Meet(ctx context.Context, c ClientSpec) (Met, error)
 }
 
-// Met is what is known of a guest of somebody's own before anything is started for it.
+// Met describes a user's guest by its hello, before any server is started for it.
 type Met struct {
 	guest.Hello
 	// AsksLibc says that it is a program which asks the C library for the time, as those in
@@ -133,15 +134,15 @@ type ClientSpec struct {
 	Lock    string
 	Options map[string]string
 	Seed    uint64
-	// Exactly one of these says how the lock runs: Command is a guest of somebody's
-	// own, Module the path of one that is a module of WebAssembly; Opener runs inside this
-	// process; none: `lockbench guest Lock`.
+	// At most one of these is set and determines how the lock runs: Command starts the
+	// user's guest, Module is the path of a guest compiled to WebAssembly, and Opener runs
+	// inside this process. If none is set, the client runs `lockbench guest Lock`.
 	Command string
 	Module  string
 	Args    []string // of the module, behind its name
 	Opener  locks.Opener
-	// OwnScripts says that the lock may send scripts which nobody has compared with a real
-	// server's: a simulation takes them, and holds their commands to what it knows.
+	// OwnScripts permits Lua scripts whose behaviour was not compared with that of a real
+	// server. The simulation runs such a script and rejects commands that it does not know.
 	OwnScripts bool
 	// OpenLimit is how long the client may take to answer open; 0 means guest.OpenLimit.
 	OpenLimit time.Duration
@@ -213,8 +214,8 @@ type LinkShaper interface {
 	Unshape(ctx context.Context, links []Link) error
 }
 
-// Delay is how late what travels on a link arrives: By, give or take Jitter, which is
-// drawn for each message anew. Nothing overtakes what was sent before it.
+// Delay is the latency of a link: By plus or minus at most Jitter, drawn for each message.
+// Messages stay in order.
 type Delay struct{ By, Jitter time.Duration }
 
 // LinkThrottler is a cluster that can make directed links narrow.
@@ -238,10 +239,10 @@ type ReplyDropper interface {
 	KeepReplies(ctx context.Context, links []Link) error
 }
 
-// ConnResetter is a cluster that can end connections as a router does that forgets them.
+// ConnResetter is a cluster that can reset connections, like a router that loses its state.
 type ConnResetter interface {
-	// Reset ends all connections between the ends of the links, whoever dialled, with
-	// what is on its way, and says how many. New ones can be made at once.
+	// Reset closes all connections between the ends of the links, in both directions, drops
+	// the data in flight and returns the number of connections. Clients can dial again at once.
 	Reset(ctx context.Context, links []Link) (int, error)
 }
 
@@ -326,9 +327,9 @@ type RequestCounter interface {
 // RequestHolder is a cluster that can stop a client in the middle of an operation:
 // between the request that takes a key and the one that gives it an end, say.
 type RequestHolder interface {
-	// HoldReply lets the next n requests of a client pass, whichever nodes they go to, and
-	// keeps the answer to the last of them back.
-	// What sets up a connection does not count ([service.Wire]).
+	// HoldReply passes the next n requests of a client, to whichever nodes they go, and
+	// holds the reply to the last of them. Requests that set up a connection do not count
+	// ([service.Wire]).
 	HoldReply(client string, n int) Held
 	// HoldRequest keeps the n-th request itself back: the server has not seen it.
 	HoldRequest(client string, n int) Held
@@ -348,7 +349,7 @@ type Held interface {
 
 // Enclosing is a world that wants a process of its own for each lock's run.
 type Enclosing interface {
-	// Enclosure is the command of that process, which is told on its standard input
-	// what to run; empty: it may run here.
+	// Enclosure returns the command of that process, which reads from its standard input
+	// what to run. If the command is empty, the run needs no process of its own.
 	Enclosure() []string
 }

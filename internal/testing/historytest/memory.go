@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// What reading may allocate in all, garbage included: so many bytes for each byte of
-// the input, beside buffers whose size is always the same. The dearest byte is a
-// bracket in a probe's facts, or in a value of an EDN file.
+// These constants limit what reading may allocate in total, garbage included: a number of
+// bytes for each byte of the input, plus buffers of constant size. The most expensive byte
+// is a bracket in a probe's facts, or in a value of an EDN file.
 const (
 	allocatedPerByte = 400
 	allocatedAnyway  = 2 << 20

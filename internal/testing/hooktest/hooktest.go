@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package hooktest has hooks by which a world of somebody else's servers gives orders to the
-// test that runs these servers.
+// Package hooktest provides hooks through which world external calls the test that runs its
+// servers.
 package hooktest
 
 import (

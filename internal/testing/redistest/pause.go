@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Pause stops the server: it answers nobody until Resume.
+// Pause stops the server, which answers no requests until Resume.
 func (s *Server) Pause(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
 
 // Resume lets it go on.

@@ -90,7 +90,7 @@ type lease struct {
 	key string
 }
 
-// Release gives it back, whoever has it.
+// Release deletes the lock without checking its holder.
 func (l lease) Release(ctx context.Context) error {
 	if l.p.Client == nil {
 		return nil

@@ -28,9 +28,9 @@ import (
 	"lockbench/service/redis"
 )
 
-// Site are servers that a test runs, for a world that uses servers of somebody else's. They
-// find each other through a mesh, so that links between them can be cut, and are found
-// there by everybody else.
+// Site is a group of servers that a test runs as the external servers of world external.
+// Servers and clients reach them through a mesh, so that the links between servers can be
+// cut.
 type Site struct {
 	Topology service.Topology
 	Password string // of all; empty: none
@@ -112,7 +112,7 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 	return s
 }
 
-// secured is what a server's configuration has beside, for a password and TLS.
+// secured returns the lines of a server's configuration that set a password and TLS.
 func (s *Site) secured(n service.Node, port uint16) string {
 	var b strings.Builder
 	if s.Password != "" {
@@ -257,7 +257,7 @@ func (s *Site) obey(order string, nodes []string) error {
 	return fmt.Errorf("no order is called %q", order)
 }
 
-// What follows is [service.Host], for the servers to be formed.
+// Site implements [service.Host], which the service needs to form the servers.
 
 var _ service.Host = (*Site)(nil)
 
@@ -285,7 +285,7 @@ func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return in, nil
 }
 
-// Status is good: whoever forms servers has just started them.
+// Status always reports a running server: the servers were started just before they are formed.
 func (s *Site) Status(string) service.Status { return service.Status{Running: true} }
 
 // Follow and Lead are for topologies without a watcher, which a site has not.

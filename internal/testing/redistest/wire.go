@@ -152,7 +152,7 @@ func (c *wireConn) Write(b []byte) (int, error) {
 		if err := before(); err != nil {
 			return 0, err
 		}
-		// What came before took its own time, which is not to count as the command's.
+		// Restart the time limit, because before has used some of it.
 		c.Conn.SetDeadline(time.Now().Add(limit))
 	}
 	if lose {

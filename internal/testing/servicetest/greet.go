@@ -13,7 +13,7 @@ import (
 )
 
 // Greets sees that a greeting carries as much as it is given to a node, that a share of it comes back, one in
-// so many bytes, and that it says so if nobody answers.
+// so many bytes, and that it returns an error if no server answers.
 func Greets(t *testing.T, g service.Servers, dial func(context.Context, string) (net.Conn, error), node string, share int, loads ...int) {
 	t.Helper()
 	for _, load := range loads {
@@ -32,7 +32,7 @@ func Greets(t *testing.T, g service.Servers, dial func(context.Context, string) 
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		if err := g.Greet(ctx, silent, load); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("load %d: nobody answers, and it says %v", load, err)
+			t.Errorf("load %d: no server answers: got error %v", load, err)
 		}
 	}
 }

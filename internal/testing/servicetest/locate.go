@@ -35,7 +35,7 @@ func Locates(t *testing.T, s service.Foreign, all []Located) {
 	}
 }
 
-// Dial is what [service.Foreign.Survey] is given where nobody logs in.
+// Dial is the dialer of a test for [service.Foreign.Survey] that needs no login.
 func Dial(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }

@@ -1,7 +1,6 @@
 //go:build linux
 
-// Package sitetest has servers that a test runs, for a world that uses servers of somebody
-// else's.
+// Package sitetest runs servers for the tests of world external.
 package sitetest
 
 import (
@@ -28,8 +27,8 @@ import (
 	"lockbench/service"
 )
 
-// Site are servers of a service in world local. Whoever uses them past that world reaches them
-// where they listen. Between them all that world local can break can be broken by hooks.
+// Site is a group of servers of a service that world local runs. World external reaches them
+// at their own addresses, and can break the links between them by hooks.
 type Site struct {
 	Service service.Service
 	Cluster world.Cluster
@@ -127,7 +126,7 @@ func (s *Site) obey(order string, nodes []string) error {
 	case "promote":
 		p, ok := world.Ability[service.Promoter](c)
 		if !ok {
-			return fmt.Errorf("nobody can promote %s", node)
+			return fmt.Errorf("the cluster cannot promote %s", node)
 		}
 		_, err := p.Promote(ctx, node)
 		return err
@@ -195,7 +194,7 @@ func (s *Site) Under(t testing.TB, url, text string) map[string][]string {
 	return under
 }
 
-// Foreign are these servers, as one uses them who is somebody else.
+// Foreign returns the servers as world external sees them.
 func (s *Site) Foreign(t testing.TB, url, prefix string) service.ForeignServers {
 	t.Helper()
 	o, err := external.Given{Servers: []string{url}}.Read([]service.Service{s.Service}, func(string) string { return "" })

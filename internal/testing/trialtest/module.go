@@ -10,7 +10,7 @@ import (
 )
 
 // Module builds the guest of examples/go-lock as a module of WebAssembly. It is built once
-// for all tests of a package, and what simulated trials compile it to is kept beside it.
+// for all tests of a package, and the compiled code of simulated trials is cached next to it.
 func Module(t testing.TB) string { return keptModule(t, "lockbench/examples/go-lock/guest", "mylock") }
 
 // SetNX is the catalog's set-nx as a module, kept like [Module].

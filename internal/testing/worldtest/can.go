@@ -12,7 +12,7 @@ import (
 func Can[T any](c world.Cluster) T {
 	t, ok := world.Ability[T](c)
 	if !ok {
-		panic(fmt.Sprintf("%T cannot do what is asked", c))
+		panic(fmt.Sprintf("%T lacks the ability", c))
 	}
 	return t
 }

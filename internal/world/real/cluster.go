@@ -41,10 +41,11 @@ type Node interface {
 	Gone(ctx context.Context, look int) error
 	// LastWords are what it wrote last.
 	LastWords(ctx context.Context) string
-	// Rejoin makes its next launches those of a node that joins others, see [service.Place].
+	// Rejoin configures the node to join an existing cluster when it is next launched, see
+	// [service.Place].
 	Rejoin(ctx context.Context) error
-	// Follow makes its next launches those of a node that follows another one, or nobody, and
-	// writes what it is started with.
+	// Follow configures the node to follow leader when it is next launched, or to follow no
+	// node if leader is nil, and writes its configuration files.
 	Follow(ctx context.Context, leader *netip.AddrPort) error
 	Kill(ctx context.Context) error
 	Pause(ctx context.Context) error
@@ -329,7 +330,7 @@ func (c *Cluster) ResumeNode(ctx context.Context, name string) error {
 	return c.servers.Resumed(ctx, name)
 }
 
-// Greet asks a node for a sign of life on a connection that leads to it from somebody.
+// Greet sends a node a greeting over a connection from the client or node called from.
 func (c *Cluster) Greet(ctx context.Context, from, to string, load int, dial func(context.Context) (net.Conn, error)) error {
 	c.Greeted(from)
 	conn, err := dial(ctx)

@@ -14,14 +14,14 @@ import (
 // loopback is where clients are listened for.
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// doors are where clients reach nodes that are not on addresses of the mesh: each client has
-// an address of its own for each node, and nobody else has that.
+// doors are the addresses at which clients reach nodes that are not on addresses of the
+// mesh. Each pair of client and node has a separate address.
 type doors struct {
 	mu sync.Mutex
 	at map[string]map[string]netip.AddrPort // by client and node or service
 }
 
-// Door is where a client reaches a node or the service, and nobody else does.
+// Door returns the address at which only this client reaches a node or the service.
 func (c *Cluster) Door(client, target string) (netip.AddrPort, error) {
 	c.doors.mu.Lock()
 	defer c.doors.mu.Unlock()

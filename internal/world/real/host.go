@@ -50,7 +50,7 @@ func (c *Cluster) Status(name string) service.Status {
 	return n.Status()
 }
 
-// Follow lets a node follow a leader when it is started; a zero leader: nobody.
+// Follow configures a node to follow leader when it is started, or no node if leader is zero.
 func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -67,13 +67,13 @@ func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
 // Lead makes the address that follows the leader lead to a node.
 func (c *Cluster) Lead(name string) error { return c.Mesh.Move(LeaderName, name) }
 
-// Reaches asks for a sign of life from one node to another.
+// Reaches returns an error unless one node can reach another.
 func (c *Cluster) Reaches(ctx context.Context, from, to string) error {
 	if c.Probe == nil {
-		return errors.New("this world does not tell who reaches whom")
+		return errors.New("this world cannot test connections between nodes")
 	}
 	return c.Probe(ctx, from, to)
 }
 
-// Settings are the person's own.
+// Settings returns the server settings that the user has set.
 func (c *Cluster) Settings() map[string]string { return c.Spec.Settings }
