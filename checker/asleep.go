@@ -39,7 +39,7 @@ func (l *ledger) free(wait history.Op, keepers []keeper) (from end, to int) {
 			upTo(min(c.asked, until))
 			taken = later(taken, c.until)
 		}
-		if max(taken.pos, c.asked) >= until {
+		if taken.pos > until || c.asked >= until {
 			break
 		}
 	}

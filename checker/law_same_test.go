@@ -32,8 +32,12 @@ func TestElsewhere(t *testing.T) {
 	holds(t, func(h *history.History, r *rand.Rand) string {
 		e := history.Event{Process: 1000, Client: 1000, Session: "elsewhere", F: history.Acquire, Type: history.Invoke, Key: "elsewhere"}
 		if r.IntN(2) == 0 && len(h.Sessions) > 0 && !countsCommands(h) {
-			// Or one that is there. Where commands are counted its operations are, too.
-			e.Client = h.Sessions[r.IntN(len(h.Sessions))].Client
+			// Or one that is there. Where commands are counted its operations are, too. An answer
+			// to a client that had to reconnect shows that it has.
+			client := h.Sessions[r.IntN(len(h.Sessions))].Client
+			if !slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Reconnects(client) }) {
+				e.Client = client
+			}
 		}
 		if leased(h) {
 			e.TTL = time.Duration(r.IntN(5)) * time.Second
