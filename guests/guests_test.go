@@ -58,7 +58,7 @@ func long(t *testing.T) {
 	}
 }
 
-// install copies lockbench into a folder of its own, beside the guests in the folder from, and returns its path.
+// install copies lockbench into a folder of its own, next to the guests in the folder from, and returns its path.
 func install(t *testing.T, from string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "lockbench")
@@ -114,9 +114,9 @@ func TestBadInput(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"not built":        {"", "redisson-jar", 64, "guests/java/redisson-4.7.0 is not beside this program; `make guests` builds it"},
-		"not this version": {"exit 1", "redisson-jar/version=3.15.6", 64, "guests/java/redisson-3.15.6 is not beside"},
-		"no such version":  {"exit 1", "redisson-jar/version=9.9.9", 64, `"9.9.9" is not one of 4.7.0, 3.15.6, 3.13.6`},
+		"not built":        {"", "redisson-jar", 64, "guests/java/redisson-4.7.0 is not next to this program; `make guests` builds it"},
+		"not this version": {"exit 1", "redisson-jar/version=3.15.6", 64, "guests/java/redisson-3.15.6 is not next to"},
+		"no such version":  {"exit 1", "redisson-jar/version=9.9.9", 64, `"9.9.9" is not 4.7.0, 3.15.6 or 3.13.6`},
 		"no such option":   {"exit 1", "redisson-jar/sesion=2s", 64, "sesion"},
 		"another library":  {"exit 1", "redisson-jar/session-ttl=2s", 64, "session-ttl"},
 		"no fenced lock":   {"exit 1", "redisson-jar-fenced/version=3.15.6", 64, "Redisson 3.15.6 has no FencedLock"},
@@ -124,7 +124,7 @@ func TestBadInput(t *testing.T) {
 		"not in it yet":    {"exit 1", "redisson-jar/version=3.15.6/synced-slaves=on", 64, "Redisson 3.15.6 does not have it"},
 		"no duration":      {"exit 1", "redisson-jar/watchdog=soon", 64, `"soon" is not a duration`},
 		"no number":        {"exit 1", "redisson-jar/retries=-1", 64, `"-1" is not a whole number`},
-		"neither on nor":   {"exit 1", "redisson-jar/synced-slaves=yes", 64, `"yes" is not on, off or default`},
+		"neither on nor":   {"exit 1", "redisson-jar/synced-slaves=yes", 64, `"yes" is not default, on or off`},
 		"dies at start":    {"echo Could not reserve enough space for object heap >&2; exit 1", "redisson-jar", 3, "Could not reserve enough space"},
 		"is no guest":      {"echo Usage: java -version", "redisson-jar", 3, "Usage: java -version"},
 	} {
@@ -134,7 +134,7 @@ func TestBadInput(t *testing.T) {
 				dir = fake(t, "java/redisson-4.7.0", test.guests)
 			}
 			program := install(t, dir)
-			if test.code == 3 || strings.Contains(test.want, "beside") {
+			if test.code == 3 || strings.Contains(test.want, "not next to") {
 				needServer(t) // without servers the world is refused first
 			}
 			out, code := run(t, program, nil, "run", "steady", "--world", "local", "--episodes", "1", "--locks", test.locks)
@@ -145,7 +145,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A machine without Java is told what to install.
+// On a machine without Java the message says what to install.
 func TestNoJava(t *testing.T) {
 	need(t, "java/redisson-4.7.0")
 	out, code := run(t, "/bin/sh", []string{"JAVA_HOME=/nowhere"}, "-c", mustAbs(t, built)+"/java/redisson-4.7.0/run redisson-jar")
@@ -163,7 +163,7 @@ func mustAbs(t *testing.T, path string) string {
 	return abs
 }
 
-// What a guest says of itself is what the catalog says of it.
+// A guest's hello and its catalog entry agree.
 func TestHellos(t *testing.T) {
 	for _, entry := range catalog.All() {
 		if entry.Library == nil || len(entry.Library.Guests) == 0 {

@@ -82,7 +82,7 @@ var wireLocks = map[string][2]string{
 	"rw-write": {"redisson-jar-rw", "redisson-rw"}, "rw-read": {"redisson-jar-rw", "redisson-rw"},
 }
 
-// monitor is a connection on which a server tells what it is asked.
+// monitor is a connection on which a server reports the commands that it receives.
 type monitor struct {
 	asks  net.Conn // for marks
 	reads *bufio.Reader
@@ -248,7 +248,7 @@ func record(t *testing.T, lock string, words ...string) []string {
 		switch {
 		case c.what == "release":
 			err = conn.Release(ctx, session)
-			for n, granted := range waiting { // a release of what somebody waits for
+			for n, granted := range waiting { // a release of a lock that another client waits for
 				if e := <-granted; e != nil {
 					t.Errorf("attempt %d, which waited: %v", n, e)
 				}

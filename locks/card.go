@@ -1,6 +1,6 @@
 package locks
 
-// Card says who a lock is: what is asked of it, on which servers, and as what it is judged.
+// Card says who a lock is: what it offers, on which servers, and as what it is judged.
 type Card struct {
 	Name   string
 	Family Family

@@ -43,7 +43,7 @@ import (
 // from several goroutines.
 type Locker interface {
 	// Acquire asks for the lock. It may return a Lease together with an unknown
-	// error: nobody knows whether the lock is held, and releasing the Lease
+	// error: whether the lock is held is unknown, and releasing the Lease
 	// cleans up what may have been taken.
 	Acquire(ctx context.Context, r Request) (Lease, error)
 	Close() error
@@ -61,7 +61,7 @@ type Request struct {
 	Queued func()
 }
 
-// Mode says whether a lock is asked for alone or together with others.
+// Mode says whether a lock is exclusive or shared.
 type Mode uint8
 
 // The modes of a request.
@@ -171,7 +171,7 @@ type Store struct {
 	// Endpoints are where clients may connect, by what is there. Those of the service
 	// itself stand under its name.
 	Endpoints map[string][]Node
-	// Params are what clients must know beside, by the service's own names for it.
+	// Params are what clients must know besides the addresses, by the service's own names for it.
 	Params map[string]string
 	// Dial opens every connection to the store. Nil: an ordinary dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -198,17 +198,17 @@ type Claims struct {
 	Fair    bool `json:"fair,omitempty"`    // who asked first is served first
 	Watched bool `json:"watched,omitempty"` // the library tells when a lock is lost
 	// Session: what is held ends with its client's connection to the service. Unless it claims
-	// leases too, there is none that could be asked for: whoever asks for a TTL is told
+	// leases too, there is none to ask for: Acquire with a TTL returns
 	// [ErrUnsupported], and the host asks with 0.
 	Session bool `json:"session,omitempty"`
 
-	// What may be asked of the lock beyond one try at one name, alone.
+	// The abilities of the lock beyond one try at one name, alone.
 	Reentrant bool `json:"reentrant,omitempty"` // the same owner again is granted at once
 	Shared    bool `json:"shared,omitempty"`    // there is a mode that several may hold together
 	Several   bool `json:"several,omitempty"`   // several names in one request
 	Waits     bool `json:"waits,omitempty"`     // a request may wait
 }
 
-// Leaseless tells whether the lock has no lease to give, so that nobody should ask it for one:
+// Leaseless tells whether the lock has no lease to give, so that a client must not ask for one:
 // what it grants ends with a connection, and with nothing else.
 func (c Claims) Leaseless() bool { return c.Session && !c.Bounded && !c.Renewed }

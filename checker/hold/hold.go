@@ -85,7 +85,7 @@ type Key struct {
 	Granted []*Hold // in the order of their grants
 }
 
-// Of finds the holds of a history. In the strict reading a release that failed ends
+// Of returns the holds of a history. In the strict reading a release that failed ends
 // nothing; otherwise it ends the claim, because its caller's critical section is over whatever
 // the answer says about the server.
 func Of(h *history.History, strict bool) *Book {

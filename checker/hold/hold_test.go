@@ -78,8 +78,8 @@ func TestLeaseAndClaim(t *testing.T) {
 
 func believedEnd(d *Hold) int { return d.Least.Beliefs[len(d.Least.Beliefs)-1].To }
 
-// Of two renewals under way at once nobody knows which one the service takes last; and one
-// that is never answered may come after one that is.
+// The order in which the service takes two concurrent renewals is unknown, and one that is never
+// answered may come after one that is.
 func TestRenewalsThatOverlap(t *testing.T) {
 	var s script
 	s.add(0, 0, history.Invoke, history.Acquire, key, ttl(1000))
@@ -129,7 +129,7 @@ func TestNews(t *testing.T) {
 }
 
 // A renewed lease is lost by what keeps its library from renewing for too long, and from
-// the first call of a release on nobody renews it.
+// the first call of a release on no client renews it.
 func TestRenewedLease(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -155,7 +155,7 @@ func TestRenewedLease(t *testing.T) {
 	}
 }
 
-// Where two spans meet between two events, their times decide, and nobody else's event.
+// Where two spans meet between two events, their times decide, and no other event.
 func TestMeetBetweenEvents(t *testing.T) {
 	ends := Span{From: 2, To: 8, until: 2 * time.Second}
 	for since, want := range map[time.Duration]int{time.Second: 8, 3 * time.Second: -1} {

@@ -72,7 +72,7 @@ type renewal struct {
 	op       history.Op
 	ttl      time.Duration // that was asked for; Never if none was
 	asked    time.Duration
-	deadline time.Duration // if it takes effect when it is asked for
+	deadline time.Duration // if it takes effect when the client asks for it
 }
 
 // moves are those of a session, in order.

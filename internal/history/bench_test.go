@@ -60,8 +60,8 @@ func manyLines(b *testing.B, n int) []byte {
 }
 
 // BenchmarkRecordOperation measures what an operation (invocation and return)
-// costs the client that is recorded, making the events included, beside the two clock reads that it cannot do
-// without. Clients wait for servers between operations, so events come in bursts
+// costs the client that is recorded, making the events included, without the two clock reads that it
+// cannot avoid. Clients wait for servers between operations, so events come in bursts
 // that the writer catches up with; only the bursts are measured.
 func BenchmarkRecordOperation(b *testing.B) {
 	const burst = 1400 // operations
@@ -78,7 +78,7 @@ func BenchmarkRecordOperation(b *testing.B) {
 			done += n
 		}
 		slices.Sort(each)
-		b.ReportMetric(each[len(each)/2], "ns/operation") // the median burst: nobody else wanted the core
+		b.ReportMetric(each[len(each)/2], "ns/operation") // the median burst: no other process used the core
 		b.ReportMetric(0, "ns/op")                        // would count the rests
 	}
 	b.Run("two-clock-reads", func(b *testing.B) {

@@ -85,7 +85,7 @@ func TestFactsOfOtherPrograms(t *testing.T) {
 		{`{"quiet":true}`, nil},
 		{`{"ordered":true}`, nil},
 		{`{"master":"m"}`, []Fact{Promoted{Node: "m"}}},
-		{`{"master":null,"ordered":"yes"}`, []Fact{Promoted{}}}, // nobody knows who, but there was a change
+		{`{"master":null,"ordered":"yes"}`, []Fact{Promoted{}}}, // the master is unknown, but there was a change
 		{`{"master":3}`, []Fact{Promoted{}}},
 		{`{"clock_step_ns":1.5}`, []Fact{ClockStep{}}},
 		{`{"clock_step_ns":null}`, []Fact{ClockStep{}}},
@@ -96,7 +96,7 @@ func TestFactsOfOtherPrograms(t *testing.T) {
 		{`{"left":[]}`, []Fact{Left{}}},
 		{`{"left":"a","ending":"a"}`, []Fact{Left{[]string{"a"}, []string{"a"}}}},
 		{`{"left":["a",1,null,"b",["c"]],"ending":{}}`, []Fact{Left{Names: []string{"a", "b"}}}},
-		{`{"left":0}`, []Fact{Left{}}}, // somebody looked
+		{`{"left":0}`, []Fact{Left{}}}, // the probe looked and found none
 		{`{"ending":["a"]}`, nil},
 		{`{"queued":"1.1"}`, []Fact{Queued{[]string{"1.1"}}}},
 		{`{"queued":[]}`, []Fact{Queued{}}},

@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/history"
 )
 
-// However a history comes in pieces, whoever follows it sees each event once, as whoever
-// reads the whole does.
+// A reader that follows a history sees each event once, in whatever pieces it comes, like a
+// reader of the whole.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	text := `{"lockbench":"history/1","lock":"set-nx","model":"mutex"}

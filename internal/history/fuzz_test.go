@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What could be read can be written, and is then the same again.
+		// A history that was read can be written, and is the same when read again.
 		var file bytes.Buffer
 		if err := h.Encode(&file); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in %s", err, file.Bytes())
 		}
-		// What is computed from the events is not compared by itself.
+		// Fields that are computed from the events are not compared.
 		if diff := cmp.Diff(h, again, cmpopts.IgnoreFields(history.History{}, "Torn", "Warnings", "Lines"), cmpopts.EquateEmpty(),
 			cmpopts.IgnoreUnexported(history.History{})); diff != "" {
 			t.Fatal(diff)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestMalformed reads each broken history in testdata/malformed and compares the
-// rule and the message with the text beside it.
+// rule and the message with the text next to it.
 func TestMalformed(t *testing.T) {
 	files, err := filepath.Glob("testdata/malformed/*.jsonl")
 	if err != nil || len(files) == 0 {

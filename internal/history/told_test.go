@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// teller writes what a history says beside its operations.
+// teller writes the events of a history that are not operations.
 type teller struct{ events []Event }
 
 func (s *teller) fault(step int, name, phase, text string, targets ...string) {
@@ -109,17 +109,17 @@ func TestToldOfNothing(t *testing.T) {
 func TestFaults(t *testing.T) {
 	var s teller
 	s.fault(1, "kill", Healed, "before anything began")
-	s.fault(1, "kill", Begins, "", "redis-1")                  // 1
-	s.fault(2, "pause", Begins, "", "client-3")                // 2
-	s.fault(1, "kill", Bites, "redis-1 is gone", "redis-1")    // 3
-	s.fault(1, "kill", Bites, "redis-2 is gone, too")          // 4
-	s.fault(1, "kill", Heals, "")                              // 5
-	s.fault(1, "kill", Healed, "", "redis-1", "redis-2")       // 6
-	s.fault(1, "kill", Begins, "again")                        // 7
-	s.fault(2, "pause", Fails, "it ran on")                    // 8
-	s.fault(3, "cut", Fails, "no such link")                   // 9
-	s.fault(4, "cut", Bites, "client-12 is cut", "client-12")  // 10: its begins is missing
-	s.fault(5, "cut", "", "nobody says how long", "client-12") // 11
+	s.fault(1, "kill", Begins, "", "redis-1")                 // 1
+	s.fault(2, "pause", Begins, "", "client-3")               // 2
+	s.fault(1, "kill", Bites, "redis-1 is gone", "redis-1")   // 3
+	s.fault(1, "kill", Bites, "redis-2 is gone, too")         // 4
+	s.fault(1, "kill", Heals, "")                             // 5
+	s.fault(1, "kill", Healed, "", "redis-1", "redis-2")      // 6
+	s.fault(1, "kill", Begins, "again")                       // 7
+	s.fault(2, "pause", Fails, "it ran on")                   // 8
+	s.fault(3, "cut", Fails, "no such link")                  // 9
+	s.fault(4, "cut", Bites, "client-12 is cut", "client-12") // 10: its begins is missing
+	s.fault(5, "cut", "", "without a duration", "client-12")  // 11
 	want := []Fault{
 		{Name: "kill", Step: 1, Begins: 1, Bites: 3, Heals: 5, Healed: 6, Fails: -1, Targets: []string{"redis-1", "redis-2"}, Text: "redis-2 is gone, too"},
 		{Name: "pause", Step: 2, Begins: 2, Bites: -1, Heals: -1, Healed: -1, Fails: 8, Why: "it ran on", Targets: []string{"client-3"}},
@@ -209,7 +209,7 @@ func TestEffects(t *testing.T) {
 		targets []string
 		want    string // of: concerns, disconnects, reconnects, delays, stops
 	}{
-		// Of old files, by the name.
+		// Old files have the name only.
 		{"reset", nil, []string{"client-1", "pg-1"}, "concerns disconnects reconnects"},
 		{"reset", nil, []string{"client-2", "pg-1"}, ""},                 // its own link was spared
 		{"reset", nil, []string{"pg-2", "pg-1"}, "concerns disconnects"}, // their clients may be sent elsewhere

@@ -14,7 +14,7 @@ func TestUnordered(t *testing.T) {
 	s.fault(1, "pause", "begins", "", "client-3")
 	s.probe(Promoted{"redis-1", false}) // 4: who pauses a client orders no promotion
 	s.fault(2, "kill", "begins", "", "redis-1")
-	s.probe(Promoted{"", false}) // 6: nobody
+	s.probe(Promoted{"", false}) // 6: no master
 	s.probe(Promoted{"redis-2", false})
 	s.fault(2, "kill", "healed", "", "redis-1")
 	s.probe(Promoted{"redis-3", false}) // 9: decided while it was gone, perhaps

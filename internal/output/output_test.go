@@ -13,7 +13,7 @@ func shell(ctx context.Context, script string) *exec.Cmd {
 }
 
 // TestWithoutEnd: a program that writes without end is ended, whichever stream it writes to,
-// whether or not it minds that nobody reads. The test hangs if the program goes on.
+// whether or not it fails when its output is not read. The test hangs if the program goes on.
 func TestWithoutEnd(t *testing.T) {
 	for name, script := range map[string]string{
 		"yes":             "exec yes",

@@ -73,7 +73,7 @@ func Guest(folder string) (string, error) {
 type NotBuilt struct{ Folder string }
 
 func (e NotBuilt) Error() string {
-	return fmt.Sprintf("its guest is not built: guests/%s is not beside this program; `make guests` builds it, or names what this machine lacks", e.Folder)
+	return fmt.Sprintf("its guest is not built: guests/%s is not next to this program; `make guests` builds it, or names what this machine lacks", e.Folder)
 }
 
 // besideUs is the path of a file that is built together with this program, or is on PATH.

@@ -66,11 +66,11 @@ func TestOutage(t *testing.T) {
 	}{
 		{"nothing", func(*historytest.Script) {}, 0},
 		{"one grant", func(s *historytest.Script) { s.Granted(100, 1, "1.1", "a") }, 0}, // counted from the first answer
-		{"nobody tries for a minute", func(s *historytest.Script) {
+		{"no client tries for a minute", func(s *historytest.Script) {
 			s.Granted(100, 1, "1.1", "a")
 			s.Granted(60000, 2, "2.1", "b")
 		}, 0.001},
-		{"somebody tries in between", func(s *historytest.Script) {
+		{"a client tries in between", func(s *historytest.Script) {
 			s.Granted(100, 1, "1.1", "a")
 			s.Refused(1000, 2, "2.1", "b")
 			s.Granted(60000, 2, "2.2", "b")

@@ -14,10 +14,10 @@ import "context"
 // A mutex is for what takes no time: a map, a counter.
 type Turn chan struct{}
 
-// New is a turn that nobody has.
+// New returns a turn that is free.
 func New() Turn { return make(Turn, 1) }
 
-// Take waits for the turn. With an error, which is that of ctx, it is somebody else's.
+// Take waits for the turn. With an error, which is that of ctx, another goroutine has it.
 func (t Turn) Take(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:

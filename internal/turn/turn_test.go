@@ -26,7 +26,7 @@ func TestTurn(t *testing.T) {
 		}
 		turn.Give()
 		if err := <-got; err != nil {
-			t.Errorf("nobody had the turn, and one did not get it: %v", err)
+			t.Errorf("the turn was free, but Take failed: %v", err)
 		}
 	})
 }

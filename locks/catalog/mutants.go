@@ -5,8 +5,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// Mutants returns the locks that are wrong on purpose. [All] leaves them out, so that no
-// list offers them unless it is asked for mutants.
+// Mutants returns the locks that are wrong on purpose. [All] leaves them out, so that only
+// lists of mutants offer them.
 func Mutants() []Lock {
 	var all []Lock
 	for _, m := range mutants.All() {

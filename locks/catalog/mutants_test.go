@@ -8,7 +8,7 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// Nobody meets a wrong lock who has not asked for it, and who asks is told.
+// Wrong locks are in no list unless the user names mutants, and their text says that they are wrong.
 func TestMutantsAreNotOffered(t *testing.T) {
 	offered := catalog.Names()
 	for _, l := range catalog.Mutants() {

@@ -38,8 +38,8 @@ func OpenFlock(_ context.Context, c locks.Client) (locks.Locker, error) {
 	return &flock{dir: c.Store.Dir, held: make(map[*flockLease]struct{})}, nil
 }
 
-// Acquire opens the name's file anew and locks it without waiting. The file must
-// be opened anew each time: flock belongs to the open file, and a second lock on
+// Acquire opens the name's file and locks it without waiting. The file must
+// be opened each time: flock belongs to the open file, and a second lock on
 // the same one would succeed.
 func (l *flock) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) {
 	key, err := plain.Key(r)

@@ -33,7 +33,7 @@ type inProcess struct {
 
 var _ locks.Locker = (*inProcess)(nil)
 
-// Acquire takes the name if nobody has it. A lease has no end, so any ttl will do.
+// Acquire takes the name if it is free. A lease has no end, so any ttl will do.
 func (l *inProcess) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) {
 	key, err := plain.Key(r)
 	if err != nil {

@@ -17,8 +17,8 @@ const mapInterval = time.Second
 // who has which slot. It follows MOVED and ASK; it never sends a second time what
 // may have been executed, if commands go through [Do] and [Script].
 //
-// It is told who has what by the nodes themselves, at the addresses that they
-// announce, and dials those through Store.Dial as well.
+// The nodes themselves say which of them has which slots, at the addresses that they
+// announce. The client dials those through Store.Dial as well.
 func connectCluster(store locks.Store, o tuning) redis.UniversalClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs:                  addresses(store.Nodes()),
@@ -27,9 +27,9 @@ func connectCluster(store locks.Store, o tuning) redis.UniversalClient {
 		DisableIdentity:        true,
 		DisableRoutingPolicies: true, // or it asks every server for the list of its commands first
 		MaxRetries:             -1,
-		// Who uses the client finds out at most so much later than the cluster itself that
-		// another node has a slot. The library asks once a minute, or when it is told
-		// MOVED; but a master that is dead tells nobody anything.
+		// This limits how much later than the cluster itself the client learns that another
+		// node has a slot. The library asks once a minute, or after a reply MOVED, but a
+		// dead master sends no replies.
 		ClusterStateReloadInterval: mapInterval,
 		DialerRetries:              1,
 		DialTimeout:                ioTimeout,

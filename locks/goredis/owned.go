@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An owned key holds the token of the attempt that set it, so that nobody else can
+// An owned key holds the token of the attempt that set it, so that no other attempt can
 // delete or extend it. Its three steps each run at one instant in the server:
 //
 //	Claim    SET key token NX PX ttl
@@ -18,7 +18,7 @@ import (
 //	Disown   if GET key = token then DEL key
 //
 // Extend and Disown are scripts because between a GET and a DEL of the client's
-// own the key can expire and become somebody else's.
+// own the key can expire and become another attempt's.
 var (
 	//go:embed extend.lua
 	extendLua string
@@ -30,7 +30,7 @@ var (
 )
 
 // Claim sets the key to the token if it is free, to expire after ttl. It reports
-// false only if the server said so; after an error nobody knows.
+// false only if the server said so; after an error the outcome is unknown.
 func Claim(ctx context.Context, c Client, key, token string, ttl time.Duration) (bool, error) {
 	err := Do(ctx, c, "set", key, token, "nx", "px", ttl.Milliseconds()).Err()
 	if errors.Is(err, redis.Nil) {
@@ -43,14 +43,14 @@ func Claim(ctx context.Context, c Client, key, token string, ttl time.Duration) 
 }
 
 // Extend moves the end of the key to ttl from now if it holds the token. It
-// reports false only if the server said so; after an error nobody knows.
+// reports false only if the server said so; after an error the outcome is unknown.
 func Extend(ctx context.Context, c Client, key, token string, ttl time.Duration) (bool, error) {
 	n, err := extendScript.Run(ctx, c, []string{key}, token, ttl.Milliseconds())
 	return n == 1, err
 }
 
 // Disown deletes the key if it holds the token. It reports false only if the
-// server said so; after an error nobody knows.
+// server said so; after an error the outcome is unknown.
 func Disown(ctx context.Context, c Client, key, token string) (bool, error) {
 	n, err := disownScript.Run(ctx, c, []string{key}, token)
 	return n == 1, err

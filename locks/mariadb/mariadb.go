@@ -168,8 +168,8 @@ func leaseless(r locks.Request) (string, error) {
 	return plain.Key(r)
 }
 
-// What the server says when there is no such table, when a row is there already, when
-// another has the row, and when it has undone a transaction that waited in a ring.
+// Error codes of the server: no such table, a row that exists already, a row that another
+// transaction has, and a transaction rolled back because of a deadlock.
 const (
 	noSuchTable  = 1146
 	duplicateKey = 1062

@@ -40,7 +40,7 @@ func TestMutantsAreComplete(t *testing.T) {
 	}
 }
 
-// What a change of a script replaces stands in it once: else the lock would be a right one
+// The text that an edit of a script replaces occurs in it once. Otherwise the lock would be correct
 // under a wrong name, or wrong in another way than it says.
 func TestEditsFit(t *testing.T) {
 	for _, e := range edits {

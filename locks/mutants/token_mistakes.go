@@ -181,7 +181,7 @@ func tokenLocks() []Mutant {
 				return false, err
 			})),
 
-		// What was not answered.
+		// Unanswered requests.
 		plainly("silence-is-yes", "counts an unanswered SET as a grant",
 			Wrong{Bug: "W-13", Scenario: "lost-replies", Class: "double-grant", EpisodesMin: 10},
 			func(t *token) {

@@ -4,8 +4,8 @@
 //	pg-advisory-xact  pg_try_advisory_xact_lock, held by a transaction
 //	pg-row            a row for each name, with an end by the server's clock and a number
 //
-// The first two have no lease. What they hold is gone when the server or the connection is,
-// and nobody tells the client, who works on. A connection that is only silent holds on until
+// The first two have no lease. Their hold ends with the server or the connection, and the
+// client is not notified and works on. A connection that is only silent holds on until
 // the server's TCP gives it up.
 package postgres
 
@@ -61,7 +61,7 @@ func connect(ctx context.Context, c locks.Client, lock string) (*pgxpool.Pool, e
 	return pool, nil
 }
 
-// session is a connection of a pool that nobody else uses.
+// session is a connection of a pool, with one user at a time.
 type session struct {
 	*pgx.Conn
 	of *pgxpool.Conn // nothing once it was put back

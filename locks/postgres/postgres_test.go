@@ -82,8 +82,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// What a session holds, nobody else is granted, not even on another connection of the same client; it
-// is free when it is given back, and when the client is closed.
+// A lock that a session holds is granted to no other session, not even on another connection of the same
+// client. It is free after a release, and after the client is closed.
 func session(on *lockers, opener locks.Opener) {
 	on.t.Helper()
 	a, b := on.open(opener), on.open(opener)

@@ -28,7 +28,7 @@ const (
 		WHERE name = $1 AND holder = $2 AND until > clock_timestamp()`
 )
 
-// What the server says when there is no table, and when two make one at once.
+// Error codes of the server: no table, and a table that two clients create at once.
 const (
 	undefinedTable  = "42P01"
 	uniqueViolation = "23505"

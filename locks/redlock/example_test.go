@@ -28,7 +28,7 @@ func Example() {
 	lease, err := locker.Acquire(ctx, locks.Request{Keys: []string{"report"}, TTL: 10 * time.Second})
 	switch {
 	case errors.Is(err, locks.ErrTaken):
-		fmt.Println("somebody else writes the report")
+		fmt.Println("another process writes the report")
 		return
 	case err != nil:
 		// Unknown: what may have been taken is given back, or expires.

@@ -147,7 +147,7 @@ func TestMajorityDown(t *testing.T) {
 		t.Errorf("renew with three of five masters down: got %v, want an unknown outcome", err)
 	}
 	if got := lease.(locks.Bounded).Until(); got != end {
-		t.Errorf("a longer lease that nobody confirmed moved the end by %v", got.Sub(end))
+		t.Errorf("a longer lease without a confirmation moved the end by %v", got.Sub(end))
 	}
 	if err := lease.Release(t.Context()); err == nil || definite(err) {
 		t.Errorf("release with three of five masters down: got %v, want an unknown outcome", err)
@@ -168,13 +168,13 @@ func TestMajorityDown(t *testing.T) {
 func TestRefusedTryIsCleanedUp(t *testing.T) {
 	m := start(t, 5)
 	for _, s := range m[:3] {
-		s.Client.Set(t.Context(), "a", "somebody", 0)
+		s.Client.Set(t.Context(), "a", "other", 0)
 	}
 	a, _ := m.open(t, 1, redlock.Options{})
 	if l, err := a.Acquire(t.Context(), ask(time.Minute)); err != locks.ErrTaken || l != nil {
 		t.Errorf("acquire: got %v, %v, want taken and no lease", l, err)
 	}
-	if diff := cmp.Diff([]string{"somebody", "somebody", "somebody", "", ""}, m.values(t, "a")); diff != "" {
+	if diff := cmp.Diff([]string{"other", "other", "other", "", ""}, m.values(t, "a")); diff != "" {
 		t.Errorf("left after the refused try (-want +got):\n%s", diff)
 	}
 }
@@ -196,7 +196,7 @@ func TestLostReplyOfOneNode(t *testing.T) {
 	}
 
 	for _, s := range m {
-		s.Client.Set(t.Context(), "a", "somebody", 0)
+		s.Client.Set(t.Context(), "a", "other", 0)
 	}
 	wire.LoseReplies("set", 1)
 	if l, err := a.Acquire(t.Context(), ask(time.Minute)); err == nil || definite(err) || l == nil {

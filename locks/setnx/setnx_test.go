@@ -137,7 +137,7 @@ func TestRenew(t *testing.T) {
 	})
 }
 
-// After a renewal that nobody answered the client must believe in the earlier end:
+// After a renewal without an answer the client must believe in the earlier end:
 // the server may have moved it there.
 func TestUnansweredRenewal(t *testing.T) {
 	eachLock(t, func(t *testing.T, s *redistest.Server, opener locks.Opener) {
@@ -160,7 +160,7 @@ func TestUnansweredRenewal(t *testing.T) {
 			t.Fatalf("renew: got %v, want an unknown outcome", err)
 		}
 		if got := lease.(locks.Bounded).Until(); got != end {
-			t.Errorf("a longer lease that nobody confirmed moved the end by %v", got.Sub(end))
+			t.Errorf("a longer lease without a confirmation moved the end by %v", got.Sub(end))
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestLostReplyOfTheFencedLock(t *testing.T) {
 		t.Errorf("the server executed EVAL %d times, want once", got)
 	}
 	if _, ok := lease.(locks.Fenced); ok {
-		t.Error("the lease of an unknown outcome has a token that nobody has heard of")
+		t.Error("the lease of an unknown outcome has a token that no server returned")
 	}
 	if err := lease.Release(t.Context()); err != nil {
 		t.Errorf("release what may have been taken: %v", err)

@@ -49,7 +49,7 @@ func start(t *testing.T) *server {
 	if err != nil {
 		needs.OrSkip(t, zookeeper.Name, fmt.Errorf("no ZooKeeper: %w; %s", err, wanted.Install))
 	}
-	// An address that nobody else on this machine has, so that no port needs to be looked for.
+	// An address that no other program on this machine has, so that no port needs to be looked for.
 	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(254)), byte(rand.IntN(256)), byte(1 + rand.IntN(254))}), 2181)
 	dir := t.TempDir()
 	form, _ := service.Find(of, locks.Single)
@@ -207,13 +207,13 @@ func TestRecipe(t *testing.T) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
-	// What is held ends with its session: a close ends it, a server that dies only suspends it.
+	// A hold ends with its session: a close ends it, a server that dies only suspends it.
 	lost := second.Lease.(locks.Watched).Lost()
 	s.kill()
 	select {
 	case <-lost:
 	case <-time.After(time.Minute):
-		t.Error("nobody is told that the server has died")
+		t.Error("no channel says that the server has died")
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)

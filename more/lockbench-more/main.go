@@ -1,6 +1,6 @@
 // Command lockbench-more is what lockbench itself does not depend on: one client of a lock
-// library, or one server of a lock service that is a Go module. lockbench starts it beside
-// itself; a person need not.
+// library, or one server of a lock service that is a Go module. lockbench starts it;
+// users need not.
 //
 //	lockbench-more redsync tries=3
 //	lockbench-more serve etcd --name etcd-1 --data-dir ...

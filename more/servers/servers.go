@@ -1,5 +1,5 @@
-// Package servers has lock services that are Go modules, each as its own program: nobody
-// has to install them. Modules of WebAssembly serve nobody, and there the list is empty.
+// Package servers has lock services that are Go modules, each as its own program,
+// which needs no installation. WebAssembly modules cannot serve, and there the list is empty.
 //
 //	lockbench-more serve etcd --name etcd-1 --data-dir ...
 package servers

@@ -40,7 +40,7 @@ func TestOptionsOfKazoo(t *testing.T) {
 // guestVariable makes this test binary a guest.
 const guestVariable = "LOCKBENCH_TEST_ZKGUEST"
 
-// What makes no sense is refused before any server is asked.
+// Invalid requests are refused before any request to a server.
 func TestBadRequests(t *testing.T) {
 	guests := map[string]func([]string) error{Curator: ServeCurator, Kazoo: ServeKazoo}
 	if name := os.Getenv(guestVariable); name != "" {

@@ -47,7 +47,7 @@ func (c *crew) Kill(ctx context.Context, id int) error {
 	return c.clients[id].Kill(ctx)
 }
 
-// open is a lock that locks nothing: it keeps a connection to a server, and makes it anew
+// open is a lock that locks nothing: it keeps a connection to a server, and makes it again
 // when it breaks.
 func open(ctx context.Context, c locks.Client) (locks.Locker, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -47,14 +47,14 @@ func TestShells(t *testing.T) {
 				if len(says) > 0 {
 					_, _ = c.Write(says)
 				}
-				_ = cmd.Wait() // what it wrote is asked for
+				_ = cmd.Wait() // its output decides
 				return strings.TrimSpace(out.String())
 			}
 			if got := ask(shell.Pong(), time.Minute); got != answer {
 				t.Errorf("asked %s and answered %q, it says %q, want %q", command, shell.Pong(), got, answer)
 			}
 			if got := ask(nil, 300*time.Millisecond); got == answer {
-				t.Errorf("nobody has answered, and it says %q", got)
+				t.Errorf("no server has answered, but it says %q", got)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func TestGuestPage(t *testing.T) {
 	}
 }
 
-// guestRow is what a guest is told on a topology, as a row of the table.
+// guestRow is the hello of a topology to a guest, as a row of the table.
 func guestRow(s service.Service, t service.Topology) string {
 	entry, which := t.Entry, fmt.Sprintf("all nodes `%s-1`, `%s-2`, ...", t.Entry, t.Entry)
 	switch nodes := t.Of(t.Entry); {

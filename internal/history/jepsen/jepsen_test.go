@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestRead reads each history in testdata, as whatever it looks like, and
-// compares the sessions that come out with the text beside it.
+// compares the sessions that come out with the text next to it.
 func TestRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.[ej]*")
 	if err != nil || len(files) == 0 {
@@ -90,7 +90,7 @@ func sessions(h *history.History) string {
 	return b.String()
 }
 
-// What cannot be read is refused with its place; what is odd and not needed is not.
+// Unreadable input is refused with its place. Odd input that is not needed is accepted.
 func TestRefuses(t *testing.T) {
 	const ok = "{:process 0 :type :invoke :f :acquire}\n"
 	for _, c := range []struct{ name, text, want string }{
@@ -342,7 +342,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			// What was imported obeys the rules of what is read.
+			// An imported history obeys the rules for histories.
 			if _, err := history.Build(h.Header, h.Events); err != nil {
 				t.Fatalf("%v: %v", model, err)
 			}

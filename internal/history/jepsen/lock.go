@@ -161,7 +161,7 @@ func (c *lockReader) invoke(op *Op, p *process) error {
 
 func (c *lockReader) acquire(op *Op, p *process) error {
 	c.attempts++
-	// Of the released sessions only the latest may be released again.
+	// Only the latest released session may be released again.
 	last := len(p.holds) - 1
 	kept := p.holds[:0]
 	for i, s := range p.holds {

@@ -35,7 +35,7 @@ func (e *End) Moved(at time.Time) {
 	e.at = at
 }
 
-// Doubted notes a renewal until at of which nobody knows whether it happened. The
+// Doubted notes a renewal until at whose outcome is unknown. The
 // end is then the earlier of the two. It must not stay as it was: ten seconds are
 // left, a renewal to one second is executed and its answer lost, and for nine
 // seconds the client would believe in a key that has gone.

@@ -1,5 +1,5 @@
 // Package plain is what the simple locks share: locks on one name at a time, held
-// alone, tried once, for a stated time and kept alive by nobody.
+// alone, tried once, for a stated time and never renewed in the background.
 package plain
 
 import (
@@ -43,7 +43,7 @@ func Key(r locks.Request) (string, error) {
 func TTL(ttl time.Duration) (time.Duration, error) {
 	switch {
 	case ttl == 0:
-		return 0, fmt.Errorf("%w: no ttl; nobody keeps this lock alive, so it has no default, say for how long", locks.ErrUnsupported)
+		return 0, fmt.Errorf("%w: no ttl; this lock is never renewed, so its ttl has no default and must be given", locks.ErrUnsupported)
 	case ttl < 0:
 		return 0, fmt.Errorf("%w: a negative ttl, %v", locks.ErrUnsupported, ttl)
 	case ttl < time.Millisecond:

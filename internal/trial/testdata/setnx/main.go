@@ -1,4 +1,4 @@
-// Command setnx is one client of the catalog's set-nx, as a guest of somebody's own.
+// Command setnx is one client of the catalog's set-nx, as a user's own guest.
 package main
 
 import (

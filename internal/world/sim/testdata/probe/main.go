@@ -1,5 +1,5 @@
 // Command probe is a client that says on its standard error what time it takes it to be:
-// at every tick of a timer, and when it is asked for the lock. It is built for wasip1.
+// at every tick of a timer, and at every request for the lock. It is built for wasip1.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// began is told apart from the wall clock: the difference is by the steady one.
+// began is when the program started, by the monotonic clock.
 var began = time.Now()
 
 func open(_ context.Context, c locks.Client) (locks.Locker, error) {
