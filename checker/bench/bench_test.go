@@ -3,12 +3,12 @@
 // is said to be.
 //
 // Each [Row] has a goal. Where a goal is a ratio, both sides are measured in the same
-// run. Beside porcupine that is the same history, and porcupine in its best form, one
+// run. For porcupine that is the same history, and porcupine in its best form, one
 // search for each lock. What may take all time or memory there is runs in a process of
 // its own; what it cannot do within its limits counts as the limit, and is said.
 //
 // Times are the best of several runs, memory already there ("warm"), because that is
-// what repeats. What the first run costs ("cold") is told beside it. In ratios to
+// what repeats. The cost of the first run ("cold") stands next to it. In ratios to
 // porcupine they are times of the day, for both sides; elsewhere the time that was
 // computed, where the system tells it.
 package bench
@@ -60,7 +60,7 @@ func child(ctx context.Context, role string) *exec.Cmd {
 	return cmd
 }
 
-// Options are what a run is told.
+// Options are the settings of a run.
 type Options struct {
 	Quick bool // a tenth of everything, for a look
 	Seed  uint64

@@ -107,7 +107,7 @@ func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32
 		kind = sweep.AcquireShared
 	}
 	// A request that is lost on its way, and whose client goes on to something else: it
-	// never happens, but nobody can know, and a search has to try.
+	// never happens, but that is unknown, and a search has to try.
 	lost := c.Lost > 0 && int(*sessions)%max(1, c.Ops/2/c.Lost) == 0
 	if b.depth == 0 && (lost || rng.Float64() < c.Unknown/2) {
 		o.All = append(o.All, sweep.Op{Call: at, Ret: sweep.Never, Session: b.session, Kind: kind, Out: sweep.Unknown})
@@ -166,7 +166,7 @@ func (b *bencher) leave() {
 	}
 }
 
-// late grants the lock, near the end, to somebody who is refused, while another holds.
+// late grants the lock, near the end, to a client that is refused, while another holds.
 func late(o *sweep.Ops) {
 	for i := len(o.All) - 1; i > 0; i-- {
 		if o.All[i].Kind != sweep.Acquire || o.All[i].Out != sweep.OK {

@@ -17,7 +17,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// What a case may cost: ten times the history, no more than so many times the time,
+// The limits of a case: ten times the history, no more than so many times the time,
 // which n log n stays below; and a million events within so much memory.
 const (
 	growthGoal = 15
@@ -39,7 +39,7 @@ var steps = []string{stepRead, stepJudge}
 type costRequest struct {
 	Case   string
 	Events int
-	Copies int           // so many of it, one after the other; what is told is for one
+	Copies int           // so many of it, one after the other; figures are for one
 	Steps  []string      // those to take
 	Once   bool          // and not several times for the best
 	Limit  time.Duration // of a step

@@ -61,7 +61,7 @@ func TestPorcupineInChild(t *testing.T) {
 	}
 }
 
-// What needs more than it may have is ended, and said to be.
+// A child that exceeds its limits is ended, and the row says so.
 func TestPorcupineInChildGivesUp(t *testing.T) {
 	much := Case{Ops: 4_000, Clients: 5, Lost: 40, Late: true}
 	m, err := porcupineOn(t.Context(), much, Limit{Time: 300 * time.Millisecond, Memory: 8 << 30})

@@ -122,7 +122,7 @@ func memoryInUse() uint64 {
 }
 
 // memoryFor is how much the other side is given: half of what is free, and no more than
-// it is known to need, or 4 GiB where nobody can say what is free.
+// it is known to need, or 4 GiB where the free memory is unknown.
 func memoryFor(most uint64) uint64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *script) take(client int, session, key string, ttl time.Duration) *histo
 	return s.granted(client, session, ttl)
 }
 
-// refused is a try that claims that somebody held.
+// refused is a try that claims that another client held.
 func (s *script) refused(client int, session, key string) {
 	s.ask(client, session, key, 0, 0)
 	e := s.say(client, history.Fail, history.Acquire, session)

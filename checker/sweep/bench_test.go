@@ -26,7 +26,7 @@ func (w workload) history(r *rand.Rand) *Ops {
 	session := uint32(0)
 	var waiting []int                     // operations
 	var holding []int                     // acquires
-	fresh := false                        // nobody has been released since the last grant
+	fresh := false                        // no session has been released since the last grant
 	enters := func(owner uint32) uint32 { // a session of an owner
 		if w.m.Reentrant {
 			o.Owners = append(o.Owners, owner)
@@ -66,7 +66,7 @@ func (w workload) history(r *rand.Rand) *Ops {
 			holding, fresh = append(holding, at), true
 			continue
 		}
-		// Of a reentrant lock these are one owner's, and the last is left first.
+		// With a reentrant lock these belong to one owner, and the last is released first.
 		last := 0
 		if w.m.Reentrant {
 			last = len(holding) - 1

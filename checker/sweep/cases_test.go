@@ -23,7 +23,7 @@ func history(ops ...op) *Ops {
 	return o
 }
 
-// TestFindings are histories of which more than the verdict is told.
+// TestFindings compares the findings of histories.
 func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -90,7 +90,7 @@ func TestFindings(t *testing.T) {
 			{0, 0, 0, Acquire, Unknown}, {1, 0, 0, Release, Unknown}, {2, 0, 1, AcquireShared, Unknown}, {3, 0, 1, Release, Unknown},
 			{4, 5, 2, Acquire, StrictFail}, {6, 7, 3, Acquire, OK}, {8, 9, 3, Release, OK}, {10, 11, 4, AcquireShared, StrictFail},
 		}, nil},
-		{"an unsure session may come after somebody whom it could have come before", Model{}, []op{
+		{"an unsure session may come after one that it could have preceded", Model{}, []op{
 			{0, 0, 0, Acquire, Unknown}, {1, 5, 1, Acquire, OK}, {3, 20, 0, Release, OK}, {7, 8, 1, Release, OK},
 			{10, 11, 2, Acquire, StrictFail},
 		}, nil},
@@ -140,7 +140,7 @@ func TestOwners(t *testing.T) {
 		{"an inner acquire that never happened was not there, and the outer one was", again, []uint32{0, 0}, []op{
 			{0, 1, 0, Acquire, OK}, {2, 0, 1, Acquire, Unknown}, {3, 4, 1, Release, Fail}, {5, 6, 0, Release, OK},
 		}, nil},
-		{"an owner goes on after an unknown acquire, beside which it may hold", again, []uint32{0, 0, 1}, []op{
+		{"an owner goes on after an unknown acquire, during which it may hold", again, []uint32{0, 0, 1}, []op{
 			{0, 0, 0, Acquire, Unknown}, {1, 2, 1, Acquire, OK}, {3, 4, 1, Release, OK},
 			{5, 6, 2, Acquire, StrictFail}, {7, 8, 0, Release, OK},
 		}, nil},
@@ -160,7 +160,7 @@ func TestOwners(t *testing.T) {
 			{0, 21, 0, Acquire, OK}, {1, 2, 1, Acquire, OK}, {3, 4, 1, Release, OK}, {5, 6, 2, Acquire, StrictFail},
 			{7, 8, 3, Acquire, OK}, {9, 10, 3, Release, OK},
 		}, nil},
-		{"and then nobody else came in between", again, []uint32{0, 1, 2, 0}, []op{
+		{"and then no other session came in between", again, []uint32{0, 1, 2, 0}, []op{
 			{0, 30, 0, Acquire, OK}, {1, 0, 1, Acquire, Unknown}, {5, 6, 2, Acquire, StrictFail},
 			{7, 8, 3, Acquire, OK}, {9, 10, 3, Release, OK}, {12, 13, 1, Release, OK},
 		}, []Finding{{ReleasedWithoutHolding, 1, None}}},
@@ -225,7 +225,7 @@ func TestTooMuchIsUndecided(t *testing.T) {
 	}
 }
 
-// An unknown acquire that is told twice at once that it does not hold may come in between.
+// An unknown acquire with two concurrent answers not-held may come in between.
 func TestDeniedTwiceAtOnce(t *testing.T) {
 	o := history(
 		op{0, 0, 0, Acquire, Unknown}, op{1, 3, 1, Acquire, StrictFail},

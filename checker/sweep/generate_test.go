@@ -20,7 +20,7 @@ type actor struct {
 	owner   uint32
 	session uint32
 	op      int  // the operation without a return, or -1
-	second  int  // a release beside it, or -1
+	second  int  // a concurrent release, or -1
 	held    bool // as the client knows
 	granted bool
 	doubt   bool // something of this session is unknown
@@ -87,7 +87,7 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 			at++
 		}
 	}
-	// What is outstanding at the end stays unknown.
+	// Operations without a return at the end stay unknown.
 	for i := range o.All {
 		if o.All[i].Ret == 0 {
 			o.All[i].Ret, o.All[i].Out = sweep.Never, sweep.Unknown
@@ -250,7 +250,7 @@ func readersAndWriters() []shape {
 // histories differ in names alone. One session of a history repeats its release and no
 // more: with two or three that do, there are four times as many histories as all others.
 //
-// The history is written into one place and taken back, so whoever wants to keep it
+// The history is written into one place and taken back, so a caller that keeps it
 // copies it. Sessions have owners of their own if none are given.
 func interleave(sessions int, shapes []shape, owners []uint32, each func(*sweep.Ops) bool) {
 	o := &sweep.Ops{}

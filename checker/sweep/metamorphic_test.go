@@ -19,8 +19,8 @@ var changes = []struct {
 	{"stretch", stretch, same},
 	{"rename", rename, same},
 	{"add a definite failure", addFailure, same},
-	// What may never have happened can be left out of an explanation, so what has none
-	// gets none by leaving it out of the history.
+	// An explanation can omit operations that may never have happened, so removing them from
+	// a history without an explanation does not create one.
 	{"drop an unknown", dropUnknown, func(before, after sweep.Verdict) bool {
 		return before != sweep.Violated || after == sweep.Violated
 	}},

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestMutants changes the sweep in one place at a time, as somebody might by mistake, and
+// TestMutants changes the sweep in one place at a time, as a mistake might, and
 // expects the tests to notice. The changes stand in testdata/mutants, each as
 //
 //	file: what it says --> what it would say    # and what the mistake is
@@ -52,7 +52,7 @@ func TestMutants(t *testing.T) {
 		out, err := tested(work)
 		switch {
 		case err == nil:
-			t.Errorf("nobody notices that %s says %q instead of %q", file, to, from)
+			t.Errorf("no test notices that %s says %q instead of %q", file, to, from)
 		case bytes.Contains(out, []byte("build failed")):
 			t.Errorf("testdata/mutants, line %d does not compile:\n%s", n+1, out)
 		default:
@@ -92,8 +92,8 @@ func copied(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		// What needs the rest of the module cannot come along, and this test would
-		// begin anew.
+		// Files that need the rest of the module cannot be copied, and this test would
+		// run itself again.
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -111,7 +111,7 @@ func (t tries) owner(s uint32) int64 {
 	return int64(s)
 }
 
-// fits tells whether a session finds room, also beside those of its own owner if they
+// fits tells whether a session finds room, also during those of its own owner if they
 // are strangers.
 func (t tries) fits(s uint32, n mode, h held, strangers bool) bool {
 	for other, m := range h.by {
@@ -243,7 +243,7 @@ func anyOpen(n int, open func(int) bool) bool {
 	return false
 }
 
-// drawn writes a history for whoever has to find out why a test failed.
+// drawn writes a history for the message of a failed test.
 func drawn(o *Ops) string {
 	var b strings.Builder
 	for i := range o.All {

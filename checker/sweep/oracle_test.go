@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // together is so many histories are put before porcupine at once.
 const together = 100
 
-// comparison is one worker's engine, and porcupine beside it.
+// comparison is one worker's engine and porcupine.
 //
 // What the engine calls valid waits until there are some, and is put before porcupine as
 // one history of many locks, each a partition. If it takes that, it has taken each of
@@ -103,7 +103,7 @@ func (c *comparison) disagree(o *sweep.Ops, got sweep.Result) string {
 	return fmt.Sprintf("the engine says %s %v, and porcupine says %s", got.Verdict(), got.Findings, found)
 }
 
-// oracle is porcupine with the model of a lock, and memory for what it is asked.
+// oracle is porcupine with the model of a lock, and memory for its input.
 type oracle struct {
 	model   porcupine.Model
 	asked   *[][]porcupine.Operation

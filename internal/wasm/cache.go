@@ -58,6 +58,6 @@ func prune(cache string, keep int) {
 	}
 	slices.SortFunc(all, func(a, b folder) int { return b.used.Compare(a.used) })
 	for _, old := range all[min(keep, len(all)):] {
-		_ = os.RemoveAll(old.path) // somebody else may be at it too
+		_ = os.RemoveAll(old.path) // another process may remove it too
 	}
 }

@@ -6,8 +6,8 @@
 //	                                   ── Feed: what it reads
 //	                                   ── Deadline: when its wait ends at the latest
 //
-// A machine runs when it is told to and returns when it has nothing to do but wait, in
-// poll_oneoff or in a blocking read. So whoever holds it decides what time it is
+// A machine runs when its caller says so and returns when it has nothing to do but wait, in
+// poll_oneoff or in a blocking read. So its caller decides what time it is
 // and in which order several go on: nothing that a program does depends on the machine
 // that it runs on. A machine that is not run stands still, timers and all.
 //

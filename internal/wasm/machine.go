@@ -28,7 +28,7 @@ type Outside interface {
 }
 
 // Socket is a connection as the kernel of a machine has it. No method waits: what cannot
-// be done yet is answered with [ErrAgain], and whoever can do something again must run
+// be done yet is answered with [ErrAgain], and when the socket is ready again, its owner must run
 // the machine.
 type Socket interface {
 	Read(b []byte) (int, error)
@@ -76,7 +76,7 @@ type Machine struct {
 	mono steady
 }
 
-// wait is what a machine that stands waits for, beside its files.
+// wait is what a stopped machine waits for, besides its files.
 type wait struct {
 	timed bool
 	mono  int64 // by its steady clock; 0: not by that
@@ -194,7 +194,7 @@ func (v *Machine) left(now time.Time) (all []int64) {
 	return all
 }
 
-// park waits until somebody runs the machine again.
+// park waits until the caller runs the machine again.
 func (v *Machine) park(w wait) {
 	v.wait = w
 	if !v.yield(struct{}{}) || v.killed {

@@ -16,7 +16,7 @@ import (
 // meetLimit is how long, in real time, a program may compute before its first line.
 const meetLimit = time.Minute
 
-// FirstLine runs a program alone in a world in which there is nobody else, until it has
+// FirstLine runs a program alone in a world without other programs, until it has
 // written a line, and returns that.
 func (m *Module) FirstLine(ctx context.Context, p Program) (string, error) {
 	return m.firstLineWithin(ctx, meetLimit, p)
@@ -121,7 +121,7 @@ func (a *alone) Now() time.Time     { return a.now }
 func (a *alone) Wall() time.Time    { return a.now }
 func (a *alone) Dial(string) Socket { return nowhere{} }
 
-// nowhere is a connection that nobody takes.
+// nowhere is a connection that no server accepts.
 type nowhere struct{}
 
 func (nowhere) Read([]byte) (int, error)  { return 0, syscall.ECONNREFUSED }

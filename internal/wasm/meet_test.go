@@ -21,7 +21,7 @@ var spins = []byte("\x00asm\x01\x00\x00\x00" +
 var garbage []byte
 
 // A program that computes before its first line is given up, even where garbage is
-// collected: a collection would wait for it for ever, and whoever gives it up for that.
+// collected: a collection would wait for it for ever, and with it the test that gives it up.
 func TestFirstLineOfOneThatSpins(t *testing.T) {
 	const inside = "LOCKBENCH_TEST_SPINS"
 	if os.Getenv(inside) == "" {

@@ -7,7 +7,7 @@ const (
 	pollMax          = 1 << 16
 )
 
-// What a subscription is to.
+// Kinds of subscriptions.
 const (
 	pollClock = 0
 	pollRead  = 1

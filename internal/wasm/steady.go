@@ -2,7 +2,7 @@ package wasm
 
 import "time"
 
-// millisecond is what the gain of a clock is told for.
+// millisecond is the unit for the gain of a clock.
 const millisecond = int64(time.Millisecond)
 
 // steady is a clock that never jumps, and may go at a rate of its own. It counts in whole

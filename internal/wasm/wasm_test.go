@@ -39,7 +39,7 @@ func TestSteadyClock(t *testing.T) {
 	}
 }
 
-// What was used longest ago is thrown away, and nothing else.
+// The least recently used entry is removed, and no other.
 func TestPrune(t *testing.T) {
 	cache := t.TempDir()
 	for i := range 5 {

@@ -61,7 +61,7 @@ func (Service) Needs() service.Needs {
 			{Name: "lockbench-more", Beside: true, Words: []string{"serve", "etcd"}},
 			{Name: "bash", Package: "bash"},
 		},
-		Install: "`make more` builds it, and puts it beside lockbench; " +
+		Install: "`make more` builds it, and puts it next to lockbench; " +
 			"or name an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --server etcd=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,

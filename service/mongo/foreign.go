@@ -19,7 +19,7 @@ var _ service.Foreign = Service{}
 // usualPort is that of URLs that name none.
 const usualPort = "27017"
 
-// replicaSet is what servers of somebody else's may form. Nobody starts one here: the server that
+// replicaSet is what external servers may form. lockbench starts none: the server that
 // lockbench-more has is always alone.
 var replicaSet = service.Topology{
 	Name: "quorum", Short: "mongo replica set of {n}", Leads: service.OneLeader, Entry: Name, Discovers: true, Outlives: true,
@@ -141,7 +141,7 @@ func meet(ctx context.Context, addr string, as service.Credentials, dial func(co
 	return m, "MongoDB " + build.Version, nil
 }
 
-// foreign are servers of somebody else's: these abilities, and no other.
+// foreign are external servers: these abilities, and no other.
 type foreign struct {
 	service.Servers
 	own    *servers

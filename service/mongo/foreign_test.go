@@ -114,7 +114,7 @@ func (r *replicas) survey(t *testing.T, named bool, which ...int) (service.Site,
 	return Service{}.Survey(t.Context(), l, r.dial(named))
 }
 
-// Members that nobody has named are found, and whom a run cannot use is refused with the reason.
+// Unnamed members are found, and a member that a run cannot use is refused with the reason.
 func TestSurvey(t *testing.T) {
 	r := newReplicas(t, 3)
 	site, err := r.survey(t, true, 2)
@@ -155,7 +155,7 @@ func (h *hosted) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return h.r.dial(false)(ctx, service.Data, h.site.Addrs[node])
 }
 
-// The primary is whom a majority names, and what is not one whole set is said to be ill.
+// The primary is the member that a majority names, and an incomplete set is reported as ill.
 func TestReplicaSet(t *testing.T) {
 	r := newReplicas(t, 3)
 	site, err := r.survey(t, false, 1, 2, 3)
@@ -198,7 +198,7 @@ func TestReplicaSet(t *testing.T) {
 	ill("one that starts", "mongo-3 is neither")
 	r.odd = nil
 
-	// Keys are looked for, and removed, at the primary, and by its refusal a person is told what to do.
+	// Keys are looked for, and removed, at the primary, and its refusal says what to do.
 	r.asked = nil
 	under, err := g.Under(ctx, "lockbench:", 1)
 	if err != nil || !slices.Equal(under["mongo-2"], []string{"lockbench:1:a"}) {

@@ -70,7 +70,7 @@ func (Service) Needs() service.Needs {
 			{Name: "lockbench-more", Beside: true, Words: []string{"serve", Name}},
 			{Name: "bash", Package: "bash"},
 		},
-		Install: "`make more` builds it, and puts it beside lockbench; " +
+		Install: "`make more` builds it, and puts it next to lockbench; " +
 			"or name a mongod of your own with --server mongo=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,

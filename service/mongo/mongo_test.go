@@ -37,7 +37,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// What a scenario may not set is what lockbench sets, and what it may set it does.
+// A scenario cannot set what lockbench sets itself. Its other settings take effect.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
 	for _, s := range (Service{}).Settings() {
@@ -174,7 +174,7 @@ func (f *fake) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", f.at.Addr().String())
 }
 
-// A server that is asked says how it is, and what it refuses is an error.
+// A server reports its state, and a refusal is an error.
 func TestAsked(t *testing.T) {
 	refused := ""
 	f, g := newFake(t, func(asked string) bson.M {

@@ -64,7 +64,7 @@ func (Service) Needs() service.Needs {
 			{Name: "lockbench-more", Beside: true, Words: []string{"serve", "nats"}},
 			{Name: "bash", Package: "bash"},
 		},
-		Install: "`make more` builds it, and puts it beside lockbench; " +
+		Install: "`make more` builds it, and puts it next to lockbench; " +
 			"or name a nats-server of your own with --server nats=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,

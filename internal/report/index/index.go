@@ -38,7 +38,7 @@ var (
 
 var pages = template.Must(template.New("index").Funcs(page.Words).Parse(markup))
 
-// What the page says of itself, and where it keeps what it knows.
+// Marks of the page: its generator, and the data that it keeps about runs.
 const (
 	generator  = `<meta name="generator" content="lockbench index">`
 	knownBegin = `<script type="application/json" id="known">`
@@ -57,9 +57,9 @@ type known struct {
 // attemptsMax bounds how often the page is written while other runs end.
 const attemptsMax = 100
 
-// Write writes the index of a results folder anew. Runs that end together each write it.
+// Write rewrites the index of a results folder. Runs that end together each write it.
 // The one that is last looks once more at what is there after it has written, so that no
-// run is left out, and nobody waits for anybody.
+// run is left out, and no run waits for another.
 func Write(root string) error {
 	kept, err := readKnown(filepath.Join(root, File))
 	if err != nil {
@@ -101,7 +101,7 @@ func readKnown(path string) ([]entry, error) {
 	data, _, _ := bytes.Cut(rest, []byte(knownEnd))
 	var k known
 	if json.Unmarshal(data, &k) != nil || k.Format != format {
-		return nil, nil // all is read anew
+		return nil, nil // all is read again
 	}
 	return k.Runs, nil
 }

@@ -88,7 +88,7 @@ func TestIndexListsAllRuns(t *testing.T) {
 	}
 }
 
-// What was read once is not read again, unless it has changed.
+// A file that was read once is not read again, unless it has changed.
 func TestIndexReadsOnlyWhatIsNew(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(ran(t, root, "failover", 1), report.ResultFile)
@@ -97,7 +97,7 @@ func TestIndexReadsOnlyWhatIsNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of the same size and time, and of no use: whoever reads it fails.
+	// The same size and time but no valid content: reading it fails.
 	if err := os.WriteFile(path, make([]byte, info.Size()), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestIndexReadsOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-// Runs that end together: whoever writes last has them all.
+// Runs that end together: the last write has them all.
 func TestIndexOfRunsThatEndTogether(t *testing.T) {
 	root := t.TempDir()
 	const runs = 12
@@ -156,12 +156,12 @@ func TestIndexLeavesOtherPagesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Write(root); err == nil || !strings.Contains(err.Error(), "move it away") {
-		t.Errorf("writing over a page of somebody's ends with %v", err)
+		t.Errorf("writing over a page of the user's ends with %v", err)
 	}
 	if text, _ := os.ReadFile(path); string(text) != "<h1>mine</h1>" {
 		t.Errorf("it reads %q now", text)
 	}
-	// One of lockbench's that is damaged is written anew.
+	// A damaged page of lockbench's is written again.
 	if err := os.WriteFile(path, []byte(generator+knownBegin+"{{{"), 0o644); err != nil {
 		t.Fatal(err)
 	}

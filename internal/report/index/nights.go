@@ -71,7 +71,7 @@ func nightFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// Nights are all that are kept in a folder. A file that is none is told of, and the rest is there.
+// Nights are all that are kept in a folder. A file that cannot be read is named in the error, and the rest is returned.
 func Nights(dir string) (Shelf, error) {
 	files, err := nightFiles(dir)
 	if err != nil {

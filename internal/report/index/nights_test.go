@@ -69,7 +69,7 @@ func TestNightsAreKeptForAYear(t *testing.T) {
 	}
 }
 
-// A file that is no night is told of by its name, and hides no other.
+// The error names a file that cannot be read, and the others are returned.
 func TestNightsThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	if err := KeepNight(dir, time.Unix(0, 0), 1, []*report.Result{{Scenario: "a", Locks: []report.Lock{{Lock: "x"}}}}); err != nil {

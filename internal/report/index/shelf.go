@@ -7,8 +7,8 @@ import (
 	"path"
 )
 
-// Shelf is what is known of a results folder by whoever shows it again and again. The
-// zero Shelf knows nothing.
+// Shelf caches what was read of a results folder, for programs that show it repeatedly. The
+// zero Shelf is empty.
 type Shelf struct {
 	runs  []entry
 	found shelf
@@ -29,7 +29,7 @@ func (s Shelf) Runs() int { return len(s.runs) }
 // Open are the folders of the runs that have none, relative, with slashes.
 func (s Shelf) Open() []string { return s.found.open }
 
-// Site is what the page has beside the runs where a program serves it.
+// Site is what the page has besides the runs where a program serves it.
 type Site struct {
 	Live   []Live
 	Script template.JS // tells of what is new
@@ -38,7 +38,7 @@ type Site struct {
 // Live is a run without a result.
 type Live struct {
 	Name, Dir, Href, Begun string
-	// Gone says that nobody is at work on it.
+	// Gone says that no process works on it.
 	Gone bool
 }
 

@@ -4,21 +4,17 @@ package words
 const notSwept = `
 .
 checker
-checker/bench
 checker/internal/locksim
 checker/internal/proof
-checker/sweep
 docs
 docs/findings
 internal/campaign
 internal/guest
 internal/report
-internal/report/index
 internal/report/page
 internal/report/site
 internal/run
 internal/trial
-internal/wasm
 internal/world/child
 internal/world/docker
 internal/world/external
@@ -34,7 +30,6 @@ service
 service/consul
 service/etcd
 service/mariadb
-service/mongo
 service/nats
 service/operator
 service/postgres
