@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
-	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/report/site"
 	"lockbench/internal/run"
@@ -24,8 +21,8 @@ import (
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	listen, tokenFile string
-	open              bool
+	listen string
+	open   bool
 }
 
 func newServeCommand() *cobra.Command {
@@ -38,13 +35,10 @@ reports, histories in pieces, and the runs in progress. It needs no network, wri
 nothing, and serves nothing outside of the folder. Without an argument the folder is
 results. Ctrl-C ends it.
 
-It listens on 127.0.0.1. To give others access, --listen ADDRESS:PORT needs --token-file
-FILE: a file that only you can read, with a token of at least 16 characters. Browsers
-ask for the token, and programs send it as "Authorization: Bearer TOKEN". The connection
-is not encrypted: an ssh -L to a site on 127.0.0.1 is.`,
+Only this machine can reach it. From another machine, use ssh -L 8300:127.0.0.1:8300 HOST.`,
 		Example: `  lockbench serve
   lockbench serve results --open
-  lockbench serve --listen 0.0.0.0:8300 --token-file token`,
+  lockbench serve --listen 127.0.0.1:0`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("serve wants one results folder and got %d arguments: %s; see lockbench serve --help", len(args), strings.Join(args, " "))
@@ -55,13 +49,12 @@ is not encrypted: an ssh -L to a site on 127.0.0.1 is.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8300", "address and port; port 0 takes any that is free")
-	fl.StringVar(&f.tokenFile, "token-file", "", "a file with the token that clients must send")
 	fl.BoolVar(&f.open, "open", false, "show it in the browser")
 	return c
 }
 
 func (f *serveFlags) run(c *cobra.Command, args []string) error {
-	if err := notEmpty(c, "listen", "token-file"); err != nil {
+	if err := notEmpty(c, "listen"); err != nil {
 		return err
 	}
 	at, err := f.address()
@@ -73,13 +66,7 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 		o.Root = args[0]
 	}
 	if info, err := os.Stat(o.Root); err != nil || !info.IsDir() {
-		return usagef("serve: %s is no folder; name a results folder, or make one with `lockbench run SCENARIO`", o.Root)
-	}
-	if o.Token, err = f.token(); err != nil {
-		return err
-	}
-	if name, err := os.Hostname(); err == nil && !at.Addr().IsLoopback() {
-		o.Hosts = []string{name}
+		return usagef("serve: %s is not a folder; name a results folder, or make one with `lockbench run SCENARIO`", o.Root)
 	}
 	s, err := site.New(o)
 	if err != nil {
@@ -90,14 +77,7 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w; another address: --listen 127.0.0.1:0 takes a port that is free", err)
 	}
-	if a, ok := l.Addr().(*net.TCPAddr); ok {
-		at = a.AddrPort()
-	}
-	host := netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
-	if host.Addr().IsUnspecified() {
-		host = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
-	}
-	url := "http://" + host.String() + "/"
+	url := "http://" + l.Addr().String() + "/"
 	say := sayTo(c.OutOrStdout())
 	say(fmt.Sprintf("serving %s on %s · Ctrl-C ends it", o.Root, url))
 	if f.open {
@@ -128,47 +108,19 @@ func soFar(name string, h *history.History) (report.Lock, error) {
 	return l, err
 }
 
-// address is where to listen.
+// address is the loopback address and port to listen on.
 func (f *serveFlags) address() (netip.AddrPort, error) {
 	text := f.listen
-	if rest, ok := strings.CutPrefix(text, "localhost:"); ok {
-		text = "127.0.0.1:" + rest
-	}
-	if strings.HasPrefix(text, ":") {
-		text = "0.0.0.0" + text
+	if port, ok := strings.CutPrefix(text, "localhost:"); ok {
+		text = "127.0.0.1:" + port
 	}
 	at, err := netip.ParseAddrPort(text)
 	if err != nil {
 		return at, usagef("--listen wants an address and a port, such as 127.0.0.1:8300, not %q", f.listen)
 	}
-	if !at.Addr().Unmap().IsLoopback() && f.tokenFile == "" {
-		return at, usagef("--listen %s can be reached by others, and wants --token-file FILE: a file with a token, such as `head -c 24 /dev/urandom | base64 > token; chmod 600 token` makes", f.listen)
+	if !at.Addr().Unmap().IsLoopback() {
+		return at, usagef("--listen %s can be reached from other machines, and serve has no access control; "+
+			"listen on 127.0.0.1 and use ssh -L 8300:127.0.0.1:8300 HOST there", f.listen)
 	}
 	return at, nil
-}
-
-// tokenMin is how many signs a token has at least.
-const tokenMin = 16
-
-// token reads the token, if there is to be one.
-func (f *serveFlags) token() (string, error) {
-	if f.tokenFile == "" {
-		return "", nil
-	}
-	info, err := os.Stat(f.tokenFile)
-	var text []byte
-	if err == nil {
-		text, err = regular.ReadFile(f.tokenFile)
-	}
-	if err != nil {
-		return "", usagef("--token-file: %v", errors.Unwrap(err))
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", usagef("--token-file: others can read %s (mode %v); chmod 600 %s", f.tokenFile, info.Mode().Perm(), f.tokenFile)
-	}
-	token := strings.TrimSpace(string(text))
-	if len(token) < tokenMin {
-		return "", usagef("--token-file: the token in %s has %d signs; it wants at least %d", f.tokenFile, len(token), tokenMin)
-	}
-	return token, nil
 }

@@ -174,21 +174,6 @@ func TestNightsInABrowser(t *testing.T) {
 	b.Calm(t)
 }
 
-func TestTokenInABrowser(t *testing.T) {
-	root := t.TempDir()
-	runOf(t, root, "failover", 1, lockOf("set-nx", checker.Violated, checker.DoubleGrant, nil))
-	b, at := siteOf(t, root, site.Options{Token: "a token of some length"})
-	// The browser reports an answer of 401 as an error, which it is here.
-	b.Do(t, chromedp.Navigate(at+"/"))
-	b.Readable(t)
-	b.Do(t, chromedp.KeyEvent("a guess\r"), chromedp.WaitVisible(".warning", chromedp.ByQuery), chromedp.KeyEvent("a token of some length\r"), chromedp.WaitVisible("#runs a", chromedp.ByQuery))
-	// From a page of the folder, which is a stranger to the site, one comes to others of it.
-	b.Do(t, chromedp.Click("#runs .name a", chromedp.ByQuery), chromedp.WaitVisible("#provenance a", chromedp.ByQuery), chromedp.Click("#provenance a", chromedp.ByQuery), chromedp.WaitVisible("body > pre", chromedp.ByQuery))
-	if got := b.Text(t, "body > pre"); !strings.Contains(got, "failover") {
-		t.Errorf("a file that the report leads to reads %q", got)
-	}
-}
-
 // A run that goes on: what it has written is seen, and what it goes on to write.
 func TestRunUnderWayInABrowser(t *testing.T) {
 	root := t.TempDir()

@@ -10,10 +10,8 @@
 //	/~/live/RUN             a run that has no result yet, and /~/events/RUN, its events
 //	/RUN/...                the files of the folder
 //
-// Whatever is asked for is opened below the folder (os.Root), so that neither dots nor
-// links lead out of it. A browser tells a server by which name it was asked for: a name
-// that is not this machine's is refused, or a page of somebody else could point its own
-// name here and read along.
+// Files are opened below the folder (os.Root), so neither dots nor links lead out of it. Requests under a name other
+// than localhost are refused: a foreign page could point its own name at this address and read the answers.
 package site
 
 import (
@@ -21,7 +19,9 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path"
 	"path/filepath"
@@ -41,8 +41,6 @@ type Options struct {
 	Root string // the results folder
 	// Judge says what the history of a lock shows that may not have ended.
 	Judge func(name string, h *history.History) (report.Lock, error)
-	Token string   // whoever asks must know it; empty: nobody must
-	Hosts []string // names of this machine beside its addresses and localhost
 }
 
 // Site is a results folder as a site.
@@ -98,7 +96,7 @@ func (s *Site) Close() error { return s.root.Close() }
 // csp is what pages may do: show themselves, and ask this site for what is new.
 const csp = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// ServeHTTP answers what is asked under a name of this machine by whoever may.
+// ServeHTTP answers GET and HEAD requests to an address or to localhost.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -106,11 +104,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", csp)
-	if !s.knownHost(r.Host) {
+	if !knownHost(r.Host) {
 		http.Error(w, fmt.Sprintf("lockbench: this site is not called %q; ask for it by the address that `lockbench serve` has printed", r.Host), http.StatusMisdirectedRequest)
-		return
-	}
-	if s.o.Token != "" && !s.admitted(w, r) {
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -181,6 +176,15 @@ type frame struct {
 
 func newFrame(title, kind, here string) frame {
 	return frame{Parts: page.Shared(), Own: template.CSS(style), Title: title, Kind: kind, Here: here}
+}
+
+// knownHost reports whether a Host header is an address or localhost.
+func knownHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.EqualFold(host, "localhost")
 }
 
 func (s *Site) show(w http.ResponseWriter, name string, view any) {

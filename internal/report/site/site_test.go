@@ -133,8 +133,8 @@ func TestNothingOutsideTheFolder(t *testing.T) {
 
 func TestReadOnlyUnderItsOwnName(t *testing.T) {
 	root := t.TempDir()
-	server := serve(t, site.Options{Root: root, Hosts: []string{"bench.example"}})
-	for host, want := range map[string]int{"": 200, "localhost": 200, "localhost:8300": 200, "[::1]:8300": 200, "192.0.2.1": 200, "bench.example:80": 200,
+	server := serve(t, site.Options{Root: root})
+	for host, want := range map[string]int{"": 200, "localhost": 200, "localhost:8300": 200, "[::1]:8300": 200, "127.0.0.1:8300": 200,
 		"evil.example": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example:8300": 421, "127.0.0.1.nip.io": 421} {
 		code, _, _ := ask(t, server, "/", func(r *http.Request) {
 			if host != "" {
@@ -149,46 +149,6 @@ func TestReadOnlyUnderItsOwnName(t *testing.T) {
 		if code, _, _ := ask(t, server, "/", func(r *http.Request) { r.Method = method }); code != http.StatusMethodNotAllowed {
 			t.Errorf("%s is answered with %d", method, code)
 		}
-	}
-}
-
-func TestToken(t *testing.T) {
-	root := t.TempDir()
-	ran(t, root, "failover", 1, 3)
-	const token = "a token of some length"
-	server := serve(t, site.Options{Root: root, Token: token})
-	for name, change := range map[string]func(*http.Request){
-		"nothing": nil, "a wrong token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token+"x") },
-		"the token as a cookie": func(r *http.Request) {
-			r.AddCookie(&http.Cookie{Name: "lockbench", Value: strings.ReplaceAll(token, " ", "+")})
-		},
-	} {
-		for _, path := range []string{"/", "/failover/", "/~/news", "/~/locks"} {
-			if code, text, _ := ask(t, server, path, change); code != http.StatusUnauthorized || strings.Contains(text, "failover") {
-				t.Errorf("%s with %s: %d %.80s", path, name, code, text)
-			}
-		}
-	}
-	if code, _, _ := ask(t, server, "/", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }); code != http.StatusOK {
-		t.Errorf("with the token: %d", code)
-	}
-	enter := func(said string) (int, http.Header) {
-		code, _, h := ask(t, server, "/~/enter", func(r *http.Request) {
-			r.Method, r.Body = http.MethodPost, io.NopCloser(strings.NewReader(url.Values{"token": {said}}.Encode()))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		})
-		return code, h
-	}
-	if code, h := enter("a guess"); code != http.StatusUnauthorized || h.Get("Set-Cookie") != "" {
-		t.Errorf("a guess is answered with %d %q", code, h.Get("Set-Cookie"))
-	}
-	code, h := enter(token)
-	if code != http.StatusSeeOther || strings.Contains(h.Get("Set-Cookie"), "token") || !strings.Contains(h.Get("Set-Cookie"), "HttpOnly") {
-		t.Fatalf("the token is answered with %d %q", code, h.Get("Set-Cookie"))
-	}
-	cookie, _, _ := strings.Cut(h.Get("Set-Cookie"), ";")
-	if code, text, _ := ask(t, server, "/", func(r *http.Request) { r.Header.Set("Cookie", cookie) }); code != http.StatusOK || !strings.Contains(text, "failover") {
-		t.Errorf("with the cookie: %d", code)
 	}
 }
 
