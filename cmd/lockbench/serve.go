@@ -31,7 +31,7 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve [DIR]",
 		Short: "Show a results folder in the browser, with the runs in progress",
 		Long: `serve shows a results folder as a site on this machine: all runs, each lock over time,
-reports, histories in pieces, and the runs in progress. It needs no network, writes
+reports with all their files, and the runs in progress. It needs no network, writes
 nothing, and serves nothing outside of the folder. Without an argument the folder is
 results. Ctrl-C ends it.
 

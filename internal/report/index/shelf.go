@@ -1,7 +1,6 @@
 package index
 
 import (
-	"html/template"
 	"io"
 	"io/fs"
 	"path"
@@ -31,8 +30,7 @@ func (s Shelf) Open() []string { return s.found.open }
 
 // Site is what the page has besides the runs where a program serves it.
 type Site struct {
-	Live   []Live
-	Script template.JS // tells of what is new
+	Live []Live
 }
 
 // Live is a run without a result.

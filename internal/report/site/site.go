@@ -1,5 +1,5 @@
 // Package site serves a results folder to browsers: all runs, what came out for each lock
-// over the nights, reports, histories in pieces, and runs that are under way as they go on.
+// over the nights, reports with all their files, and runs that are under way as they go on.
 //
 // It reads and never writes. What it knows of runs comes from package index, and how
 // things look from package page; what is under way it reads from the histories, as they
@@ -63,8 +63,6 @@ var (
 	style string
 	//go:embed live.js
 	liveScript string
-	//go:embed news.js
-	newsScript string
 )
 
 var pages = template.Must(template.New("site").Funcs(page.Words).Funcs(template.FuncMap{
@@ -85,7 +83,6 @@ func New(o Options) (*Site, error) {
 	s.mux.HandleFunc("GET /~/lock", s.lock)
 	s.mux.HandleFunc("GET /~/live/{run...}", s.live)
 	s.mux.HandleFunc("GET /~/events/{run...}", s.events)
-	s.mux.HandleFunc("GET /~/news", s.news)
 	s.mux.HandleFunc("GET /", s.file)
 	return s, nil
 }
@@ -135,7 +132,7 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = shelf.Page(w, index.Site{Live: s.underWay(shelf), Script: template.JS(newsScript)}) // who does not read on is gone
+	_ = shelf.Page(w, index.Site{Live: s.underWay(shelf)}) // who does not read on is gone
 }
 
 // underWay are the runs without a result, the newest first.

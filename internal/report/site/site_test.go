@@ -1,11 +1,9 @@
 package site_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,36 +150,32 @@ func TestReadOnlyUnderItsOwnName(t *testing.T) {
 	}
 }
 
-func TestHistoryInPieces(t *testing.T) {
+// TestFiles: a history and other files are texts, and folders are listed.
+func TestFiles(t *testing.T) {
 	root := t.TempDir()
-	dir := filepath.Join(ran(t, root, "failover", 1, 3), "set-nx")
-	var text strings.Builder
-	for n := range 1200 {
-		fmt.Fprintf(&text, `{"index":%d,"note":"<b>%s"}`+"\n", n, strings.Repeat("x", n%7*1000))
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
+	dir := ran(t, root, "failover", 1, 3)
+	for name, text := range map[string]string{"history.jsonl": `{"index":1,"note":"<b>"}`, "summary.md": "# <b>"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	server := serve(t, site.Options{Root: root})
-	path := "/failover/" + filepath.Base(filepath.Dir(dir)) + "/set-nx/history.jsonl"
-	for query, want := range map[string][2]string{
-		"": {`id="L1"`, `id="L500"`}, "?from=501": {`id="L501"`, `id="L1000"`}, "?from=1001": {`id="L1001"`, `id="L1200"`}, "?from=zero": {`id="L1"`, `id="L500"`},
-		"?find=" + url.QueryEscape(`"index":777,`): {`id="L778"`, `id="L778"`},
+	path := "/failover/" + filepath.Base(dir) + "/"
+	for name, want := range map[string][2]string{
+		"history.jsonl": {"text/plain; charset=utf-8", `{"index":1,"note":"<b>"}`}, "summary.md": {"text/plain; charset=utf-8", "# <b>"},
+		"result.json": {"application/json", `"schema": 1`}, "report.html": {"text/html; charset=utf-8", "<h1>report</h1>"},
+		"": {"text/html; charset=utf-8", `<a href="history.jsonl">`},
 	} {
-		_, page, _ := ask(t, server, path+query, nil)
-		first, last := strings.Index(page, `<li id="L`), strings.LastIndex(page, `<li id="L`)
-		if first < 0 || !strings.HasPrefix(page[first+4:], want[0]) || !strings.HasPrefix(page[last+4:], want[1]) || !strings.Contains(page, "of 1,200") {
-			t.Errorf("%s: want lines %s to %s", query, want[0], want[1])
+		code, text, h := ask(t, server, path+name, nil)
+		if code != http.StatusOK || h.Get("Content-Type") != want[0] || !strings.Contains(text, want[1]) {
+			t.Errorf("%s: %d, %s, %.80s", name, code, h.Get("Content-Type"), text)
 		}
-		if strings.Contains(page, "<b>") {
-			t.Errorf("%s: what the history says is taken for markup", query)
+		if !strings.HasPrefix(h.Get("Content-Security-Policy"), "sandbox allow-scripts") {
+			t.Errorf("%s: its policy is %s", name, h.Get("Content-Security-Policy"))
 		}
 	}
-	if _, raw, h := ask(t, server, path+"?raw", nil); raw != text.String() || h.Get("Content-Type") != "text/plain; charset=utf-8" {
-		t.Errorf("as a file it has %d bytes of %d, as %s", len(raw), text.Len(), h.Get("Content-Type"))
+	if code, _, h := ask(t, server, strings.TrimSuffix(path, "/"), nil); code/100 != 3 || !strings.HasSuffix(h.Get("Location"), "/") {
+		t.Errorf("a folder without a slash: %d to %s", code, h.Get("Location"))
 	}
 }
 
