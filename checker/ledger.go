@@ -20,7 +20,7 @@ type ledger struct {
 }
 
 func newLedger(h *history.History, o Options) *ledger {
-	book := hold.Of(h, o.Release == Strict)
+	book := hold.Find(h, o.Release == Strict)
 	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys), searchLimit: models.Limit}
 }
 

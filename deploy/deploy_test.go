@@ -59,8 +59,8 @@ func await(t *testing.T, what string, ask func() (bool, string)) {
 	}
 }
 
-// background starts a program that lives as long as the test. The program ends at a signal or at the end
-// of its input; the input also ends if the test is killed.
+// background starts a program that lives as long as the test. The program ends at a signal, or when its
+// input ends. If the test is killed, the system closes the input.
 func background(t *testing.T, env []string, words ...string) {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)

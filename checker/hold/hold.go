@@ -85,10 +85,10 @@ type Key struct {
 	Granted []*Hold // in the order of their grants
 }
 
-// Of returns the holds of a history. In the strict reading a release that failed ends
-// nothing; otherwise it ends the claim, because its caller's critical section is over whatever
-// the answer says about the server.
-func Of(h *history.History, strict bool) *Book {
+// Find returns the holds of a history. If strict is set, a failed release ends nothing. Otherwise
+// it ends the claim, because the critical section of its caller is over, whatever the answer says
+// about the server.
+func Find(h *history.History, strict bool) *Book {
 	b := &Book{
 		History: h, Strict: strict, Stepped: h.ClockStep(), All: make([]Hold, len(h.Sessions)),
 		stopped: map[stopped][]standstill{}, heldUp: map[int32][]heldUp{},

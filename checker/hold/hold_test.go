@@ -51,7 +51,7 @@ func (s *script) hold(t *testing.T) (*Book, *Hold) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := Of(h, false)
+	b := Find(h, false)
 	return b, &b.All[0]
 }
 

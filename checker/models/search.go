@@ -46,9 +46,9 @@ func Draw(w io.Writer, m porcupine.Model, events []porcupine.Event, marks []porc
 	return true, nil
 }
 
-// bounded is a model of which no step is legal any more once the limit is used up. Then the
-// search ends, and its answer means nothing. Only one goroutine searches, because all events
-// of a lock are in one partition.
+// bounded returns a model that rejects every step after the limit is used up. The search then
+// ends, and its answer means nothing. The counter needs no mutex: a lock has one partition, so
+// one goroutine searches.
 func bounded(m porcupine.Model, left *int) porcupine.Model {
 	b := m
 	b.PartitionEvent = nil

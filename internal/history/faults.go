@@ -116,23 +116,25 @@ func (f *Fault) Strikes(client int32) bool {
 	})
 }
 
+// faultID identifies a fault that the nemesis ordered, until it has healed.
+type faultID struct {
+	step int
+	name string
+}
+
 // faults finds the faults of a history, in the order in which they began.
 func faults(h *History) []Fault {
-	type id struct {
-		step int
-		name string
-	}
 	var all []Fault
-	open := map[id]int{} // index in all
+	open := map[faultID]int{} // index in all
 	for _, pos := range h.Nemesis {
 		e := &h.Events[pos]
-		i, isOpen := open[id{e.Step, e.F}]
+		i, isOpen := open[faultID{e.Step, e.F}]
 		if !isOpen {
 			if e.Phase != Begins && e.Phase != Bites && e.Phase != Fails {
 				continue
 			}
 			i = len(all)
-			open[id{e.Step, e.F}] = i
+			open[faultID{e.Step, e.F}] = i
 			all = append(all, Fault{Name: e.F, Step: e.Step, Begins: pos, Bites: -1, Heals: -1, Healed: -1, Fails: -1})
 		}
 		f := &all[i]
@@ -145,7 +147,7 @@ func faults(h *History) []Fault {
 			f.Heals = pos
 		case Healed:
 			f.Healed = pos
-			delete(open, id{e.Step, e.F})
+			delete(open, faultID{e.Step, e.F})
 		case Fails:
 			f.Fails, f.Why = pos, e.Text
 		}
@@ -169,15 +171,11 @@ type Pause struct{ Begins, Healed int }
 // Pauses returns the pauses that the nemesis ordered for a client, in order. They may overlap. A healed event ends the
 // pauses of the clients that it names, or of all clients if it names none.
 func (h *History) Pauses(client int32) []Pause {
-	type id struct {
-		step int
-		name string
-	}
 	var all []Pause
-	open := map[id]int{} // index in all
+	open := map[faultID]int{} // index in all
 	for _, pos := range h.Nemesis {
 		e := &h.Events[pos]
-		at, f := id{e.Step, e.F}, Fault{Name: e.F, Effect: e.Effect, Targets: e.Targets}
+		at, f := faultID{e.Step, e.F}, Fault{Name: e.F, Effect: e.Effect, Targets: e.Targets}
 		i, paused := open[at]
 		switch {
 		case e.Phase == Begins && f.may(EffectStops) && f.Strikes(client):

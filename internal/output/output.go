@@ -20,9 +20,9 @@ const after = 5 * time.Second
 // ErrTooLong means that a program wrote more than is read, and was ended.
 var ErrTooLong = errors.New("it wrote more than 1 MiB, and was ended")
 
-// Of returns the standard output of a command that it runs to its end. If the command fails, the
+// Stdout runs a command to its end and returns its standard output. If the command fails, the
 // error has the standard error as that of [exec.Cmd.Output] does.
-func Of(cmd *exec.Cmd) ([]byte, error) {
+func Stdout(cmd *exec.Cmd) ([]byte, error) {
 	var out, complaints buffer
 	err := run(cmd, &out, &complaints)
 	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {

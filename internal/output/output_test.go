@@ -21,7 +21,7 @@ func TestWithoutEnd(t *testing.T) {
 		"ignores SIGPIPE": "trap '' PIPE; while :; do echo some more words; done",
 		"one line":        "exec cat /dev/zero",
 	} {
-		for way, run := range map[string]func(*exec.Cmd) ([]byte, error){"Of": Of, "Combined": Combined} {
+		for way, run := range map[string]func(*exec.Cmd) ([]byte, error){"Stdout": Stdout, "Combined": Combined} {
 			out, err := run(shell(t.Context(), script))
 			if !errors.Is(err, ErrTooLong) || len(out) > limit {
 				t.Errorf("%s, %s: %d bytes, %v; want at most %d and %v", name, way, len(out), err, limit, ErrTooLong)
@@ -31,7 +31,7 @@ func TestWithoutEnd(t *testing.T) {
 }
 
 func TestOutput(t *testing.T) {
-	out, err := Of(shell(t.Context(), "echo one; echo two >&2"))
+	out, err := Stdout(shell(t.Context(), "echo one; echo two >&2"))
 	if string(out) != "one\n" || err != nil {
 		t.Errorf("Of: %q, %v", out, err)
 	}
@@ -40,13 +40,13 @@ func TestOutput(t *testing.T) {
 		t.Errorf("Combined: %q, %v", out, err)
 	}
 	var ended *exec.ExitError
-	if _, err = Of(shell(t.Context(), "echo why >&2; exit 3")); !errors.As(err, &ended) || ended.ExitCode() != 3 || string(ended.Stderr) != "why\n" {
+	if _, err = Stdout(shell(t.Context(), "echo why >&2; exit 3")); !errors.As(err, &ended) || ended.ExitCode() != 3 || string(ended.Stderr) != "why\n" {
 		t.Errorf("a failure: %v", err)
 	}
-	if out, err = Of(exec.CommandContext(t.Context(), "head", "-c", strconv.Itoa(limit), "/dev/zero")); len(out) != limit || err != nil {
+	if out, err = Stdout(exec.CommandContext(t.Context(), "head", "-c", strconv.Itoa(limit), "/dev/zero")); len(out) != limit || err != nil {
 		t.Errorf("as much as is read: %d bytes, %v", len(out), err)
 	}
-	if _, err = Of(exec.CommandContext(t.Context(), "no-such-program")); !errors.Is(err, exec.ErrNotFound) {
+	if _, err = Stdout(exec.CommandContext(t.Context(), "no-such-program")); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("no such program: %v", err)
 	}
 }

@@ -101,7 +101,7 @@ type story struct {
 }
 
 func newStory(h *history.History, f checker.Finding) *story {
-	s := &story{h: h, holds: hold.Of(h, false), finding: f, key: f.Key, meets: h.Position(f.Event)}
+	s := &story{h: h, holds: hold.Find(h, false), finding: f, key: f.Key, meets: h.Position(f.Event)}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
 		for _, session := range h.Sessions {

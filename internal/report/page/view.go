@@ -177,7 +177,7 @@ func newLockView(l *report.Lock, h *history.History, barsMax int) lockView {
 	}
 	faults := h.Faults
 	v.Charts = newCharts(h, faults)
-	d := &drawer{h: h, holds: hold.Of(h, false), faults: faults}
+	d := &drawer{h: h, holds: hold.Find(h, false), faults: faults}
 	told := 0 // the episode of the counterexample
 	if c := l.Counterexample; c != nil {
 		d.scene = sceneOf(h, c)

@@ -60,7 +60,7 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 	args := program.with(needs.VersionArgs)
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	out, err := output.Of(exec.CommandContext(ctx, program.path, args...))
+	out, err := output.Stdout(exec.CommandContext(ctx, program.path, args...))
 	if err != nil {
 		return "", fmt.Errorf("run %s %s: %w%s; %s", program.path, strings.Join(args, " "), err, firstWords(err, out), needs.Install)
 	}
