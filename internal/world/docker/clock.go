@@ -21,7 +21,7 @@ const (
 	clockFile    = folder + "/clock"
 )
 
-var _ world.ClockShifter = (*cluster)(nil)
+var _ world.ClockShifter = (*Cluster)(nil)
 
 // clock counts the changes of a server's clock, which is a file in its container.
 type clock struct {
@@ -33,7 +33,7 @@ type clock struct {
 // It is built for this machine's C library, which the servers of an image of this
 // machine's programs have as well. A server of another image that cannot load it goes by
 // the machine's clock, and the fault's probe says that it did not bite.
-func (c *cluster) buildClocks(ctx context.Context) error {
+func (c *Cluster) buildClocks(ctx context.Context) error {
 	if !c.Spec.Clocks || shim.Ready() != nil {
 		return nil // ClocksReady says so
 	}
@@ -65,7 +65,7 @@ func (n *node) clockEnv() string {
 }
 
 // ClocksReady says why the servers' clocks cannot be shifted.
-func (c *cluster) ClocksReady() error {
+func (c *Cluster) ClocksReady() error {
 	if err := shim.Ready(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *cluster) ClocksReady() error {
 }
 
 // ShiftClock lets a server's clock be wrong.
-func (c *cluster) ShiftClock(ctx context.Context, name string, by time.Duration, drift float64) error {
+func (c *Cluster) ShiftClock(ctx context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err

@@ -18,27 +18,27 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/real"
+	"lockbench/internal/world/cluster"
 	"lockbench/service"
 )
 
 // The abilities of a cluster of containers.
 var (
-	_ world.Cluster        = (*cluster)(nil)
-	_ world.NodeKiller     = (*cluster)(nil)
-	_ world.NodePauser     = (*cluster)(nil)
-	_ world.LinkCutter     = (*cluster)(nil)
-	_ world.LinkShaper     = (*cluster)(nil)
-	_ world.ReplyDropper   = (*cluster)(nil)
-	_ world.Prober         = (*cluster)(nil)
-	_ world.RequestCounter = (*cluster)(nil)
-	_ world.RequestHolder  = (*cluster)(nil)
-	_ world.ConnResetter   = (*cluster)(nil)
+	_ world.Cluster        = (*Cluster)(nil)
+	_ world.NodeKiller     = (*Cluster)(nil)
+	_ world.NodePauser     = (*Cluster)(nil)
+	_ world.LinkCutter     = (*Cluster)(nil)
+	_ world.LinkShaper     = (*Cluster)(nil)
+	_ world.ReplyDropper   = (*Cluster)(nil)
+	_ world.Prober         = (*Cluster)(nil)
+	_ world.RequestCounter = (*Cluster)(nil)
+	_ world.RequestHolder  = (*Cluster)(nil)
+	_ world.ConnResetter   = (*Cluster)(nil)
 )
 
-// cluster is one running lock service and its clients.
-type cluster struct {
-	real.Cluster
+// Cluster is one running lock service and its clients.
+type Cluster struct {
+	cluster.Cluster
 
 	docker  *testcontainers.DockerProvider
 	api     client.APIClient
@@ -69,8 +69,8 @@ type cluster struct {
 }
 
 // newCluster claims what a cluster needs and starts nothing yet.
-func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
-	c := &cluster{
+func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
+	c := &Cluster{
 		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
 		links: newLinks(), probes: map[world.Link]*probe{},
 	}
@@ -109,7 +109,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 	c.Peers = map[string]map[string][]netip.AddrPort{}
 	for k, n := range c.Nodes() {
 		for i := range c.Ports() {
-			ports[n.Name] = append(ports[n.Name], real.After(netip.AddrPortFrom(c.subnet.node(k), serverPort), i))
+			ports[n.Name] = append(ports[n.Name], cluster.After(netip.AddrPortFrom(c.subnet.node(k), serverPort), i))
 		}
 		c.Peers[n.Name] = ports
 	}
@@ -125,7 +125,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 }
 
 // start starts all servers and returns when the cluster is healthy.
-func (c *cluster) start(ctx context.Context) error {
+func (c *Cluster) start(ctx context.Context) error {
 	if len(c.nodes) == 0 {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (c *cluster) start(ctx context.Context) error {
 		}
 	}
 	if c.HasLeaderAddress() {
-		c.Mesh.NameService(real.LeaderName, c.First())
+		c.Mesh.NameService(cluster.LeaderName, c.First())
 	}
 	return c.Form(ctx)
 }
@@ -153,7 +153,7 @@ func (c *cluster) start(ctx context.Context) error {
 // reachedDirectly sees whether this machine gets to a container at its own address,
 // and that it is this one that answers there: on the other side of a tunnel somebody
 // else may have the same.
-func (c *cluster) reachedDirectly(ctx context.Context, n *node) bool {
+func (c *Cluster) reachedDirectly(ctx context.Context, n *node) bool {
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	published, err := c.Identity(limited, n.port.addr())
@@ -165,7 +165,7 @@ func (c *cluster) reachedDirectly(ctx context.Context, n *node) bool {
 }
 
 // stop ends everything that is left of the cluster, in whatever state it is.
-func (c *cluster) stop() error {
+func (c *Cluster) stop() error {
 	ctx, cancel := contextWithLimit(context.Background(), stopLimit, "end the cluster")
 	defer cancel()
 	err := c.Stop(ctx, func() error { return c.stopNodes(ctx) })
@@ -180,7 +180,7 @@ func (c *cluster) stop() error {
 }
 
 // stopNodes removes the containers, and their network.
-func (c *cluster) stopNodes(ctx context.Context) error {
+func (c *Cluster) stopNodes(ctx context.Context) error {
 	err := service.Each(c.nodes, func(n *node) error { return n.end(ctx) })
 	c.probing.Wait() // the shells are closed, so nobody waits for an answer
 	if c.subnet.id == "" {
@@ -195,7 +195,7 @@ func (c *cluster) stopNodes(ctx context.Context) error {
 	return errors.Join(err, removed)
 }
 
-func (c *cluster) node(name string) (*node, error) {
+func (c *Cluster) node(name string) (*node, error) {
 	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no node %q in this cluster", name)
@@ -204,13 +204,13 @@ func (c *cluster) node(name string) (*node, error) {
 }
 
 // Enter makes a client known to the mesh.
-func (c *cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
+func (c *Cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
 
 // Leave closes what was listened on for a client.
-func (c *cluster) Leave(name string) { c.CloseDoors(name) }
+func (c *Cluster) Leave(name string) { c.CloseDoors(name) }
 
 // Store gives a guest addresses of its own.
-func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
+func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	called := map[string]string{}
 	for _, n := range c.nodes {
 		called[n.announced.String()] = n.Name

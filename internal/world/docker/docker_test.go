@@ -67,12 +67,12 @@ func newWorld(t *testing.T) *World {
 
 // run starts a cluster for a test, and sees that nothing of it is left afterwards.
 // The body reports by t.Error and by what it returns.
-func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) error) {
+func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
 	t.Helper()
 	runIn(t, newWorld(t), s, body)
 }
 
-func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, c *cluster) error) {
+func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
 	t.Helper()
 	if s.LogDir == "" {
 		s.LogDir = t.TempDir()
@@ -81,7 +81,7 @@ func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, 
 	defer cancel()
 	var owner string
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
-		c := wc.(*cluster)
+		c := wc.(*Cluster)
 		if c.owner != nil {
 			owner = c.owner.name
 		}
@@ -126,7 +126,7 @@ func leftOf(t *testing.T, w *World, owner string) []string {
 }
 
 // open opens a client of the lock "plain".
-func open(ctx context.Context, t *testing.T, c *cluster, id int) world.Client {
+func open(ctx context.Context, t *testing.T, c *Cluster, id int) world.Client {
 	t.Helper()
 	client, err := c.Open(ctx, world.ClientSpec{ID: id, Lock: "plain"})
 	if err != nil {

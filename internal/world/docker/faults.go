@@ -23,14 +23,14 @@ import (
 const holdMin = 20 * time.Second
 
 // Start brings a killed node back.
-func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
+func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	ctx, cancel := contextWithLimit(ctx, startLimit, "start "+name)
 	defer cancel()
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
 // Cut holds what travels on the links.
-func (c *cluster) Cut(ctx context.Context, all []world.Link) error {
+func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
 	// In the mesh as well where both ends are servers: a relay may carry their bytes.
 	if err := c.Mesh.Cut(all); err != nil {
 		return err
@@ -39,14 +39,14 @@ func (c *cluster) Cut(ctx context.Context, all []world.Link) error {
 }
 
 // Join lets it go on.
-func (c *cluster) Join(ctx context.Context, all []world.Link) error {
+func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
 	err := c.change(ctx, all, func(l world.Link) { delete(c.links.cut, l) })
 	return errors.Join(err, c.Mesh.Join(all))
 }
 
 // change changes what is done to the links between servers among those given, and
 // brings the containers' rules up to date.
-func (c *cluster) change(ctx context.Context, all []world.Link, f func(world.Link)) error {
+func (c *Cluster) change(ctx context.Context, all []world.Link, f func(world.Link)) error {
 	between, _ := c.split(all)
 	c.mu.Lock()
 	for _, l := range between {
@@ -65,7 +65,7 @@ func (c *cluster) change(ctx context.Context, all []world.Link, f func(world.Lin
 }
 
 // split tells links between servers from those with a client at one end.
-func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
+func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
 	for _, l := range all {
 		_, from := c.node(l.From)
 		_, to := c.node(l.To)
@@ -79,7 +79,7 @@ func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
 }
 
 // Shape delays what travels on the links.
-func (c *cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
+func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
 	if err := c.Mesh.Delay(clients, d.By, d.Jitter); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 }
 
 // Unshape ends Shape.
-func (c *cluster) Unshape(ctx context.Context, all []world.Link) error {
+func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
 	err := c.Mesh.Undelay(all)
 	return errors.Join(err, c.change(ctx, all, func(l world.Link) {
 		delete(c.links.held, l)
@@ -116,7 +116,7 @@ func (c *cluster) Unshape(ctx context.Context, all []world.Link) error {
 }
 
 // openRelay makes the way through the mesh between the ends of a link.
-func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
+func (c *Cluster) openRelay(ctx context.Context, l world.Link) error {
 	c.relaying.Lock()
 	defer c.relaying.Unlock()
 	key := pair(l.From, l.To)
@@ -160,7 +160,7 @@ func (c *cluster) openRelay(ctx context.Context, l world.Link) error {
 }
 
 // ports are those at which servers find each other.
-func (c *cluster) ports() []uint16 {
+func (c *Cluster) ports() []uint16 {
 	ports := make([]uint16, c.Ports())
 	for i := range ports {
 		ports[i] = serverPort + uint16(i)
@@ -178,7 +178,7 @@ func (n *node) at(port uint16) netip.AddrPort {
 
 // reached sees once that containers get through to this machine: a firewall may
 // keep them from it, and a daemon may be elsewhere.
-func (c *cluster) reached(ctx context.Context) error {
+func (c *Cluster) reached(ctx context.Context) error {
 	if c.reachable {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (c *cluster) reached(ctx context.Context) error {
 // Ping asks a node for a sign of life on the path that from's own connections take:
 // a client's goes through its own address for the node, a server's begins in its
 // container.
-func (c *cluster) Ping(ctx context.Context, from, to string) error {
+func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	n, err := c.node(to)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ const probeLimit = 5 * time.Second
 // under way already will do: it comes back when the way is open, whoever asked. So
 // there is one at most for a way, and a machine on which it takes longer to start a
 // program than somebody is ready to wait does not start one after the other.
-func (c *cluster) probe(ctx context.Context, from, to *node) error {
+func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 	way := world.Link{From: from.Name, To: to.Name}
 	for {
 		c.mu.Lock()
@@ -304,7 +304,7 @@ func (n *node) pingFromInside(ctx context.Context, to *node) error {
 }
 
 // shell is how a shell in a container asks a node for a sign of life.
-func (c *cluster) shell() (service.Shell, error) {
+func (c *Cluster) shell() (service.Shell, error) {
 	s, ok := c.Spec.Service.(service.Shell)
 	if !ok {
 		return nil, fmt.Errorf("no program in a container asks %s for a sign of life", c.Spec.Service.Name())

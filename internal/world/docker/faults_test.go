@@ -24,7 +24,7 @@ import (
 // TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a
 // grant that the replicas have not heard of is granted again.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		a, b := open(ctx, t, c, 1), open(ctx, t, c, 2)
 		old, err := c.Leader(ctx)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestPromote(t *testing.T) {
 		chosen   string
 	}{{locks.Replicated, "redis-3"}, {redis.Sentinel, ""}} {
 		t.Run(string(try.topology), func(t *testing.T) {
-			run(t, redistest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 				a := open(ctx, t, c, 1)
 				if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, a, "a") }); err != nil {
 					return err
@@ -114,7 +114,7 @@ func TestPromote(t *testing.T) {
 
 // TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
 func TestPromoteAfterKill(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func TestPromoteAfterKill(t *testing.T) {
 
 func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
-	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *Cluster) error {
 		n := c.nodes[0]
 		if _, err := redistest.Ask(ctx, n.addr(), "SET", "k", "v"); err != nil {
 			return err
@@ -160,7 +160,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 // TestCutConcernsItsLinksAlone, of clients and of servers, one way and for good: a
 // node that starts again under a cut is as cut off as it was.
 func TestCutConcernsItsLinksAlone(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		ping := func(from, to string) error {
@@ -215,7 +215,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 	for _, topology := range []locks.Topology{redis.Sentinel, redis.Cluster} {
 		t.Run(string(topology), func(t *testing.T) {
-			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: redistest.Open})
 				if err != nil {
 					return err
@@ -255,7 +255,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 // TestCutHolds: what was sent over a cut link arrives after the join, on the
 // connection that was there before.
 func TestCutHolds(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		syncs := func() string {
 			info, err := redistest.Ask(ctx, c.nodes[0].addr(), "INFO", "stats")
 			if err != nil {
@@ -304,7 +304,7 @@ func TestCutHolds(t *testing.T) {
 // TestLagBetweenServers is a lag too short to be held: it goes through the mesh, and
 // what is late does arrive while it lasts.
 func TestLagBetweenServers(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		const lag = 300 * time.Millisecond
 		links := []world.Link{{From: "redis-1", To: "redis-2"}}
 		if err := c.Shape(ctx, links, world.Delay{By: lag}); err != nil {
@@ -358,7 +358,7 @@ func TestLagBetweenServers(t *testing.T) {
 }
 
 func TestPauseNode(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 		a := open(ctx, t, c, 1)
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err
@@ -381,7 +381,7 @@ func TestPauseNode(t *testing.T) {
 func TestForeignGuest(t *testing.T) {
 	foreign := world.ClientSpec{Command: "exec " + testProgram + " foreign"}
 	t.Run("has links of its own", func(t *testing.T) {
-		run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+		run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 			var both []world.Client
 			for id := 1; id <= 2; id++ {
 				foreign.ID = id
@@ -404,7 +404,7 @@ func TestForeignGuest(t *testing.T) {
 		})
 	})
 	t.Run("is unsupported behind sentinels", func(t *testing.T) {
-		run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+		run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 			foreign.ID = 1
 			_, err := c.Open(ctx, foreign)
 			if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "addr_map") {
@@ -418,7 +418,7 @@ func TestForeignGuest(t *testing.T) {
 // TestPortTakenMeanwhile: between the choice of a port and its use somebody else
 // comes, and the container is made again for another one.
 func TestPortTakenMeanwhile(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		n, err := c.newNode(service.Node{Name: "redis-9", Role: service.Data}, 8)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/real"
+	"lockbench/internal/world/cluster"
 	"lockbench/service"
 )
 
@@ -29,7 +29,7 @@ import (
 // connections, and refuses new ones.
 type node struct {
 	service.Node
-	cluster   *cluster
+	cluster   *Cluster
 	announced netip.AddrPort // its container's own
 	place     service.Place
 	program   service.Program
@@ -48,9 +48,9 @@ type node struct {
 	shell  *shell
 }
 
-var _ real.Node = (*node)(nil)
+var _ cluster.Node = (*node)(nil)
 
-func (c *cluster) newNode(n service.Node, k int) (*node, error) {
+func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
 	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort), place: c.PlaceFor(n)}
 	node.place.Port, node.place.Announced = serverPort, node.announced
 	node.place.Config, node.place.Data = folder, dataDir
@@ -101,7 +101,7 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 }
 
 // as is what begins the commands of a service whose programs refuse to be run by root.
-func (c *cluster) as() string {
+func (c *Cluster) as() string {
 	if len(c.Spec.Service.Needs().Users) == 0 {
 		return ""
 	}
@@ -109,7 +109,7 @@ func (c *cluster) as() string {
 }
 
 // command is what a node runs, with these arguments.
-func (c *cluster) command(args []string) []string {
+func (c *Cluster) command(args []string) []string {
 	first := c.Spec.Service.Needs().Programs[0]
 	return slices.Concat([]string{first.Name}, c.words, args)
 }

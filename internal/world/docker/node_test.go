@@ -50,7 +50,7 @@ func newBoxed(t *testing.T) *node {
 		}
 	}()
 	t.Cleanup(func() { s.close(errors.New("the test is over")); in.Close() })
-	c := &cluster{api: filesOnly{}}
+	c := &Cluster{api: filesOnly{}}
 	c.Spec.Service = redis.Service{}
 	on, _ := service.Find(redis.Service{}, redis.Replicated)
 	n := &node{Node: on.Nodes()[0], cluster: c, container: boxed{}, shell: s}

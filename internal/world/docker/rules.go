@@ -57,7 +57,7 @@ func pair(a, b string) [2]string {
 // A cut is made at both ends, so that neither the packets of one's own connections
 // pass nor those of a relay's. Drops come before the addresses are translated, so they
 // find a connection by the server that it is meant for, relayed or not.
-func (c *cluster) rulesFor(n *node) string {
+func (c *Cluster) rulesFor(n *node) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var in, out, nat, reset []string
@@ -119,7 +119,7 @@ func table(name string, chains []chain) string {
 }
 
 // apply brings the rules in the containers of the named nodes up to date.
-func (c *cluster) apply(ctx context.Context, names []string) error {
+func (c *Cluster) apply(ctx context.Context, names []string) error {
 	return service.Each(names, func(name string) error {
 		n, err := c.node(name)
 		if err != nil {
@@ -142,7 +142,7 @@ func (n *node) apply(ctx context.Context) error {
 }
 
 // nodeEnds are the servers at the ends of links between servers, each once.
-func (c *cluster) nodeEnds(all []world.Link) []string {
+func (c *Cluster) nodeEnds(all []world.Link) []string {
 	var names []string
 	for _, l := range all {
 		for _, end := range []string{l.From, l.To} {

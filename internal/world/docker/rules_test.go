@@ -15,8 +15,8 @@ import (
 )
 
 // draft is a cluster of which nothing runs.
-func draft() *cluster {
-	c := &cluster{links: newLinks(), subnet: subnet{prefix: netip.MustParsePrefix("10.9.8.0/24")}}
+func draft() *Cluster {
+	c := &Cluster{links: newLinks(), subnet: subnet{prefix: netip.MustParsePrefix("10.9.8.0/24")}}
 	for k, name := range []string{"redis-1", "redis-2", "redis-3"} {
 		c.nodes = append(c.nodes, &node{
 			Node: service.Node{Name: name, Role: service.Data}, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort),

@@ -15,7 +15,7 @@ import (
 
 // sow makes the data with which nodes begin, if the service has any: once, in the container
 // of the first node, for all must begin with the same.
-func (c *cluster) sow(ctx context.Context) error {
+func (c *Cluster) sow(ctx context.Context) error {
 	seeded, ok := c.Spec.Service.(service.Seeded)
 	if !ok {
 		return nil

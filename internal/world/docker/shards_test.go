@@ -19,7 +19,7 @@ import (
 // TestCluster: clients follow the nodes' own addresses through their map, a node that
 // is cut off from all others loses its place, and what they share is kept.
 func TestCluster(t *testing.T) {
-	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 		client := open(ctx, t, c, 1)
 		// One key of each master: a is redis-3's, b redis-1's, c redis-2's.
 		for i, key := range []string{"a", "b", "c"} {

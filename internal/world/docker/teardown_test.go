@@ -51,7 +51,7 @@ func TestEnds(t *testing.T) {
 				nothingLeft(t, w, owner)
 			}()
 			err := w.Run(ctx, redistest.Spec(locks.Replicated, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
-				c := wc.(*cluster)
+				c := wc.(*Cluster)
 				owner = c.owner.name
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)
@@ -79,7 +79,7 @@ func TestSideBySide(t *testing.T) {
 			t.Parallel()
 			met := sync.OnceFunc(meet.Done)
 			defer met() // the other one must not wait for one that failed
-			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 				a := open(ctx, t, c, 1)
 				met()
 				meet.Wait() // both are up
@@ -106,7 +106,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 // TestKilledHarness: the containers of a harness that is killed end by themselves, and go when
 // another starts next; what a living one owns stays.
 func TestKilledHarness(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		owner, err := killedHarness(t, "1")
 		if err != nil {
 			return err

@@ -104,7 +104,7 @@ func (w *World) image(ctx context.Context, s service.Service) error {
 func (w *World) try(ctx context.Context, s service.Service) (version string, err error) {
 	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies()[0]}, func(ctx context.Context, wc world.Cluster) error {
 		needs := s.Needs()
-		c := wc.(*cluster)
+		c := wc.(*Cluster)
 		// The shell makes one line of all, and some say what they are in one of several.
 		const between = "\x1f"
 		out, err := c.nodes[0].shellRun(ctx, "o=$("+quoted(c.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+

@@ -15,23 +15,23 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/real"
+	"lockbench/internal/world/cluster"
 	"lockbench/service"
 )
 
 // The abilities of a cluster of somebody else's servers.
 var (
-	_ world.Cluster        = (*cluster)(nil)
-	_ world.NodeKiller     = (*cluster)(nil)
-	_ world.NodePauser     = (*cluster)(nil)
-	_ world.LinkCutter     = (*cluster)(nil)
-	_ world.LinkShaper     = (*cluster)(nil)
-	_ world.LinkThrottler  = (*cluster)(nil)
-	_ world.ReplyDropper   = (*cluster)(nil)
-	_ world.Prober         = (*cluster)(nil)
-	_ world.RequestCounter = (*cluster)(nil)
-	_ world.RequestHolder  = (*cluster)(nil)
-	_ world.ConnResetter   = (*cluster)(nil)
+	_ world.Cluster        = (*Cluster)(nil)
+	_ world.NodeKiller     = (*Cluster)(nil)
+	_ world.NodePauser     = (*Cluster)(nil)
+	_ world.LinkCutter     = (*Cluster)(nil)
+	_ world.LinkShaper     = (*Cluster)(nil)
+	_ world.LinkThrottler  = (*Cluster)(nil)
+	_ world.ReplyDropper   = (*Cluster)(nil)
+	_ world.Prober         = (*Cluster)(nil)
+	_ world.RequestCounter = (*Cluster)(nil)
+	_ world.RequestHolder  = (*Cluster)(nil)
+	_ world.ConnResetter   = (*Cluster)(nil)
 	_ service.Promoter     = promotable{}
 )
 
@@ -59,9 +59,9 @@ func (r reach) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return r.o.dial(ctx, r.site.Topology.Nodes()[i].Role, r.site.Addrs[node])
 }
 
-// cluster is the servers, and the clients of one lock.
-type cluster struct {
-	real.Cluster
+// Cluster is the servers, and the clients of one lock.
+type Cluster struct {
+	cluster.Cluster
 	reach reach // zero without servers
 	hooks *runner
 	nodes []*node
@@ -72,8 +72,8 @@ type cluster struct {
 	isolated map[string]bool     // nodes that a hook has cut off
 }
 
-func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
-	c := &cluster{cut: map[world.Link]bool{}, isolated: map[string]bool{}}
+func (w *World) newCluster(s world.Spec) (_ *Cluster, err error) {
+	c := &Cluster{cut: map[world.Link]bool{}, isolated: map[string]bool{}}
 	c.Clients.Self, c.Clients.Net = w.options.Self, c
 	c.Probe = c.Ping
 	c.hooks = &runner{}
@@ -107,7 +107,7 @@ func (w *World) newCluster(s world.Spec) (_ *cluster, err error) {
 }
 
 // begin returns when the servers are well, and nobody has keys under the prefix.
-func (c *cluster) begin(ctx context.Context) error {
+func (c *Cluster) begin(ctx context.Context) error {
 	if len(c.nodes) == 0 {
 		return nil
 	}
@@ -126,10 +126,10 @@ func (c *cluster) begin(ctx context.Context) error {
 	return nil
 }
 
-func (c *cluster) foreign() service.ForeignServers { return c.Group.(service.ForeignServers) }
+func (c *Cluster) foreign() service.ForeignServers { return c.Group.(service.ForeignServers) }
 
 // stop undoes what hooks have done, ends the clients, and removes the keys.
-func (c *cluster) stop() error {
+func (c *Cluster) stop() error {
 	undone := c.hooks.payAll()
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
@@ -142,7 +142,7 @@ func (c *cluster) stop() error {
 }
 
 // clean removes the keys, once the clients have ended.
-func (c *cluster) clean() error {
+func (c *Cluster) clean() error {
 	if !c.keys {
 		return nil
 	}
@@ -159,13 +159,13 @@ func (c *cluster) clean() error {
 }
 
 // Open starts a client, whose keys are told apart from those of others.
-func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
+func (c *Cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	s.KeyPrefix = c.KeyPrefix()
 	return c.Cluster.Open(ctx, s)
 }
 
 // KeyPrefix is that of the run; empty without servers.
-func (c *cluster) KeyPrefix() string {
+func (c *Cluster) KeyPrefix() string {
 	if len(c.nodes) == 0 {
 		return ""
 	}
@@ -173,28 +173,28 @@ func (c *cluster) KeyPrefix() string {
 }
 
 // Enter makes a client known to the mesh.
-func (c *cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
+func (c *Cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
 
 // Leave closes what was listened on for a client.
-func (c *cluster) Leave(name string) { c.CloseDoors(name) }
+func (c *Cluster) Leave(name string) { c.CloseDoors(name) }
 
 // Store gives a guest addresses of its own.
-func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
+func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	return c.StoreByDoors(name, hello, c.reach.site.Called)
 }
 
 // Lacks says what there are no hooks for.
-func (c *cluster) Lacks(d world.Deed) error { return c.reach.o.limits(c.Topology())(d) }
+func (c *Cluster) Lacks(d world.Deed) error { return c.reach.o.limits(c.Topology())(d) }
 
 // Start brings a killed node back.
-func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
+func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
 // promotable is a cluster of which a hook promotes nodes.
-type promotable struct{ *cluster }
+type promotable struct{ *Cluster }
 
 // Promote lets a hook promote a node.
 func (p promotable) Promote(ctx context.Context, node string) (string, error) {
@@ -202,7 +202,7 @@ func (p promotable) Promote(ctx context.Context, node string) (string, error) {
 }
 
 // promote returns when the servers themselves name another leader.
-func (c *cluster) promote(ctx context.Context, node string) (string, error) {
+func (c *Cluster) promote(ctx context.Context, node string) (string, error) {
 	before := c.Leaders(ctx)
 	if node == "" {
 		follow := slices.DeleteFunc(c.Nodes(), func(n service.Node) bool { return n.Role != service.Data || slices.Contains(before, n.Name) })

@@ -256,7 +256,7 @@ func TestDatabaseAndAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := w.Run(t.Context(), spec(9), func(ctx context.Context, c world.Cluster) error {
-		conn, err := c.(*cluster).reach.Dial(ctx, "redis-1")
+		conn, err := c.(*Cluster).reach.Dial(ctx, "redis-1")
 		if err != nil {
 			return err
 		}

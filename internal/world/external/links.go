@@ -15,7 +15,7 @@ import (
 
 // split tells links between servers from those with a client at one end. Servers that do not
 // talk to each other have none.
-func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
+func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
 	for _, l := range all {
 		switch {
 		case !c.isNode(l.From) || !c.isNode(l.To):
@@ -27,12 +27,12 @@ func (c *cluster) split(all []world.Link) (between, clients []world.Link) {
 	return between, clients
 }
 
-func (c *cluster) isNode(name string) bool {
+func (c *Cluster) isNode(name string) bool {
 	return slices.ContainsFunc(c.nodes, func(n *node) bool { return n.Name == name })
 }
 
 // Cut holds what travels on links of clients, and lets hooks cut those between servers.
-func (c *cluster) Cut(_ context.Context, all []world.Link) error {
+func (c *Cluster) Cut(_ context.Context, all []world.Link) error {
 	between, clients := c.split(all)
 	if err := c.Mesh.Cut(clients); err != nil {
 		return err
@@ -41,12 +41,12 @@ func (c *cluster) Cut(_ context.Context, all []world.Link) error {
 }
 
 // Join ends Cut.
-func (c *cluster) Join(_ context.Context, all []world.Link) error {
+func (c *Cluster) Join(_ context.Context, all []world.Link) error {
 	between, clients := c.split(all)
 	return errors.Join(c.Mesh.Join(clients), c.joinBetween(between))
 }
 
-func (c *cluster) cutBetween(links []world.Link) error {
+func (c *Cluster) cutBetween(links []world.Link) error {
 	c.mark(links, true)
 	if c.Topology().Leads == service.EachLeads {
 		return nil // these do not talk to each other
@@ -67,7 +67,7 @@ func (c *cluster) cutBetween(links []world.Link) error {
 	})
 }
 
-func (c *cluster) joinBetween(links []world.Link) error {
+func (c *Cluster) joinBetween(links []world.Link) error {
 	if c.Topology().Leads == service.EachLeads {
 		c.mark(links, false)
 		return nil
@@ -89,7 +89,7 @@ func (c *cluster) joinBetween(links []world.Link) error {
 	})
 }
 
-func (c *cluster) mark(links []world.Link, cut bool) {
+func (c *Cluster) mark(links []world.Link, cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range links {
@@ -102,7 +102,7 @@ func (c *cluster) mark(links []world.Link, cut bool) {
 }
 
 // wasIsolated says whether a node was cut off by a hook, and notes whether it is now.
-func (c *cluster) wasIsolated(name string, is bool) bool {
+func (c *Cluster) wasIsolated(name string, is bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.isolated[name]
@@ -112,7 +112,7 @@ func (c *cluster) wasIsolated(name string, is bool) bool {
 
 // cutOff are the nodes of which all links to other servers are cut, both ways. Where two sides
 // are cut off from each other no node is.
-func (c *cluster) cutOff() []string {
+func (c *Cluster) cutOff() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var off []string
@@ -129,7 +129,7 @@ func (c *cluster) cutOff() []string {
 }
 
 // Shape delays what travels on links of clients.
-func (c *cluster) Shape(_ context.Context, all []world.Link, d world.Delay) error {
+func (c *Cluster) Shape(_ context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
 	if len(clients) > 0 {
 		if err := c.Mesh.Delay(clients, d.By, d.Jitter); err != nil {
@@ -143,32 +143,32 @@ func (c *cluster) Shape(_ context.Context, all []world.Link, d world.Delay) erro
 }
 
 // Unshape ends Shape.
-func (c *cluster) Unshape(_ context.Context, all []world.Link) error {
+func (c *Cluster) Unshape(_ context.Context, all []world.Link) error {
 	between, clients := c.split(all)
 	return errors.Join(c.Mesh.Undelay(clients), c.joinBetween(between))
 }
 
 // BandwidthReady is nil: the mesh is on every way of a client's.
-func (c *cluster) BandwidthReady() error { return nil }
+func (c *Cluster) BandwidthReady() error { return nil }
 
 // Throttle makes links of clients narrow, each connection by itself.
-func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
+func (c *Cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
 	return c.Mesh.Throttle(links, bytesPerSecond)
 }
 
 // Unthrottle ends Throttle.
-func (c *cluster) Unthrottle(_ context.Context, links []world.Link) error {
+func (c *Cluster) Unthrottle(_ context.Context, links []world.Link) error {
 	return c.Mesh.Unthrottle(links)
 }
 
 // Ping asks a node for a sign of life on the path that from's own connections take. That of a
 // server is not seen from here: what hooks have done to it is believed.
-func (c *cluster) Ping(ctx context.Context, from, to string) error {
+func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	return c.PingBulk(ctx, from, to, 0)
 }
 
 // PingBulk is Ping with something to carry.
-func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
+func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
 	if c.isNode(from) {
 		c.mu.Lock()
 		cut := c.cut[world.Link{From: from, To: to}] || c.cut[world.Link{From: to, To: from}]

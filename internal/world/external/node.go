@@ -9,16 +9,16 @@ import (
 	"net/netip"
 	"sync"
 
-	"lockbench/internal/world/real"
+	"lockbench/internal/world/cluster"
 	"lockbench/service"
 )
 
-var _ real.Node = (*node)(nil)
+var _ cluster.Node = (*node)(nil)
 
 // node is a server of somebody else's. That it is down or paused is known of what hooks did.
 type node struct {
 	service.Node
-	cluster *cluster
+	cluster *Cluster
 
 	mu           sync.Mutex
 	down, paused bool

@@ -31,7 +31,7 @@ var clients = map[string]world.ClientSpec{
 func TestPauseAndKillClient(t *testing.T) {
 	for name, spec := range clients {
 		t.Run(name, func(t *testing.T) {
-			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 				spec.ID = 1
 				a, err := c.Open(ctx, spec)
 				if err != nil {
@@ -83,7 +83,7 @@ func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 			if topology == locks.Independent {
 				spec.Topology = spec.Topology.Sized(3)
 			}
-			run(t, spec, func(ctx context.Context, c *cluster) error {
+			run(t, spec, func(ctx context.Context, c *Cluster) error {
 				var conns []world.Client
 				for id := 1; id <= 2; id++ {
 					spec := clients["foreign"]
@@ -135,7 +135,7 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 	for _, topology := range []locks.Topology{redisservice.Sentinel, redisservice.Cluster} {
 		for name, spec := range map[string]world.ClientSpec{"itself": clients["foreign"], "a child": below} {
 			t.Run(string(topology)+", "+name, func(t *testing.T) {
-				run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+				run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 					var opened []world.Client
 					for id := 1; id <= 2; id++ {
 						spec.ID = id
@@ -181,7 +181,7 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 
 // A connection that no client has made is turned away, wherever it wants to go.
 func TestStrangerIsTurnedAway(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if _, err := redistest.Ask(ctx, c.Addr("redis-1"), "PING"); err == nil {
 			t.Error("a stranger was let in")
 		}
@@ -197,7 +197,7 @@ func TestStrangerIsTurnedAway(t *testing.T) {
 }
 
 func TestGuestThatEndsAtOnce(t *testing.T) {
-	run(t, redistest.Spec(locks.None, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.None, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		_, err := c.Open(ctx, world.ClientSpec{ID: 1, Command: "echo no such module: redis >&2; exit 3"})
 		if err == nil || !strings.Contains(err.Error(), "no such module") {
 			t.Errorf("the error should quote the guest: %v", err)
@@ -217,7 +217,7 @@ func TestResendsAreCounted(t *testing.T) {
 		-1: {1, "unknown"},
 	} {
 		t.Run(fmt.Sprint("MaxRetries ", retries), func(t *testing.T) {
-			run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 				redis.SetLogger(redistest.Silent{})
 				opener := func(_ context.Context, lc locks.Client) (locks.Locker, error) {
 					return redistest.Plain{Client: redis.NewClient(&redis.Options{

@@ -16,7 +16,7 @@ import (
 )
 
 // buildClocks builds what shifts clocks, if they are to be shifted and there is a compiler.
-func (c *cluster) buildClocks() (err error) {
+func (c *Cluster) buildClocks() (err error) {
 	if !c.Spec.Clocks || shim.Ready() != nil {
 		return nil // ClocksReady says so
 	}
@@ -25,7 +25,7 @@ func (c *cluster) buildClocks() (err error) {
 }
 
 // newClock gives a server a clock that can be wrong, and returns what tells it so.
-func (c *cluster) newClock(n *node) ([]string, error) {
+func (c *Cluster) newClock(n *node) ([]string, error) {
 	path := filepath.Join(c.Dir.Path, n.Name, "clock")
 	if err := n.clock.Make(path); err != nil {
 		return nil, fmt.Errorf("%s: %w", n.Name, err)
@@ -34,7 +34,7 @@ func (c *cluster) newClock(n *node) ([]string, error) {
 }
 
 // ClocksReady says why the servers' clocks cannot be shifted.
-func (c *cluster) ClocksReady() error {
+func (c *Cluster) ClocksReady() error {
 	if err := shim.Ready(); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *cluster) ClocksReady() error {
 }
 
 // ShiftClock lets a server's clock be wrong.
-func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
+func (c *Cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, d
 	return nil
 }
 
-func (c *cluster) node(name string) (*node, error) {
+func (c *Cluster) node(name string) (*node, error) {
 	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no node %q in this cluster", name)

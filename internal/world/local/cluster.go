@@ -13,30 +13,30 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/child"
+	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/mesh"
-	"lockbench/internal/world/real"
 	"lockbench/service"
 )
 
 // The abilities of a local cluster.
 var (
-	_ world.Cluster        = (*cluster)(nil)
-	_ world.NodeKiller     = (*cluster)(nil)
-	_ world.NodePauser     = (*cluster)(nil)
-	_ world.LinkCutter     = (*cluster)(nil)
-	_ world.LinkShaper     = (*cluster)(nil)
-	_ world.LinkThrottler  = (*cluster)(nil)
-	_ world.ReplyDropper   = (*cluster)(nil)
-	_ world.Prober         = (*cluster)(nil)
-	_ world.RequestCounter = (*cluster)(nil)
-	_ world.RequestHolder  = (*cluster)(nil)
-	_ world.ConnResetter   = (*cluster)(nil)
-	_ world.ClockShifter   = (*cluster)(nil)
+	_ world.Cluster        = (*Cluster)(nil)
+	_ world.NodeKiller     = (*Cluster)(nil)
+	_ world.NodePauser     = (*Cluster)(nil)
+	_ world.LinkCutter     = (*Cluster)(nil)
+	_ world.LinkShaper     = (*Cluster)(nil)
+	_ world.LinkThrottler  = (*Cluster)(nil)
+	_ world.ReplyDropper   = (*Cluster)(nil)
+	_ world.Prober         = (*Cluster)(nil)
+	_ world.RequestCounter = (*Cluster)(nil)
+	_ world.RequestHolder  = (*Cluster)(nil)
+	_ world.ConnResetter   = (*Cluster)(nil)
+	_ world.ClockShifter   = (*Cluster)(nil)
 )
 
-// cluster is one running lock service and its clients.
-type cluster struct {
-	real.Cluster
+// Cluster is one running lock service and its clients.
+type Cluster struct {
+	cluster.Cluster
 
 	program program // what its nodes run
 	block   *block
@@ -50,8 +50,8 @@ type cluster struct {
 const stopLimit = time.Minute
 
 // newCluster claims what a cluster needs and starts nothing yet.
-func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err error) {
-	c := &cluster{}
+func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
+	c := &Cluster{}
 	c.Clients.Self, c.Clients.Net, c.Clients.Owners = w.options.Self, c, &child.Owners{}
 	c.Probe = c.Ping
 	defer func() {
@@ -106,13 +106,13 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 			return nil, err
 		}
 		for i := range c.Ports() - 1 {
-			if err := c.Mesh.AddPort(n.Name, real.After(node.real, i+1), real.After(node.announced, i+1)); err != nil {
+			if err := c.Mesh.AddPort(n.Name, cluster.After(node.real, i+1), cluster.After(node.announced, i+1)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if c.HasLeaderAddress() {
-		if err := c.Mesh.AddService(real.LeaderName, c.serviceAddr(), c.First()); err != nil {
+		if err := c.Mesh.AddService(cluster.LeaderName, c.serviceAddr(), c.First()); err != nil {
 			return nil, err
 		}
 	}
@@ -122,15 +122,15 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *cluster, err e
 // lookAround tells where each node finds each other one: at its announced address, or, in
 // a topology with views, at an address of the viewer's own. Who has a proxy finds all where
 // they listen.
-func (c *cluster) lookAround(all []service.Node) (err error) {
+func (c *Cluster) lookAround(all []service.Node) (err error) {
 	c.Peers = map[string]map[string][]netip.AddrPort{}
 	for v, viewer := range all {
 		peers := map[string][]netip.AddrPort{}
 		c.Peers[viewer.Name] = peers
 		for k, n := range all {
 			for i := range c.Ports() {
-				own := real.After(netip.AddrPortFrom(c.block.real(k+1), c.port), i)
-				at := real.After(netip.AddrPortFrom(c.block.announced(k+1), c.port), i)
+				own := cluster.After(netip.AddrPortFrom(c.block.real(k+1), c.port), i)
+				at := cluster.After(netip.AddrPortFrom(c.block.announced(k+1), c.port), i)
 				switch {
 				case k == v || c.Topology().Proxied:
 					at = own
@@ -148,10 +148,10 @@ func (c *cluster) lookAround(all []service.Node) (err error) {
 }
 
 // serviceAddr is the address that follows the leader.
-func (c *cluster) serviceAddr() netip.AddrPort { return netip.AddrPortFrom(c.block.service(), c.port) }
+func (c *Cluster) serviceAddr() netip.AddrPort { return netip.AddrPortFrom(c.block.service(), c.port) }
 
 // start starts all servers and returns when the cluster is healthy.
-func (c *cluster) start(ctx context.Context) error {
+func (c *Cluster) start(ctx context.Context) error {
 	if err := c.Launch(ctx); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (c *cluster) start(ctx context.Context) error {
 
 // stop ends everything that is left of the cluster, in whatever state it is. Slow clients do not use up the time of the
 // servers: a server that was killed and not waited for would make the verdict a failure of the harness.
-func (c *cluster) stop() error {
+func (c *Cluster) stop() error {
 	clients, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	err := c.Stop(clients, func() error {
@@ -178,14 +178,14 @@ func (c *cluster) stop() error {
 }
 
 // Start brings a killed node back.
-func (c *cluster) Start(ctx context.Context, name string, keepData bool) error {
+func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
 // Enter gives a new client its address, and its name in the mesh.
-func (c *cluster) Enter(name string, index int) error {
+func (c *Cluster) Enter(name string, index int) error {
 	ip, err := c.block.client(index)
 	if err != nil {
 		return err
@@ -194,14 +194,14 @@ func (c *cluster) Enter(name string, index int) error {
 }
 
 // Leave closes what was listened on for a client.
-func (c *cluster) Leave(name string) { c.Mesh.CloseEntries(name) }
+func (c *Cluster) Leave(name string) { c.Mesh.CloseEntries(name) }
 
 // Store tells a guest where the servers are, so that faults on its links find it:
 //
 //	it binds its connections   the announced addresses: its own address names it
 //	it is told all addresses   addresses of its own: they name it
 //	servers lead it to others  the announced addresses: the kernel knows whose a connection is
-func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
+func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	ip, ok := c.Mesh.IP(name)
 	if !ok {
 		return guest.StoreAddresses{}, fmt.Errorf("the mesh knows no %q", name)
@@ -225,20 +225,20 @@ func (c *cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 }
 
 // announcedAt is where everybody finds a node, or the address that follows the leader.
-func (c *cluster) announcedAt(target string) (netip.AddrPort, error) {
-	if target == real.LeaderName {
+func (c *Cluster) announcedAt(target string) (netip.AddrPort, error) {
+	if target == cluster.LeaderName {
 		return c.serviceAddr(), nil
 	}
 	return c.Addr(target), nil
 }
 
 // Ping asks a node for a sign of life on the path that from's own connections take.
-func (c *cluster) Ping(ctx context.Context, from, to string) error {
+func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	return c.PingBulk(ctx, from, to, 0)
 }
 
 // PingBulk is Ping with something to carry.
-func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
+func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
 	ip, ok := c.Mesh.IP(from)
 	if !ok {
 		return fmt.Errorf("ping %s: there is no %q in this cluster", to, from)

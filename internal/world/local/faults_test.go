@@ -24,7 +24,7 @@ var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
 // grant that the replicas have not heard of is granted again. Twice in one cluster,
 // so that it must have come back whole in between.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		for episode := range 2 {
 			old, err := c.Leader(ctx)
 			if err != nil {
@@ -112,7 +112,7 @@ func TestPromote(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.Replicated, redis.Sentinel} {
 		for _, chosen := range []string{"", "redis-3"} {
 			t.Run(string(topology)+" "+chosen, func(t *testing.T) {
-				run(t, redistest.Spec(topology, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+				run(t, redistest.Spec(topology, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 					a := open(ctx, t, c, 1)
 					if _, err := a.Conn().Acquire(ctx, "1", lease60); err != nil {
 						return err
@@ -146,7 +146,7 @@ func TestPromote(t *testing.T) {
 // TestPromoteIsOrderedAgain: the sentinel that was told to fail over dies of it, and the
 // next one is told.
 func TestPromoteIsOrderedAgain(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		first, err := c.node("sentinel-1")
 		if err != nil {
 			return err
@@ -164,7 +164,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 
 // TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
 func TestPromoteAfterKill(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func TestPromoteAfterKill(t *testing.T) {
 
 func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
-	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *Cluster) error {
 		n := c.nodes[0]
 		if _, err := redistest.Ask(ctx, n.real, "SET", "k", "v"); err != nil {
 			return err
@@ -208,7 +208,7 @@ func short(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func TestCutConcernsOneClient(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		cut := []world.Link{{From: "redis-1", To: "client-1"}, {From: "sentinel-1", To: "redis-1"}}
@@ -244,7 +244,7 @@ func TestCutConcernsOneClient(t *testing.T) {
 }
 
 func TestPauseNode(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 		a := open(ctx, t, c, 1)
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err

@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *World {
 }
 
 // run starts a cluster for a test. The body reports by t.Error and by what it returns.
-func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) error) {
+func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
 	t.Helper()
 	w := newWorld(t)
 	if s.LogDir == "" {
@@ -61,7 +61,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) 
 	var dir string
 	var processes []*child.Process
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
-		c := wc.(*cluster)
+		c := wc.(*Cluster)
 		dir = c.Dir.Path
 		err := body(ctx, c)
 		for _, n := range c.nodes {
@@ -82,7 +82,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *cluster) 
 	}
 }
 
-func open(ctx context.Context, t *testing.T, c *cluster, id int) world.Client {
+func open(ctx context.Context, t *testing.T, c *Cluster, id int) world.Client {
 	t.Helper()
 	client, err := c.Open(ctx, world.ClientSpec{ID: id, Lock: "plain", Seed: 1, Log: func(line string) { t.Log(line) }})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestTopologies(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
 			began := time.Now()
-			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *cluster) error {
+			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 				t.Logf("started after %v", time.Since(began).Round(time.Millisecond))
 				if err := c.Healthy(ctx); err != nil {
 					return err

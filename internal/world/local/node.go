@@ -16,12 +16,12 @@ import (
 	"syscall"
 
 	"lockbench/internal/world/child"
-	"lockbench/internal/world/real"
+	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
 
-var _ real.Node = (*node)(nil)
+var _ cluster.Node = (*node)(nil)
 
 // node is one server. Its data may be wiped; its configuration stays, as it would
 // on a machine of its own, with all that the service has written into it.
@@ -49,7 +49,7 @@ type node struct {
 	paused  bool
 }
 
-func (c *cluster) newNode(n service.Node, k int) (*node, error) {
+func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
 	dir := filepath.Join(c.Dir.Path, n.Name)
 	place := c.PlaceFor(n)
 	node := &node{

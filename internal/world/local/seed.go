@@ -19,7 +19,7 @@ import (
 const seedLimit = 3 * time.Minute
 
 // makeSeed makes the data with which the nodes of this cluster begin, if its service has any.
-func (c *cluster) makeSeed(ctx context.Context, w *World) error {
+func (c *Cluster) makeSeed(ctx context.Context, w *World) error {
 	seeded, ok := c.Spec.Service.(service.Seeded)
 	if !ok {
 		return nil

@@ -21,7 +21,7 @@ import (
 // What a cluster is for: a master dies, its replica is voted in, the slots are served
 // again; the old one comes back empty and follows.
 func TestClusterFailsOver(t *testing.T) {
-	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 		client := open(ctx, t, c, 1)
 		take := func(session, key string) error {
 			_, err := client.Conn().Acquire(ctx, session, locks.Request{Keys: []string{key}, Owner: "x"})
@@ -81,7 +81,7 @@ func TestClusterFailsOver(t *testing.T) {
 // A replica takes over by hand, although its master lives; the bus is a link like any
 // other, so a node that is cut off from all others loses its place.
 func TestClusterPromotesAndIsCut(t *testing.T) {
-	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
 			return errors.Join(err, errors.New("promoted "+now))
 		}
@@ -130,7 +130,7 @@ func TestForgets(t *testing.T) {
 }
 
 func testForgets(t *testing.T, topology locks.Topology, count int) {
-	run(t, redistest.Spec(topology, world.Spec{}), func(ctx context.Context, c *cluster) error {
+	run(t, redistest.Spec(topology, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		leaders := c.Leaders(ctx)
 		if len(leaders) != count {
 			return fmt.Errorf("the leaders are %v, want %d", leaders, count)

@@ -159,7 +159,7 @@ func TestServersThatBindNothing(t *testing.T) {
 			w := New(Options{Services: []service.Service{toy{}}, Programs: map[string]string{toyName: os.Args[0]}})
 			spec := world.Spec{Service: toy{}, Topology: topology, LogDir: t.TempDir()}
 			err := w.Run(ctx, spec, func(ctx context.Context, wc world.Cluster) error {
-				c := wc.(*cluster)
+				c := wc.(*Cluster)
 				s := c.Servers().(toys)
 				hears := func(from, to string, port int) {
 					t.Helper()

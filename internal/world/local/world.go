@@ -117,7 +117,7 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 // up returns a healthy cluster. The port that it found free may be taken by the time that
 // its servers listen, by a program that knows nothing of us: then all is set up anew,
 // with another.
-func (w *World) up(ctx context.Context, s world.Spec) (*cluster, error) {
+func (w *World) up(ctx context.Context, s world.Spec) (*Cluster, error) {
 	for tries := 1; ; tries++ {
 		c, err := w.setUp(ctx, s)
 		if err == nil || tries == portTries || !errors.Is(err, syscall.EADDRINUSE) {
@@ -126,7 +126,7 @@ func (w *World) up(ctx context.Context, s world.Spec) (*cluster, error) {
 	}
 }
 
-func (w *World) setUp(ctx context.Context, s world.Spec) (_ *cluster, err error) {
+func (w *World) setUp(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
 	c, err := w.newCluster(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)

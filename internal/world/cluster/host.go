@@ -1,6 +1,6 @@
 //go:build linux
 
-package real
+package cluster
 
 import (
 	"context"
