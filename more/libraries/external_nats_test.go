@@ -19,7 +19,7 @@ import (
 
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/sitetest"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -102,7 +102,7 @@ func secureNATS(t *testing.T, lockbench, more string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := child.Start(exec.CommandContext(t.Context(), more, "serve", "nats", "-c", file))
+	p, err := process.Start(exec.CommandContext(t.Context(), more, "serve", "nats", "-c", file))
 	if err != nil {
 		t.Fatal(err)
 	}

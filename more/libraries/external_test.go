@@ -19,7 +19,7 @@ import (
 
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/sitetest"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 	"lockbench/service/etcd"
 	"lockbench/service/nats"
@@ -123,7 +123,7 @@ func secureEtcd(t *testing.T, lockbench, more string) {
 	server := exec.CommandContext(t.Context(), more, "serve", "etcd", "--data-dir="+t.TempDir(), "--log-level=error",
 		"--listen-client-urls=https://"+addr, "--advertise-client-urls=https://"+addr, "--listen-peer-urls=http://127.0.0.1:0",
 		"--cert-file="+certs.Server.Cert, "--key-file="+certs.Server.Key, "--trusted-ca-file="+certs.CA, "--client-cert-auth")
-	p, err := child.Start(server)
+	p, err := process.Start(server)
 	if err != nil {
 		t.Fatal(err)
 	}

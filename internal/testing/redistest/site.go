@@ -21,8 +21,8 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/testing/hooktest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/mesh"
+	"lockbench/internal/world/process"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
@@ -47,10 +47,10 @@ type Site struct {
 type siteNode struct {
 	real, announced netip.AddrPort
 	args            []string
-	log             *child.Log
+	log             *process.Log
 
 	mu      sync.Mutex
-	process *child.Process
+	process *process.Process
 }
 
 // outside is everybody who is no server, to the mesh.
@@ -80,7 +80,7 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 	}
 	var leader *netip.AddrPort
 	for k, n := range s.Topology.Nodes() {
-		node := &siteNode{real: at(1 + k), announced: at(101 + k), log: &child.Log{}}
+		node := &siteNode{real: at(1 + k), announced: at(101 + k), log: &process.Log{}}
 		s.nodes[n.Name] = node
 		must(t, s.mesh.AddNode(mesh.Node{Name: n.Name, Real: node.real, Announced: node.announced}))
 		for i := range (redis.Service{}).Ports(s.Topology) - 1 {
@@ -159,7 +159,7 @@ func (s *Site) start(name string) error {
 	cmd := exec.Command(n.args[0], n.args[1:]...)
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	var err error
-	n.process, err = child.Start(cmd)
+	n.process, err = process.Start(cmd)
 	return err
 }
 

@@ -15,7 +15,7 @@ internal/report/page
 internal/report/site
 internal/run
 internal/trial
-internal/world/child
+internal/world/process
 internal/world/docker
 internal/world/external
 internal/world/local

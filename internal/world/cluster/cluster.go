@@ -16,8 +16,8 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/mesh"
+	"lockbench/internal/world/process"
 	"lockbench/locks"
 	"lockbench/service"
 )
@@ -54,13 +54,13 @@ type Node interface {
 
 // Cluster is one running lock service and its clients.
 type Cluster struct {
-	service.Group  // the servers, as everybody sees them
-	child.Clients  // who is open
-	mesh.Abilities // what the mesh can do to links by itself
+	service.Group   // the servers, as everybody sees them
+	process.Clients // who is open
+	mesh.Abilities  // what the mesh can do to links by itself
 
 	Spec    world.Spec
-	Dir     *child.Dir // temporary: what file locks share, and more as the world likes
-	Network *child.Log // what the mesh has to say
+	Dir     *process.Dir // temporary: what file locks share, and more as the world likes
+	Network *process.Log // what the mesh has to say
 
 	// Peers is where each node finds the ports of each, by viewer and node. A world says so
 	// before it makes the nodes.
@@ -113,7 +113,7 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 		c.servers = s.Service.Open(s.Topology, c)
 		c.Group, wire = c.servers, s.Service.Wire()
 	}
-	if c.Dir, err = child.ClaimDir(dir); err != nil {
+	if c.Dir, err = process.ClaimDir(dir); err != nil {
 		return err
 	}
 	if err := c.MakeClocks(context.Background(), s, c.Dir.Path); err != nil {
@@ -124,7 +124,7 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 			return fmt.Errorf("make the log directory: %w", err)
 		}
 	}
-	if c.Network, err = child.OpenLog(s.LogDir, "network"); err != nil {
+	if c.Network, err = process.OpenLog(s.LogDir, "network"); err != nil {
 		return err
 	}
 	options := mesh.Options{Log: c.Network.Line, Wire: wire, Dial: c.DialNode}

@@ -17,8 +17,8 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/cluster"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -46,7 +46,7 @@ type Cluster struct {
 	words   []string // before the arguments of what nodes run
 	parent  string   // the group of processes that containers are put under
 	owner   *owner
-	after   *child.Undertaker
+	after   *process.Undertaker
 	subnet  subnet
 	seed    []byte // the data with which nodes begin, as a tar file; nil: they need none
 	preload []byte // the library that shifts clocks; nil: none is shifted
@@ -96,7 +96,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 		return nil, err
 	}
 	if sweep := w.options.Sweep; len(sweep) > 0 {
-		c.after, err = child.StartUndertaker("containers", append(slices.Clone(sweep), c.owner.name)...)
+		c.after, err = process.StartUndertaker("containers", append(slices.Clone(sweep), c.owner.name)...)
 		if err != nil {
 			return nil, err
 		}

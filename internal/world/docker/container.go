@@ -18,7 +18,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 )
 
 // serverPort is the first port on which all servers listen.
@@ -238,7 +238,7 @@ func (n *node) readLog(ctx context.Context) {
 func (n *node) LastWords(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	words := &child.Log{}
+	words := &process.Log{}
 	out, err := n.cluster.api.ContainerLogs(ctx, n.id(), client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: "10"})
 	if err != nil {
 		return fmt.Sprintf("its log cannot be read: %v", err)

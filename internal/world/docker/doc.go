@@ -44,7 +44,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -137,7 +137,7 @@ func (w *World) About() string {
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
-	sketch.ClientClocks, sketch.ClientDrift = child.ClockReady(s), world.ErrProgramDrift
+	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift
 	sketch.Bandwidth = errors.New("servers talk to each other directly here, and nothing makes that way narrow")
 	return sketch
 }

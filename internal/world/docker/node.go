@@ -14,8 +14,8 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/cluster"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -33,7 +33,7 @@ type node struct {
 	announced netip.AddrPort // its container's own
 	place     service.Place
 	program   service.Program
-	log       *child.Log
+	log       *process.Log
 
 	container testcontainers.Container // nil: not created
 	port      *port
@@ -56,7 +56,7 @@ func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
 	node.place.Config, node.place.Data = folder, dataDir
 	node.program = c.Spec.Service.Program(node.place)
 	var err error
-	node.log, err = child.OpenLog(c.Spec.LogDir, n.Name)
+	node.log, err = process.OpenLog(c.Spec.LogDir, n.Name)
 	return node, err
 }
 

@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"lockbench/internal/output"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -60,11 +60,11 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 			name = own
 		}
 		path, err := lookPath(name)
-		if beside, ok := child.Beside(name); ok && want.Beside && name == want.Name {
+		if beside, ok := process.Beside(name); ok && want.Beside && name == want.Name {
 			path, err = beside, nil
 		}
 		if err != nil && name == want.Name {
-			path, err = child.LookIn(want)
+			path, err = process.LookIn(want)
 		}
 		if err != nil && name == own {
 			return nil, fmt.Errorf("there is no program %s of --server %s=PATH: %w", own, s.Name(), err)

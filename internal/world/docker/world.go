@@ -14,7 +14,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -205,7 +205,7 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 // Meet starts a guest of somebody's own without any lock service, hears its hello,
 // and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
-	return child.Meet(ctx, s)
+	return process.Meet(ctx, s)
 }
 
 // Image finds the image that the servers of a service are started from, or makes it.

@@ -14,8 +14,8 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/cluster"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -89,7 +89,7 @@ func (w *World) newCluster(s world.Spec) (_ *Cluster, err error) {
 	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {
 		return c, err
 	}
-	log, err := child.OpenLog(s.LogDir, "hooks")
+	log, err := process.OpenLog(s.LogDir, "hooks")
 	if err != nil {
 		return c, err
 	}

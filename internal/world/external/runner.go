@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -28,9 +28,9 @@ type runner struct {
 	hooks   *Hooks
 	site    service.Site
 	secrets []string
-	log     *child.Log // nil: there are no servers
-	dir     string     // where a hook's output is kept while it runs
-	owed    string     // the file that says what is owed, for who finds it after lockbench was killed; empty: nobody could read it
+	log     *process.Log // nil: there are no servers
+	dir     string       // where a hook's output is kept while it runs
+	owed    string       // the file that says what is owed, for who finds it after lockbench was killed; empty: nobody could read it
 
 	mu    sync.Mutex
 	debts []debt
@@ -45,7 +45,7 @@ type debt struct {
 // values are what a hook is told.
 type values map[string]string
 
-func newRunner(o Options, site service.Site, log *child.Log, dir, logs string) *runner {
+func newRunner(o Options, site service.Site, log *process.Log, dir, logs string) *runner {
 	r := &runner{hooks: o.Hooks, site: site, log: log, dir: dir}
 	if logs != "" {
 		r.owed = filepath.Join(logs, "owed.sh")

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -37,7 +37,7 @@ const (
 	foreignShown = 3
 )
 
-func clientClocks(s world.Spec) error { return child.ClockReady(s) }
+func clientClocks(s world.Spec) error { return process.ClockReady(s) }
 
 // Ready looks who is there, and whether all is as it must be. It changes nothing.
 func (w *World) Ready(ctx context.Context) error {
@@ -102,7 +102,7 @@ func alone(ctx context.Context, servers service.ForeignServers) error {
 // Meet starts a guest of somebody's own without any lock service, hears its hello,
 // and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
-	return child.Meet(ctx, s)
+	return process.Meet(ctx, s)
 }
 
 // Run lets body work on the servers, undoes whatever hooks have done, and removes all own keys

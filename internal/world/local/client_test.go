@@ -15,7 +15,7 @@ import (
 
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/locks"
 	"lockbench/service"
 	redisservice "lockbench/service/redis"
@@ -43,7 +43,7 @@ func TestPauseAndKillClient(t *testing.T) {
 				if err := a.Pause(ctx); err != nil {
 					return err
 				}
-				if ch, ok := a.(*child.Client); ok && !ch.Process().Still() {
+				if ch, ok := a.(*process.Client); ok && !ch.Process().Still() {
 					t.Error("it runs")
 				}
 				hasty, cancel := short(ctx)

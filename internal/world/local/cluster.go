@@ -12,9 +12,9 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/mesh"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -52,7 +52,7 @@ const stopLimit = time.Minute
 // newCluster claims what a cluster needs and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
 	c := &Cluster{}
-	c.Clients.Self, c.Clients.Net, c.Clients.Owners = w.options.Self, c, &child.Owners{}
+	c.Clients.Self, c.Clients.Net, c.Clients.Owners = w.options.Self, c, &process.Owners{}
 	c.Probe = c.Ping
 	defer func() {
 		if err != nil {

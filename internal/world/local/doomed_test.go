@@ -9,7 +9,7 @@ import (
 
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 	"lockbench/service/redis"
 )
@@ -29,7 +29,7 @@ func runDoomedHarness() {
 			return err
 		}
 		fmt.Println(c.Dir.Path)
-		fmt.Println(client.(*child.Client).Process().PID())
+		fmt.Println(client.(*process.Client).Process().PID())
 		for _, n := range c.nodes {
 			fmt.Println(n.process.PID())
 		}

@@ -13,7 +13,7 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
@@ -59,7 +59,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) 
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	var dir string
-	var processes []*child.Process
+	var processes []*process.Process
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
 		c := wc.(*Cluster)
 		dir = c.Dir.Path

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 )
 
 var _ world.Host = (*World)(nil)
@@ -14,5 +14,5 @@ var _ world.Host = (*World)(nil)
 // Meet starts a guest of somebody's own without any lock service, hears its hello,
 // and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
-	return child.Meet(ctx, s)
+	return process.Meet(ctx, s)
 }

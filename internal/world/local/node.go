@@ -15,8 +15,8 @@ import (
 	"sync"
 	"syscall"
 
-	"lockbench/internal/world/child"
 	"lockbench/internal/world/cluster"
+	"lockbench/internal/world/process"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -28,8 +28,8 @@ var _ cluster.Node = (*node)(nil)
 type node struct {
 	service.Node
 	service   service.Service
-	owners    *child.Owners
-	dir       *child.Dir // of the cluster
+	owners    *process.Owners
+	dir       *process.Dir // of the cluster
 	program   program
 	real      netip.AddrPort // where it listens, and whence it dials
 	announced netip.AddrPort // where others find it
@@ -38,14 +38,14 @@ type node struct {
 	data      map[string]string // files of the data folder that are written again when it is lost
 	seed      string            // the data with which it begins; empty: none
 	sown      bool              // it was given that
-	log       *child.Log
+	log       *process.Log
 	env       []string // nil: this process's own
 	clock     shim.Clock
 
 	life sync.Mutex // held while it is started, and while what it is started with changes
 
 	mu      sync.Mutex
-	process *child.Process // nil: never started
+	process *process.Process // nil: never started
 	paused  bool
 }
 
@@ -86,7 +86,7 @@ func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
 			return nil, err
 		}
 	}
-	node.log, err = child.OpenLog(c.Spec.LogDir, n.Name)
+	node.log, err = process.OpenLog(c.Spec.LogDir, n.Name)
 	return node, err
 }
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -41,13 +41,13 @@ func (w *World) program(s service.Service) (program, error) {
 		return program{}, err
 	}
 	if usual.Beside && name == usual.Name {
-		if path, ok := child.Beside(name); ok {
+		if path, ok := process.Beside(name); ok {
 			return program{path, words, as}, nil
 		}
 	}
 	path, err := exec.LookPath(name)
 	if err != nil && name == usual.Name {
-		path, err = child.LookIn(usual)
+		path, err = process.LookIn(usual)
 	}
 	if err != nil {
 		return program{}, fmt.Errorf("no %s found: %s", name, needs.Install)
@@ -70,7 +70,7 @@ func (w *World) another(s service.Service, name string) (string, error) {
 			return path, nil
 		}
 	}
-	if path, err := child.LookIn(needs.Programs[i]); err == nil {
+	if path, err := process.LookIn(needs.Programs[i]); err == nil {
 		return path, nil
 	}
 	return "", fmt.Errorf("no %s found: %s", name, needs.Install)

@@ -20,7 +20,7 @@ import (
 
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
@@ -89,7 +89,7 @@ func TestEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var processes []*child.Process
+			var processes []*process.Process
 			defer func() {
 				if p := recover(); (p != nil) != (name == "panic") {
 					t.Errorf("recovered %v", p)
@@ -109,7 +109,7 @@ func TestEnds(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				processes = append(processes, a.(*child.Client).Process())
+				processes = append(processes, a.(*process.Client).Process())
 				for _, n := range c.nodes {
 					processes = append(processes, n.process)
 				}
@@ -163,7 +163,7 @@ func TestKilledHarness(t *testing.T) {
 	defer cancel()
 	err = service.Poll(ctx, func() error {
 		for _, pid := range pids {
-			if child.Alive(pid) {
+			if process.Alive(pid) {
 				return errors.New("a child lives on")
 			}
 		}

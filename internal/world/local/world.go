@@ -14,7 +14,7 @@ import (
 
 	"lockbench/internal/output"
 	"lockbench/internal/world"
-	"lockbench/internal/world/child"
+	"lockbench/internal/world/process"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -99,7 +99,7 @@ func firstWords(err error, out []byte) string {
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
-	sketch.ClientClocks, sketch.ClientDrift = child.ClockReady(s), world.ErrProgramDrift
+	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift
 	return sketch
 }
 

@@ -1,4 +1,4 @@
-// Package child is the part of the real worlds that runs on this machine: servers
+// Package process is the part of the real worlds that runs on this machine: servers
 // and lock clients as child processes, which the kernel ends with the harness, and
 // their logs.
 //
@@ -7,4 +7,4 @@
 //
 // A world gives its [Clients] a [Net], which says by what addresses a client finds
 // the lock service so that faults on its links concern it alone.
-package child
+package process
