@@ -94,8 +94,8 @@ func brokenRule(path string, imports []string) string {
 		return "what clients do knows neither worlds nor faults"
 	case has("lockbench/internal/world/sim") && path == "lockbench/nemesis":
 		return "faults know no simulation: what they must know of a world stands in package world"
-	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/mesh":
-		return "toxiproxy belongs to the mesh"
+	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/proxy":
+		return "toxiproxy belongs to the proxy"
 	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker"):
 		return "porcupine belongs to the checker"
 	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":

@@ -73,14 +73,14 @@ func (m *Missteps) Killed(id int, why error) {
 	m.killed = append(m.killed, misstep{id, why.Error()})
 }
 
-// doorkeeper is a cluster that refuses connections which come from no client and no node.
-type doorkeeper interface {
-	// Strangers returns how many it has refused.
-	Strangers() int
+// rejecter is a cluster that refuses connections which come from no client and no node.
+type rejecter interface {
+	// Rejected returns their number.
+	Rejected() int
 }
 
-// Strangers notes that connections came that were no client's, to servers that answered no client.
-func (m *Missteps) Strangers(n int) {
+// Rejected notes that n connections of unknown origin were refused, while no client was answered.
+func (m *Missteps) Rejected(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	came := "a connection came that is no client's"

@@ -115,8 +115,8 @@ func (t *Trial) Run(ctx context.Context) error {
 		}()
 		defer func() {
 			// A connection from outside is not a mistake of the lock while its own clients are answered.
-			if door, ok := world.Ability[doorkeeper](c); ok && t.grants.Load() == 0 && door.Strangers() > 0 {
-				t.Missteps.Strangers(door.Strangers())
+			if proxy, ok := world.Ability[rejecter](c); ok && t.grants.Load() == 0 && proxy.Rejected() > 0 {
+				t.Missteps.Rejected(proxy.Rejected())
 			}
 		}()
 		t.servers = probeServers(c, func(e history.Event) { t.recorder.Record(e) })

@@ -21,15 +21,15 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/testing/hooktest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/process"
+	"lockbench/internal/world/proxy"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
 )
 
 // Site is a group of servers that a test runs as the external servers of world external.
-// Servers and clients reach them through a mesh, so that the links between servers can be
+// Servers and clients reach them through a proxy, so that the links between servers can be
 // cut.
 type Site struct {
 	Topology service.Topology
@@ -39,7 +39,7 @@ type Site struct {
 
 	t       testing.TB
 	servers service.Servers
-	mesh    *mesh.Mesh
+	proxy   *proxy.Proxy
 	nodes   map[string]*siteNode
 	orders  *hooktest.Orders
 }
@@ -53,7 +53,7 @@ type siteNode struct {
 	process *process.Process
 }
 
-// outside is everybody who is no server, to the mesh.
+// outside is everybody who is no server, to the proxy.
 const outside = "client-1"
 
 // siteLimit bounds the start of a site.
@@ -66,10 +66,10 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 	program, err := exec.LookPath("redis-server")
 	needs.OrSkip(t, "local", err)
 	s := &Site{Topology: Form(on), Password: password, Certs: certs, Dir: t.TempDir(), t: t, nodes: map[string]*siteNode{}}
-	s.mesh = mesh.New(mesh.Options{})
+	s.proxy = proxy.New(proxy.Options{})
 	t.Cleanup(s.close)
 	s.servers = redis.Service{}.Open(s.Topology, s)
-	must(t, s.mesh.AddClient(outside, netip.AddrFrom4([4]byte{127, 0, 0, 1})))
+	must(t, s.proxy.AddClient(outside, netip.AddrFrom4([4]byte{127, 0, 0, 1})))
 	ctx, cancel := context.WithTimeout(t.Context(), siteLimit)
 	defer cancel()
 	// Which block of addresses it is shows nowhere.
@@ -82,10 +82,10 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 	for k, n := range s.Topology.Nodes() {
 		node := &siteNode{real: at(1 + k), announced: at(101 + k), log: &process.Log{}}
 		s.nodes[n.Name] = node
-		must(t, s.mesh.AddNode(mesh.Node{Name: n.Name, Real: node.real, Announced: node.announced}))
+		must(t, s.proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: node.announced}))
 		for i := range (redis.Service{}).Ports(s.Topology) - 1 {
 			next := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+uint16(i)+1) }
-			must(t, s.mesh.AddPort(n.Name, next(node.real), next(node.announced)))
+			must(t, s.proxy.AddPort(n.Name, next(node.real), next(node.announced)))
 		}
 		dir := filepath.Join(s.Dir, n.Name)
 		must(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
@@ -144,7 +144,7 @@ func (s *Site) close() {
 			s.t.Error(err)
 		}
 	}
-	if err := s.mesh.Close(); err != nil {
+	if err := s.proxy.Close(); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -250,9 +250,9 @@ func (s *Site) obey(order string, nodes []string) error {
 	case "cut", "join":
 		links := []world.Link{{From: nodes[0], To: nodes[1]}}
 		if order == "cut" {
-			return s.mesh.Cut(links)
+			return s.proxy.Cut(links)
 		}
-		return s.mesh.Join(links)
+		return s.proxy.Join(links)
 	}
 	return fmt.Errorf("no order is called %q", order)
 }

@@ -19,7 +19,7 @@ internal/world/process
 internal/world/docker
 internal/world/external
 internal/world/local
-internal/world/mesh
+internal/world/proxy
 internal/world/sim
 locks/locktest
 locks/redisson

@@ -16,8 +16,8 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/process"
+	"lockbench/internal/world/proxy"
 	"lockbench/locks"
 	"lockbench/service"
 )
@@ -56,11 +56,11 @@ type Node interface {
 type Cluster struct {
 	service.Group   // the servers, as everybody sees them
 	process.Clients // who is open
-	mesh.Abilities  // what the mesh can do to links by itself
+	proxy.Abilities // what the proxy can do to links by itself
 
 	Spec    world.Spec
 	Dir     *process.Dir // temporary: what file locks share, and more as the world likes
-	Network *process.Log // what the mesh has to say
+	Network *process.Log // what the proxy has to say
 
 	// Peers is where each node finds the ports of each, by viewer and node. A world says so
 	// before it makes the nodes.
@@ -69,16 +69,16 @@ type Cluster struct {
 	// Probe asks for a sign of life from one end to a node, on the path that faults concern.
 	Probe func(ctx context.Context, from, to string) error
 
-	// DialNode connects to a node for the mesh. Nil: an ordinary connection to its address.
+	// DialNode connects to a node for the proxy. Nil: an ordinary connection to its address.
 	DialNode func(ctx context.Context, node string) (net.Conn, error)
 
 	servers service.Servers // nil without servers
 	nodes   []Node          // in the order of Nodes
 
-	doors    doors
-	lives    sync.Map       // by node: *life
-	operator sync.WaitGroup // who watches the servers
-	leave    context.CancelFunc
+	listeners listeners
+	lives     sync.Map       // by node: *life
+	operator  sync.WaitGroup // who watches the servers
+	leave     context.CancelFunc
 }
 
 // life is held while a node is started or ended.
@@ -127,11 +127,11 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	if c.Network, err = process.OpenLog(s.LogDir, "network"); err != nil {
 		return err
 	}
-	options := mesh.Options{Log: c.Network.Line, Wire: wire, Dial: c.DialNode}
+	options := proxy.Options{Log: c.Network.Line, Wire: wire, Dial: c.DialNode}
 	if c.Clients.Owners != nil {
 		options.Owner = c.Clients.Owners.Of
 	}
-	c.Mesh = mesh.New(options)
+	c.Proxy = proxy.New(options)
 	return nil
 }
 
@@ -238,8 +238,8 @@ func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
 	if kept, ok := c.servers.(io.Closer); ok {
 		errs = append(errs, kept.Close())
 	}
-	if c.Mesh != nil {
-		errs = append(errs, c.Mesh.Close())
+	if c.Proxy != nil {
+		errs = append(errs, c.Proxy.Close())
 	}
 	if c.Network != nil {
 		c.Network.Close()

@@ -65,7 +65,7 @@ func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
 }
 
 // Lead makes the address that follows the leader lead to a node.
-func (c *Cluster) Lead(name string) error { return c.Mesh.Move(LeaderName, name) }
+func (c *Cluster) Lead(name string) error { return c.Proxy.Move(LeaderName, name) }
 
 // Reaches returns an error unless one node can reach another.
 func (c *Cluster) Reaches(ctx context.Context, from, to string) error {

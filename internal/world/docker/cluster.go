@@ -140,12 +140,12 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.direct.Store(c.reachedDirectly(ctx, c.nodes[0]))
 	for _, n := range c.nodes {
-		if err := c.Mesh.AddTarget(n.Name, n.addr()); err != nil {
+		if err := c.Proxy.AddTarget(n.Name, n.addr()); err != nil {
 			return err
 		}
 	}
 	if c.HasLeaderAddress() {
-		c.Mesh.NameService(cluster.LeaderName, c.First())
+		c.Proxy.NameService(cluster.LeaderName, c.First())
 	}
 	return c.Form(ctx)
 }
@@ -203,11 +203,11 @@ func (c *Cluster) node(name string) (*node, error) {
 	return c.nodes[i], nil
 }
 
-// Enter makes a client known to the mesh.
-func (c *Cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
+// Enter makes a client known to the proxy.
+func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
 
 // Leave closes what was listened on for a client.
-func (c *Cluster) Leave(name string) { c.CloseDoors(name) }
+func (c *Cluster) Leave(name string) { c.CloseListeners(name) }
 
 // Store gives a guest addresses of its own.
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
@@ -215,7 +215,7 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 	for _, n := range c.nodes {
 		called[n.announced.String()] = n.Name
 	}
-	return c.StoreByDoors(name, hello, called)
+	return c.StoreForClient(name, hello, called)
 }
 
 const (

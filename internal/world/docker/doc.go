@@ -4,14 +4,14 @@
 // talk to, and neither root nor an image registry.
 //
 //	client-1 ─ 127.0.0.1:a ─┐          ┌─ 127.0.0.1:14001 ─┐   server-1 10.77.3.11
-//	client-1 ─ 127.0.0.1:b ─┼─  mesh  ─┼─ 127.0.0.1:14002 ─┼─▶ server-2 10.77.3.12
+//	client-1 ─ 127.0.0.1:b ─┼─  proxy  ─┼─ 127.0.0.1:14002 ─┼─▶ server-2 10.77.3.12
 //	client-2 ─ 127.0.0.1:c ─┘          └─ ...  published  ─┘      │ nft in each
 //	                                                           container, for links
 //	                                                           between servers
 //
 // # Links of clients
 //
-// Each client has an address of its own for each server, at which package mesh
+// Each client has an address of its own for each server, at which package proxy
 // listens; so faults on its links concern it alone. Where servers name each other to clients,
 // they do so by their containers' addresses, which need not be reachable from here: a
 // client gets a map from those to its own, and one that cannot go by it is unsupported
@@ -24,7 +24,7 @@
 // answered, connections in being stall and new ones time out, and what was under
 // way arrives with TCP's next try after the rule is gone. A lag that is longer than
 // any step is held back in the same way; a shorter one sends the link's connections
-// through the mesh, which delays them. A container is a machine, and outlives its
+// through the proxy, which delays them. A container is a machine, and outlives its
 // server: one that is started again is as cut off as it was.
 //
 // # What is left behind

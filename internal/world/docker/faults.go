@@ -31,8 +31,8 @@ func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 
 // Cut holds what travels on the links.
 func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
-	// In the mesh as well where both ends are servers: a relay may carry their bytes.
-	if err := c.Mesh.Cut(all); err != nil {
+	// In the proxy as well where both ends are servers: a relay may carry their bytes.
+	if err := c.Proxy.Cut(all); err != nil {
 		return err
 	}
 	return c.change(ctx, all, func(l world.Link) { c.links.cut[l] = true })
@@ -41,7 +41,7 @@ func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
 // Join lets it go on.
 func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
 	err := c.change(ctx, all, func(l world.Link) { delete(c.links.cut, l) })
-	return errors.Join(err, c.Mesh.Join(all))
+	return errors.Join(err, c.Proxy.Join(all))
 }
 
 // change changes what is done to the links between servers among those given, and
@@ -81,7 +81,7 @@ func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
 // Shape delays what travels on the links.
 func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
-	if err := c.Mesh.Delay(clients, d.By, d.Jitter); err != nil {
+	if err := c.Proxy.Delay(clients, d.By, d.Jitter); err != nil {
 		return err
 	}
 	if d.By >= holdMin {
@@ -92,7 +92,7 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 			return fmt.Errorf("delay %s: %w", l, err)
 		}
 	}
-	if err := c.Mesh.Delay(between, d.By, d.Jitter); err != nil {
+	if err := c.Proxy.Delay(between, d.By, d.Jitter); err != nil {
 		return err
 	}
 	return c.change(ctx, between, func(l world.Link) {
@@ -104,7 +104,7 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 
 // Unshape ends Shape.
 func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
-	err := c.Mesh.Undelay(all)
+	err := c.Proxy.Undelay(all)
 	return errors.Join(err, c.change(ctx, all, func(l world.Link) {
 		delete(c.links.held, l)
 		delete(c.links.slow, l)
@@ -115,7 +115,7 @@ func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
 	}))
 }
 
-// openRelay makes the way through the mesh between the ends of a link.
+// openRelay makes the way through the proxy between the ends of a link.
 func (c *Cluster) openRelay(ctx context.Context, l world.Link) error {
 	c.relaying.Lock()
 	defer c.relaying.Unlock()
@@ -145,10 +145,10 @@ func (c *Cluster) openRelay(ctx context.Context, l world.Link) error {
 	r := &relay{a: a.Name, b: b.Name}
 	for _, port := range c.ports() {
 		w := way{port: port}
-		if w.aToB, err = c.Mesh.AddEntryTo(a.Name, b.Name, at, b.at(port)); err != nil {
+		if w.aToB, err = c.Proxy.AddListenerTo(a.Name, b.Name, at, b.at(port)); err != nil {
 			return err
 		}
-		if w.bToA, err = c.Mesh.AddEntryTo(b.Name, a.Name, at, a.at(port)); err != nil {
+		if w.bToA, err = c.Proxy.AddListenerTo(b.Name, a.Name, at, a.at(port)); err != nil {
 			return err
 		}
 		r.ways = append(r.ways, w)
@@ -233,7 +233,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 		}
 		return nil
 	}
-	at, err := c.Door(from, to)
+	at, err := c.ListenFor(from, to)
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}

@@ -301,7 +301,7 @@ func TestCutHolds(t *testing.T) {
 	})
 }
 
-// TestLagBetweenServers is a lag too short to be held: it goes through the mesh, and
+// TestLagBetweenServers is a lag too short to be held: it goes through the proxy, and
 // what is late does arrive while it lasts.
 func TestLagBetweenServers(t *testing.T) {
 	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
@@ -326,7 +326,7 @@ func TestLagBetweenServers(t *testing.T) {
 			}
 			return nil
 		}
-		// The replica connects anew, through the mesh, once a second at most.
+		// The replica connects anew, through the proxy, once a second at most.
 		patient, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		// Several times in a row: once, anything can be late on a busy machine.
@@ -341,7 +341,7 @@ func TestLagBetweenServers(t *testing.T) {
 		if at := worldtest.Can[service.Replicates](c).Offsets(ctx); at["redis-3"] < at["redis-1"] {
 			t.Logf("redis-3, which is not concerned, stands at %d of %d", at["redis-3"], at["redis-1"])
 		}
-		// A cut finds the connections that go through the mesh, too.
+		// A cut finds the connections that go through the proxy, too.
 		if err := c.Cut(ctx, links); err != nil {
 			return err
 		}

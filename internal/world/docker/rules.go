@@ -13,10 +13,10 @@ import (
 	"lockbench/service"
 )
 
-// relay is the way through the mesh between two servers, for as long as one of
+// relay is the way through the proxy between two servers, for as long as one of
 // their links is slow. Each server has a listener of its own to each port of the other.
 //
-//	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ mesh, late ─▶ server-1
+//	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ proxy, late ─▶ server-1
 type relay struct {
 	a, b     string
 	ways     []way

@@ -38,7 +38,7 @@ func TestCluster(t *testing.T) {
 				t.Errorf("master of %q is %q, %v; want %s", key, got, err, want)
 			}
 		}
-		// A delay that is not held goes through the mesh, the bus as well.
+		// A delay that is not held goes through the proxy, the bus as well.
 		slow := []world.Link{{From: "redis-1", To: "redis-2"}}
 		if err := errors.Join(c.Shape(ctx, slow, world.Delay{By: 100 * time.Millisecond}), service.AwaitHealthy(ctx, c), c.Unshape(ctx, slow)); err != nil {
 			return err

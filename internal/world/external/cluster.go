@@ -95,7 +95,7 @@ func (w *World) newCluster(s world.Spec) (_ *Cluster, err error) {
 	}
 	c.hooks = newRunner(w.options, c.reach.site, log, c.Dir.Path, s.LogDir)
 	for _, n := range c.Nodes() {
-		if err := c.Mesh.AddTarget(n.Name, netip.AddrPort{}); err != nil {
+		if err := c.Proxy.AddTarget(n.Name, netip.AddrPort{}); err != nil {
 			return c, err
 		}
 		node := &node{Node: n, cluster: c}
@@ -172,15 +172,15 @@ func (c *Cluster) KeyPrefix() string {
 	return Prefix(c.Spec.Seed)
 }
 
-// Enter makes a client known to the mesh.
-func (c *Cluster) Enter(name string, _ int) error { return c.Mesh.AddCaller(name) }
+// Enter makes a client known to the proxy.
+func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
 
 // Leave closes what was listened on for a client.
-func (c *Cluster) Leave(name string) { c.CloseDoors(name) }
+func (c *Cluster) Leave(name string) { c.CloseListeners(name) }
 
 // Store gives a guest addresses of its own.
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	return c.StoreByDoors(name, hello, c.reach.site.Called)
+	return c.StoreForClient(name, hello, c.reach.site.Called)
 }
 
 // Lacks says what there are no hooks for.

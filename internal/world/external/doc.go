@@ -2,13 +2,13 @@
 // changes no setting of theirs, and touches no key that is not its own.
 //
 //	client-1 ─ 127.0.0.1:a ─┐          ┌─ TLS ──▶ redis-1   external
-//	client-1 ─ 127.0.0.1:b ─┼─  mesh  ─┼─ TLS ──▶ redis-2
+//	client-1 ─ 127.0.0.1:b ─┼─  proxy  ─┼─ TLS ──▶ redis-2
 //	client-2 ─ 127.0.0.1:c ─┘          └─ ...
 //	                                    hooks: commands of a person's own
 //
 // Clients are child processes, as in world local. Each has an address of its own for each
-// node, at which package mesh listens, so the links of clients can be broken. The mesh does
-// TLS. Clients log in by themselves, except to Redis, where the mesh logs in. Where servers name
+// node, at which package proxy listens, so the links of clients can be broken. The proxy does
+// TLS. Clients log in by themselves, except to Redis, where the proxy logs in. Where servers name
 // each other to clients, a client has a map from those addresses to its own.
 //
 // All that concerns servers themselves, and the links between them, is a [Hooks] command.

@@ -34,7 +34,7 @@ func (c *Cluster) isNode(name string) bool {
 // Cut holds what travels on links of clients, and lets hooks cut those between servers.
 func (c *Cluster) Cut(_ context.Context, all []world.Link) error {
 	between, clients := c.split(all)
-	if err := c.Mesh.Cut(clients); err != nil {
+	if err := c.Proxy.Cut(clients); err != nil {
 		return err
 	}
 	return c.cutBetween(between)
@@ -43,7 +43,7 @@ func (c *Cluster) Cut(_ context.Context, all []world.Link) error {
 // Join ends Cut.
 func (c *Cluster) Join(_ context.Context, all []world.Link) error {
 	between, clients := c.split(all)
-	return errors.Join(c.Mesh.Join(clients), c.joinBetween(between))
+	return errors.Join(c.Proxy.Join(clients), c.joinBetween(between))
 }
 
 func (c *Cluster) cutBetween(links []world.Link) error {
@@ -132,7 +132,7 @@ func (c *Cluster) cutOff() []string {
 func (c *Cluster) Shape(_ context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
 	if len(clients) > 0 {
-		if err := c.Mesh.Delay(clients, d.By, d.Jitter); err != nil {
+		if err := c.Proxy.Delay(clients, d.By, d.Jitter); err != nil {
 			return err
 		}
 	}
@@ -145,20 +145,20 @@ func (c *Cluster) Shape(_ context.Context, all []world.Link, d world.Delay) erro
 // Unshape ends Shape.
 func (c *Cluster) Unshape(_ context.Context, all []world.Link) error {
 	between, clients := c.split(all)
-	return errors.Join(c.Mesh.Undelay(clients), c.joinBetween(between))
+	return errors.Join(c.Proxy.Undelay(clients), c.joinBetween(between))
 }
 
-// BandwidthReady is nil: the mesh is on every way of a client's.
+// BandwidthReady is nil: the proxy is on every way of a client's.
 func (c *Cluster) BandwidthReady() error { return nil }
 
 // Throttle makes links of clients narrow, each connection by itself.
 func (c *Cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
-	return c.Mesh.Throttle(links, bytesPerSecond)
+	return c.Proxy.Throttle(links, bytesPerSecond)
 }
 
 // Unthrottle ends Throttle.
 func (c *Cluster) Unthrottle(_ context.Context, links []world.Link) error {
-	return c.Mesh.Unthrottle(links)
+	return c.Proxy.Unthrottle(links)
 }
 
 // Ping asks a node for a sign of life on the path that from's own connections take. That of a
@@ -178,7 +178,7 @@ func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) erro
 		}
 		return c.foreign().Answers(ctx, to)
 	}
-	at, err := c.Door(from, to)
+	at, err := c.ListenFor(from, to)
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}

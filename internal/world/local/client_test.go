@@ -166,10 +166,10 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 					}
 					for id, want := range map[string]int{"client-1": 1, "client-2": 2} {
 						if n := c.Requests(id)["SET"]; n < want {
-							t.Errorf("%s sent %d SETs through the mesh: %v", id, n, c.Requests(id))
+							t.Errorf("%s sent %d SETs through the proxy: %v", id, n, c.Requests(id))
 						}
 					}
-					if n := c.Strangers(); n > 0 {
+					if n := c.Rejected(); n > 0 {
 						t.Errorf("%d connections were turned away", n)
 					}
 					return nil
@@ -185,7 +185,7 @@ func TestStrangerIsTurnedAway(t *testing.T) {
 		if _, err := redistest.Ask(ctx, c.Addr("redis-1"), "PING"); err == nil {
 			t.Error("a stranger was let in")
 		}
-		if c.Strangers() == 0 {
+		if c.Rejected() == 0 {
 			t.Error("it was not counted")
 		}
 		log, err := os.ReadFile(filepath.Join(c.Spec.LogDir, "network.log"))
@@ -243,7 +243,7 @@ func TestResendsAreCounted(t *testing.T) {
 					answer <- err
 				}()
 				err = service.Poll(ctx, func() error {
-					if c.Mesh.Lost(replies) == 0 {
+					if c.Proxy.Lost(replies) == 0 {
 						return errors.New("no reply was lost")
 					}
 					return nil

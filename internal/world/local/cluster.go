@@ -13,8 +13,8 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
-	"lockbench/internal/world/mesh"
 	"lockbench/internal/world/process"
+	"lockbench/internal/world/proxy"
 	"lockbench/service"
 )
 
@@ -102,17 +102,17 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 		}
 		c.nodes = append(c.nodes, node)
 		c.Add(node)
-		if err := c.Mesh.AddNode(mesh.Node{Name: n.Name, Real: node.real, Announced: node.announced}); err != nil {
+		if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: node.announced}); err != nil {
 			return nil, err
 		}
 		for i := range c.Ports() - 1 {
-			if err := c.Mesh.AddPort(n.Name, cluster.After(node.real, i+1), cluster.After(node.announced, i+1)); err != nil {
+			if err := c.Proxy.AddPort(n.Name, cluster.After(node.real, i+1), cluster.After(node.announced, i+1)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if c.HasLeaderAddress() {
-		if err := c.Mesh.AddService(cluster.LeaderName, c.serviceAddr(), c.First()); err != nil {
+		if err := c.Proxy.AddService(cluster.LeaderName, c.serviceAddr(), c.First()); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Cluster) lookAround(all []service.Node) (err error) {
 				case k == v || c.Topology().Proxied:
 					at = own
 				case c.Topology().Views:
-					at, err = c.Mesh.AddEntryTo(viewer.Name, n.Name, netip.AddrPortFrom(c.block.view(v+1), 0), own)
+					at, err = c.Proxy.AddListenerTo(viewer.Name, n.Name, netip.AddrPortFrom(c.block.view(v+1), 0), own)
 					if err != nil {
 						return err
 					}
@@ -184,17 +184,17 @@ func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
-// Enter gives a new client its address, and its name in the mesh.
+// Enter gives a new client its address, and its name in the proxy.
 func (c *Cluster) Enter(name string, index int) error {
 	ip, err := c.block.client(index)
 	if err != nil {
 		return err
 	}
-	return c.Mesh.AddClient(name, ip)
+	return c.Proxy.AddClient(name, ip)
 }
 
 // Leave closes what was listened on for a client.
-func (c *Cluster) Leave(name string) { c.Mesh.CloseEntries(name) }
+func (c *Cluster) Leave(name string) { c.Proxy.CloseListeners(name) }
 
 // Store tells a guest where the servers are, so that faults on its links find it:
 //
@@ -202,9 +202,9 @@ func (c *Cluster) Leave(name string) { c.Mesh.CloseEntries(name) }
 //	it is told all addresses   addresses of its own: they name it
 //	servers lead it to others  the announced addresses: the kernel knows whose a connection is
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	ip, ok := c.Mesh.IP(name)
+	ip, ok := c.Proxy.IP(name)
 	if !ok {
-		return guest.StoreAddresses{}, fmt.Errorf("the mesh knows no %q", name)
+		return guest.StoreAddresses{}, fmt.Errorf("the proxy knows no %q", name)
 	}
 	switch {
 	case hello.SourceAddress || c.Spec.Service == nil:
@@ -213,7 +213,7 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 		return s, err
 	case !c.Topology().Discovers:
 		return c.Cluster.Store(func(target string) (netip.AddrPort, error) {
-			return c.Mesh.AddEntry(name, target, netip.AddrPortFrom(ip, 0))
+			return c.Proxy.AddListener(name, target, netip.AddrPortFrom(ip, 0))
 		})
 	}
 	if err := c.Owners.Ready(); err != nil {
@@ -239,7 +239,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 
 // PingBulk is Ping with something to carry.
 func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
-	ip, ok := c.Mesh.IP(from)
+	ip, ok := c.Proxy.IP(from)
 	if !ok {
 		return fmt.Errorf("ping %s: there is no %q in this cluster", to, from)
 	}

@@ -1,17 +1,17 @@
 // Package local is the world of child processes: the servers of a lock service and its
 // clients run side by side on this machine, each on loopback addresses of its own, with
-// a source-aware network in between (package mesh). It needs Linux and the programs of
+// a source-aware network in between (package proxy). It needs Linux and the programs of
 // the service, and neither root nor containers.
 //
 //	client-1 ─┐                       ┌─ server-1
 //	client-2 ─┼─ announced addresses ─┼─ server-2    real addresses
-//	          │      of the mesh      ├─ server-3
+//	          │      of the proxy      ├─ server-3
 //	          └───────────────────────┴─ witness-1 ...
 //
-// The mesh knows who dials by the address that is bound, by an address that only one of
+// The proxy knows who dials by the address that is bound, by an address that only one of
 // them is given, or from the kernel (package child).
 //
-// Servers reach each other through the mesh too, so each directed link of the
+// Servers reach each other through the proxy too, so each directed link of the
 // cluster can be cut and slowed. The harness asks the servers on their real
 // addresses, past all faults.
 //

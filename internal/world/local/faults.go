@@ -9,32 +9,32 @@ import (
 )
 
 // Cut holds what travels on the links.
-func (c *Cluster) Cut(_ context.Context, links []world.Link) error { return c.Mesh.Cut(links) }
+func (c *Cluster) Cut(_ context.Context, links []world.Link) error { return c.Proxy.Cut(links) }
 
 // Join lets it go on.
 func (c *Cluster) Join(_ context.Context, links []world.Link) error {
-	return c.Mesh.Join(links)
+	return c.Proxy.Join(links)
 }
 
 // Shape delays what travels on the links.
 func (c *Cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
-	return c.Mesh.Delay(links, d.By, d.Jitter)
+	return c.Proxy.Delay(links, d.By, d.Jitter)
 }
 
 // Unshape ends Shape.
 func (c *Cluster) Unshape(_ context.Context, links []world.Link) error {
-	return c.Mesh.Undelay(links)
+	return c.Proxy.Undelay(links)
 }
 
-// BandwidthReady is nil: the mesh is on every way.
+// BandwidthReady is nil: the proxy is on every way.
 func (c *Cluster) BandwidthReady() error { return nil }
 
 // Throttle makes the links narrow, each connection by itself.
 func (c *Cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
-	return c.Mesh.Throttle(links, bytesPerSecond)
+	return c.Proxy.Throttle(links, bytesPerSecond)
 }
 
 // Unthrottle ends Throttle.
 func (c *Cluster) Unthrottle(_ context.Context, links []world.Link) error {
-	return c.Mesh.Unthrottle(links)
+	return c.Proxy.Unthrottle(links)
 }

@@ -65,7 +65,7 @@ func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
 	place.Config, place.Data = dir, filepath.Join(dir, "data")
 	if place.Topology.Proxied {
 		var err error
-		if place.Proxy, err = c.Mesh.AddProxy(n.Name, c.block.view(k)); err != nil {
+		if place.Proxy, err = c.Proxy.AddSOCKS(n.Name, c.block.view(k)); err != nil {
 			return nil, err
 		}
 	}
@@ -248,7 +248,7 @@ func (n *node) Is() service.Node { return n.Node }
 // Announced is where others find it.
 func (n *node) Announced() netip.AddrPort { return n.announced }
 
-// Dial connects to the server directly, past the mesh.
+// Dial connects to the server directly, past the proxy.
 func (n *node) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp4", n.real.String())
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // A port that somebody takes after it was found free costs a second start and not the run,
-// whether it is a server that finds it taken or the mesh.
+// whether it is a server that finds it taken or the proxy.
 func TestPortTakenMeanwhile(t *testing.T) {
 	for _, taken := range []int{1, 2} { // after the service's address come the first node's real one and its announced one
 		w := newWorld(t)

@@ -163,7 +163,7 @@ func TestServersThatBindNothing(t *testing.T) {
 				s := c.Servers().(toys)
 				hears := func(from, to string, port int) {
 					t.Helper()
-					ip, _ := c.Mesh.IP(from)
+					ip, _ := c.Proxy.IP(from)
 					want := to + " " + ip.String()
 					if got, err := s.ask(ctx, from, to, port); got != want || err != nil {
 						t.Errorf("%s hears %q of port %d of %s, %v; want %q", from, got, port, to, err, want)
@@ -202,7 +202,7 @@ func TestServersThatBindNothing(t *testing.T) {
 					return err
 				}
 				hears("toy-1", "toy-2", 0)
-				if n := c.Strangers(); n > 0 {
+				if n := c.Rejected(); n > 0 {
 					t.Errorf("%d connections were turned away", n)
 				}
 				if at := c.AddrFor("toy-1", "toy-2", 2); at.IsValid() {

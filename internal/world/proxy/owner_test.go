@@ -1,6 +1,6 @@
 //go:build linux
 
-package mesh
+package proxy
 
 import (
 	"errors"
@@ -30,28 +30,28 @@ func TestOwner(t *testing.T) {
 	one.talks()
 	two.talks()
 	link := world.Link{From: "c1", To: "n1"}
-	l.must(l.mesh.Cut([]world.Link{link}))
+	l.must(l.proxy.Cut([]world.Link{link}))
 	one.say("held")
 	l.atGate(link, len("held\n"))
 	two.talks()
 	if l.nodes["n1"].heard("held") {
 		t.Error("n1 heard through a cut link")
 	}
-	l.must(l.mesh.Join([]world.Link{link}))
+	l.must(l.proxy.Join([]world.Link{link}))
 	one.hears("re: held")
-	if n := l.mesh.Strangers(); n != 0 {
-		t.Errorf("%d strangers", n)
+	if n := l.proxy.Rejected(); n != 0 {
+		t.Errorf("%d rejected", n)
 	}
 	for _, name := range []string{"", "c9"} {
 		_ = dial(name).ends()
 	}
-	if n := l.mesh.Strangers(); n != 2 {
-		t.Errorf("%d strangers; want 2", n)
+	if n := l.proxy.Rejected(); n != 2 {
+		t.Errorf("%d rejected; want 2", n)
 	}
 	l.dial("c1", "n1").talks() // an address that is known is asked nobody about
 }
 
-// While one is looked up, others are let in, and the mesh closes when the answer is there.
+// While one is looked up, others are let in, and the proxy closes when the answer is there.
 func TestOwnerTakesItsTime(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	l := newLabWith(t, func(dialler, at netip.AddrPort) (string, error) {
@@ -63,7 +63,7 @@ func TestOwnerTakesItsTime(t *testing.T) {
 	<-asked
 	l.dial("c2", "n1").talks()
 	closed := make(chan error)
-	go func() { closed <- l.mesh.Close() }()
+	go func() { closed <- l.proxy.Close() }()
 	close(answer)
 	if err := <-closed; err != nil {
 		t.Error(err)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package mesh
+package proxy
 
 import (
 	"bufio"
@@ -25,11 +25,11 @@ import (
 // patience bounds every wait of these tests; no test passes because of it.
 const patience = 20 * time.Second
 
-// lab is a mesh with two nodes that answer each line by "re: " and the line, and
+// lab is a proxy with two nodes that answer each line by "re: " and the line, and
 // two clients.
 type lab struct {
 	t     *testing.T
-	mesh  *Mesh
+	proxy *Proxy
 	base  [2]byte
 	nodes map[string]*server
 	log   []string
@@ -43,13 +43,13 @@ func newLabWith(t *testing.T, owner func(dialler, at netip.AddrPort) (string, er
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	l := &lab{t: t, nodes: map[string]*server{}, base: [2]byte{byte(100 + os.Getpid()%100), byte(rand.IntN(255))}}
-	l.mesh = New(Options{DialLimit: patience, Owner: owner, Wire: (redis.Service{}).Wire(), Log: func(line string) {
+	l.proxy = New(Options{DialLimit: patience, Owner: owner, Wire: (redis.Service{}).Wire(), Log: func(line string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.log = append(l.log, line)
 	}})
 	t.Cleanup(func() {
-		if err := l.mesh.Close(); err != nil {
+		if err := l.proxy.Close(); err != nil {
 			t.Error(err)
 		}
 		for _, s := range l.nodes {
@@ -60,12 +60,12 @@ func newLabWith(t *testing.T, owner func(dialler, at netip.AddrPort) (string, er
 		s := serve(t, l.ip(k+1))
 		l.nodes[name] = s
 		s.announced = netip.AddrPortFrom(l.ip(65+k), s.real.Port())
-		if err := l.mesh.AddNode(Node{name, s.real, s.announced}); err != nil {
+		if err := l.proxy.AddNode(Node{name, s.real, s.announced}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for k, name := range []string{"c1", "c2"} {
-		if err := l.mesh.AddClient(name, l.ip(201+k)); err != nil {
+		if err := l.proxy.AddClient(name, l.ip(201+k)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +79,7 @@ func (l *lab) ip(k int) netip.Addr {
 // dial connects an end to a node.
 func (l *lab) dial(from, to string) *peer {
 	l.t.Helper()
-	ip, _ := l.mesh.IP(from)
+	ip, _ := l.proxy.IP(from)
 	return l.dialAddr(ip, l.nodes[to].announced)
 }
 
@@ -125,10 +125,10 @@ func (l *lab) until(what string, done func() bool) {
 func (l *lab) atGate(at world.Link, bytes int) {
 	l.t.Helper()
 	l.until(fmt.Sprintf("%d bytes at the gate of %s", bytes, at), func() bool {
-		l.mesh.mu.Lock()
-		defer l.mesh.mu.Unlock()
+		l.proxy.mu.Lock()
+		defer l.proxy.mu.Unlock()
 		n := 0
-		for c := range l.mesh.conns {
+		for c := range l.proxy.conns {
 			f := c.up
 			if c.name != at {
 				if f = c.down; c.name != (world.Link{From: at.To, To: at.From}) {
@@ -292,33 +292,33 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 
 func TestEntryNamesTheSource(t *testing.T) {
 	l := newLab(t)
-	at, err := l.mesh.AddEntry("c1", "n1", netip.AddrPortFrom(l.ip(201), 0))
+	at, err := l.proxy.AddListener("c1", "n1", netip.AddrPortFrom(l.ip(201), 0))
 	l.must(err)
 	p := l.dialAddr(netip.Addr{}, at)
 	p.talks()
 	if got := l.nodes["n1"].peers[0]; got != l.ip(201).String() {
 		t.Errorf("n1 saw %s, want the address of c1", got)
 	}
-	l.must(l.mesh.Cut([]world.Link{{From: "c1", To: "n1"}}))
+	l.must(l.proxy.Cut([]world.Link{{From: "c1", To: "n1"}}))
 	p.say("held")
 	l.atGate(world.Link{From: "c1", To: "n1"}, len("held\n"))
-	l.mesh.CloseEntries("c1")
+	l.proxy.CloseListeners("c1")
 	if c, err := net.Dial("tcp4", at.String()); err == nil {
 		c.Close()
 		t.Error("the entry still listens")
 	}
-	l.must(l.mesh.Join([]world.Link{{From: "c1", To: "n1"}}))
+	l.must(l.proxy.Join([]world.Link{{From: "c1", To: "n1"}}))
 	p.hears("re: held")
 }
 
 func TestMoveService(t *testing.T) {
 	l := newLab(t)
 	at := netip.AddrPortFrom(l.ip(200), l.nodes["n1"].real.Port())
-	l.must(l.mesh.AddService("svc", at, "n1"))
+	l.must(l.proxy.AddService("svc", at, "n1"))
 	direct, old := l.dial("c1", "n1"), l.dialAddr(l.ip(201), at)
 	direct.talks()
 	old.talks()
-	l.must(l.mesh.Move("svc", "n2"))
+	l.must(l.proxy.Move("svc", "n2"))
 	_ = old.ends()
 	direct.talks() // it did not come through the service
 	moved := l.dialAddr(l.ip(201), at)
@@ -327,7 +327,7 @@ func TestMoveService(t *testing.T) {
 	if !l.nodes["n2"].heard("moved") {
 		t.Error("n2 should have heard it")
 	}
-	if err := l.mesh.Move("svc", "n3"); err == nil {
+	if err := l.proxy.Move("svc", "n3"); err == nil {
 		t.Error("there is no n3")
 	}
 }
@@ -337,7 +337,7 @@ func TestDeadNode(t *testing.T) {
 	open, cut := l.dial("c1", "n1"), l.dial("c2", "n1")
 	open.talks()
 	cut.talks()
-	l.must(l.mesh.Cut([]world.Link{{From: "n1", To: "c2"}}))
+	l.must(l.proxy.Cut([]world.Link{{From: "n1", To: "c2"}}))
 	l.nodes["n1"].die()
 	if err := open.ends(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end of n1 came as %v", err)
@@ -349,7 +349,7 @@ func TestDeadNode(t *testing.T) {
 	}
 	_ = cut.SetReadDeadline(time.Now().Add(patience))
 	refused := l.dial("c2", "n1") // waits for the refusal, which is cut too
-	l.must(l.mesh.Join([]world.Link{{From: "n1", To: "c2"}}))
+	l.must(l.proxy.Join([]world.Link{{From: "n1", To: "c2"}}))
 	_ = cut.ends()
 	_ = refused.ends()
 }
@@ -365,16 +365,16 @@ func TestHalfClose(t *testing.T) {
 		t.Error(err)
 	}
 	l.until("the end of the connection", func() bool {
-		l.mesh.mu.Lock()
-		defer l.mesh.mu.Unlock()
-		return len(l.mesh.conns) == 0
+		l.proxy.mu.Lock()
+		defer l.proxy.mu.Unlock()
+		return len(l.proxy.conns) == 0
 	})
 }
 
 func TestUnknownLinks(t *testing.T) {
 	l := newLab(t)
 	for _, at := range []world.Link{{From: "c1", To: "n9"}, {From: "c9", To: "n1"}, {From: "c1", To: "c2"}} {
-		if err := l.mesh.Cut([]world.Link{at}); err == nil {
+		if err := l.proxy.Cut([]world.Link{at}); err == nil {
 			t.Errorf("%s should be refused", at)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package mesh
+package proxy
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 func TestHoldReply(t *testing.T) {
 	l := newLab(t)
 	one, other := l.dial("c1", "n1"), l.dial("c2", "n1")
-	reply := l.mesh.HoldReply("c1", 2)
+	reply := l.proxy.HoldReply("c1", 2)
 	one.say("PING")
 	one.hears("re: PING")
 	one.say("SETNX a")
@@ -48,13 +48,13 @@ func TestHoldReply(t *testing.T) {
 func TestHoldReplyThenCut(t *testing.T) {
 	l := newLab(t)
 	c := l.dial("c1", "n1")
-	reply := l.mesh.HoldReply("c1", 1)
+	reply := l.proxy.HoldReply("c1", 1)
 	c.say("GET a")
 	<-reply.Reached()
-	l.must(l.mesh.Cut([]world.Link{{From: "n1", To: "c1"}}))
+	l.must(l.proxy.Cut([]world.Link{{From: "n1", To: "c1"}}))
 	reply.GoOn()
 	l.atGate(world.Link{From: "n1", To: "c1"}, len("re: GET a\n"))
-	l.must(l.mesh.Join([]world.Link{{From: "n1", To: "c1"}}))
+	l.must(l.proxy.Join([]world.Link{{From: "n1", To: "c1"}}))
 	c.hears("re: GET a")
 }
 
@@ -62,20 +62,20 @@ func TestHoldReplyThenCut(t *testing.T) {
 func TestHoldReplyGivenUp(t *testing.T) {
 	l := newLab(t)
 	c := l.dial("c1", "n1")
-	reply := l.mesh.HoldReply("c1", 2)
+	reply := l.proxy.HoldReply("c1", 2)
 	c.say("GET a")
 	c.hears("re: GET a")
 	reply.GoOn()
 	c.talks()
-	reply = l.mesh.HoldReply("c1", 1)
+	reply = l.proxy.HoldReply("c1", 1)
 	c.say("GET b")
 	<-reply.Reached()
 	c.Close()
 	reply.GoOn()
 	l.until("the connection is gone", func() bool {
-		l.mesh.mu.Lock()
-		defer l.mesh.mu.Unlock()
-		return len(l.mesh.conns) == 0
+		l.proxy.mu.Lock()
+		defer l.proxy.mu.Unlock()
+		return len(l.proxy.conns) == 0
 	})
 }
 
@@ -85,7 +85,7 @@ func TestLoseReply(t *testing.T) {
 	l := newLab(t)
 	c, second := l.dial("c1", "n1"), l.dial("c1", "n1")
 	second.talks()
-	reply := l.mesh.HoldReply("c1", 1)
+	reply := l.proxy.HoldReply("c1", 1)
 	c.say("SET a")
 	<-reply.Reached()
 	reply.Lose(false)
@@ -106,7 +106,7 @@ func TestLoseReplyInSilence(t *testing.T) {
 	l := newLab(t)
 	c, second := l.dial("c1", "n1"), l.dial("c1", "n1")
 	second.talks()
-	reply := l.mesh.HoldReply("c1", 1)
+	reply := l.proxy.HoldReply("c1", 1)
 	c.say("SET a")
 	<-reply.Reached()
 	reply.Lose(true)

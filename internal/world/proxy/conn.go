@@ -1,4 +1,4 @@
-package mesh
+package proxy
 
 import (
 	"context"
@@ -24,7 +24,7 @@ var quiet = zerolog.Nop().WithContext(context.Background())
 // The end of a stream travels like its bytes: behind them, delayed and held as
 // they are. So a node that dies while its link is cut is mourned after the join.
 type conn struct {
-	mesh     *Mesh
+	proxy    *Proxy
 	near     *net.TCPConn // accepted
 	from     netip.Addr   // the dialler's own IP; invalid if it has none
 	to       netip.AddrPort
@@ -63,9 +63,9 @@ func (c *conn) serve() {
 	if connected {
 		<-c.down.queue.ended
 	}
-	c.mesh.mu.Lock()
-	delete(c.mesh.conns, c)
-	c.mesh.mu.Unlock()
+	c.proxy.mu.Lock()
+	delete(c.proxy.conns, c)
+	c.proxy.mu.Unlock()
 }
 
 // connect dials the node once its link lets it, and says whether it did. A
@@ -86,7 +86,7 @@ func (c *conn) connect() bool {
 			return false
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.mesh.options.DialLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), c.proxy.options.DialLimit)
 	defer cancel()
 	go func() {
 		select {
@@ -111,7 +111,7 @@ func (c *conn) connect() bool {
 }
 
 func (c *conn) dial(ctx context.Context) (net.Conn, error) {
-	if dial := c.mesh.options.Dial; dial != nil {
+	if dial := c.proxy.options.Dial; dial != nil {
 		return dial(ctx, c.name.To)
 	}
 	var dialer net.Dialer
@@ -138,7 +138,7 @@ func (c *conn) refuse(err error) {
 			return
 		}
 	}
-	c.mesh.options.Log(fmt.Sprintf("connect %s: %v", c.name, err))
+	c.proxy.options.Log(fmt.Sprintf("connect %s: %v", c.name, err))
 	_ = c.near.SetLinger(0)
 	c.kill()
 }

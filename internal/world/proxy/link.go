@@ -1,4 +1,4 @@
-package mesh
+package proxy
 
 import (
 	"errors"
@@ -23,12 +23,12 @@ type link struct {
 
 	// The proxy's toxics delay and narrow. There is a collection for each direction, so that all its
 	// streams run "upstream", whoever dialled. The proxy only carries it and is
-	// never started: the mesh accepts by itself.
-	server  *toxiproxy.ApiServer
-	proxy   *toxiproxy.Proxy
-	streams atomic.Int64 // names the toxic links, whose names must differ
-	toxicMu sync.Mutex
-	spoilt  map[string]bool // by type; guarded by toxicMu
+	// never started: the proxy accepts by itself.
+	server    *toxiproxy.ApiServer
+	toxiproxy *toxiproxy.Proxy
+	streams   atomic.Int64 // names the toxic links, whose names must differ
+	toxicMu   sync.Mutex
+	active    map[string]bool // by type; guarded by toxicMu
 }
 
 // state is immutable: a change replaces it and closes changed.
@@ -42,12 +42,12 @@ type state struct {
 // held says whether bytes must wait.
 func (s *state) held() bool { return s.cut || s.frozen }
 
-// mendLimit bounds the removal of a toxic, which waits for each stream of the link in
+// removeLimit bounds the removal of a toxic, which waits for each stream of the link in
 // turn. They never block on us, so this is for what we have not foreseen.
-const mendLimit = 10 * time.Second
+const removeLimit = 10 * time.Second
 
 func newLink(server *toxiproxy.ApiServer, at world.Link) *link {
-	l := &link{at: at, server: server, proxy: toxiproxy.NewProxy(server, at.String(), "", ""), spoilt: map[string]bool{}}
+	l := &link{at: at, server: server, toxiproxy: toxiproxy.NewProxy(server, at.String(), "", ""), active: map[string]bool{}}
 	l.state.Store(&state{changed: make(chan struct{})})
 	return l
 }
@@ -68,15 +68,15 @@ func (l *link) change(f func(*state)) {
 // closes to at the end of from.
 func (l *link) carry(from *source, to *queue) {
 	name := fmt.Sprint(l.streams.Add(1))
-	l.proxy.Toxics.StartLink(l.server, name, from, to, stream.Upstream)
+	l.toxiproxy.Toxics.StartLink(l.server, name, from, to, stream.Upstream)
 }
 
 // toxic is one of toxiproxy's, by its type and its attributes in JSON. A link has at most
 // one of a type.
 type toxic struct{ kind, attributes string }
 
-// spoil gives the link this toxic, in place of an earlier one of the type.
-func (l *link) spoil(t toxic) error {
+// addToxic gives the link this toxic, in place of an earlier one of the type.
+func (l *link) addToxic(t toxic) error {
 	l.toxicMu.Lock()
 	defer l.toxicMu.Unlock()
 	// Away with the old one first: toxiproxy can also update a toxic, but writes to
@@ -85,43 +85,43 @@ func (l *link) spoil(t toxic) error {
 		return err
 	}
 	text := fmt.Sprintf(`{"name":%q,"type":%q,"stream":"upstream","toxicity":1,"attributes":%s}`, t.kind, t.kind, t.attributes)
-	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
+	if _, err := l.toxiproxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
 		return fmt.Errorf("%s of %s: %w", t.kind, l.at, err)
 	}
-	l.spoilt[t.kind] = true
+	l.active[t.kind] = true
 	return nil
 }
 
-// mend delivers at once what the toxic kept, in order, and takes it away.
-func (l *link) mend(kind string) error {
+// removeToxic delivers at once what the toxic kept, in order, and takes it away.
+func (l *link) removeToxic(kind string) error {
 	l.toxicMu.Lock()
 	defer l.toxicMu.Unlock()
 	return l.remove(kind)
 }
 
-// remove is mend for one who holds toxicMu.
+// remove is removeToxic for one who holds toxicMu.
 func (l *link) remove(kind string) error {
-	if !l.spoilt[kind] {
+	if !l.active[kind] {
 		return nil
 	}
 	removed := make(chan error, 1)
 	go func() {
-		err := l.proxy.Toxics.RemoveToxic(quiet, kind)
+		err := l.toxiproxy.Toxics.RemoveToxic(quiet, kind)
 		if errors.Is(err, toxiproxy.ErrToxicNotFound) {
 			err = nil
 		}
 		removed <- err
 	}()
-	limit := time.NewTimer(mendLimit)
+	limit := time.NewTimer(removeLimit)
 	defer limit.Stop()
 	select {
 	case err := <-removed:
 		if err != nil {
 			return fmt.Errorf("end the %s of %s: %w", kind, l.at, err)
 		}
-		delete(l.spoilt, kind)
+		delete(l.active, kind)
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("end the %s of %s: not done after %v", kind, l.at, mendLimit)
+		return fmt.Errorf("end the %s of %s: not done after %v", kind, l.at, removeLimit)
 	}
 }

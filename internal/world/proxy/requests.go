@@ -1,15 +1,15 @@
-package mesh
+package proxy
 
 import "sync"
 
 // Requests tells how many commands a client has sent to all nodes, by name in
 // upper case. They are counted in the network, past anything that a client
 // library may do by itself: a command that was sent again counts twice.
-func (m *Mesh) Requests(client string) map[string]int {
+func (p *Proxy) Requests(client string) map[string]int {
 	total := map[string]int{}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for at, c := range m.counters {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, c := range p.counters {
 		if at.From == client {
 			c.addTo(total)
 		}

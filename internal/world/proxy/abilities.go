@@ -1,4 +1,4 @@
-package mesh
+package proxy
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 	"lockbench/internal/world"
 )
 
-// Abilities are those that a mesh gives to a cluster by itself, in the words of package
-// world: a real world's cluster embeds them. What needs more than the mesh, such as the
+// Abilities are those that a proxy gives to a cluster by itself, in the words of package
+// world: a real world's cluster embeds them. What needs more than the proxy, such as the
 // links between servers that talk to each other directly, a world does on its own.
 type Abilities struct {
-	Mesh *Mesh
+	Proxy *Proxy
 
 	mu     sync.Mutex
 	greets map[string]int // signs of life that lockbench asked for in the name of a client
@@ -26,37 +26,37 @@ var (
 
 // DropReplies loses what travels on the links.
 func (a *Abilities) DropReplies(_ context.Context, links []world.Link) error {
-	return a.Mesh.Drop(links)
+	return a.Proxy.Drop(links)
 }
 
 // KeepReplies ends DropReplies.
 func (a *Abilities) KeepReplies(_ context.Context, links []world.Link) error {
-	return a.Mesh.Keep(links)
+	return a.Proxy.Keep(links)
 }
 
 // Reset ends the connections on the links.
 func (a *Abilities) Reset(_ context.Context, links []world.Link) (int, error) {
-	return a.Mesh.Reset(links)
+	return a.Proxy.Reset(links)
 }
 
 // HoldReply stops a client in the middle of an operation.
 func (a *Abilities) HoldReply(client string, n int) world.Held {
-	return a.Mesh.HoldReply(client, n)
+	return a.Proxy.HoldReply(client, n)
 }
 
 // HoldRequest keeps one of its requests on its way.
 func (a *Abilities) HoldRequest(client string, n int) world.Held {
-	return a.Mesh.HoldRequest(client, n)
+	return a.Proxy.HoldRequest(client, n)
 }
 
-// Strangers is how many connections of unknown origin were turned away.
-func (a *Abilities) Strangers() int { return a.Mesh.Strangers() }
+// Rejected is how many connections of unknown origin were turned away.
+func (a *Abilities) Rejected() int { return a.Proxy.Rejected() }
 
 // Freeze holds everything from and to a client.
-func (a *Abilities) Freeze(name string) { a.Mesh.Freeze(name) }
+func (a *Abilities) Freeze(name string) { a.Proxy.Freeze(name) }
 
 // Thaw ends Freeze.
-func (a *Abilities) Thaw(name string) { a.Mesh.Thaw(name) }
+func (a *Abilities) Thaw(name string) { a.Proxy.Thaw(name) }
 
 // Greeted notes that lockbench is about to ask for a sign of life in the name of a client.
 func (a *Abilities) Greeted(client string) {
@@ -71,13 +71,13 @@ func (a *Abilities) Greeted(client string) {
 // Requests counts what a client has sent. What lockbench itself asked in its name is
 // left out.
 func (a *Abilities) Requests(client string) map[string]int {
-	counts := a.Mesh.Requests(client)
+	counts := a.Proxy.Requests(client)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Mesh.options.Wire == nil {
+	if a.Proxy.options.Wire == nil {
 		return counts
 	}
-	sign := a.Mesh.options.Wire.Sign()
+	sign := a.Proxy.options.Wire.Sign()
 	if n := counts[sign] - a.greets[client]; n > 0 {
 		counts[sign] = n
 	} else {

@@ -1,4 +1,4 @@
-package mesh
+package proxy
 
 import (
 	"io"
@@ -28,7 +28,7 @@ func (p *peer) asks(at netip.AddrPort) error {
 // him though he dials where others really listen.
 func TestProxy(t *testing.T) {
 	l := newLab(t)
-	proxy, err := l.mesh.AddProxy("n1", l.ip(130))
+	proxy, err := l.proxy.AddSOCKS("n1", l.ip(130))
 	l.must(err)
 	through := func(at netip.AddrPort) *peer {
 		p := l.dialAddr(netip.Addr{}, proxy)
@@ -37,17 +37,17 @@ func TestProxy(t *testing.T) {
 	}
 	through(l.nodes["n2"].real).talks()
 	link := world.Link{From: "n1", To: "n2"}
-	l.must(l.mesh.Cut([]world.Link{link}))
+	l.must(l.proxy.Cut([]world.Link{link}))
 	p := through(l.nodes["n2"].real)
 	p.say("held")
 	l.atGate(link, len("held\n"))
 	if l.nodes["n2"].heard("held") {
 		t.Error("n2 heard through a cut link")
 	}
-	l.must(l.mesh.Join([]world.Link{link}))
+	l.must(l.proxy.Join([]world.Link{link}))
 	p.hears("re: held")
-	if n := l.mesh.Strangers(); n != 0 {
-		t.Errorf("%d strangers", n)
+	if n := l.proxy.Rejected(); n != 0 {
+		t.Errorf("%d rejected", n)
 	}
 	// Where no node is, and in other words, nobody is let in.
 	if err := l.dialAddr(netip.Addr{}, proxy).asks(netip.MustParseAddrPort("127.0.0.1:1")); err == nil {
@@ -56,7 +56,7 @@ func TestProxy(t *testing.T) {
 	http := l.dialAddr(netip.Addr{}, proxy)
 	http.say("GET / HTTP/1.1" + string(make([]byte, 100)))
 	_ = http.ends()
-	if n := l.mesh.Strangers(); n != 2 {
-		t.Errorf("%d strangers; want 2", n)
+	if n := l.proxy.Rejected(); n != 2 {
+		t.Errorf("%d rejected; want 2", n)
 	}
 }

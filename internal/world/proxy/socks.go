@@ -1,4 +1,4 @@
-package mesh
+package proxy
 
 import (
 	"errors"
@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// AddProxy listens for one node that dials others where they really listen, as it was told,
+// AddSOCKS listens for one node that dials others where they really listen, as it was told,
 // and can be made to do so through a proxy (SOCKS 5, which every Java speaks). Each
 // connection of it is from that node, to the one whose address it asks for.
-func (m *Mesh) AddProxy(source string, ip netip.Addr) (netip.AddrPort, error) {
-	return m.listenAs(netip.AddrPortFrom(ip, 0), &entry{source: source, target: "others", proxy: true})
+func (p *Proxy) AddSOCKS(source string, ip netip.Addr) (netip.AddrPort, error) {
+	return p.listenAs(netip.AddrPortFrom(ip, 0), &listener{source: source, target: "others", socks: true})
 }
 
 // direct hears where a connection to a proxy is to lead.
-func (m *Mesh) direct(e *entry, near *net.TCPConn) {
-	_ = near.SetDeadline(time.Now().Add(m.options.DialLimit))
+func (p *Proxy) direct(e *listener, near *net.TCPConn) {
+	_ = near.SetDeadline(time.Now().Add(p.options.DialLimit))
 	at, err := hearTarget(near)
 	node := ""
 	if err == nil {
-		m.mu.Lock()
-		if name := m.names[at.Addr()]; m.nodes[name].IsValid() {
+		p.mu.Lock()
+		if name := p.names[at.Addr()]; p.nodes[name].IsValid() {
 			node = name
 		} else {
 			err = fmt.Errorf("there is no node at %s", at)
 		}
-		m.mu.Unlock()
+		p.mu.Unlock()
 	}
 	if err == nil {
 		// As everywhere in this network it is accepted first, and dialled then.
 		_, err = near.Write([]byte{socks, 0, 0, ipv4, 0, 0, 0, 0, 0, 0})
 	}
 	if err != nil {
-		m.turnAway(e, near, fmt.Sprintf("%s has asked its proxy: %v", e.source, err))
+		p.reject(e, near, fmt.Sprintf("%s has asked its proxy: %v", e.source, err))
 		return
 	}
 	_ = near.SetDeadline(time.Time{})
-	m.admit(&entry{source: e.source, target: node, real: at}, near, e.source)
+	p.open(&listener{source: e.source, target: node, real: at}, near, e.source)
 }
 
 // Words of SOCKS 5 (RFC 1928).

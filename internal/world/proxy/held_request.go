@@ -1,4 +1,4 @@
-package mesh
+package proxy
 
 import (
 	"sync"
@@ -11,14 +11,14 @@ import (
 //
 //	client ── SETNX ──▶ server        n = 1: done
 //	       ✕◀── :1 ────               held, and so the client has not sent its EXPIRE
-type hold struct {
+type heldRequest struct {
 	request bool // not the answer
-	mesh    *Mesh
+	proxy   *Proxy
 	client  string
 	reached chan struct{} // closed when it is there
 	once    sync.Once
 
-	left int // requests still to come; guarded by Mesh.holdsMu
+	left int // requests still to come; guarded by Proxy.heldMu
 
 	decided  chan struct{} // closed when the fate is known
 	deciding sync.Once
@@ -32,38 +32,38 @@ const (
 	silenced              // nothing comes any more, and the connection is there
 )
 
-var _ world.Held = (*hold)(nil)
+var _ world.Held = (*heldRequest)(nil)
 
 // HoldReply lets the next n requests of a client pass and keeps the answer to the last
 // of them back.
-func (m *Mesh) HoldReply(client string, n int) world.Held { return m.hold(client, n, false) }
+func (p *Proxy) HoldReply(client string, n int) world.Held { return p.hold(client, n, false) }
 
 // HoldRequest lets the next n-1 requests of a client pass and keeps the n-th back, with
 // what follows on its connection.
-func (m *Mesh) HoldRequest(client string, n int) world.Held { return m.hold(client, n, true) }
+func (p *Proxy) HoldRequest(client string, n int) world.Held { return p.hold(client, n, true) }
 
-func (m *Mesh) hold(client string, n int, request bool) *hold {
-	h := &hold{request: request, mesh: m, client: client, reached: make(chan struct{}), decided: make(chan struct{}), left: n}
-	m.holdsMu.Lock()
-	defer m.holdsMu.Unlock()
-	m.holds[client] = h
-	m.holding.Add(1)
+func (p *Proxy) hold(client string, n int, request bool) *heldRequest {
+	h := &heldRequest{request: request, proxy: p, client: client, reached: make(chan struct{}), decided: make(chan struct{}), left: n}
+	p.heldMu.Lock()
+	defer p.heldMu.Unlock()
+	p.holds[client] = h
+	p.holding.Add(1)
 	return h
 }
 
 // asked notes that a client has sent a request on a connection, before it is passed on.
-func (m *Mesh) asked(client string, command []byte, on *conn) {
-	if m.holding.Load() == 0 || m.options.Wire.Greeting(string(command)) {
+func (p *Proxy) asked(client string, command []byte, on *conn) {
+	if p.holding.Load() == 0 || p.options.Wire.Greeting(string(command)) {
 		return
 	}
-	m.holdsMu.Lock()
-	defer m.holdsMu.Unlock()
-	h := m.holds[client]
+	p.heldMu.Lock()
+	defer p.heldMu.Unlock()
+	h := p.holds[client]
 	if h == nil {
 		return
 	}
 	if h.left--; h.left == 0 {
-		delete(m.holds, client)
+		delete(p.holds, client)
 		h.conn.Store(on)
 		if h.request {
 			on.up.hold.Store(h) // its bytes come to the gate after this
@@ -74,31 +74,31 @@ func (m *Mesh) asked(client string, command []byte, on *conn) {
 }
 
 // arrived says that it is there.
-func (h *hold) arrived() { h.once.Do(func() { close(h.reached) }) }
+func (h *heldRequest) arrived() { h.once.Do(func() { close(h.reached) }) }
 
 // Reached is closed when it is there.
-func (h *hold) Reached() <-chan struct{} { return h.reached }
+func (h *heldRequest) Reached() <-chan struct{} { return h.reached }
 
 // GoOn lets it pass, or gives up waiting for it.
-func (h *hold) GoOn() { h.decide(passes) }
+func (h *heldRequest) GoOn() { h.decide(passes) }
 
 // Lose loses it, and with it its connection.
-func (h *hold) Lose(silent bool) {
+func (h *heldRequest) Lose(silent bool) {
 	if !silent {
 		h.conn.Load().reset()
 	}
 	h.decide(silenced)
 }
 
-func (h *hold) decide(fate int32) {
+func (h *heldRequest) decide(fate int32) {
 	h.deciding.Do(func() {
 		h.fate.Store(fate)
 		close(h.decided)
-		h.mesh.holdsMu.Lock()
-		defer h.mesh.holdsMu.Unlock()
-		if h.mesh.holds[h.client] == h {
-			delete(h.mesh.holds, h.client)
+		h.proxy.heldMu.Lock()
+		defer h.proxy.heldMu.Unlock()
+		if h.proxy.holds[h.client] == h {
+			delete(h.proxy.holds, h.client)
 		}
-		h.mesh.holding.Add(-1)
+		h.proxy.holding.Add(-1)
 	})
 }

@@ -1,4 +1,4 @@
-package mesh
+package proxy
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 type flow struct {
 	link  *link
 	queue *queue
-	hold  atomic.Pointer[hold] // keeps back what comes next; nil nearly always
+	hold  atomic.Pointer[heldRequest] // keeps back what comes next; nil nearly always
 }
 
 func newFlow(l *link) *flow { return &flow{link: l, queue: newQueue()} }

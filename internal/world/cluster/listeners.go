@@ -1,0 +1,78 @@
+//go:build linux
+
+package cluster
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"lockbench/internal/guest"
+	"lockbench/internal/world"
+)
+
+// loopback is where clients are listened for.
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// listeners are the addresses at which clients reach nodes that are not on addresses of the
+// proxy. Each pair of client and node has a separate address.
+type listeners struct {
+	mu sync.Mutex
+	at map[string]map[string]netip.AddrPort // by client and node or service
+}
+
+// ListenFor returns the address at which only this client reaches a node or the service.
+func (c *Cluster) ListenFor(client, target string) (netip.AddrPort, error) {
+	c.listeners.mu.Lock()
+	defer c.listeners.mu.Unlock()
+	if at, ok := c.listeners.at[client][target]; ok {
+		return at, nil
+	}
+	at, err := c.Proxy.AddListener(client, target, netip.AddrPortFrom(loopback, 0))
+	if err != nil {
+		return at, err
+	}
+	if c.listeners.at == nil {
+		c.listeners.at = map[string]map[string]netip.AddrPort{}
+	}
+	if c.listeners.at[client] == nil {
+		c.listeners.at[client] = map[string]netip.AddrPort{}
+	}
+	c.listeners.at[client][target] = at
+	return at, nil
+}
+
+// CloseListeners ends what was listened on for a client.
+func (c *Cluster) CloseListeners(client string) {
+	c.listeners.mu.Lock()
+	delete(c.listeners.at, client)
+	c.listeners.mu.Unlock()
+	c.Proxy.CloseListeners(client)
+}
+
+// StoreForClient gives a guest addresses of its own, so that faults on its links find it. Called
+// are the addresses by which servers lead clients to each other, and whose they are.
+func (c *Cluster) StoreForClient(client string, hello guest.Hello, called map[string]string) (guest.StoreAddresses, error) {
+	if c.Topology().Discovers && !hello.AddrMap {
+		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead clients to their own addresses, and this guest does not dial others in "+
+			"their place by the open request's addr_map, so faults on its links could not find it; "+
+			`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
+	}
+	s, err := c.Store(func(target string) (netip.AddrPort, error) { return c.ListenFor(client, target) })
+	if hello.SourceAddress {
+		// It is used to being told one; here it is known by where it connects to.
+		s.LocalAddr = loopback.String()
+	}
+	if err != nil || !c.Topology().Discovers {
+		return s, err
+	}
+	s.AddrMap = map[string]string{}
+	for addr, node := range called {
+		at, err := c.ListenFor(client, node)
+		if err != nil {
+			return s, err
+		}
+		s.AddrMap[addr] = at.String()
+	}
+	return s, nil
+}
