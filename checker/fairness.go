@@ -46,7 +46,11 @@ func fairness(l *ledger, _ Report) Result {
 // queued says where each session was first seen in the queue.
 func queued(h *history.History) map[string]int {
 	all := map[string]int{}
-	for pos, seen := range history.FactsOf[history.Queued](h) {
+	for _, pos := range h.Probes {
+		seen := h.Events[pos].Facts.Queued
+		if seen == nil {
+			continue
+		}
 		for _, name := range seen.Sessions {
 			if _, ok := all[name]; !ok {
 				all[name] = pos

@@ -189,7 +189,12 @@ func (p *parser) event(words []string) error {
 		facts := line{}
 		for _, w := range what {
 			k, v, _ := strings.Cut(w, "=")
-			facts[k] = value(v)
+			switch k {
+			case "queued", "left", "ending":
+				facts[k] = strings.Split(v, ",")
+			default:
+				facts[k] = value(v)
+			}
 		}
 		e["facts"], what = facts, nil
 	default:

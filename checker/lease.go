@@ -33,7 +33,11 @@ func lease(l *ledger, _ Report) Result {
 	probed, judged, struckBy := 0, 0, 0
 	// While faults hit servers, two of them may both act as the leader, and the run may ask the
 	// one that the client does not use. So only grants and probes in calm count.
-	for pos, probe := range history.FactsOf[history.Kept](h) {
+	for _, pos := range h.Probes {
+		probe := h.Events[pos].Facts.Kept
+		if probe == nil || probe.TTL == nil {
+			continue
+		}
 		if byName == nil { // most histories have no such probe
 			byName, longest = map[string]*hold.Hold{}, longestAsked(h)
 			for i := range l.All {
@@ -57,7 +61,7 @@ func lease(l *ledger, _ Report) Result {
 			continue
 		}
 		judged++
-		if f, ok := l.kept(d, pos, probe.TTL, longest.of(d.Session, pos)); ok && !reported[f.Rule+probe.Session] {
+		if f, ok := l.kept(d, pos, *probe.TTL, longest.of(d.Session, pos)); ok && !reported[f.Rule+probe.Session] {
 			reported[f.Rule+probe.Session] = true
 			findings = append(findings, f)
 		}

@@ -28,9 +28,9 @@ func newLedger(h *history.History, o Options) *ledger {
 // may come back with less, or more, than it had.
 func durable(h *history.History) int {
 	at := h.ClockStep()
-	for pos := range history.FactsOf[history.Promoted](h) {
-		at = min(at, pos)
-		break
+	promoted := func(pos int) bool { return h.Events[pos].Facts.Promoted != nil }
+	if i := slices.IndexFunc(h.Probes, promoted); i >= 0 {
+		at = min(at, h.Probes[i])
 	}
 	for _, pos := range h.Nemesis {
 		if pos >= at {

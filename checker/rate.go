@@ -30,7 +30,11 @@ func rate(l *ledger, _ Report) Result {
 	last, asked := map[int32]counted{}, callsOf(h)
 	var findings []Finding
 	looked, short, highest := 0, 0, 0.0
-	for pos, sent := range history.FactsOf[history.Sent](h) {
+	for _, pos := range h.Probes {
+		sent := h.Events[pos].Facts.Sent
+		if sent == nil {
+			continue
+		}
 		n, id := sent.Commands, sent.Client
 		before, first := last[id]
 		last[id] = counted{pos, n}

@@ -23,7 +23,11 @@ import (
 func (l *ledger) residue() (findings []Finding) {
 	var names map[string]bool
 	fenced := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
-	for pos, seen := range history.FactsOf[history.Left](l.h) {
+	for _, pos := range l.h.Probes {
+		seen := l.h.Events[pos].Facts.Left
+		if seen == nil {
+			continue
+		}
 		if names == nil {
 			names = make(map[string]bool, len(l.h.Keys))
 			for _, key := range l.h.Keys {

@@ -26,14 +26,14 @@ type said struct {
 // probe is the event that says it. The zero value says nothing at all.
 func probe(s said) history.Event {
 	e := history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe}
-	say := func(f history.Fact) { e.Facts = []history.Fact{f} }
+	say := func(f history.Fact) { e = history.Probed(f) }
 	switch {
 	case s.quiet != "":
-		say(history.Quiet{Begins: s.quiet == "begins"})
+		say(history.Quiet(s.quiet))
 	case s.queued != nil:
 		say(history.Queued{Sessions: s.queued})
 	case s.kept != "":
-		say(history.Kept{Session: s.kept, TTL: s.ttl})
+		say(history.Kept{Session: s.kept, TTL: &s.ttl})
 	case s.looked:
 		say(history.Left{Names: s.left, Ending: s.ending})
 	case s.counted:
@@ -51,23 +51,22 @@ func heard(e *history.Event) (s said) {
 	if e.Process != history.Probe {
 		return s
 	}
-	for _, f := range e.Facts {
-		switch f := f.(type) {
-		case history.Quiet:
-			s.quiet = map[bool]string{true: "begins", false: "ends"}[f.Begins]
-		case history.Queued:
-			s.queued = f.Sessions
-		case history.Kept:
-			s.kept, s.ttl = f.Session, f.TTL
-		case history.Left:
-			s.looked, s.left, s.ending = true, f.Names, f.Ending
-		case history.Sent:
-			s.counted, s.client, s.sent = true, f.Client, f.Commands
-		case history.ClockStep:
-			s.stepped = f.By
-		case history.Promoted:
-			s.master = f.Node
-		}
+	switch f := e.Facts; {
+	case f == nil:
+	case f.Quiet != "":
+		s.quiet = string(f.Quiet)
+	case f.Queued != nil:
+		s.queued = f.Sessions
+	case f.Kept != nil:
+		s.kept, s.ttl = f.Session, *f.TTL
+	case f.Left != nil:
+		s.looked, s.left, s.ending = true, f.Names, f.Ending
+	case f.Sent != nil:
+		s.counted, s.client, s.sent = true, f.Client, f.Commands
+	case f.ClockStep != nil:
+		s.stepped = f.By
+	case f.Promoted != nil:
+		s.master = f.Promoted.Node
 	}
 	return s
 }

@@ -44,8 +44,10 @@ func TestCostsAreJudged(t *testing.T) {
 
 // mentioned is how many names the probes say are left.
 func mentioned(h *history.History) (n int) {
-	for _, left := range history.FactsOf[history.Left](h) {
-		n += len(left.Names)
+	for _, pos := range h.Probes {
+		if left := h.Events[pos].Facts.Left; left != nil {
+			n += len(left.Names)
+		}
 	}
 	return n
 }

@@ -21,13 +21,13 @@ func goodRun(s *script, n int) {
 		}
 	}
 	for i, step := 0, 0; len(s.events) < n; step++ {
-		s.probe(history.Quiet{Begins: true})
+		s.probe(history.QuietBegins)
 		count()
 		for range clients {
 			client, key, name := i%clients, i*7919%keys, id(i)
 			s.ask(client, name, fmt.Sprint("k", key), ttl, time.Second)
 			s.granted(client, name, ttl)
-			s.probe(history.Kept{TTL: ttl, Session: name})
+			s.probe(history.Kept{TTL: new(ttl), Session: name})
 			s.counts(client, name, values[key])
 			s.done(client, history.Release, name)
 			values[key]++
@@ -36,7 +36,7 @@ func goodRun(s *script, n int) {
 		}
 		s.now += time.Second
 		count()
-		s.probe(history.Quiet{})
+		s.probe(history.QuietEnds)
 		for _, phase := range []string{history.Begins, history.Bites, history.Heals, history.Healed} {
 			s.fault("cut", phase, step+1, "redis-1")
 		}
@@ -45,7 +45,7 @@ func goodRun(s *script, n int) {
 }
 
 func oneKey(s *script, n int) {
-	s.probe(history.Quiet{Begins: true})
+	s.probe(history.QuietBegins)
 	s.ask(0, id(0), "a", ttl, time.Second)
 	for i := range n / 4 {
 		c, next := i%clients, (i+1)%clients
@@ -53,16 +53,16 @@ func oneKey(s *script, n int) {
 		s.granted(c, id(i), ttl)
 		s.done(c, history.Release, id(i))
 	}
-	s.probe(history.Quiet{})
+	s.probe(history.QuietEnds)
 }
 
 func stretches(s *script, n int) {
 	for i := range n / 7 {
-		s.probe(history.Quiet{Begins: true})
+		s.probe(history.QuietBegins)
 		s.take(i%clients, id(i), "a", ttl)
-		s.probe(history.Kept{TTL: ttl, Session: id(i)})
+		s.probe(history.Kept{TTL: new(ttl), Session: id(i)})
 		s.done(i%clients, history.Release, id(i))
-		s.probe(history.Quiet{})
+		s.probe(history.QuietEnds)
 	}
 }
 
@@ -88,7 +88,7 @@ func asked(s *script, n int) {
 	s.take(0, id(0), "a", ttl)
 	for range n / 3 {
 		s.done(0, history.Check, id(0))
-		s.probe(history.Kept{TTL: ttl, Session: id(0)})
+		s.probe(history.Kept{TTL: new(ttl), Session: id(0)})
 	}
 	s.done(0, history.Release, id(0))
 }

@@ -87,7 +87,9 @@ func (s *script) writes(client int, session string, value int64) {
 
 // probe adds what was observed.
 func (s *script) probe(f history.Fact) {
-	s.add(history.Event{Process: history.Probe, Client: int32(history.Probe), Type: history.Info, F: history.FProbe, Facts: []history.Fact{f}})
+	e := history.Probed(f)
+	e.Client = int32(history.Probe)
+	s.add(e)
 }
 
 // fault adds a phase of a step of the plan.

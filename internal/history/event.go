@@ -120,7 +120,7 @@ type Event struct {
 
 	Value *int64 `json:"-"` // read ok, write
 	Text  string `json:"-"` // nemesis: what the fault acts on, in words; it is written as the value
-	Facts []Fact `json:"-"` // probe
+	Facts *Facts `json:"-"` // probe
 	Error string `json:"-"`
 }
 

@@ -98,12 +98,12 @@ func eachKind() []Event {
 		{Process: Nemesis, Client: 4, Type: Info, F: "heal"},
 	}
 	for _, fact := range []Fact{
-		Episode{2}, Quiet{Begins: true}, Quiet{}, Promoted{"redis-2", false}, Promoted{"", true}, ClockStep{-2 * time.Millisecond},
-		Left{[]string{"a", "b"}, []string{"b"}}, Left{}, Queued{[]string{"1.7", "2.4"}}, Sent{4, 5123},
+		Episode{2}, QuietBegins, QuietEnds, Promoted{"redis-2", false}, Promoted{"", true}, ClockStep{-2 * time.Millisecond},
+		Left{Names: []string{"a", "b"}, Ending: []string{"b"}}, Left{[]string{}, []string{}}, Queued{[]string{"1.7", "2.4"}}, Sent{4, 5123},
 	} {
 		all = append(all, Probed(fact))
 	}
-	kept := Probed(Kept{"redis-1", "3.17", 7999 * time.Millisecond})
+	kept := Probed(Kept{"redis-1", "3.17", new(7999 * time.Millisecond)})
 	kept.Key = "a"
 	stated := nemesis("pause", Begins, "client-3 stands still", "client-3")
 	stated.Effect = []string{EffectStops, EffectDelays, EffectDisconnects}

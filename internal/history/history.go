@@ -11,7 +11,7 @@
 //	{"index":2,...,"type":"invoke","f":"release","session":"0.1"}             Ops[0].Invoke = 2
 //	(the end)                                                                 Ops[0].Return = -1, Maybe
 //
-// A [Fact] is an observation or a mark of the run. From the facts and the events of the nemesis, a history derives its
+// [Facts] are observations and marks of the run. From the facts and the events of the nemesis, a history derives its
 // faults, episodes, recovery periods and pauses.
 //
 // An operation that did not return may have taken effect, and may still do so at any
@@ -46,10 +46,10 @@ type History struct {
 
 	// Derived from the events that are not operations.
 	Nemesis  []int          // positions of the nemesis's events
+	Probes   []int          // positions of the events with facts
 	Faults   []Fault        // in the order in which they began
 	Episodes []EpisodeStart // in order; none if the history does not say where they begin
 	Quiet    []Stretch      // the recovery periods, in order
-	facts    []placed       // in order
 }
 
 // Line returns the line of an event in its file, from 1.

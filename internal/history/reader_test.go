@@ -92,7 +92,7 @@ func TestFillsInWhatIsAbsent(t *testing.T) {
 		"{'process':'nemesis','client':null,'time':7e1,'type':'info','f':'kill'}")
 	want := []Event{
 		{Index: 5, Time: 70, Process: 4, Client: 4, Type: Info, F: Died},
-		{Index: 6, Time: 70, Process: Probe, Type: Info, F: FProbe, Key: "a", Facts: []Fact{Quiet{Begins: true}, Kept{TTL: 9007199254740993}}},
+		{Index: 6, Time: 70, Process: Probe, Type: Info, F: FProbe, Key: "a", Facts: &Facts{Quiet: QuietBegins, Kept: &Kept{TTL: new(time.Duration(9007199254740993))}}},
 		{Index: 7, Time: 70, Process: Nemesis, Type: Info, F: "kill"},
 	}
 	if diff := cmp.Diff(want, h.Events); diff != "" {

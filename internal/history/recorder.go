@@ -76,10 +76,10 @@ func (r *Recorder) Record(e Event) (index int, at time.Duration) {
 	e.Index, e.Time = index, at
 	lines, err := AppendEvent(r.lines, &e)
 	if err != nil {
-		r.fail(Malform(index+2, "facts", "%s: %v", e.F, err)) // the header is line 1
+		r.fail(err)
 		return index, at
 	}
-	if m := r.rules.add(&e, index+2); m != nil {
+	if m := r.rules.add(&e, index+2); m != nil { // the header is line 1
 		r.fail(m)
 		return index, at
 	}

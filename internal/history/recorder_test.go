@@ -157,15 +157,6 @@ func TestRefusesAMalformedEvent(t *testing.T) {
 	if err != nil || len(h.Events) != len(good) {
 		t.Errorf("read back: %v, %+v", err, h)
 	}
-
-	r, err = New(&fullDisk{left: 1 << 20}, Header{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Record(Event{Process: Probe, Type: Info, F: FProbe, Facts: []Fact{Episode{1}, Episode{2}}})
-	if err := r.Close(); !errors.As(err, &m) || m.Rule != "facts" || m.Line != 2 {
-		t.Errorf("error %v; expected one of facts", err)
-	}
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -2,20 +2,14 @@ package history
 
 import "slices"
 
-// placed is a fact, and the position of its event.
-type placed struct {
-	at   int
-	fact Fact
-}
-
 // collect keeps the place of an event of the nemesis or a probe.
 func (h *History) collect(pos int, e *Event) {
 	if e.Process == Nemesis {
 		h.Nemesis = append(h.Nemesis, pos)
 		return
 	}
-	for _, f := range e.Facts {
-		h.facts = append(h.facts, placed{pos, f})
+	if e.Facts != nil {
+		h.Probes = append(h.Probes, pos)
 	}
 }
 
@@ -23,16 +17,20 @@ func (h *History) collect(pos int, e *Event) {
 func (h *History) derive() {
 	h.Faults = faults(h)
 	h.Warnings = append(h.Warnings, unknownFaults(h.Faults)...)
-	for pos, f := range FactsOf[Episode](h) {
-		h.Episodes = append(h.Episodes, EpisodeStart{pos, f.Number})
-	}
 	from := -1 // of the recovery period that has not ended
-	for pos, f := range FactsOf[Quiet](h) {
-		if !f.Begins && from >= 0 {
+	for _, pos := range h.Probes {
+		seen := h.Events[pos].Facts
+		if seen.Episode != nil {
+			h.Episodes = append(h.Episodes, EpisodeStart{pos, seen.Number})
+		}
+		if seen.Quiet == QuietEnds && from >= 0 {
 			h.Quiet = append(h.Quiet, Stretch{From: from, To: pos})
 		}
-		if from = -1; f.Begins {
+		switch seen.Quiet {
+		case QuietBegins:
 			from = pos
+		case QuietEnds:
+			from = -1
 		}
 	}
 	if from >= 0 {
@@ -68,9 +66,10 @@ func (s Stretch) Has(pos int) bool { return s.From <= pos && pos < s.To }
 // suspended or its clock was corrected, and no fault had ordered it. It is the number of
 // events if there is none.
 func (h *History) ClockStep() int {
-	at := len(h.Events)
-	for pos := range FactsOf[ClockStep](h) {
-		at = min(at, pos)
+	for _, pos := range h.Probes {
+		if h.Events[pos].Facts.ClockStep != nil {
+			return pos
+		}
 	}
-	return at
+	return len(h.Events)
 }

@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +18,7 @@ func (s *teller) fault(step int, name, phase, text string, targets ...string) {
 }
 
 func (s *teller) probe(facts ...Fact) {
-	s.add(Event{Process: Probe, Type: Info, F: FProbe, Facts: facts})
+	s.add(Probed(facts...))
 }
 
 func (s *teller) add(e Event) {
@@ -47,17 +46,17 @@ func (s *teller) histories(t *testing.T) map[string]*History {
 
 func TestTold(t *testing.T) {
 	var s teller
-	s.probe(Quiet{}) // 0: ends without having begun
+	s.probe(QuietEnds) // 0: ends without having begun
 	s.probe(Episode{3})
-	s.probe(Quiet{Begins: true}, Episode{4}) // 2
+	s.probe(QuietBegins, Episode{4}) // 2
 	s.probe(Queued{[]string{"1.1"}})
-	s.probe(Quiet{Begins: true}) // 4: and again
-	s.probe(Quiet{})
+	s.probe(QuietBegins) // 4: and again
+	s.probe(QuietEnds)
 	s.probe(ClockStep{7}) // 6
 	s.probe(Queued{[]string{"1.2"}}, ClockStep{8})
 	s.add(Event{Process: Nemesis, Type: Info, F: "heal"})
-	s.add(Event{Process: Nemesis, Type: Info, F: "kill", Facts: []Fact{Episode{9}}}) // no probe's
-	s.probe(Quiet{Begins: true})                                                     // 10
+	s.add(Event{Process: Nemesis, Type: Info, F: "kill", Facts: Probed(Episode{9}).Facts}) // no probe's
+	s.probe(QuietBegins)                                                                   // 10
 	s.add(Event{Type: Info, F: Died})
 	for how, h := range s.histories(t) {
 		t.Run(how, func(t *testing.T) {
@@ -78,11 +77,14 @@ func TestTold(t *testing.T) {
 			if diff := cmp.Diff([]int{8, 9}, h.Nemesis); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(map[int]Queued{3: {[]string{"1.1"}}, 7: {[]string{"1.2"}}}, maps.Collect(FactsOf[Queued](h))); diff != "" {
-				t.Error(diff)
+			queued := map[int][]string{}
+			for _, pos := range h.Probes {
+				if f := h.Events[pos].Facts.Queued; f != nil {
+					queued[pos] = f.Sessions
+				}
 			}
-			for range FactsOf[Queued](h) { // may be left early
-				break
+			if diff := cmp.Diff(map[int][]string{3: {"1.1"}, 7: {"1.2"}}, queued); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

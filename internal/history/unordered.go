@@ -17,7 +17,11 @@ type Takeover struct {
 func (h *History) Unordered() []Takeover {
 	var all []Takeover
 	first := true
-	for pos, seen := range FactsOf[Promoted](h) {
+	for _, pos := range h.Probes {
+		seen := h.Events[pos].Facts.Promoted
+		if seen == nil {
+			continue
+		}
 		// The first node leads from the start, so its first promotion is not a takeover.
 		begins := first && ParseParty(seen.Node).Number == 1
 		if first = false; begins {

@@ -22,13 +22,12 @@ type wireLine struct {
 	Client  *int32         `json:"client,omitempty"` // absent: the process number
 	*Event
 	Value *value `json:"value,omitempty"`
-	Facts facts  `json:"facts,omitempty"`
+	Facts *Facts `json:"facts,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
 // AppendEvent writes an event as one line, with its newline. It writes every field that is set, whether or not the
-// event's kind has it, so that reading gives back what was written. It fails only for facts that one object cannot
-// express.
+// event's kind has it, so that reading gives back what was written.
 func AppendEvent(dst []byte, e *Event) ([]byte, error) {
 	l := wireLine{Index: &e.Index, Time: &e.Time, Process: &e.Process, Event: e, Facts: e.Facts, Error: e.Error}
 	if e.Client != e.Process.client() {
@@ -92,7 +91,7 @@ func lineError(text []byte, number int, err error) *Malformed {
 			reflect.Uint64: "a whole number of 64 bits that is 0 or more", reflect.String: "a text", reflect.Uint8: "a text",
 			reflect.Bool: "true or false", reflect.Slice: "a list of texts", reflect.Struct: "an object",
 		}[kind.Type.Kind()]
-		return Malform(number, "json", "field %q is a JSON %s; expected %s", strings.TrimPrefix(kind.Field, "Event."), kind.Value, want)
+		return Malform(number, "json", "field %q is a JSON %s; expected %s", kind.Field[strings.LastIndexByte(kind.Field, '.')+1:], kind.Value, want)
 	}
 	var whole json.RawMessage
 	if errors.Is(json.NewDecoder(bytes.NewReader(text)).Decode(&whole), io.ErrUnexpectedEOF) {
@@ -103,7 +102,7 @@ func lineError(text []byte, number int, err error) *Malformed {
 	return Malform(number, "json", "%v", err)
 }
 
-// plainNumbers writes the whole numbers of an object as digits: other programs may write 5e9 or 5.0. It returns nil if
+// plainNumbers writes the whole numbers of an object, also inside, as digits: other programs may write 5e9 or 5.0. It returns nil if
 // there is no such number.
 func plainNumbers(text []byte) []byte {
 	var fields map[string]json.RawMessage
@@ -114,6 +113,8 @@ func plainNumbers(text []byte) []byte {
 	for name, field := range fields {
 		if n, ok := parseWhole(string(field)); ok && bytes.ContainsAny(field, ".eE") {
 			fields[name], changed = strconv.AppendInt(nil, n, 10), true
+		} else if inner := plainNumbers(field); inner != nil {
+			fields[name], changed = inner, true
 		}
 	}
 	if !changed {

@@ -105,9 +105,13 @@ func (s *story) roleRows() []row {
 		}
 	}
 	master := ""
-	for pos, seen := range history.FactsOf[history.Promoted](s.h) {
+	for _, pos := range s.h.Probes {
 		if pos > s.ends {
 			break
+		}
+		seen := s.h.Events[pos].Facts.Promoted
+		if seen == nil {
+			continue
 		}
 		now := seen.Node
 		if now == master {

@@ -157,8 +157,7 @@ func anyHistory(t *rapid.T) (*history.History, checker.Finding) {
 			add(history.Event{Process: history.Nemesis, Type: history.Info, F: rapid.SampledFrom([]string{"kill", "pause"}).Draw(t, "fault"),
 				Step: 1, Text: word.Draw(t, "text"), Targets: []string{word.Draw(t, "target")},
 				Phase: rapid.SampledFrom([]string{history.Begins, history.Bites, history.Heals, history.Healed, history.Fails}).Draw(t, "phase")})
-			add(history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe,
-				Facts: []history.Fact{history.Promoted{Node: word.Draw(t, "master")}, history.Episode{Number: i / 4}}})
+			add(history.Probed(history.Promoted{Node: word.Draw(t, "master")}, history.Episode{Number: i / 4}))
 		}
 	}
 	h, err := history.Build(history.Header{Lock: word.Draw(t, "lock")}, events)

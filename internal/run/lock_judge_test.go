@@ -181,15 +181,15 @@ func endsAfterEpisodes(t *testing.T, out *Outcome) {
 		}
 		began, ended := 0, 0
 		for i := range h.Events {
-			for _, f := range h.Events[i].Facts {
-				switch f := f.(type) {
-				case history.Episode:
-					began = f.Number
-				case history.Quiet:
-					if !f.Begins {
-						ended++
-					}
-				}
+			f := h.Events[i].Facts
+			if f == nil {
+				continue
+			}
+			if f.Episode != nil {
+				began = f.Number
+			}
+			if f.Quiet == history.QuietEnds {
+				ended++
 			}
 		}
 		if began != ended {

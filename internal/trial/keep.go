@@ -81,7 +81,7 @@ func (k *keeperProbe) watch(ctx context.Context) {
 		ttl, node, err := k.keeper.TTL(asking, m.Key)
 		cancel()
 		if err == nil && ttl > 0 {
-			e := history.Probed(history.Kept{Node: node, Session: m.Session, TTL: ttl})
+			e := history.Probed(history.Kept{Node: node, Session: m.Session, TTL: &ttl})
 			e.Key = m.Key
 			k.record(e)
 		}
@@ -103,9 +103,9 @@ func (k *keeperProbe) left(ctx context.Context, lease time.Duration) {
 	defer cancel()
 	kept, err := k.keeper.Kept(ctx)
 	if err != nil {
-		return // nobody looked, and the history does not say that somebody did
+		return // the history then says nothing of what is left
 	}
-	var names, ending []string
+	names, ending := []string{}, []string{}
 	for name, ttl := range kept {
 		if ttl == service.Forever || ttl > lease {
 			names = append(names, name)

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -45,8 +46,8 @@ func TestProbeFollowsGrants(t *testing.T) {
 	e := <-recorded
 	cancel()
 	<-done
-	want := history.Kept{Node: "redis-1", Session: "1.7", TTL: 3 * time.Second}
-	if e.Key != "a" || !slices.Equal(e.Facts, []history.Fact{want}) {
+	want := history.Kept{Node: "redis-1", Session: "1.7", TTL: new(3 * time.Second)}
+	if e.Key != "a" || !reflect.DeepEqual(*e.Facts.Kept, want) {
 		t.Errorf("recorded %q %v; expected the key, the session and its ttl", e.Key, e.Facts)
 	}
 }
@@ -57,15 +58,14 @@ func TestProbeTellsWhatIsLeft(t *testing.T) {
 	k := probeServers(c, func(e history.Event) { recorded = append(recorded, e) })
 	k.left(t.Context(), 5*time.Second)
 	k.commands(c, []int{4})
-	facts := append(recorded[0].Facts, recorded[1].Facts...)
-	left, ok := facts[0].(history.Left)
-	if !ok || !slices.Equal(left.Names, []string{"a", "c"}) {
+	left := recorded[0].Facts.Left
+	if left == nil || !slices.Equal(left.Names, []string{"a", "c"}) {
 		t.Errorf("left %v; expected what outlives a lease of 5 s: a and c", left)
 	}
 	if !slices.Equal(left.Ending, []string{"c"}) {
 		t.Errorf("ending %v; expected c, which has an end", left.Ending)
 	}
-	if sent := facts[1]; sent != (history.Sent{Client: 4, Commands: 3 + len("client-4")}) {
+	if sent := recorded[1].Facts.Sent; *sent != (history.Sent{Client: 4, Commands: 3 + len("client-4")}) {
 		t.Errorf("recorded %v; expected all that client 4 has sent", sent)
 	}
 }

@@ -283,7 +283,7 @@ func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 // one waits, within reason, for those that have not been: what a dead holder left
 // behind ends with its lease at the latest.
 func (t *Trial) quiet(ctx context.Context, last bool) {
-	t.recorder.Record(history.Probed(history.Quiet{Begins: true}))
+	t.recorder.Record(history.Probed(history.QuietBegins))
 	begin := time.Now()
 	before := t.grants.Load()
 	pause(ctx, t.Scenario.Quiet)
@@ -296,7 +296,7 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 			break
 		}
 	}
-	t.recorder.Record(history.Probed(history.Quiet{}))
+	t.recorder.Record(history.Probed(history.QuietEnds))
 	t.calm = last && ctx.Err() == nil
 }
 

@@ -375,7 +375,11 @@ type role struct {
 func (d *drawer) roles() []role {
 	var all []role
 	end := d.h.Events[len(d.h.Events)-1].Time
-	for pos, seen := range history.FactsOf[history.Promoted](d.h) {
+	for _, pos := range d.h.Probes {
+		seen := d.h.Events[pos].Facts.Promoted
+		if seen == nil {
+			continue
+		}
 		now := d.h.Events[pos].Time
 		if d.h.Header.Topology != "cluster" && len(all) > 0 { // a cluster has several at once
 			all[len(all)-1].to = now

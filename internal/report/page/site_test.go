@@ -234,7 +234,7 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	}
 	// It grows: both hold, and the quiet stretch begins, so that the episode is judged.
 	write(killed, quiet)
-	probe := history.Probed(history.Quiet{Begins: true})
+	probe := history.Probed(history.QuietBegins)
 	probe.Index, probe.Time = len(all), 12300*time.Millisecond
 	line, err := history.AppendEvent(nil, &probe)
 	if err != nil {

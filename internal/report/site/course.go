@@ -149,15 +149,16 @@ func (c *course) end(session string, at time.Duration) {
 }
 
 func (c *course) probed(e *history.Event) {
-	for _, f := range e.Facts {
-		switch f := f.(type) {
-		case history.Episode:
-			c.settled = c.settled || c.episode > 0
-			c.episode, c.quiet = f.Number, false
-		case history.Quiet:
-			c.settled = c.settled || f.Begins
-			c.quiet = f.Begins
-		}
+	if e.Facts == nil {
+		return
+	}
+	if f := e.Facts.Episode; f != nil {
+		c.settled = c.settled || c.episode > 0
+		c.episode, c.quiet = f.Number, false
+	}
+	if quiet := e.Facts.Quiet; quiet != "" {
+		c.quiet = quiet == history.QuietBegins
+		c.settled = c.settled || c.quiet
 	}
 }
 
