@@ -7,7 +7,6 @@ checker
 checker/internal/locksim
 checker/internal/proof
 docs
-docs/findings
 internal/campaign
 internal/guest
 internal/report
