@@ -9,7 +9,7 @@
 //	world ◀── Host ────────── Servers        Dial, Status, Lead, Write
 //	fault ── Promote(node) ──▶ Servers       what only this service can do
 //
-// Adding one: docs/add-a-service.md.
+// Adding one: docs/contributing/service.md.
 package service
 
 import (

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is between the marks is the example of docs/add-a-workload.md.
+// What is between the marks is the example of docs/contributing/workload.md.
 
 // example begins
 
@@ -40,13 +40,13 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := os.ReadFile("../docs/add-a-workload.md")
+	doc, err := os.ReadFile("../docs/contributing/workload.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, example, _ := strings.Cut(string(source), "// example begins\n\n")
 	example, _, _ = strings.Cut(example, "\n// example ends")
 	if !strings.Contains(string(doc), "```go\n"+example+"```") {
-		t.Errorf("docs/add-a-workload.md does not show the example:\n%s", example)
+		t.Errorf("docs/contributing/workload.md does not show the example:\n%s", example)
 	}
 }

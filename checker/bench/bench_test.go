@@ -29,7 +29,7 @@ import (
 var (
 	seedFlag  = flag.Uint64("seed", 7, "from which the histories are made")
 	caseFlag  = flag.String("case", "", "of cost and million only the cases whose names match")
-	update    = flag.Bool("update", false, "write what was measured into docs/bench.md")
+	update    = flag.Bool("update", false, "write what was measured into docs/contributing/bench.md")
 	limitFlag = flag.Duration("limit", time.Minute, "how long porcupine may take for a history, and a checker of the time that is computed")
 )
 
@@ -131,9 +131,9 @@ func BenchmarkChecker(b *testing.B) {
 	}
 }
 
-// writePage puts the table into docs/bench.md.
+// writePage puts the table into docs/contributing/bench.md.
 func writePage(table string) error {
-	const page, begins, ends = "../../docs/bench.md", "<!-- measured -->\n", "<!-- /measured -->"
+	const page, begins, ends = "../../docs/contributing/bench.md", "<!-- measured -->\n", "<!-- /measured -->"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func TestPagesAreComplete(t *testing.T) {
 		}
 	}
 	for _, name := range scenarios.Names() {
-		lacks("docs/scenarios.md", "\n| `"+name+"` |")
+		lacks("docs/reference/scenarios.md", "\n| `"+name+"` |")
 	}
 	for c := checker.StaleWrite; c <= checker.DoubleGrant; c++ {
 		lacks("README.md", "`"+c.String()+"`")

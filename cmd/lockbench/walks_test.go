@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestArchitectureWalks checks that the walks of docs/architecture.md lead through functions that exist, over at most seven
+// TestArchitectureWalks checks that the walks of docs/contributing/architecture.md lead through functions that exist, over at most seven
 // files each.
 func TestArchitectureWalks(t *testing.T) {
-	_, text, found := strings.Cut(pages(t)[top+"docs/architecture.md"], "## Three walks")
+	_, text, found := strings.Cut(pages(t)[top+"docs/contributing/architecture.md"], "## Three walks")
 	if !found {
-		t.Fatal("docs/architecture.md has no section Three walks")
+		t.Fatal("docs/contributing/architecture.md has no section Three walks")
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	walks := strings.Split(text, "\n1. ")[1:]

@@ -7,6 +7,8 @@ checker
 checker/internal/locksim
 checker/internal/proof
 docs
+docs/contributing
+docs/reference
 internal/campaign
 internal/guest
 internal/report

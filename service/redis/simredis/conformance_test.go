@@ -112,7 +112,7 @@ func TestConformanceIsWhole(t *testing.T) {
 		}
 		short := strings.TrimPrefix(filepath.ToSlash(file), "../../../locks/")
 		if !strings.Contains(text, "EVAL @"+short) || !strings.Contains(text, "EVALSHA #"+short) {
-			t.Errorf("%s is not tried, by its text and by its digest: write it into the conformance.txt beside it (docs/add-a-lock.md)", short)
+			t.Errorf("%s is not tried, by its text and by its digest: write it into the conformance.txt beside it (docs/contributing/lock.md)", short)
 		}
 		fmt.Fprintf(&list, "%s %s\n", digest(string(script)), short)
 	}

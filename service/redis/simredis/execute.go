@@ -173,7 +173,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	}
 	if n.cluster.unknownScript(name, args) {
 		n.cluster.host.Fault("%s was sent a script that was never compared with a real server: %.120q; "+
-			"have it tried in the file conformance.txt beside it (docs/add-a-lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
+			"have it tried in the file conformance.txt beside it (docs/contributing/lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
 		p.WriteError("ERR the simulation does not know this script")
 		return true
 	}
