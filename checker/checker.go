@@ -73,32 +73,32 @@ func (c *Class) UnmarshalText(text []byte) error {
 
 // Finding is one violation, with its evidence.
 type Finding struct {
-	Rule   string `json:"rule"` // two-holders, lost-update, token-repeated, ...
-	Class  Class  `json:"class,omitzero"`
-	Key    string `json:"key,omitempty"`
-	Text   string `json:"text"`
-	Events []int  `json:"events"` // indexes: acquire invoke and ok of both, then where it shows
-	// Sessions are the ones concerned, the earlier first; Event is the index at which
-	// the violation was there: the later grant for two-holders.
-	Sessions []string `json:"sessions,omitempty"`
-	Event    int      `json:"event"`
+	Rule     string   `json:"rule"`               // two-holders, lost-update, token-repeated, ...
+	Class    Class    `json:"class,omitzero"`     // its class, if it has one
+	Key      string   `json:"key,omitempty"`      // the name of the lock
+	Text     string   `json:"text"`               // one sentence
+	Events   []int    `json:"events"`             // indexes: acquire invoke and ok of both, then where it shows
+	Sessions []string `json:"sessions,omitempty"` // the sessions that it concerns, the earlier one first
+	// Event is the index of the event at which the violation was complete. For two-holders
+	// this is the later grant.
+	Event int `json:"event"`
 }
 
 // Result is the answer of one check.
 type Result struct {
-	Name       string    `json:"name"`
-	Verdict    Verdict   `json:"verdict"`
-	Why        string    `json:"why,omitempty"` // of unknown
-	Violations int       `json:"violations"`
-	Findings   []Finding `json:"findings,omitempty"` // all of them, in the order of Event
+	Name       string    `json:"name"`               // the name of the check
+	Verdict    Verdict   `json:"verdict"`            // valid, violated or unknown
+	Why        string    `json:"why,omitempty"`      // the reason for unknown
+	Violations int       `json:"violations"`         // how many findings there are
+	Findings   []Finding `json:"findings,omitempty"` // the findings in the order of event; result.json has at most 50
 	// Note is for readers, whatever the verdict is. For example, it says that the other
 	// reading of failed releases would change the verdict.
 	Note string `json:"note,omitempty"`
-	// LostUpdates is how many writes are missing in the last values of the guarded counters;
-	// one finding can stand for several.
+	// LostUpdates is how many writes are missing in the last values of the guarded counters. One
+	// finding can stand for several.
 	LostUpdates int `json:"lost_updates,omitempty"`
-	// Broken says how the history contradicts itself in a way that no lock can be
-	// blamed for: the harness that recorded it lied. A caller makes it an error.
+	// Broken is the contradiction in the history for which no lock can be blamed: the harness
+	// recorded it wrongly. A caller makes it an error.
 	Broken string `json:"broken,omitempty"`
 }
 

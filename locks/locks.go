@@ -191,20 +191,20 @@ type Node struct {
 
 // Claims are what a lock says of itself; histories carry them to the checkers.
 type Claims struct {
-	Strict  bool `json:"strict,omitempty"`  // a refused try means that the lock was held at some instant of it
+	Strict  bool `json:"strict,omitempty"`  // a refused try means that the lock was held at some instant of the try
 	Bounded bool `json:"bounded,omitempty"` // leases end by themselves
 	Renewed bool `json:"renewed,omitempty"` // the library keeps leases alive
 	Fenced  bool `json:"fenced,omitempty"`  // leases carry tokens
-	Fair    bool `json:"fair,omitempty"`    // who asked first is served first
-	Watched bool `json:"watched,omitempty"` // the library tells when a lock is lost
-	// Session: what is held ends with its client's connection to the service. Unless it claims
-	// leases too, there is none to ask for: Acquire with a TTL returns
-	// [ErrUnsupported], and the host asks with 0.
+	Fair    bool `json:"fair,omitempty"`    // waiters are served in the order of their requests
+	Watched bool `json:"watched,omitempty"` // the library notifies the holder when a lock is lost
+	// Session means that holds end with the client's connection to the service. Unless the lock
+	// claims leases too, Acquire with a TTL returns [ErrUnsupported], and the host requests a
+	// TTL of 0.
 	Session bool `json:"session,omitempty"`
 
 	// The abilities of the lock beyond one try at one name, alone.
-	Reentrant bool `json:"reentrant,omitempty"` // the same owner again is granted at once
-	Shared    bool `json:"shared,omitempty"`    // there is a mode that several may hold together
+	Reentrant bool `json:"reentrant,omitempty"` // an owner that holds is granted again at once
+	Shared    bool `json:"shared,omitempty"`    // there is a mode that several clients may hold together
 	Several   bool `json:"several,omitempty"`   // several names in one request
 	Waits     bool `json:"waits,omitempty"`     // a request may wait
 }

@@ -21,7 +21,7 @@ type Facts struct {
 	*Promoted
 	*Kept
 	*Queued
-	Quiet Quiet `json:"quiet,omitempty"`
+	Quiet Quiet `json:"quiet,omitempty"` // begins or ends: the recovery period
 }
 
 // Fact is one of the types below.
@@ -29,7 +29,7 @@ type Fact interface{ addTo(*Facts) }
 
 // Episode says that an episode begins.
 type Episode struct {
-	Number int `json:"episode"`
+	Number int `json:"episode"` // the number of the episode that begins
 }
 
 // Quiet says that a recovery period begins or ends. In it every fault is undone, and every
@@ -44,37 +44,37 @@ const (
 
 // Promoted says that a node became leader.
 type Promoted struct {
-	Node    string `json:"master"`  // empty: there is no leader
+	Node    string `json:"master"`  // the server that became the leader; empty: there is no leader
 	Ordered bool   `json:"ordered"` // a fault of the plan had ordered it
 }
 
 // ClockStep says that the machine's wall clock moved against its monotonic one.
 type ClockStep struct {
-	By time.Duration `json:"clock_step_ns"`
+	By time.Duration `json:"clock_step_ns"` // how far the machine's wall clock moved
 }
 
 // Kept says how much longer a server keeps the lock of a session.
 type Kept struct {
-	Node    string         `json:"node"`
-	Session string         `json:"session"`
-	TTL     *time.Duration `json:"ttl"`
+	Node    string         `json:"node"`    // the server that keeps the lock of session
+	Session string         `json:"session"` // the session
+	TTL     *time.Duration `json:"ttl"`     // how much longer the server keeps it
 }
 
 // Left lists the locks that servers still keep after every client is gone. Without names, there are none.
 type Left struct {
-	Ending []string `json:"ending"` // those of Names that will expire
-	Names  []string `json:"left"`   // for longer than any lease
+	Ending []string `json:"ending"` // the locks in left that will expire
+	Names  []string `json:"left"`   // locks that servers keep for longer than any lease
 }
 
 // Queued says that sessions were seen in the lock's queue.
 type Queued struct {
-	Sessions []string `json:"queued"`
+	Sessions []string `json:"queued"` // sessions that stand in the lock's queue
 }
 
 // Sent says how many commands a client has sent so far.
 type Sent struct {
-	Client   int32 `json:"client"`
-	Commands int   `json:"commands"`
+	Client   int32 `json:"client"`   // the client that sent commands
+	Commands int   `json:"commands"` // how many commands it has sent so far
 }
 
 func (f Episode) addTo(all *Facts)   { all.Episode = &f }

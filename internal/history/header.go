@@ -16,28 +16,28 @@ const Version = "history/1"
 
 // Header is the first line of a history: what the judge needs to know of the run.
 type Header struct {
-	Lockbench string       `json:"lockbench"` // "history/1"
-	Scenario  string       `json:"scenario,omitempty"`
-	Lock      string       `json:"lock,omitempty"`
-	Topology  string       `json:"topology,omitempty"`
-	World     string       `json:"world,omitempty"`
-	Seed      uint64       `json:"seed,omitempty"`
-	Started   time.Time    `json:"started,omitzero"`
-	Model     Model        `json:"model,omitempty"`
-	Permits   int          `json:"permits,omitempty"`
-	Claims    locks.Claims `json:"claims,omitzero"`
-	Module    string       `json:"module_sha256,omitempty"` // of the clients, where they are modules of WebAssembly
-	Bounds    *Bounds      `json:"bounds,omitempty"`
-	Plan      []PlanStep   `json:"plan,omitempty"`
+	Lockbench string       `json:"lockbench"`               // "history/1"
+	Scenario  string       `json:"scenario,omitempty"`      // the name of the scenario
+	Lock      string       `json:"lock,omitempty"`          // the lock with its options
+	Topology  string       `json:"topology,omitempty"`      // how the servers are joined
+	World     string       `json:"world,omitempty"`         // local, docker, sim or external
+	Seed      uint64       `json:"seed,omitempty"`          // the seed of the run
+	Started   time.Time    `json:"started,omitzero"`        // the beginning of the run
+	Model     Model        `json:"model,omitempty"`         // one or several of mutex, reentrant, rw, semaphore, fenced
+	Permits   int          `json:"permits,omitempty"`       // of a semaphore
+	Claims    locks.Claims `json:"claims,omitzero"`         // the capabilities of the lock
+	Module    string       `json:"module_sha256,omitempty"` // the hash of the WASM guest
+	Bounds    *Bounds      `json:"bounds,omitempty"`        // what must have happened, so that the run shows something
+	Plan      []PlanStep   `json:"plan,omitempty"`          // the planned faults
 }
 
 // Bounds are what the run promised to do; the harness check holds it to them.
 // Absent bounds mean that form alone is judged.
 type Bounds struct {
-	GrantsBefore int `json:"grants_before,omitempty"` // before the first fault begins
-	GrantsAfter  int `json:"grants_after,omitempty"`  // after the last heal
-	Attempts     int `json:"attempts_during,omitempty"`
-	// Bites is how many steps must take effect (in all episodes together).
+	GrantsBefore int `json:"grants_before,omitempty"`   // at least so many grants before the first fault begins
+	GrantsAfter  int `json:"grants_after,omitempty"`    // at least so many grants after the last heal
+	Attempts     int `json:"attempts_during,omitempty"` // at least so many attempts during faults
+	// Bites is at least so many steps that take effect, in all episodes together.
 	Bites int `json:"bites,omitempty"`
 	// Episodes is how many episodes were planned.
 	Episodes int `json:"episodes,omitempty"`
@@ -45,12 +45,12 @@ type Bounds struct {
 
 // PlanStep is one step of the plan, as the run intended it.
 type PlanStep struct {
-	ID      int      `json:"id"`
-	Fault   string   `json:"fault"`
-	Targets []string `json:"targets,omitempty"`
-	Episode int      `json:"episode,omitempty"`
-	NA      string   `json:"na,omitempty"` // why it cannot concern this lock
-	Text    string   `json:"text,omitempty"`
+	ID      int      `json:"id"`                // the number of the step, from 1
+	Fault   string   `json:"fault"`             // the name of the fault
+	Targets []string `json:"targets,omitempty"` // its targets, as the scenario names them
+	Episode int      `json:"episode,omitempty"` // the number of the episode, from 1
+	NA      string   `json:"na,omitempty"`      // why the step cannot concern this lock
+	Text    string   `json:"text,omitempty"`    // the step in words
 }
 
 // Model is a set of words: mutex, reentrant, rw, semaphore, fenced. One word may

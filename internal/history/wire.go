@@ -16,14 +16,14 @@ import (
 // wireLine is an event as a line of JSON, for both directions. It has the fields that a line expresses otherwise than an
 // [Event] does.
 type wireLine struct {
-	Index   *int           `json:"index"`
-	Time    *time.Duration `json:"time"`
-	Process *Process       `json:"process"`
-	Client  *int32         `json:"client,omitempty"` // absent: the process number
+	Index   *int           `json:"index"`            // the position, from 0
+	Time    *time.Duration `json:"time"`             // since the run began, monotonic
+	Process *Process       `json:"process"`          // a thread of a client, or nemesis or probe
+	Client  *int32         `json:"client,omitempty"` // the client of the process; absent: it has the process's number
 	*Event
-	Value *value `json:"value,omitempty"`
-	Facts *Facts `json:"facts,omitempty"`
-	Error string `json:"error,omitempty"`
+	Value *value `json:"value,omitempty"` // read ok, write: the number; nemesis: the fault in words
+	Facts *Facts `json:"facts,omitempty"` // probe: the observations
+	Error string `json:"error,omitempty"` // fail, info: taken, not-held, lost, stale-token, or a text
 }
 
 // AppendEvent writes an event as one line, with its newline. It writes every field that is set, whether or not the

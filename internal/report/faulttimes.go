@@ -6,13 +6,10 @@ import (
 
 // FaultTimes are how long one step of the plan took to take effect and to heal.
 type FaultTimes struct {
-	Step int `json:"step"` // its id in the plan
-	// EffectS is the time from the injection until a probe saw the effect, and HealedS that from the
-	// undo until a probe saw the effect gone, in seconds. Nil: no probe saw it.
-	EffectS *float64 `json:"effect_s,omitempty"`
-	HealedS *float64 `json:"healed_s,omitempty"`
-	// Failed is why the fault could not be injected or undone.
-	Failed string `json:"failed,omitempty"`
+	Step    int      `json:"step"`               // its id in the plan
+	EffectS *float64 `json:"effect_s,omitempty"` // seconds from the injection until a probe saw the effect; absent: no probe saw it
+	HealedS *float64 `json:"healed_s,omitempty"` // seconds from the undo until a probe saw the effect gone; absent: no probe saw it
+	Failed  string   `json:"failed,omitempty"`   // why the fault could not be injected or undone
 }
 
 // faultTimes returns the times of all faults of a history.

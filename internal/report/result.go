@@ -37,79 +37,56 @@ const FindingsMax = 50
 
 // Result is result.json: one run, all its locks.
 type Result struct {
-	Schema     int    `json:"schema"`
-	Scenario   string `json:"scenario"`
-	About      string `json:"about,omitempty"` // what the scenario says of itself
-	World      string `json:"world"`
-	WorldAbout string `json:"world_about,omitempty"` // what it has found: "redis-server 7.0.15"
-	// WorldCaveat is what cannot be seen in that world, ServersCaveat what the settings of
-	// the servers do to the figures. Both are sentences for reports.
-	WorldCaveat   string `json:"world_caveat,omitempty"`
-	ServersCaveat string `json:"servers_caveat,omitempty"`
-	// Virtual says that the world's time is virtual: Again gives the same history.
-	Virtual bool   `json:"virtual_time,omitempty"`
-	Seed    uint64 `json:"seed"`
-	// Plan is what was meant to happen, all episodes; what a step could not mean for
-	// one lock stands in that lock's own Plan.
-	Plan      []history.PlanStep `json:"plan"`
-	Started   time.Time          `json:"started,omitzero"`
-	DurationS float64            `json:"duration_s"`
-	// AsExpected is true if every lock that ran is.
-	AsExpected bool `json:"as_expected"`
-	// Interrupted says that the run was stopped early and what was recorded by then was judged.
-	Interrupted bool `json:"interrupted,omitempty"`
-	// Again is the command that does the same run once more.
-	Again string `json:"again,omitempty"`
-	// Program is the lockbench that ran, and Machine what it ran on.
-	Program string `json:"program,omitempty"`
-	Machine string `json:"machine,omitempty"`
-	Locks   []Lock `json:"locks"`
+	Schema        int                `json:"schema"`                   // 1
+	Scenario      string             `json:"scenario"`                 // the name of the scenario
+	About         string             `json:"about,omitempty"`          // the description in the scenario
+	World         string             `json:"world"`                    // local, docker, sim or external
+	WorldAbout    string             `json:"world_about,omitempty"`    // the servers that the world found: "redis-server 7.0.15"
+	WorldCaveat   string             `json:"world_caveat,omitempty"`   // a sentence: the faults and effects that cannot be seen in that world
+	ServersCaveat string             `json:"servers_caveat,omitempty"` // a sentence: how the settings of the servers change the figures
+	Virtual       bool               `json:"virtual_time,omitempty"`   // the time was virtual, so the command in again gives the same history
+	Seed          uint64             `json:"seed"`                     // the seed of the run
+	Plan          []history.PlanStep `json:"plan"`                     // the planned faults of all episodes; each lock has its own, too
+	Started       time.Time          `json:"started,omitzero"`         // the beginning of the run
+	DurationS     float64            `json:"duration_s"`               // the length of the run, in seconds
+	AsExpected    bool               `json:"as_expected"`              // every lock that ran had the expected verdict
+	Interrupted   bool               `json:"interrupted,omitempty"`    // the run was stopped early, and what was recorded by then was judged
+	Again         string             `json:"again,omitempty"`          // the command that repeats the run
+	Program       string             `json:"program,omitempty"`        // the version of lockbench
+	Machine       string             `json:"machine,omitempty"`        // the machine that it ran on
+	Locks         []Lock             `json:"locks"`                    // the results of each lock
 }
 
 // Lock is what one run found out about one lock.
 type Lock struct {
-	Lock     string            `json:"lock"` // the name with its options: redlock/nodes=3
-	Options  map[string]string `json:"options"`
-	Topology locks.Topology    `json:"topology"`
-	// Servers is the topology in the few words of a table: "control", "replicated 1+2".
-	Servers string       `json:"servers,omitempty"`
-	Claims  locks.Claims `json:"claims,omitzero"`
+	Lock     string            `json:"lock"`              // the name with its options: redlock/nodes=3
+	Options  map[string]string `json:"options"`           // the options by name
+	Topology locks.Topology    `json:"topology"`          // how its servers are joined
+	Servers  string            `json:"servers,omitempty"` // the same in few words: "control", "replicated 1+2"
+	Claims   locks.Claims      `json:"claims,omitzero"`   // the capabilities of the lock
 
-	Verdict checker.Verdict `json:"verdict"`
-	Class   checker.Class   `json:"class,omitzero"` // the worst one found
-	Why     string          `json:"why,omitempty"`  // of unknown
-	// Expected is the scenario's own words: "violated double-grant", "valid", "unjudged".
-	Expected   string `json:"expected"`
-	AsExpected bool   `json:"as_expected"`
-	// Mismatch says what was not as expected, if the verdict alone does not:
-	// "rate 20 % lies below the expected 60 %".
-	Mismatch string `json:"mismatch,omitempty"`
-	// Like is a known lock that does here what this lock of a user's own did, where that was
-	// not expected: the scenario names only locks that it knows.
-	Like string `json:"like,omitempty"`
-	// Unsupported says why this lock could not take part here. Nothing was tried, so
-	// the verdict of such a lock is unknown and its figures are empty.
-	Unsupported string `json:"unsupported,omitempty"`
-	// Named says that somebody asked for this very lock.
-	Named bool `json:"named,omitempty"`
-	// Wrong says that the lock is wrong on purpose, to show that its mistake is found.
-	Wrong bool `json:"wrong_on_purpose,omitempty"`
-	// Error is a failure of the harness while it ran this lock: no verdict stands on
-	// what it left behind.
-	Error string `json:"error,omitempty"`
-	// Notes say what the lock's clients did wrong that no history tells: noise on a guest's
-	// standard output, crashes, connections that faults cannot reach.
+	Verdict     checker.Verdict `json:"verdict"`                    // valid, violated or unknown
+	Class       checker.Class   `json:"class,omitzero"`             // the worst class that was found
+	Why         string          `json:"why,omitempty"`              // the reason for unknown
+	Expected    string          `json:"expected"`                   // as in the scenario: "violated double-grant", "valid", "unjudged"
+	AsExpected  bool            `json:"as_expected"`                // the verdict and all figures are as expected
+	Mismatch    string          `json:"mismatch,omitempty"`         // the difference: "rate 20 % lies below the expected 60 %"
+	Like        string          `json:"like,omitempty"`             // a known lock that is expected to do what this lock of a user did
+	Unsupported string          `json:"unsupported,omitempty"`      // why the lock took no part: the verdict is unknown, and there are no figures
+	Named       bool            `json:"named,omitempty"`            // the lock was named on the command line
+	Wrong       bool            `json:"wrong_on_purpose,omitempty"` // the lock is a mutant
+	Error       string          `json:"error,omitempty"`            // a failure of the harness with this lock, so that there is no verdict
+	// Notes has mistakes of the clients that are not in the history: noise on a guest's standard
+	// output, crashes, connections that faults cannot reach.
 	Notes []string `json:"notes,omitempty"`
 
 	stats.Figures
 
-	// Plan is the part of the plan as it concerned this lock, with its n/a reasons.
-	Plan []history.PlanStep `json:"plan,omitempty"`
-	// Faults are the steps of the plan that were injected.
-	Faults []FaultTimes     `json:"faults,omitempty"`
-	Checks []checker.Result `json:"checks"`
+	Plan   []history.PlanStep `json:"plan,omitempty"`   // the plan as it concerned this lock, with the reasons for n/a
+	Faults []FaultTimes       `json:"faults,omitempty"` // the steps of the plan that were injected
+	Checks []checker.Result   `json:"checks"`           // the result of each check
 
-	// Counterexample shows the violation of FirstFinding, if the lock is violated.
+	// Counterexample is the first violation, step by step.
 	Counterexample *Counterexample `json:"counterexample,omitempty"`
 }
 

@@ -28,32 +28,31 @@ const linesMax = 12
 // It has only what concerns the finding's key: both holders, the faults in effect, the
 // changes of role.
 type Counterexample struct {
-	Lock  string `json:"lock"`
-	Title string `json:"title"`           // begins with the lock
+	Lock  string `json:"lock"`            // the lock
+	Title string `json:"title"`           // one sentence, which begins with the lock
 	Label string `json:"label,omitempty"` // class and episode
-	Lines []Line `json:"lines,omitempty"`
-	Why   string `json:"why,omitempty"`
-	Harm  string `json:"harm,omitempty"`
-	Scene Scene  `json:"scene,omitzero"`
+	Lines []Line `json:"lines,omitempty"` // the steps
+	Why   string `json:"why,omitempty"`   // the reason for the class
+	Harm  string `json:"harm,omitempty"`  // the writes that it erased
+	Scene Scene  `json:"scene,omitzero"`  // its place in the history
 }
 
 // Line is one line of a counterexample: one or several operations of a client, a fault, or a
 // change that was observed.
 type Line struct {
-	AtNS int64  `json:"at_ns"`
-	Who  string `json:"who"` // client 3, fault, seen, others
-	What string `json:"what"`
-	Note string `json:"note,omitempty"`
-	// Bracket is the part of the bracket that joins the lines of the first holder.
-	Bracket string `json:"bracket,omitempty"`
-	Event   int    `json:"event"` // its index in the history
-	Number  int    `json:"line"`  // its line in history.jsonl
+	AtNS    int64  `json:"at_ns"`             // nanoseconds since the run began
+	Who     string `json:"who"`               // client 3, fault, seen, others
+	What    string `json:"what"`              // the step in words
+	Note    string `json:"note,omitempty"`    // a remark on the right
+	Bracket string `json:"bracket,omitempty"` // the part of the bracket that joins the lines of the first holder
+	Event   int    `json:"event"`             // its index in the history
+	Number  int    `json:"line"`              // its line in history.jsonl
 }
 
 // Scene is the part of a history that a counterexample is about. From, Meets and To are indexes
 // of events.
 type Scene struct {
-	Key      string   `json:"key,omitempty"`
+	Key      string   `json:"key,omitempty"`      // the name of the lock
 	Sessions []string `json:"sessions,omitempty"` // the earlier grant first; one or none if the finding concerns no pair
 	From     int      `json:"from"`               // the grant in question
 	Meets    int      `json:"meets"`              // from here on both held

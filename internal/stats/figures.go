@@ -18,8 +18,8 @@ import (
 
 // Figures are the numbers of one lock's run.
 type Figures struct {
-	Episodes          int `json:"episodes"` // that began
-	ViolatingEpisodes int `json:"violating_episodes"`
+	Episodes          int `json:"episodes"`           // the episodes that began
+	ViolatingEpisodes int `json:"violating_episodes"` // the episodes with a violation
 	// Unordered counts promotions that no fault explains.
 	Unordered Unordered `json:"unordered,omitzero"`
 	// Rate is the rate of the counted episodes; it is absent if there are none.
@@ -30,17 +30,17 @@ type Figures struct {
 	// ViolationAfterS has, for each violated episode, the time from its beginning to its
 	// first violation.
 	ViolationAfterS []float64 `json:"violation_after_s,omitempty"`
-	Acquires        Acquires  `json:"acquires"`
-	Writes          int       `json:"writes"` // that were applied to a guarded resource
-	LostUpdates     int       `json:"lost_updates"`
+	Acquires        Acquires  `json:"acquires"`     // attempts by outcome
+	Writes          int       `json:"writes"`       // the writes that were applied to a guarded resource
+	LostUpdates     int       `json:"lost_updates"` // the writes that are missing at the end
 	// LostPerThousand is how many of a thousand writes were lost.
 	LostPerThousand float64 `json:"lost_per_thousand"`
 	// OutageS is the longest stretch in which a client tried and no client got any lock.
 	OutageS float64 `json:"outage_s"`
-	// ActiveS is from the first attempt to get a lock to the last answer, and
-	// GrantsPerSecond the grants in that time.
+	// ActiveS is how many seconds lie between the first attempt to get a lock and the last
+	// answer.
 	ActiveS         float64 `json:"active_s"`
-	GrantsPerSecond float64 `json:"grants_per_second"`
+	GrantsPerSecond float64 `json:"grants_per_second"` // the grants in that time
 	// LatencyMS has the latency of successful acquires and releases, and of handoffs.
 	LatencyMS map[string]Latency `json:"latency_ms,omitempty"`
 	// AcquireMS has the latency of acquires before, during and after faults.
@@ -53,9 +53,9 @@ type Figures struct {
 // a promotion, and those of them in which the lock broke. No rate counts these episodes,
 // because they do not show what a fault does to a lock.
 type Unordered struct {
-	Promotions        int `json:"promotions"`
-	Episodes          int `json:"episodes"`
-	ViolatingEpisodes int `json:"violating_episodes"`
+	Promotions        int `json:"promotions"`         // how many there were
+	Episodes          int `json:"episodes"`           // the episodes that have one
+	ViolatingEpisodes int `json:"violating_episodes"` // those of them with a violation
 }
 
 // Counted returns the numbers of episodes that a rate counts.
@@ -66,8 +66,8 @@ func (f *Figures) Counted() (violating, episodes int) {
 // Rate is how often a lock broke, with its bounds.
 type Rate struct {
 	Rate float64 `json:"rate"` // violating episodes of all episodes
-	Low  float64 `json:"low"`  // exact bounds, each with 95 % confidence
-	High float64 `json:"high"`
+	Low  float64 `json:"low"`  // its exact lower bound, with 95 % confidence
+	High float64 `json:"high"` // its exact upper bound, with 95 % confidence
 }
 
 // RateOf returns the rate of n violating episodes in m, or nil if m is 0.
@@ -81,9 +81,9 @@ func RateOf(n, m int) *Rate {
 
 // Acquires counts acquire attempts by outcome.
 type Acquires struct {
-	OK   int `json:"ok"`
-	Fail int `json:"fail"`
-	Info int `json:"info"` // unknown
+	OK   int `json:"ok"`   // granted
+	Fail int `json:"fail"` // refused
+	Info int `json:"info"` // of unknown outcome
 }
 
 // Measure computes the figures of a history. checks must have all findings, because the

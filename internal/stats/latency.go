@@ -11,10 +11,10 @@ import (
 // Latency is how long some operations took, in milliseconds. P50 and P99 are the smallest
 // measured times that half and 99 % of all do not exceed.
 type Latency struct {
-	N   int     `json:"n,omitempty"`
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
+	N   int     `json:"n,omitempty"` // how many times were measured
+	P50 float64 `json:"p50"`         // the median, in milliseconds
+	P99 float64 `json:"p99"`         // the 99th percentile
+	Max float64 `json:"max"`         // the longest time
 	// Runs is set if the figures are those of several runs: N is their sum, the others are the
 	// largest of any run. Percentiles of runs do not add up to a percentile of all.
 	Runs int `json:"runs,omitempty"`
