@@ -20,7 +20,7 @@ var basicRules = []Rule{
 		}
 		return nil
 	}},
-	{"exclude", "while one holds it all others are refused, and told so for certain", func(ctx context.Context, b *bench) error {
+	{"exclude", "while one client holds the lock, all others are definitely refused", func(ctx context.Context, b *bench) error {
 		x, y := b.two(ctx)
 		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		must(b.refuse(ctx, y, b.ask(long, 0), "another client holds it"))
@@ -30,7 +30,7 @@ var basicRules = []Rule{
 		free := get(take(ctx, y, other, "a lock of another name is free"))
 		return errors.Join(give(ctx, free), give(ctx, lease))
 	}},
-	{"release-twice", "the second release is refused, and harms nobody", func(ctx context.Context, b *bench) error {
+	{"release-twice", "the second release is refused, and does not free the next client's lock", func(ctx context.Context, b *bench) error {
 		x, y := b.two(ctx)
 		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		must(give(ctx, lease))
@@ -39,7 +39,7 @@ var basicRules = []Rule{
 		must(b.refuse(ctx, x, b.ask(long, 0), "the next client holds it, whatever others release"))
 		return give(ctx, theirs)
 	}},
-	{"one-of-1000", "of 1,000 that ask at once exactly one is granted", func(ctx context.Context, b *bench) error {
+	{"one-of-1000", "of 1,000 concurrent requests exactly one is granted", func(ctx context.Context, b *bench) error {
 		if b.OnlyWaits {
 			return neverRefuses
 		}
@@ -85,7 +85,7 @@ var basicRules = []Rule{
 		}
 		return nil
 	}},
-	{"in-turn", "100 that all want it are all served, one at a time", func(ctx context.Context, b *bench) error {
+	{"in-turn", "100 clients that want the lock are all served, one at a time", func(ctx context.Context, b *bench) error {
 		// A lease that outlasts a slow machine, and not the rule if one is left behind.
 		const turn = 20 * time.Second
 		const clients, each = 5, 20
@@ -122,7 +122,7 @@ var basicRules = []Rule{
 		}
 		return nil
 	}},
-	{"no-residue", "nothing is left in the server after 200 names were locked and released", func(ctx context.Context, b *bench) error {
+	{"no-residue", "no key is left in the server after 200 names were locked and released", func(ctx context.Context, b *bench) error {
 		if b.Server == nil {
 			return notClaimed("needs a look into the server")
 		}

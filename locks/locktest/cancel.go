@@ -27,7 +27,7 @@ const (
 // it is sent, before its answer is there, and with the answer lost. Whoever comes next must
 // find nothing of it.
 var cancelRules = []Rule{
-	{"cancelled-asking", "a request for a free lock whose context ends in any phase leaves nothing behind", func(ctx context.Context, b *bench) error {
+	{"cancelled-asking", "an acquire whose context ends in any phase leaves nothing behind", func(ctx context.Context, b *bench) error {
 		return b.cancelled(ctx, cancelCase{what: "asking for a free lock", ask: b.ask(cancelLease, 0)})
 	}},
 	{"cancelled-waiting", "a waiter whose context ends in any phase leaves nothing behind, in no queue either", func(ctx context.Context, b *bench) error {
@@ -37,7 +37,7 @@ var cancelRules = []Rule{
 		held := b.ask(long, 0)
 		return b.cancelled(ctx, cancelCase{what: "waiting for a lock", ask: b.ask(cancelLease, time.Minute), held: &held})
 	}},
-	{"cancelled-several", "who has one of two names and waits for the other gives back the one when its context ends", func(ctx context.Context, b *bench) error {
+	{"cancelled-several", "a client that has one of two names and waits for the other releases the first when its context ends", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Several || !b.Claims.Waits {
 			return notClaimed("waiting for several names is not claimed")
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 var reentryRules = []Rule{
-	{"reentry", "the same owner gets it again, and holds until its last release", func(ctx context.Context, b *bench) error {
+	{"reentry", "the same owner is granted the lock again, and holds until its last release", func(ctx context.Context, b *bench) error {
 		if !b.is("reentrant") {
 			return notClaimed("re-entry is not claimed")
 		}
@@ -44,7 +44,7 @@ var reentryRules = []Rule{
 }
 
 var featureRules = []Rule{
-	{"shared", "readers share it, a writer has it alone and may read", func(ctx context.Context, b *bench) error {
+	{"shared", "readers share the lock; a writer has it alone, and may read", func(ctx context.Context, b *bench) error {
 		if !b.is("rw") {
 			return notClaimed("a shared mode is not claimed")
 		}
@@ -91,7 +91,7 @@ var featureRules = []Rule{
 		}
 		return nil
 	}},
-	{"many-keys", "several names are got together or not at all", func(ctx context.Context, b *bench) error {
+	{"many-keys", "several names are granted together or not at all", func(ctx context.Context, b *bench) error {
 		x, y := b.two(ctx)
 		of := func(names ...string) locks.Request {
 			r := b.ask(long, 0)
@@ -117,7 +117,7 @@ var featureRules = []Rule{
 }
 
 var misuseRules = []Rule{
-	{"misuse", "what makes no sense is refused with an error, and takes nothing", func(ctx context.Context, b *bench) error {
+	{"misuse", "a call that makes no sense is refused with an error, and takes nothing", func(ctx context.Context, b *bench) error {
 		x, y := b.two(ctx)
 		change := func(c func(*locks.Request)) locks.Request {
 			r := b.ask(long, 0)
@@ -142,7 +142,7 @@ var misuseRules = []Rule{
 		lease := get(take(ctx, y, b.ask(long, 0), "nothing was taken"))
 		return give(ctx, lease)
 	}},
-	{"no-lease", "a lock whose holds end with a connection says that it has no lease to give, and takes nothing", func(ctx context.Context, b *bench) error {
+	{"no-lease", "a lock whose holds end with a connection refuses a request for a lease, and takes nothing", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Leaseless() {
 			return notClaimed("that holds end with a connection, and with nothing else, is not claimed")
 		}
@@ -157,7 +157,7 @@ var misuseRules = []Rule{
 		lease := get(take(ctx, y, b.ask(0, 0), "nothing was taken"))
 		return give(ctx, lease)
 	}},
-	{"no-wait", "a lock that does not claim to wait says that it cannot, and takes nothing", func(ctx context.Context, b *bench) error {
+	{"no-wait", "a lock that does not claim to wait refuses a request to wait, and takes nothing", func(ctx context.Context, b *bench) error {
 		if b.Claims.Waits {
 			return notClaimed("it claims to wait")
 		}
@@ -178,7 +178,7 @@ var misuseRules = []Rule{
 		}
 		return give(ctx, get(take(ctx, y, b.ask(long, 0), "nothing was taken")))
 	}},
-	{"closed", "a closed client says that it is closed", func(ctx context.Context, b *bench) error {
+	{"closed", "a closed client answers with an error", func(ctx context.Context, b *bench) error {
 		x := get(b.open(ctx))
 		if err := x.Close(); err != nil {
 			return fmt.Errorf("close: %w", err)
@@ -191,7 +191,7 @@ var misuseRules = []Rule{
 		}
 		return nil
 	}},
-	{"cancelled", "a request whose context has ended is not granted, or can be given back", func(ctx context.Context, b *bench) error {
+	{"cancelled", "a request whose context has ended is not granted, or can be released", func(ctx context.Context, b *bench) error {
 		x, y := b.two(ctx)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()

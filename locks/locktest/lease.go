@@ -13,7 +13,7 @@ import (
 const clockSlack = 3 * time.Millisecond
 
 var leaseRules = []Rule{
-	{"expiry", "a lease that nobody renews keeps others out until its end, and no longer", func(ctx context.Context, b *bench) error {
+	{"expiry", "a lease that is not renewed excludes others until its end, and no longer", func(ctx context.Context, b *bench) error {
 		x, y := b.leased(ctx)
 		start := time.Now()
 		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
@@ -28,7 +28,7 @@ var leaseRules = []Rule{
 		}
 		return give(ctx, lease)
 	}},
-	{"crash", "a holder that is gone blocks nobody for longer than its lease", func(ctx context.Context, b *bench) error {
+	{"crash", "a dead holder blocks other clients for no longer than its lease", func(ctx context.Context, b *bench) error {
 		x, y := b.leased(ctx)
 		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		_ = x.Close()
@@ -38,14 +38,14 @@ var leaseRules = []Rule{
 		}
 		return give(ctx, lease)
 	}},
-	{"release-after-expiry", "who releases after its lease is told that it did not hold", func(ctx context.Context, b *bench) error {
+	{"release-after-expiry", "a release after the end of the lease reports that the lock was not held", func(ctx context.Context, b *bench) error {
 		x, y := b.leased(ctx)
 		lease := required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		other := get(poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late)))
 		must(give(ctx, other)) // the lock is free
 		return notHeld(ctx, lease, "its lease is over and the lock is free")
 	}},
-	{"stranger", "a late release does not take away the next one's lock", func(ctx context.Context, b *bench) error {
+	{"stranger", "a late release does not free the next client's lock", func(ctx context.Context, b *bench) error {
 		x, y := b.leased(ctx)
 		late := required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		lease := get(poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late)))
@@ -93,7 +93,7 @@ var leaseRules = []Rule{
 		must(b.refuse(ctx, x, b.ask(long, 0), "another holds it"))
 		return give(ctx, next)
 	}},
-	{"watchdog", "without a ttl the library keeps the lease alive, and only while its holder lives", func(ctx context.Context, b *bench) error {
+	{"watchdog", "without a ttl the library renews the lease, and only while the holder lives", func(ctx context.Context, b *bench) error {
 		x, y := b.two(ctx)
 		_, by := b.renewed(ctx, x)
 		for end := time.Now().Add(3 * by); time.Now().Before(end); {
@@ -107,7 +107,7 @@ var leaseRules = []Rule{
 		}
 		return give(ctx, next)
 	}},
-	{"renewal-margin", "a lease that the library keeps alive is renewed early enough to renew again if that fails", func(ctx context.Context, b *bench) error {
+	{"renewal-margin", "the library renews a lease before three quarters of it are over", func(ctx context.Context, b *bench) error {
 		if b.Server == nil {
 			return notClaimed("needs a count of what is sent")
 		}
@@ -125,7 +125,7 @@ var leaseRules = []Rule{
 		}
 		return give(ctx, lease)
 	}},
-	{"watchdog-ends", "after a release nothing is renewed", func(ctx context.Context, b *bench) error {
+	{"watchdog-ends", "no lease is renewed after its release", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Bounded {
 			return notClaimed("the next one's lease would be renewed as well: none ends by itself")
 		}
@@ -139,7 +139,7 @@ var leaseRules = []Rule{
 		}
 		return errors.Join(notHeld(ctx, next, "its lease is over"), give(ctx, third))
 	}},
-	{"loss-notice", "who holds a renewed lease is told when it is gone", func(ctx context.Context, b *bench) error {
+	{"loss-notice", "the holder of a renewed lease is notified when the lease is lost", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Watched {
 			return notClaimed("no notice of loss is claimed")
 		}

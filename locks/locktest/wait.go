@@ -152,7 +152,7 @@ var waitRules = []Rule{
 		}
 		return give(ctx, next)
 	}},
-	{"fair", "who asked first is served first", func(ctx context.Context, b *bench) error {
+	{"fair", "waiters are served in the order of their requests", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Fair {
 			return notClaimed("fairness is not claimed")
 		}
