@@ -110,7 +110,7 @@ func All() []Entry {
 			},
 		},
 		{
-			Name: "hold-request", About: "keep one request of the holder on its way, until nobody waits for it any more", New: newHoldRequest,
+			Name: "hold-request", About: "delay one request of the holder until its client waits for it no longer", New: newHoldRequest,
 			Try:  Step{Target: "holder", When: workloads.Releasing, Request: 1, For: second},
 			Also: []Step{{Target: "holder", When: workloads.Acquiring, Request: 1, For: second}},
 		},
@@ -179,7 +179,7 @@ var (
 		{Name: "with", Takes: TakesRole, About: "those who stay connected to it, such as half the clients"},
 		{Name: "way", Takes: "both|in|out", Default: "both", About: "which direction is cut: what it hears (in), what it says (out), or both"},
 	}
-	ringKeys = []Key{{Name: "with", Takes: TakesRole, About: "clients that stand beside one node each"}}
+	ringKeys = []Key{{Name: "with", Takes: TakesRole, About: "clients at one node each"}}
 	lagKeys  = []Key{
 		{Name: "by", Takes: TakesDuration, Needed: true, About: "how late everything arrives"},
 		{Name: "jitter", Takes: TakesDuration, About: "give or take so much, drawn for each message"},
@@ -190,7 +190,7 @@ var (
 		{Name: "drift", Takes: "percent", About: "what the clock gains (10%) or loses (-10%) in every second"},
 	}
 	loseReplyKeys = []Key{{Name: "then", Takes: "reset|silence", Default: "reset", About: "what becomes of the connection: it ends, or is silent until the client gives it up"}}
-	busyKeys      = []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server serves nobody"}}
+	busyKeys      = []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server answers no request"}}
 )
 
 // Find is the entry called name.

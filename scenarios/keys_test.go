@@ -59,7 +59,7 @@ func parts() []part {
 }
 
 func stepKeys() []nemesis.Key {
-	fault := nemesis.Key{Name: "FAULT", Takes: takesTarget, Needed: true, About: "a fault of lockbench list faults, and whom it strikes; see list roles and list links"}
+	fault := nemesis.Key{Name: "FAULT", Takes: takesTarget, Needed: true, About: "a fault of lockbench list faults, and its target; see list roles and list links"}
 	return append([]nemesis.Key{fault}, keysIn(nemesis.Step{})...)
 }
 
@@ -90,7 +90,7 @@ func keysTable() string {
 
 // The page about scenarios shows the table of keys as it would be written now.
 func TestPageShowsTheKeys(t *testing.T) {
-	const page, begin, end = "../docs/add-a-scenario.md", "<!-- keys -->\n", "<!-- end of keys -->"
+	const page, begin, end = "../docs/add-a-scenario.md", "<!-- keys -->\n", "<!-- /keys -->"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -51,9 +51,9 @@ type Workload struct {
 	Name    string
 	Clients int           `yaml:"clients" about:"how many clients compete for each lock; each world has a limit"`
 	Keys    int           `yaml:"keys" about:"how many keys they compete for, 10000 at most"`
-	TTL     time.Duration `yaml:"ttl" about:"the lease that is asked for; 0s: the lock's own, renewed for as long as it is held"`
+	TTL     time.Duration `yaml:"ttl" about:"the requested lease; 0s: the lock's own, renewed for as long as it is held"`
 	Wait    time.Duration `yaml:"wait" about:"how long an acquire may wait; 0s: it tries once"`
-	Hold    nemesis.Range `yaml:"hold" about:"how long a lock is held, drawn anew each time"`
+	Hold    nemesis.Range `yaml:"hold" about:"how long a lock is held, drawn for each hold"`
 	Think   nemesis.Range `yaml:"think" about:"how long a client pauses between two turns, drawn for each pause"`
 }
 
