@@ -97,7 +97,7 @@ var edits = []edited{
 		edit{"rlock_acquire.lua", "'hexists', KEYS[1], ARGV[2]", "'exists', KEYS[1]"}, redisson.Options{}},
 
 	// Wake-ups.
-	{reentrantLock, "tells-nobody", "frees the lock and sends no message",
+	{reentrantLock, "sends-no-message", "frees the lock and sends no message",
 		Wrong{Bug: "R-24", Known: "Redisson #763, #5761 (3.28)", Scenario: "rare-visits", Class: "lost-wake-up"},
 		edit{"rlock_release.lua", "if ARGV[4] ~= '' then", "if false then"}, redisson.Options{}},
 	{fairLock, "fair-tells-the-last", "wakes the last waiter of the queue, which is not served",
