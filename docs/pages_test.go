@@ -1,0 +1,375 @@
+// Package docs tests the pages of this folder.
+package docs
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/locks"
+	"lockbench/locks/catalog"
+	"lockbench/locks/locktest"
+	"lockbench/scenarios"
+	services "lockbench/service/catalog"
+)
+
+var update = flag.Bool("update", false, "write the generated blocks into the pages")
+
+// blocks are the parts of pages that are made from code. A block NAME stands between <!-- NAME --> and <!-- /NAME -->.
+var blocks = []struct {
+	page, name string
+	text       func(t *testing.T) string
+}{
+	{"reference/scenarios.md", "scenarios", scenarioRows},
+	{"reference/formats.md", "history", historyFields},
+	{"reference/formats.md", "result", resultFields},
+	{"locks.md", "locks", lockRows},
+	{"libraries.md", "libraries", libraryRows},
+	{"conformance.md", "rules", ruleRows},
+}
+
+// TestGeneratedBlocks compares the blocks with the code. With -update it writes them.
+func TestGeneratedBlocks(t *testing.T) {
+	for _, b := range blocks {
+		t.Run(b.page+"/"+b.name, func(t *testing.T) {
+			text, err := os.ReadFile(b.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin, end := "<!-- "+b.name+" -->\n", "<!-- /"+b.name+" -->"
+			before, rest, found := strings.Cut(string(text), begin)
+			old, after, ended := strings.Cut(rest, end)
+			if !found || !ended {
+				t.Fatalf("%s has no block %s", b.page, b.name)
+			}
+			block := b.text(t)
+			switch {
+			case block == old:
+			case !*update:
+				t.Errorf("block %s of docs/%s differs from the code; go test ./docs -update writes it", b.name, b.page)
+			default:
+				if err := os.WriteFile(b.page, []byte(before+begin+block+end+after), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// table writes a table in Markdown.
+func table(head []string, rows [][]string) string {
+	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+	var b strings.Builder
+	b.WriteString(line(head))
+	b.WriteString("|" + strings.Repeat(" --- |", len(head)) + "\n")
+	for _, r := range rows {
+		b.WriteString(line(r))
+	}
+	return b.String()
+}
+
+// scenarioRows has a row for each scenario, with the faults of an episode and the description from its file.
+func scenarioRows(t *testing.T) string {
+	var rows [][]string
+	for _, name := range scenarios.Names() {
+		s, err := scenarios.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := "none"
+		if len(s.Faults) > 0 {
+			var all []string
+			for _, step := range s.Faults {
+				if fault := "`" + step.Fault + ": " + step.Target + "`"; !slices.Contains(all, fault) {
+					all = append(all, fault)
+				}
+			}
+			faults = strings.Join(all, ", ")
+		}
+		if !s.NoFaults && len(s.Faults) == 0 {
+			faults = "random"
+		}
+		rows = append(rows, []string{"`" + name + "`", faults, oneLine(s.About), strings.Join(s.Shows, ", ")})
+	}
+	return table([]string{"scenario", "faults", "what it shows", "[bugs](../bugs.md)"}, rows)
+}
+
+// lockRows has a row for each lock of the catalog that is not a library.
+func lockRows(t *testing.T) string {
+	var rows [][]string
+	for _, l := range catalog.All() {
+		if l.Library == nil {
+			rows = append(rows, []string{"`" + l.Name + "`", runsOn(l), l.About, claimsOf(t, l.Claims)})
+		}
+	}
+	return table([]string{"lock", "runs on", "", "claims"}, rows)
+}
+
+// libraryRows has a row for each stock library.
+func libraryRows(t *testing.T) string {
+	var rows [][]string
+	for _, l := range catalog.All() {
+		if l.Library == nil {
+			continue
+		}
+		sim := "yes"
+		if l.Library.Real {
+			sim = "no"
+		}
+		rows = append(rows, []string{"`" + l.Name + "`", runsOn(l), l.About, l.Library.Version, sim})
+	}
+	return table([]string{"library", "runs on", "", "version", "in `sim`"}, rows)
+}
+
+// runsOn names the service of a lock and the topologies of the service on which it runs.
+func runsOn(l catalog.Lock) string {
+	if l.Service == "" {
+		return "no server"
+	}
+	name := l.Service
+	if s, ok := services.Find(l.Service); ok && len(l.Topologies) == len(s.Topologies()) {
+		return name
+	}
+	var all []string
+	for _, topology := range l.Topologies {
+		all = append(all, string(topology))
+	}
+	return name + ": " + strings.Join(all, ", ")
+}
+
+// claimsOf lists the claims of a lock by their names in the guest protocol.
+func claimsOf(t *testing.T, claims locks.Claims) string {
+	text, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set map[string]bool
+	if err := json.Unmarshal(text, &set); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(slices.Sorted(maps.Keys(set)), ", ")
+}
+
+// ruleRows has a row for each rule of the conformance suite.
+func ruleRows(*testing.T) string {
+	var rows [][]string
+	for _, r := range locktest.Rules() {
+		rows = append(rows, []string{"`" + r.Name + "`", r.About})
+	}
+	return table([]string{"rule", "promise"}, rows)
+}
+
+func historyFields(t *testing.T) string {
+	const dir = "../internal/history"
+	return fieldTables(t, []section{
+		{"The header, which is the first line", dir, "Header"},
+		{"`bounds` of the header", dir, "Bounds"},
+		{"A step of `plan`", dir, "PlanStep"},
+		{"`claims`", "../locks", "Claims"},
+		{"An event, which is every other line", dir, "wireLine"},
+		{"`facts` of an event of process `probe`", dir, "wireFacts"},
+	})
+}
+
+func resultFields(t *testing.T) string {
+	const report, stats, checks = "../internal/report", "../internal/stats", "../checker"
+	return fieldTables(t, []section{
+		{"The run", report, "Result"},
+		{"An element of `locks`", report, "Lock"},
+		{"`acquires`", stats, "Acquires"},
+		{"`rate`", stats, "Rate"},
+		{"`unordered`", stats, "Unordered"},
+		{"A value of `latency_ms` and `acquire_ms`, and `overlap_ms`", stats, "Latency"},
+		{"An element of `faults`", report, "FaultTimes"},
+		{"An element of `checks`", checks, "Result"},
+		{"An element of `findings`", checks, "Finding"},
+		{"`counterexample`", report, "Counterexample"},
+		{"An element of its `lines`", report, "Line"},
+		{"Its `scene`", report, "Scene"},
+	})
+}
+
+// section is a struct that is a JSON object of a file.
+type section struct{ title, dir, name string }
+
+// fieldTables has a table for each struct: its fields in JSON, with the comments of the source.
+func fieldTables(t *testing.T, sections []section) string {
+	var b strings.Builder
+	for i, s := range sections {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		rows := fieldsOf(t, s.dir, s.name)
+		if len(rows) == 0 {
+			t.Errorf("%s.%s has no fields in JSON", s.dir, s.name)
+		}
+		fmt.Fprintf(&b, "**%s**\n\n%s", s.title, table([]string{"field", "type", "meaning"}, rows))
+	}
+	return b.String()
+}
+
+var (
+	jsonTag = regexp.MustCompile(`json:"([^",]+)`)
+	verb    = regexp.MustCompile(`^(is|are|has|means that|counts) `)
+)
+
+// fieldsOf reads the fields of a struct from the source. Embedded structs are parts of it.
+func fieldsOf(t *testing.T, dir, name string) [][]string {
+	var rows [][]string
+	for _, f := range structOf(t, dir, name).Fields.List {
+		if len(f.Names) == 0 {
+			embedded := f.Type
+			if star, ok := embedded.(*ast.StarExpr); ok {
+				embedded = star.X
+			}
+			switch e := embedded.(type) {
+			case *ast.Ident:
+				rows = append(rows, fieldsOf(t, dir, e.Name)...)
+			case *ast.SelectorExpr:
+				rows = append(rows, fieldsOf(t, filepath.Join("../internal", e.X.(*ast.Ident).Name), e.Sel.Name)...)
+			}
+			continue
+		}
+		if f.Tag == nil {
+			continue
+		}
+		tag := jsonTag.FindStringSubmatch(f.Tag.Value)
+		if tag == nil || tag[1] == "-" {
+			continue
+		}
+		meaning := oneLine(f.Comment.Text())
+		if meaning == "" {
+			meaning = oneLine(f.Doc.Text())
+		}
+		if meaning == "" {
+			t.Errorf("field %s of %s.%s has no comment", tag[1], dir, name)
+		}
+		if of, ok := strings.CutPrefix(meaning, f.Names[0].Name+" "); ok {
+			meaning = verb.ReplaceAllString(of, "")
+		}
+		meaning = strings.TrimSuffix(meaning, ".")
+		rows = append(rows, []string{"`" + tag[1] + "`", typeOf(f.Type), strings.ReplaceAll(meaning, "|", "\\|")})
+	}
+	return rows
+}
+
+// structOf finds the declaration of a struct.
+func structOf(t *testing.T, dir, name string) *ast.StructType {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range g.Specs {
+				if declared, ok := spec.(*ast.TypeSpec); ok && declared.Name.Name == name {
+					if s, ok := declared.Type.(*ast.StructType); ok {
+						return s
+					}
+				}
+			}
+		}
+	}
+	t.Fatalf("%s has no struct %s", dir, name)
+	return nil
+}
+
+// typeOf names the JSON type of a field.
+func typeOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return typeOf(e.X)
+	case *ast.ArrayType:
+		return "list"
+	case *ast.MapType:
+		return "object"
+	case *ast.SelectorExpr:
+		return namedType(e.Sel.Name)
+	case *ast.Ident:
+		return namedType(e.Name)
+	}
+	return ""
+}
+
+func namedType(name string) string {
+	switch name {
+	case "string", "Topology", "Verdict", "Class", "Mode", "Type":
+		return "text"
+	case "int", "int32", "int64", "uint64", "float64":
+		return "number"
+	case "bool":
+		return "true, false"
+	case "Duration":
+		return "nanoseconds"
+	case "Time":
+		return "time"
+	case "Model", "facts":
+		return map[string]string{"Model": "text or list", "facts": "object"}[name]
+	case "Process":
+		return "number or text"
+	case "value":
+		return "number or text"
+	case "any":
+		return ""
+	}
+	return "object"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// handWritten is the size to which the texts are limited that no program writes, in bytes.
+const handWritten = 300_000
+
+// TestDocsAreShort counts the bytes of README.md, docs and examples outside of generated blocks.
+func TestDocsAreShort(t *testing.T) {
+	generated := regexp.MustCompile(`(?s)<!-- (?:` + strings.Join(generatedBlocks(), "|") + `) -->.*?<!-- /\w+ -->`)
+	total := 0
+	count := func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".md") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		total += len(generated.ReplaceAll(text, nil))
+		return err
+	}
+	for _, root := range []string{"../README.md", ".", "../examples"} {
+		if err := filepath.WalkDir(root, count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d bytes", total)
+	if total > handWritten {
+		t.Errorf("README.md, docs and examples have %d bytes outside of generated blocks, and %d at most", total, handWritten)
+	}
+}
+
+// generatedBlocks are the names of the blocks that tests compare, here and in other packages.
+func generatedBlocks() []string {
+	names := []string{"measured", "keys", "checks"}
+	for _, b := range blocks {
+		names = append(names, b.name)
+	}
+	return names
+}
