@@ -6,9 +6,6 @@ const notSwept = `
 checker
 checker/internal/locksim
 checker/internal/proof
-docs
-docs/contributing
-docs/reference
 internal/campaign
 internal/guest
 internal/report
