@@ -84,7 +84,7 @@ func (c cell) mark() string {
 	case c.Verdict == "unknown":
 		return "?"
 	case c.Verdict == "violated":
-		return fmt.Sprintf("**%s** %d/%d", c.Class, c.Violating, c.Episodes)
+		return fmt.Sprintf("**%s** %d/%d", cmp.Or(c.Class, c.Verdict), c.Violating, c.Episodes)
 	}
 	return fmt.Sprintf("%d/%d", c.Violating, c.Episodes)
 }
@@ -215,7 +215,23 @@ func librariesPage(cells []cell, batches []batch) string {
 			text += "\n**" + group.title + "**\n\n" + grid(part, at, world)
 		}
 	}
-	return text + "\n" + bounds(shown)
+	return text + "\n" + originals(cells, world) + "\n" + bounds(shown)
+}
+
+// originals shows the locks of Redisson's jar beside their Go ports, and names the scenarios in which they differ.
+func originals(cells []cell, world string) string {
+	columns := []string{"redisson-jar", "redisson", "redisson-jar-fair", "redisson-fair", "redisson-jar-red", "redisson-redlock"}
+	at, _ := index(cells, world, columns)
+	text, differ := "**Redisson's jar, and the Go port of each lock**\n\n"+grid(columns, at, world), ""
+	for pair := range slices.Chunk(columns, 2) {
+		for _, scenario := range scenarios.Names() {
+			jar, port := at[place{world, scenario, pair[0]}], at[place{world, scenario, pair[1]}]
+			if p := stats.Fisher(jar.Violating, jar.Episodes, port.Violating, port.Episodes); p < 0.05 {
+				differ += fmt.Sprintf("- `%s`: `%s` %s, `%s` %s; p = %.3f\n", scenario, pair[0], jar.mark(), pair[1], port.mark(), p)
+			}
+		}
+	}
+	return text + "\nRates that differ by Fisher's exact test with p < 0.05, which few episodes show only of large differences:\n\n" + cmp.Or(differ, "- none\n")
 }
 
 // ranking writes one line for each lock, the worst first: granted twice in most scenarios, then other violations.
