@@ -7,24 +7,21 @@ import (
 	"lockbench/internal/world"
 )
 
-// Abilities are those that a proxy gives to a cluster by itself, in the words of package
-// world: a real world's cluster embeds them. What needs more than the proxy, such as the
-// links between servers that talk to each other directly, a world does on its own.
+// Abilities implements the faults of package world that need only the proxy. The cluster of a
+// world with real servers embeds it.
 type Abilities struct {
 	Proxy *Proxy
 
 	mu     sync.Mutex
-	greets map[string]int // signs of life that lockbench asked for in the name of a client
+	greets map[string]int // pings by lockbench on behalf of each client
 }
 
 var (
-	_ world.ReplyDropper   = (*Abilities)(nil)
-	_ world.ConnResetter   = (*Abilities)(nil)
 	_ world.RequestHolder  = (*Abilities)(nil)
 	_ world.RequestCounter = (*Abilities)(nil)
 )
 
-// DropReplies loses what travels on the links.
+// DropReplies drops everything sent on the links.
 func (a *Abilities) DropReplies(_ context.Context, links []world.Link) error {
 	return a.Proxy.Drop(links)
 }
@@ -39,26 +36,26 @@ func (a *Abilities) Reset(_ context.Context, links []world.Link) (int, error) {
 	return a.Proxy.Reset(links)
 }
 
-// HoldReply stops a client in the middle of an operation.
+// HoldReply holds the reply to the client's n-th request from now.
 func (a *Abilities) HoldReply(client string, n int) world.Held {
 	return a.Proxy.HoldReply(client, n)
 }
 
-// HoldRequest keeps one of its requests on its way.
+// HoldRequest holds the client's n-th request from now.
 func (a *Abilities) HoldRequest(client string, n int) world.Held {
 	return a.Proxy.HoldRequest(client, n)
 }
 
-// Rejected is how many connections of unknown origin were turned away.
+// Rejected returns the number of refused connections of unknown origin.
 func (a *Abilities) Rejected() int { return a.Proxy.Rejected() }
 
-// Freeze holds everything from and to a client.
+// Freeze holds all traffic from and to a client.
 func (a *Abilities) Freeze(name string) { a.Proxy.Freeze(name) }
 
 // Thaw ends Freeze.
 func (a *Abilities) Thaw(name string) { a.Proxy.Thaw(name) }
 
-// Greeted notes that lockbench is about to ask for a sign of life in the name of a client.
+// Greeted notes that lockbench is about to ping a node on behalf of a client.
 func (a *Abilities) Greeted(client string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,8 +65,7 @@ func (a *Abilities) Greeted(client string) {
 	a.greets[client]++
 }
 
-// Requests counts what a client has sent. What lockbench itself asked in its name is
-// left out.
+// Requests counts the requests of a client, without lockbench's own pings.
 func (a *Abilities) Requests(client string) map[string]int {
 	counts := a.Proxy.Requests(client)
 	a.mu.Lock()

@@ -13,25 +13,25 @@ import (
 	"lockbench/internal/world"
 )
 
-// quiet is the context toxiproxy takes its logger from.
+// quiet is the context from which toxiproxy takes its logger.
 var quiet = zerolog.Nop().WithContext(context.Background())
 
-// conn is one relayed connection: two sockets and a flow in each direction.
+// conn is a relayed connection: two sockets and a flow in each direction.
 //
 //	near ──source──▶ up:   [toxics] ▶ queue ▶ gate ──▶ far
 //	near ◀── gate ◀ queue ◀ [toxics]  :down ◀──source── far
 //
-// The end of a stream travels like its bytes: behind them, delayed and held as
-// they are. So a node that dies while its link is cut is mourned after the join.
+// The end of a stream is queued behind its bytes and held like them, so a client notices the
+// death of a node behind a cut link only after the join.
 type conn struct {
 	proxy    *Proxy
 	near     *net.TCPConn // accepted
 	from     netip.Addr   // the dialler's own IP; invalid if it has none
 	to       netip.AddrPort
-	service  string // through which the connection came, or empty
+	service  string // the service address that the client dialled, or empty
 	name     world.Link
 	up, down *flow
-	requests io.Writer // reads what a client asks; nil if nobody wants to know
+	requests io.Writer // parses requests to count them; nil: not counted
 
 	killed chan struct{}
 
@@ -46,7 +46,7 @@ type farEnd interface {
 	CloseWrite() error
 }
 
-// serve lives as long as the connection.
+// serve relays until the connection ends.
 func (c *conn) serve() {
 	c.up.begin(c, c.near, c.requests)
 	connected := c.connect()
@@ -68,9 +68,8 @@ func (c *conn) serve() {
 	c.proxy.mu.Unlock()
 }
 
-// connect dials the node once its link lets it, and says whether it did. A
-// connection begun over a cut link and given up before the join never existed:
-// its SYN would not have arrived, so nothing of what it said may.
+// connect dials the node once the link lets it, and reports whether it did. If the client gives
+// up before a cut link is joined, the node is never dialled and sees none of its bytes.
 func (c *conn) connect() bool {
 	for {
 		st := c.up.link.state.Load()
@@ -121,8 +120,7 @@ func (c *conn) dial(ctx context.Context) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp4", c.to.String())
 }
 
-// refuse resets a connection whose node cannot be reached, once the news of it may
-// travel back.
+// refuse resets a connection whose node cannot be reached, once the link lets the reset pass.
 func (c *conn) refuse(err error) {
 	for {
 		st := c.down.link.state.Load()
@@ -143,7 +141,7 @@ func (c *conn) refuse(err error) {
 	c.kill()
 }
 
-// kill ends the connection now, both sockets and all that waits.
+// kill closes both sockets now and drops all queued bytes.
 func (c *conn) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +156,7 @@ func (c *conn) kill() {
 	}
 }
 
-// reset is kill, and neither end takes it for a good one.
+// reset is kill with a TCP reset on both sides.
 func (c *conn) reset() {
 	c.mu.Lock()
 	if !c.dead {

@@ -9,28 +9,27 @@ import (
 	"lockbench/internal/world"
 )
 
-// Cut holds all that travels on the links from now on. Cutting twice is cutting once.
+// Cut holds all bytes on the links from now on. Cutting a cut link has no effect.
 func (p *Proxy) Cut(links []world.Link) error {
 	return p.change(links, func(s *state) { s.cut = true })
 }
 
-// Join lets everything that was held go on, in order.
+// Join delivers everything that was held, in order.
 func (p *Proxy) Join(links []world.Link) error {
 	return p.change(links, func(s *state) { s.cut = false })
 }
 
-// Drop loses all that travels on the links from now on.
+// Drop drops all bytes on the links from now on.
 func (p *Proxy) Drop(links []world.Link) error {
 	return p.change(links, func(s *state) { s.dropping = true })
 }
 
-// Keep ends Drop, and each connection that has lost something.
+// Keep ends Drop, and closes each connection that lost bytes.
 func (p *Proxy) Keep(links []world.Link) error {
 	return p.change(links, func(s *state) { s.dropping = false })
 }
 
-// Freeze holds everything from and to one end, apart from what is cut: the end
-// stands still. Thaw lets it go on.
+// Freeze holds all traffic from and to a paused client, independently of Cut. Thaw ends it.
 func (p *Proxy) Freeze(name string) { p.setFrozen(name, true) }
 
 // Thaw ends Freeze.
@@ -46,8 +45,8 @@ func (p *Proxy) setFrozen(name string, frozen bool) {
 	}
 }
 
-// Reset ends all connections between the ends of the links, as a router does that
-// forgets them: both ends hear of it at once, and what is on its way is lost.
+// Reset closes all connections between the ends of the links with a TCP reset on both sides and
+// drops the bytes in flight, like a router that loses its state.
 func (p *Proxy) Reset(links []world.Link) (int, error) {
 	if _, err := p.find(links); err != nil {
 		return 0, err
@@ -64,26 +63,23 @@ func (p *Proxy) Reset(links []world.Link) (int, error) {
 	return n, nil
 }
 
-// Delay lets everything on the links arrive later by the given time, which is
-// rounded up to milliseconds. It replaces an earlier delay, and what waited for
-// that one is delivered.
+// Delay delays everything on the links, rounded up to milliseconds. It replaces an earlier delay
+// and delivers what that one held.
 func (p *Proxy) Delay(links []world.Link, by, jitter time.Duration) error {
 	if by <= 0 || jitter < 0 || jitter > by {
 		return fmt.Errorf("delay links by %v, give or take %v: the delay must be positive, and the jitter no more than that", by, jitter)
 	}
-	// Rounded up, so that a delay of less than a millisecond is still one. Toxicity 1: no
-	// connection is spared. The jitter is toxiproxy's to draw, from chance that no seed
-	// decides; neither does one decide when anything arrives in a real network.
+	// The jitter is random and does not depend on the seed, like arrival times in a real network.
 	return p.addToxic(links, toxic{"latency", fmt.Sprintf(`{"latency":%d,"jitter":%d}`, wholeMs(by), wholeMs(jitter))})
 }
 
 func wholeMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
-// Undelay ends Delay; what was under way is delivered at once, in order.
+// Undelay ends Delay and delivers delayed bytes at once, in order.
 func (p *Proxy) Undelay(links []world.Link) error { return p.removeToxic(links, "latency") }
 
-// Throttle lets so many bytes a second through the links, on each connection. It is
-// rounded down to whole kilobytes, which is as fine as toxiproxy can.
+// Throttle limits each connection on the links to a rate, rounded down to toxiproxy's unit, whole
+// kilobytes.
 func (p *Proxy) Throttle(links []world.Link, bytesPerSecond int64) error {
 	kilobytes := bytesPerSecond / 1000
 	if kilobytes < 1 {
@@ -92,7 +88,7 @@ func (p *Proxy) Throttle(links []world.Link, bytesPerSecond int64) error {
 	return p.addToxic(links, toxic{"bandwidth", fmt.Sprintf(`{"rate":%d}`, kilobytes)})
 }
 
-// Unthrottle ends Throttle; what waited goes on at once, in order.
+// Unthrottle ends Throttle and delivers waiting bytes at once, in order.
 func (p *Proxy) Unthrottle(links []world.Link) error { return p.removeToxic(links, "bandwidth") }
 
 func (p *Proxy) addToxic(links []world.Link, t toxic) error {
@@ -120,7 +116,7 @@ func (p *Proxy) removeToxic(links []world.Link, kind string) error {
 	return errors.Join(errs...)
 }
 
-// Lost tells how many bytes were dropped on a link so far.
+// Lost returns how many bytes were dropped on a link.
 func (p *Proxy) Lost(at world.Link) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +134,8 @@ func (p *Proxy) change(links []world.Link, f func(*state)) error {
 	return nil
 }
 
-// find refuses names that nobody has: a fault on a misspelt link would strike
-// nothing and look like a lock that withstood it.
+// find rejects unknown names: a fault on a misspelt link would have no effect and look as if the
+// lock had withstood it.
 func (p *Proxy) find(links []world.Link) ([]*link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

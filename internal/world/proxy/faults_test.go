@@ -58,7 +58,7 @@ func TestCutReplies(t *testing.T) {
 }
 
 // TestCutReachesBothDiallers: a link is cut on every connection between the two,
-// whoever made it.
+// whichever end dialled it.
 func TestCutReachesBothDiallers(t *testing.T) {
 	l := newLab(t)
 	byFrom, byTo := l.dial("n1", "n2"), l.dial("n2", "n1")

@@ -10,7 +10,7 @@ import (
 type flow struct {
 	link  *link
 	queue *queue
-	hold  atomic.Pointer[heldRequest] // keeps back what comes next; nil nearly always
+	hold  atomic.Pointer[heldRequest] // holds the next chunk; almost always nil
 }
 
 func newFlow(l *link) *flow { return &flow{link: l, queue: newQueue()} }
@@ -20,13 +20,12 @@ func (f *flow) begin(c *conn, from io.Reader, requests io.Writer) {
 	f.link.carry(&source{from: from, queue: f.queue, requests: requests, killed: c.killed}, f.queue)
 }
 
-// pump is the gate: it writes what the queue holds whenever the link lets it,
-// until the stream has ended.
+// pump writes the queued bytes to the far end whenever the link lets it, until the stream ends.
 //
 //	held:     wait
-//	silenced: lose, and say nothing of it
-//	dropping: lose, and remember
-//	lost something, and no longer dropping: end the connection
+//	silenced: drop, even the end of the stream
+//	dropping: drop, and remember that bytes were lost
+//	lossy, and no longer dropping: end the connection
 //	else:     write
 func (f *flow) pump(c *conn, to farEnd) {
 	defer f.queue.discard()
@@ -39,7 +38,7 @@ func (f *flow) pump(c *conn, to farEnd) {
 		case held != nil && held.fate.Load() == silenced:
 			switch chunk, end := f.queue.next(); {
 			case end:
-				return // not even that; the connection lives until the client has had enough
+				return // the connection stays open until the client gives it up
 			case chunk == nil:
 				ready = f.queue.ready
 			default:
@@ -49,7 +48,7 @@ func (f *flow) pump(c *conn, to farEnd) {
 			held.arrived()
 			decided = held.decided
 		case st.held():
-			// Only a change helps.
+			// Wait for a change.
 		case lossy && !st.dropping:
 			c.kill()
 			return
@@ -61,11 +60,9 @@ func (f *flow) pump(c *conn, to farEnd) {
 				f.link.lost.Add(int64(len(chunk)))
 				continue
 			case chunk != nil:
-				// A chunk that passed the gate is on the wire: a cut that comes during this
-				// write does not call it back.
+				// A cut during this write does not call the chunk back.
 				if _, err := to.Write(chunk); err != nil {
-					// The far end is gone. The other direction learns of it by reading, and
-					// carries the news back at its own pace.
+					// The far end is gone. The other direction notices when it reads.
 					return
 				}
 				continue
@@ -91,16 +88,16 @@ func (f *flow) pump(c *conn, to farEnd) {
 	}
 }
 
-// source is the reading end of a flow, as toxiproxy wants it.
+// source is the reading end of a flow, in toxiproxy's terms.
 type source struct {
 	from     io.Reader
 	queue    *queue
-	requests io.Writer // hears of it; nil: nobody does
+	requests io.Writer // parses what is read; may be nil
 	killed   <-chan struct{}
 }
 
-// Read gives what the socket gives. It stops reading while too much is under way,
-// as a full TCP window would. A reset is an end like any other.
+// Read reads from the socket. It waits while too many bytes are queued, as a full TCP window
+// would. A reset is reported as the end of the stream.
 func (s *source) Read(p []byte) (int, error) {
 	if !s.queue.room(s.killed) {
 		return 0, io.EOF
@@ -121,19 +118,19 @@ func (s *source) Read(p []byte) (int, error) {
 // underWayMax is how many bytes of one flow may be delayed or held.
 const underWayMax = 16 << 20
 
-// queue is where bytes wait for the gate. Writing to it never blocks: toxiproxy
-// holds a lock of the whole link while it waits for a writer, so that a delay
-// could not be ended, nor a connection begun, while the link is cut.
+// queue holds the bytes that wait for pump. Writing never blocks, because toxiproxy holds a lock
+// of the whole link while it writes: a blocked writer would prevent ending a delay or opening a
+// connection while the link is cut.
 type queue struct {
-	ready chan struct{} // has a token when there may be something new
-	ended chan struct{} // closed when all has been read and delayed
+	ready chan struct{} // has a token when there may be a new chunk
+	ended chan struct{} // closed when the writer has finished
 
 	mu        sync.Mutex
 	chunks    [][]byte
 	closed    bool
 	discarded bool
 	underWay  int           // bytes read from the socket and not yet taken from here
-	drained   chan struct{} // closed and replaced when underWay shrinks; nil if nobody waits
+	drained   chan struct{} // closed and replaced when underWay shrinks; nil without waiters
 }
 
 var _ io.WriteCloser = (*queue)(nil)
@@ -142,8 +139,7 @@ func newQueue() *queue {
 	return &queue{ready: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// Write appends. It never fails: a writer that fails leaves toxiproxy's goroutines
-// behind, waiting for somebody to take what they hold.
+// Write appends. It never fails, because a failing writer leaks toxiproxy's goroutines.
 func (q *queue) Write(p []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -174,7 +170,7 @@ func (q *queue) wake() {
 	}
 }
 
-// next takes the first chunk; end says that there will be none any more.
+// next takes the first chunk; end reports that no more will come.
 func (q *queue) next() (chunk []byte, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -188,14 +184,14 @@ func (q *queue) next() (chunk []byte, end bool) {
 	return chunk, false
 }
 
-// some says whether there is a chunk to take.
+// some reports whether a chunk is queued.
 func (q *queue) some() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.chunks) > 0
 }
 
-// discard throws away what there is and what may come.
+// discard drops all queued and future chunks.
 func (q *queue) discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -204,7 +200,7 @@ func (q *queue) discard() {
 	q.shrink(q.underWay)
 }
 
-// expect counts bytes that are on their way here.
+// expect counts bytes that were read and are not yet queued.
 func (q *queue) expect(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -221,7 +217,7 @@ func (q *queue) shrink(n int) {
 	}
 }
 
-// room waits until there is room; false if the connection was killed before.
+// room waits until the queue has room; it returns false if the connection was killed.
 func (q *queue) room(killed <-chan struct{}) bool {
 	for {
 		q.mu.Lock()

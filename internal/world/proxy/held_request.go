@@ -7,39 +7,38 @@ import (
 	"lockbench/internal/world"
 )
 
-// hold keeps back a client's n-th request from now on, or the answer to it.
+// heldRequest holds a client's n-th request from now, or the reply to it.
 //
 //	client ── SETNX ──▶ server        n = 1: done
 //	       ✕◀── :1 ────               held, and so the client has not sent its EXPIRE
 type heldRequest struct {
-	request bool // not the answer
+	request bool // hold the request itself, not the reply
 	proxy   *Proxy
 	client  string
-	reached chan struct{} // closed when it is there
+	reached chan struct{} // closed when the request or reply has arrived
 	once    sync.Once
 
 	left int // requests still to come; guarded by Proxy.heldMu
 
-	decided  chan struct{} // closed when the fate is known
+	decided  chan struct{} // closed when fate is set
 	deciding sync.Once
 	fate     atomic.Int32
-	conn     atomic.Pointer[conn] // that it is on
+	conn     atomic.Pointer[conn] // the connection of the request
 }
 
-// What becomes of what is kept back.
+// The fates of a held request or reply.
 const (
-	passes   int32 = iota // and all that follows
-	silenced              // nothing comes any more, and the connection is there
+	passes   int32 = iota // it goes on, and all that follows
+	silenced              // it is dropped, and all that follows; the connection stays open
 )
 
 var _ world.Held = (*heldRequest)(nil)
 
-// HoldReply lets the next n requests of a client pass and keeps the answer to the last
-// of them back.
+// HoldReply lets the next n requests of a client pass and holds the reply to the last of them.
 func (p *Proxy) HoldReply(client string, n int) world.Held { return p.hold(client, n, false) }
 
-// HoldRequest lets the next n-1 requests of a client pass and keeps the n-th back, with
-// what follows on its connection.
+// HoldRequest lets the next n-1 requests of a client pass and holds the n-th, with all that
+// follows on its connection.
 func (p *Proxy) HoldRequest(client string, n int) world.Held { return p.hold(client, n, true) }
 
 func (p *Proxy) hold(client string, n int, request bool) *heldRequest {
@@ -51,7 +50,7 @@ func (p *Proxy) hold(client string, n int, request bool) *heldRequest {
 	return h
 }
 
-// asked notes that a client has sent a request on a connection, before it is passed on.
+// asked counts a request of a client before it is passed on.
 func (p *Proxy) asked(client string, command []byte, on *conn) {
 	if p.holding.Load() == 0 || p.options.Wire.Greeting(string(command)) {
 		return
@@ -66,23 +65,23 @@ func (p *Proxy) asked(client string, command []byte, on *conn) {
 		delete(p.holds, client)
 		h.conn.Store(on)
 		if h.request {
-			on.up.hold.Store(h) // its bytes come to the gate after this
+			on.up.hold.Store(h) // before its bytes reach the gate
 		} else {
 			on.down.hold.Store(h)
 		}
 	}
 }
 
-// arrived says that it is there.
+// arrived marks the request or reply as arrived.
 func (h *heldRequest) arrived() { h.once.Do(func() { close(h.reached) }) }
 
-// Reached is closed when it is there.
+// Reached is closed when the request or reply has arrived.
 func (h *heldRequest) Reached() <-chan struct{} { return h.reached }
 
-// GoOn lets it pass, or gives up waiting for it.
+// GoOn releases the request or reply, or stops waiting for it.
 func (h *heldRequest) GoOn() { h.decide(passes) }
 
-// Lose loses it, and with it its connection.
+// Lose drops the request or reply and breaks its connection.
 func (h *heldRequest) Lose(silent bool) {
 	if !silent {
 		h.conn.Load().reset()

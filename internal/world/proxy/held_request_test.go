@@ -58,7 +58,7 @@ func TestHoldReplyThenCut(t *testing.T) {
 	c.hears("re: GET a")
 }
 
-// Whoever gives up waiting leaves nothing behind, and neither does one that is killed.
+// A waiter that gives up leaves nothing behind, and neither does a killed connection.
 func TestHoldReplyGivenUp(t *testing.T) {
 	l := newLab(t)
 	c := l.dial("c1", "n1")
@@ -112,7 +112,7 @@ func TestLoseReplyInSilence(t *testing.T) {
 	reply.Lose(true)
 	reply.GoOn()
 	c.say("GET a")
-	l.until("the server is asked again", func() bool { return l.nodes["n1"].heard("GET a") })
+	l.until("the server received the request again", func() bool { return l.nodes["n1"].heard("GET a") })
 	second.talks()
 	l.must(c.Conn.(*net.TCPConn).CloseWrite())
 	if heard, _ := io.ReadAll(c.r); len(heard) > 0 {

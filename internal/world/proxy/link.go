@@ -14,16 +14,15 @@ import (
 	"lockbench/internal/world"
 )
 
-// link is what one directed pair has in common on all its connections.
+// link is the state that all connections of a directed pair share.
 type link struct {
 	at    world.Link
 	state atomic.Pointer[state] // read on every chunk, so without a lock
-	mu    sync.Mutex            // held by those who change state
+	mu    sync.Mutex            // held while state is replaced
 	lost  atomic.Int64          // bytes dropped so far
 
-	// The proxy's toxics delay and narrow. There is a collection for each direction, so that all its
-	// streams run "upstream", whoever dialled. The proxy only carries it and is
-	// never started: the proxy accepts by itself.
+	// toxiproxy is never started: it only carries the toxics. Each direction has its own, so that
+	// all of its streams are "upstream".
 	server    *toxiproxy.ApiServer
 	toxiproxy *toxiproxy.Proxy
 	streams   atomic.Int64 // names the toxic links, whose names must differ
@@ -34,16 +33,15 @@ type link struct {
 // state is immutable: a change replaces it and closes changed.
 type state struct {
 	cut      bool
-	frozen   bool // one of the ends stands still
+	frozen   bool // one of the ends is paused
 	dropping bool
 	changed  chan struct{}
 }
 
-// held says whether bytes must wait.
+// held reports whether bytes must wait.
 func (s *state) held() bool { return s.cut || s.frozen }
 
-// removeLimit bounds the removal of a toxic, which waits for each stream of the link in
-// turn. They never block on us, so this is for what we have not foreseen.
+// removeLimit bounds the removal of a toxic, which waits for each stream of the link in turn.
 const removeLimit = 10 * time.Second
 
 func newLink(server *toxiproxy.ApiServer, at world.Link) *link {
@@ -52,7 +50,7 @@ func newLink(server *toxiproxy.ApiServer, at world.Link) *link {
 	return l
 }
 
-// change replaces the state by what f makes of a copy, and wakes all who wait on it.
+// change replaces the state by a changed copy and wakes all waiters.
 func (l *link) change(f func(*state)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,23 +62,20 @@ func (l *link) change(f func(*state)) {
 	close(old.changed)
 }
 
-// carry copies what from gives into to, through the toxics, in the background. It
-// closes to at the end of from.
+// carry copies from into to through the toxics, in the background, and closes to at the end.
 func (l *link) carry(from *source, to *queue) {
 	name := fmt.Sprint(l.streams.Add(1))
 	l.toxiproxy.Toxics.StartLink(l.server, name, from, to, stream.Upstream)
 }
 
-// toxic is one of toxiproxy's, by its type and its attributes in JSON. A link has at most
-// one of a type.
+// toxic is a toxiproxy toxic with its attributes in JSON. A link has at most one of a kind.
 type toxic struct{ kind, attributes string }
 
-// addToxic gives the link this toxic, in place of an earlier one of the type.
+// addToxic replaces the link's toxic of this kind.
 func (l *link) addToxic(t toxic) error {
 	l.toxicMu.Lock()
 	defer l.toxicMu.Unlock()
-	// Away with the old one first: toxiproxy can also update a toxic, but writes to
-	// it while its streams still read it.
+	// Updating a toxic in place races with its streams, which still read it.
 	if err := l.remove(t.kind); err != nil {
 		return err
 	}
@@ -92,14 +87,14 @@ func (l *link) addToxic(t toxic) error {
 	return nil
 }
 
-// removeToxic delivers at once what the toxic kept, in order, and takes it away.
+// removeToxic removes a toxic. The bytes that it delayed are delivered at once, in order.
 func (l *link) removeToxic(kind string) error {
 	l.toxicMu.Lock()
 	defer l.toxicMu.Unlock()
 	return l.remove(kind)
 }
 
-// remove is removeToxic for one who holds toxicMu.
+// remove is removeToxic with toxicMu held.
 func (l *link) remove(kind string) error {
 	if !l.active[kind] {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"lockbench/service"
 )
 
-// entry is one listener. Its source is empty if the remote IP is to tell.
+// listener accepts connections. If source is empty, the remote IP names the source.
 type listener struct {
 	listener *net.TCPListener
 	source   string
 	target   string         // a node or a service
-	real     netip.AddrPort // of another port of the node; zero: where the node listens
-	socks    bool           // who connects says to whom he wants
+	real     netip.AddrPort // another port of the node; zero: the node's first
+	socks    bool           // the dialler names the target (SOCKS 5)
 }
 
 func (p *Proxy) listen(addr netip.AddrPort, source, target string) (netip.AddrPort, error) {
@@ -55,7 +55,7 @@ func (p *Proxy) accept(e *listener) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			// Out of file descriptors, mostly: others will close theirs.
+			// Most likely out of file descriptors, which other connections free.
 			p.options.Log(fmt.Sprintf("accept for %s: %v", e.target, err))
 			select {
 			case <-time.After(10 * time.Millisecond):
@@ -68,7 +68,7 @@ func (p *Proxy) accept(e *listener) {
 	}
 }
 
-// identify finds out who dialled: by the listener, by the remote IP, or from whoever knows.
+// identify determines the source by the listener, the remote IP or Options.Owner.
 func (p *Proxy) identify(e *listener, near *net.TCPConn) {
 	source, ok := p.source(e, near)
 	switch {
@@ -80,7 +80,7 @@ func (p *Proxy) identify(e *listener, near *net.TCPConn) {
 		p.reject(e, near, "no client or node has this address. "+
 			"A client must bind its connections to the local address that it was given.")
 	default:
-		// The asking takes some milliseconds, in which others come.
+		// The lookup takes milliseconds; accept others meanwhile.
 		p.wg.Go(func() {
 			source, err := p.options.Owner(addrPort(near.RemoteAddr()), addrPort(near.LocalAddr()))
 			if err != nil {
@@ -97,14 +97,14 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 }
 
-// reject refuses a stranger.
+// reject closes a connection of unknown origin.
 func (p *Proxy) reject(e *listener, near *net.TCPConn, why string) {
 	p.rejected.Add(1)
 	p.options.Log(fmt.Sprintf("turned away a connection from %s to %s: %s", near.RemoteAddr(), e.target, why))
 	abort(near)
 }
 
-// open makes a connection of what was accepted.
+// open starts relaying an accepted connection.
 func (p *Proxy) open(e *listener, near *net.TCPConn, source string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *Proxy) open(e *listener, near *net.TCPConn, source string) {
 		return
 	}
 	if _, ok := p.ips[source]; !ok {
-		p.reject(e, near, fmt.Sprintf("it is from %s, which is no client or node", source))
+		p.reject(e, near, fmt.Sprintf("its source %s is not a client or node", source))
 		return
 	}
 	node, through, real := p.resolve(e.target)
@@ -146,8 +146,7 @@ func (p *Proxy) open(e *listener, near *net.TCPConn, source string) {
 	p.wg.Go(c.serve)
 }
 
-// abort closes a connection with a reset: its peer learns that it failed, and is
-// not told that it ended well.
+// abort closes a connection with a reset, so that its peer sees a failure.
 func abort(c *net.TCPConn) {
 	_ = c.SetLinger(0)
 	c.Close()

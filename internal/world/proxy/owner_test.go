@@ -10,15 +10,14 @@ import (
 	"lockbench/internal/world"
 )
 
-// Whoever has bound nothing is looked up, and then is one of those that faults concern; a
-// stranger is turned away as ever.
+// TestOwner: a client with an unknown address is looked up, and rejected if no owner is found.
 func TestOwner(t *testing.T) {
 	names := make(chan string)
 	l := newLabWith(t, func(dialler, at netip.AddrPort) (string, error) {
 		if name := <-names; name != "" {
 			return name, nil
 		}
-		return "", errors.New("it is nobody's")
+		return "", errors.New("no process has it open")
 	})
 	anyone := netip.MustParseAddr("127.0.0.1")
 	dial := func(name string) *peer {
@@ -48,7 +47,7 @@ func TestOwner(t *testing.T) {
 	if n := l.proxy.Rejected(); n != 2 {
 		t.Errorf("%d rejected; want 2", n)
 	}
-	l.dial("c1", "n1").talks() // an address that is known is asked nobody about
+	l.dial("c1", "n1").talks() // a known address is not looked up
 }
 
 // While one is looked up, others are let in, and the proxy closes when the answer is there.

@@ -1,40 +1,34 @@
-// Package proxy is the network between the clients and the servers of a world
-// that runs on one machine: a TCP relay which knows who is talking to whom, and
-// so can break one directed link without touching its neighbours.
+// Package proxy is the network between the clients and servers of a world on one machine: a TCP
+// proxy that knows the source of each connection and can break one directed link alone.
 //
-// # How it knows who is talking
+// # Identifying sources
 //
-// On a Linux loopback interface every address of 127/8 is there for the taking,
-// so each server and each client gets one of its own. A server listens on its
-// real address but announces another, and on the announced one the proxy
-// listens. Whoever connects has bound its own address, so the remote IP of the
-// accepted connection names the source; the proxy dials the server's real address
-// from that same IP, and the server sees its true peer:
+// On Linux every address of 127/8 is usable, so each server and client gets its own. A server
+// listens on its real address and announces another one, on which the proxy listens. A client
+// binds its own address, so the remote IP of a connection names the source; the proxy dials the
+// server from the same IP, and the server sees its true peer:
 //
 //	client-1 127.9.8.1 ──▶ 127.9.4.65 (announced) proxy ──▶ 127.9.4.1 (real) redis-1
 //	                                                        peer: 127.9.8.1
 //
-// Whoever cannot bind a source address gets listeners of its own instead, one for
-// each server ([Proxy.AddListener]): there the listener names the source. Or it has one that it
-// asks for each connection where that shall lead ([Proxy.AddSOCKS]). Where nobody can
-// ([Proxy.AddCaller], [Proxy.AddTarget]), all do without. Whoever comes to the address for
-// all from an IP that nobody has is looked up, if there is somebody to ask
-// ([Options.Owner]). A stranger, whom nobody knows, is turned away: to let it pass would
-// spare it every fault.
+// A client that cannot bind a source address gets its own listener for each server
+// ([Proxy.AddListener]), and a Java server its own SOCKS proxy ([Proxy.AddSOCKS]). In docker no
+// client or node has a 127/8 address, so all have their own listeners ([Proxy.AddCaller],
+// [Proxy.AddTarget]). A connection to a shared address from an unknown IP is looked up with
+// [Options.Owner]. If that fails too, it is rejected, since no fault would reach it.
 //
-// # What it can do to a link
+// # Faults
 //
-// A [world.Link] is directed. What is done to redis-1 -> client-1 concerns the bytes
-// that flow that way, on all connections between the two, whoever dialled.
+// A [world.Link] is directed: a fault on redis-1 -> client-1 concerns the bytes in that direction
+// on all connections between the two.
 //
-//   - [Proxy.Cut] holds: bytes wait, in order, and so does the end of a
-//     connection; a new connection hangs. [Proxy.Join] lets everything go on.
-//   - [Proxy.Delay] lets every byte arrive later, and [Proxy.Throttle] only so many a second.
-//   - [Proxy.Drop] loses bytes; once [Proxy.Keep] ends it, each connection that has
-//     lost something is closed, since a stream with a hole is no stream.
+//   - [Proxy.Cut] holds bytes and the ends of connections, in order; new connections hang.
+//     [Proxy.Join] releases everything.
+//   - [Proxy.Delay] delays every byte, and [Proxy.Throttle] limits the rate.
+//   - [Proxy.Drop] drops bytes. [Proxy.Keep] ends it and closes each connection that lost bytes.
 //
-// The limits: TCP only; a connection over a cut link is accepted and then hangs,
-// where a real black hole would answer nothing at all.
+// Limits: only TCP; a connection over a cut link is accepted and then hangs, while a real network
+// would not answer at all. Delay and Throttle are toxiproxy's toxics.
 package proxy
 
 import (
@@ -54,18 +48,17 @@ import (
 	"lockbench/service"
 )
 
-// Options are how a proxy behaves; the zero value is a good one.
+// Options configure a proxy. The zero value is valid.
 type Options struct {
-	// Log hears of strangers and of connections that could not be made.
+	// Log receives rejected and failed connections.
 	Log func(line string)
-	// Owner names the client or node that has opened a connection between two addresses of
-	// this machine, of which the second is the proxy's, or says why nobody can. Nil: only
-	// listeners and addresses tell.
+	// Owner returns the client or node that opened the connection from dialler to the proxy's
+	// address at. It may be nil.
 	Owner func(dialler, at netip.AddrPort) (string, error)
 	// Wire reads what clients send; nil: their requests are not counted, and cannot be held.
 	Wire service.Wire
-	// Dial connects to a node, in the place of an ordinary connection to its address. What it
-	// returns can close its writing end.
+	// Dial connects to a node, instead of dialling its address. The connection must have a
+	// CloseWrite method.
 	Dial func(ctx context.Context, node string) (net.Conn, error)
 	// DialLimit bounds each connection attempt to a node: 5 s if zero.
 	DialLimit time.Duration
@@ -105,7 +98,7 @@ type Proxy struct {
 	holds   map[string]*heldRequest // by client
 }
 
-// errClosed says that the proxy is no more.
+// errClosed is returned after Close.
 var errClosed = errors.New("the proxy is closed")
 
 // New makes a proxy without nodes. It must be closed.
@@ -116,9 +109,8 @@ func New(o Options) *Proxy {
 	if o.DialLimit == 0 {
 		o.DialLimit = 5 * time.Second
 	}
-	// Whatever logger its server is given, toxiproxy's bandwidth toxic writes to the one
-	// of the whole process, which is the terminal of whoever runs us. Nobody else here
-	// uses zerolog.
+	// toxiproxy's bandwidth toxic ignores the server's logger and writes to the global one, that is
+	// to the terminal. No other package uses zerolog.
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 	return &Proxy{
 		options:   o,
@@ -137,11 +129,11 @@ func New(o Options) *Proxy {
 	}
 }
 
-// Rejected is how many connections were turned away because nobody knew them.
+// Rejected returns how many connections of unknown origin were rejected.
 func (p *Proxy) Rejected() int { return int(p.rejected.Load()) }
 
-// AddNode listens on the node's announced address, from where it relays to the
-// real one, and knows the real IP as the node's own from now on.
+// AddNode listens on the node's announced address and relays to its real one. The real IP
+// identifies the node as a source.
 func (p *Proxy) AddNode(n Node) error {
 	if err := p.addSource(n.Name, n.Real.Addr(), false); err != nil {
 		return err
@@ -153,27 +145,26 @@ func (p *Proxy) AddNode(n Node) error {
 	return err
 }
 
-// AddPort listens on an announced address for another port of a node. Whatever breaks
-// the node's links breaks what passes here as well.
+// AddPort listens on an announced address for another port of a node.
 func (p *Proxy) AddPort(node string, real, announced netip.AddrPort) error {
 	_, err := p.listenFor(announced, "", node, real)
 	return err
 }
 
-// AddClient registers the IP that a client binds its connections to. What a
-// client sends is counted ([Proxy.Requests]).
+// AddClient registers the IP that a client binds its connections to. Its requests are counted
+// ([Proxy.Requests]).
 func (p *Proxy) AddClient(name string, ip netip.Addr) error {
 	return p.addSource(name, ip, true)
 }
 
-// AddCaller registers a client that has no address of its own: only listeners made
-// for it by [Proxy.AddListener] know it. What it sends is counted.
+// AddCaller registers a client without its own IP, which is identified by its listeners
+// ([Proxy.AddListener]). Its requests are counted.
 func (p *Proxy) AddCaller(name string) error {
 	return p.addSource(name, netip.Addr{}, true)
 }
 
-// AddTarget registers a node that is reached at its real address by listeners of
-// [Proxy.AddListener] alone, and known as a source by such listeners alone.
+// AddTarget registers a node without its own IP, which is identified and reached by listeners
+// ([Proxy.AddListener]).
 func (p *Proxy) AddTarget(name string, real netip.AddrPort) error {
 	if err := p.addSource(name, netip.Addr{}, false); err != nil {
 		return err
@@ -184,7 +175,7 @@ func (p *Proxy) AddTarget(name string, real netip.AddrPort) error {
 	return nil
 }
 
-// IP is the address that a client or node dials from.
+// IP returns the address that a client or node dials from.
 func (p *Proxy) IP(name string) (netip.Addr, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,9 +199,8 @@ func (p *Proxy) addSource(name string, ip netip.Addr, counted bool) error {
 	return nil
 }
 
-// AddListener listens for one source that cannot bind its own IP: every connection
-// to the returned address is from source, to target (a node or a service).
-// Port 0 takes a free one.
+// AddListener listens for one source that cannot bind its own IP: every connection to the
+// returned address is from source, to target (a node or a service). Port 0 takes a free port.
 func (p *Proxy) AddListener(source, target string, addr netip.AddrPort) (netip.AddrPort, error) {
 	return p.listen(addr, source, target)
 }
@@ -220,7 +210,7 @@ func (p *Proxy) AddListenerTo(source, target string, addr, real netip.AddrPort) 
 	return p.listenFor(addr, source, target, real)
 }
 
-// CloseListeners stops listening for a source that is gone; its connections live on.
+// CloseListeners closes the listeners of a source. Its connections stay open.
 func (p *Proxy) CloseListeners(source string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,24 +222,21 @@ func (p *Proxy) CloseListeners(source string) {
 	}
 }
 
-// AddService listens on an address that stands for a role, not for one machine:
-// the target can be moved.
+// AddService listens on an address that leads to a target, which Move changes.
 func (p *Proxy) AddService(name string, addr netip.AddrPort, target string) error {
 	p.NameService(name, target)
 	_, err := p.listen(addr, "", name)
 	return err
 }
 
-// NameService is AddService without an address for all: callers reach the service
-// through listeners of their own.
+// NameService is AddService without a shared address: callers use their own listeners.
 func (p *Proxy) NameService(name, target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.services[name] = target
 }
 
-// Move lets a service stand for another node. The connections made through it
-// are closed, as a moved address closes them.
+// Move makes a service lead to another node and closes the connections made through it.
 func (p *Proxy) Move(service, target string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,7 +258,7 @@ func (p *Proxy) Move(service, target string) error {
 	return nil
 }
 
-// Close ends every connection and returns when nothing of the proxy is left.
+// Close ends every connection and waits for all goroutines.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -292,8 +279,7 @@ func (p *Proxy) Close() error {
 	}
 	p.mu.Unlock()
 
-	// A delayed link sleeps on what it holds; without this, Close would last as
-	// long as the longest delay.
+	// Without this, Close would wait as long as the longest delay.
 	var errs []error
 	for _, l := range links {
 		errs = append(errs, l.removeToxic("latency"), l.removeToxic("bandwidth"))
@@ -302,7 +288,7 @@ func (p *Proxy) Close() error {
 	return errors.Join(errs...)
 }
 
-// link returns the state of a directed pair. m.mu must be held.
+// link returns the state of a directed pair. p.mu must be held.
 func (p *Proxy) link(at world.Link) *link {
 	l, ok := p.links[at]
 	if !ok {
@@ -312,8 +298,8 @@ func (p *Proxy) link(at world.Link) *link {
 	return l
 }
 
-// resolve says which node a target stands for, through which service if it is one, and
-// where the node listens. m.mu must be held.
+// resolve returns the node that a target stands for, the service if the target is one, and the
+// node's address. p.mu must be held.
 func (p *Proxy) resolve(target string) (node, service string, addr netip.AddrPort) {
 	node = target
 	if at, ok := p.services[target]; ok {
@@ -322,7 +308,7 @@ func (p *Proxy) resolve(target string) (node, service string, addr netip.AddrPor
 	return node, service, p.nodes[node]
 }
 
-// source names who dialled, if the listener or the remote IP tells.
+// source returns the source, if the listener or the remote IP identifies it.
 func (p *Proxy) source(e *listener, near *net.TCPConn) (string, bool) {
 	if e.source != "" {
 		return e.source, true

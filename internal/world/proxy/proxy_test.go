@@ -38,7 +38,7 @@ type lab struct {
 
 func newLab(t *testing.T) *lab { return newLabWith(t, nil) }
 
-// newLabWith is a lab in which somebody knows who dialled.
+// newLabWith is a lab whose proxy looks up the sources of connections.
 func newLabWith(t *testing.T, owner func(dialler, at netip.AddrPort) (string, error)) *lab {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })

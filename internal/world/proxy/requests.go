@@ -2,9 +2,8 @@ package proxy
 
 import "sync"
 
-// Requests tells how many commands a client has sent to all nodes, by name in
-// upper case. They are counted in the network, past anything that a client
-// library may do by itself: a command that was sent again counts twice.
+// Requests counts the commands that a client has sent to all nodes, by upper-case name. A command
+// that the client library sends again counts twice.
 func (p *Proxy) Requests(client string) map[string]int {
 	total := map[string]int{}
 	p.mu.Lock()
@@ -17,16 +16,16 @@ func (p *Proxy) Requests(client string) map[string]int {
 	return total
 }
 
-// counter counts commands of one client at one node.
+// counter counts the commands of one client at one node.
 type counter struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-// otherCommand stands for names that are no names, and for all beyond commandsMax.
+// otherCommand counts malformed names, and names beyond commandsMax.
 const otherCommand = "?"
 
-// nameMax bounds a name, and commandsMax what a client that sends nonsense can make us remember.
+// nameMax and commandsMax bound the memory that a client with malformed requests can use.
 const (
 	nameMax     = 40
 	commandsMax = 500

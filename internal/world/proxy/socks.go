@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// AddSOCKS listens for one node that dials others where they really listen, as it was told,
-// and can be made to do so through a proxy (SOCKS 5, which every Java speaks). Each
-// connection of it is from that node, to the one whose address it asks for.
+// AddSOCKS starts a SOCKS 5 proxy for one node, which dials the real addresses of other nodes
+// through it. Java programs can be configured to do that.
 func (p *Proxy) AddSOCKS(source string, ip netip.Addr) (netip.AddrPort, error) {
 	return p.listenAs(netip.AddrPortFrom(ip, 0), &listener{source: source, target: "others", socks: true})
 }
 
-// direct hears where a connection to a proxy is to lead.
+// direct reads the target of a SOCKS connection and relays to it.
 func (p *Proxy) direct(e *listener, near *net.TCPConn) {
 	_ = near.SetDeadline(time.Now().Add(p.options.DialLimit))
-	at, err := hearTarget(near)
+	at, err := readTarget(near)
 	node := ""
 	if err == nil {
 		p.mu.Lock()
@@ -31,18 +30,18 @@ func (p *Proxy) direct(e *listener, near *net.TCPConn) {
 		p.mu.Unlock()
 	}
 	if err == nil {
-		// As everywhere in this network it is accepted first, and dialled then.
+		// Like every listener, it accepts first and dials later.
 		_, err = near.Write([]byte{socks, 0, 0, ipv4, 0, 0, 0, 0, 0, 0})
 	}
 	if err != nil {
-		p.reject(e, near, fmt.Sprintf("%s has asked its proxy: %v", e.source, err))
+		p.reject(e, near, fmt.Sprintf("SOCKS request of %s: %v", e.source, err))
 		return
 	}
 	_ = near.SetDeadline(time.Time{})
 	p.open(&listener{source: e.source, target: node, real: at}, near, e.source)
 }
 
-// Words of SOCKS 5 (RFC 1928).
+// SOCKS 5 constants (RFC 1928).
 const (
 	socks   = 5
 	connect = 1
@@ -50,11 +49,11 @@ const (
 	noLogin = 0
 )
 
-var errNoSocks = errors.New("it asks for something else than a connection to an IPv4 address by SOCKS 5")
+var errNoSocks = errors.New("not a SOCKS 5 request to connect to an IPv4 address")
 
-// hearTarget speaks to who has connected, and takes nothing of what comes after.
-func hearTarget(c io.ReadWriter) (netip.AddrPort, error) {
-	var hello [2]byte // the version, and how many ways to log in are offered
+// readTarget does the SOCKS handshake and reads no byte beyond it.
+func readTarget(c io.ReadWriter) (netip.AddrPort, error) {
+	var hello [2]byte // version, number of offered login methods
 	if _, err := io.ReadFull(c, hello[:]); err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -67,7 +66,7 @@ func hearTarget(c io.ReadWriter) (netip.AddrPort, error) {
 	if _, err := c.Write([]byte{socks, noLogin}); err != nil {
 		return netip.AddrPort{}, err
 	}
-	var asked [10]byte // version, command, nothing, kind of address, address, port
+	var asked [10]byte // version, command, reserved, address type, address, port
 	if _, err := io.ReadFull(c, asked[:]); err != nil {
 		return netip.AddrPort{}, err
 	}

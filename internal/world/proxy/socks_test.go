@@ -24,9 +24,8 @@ func (p *peer) asks(at netip.AddrPort) error {
 	return err
 }
 
-// Whoever dials through a proxy of his own is known by it, and what is done to his links finds
-// him though he dials where others really listen.
-func TestProxy(t *testing.T) {
+// TestSOCKS: a node with its own SOCKS proxy is identified by it, and faults on its links take effect.
+func TestSOCKS(t *testing.T) {
 	l := newLab(t)
 	proxy, err := l.proxy.AddSOCKS("n1", l.ip(130))
 	l.must(err)
@@ -49,7 +48,7 @@ func TestProxy(t *testing.T) {
 	if n := l.proxy.Rejected(); n != 0 {
 		t.Errorf("%d rejected", n)
 	}
-	// Where no node is, and in other words, nobody is let in.
+	// Other targets and malformed requests are rejected.
 	if err := l.dialAddr(netip.Addr{}, proxy).asks(netip.MustParseAddrPort("127.0.0.1:1")); err == nil {
 		t.Error("a proxy leads where no node is")
 	}
