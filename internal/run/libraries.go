@@ -63,7 +63,7 @@ func programOf(l *catalog.Library, options map[string]string) (string, error) {
 
 // Guest is the path of the program of a guest, by its folder in build/guests. Its error is a [NotBuilt].
 func Guest(folder string) (string, error) {
-	if path, ok := process.Beside(filepath.Join("guests", filepath.FromSlash(folder), "run")); ok {
+	if path, ok := process.Bundled(filepath.Join("guests", filepath.FromSlash(folder), "run")); ok {
 		return path, nil
 	}
 	return "", NotBuilt{folder}
@@ -78,7 +78,7 @@ func (e NotBuilt) Error() string {
 
 // besideUs is the path of a file that is built together with this program, or is on PATH.
 func besideUs(name string) (string, error) {
-	if path, ok := process.Beside(name); ok {
+	if path, ok := process.Bundled(name); ok {
 		return path, nil
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

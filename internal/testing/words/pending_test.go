@@ -13,16 +13,13 @@ internal/report/page
 internal/report/site
 internal/run
 internal/trial
-internal/world/process
 internal/world/docker
 internal/world/external
 internal/world/local
-internal/world/proxy
 internal/world/sim
 locks/locktest
 locks/redisson
 more/libraries
-nemesis
 scenarios
 service
 service/consul

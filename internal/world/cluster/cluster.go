@@ -22,24 +22,23 @@ import (
 	"lockbench/service"
 )
 
-// LeaderName is the name of the address that follows the leader, in topologies that have
-// one; clients know their only node by it.
+// LeaderName is the name of the address that follows the leader, in topologies that have one.
 const LeaderName = "master"
 
-// Node is one server and where it runs.
+// Node is one server on its machine.
 type Node interface {
 	Is() service.Node
-	// Announced is where others find its first port.
+	// Announced is the address at which other nodes find its first port.
 	Announced() netip.AddrPort
-	// Dial connects to that port, past all faults.
+	// Dial connects to the first port and bypasses all faults.
 	Dial(ctx context.Context) (net.Conn, error)
 	Status() service.Status
-	// Launch starts its program, with or without the data that it had.
+	// Launch starts its program, with or without its previous data.
 	Launch(ctx context.Context, keepData bool) error
-	// Gone says why the program that was launched is there no more; nil while it is, or
-	// seems to be. Look counts the looks since the launch.
+	// Gone returns how the program ended, or nil if it seems to run. look counts the calls since
+	// Launch.
 	Gone(ctx context.Context, look int) error
-	// LastWords are what it wrote last.
+	// LastWords returns its last output.
 	LastWords(ctx context.Context) string
 	// Rejoin configures the node to join an existing cluster when it is next launched, see
 	// [service.Place].
@@ -54,22 +53,22 @@ type Node interface {
 
 // Cluster is one running lock service and its clients.
 type Cluster struct {
-	service.Group   // the servers, as everybody sees them
-	process.Clients // who is open
-	proxy.Abilities // what the proxy can do to links by itself
+	service.Group   // the servers
+	process.Clients // the open clients
+	proxy.Abilities // link faults that need only the proxy
 
 	Spec    world.Spec
-	Dir     *process.Dir // temporary: what file locks share, and more as the world likes
-	Network *process.Log // what the proxy has to say
+	Dir     *process.Dir // temporary files, some shared by all clients
+	Network *process.Log // the proxy's log
 
-	// Peers is where each node finds the ports of each, by viewer and node. A world says so
-	// before it makes the nodes.
+	// Peers lists the ports of each node as each viewer finds them, by viewer and node. A world
+	// sets it before it creates the nodes.
 	Peers map[string]map[string][]netip.AddrPort
 
-	// Probe asks for a sign of life from one end to a node, on the path that faults concern.
+	// Probe pings a node from another one, on the links that faults concern.
 	Probe func(ctx context.Context, from, to string) error
 
-	// DialNode connects to a node for the proxy. Nil: an ordinary connection to its address.
+	// DialNode connects the proxy to a node. Nil: it dials the node's address.
 	DialNode func(ctx context.Context, node string) (net.Conn, error)
 
 	servers service.Servers // nil without servers
@@ -77,7 +76,7 @@ type Cluster struct {
 
 	listeners listeners
 	lives     sync.Map       // by node: *life
-	operator  sync.WaitGroup // who watches the servers
+	operator  sync.WaitGroup // the failover manager
 	leave     context.CancelFunc
 }
 
@@ -93,15 +92,14 @@ func (c *Cluster) life(node string) *life {
 }
 
 var (
-	_ world.NodeKiller = (*Cluster)(nil)
-	_ world.NodePauser = (*Cluster)(nil)
-	_ service.Operable = (*Cluster)(nil)
+	_ world.NodeController = (*Cluster)(nil)
+	_ service.Operable     = (*Cluster)(nil)
 
 	_ world.ClientClockShifter = (*Cluster)(nil)
 )
 
-// Claim makes what every cluster needs before it has nodes: at most so many, with a
-// directory whose name begins so.
+// Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a
+// directory with this prefix.
 func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	c.Spec, c.Group = s, service.Nobody{}
 	c.Clients.LogDir = s.LogDir
@@ -135,10 +133,10 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	return nil
 }
 
-// Add makes a node known, and writes what it is started with.
+// Add adds a node.
 func (c *Cluster) Add(n Node) { c.nodes = append(c.nodes, n) }
 
-// PlaceFor is the place of the next node, where it finds the first one.
+// PlaceFor returns the place of the next node, which follows the first one.
 func (c *Cluster) PlaceFor(n service.Node) service.Place {
 	p := service.Place{Node: n, Topology: c.Spec.Topology, Settings: c.Spec.Settings, Peers: c.Peers[n.Name]}
 	if len(c.nodes) > 0 {
@@ -148,15 +146,15 @@ func (c *Cluster) PlaceFor(n service.Node) service.Place {
 	return p
 }
 
-// After is the i-th port after one.
+// After returns an address with a port i higher.
 func After(at netip.AddrPort, i int) netip.AddrPort {
 	return netip.AddrPortFrom(at.Addr(), at.Port()+uint16(i))
 }
 
-// Ports is how many ports in a row each node has.
+// Ports returns how many consecutive ports each node has.
 func (c *Cluster) Ports() int { return c.Spec.Service.Ports(c.Spec.Topology) }
 
-// Launch starts all nodes; Form makes one cluster of them.
+// Launch starts all nodes.
 func (c *Cluster) Launch(ctx context.Context) error {
 	rest := c.nodes
 	if len(rest) > 0 && c.Spec.Topology.FirstAlone {
@@ -168,7 +166,7 @@ func (c *Cluster) Launch(ctx context.Context) error {
 	return service.Each(rest, func(n Node) error { return c.start(ctx, n, true) })
 }
 
-// Form returns when the nodes that were launched are one healthy cluster.
+// Form waits until the launched nodes are one healthy cluster.
 func (c *Cluster) Form(ctx context.Context) error {
 	if c.servers == nil {
 		return nil
@@ -184,7 +182,7 @@ func (c *Cluster) Form(ctx context.Context) error {
 	return nil
 }
 
-// start starts a node and returns when it answers.
+// start starts a node and waits until it answers.
 func (c *Cluster) start(ctx context.Context, n Node, keepData bool) error {
 	name := n.Is().Name
 	if n.Status().Running {
@@ -214,7 +212,7 @@ func (c *Cluster) start(ctx context.Context, n Node, keepData bool) error {
 	}
 }
 
-// rejoin lets the others know of a node that comes back without its data, where they must.
+// rejoin prepares a service's other nodes for a node that comes back without its data.
 func (c *Cluster) rejoin(ctx context.Context, n Node, keepData bool) error {
 	others, ok := c.servers.(service.Rejoiner)
 	if keepData || !ok {
@@ -227,8 +225,7 @@ func (c *Cluster) rejoin(ctx context.Context, n Node, keepData bool) error {
 	return n.Rejoin(ctx)
 }
 
-// Stop ends what every cluster has but its nodes, which end after the clients and before
-// the rest.
+// Stop ends the clients, then the nodes, then the rest.
 func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
 	if c.leave != nil {
 		c.leave()
@@ -250,7 +247,7 @@ func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
 	return errors.Join(errs...)
 }
 
-// Servers is the group of the servers, with all that their service can do.
+// Servers returns the group of the servers, with all abilities of their service.
 func (c *Cluster) Servers() service.Group { return c.Group }
 
 // node finds a node by its name.
@@ -262,7 +259,7 @@ func (c *Cluster) node(name string) (Node, error) {
 	return c.nodes[i], nil
 }
 
-// Start brings a killed node back.
+// Start starts a killed node.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -275,7 +272,7 @@ func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	return c.start(ctx, n, keepData)
 }
 
-// Kill ends a node at once.
+// Kill kills a node.
 func (c *Cluster) Kill(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -288,7 +285,7 @@ func (c *Cluster) Kill(ctx context.Context, name string) error {
 	return n.Kill(ctx)
 }
 
-// Renew gives a node that runs the data with which nodes begin.
+// Renew restarts a running node with its initial data.
 func (c *Cluster) Renew(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -318,7 +315,7 @@ func (c *Cluster) PauseNode(ctx context.Context, name string) error {
 	return n.Pause(ctx)
 }
 
-// ResumeNode lets it go on.
+// ResumeNode continues a node's process.
 func (c *Cluster) ResumeNode(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -330,7 +327,7 @@ func (c *Cluster) ResumeNode(ctx context.Context, name string) error {
 	return c.servers.Resumed(ctx, name)
 }
 
-// Greet sends a node a greeting over a connection from the client or node called from.
+// Greet pings a node over a connection on behalf of the client or node from.
 func (c *Cluster) Greet(ctx context.Context, from, to string, load int, dial func(context.Context) (net.Conn, error)) error {
 	c.Greeted(from)
 	conn, err := dial(ctx)
@@ -344,7 +341,7 @@ func (c *Cluster) Greet(ctx context.Context, from, to string, load int, dial fun
 	return nil
 }
 
-// Identity asks a node who it is, at an address of it.
+// Identity returns the identity of the node at an address.
 func (c *Cluster) Identity(ctx context.Context, at netip.AddrPort) (string, error) {
 	who, ok := c.servers.(service.Identifier)
 	if !ok {
@@ -358,14 +355,14 @@ func (c *Cluster) Identity(ctx context.Context, at netip.AddrPort) (string, erro
 	return who.Identity(ctx, conn)
 }
 
-// HasLeaderAddress says whether there is such an address.
+// HasLeaderAddress reports whether clients use an address that follows the leader.
 func (c *Cluster) HasLeaderAddress() bool { return c.servers != nil && c.Spec.Topology.Entry == "" }
 
-// First is the node to which it leads.
+// First returns the node to which it leads at first.
 func (c *Cluster) First() string { return c.servers.Lead() }
 
-// Store is what a client may know of the cluster. Where gives the address under which
-// the client reaches a node, or [LeaderName].
+// Store returns the addresses and parameters that a client needs. where returns the address under
+// which the client reaches a node, or [LeaderName].
 func (c *Cluster) Store(where func(target string) (netip.AddrPort, error)) (guest.StoreAddresses, error) {
 	t := c.Spec.Topology
 	s := locks.Store{Topology: t.Name, Dir: c.Dir.Shared}

@@ -1,7 +1,6 @@
-// Package cluster is what the worlds of real processes have in common: a cluster whose
-// nodes run programs of a service, with clients as child processes and a proxy between.
+// Package cluster is the cluster that the worlds with real servers share: nodes that run the
+// programs of a service, clients as child processes, and a proxy between them.
 //
-// A world makes the nodes ([Node]) and their addresses for clients ([Addresses]). This
-// package starts the nodes in order, passes them to the service, and passes the store's
-// addresses to the clients. A world's cluster embeds [Cluster].
+// A world creates the nodes ([Node]) and embeds [Cluster], which starts the nodes in order, forms
+// the cluster by its service, and returns the store addresses for the clients.
 package cluster

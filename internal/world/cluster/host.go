@@ -12,9 +12,9 @@ import (
 	"lockbench/service"
 )
 
-// A cluster lends its nodes to their service: what follows is [service.Host].
+// The methods below implement [service.Host].
 
-// Addr is where others find a node.
+// Addr returns the address at which other nodes find a node.
 func (c *Cluster) Addr(name string) netip.AddrPort {
 	n, err := c.node(name)
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *Cluster) Addr(name string) netip.AddrPort {
 	return n.Announced()
 }
 
-// AddrFor is where a node finds a port of another.
+// AddrFor returns the address at which viewer finds a port of a node.
 func (c *Cluster) AddrFor(viewer, node string, port int) netip.AddrPort {
 	ports := c.Peers[viewer][node]
 	if port < 0 || port >= len(ports) {
@@ -32,7 +32,7 @@ func (c *Cluster) AddrFor(viewer, node string, port int) netip.AddrPort {
 	return ports[port]
 }
 
-// Dial connects to a node, past all faults.
+// Dial connects to a node and bypasses all faults.
 func (c *Cluster) Dial(ctx context.Context, name string) (net.Conn, error) {
 	n, err := c.node(name)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Cluster) Dial(ctx context.Context, name string) (net.Conn, error) {
 	return n.Dial(ctx)
 }
 
-// Status is how a node's process is.
+// Status returns the state of a node's process.
 func (c *Cluster) Status(name string) service.Status {
 	n, err := c.node(name)
 	if err != nil {

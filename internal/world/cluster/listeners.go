@@ -11,11 +11,11 @@ import (
 	"lockbench/internal/world"
 )
 
-// loopback is where clients are listened for.
+// loopback is the address of the listeners for clients.
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// listeners are the addresses at which clients reach nodes that are not on addresses of the
-// proxy. Each pair of client and node has a separate address.
+// listeners has an address for each pair of client and node, in worlds whose nodes are not on
+// addresses of the proxy.
 type listeners struct {
 	mu sync.Mutex
 	at map[string]map[string]netip.AddrPort // by client and node or service
@@ -42,7 +42,7 @@ func (c *Cluster) ListenFor(client, target string) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// CloseListeners ends what was listened on for a client.
+// CloseListeners closes the listeners of a client.
 func (c *Cluster) CloseListeners(client string) {
 	c.listeners.mu.Lock()
 	delete(c.listeners.at, client)
@@ -50,8 +50,8 @@ func (c *Cluster) CloseListeners(client string) {
 	c.Proxy.CloseListeners(client)
 }
 
-// StoreForClient gives a guest addresses of its own, so that faults on its links find it. Called
-// are the addresses by which servers lead clients to each other, and whose they are.
+// StoreForClient returns addresses that only this guest uses, so that faults on its links concern
+// it. called maps the addresses by which servers redirect clients to the names of nodes.
 func (c *Cluster) StoreForClient(client string, hello guest.Hello, called map[string]string) (guest.StoreAddresses, error) {
 	if c.Topology().Discovers && !hello.AddrMap {
 		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead clients to their own addresses, and this guest does not dial others in "+
@@ -60,7 +60,7 @@ func (c *Cluster) StoreForClient(client string, hello guest.Hello, called map[st
 	}
 	s, err := c.Store(func(target string) (netip.AddrPort, error) { return c.ListenFor(client, target) })
 	if hello.SourceAddress {
-		// It is used to being told one; here it is known by where it connects to.
+		// Such a guest expects an address. Here its listeners identify it.
 		s.LocalAddr = loopback.String()
 	}
 	if err != nil || !c.Topology().Discovers {

@@ -25,15 +25,11 @@ import (
 // The abilities of a cluster of containers.
 var (
 	_ world.Cluster        = (*Cluster)(nil)
-	_ world.NodeKiller     = (*Cluster)(nil)
-	_ world.NodePauser     = (*Cluster)(nil)
-	_ world.LinkCutter     = (*Cluster)(nil)
-	_ world.LinkShaper     = (*Cluster)(nil)
-	_ world.ReplyDropper   = (*Cluster)(nil)
+	_ world.NodeController = (*Cluster)(nil)
+	_ world.LinkController = (*Cluster)(nil)
 	_ world.Prober         = (*Cluster)(nil)
 	_ world.RequestCounter = (*Cluster)(nil)
 	_ world.RequestHolder  = (*Cluster)(nil)
-	_ world.ConnResetter   = (*Cluster)(nil)
 )
 
 // Cluster is one running lock service and its clients.
@@ -46,7 +42,7 @@ type Cluster struct {
 	words   []string // before the arguments of what nodes run
 	parent  string   // the group of processes that containers are put under
 	owner   *owner
-	after   *process.Undertaker
+	after   *process.Cleaner
 	subnet  subnet
 	seed    []byte // the data with which nodes begin, as a tar file; nil: they need none
 	preload []byte // the library that shifts clocks; nil: none is shifted
@@ -96,7 +92,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 		return nil, err
 	}
 	if sweep := w.options.Sweep; len(sweep) > 0 {
-		c.after, err = process.StartUndertaker("containers", append(slices.Clone(sweep), c.owner.name)...)
+		c.after, err = process.StartCleaner("containers", append(slices.Clone(sweep), c.owner.name)...)
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@
 //
 // Nothing: every container and network carries the label of its owner, and the
 // owner's name is claimed by a socket that the kernel closes when the process ends,
-// however it ends. An undertaker removes them then. Should that be killed as well,
+// however it ends. A cleaner process removes them then. Should that be killed as well,
 // containers end by themselves, since each is tied to a connection of the run, and what
 // nobody claims any more is removed when a run starts next.
 package docker

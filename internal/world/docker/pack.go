@@ -60,7 +60,7 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 			name = own
 		}
 		path, err := lookPath(name)
-		if beside, ok := process.Beside(name); ok && want.Beside && name == want.Name {
+		if beside, ok := process.Bundled(name); ok && want.Beside && name == want.Name {
 			path, err = beside, nil
 		}
 		if err != nil && name == want.Name {

@@ -140,8 +140,8 @@ func TestKilledHarness(t *testing.T) {
 	})
 }
 
-// TestUndertaker: with one who sweeps, nothing of a killed harness is left, and no run has to start for that.
-func TestUndertaker(t *testing.T) {
+// TestCleaner: with one who sweeps, nothing of a killed harness is left, and no run has to start for that.
+func TestCleaner(t *testing.T) {
 	w := newWorld(t)
 	owner, err := killedHarness(t, "swept")
 	if err != nil {

@@ -189,7 +189,7 @@ func TestStrangerIsTurnedAway(t *testing.T) {
 			t.Error("it was not counted")
 		}
 		log, err := os.ReadFile(filepath.Join(c.Spec.LogDir, "network.log"))
-		if !strings.Contains(string(log), "no process that was started here has it open") {
+		if !strings.Contains(string(log), "no process of lockbench has it open") {
 			t.Errorf("the network's log says %q, %v", log, err)
 		}
 		return nil

@@ -41,7 +41,7 @@ func (w *World) program(s service.Service) (program, error) {
 		return program{}, err
 	}
 	if usual.Beside && name == usual.Name {
-		if path, ok := process.Beside(name); ok {
+		if path, ok := process.Bundled(name); ok {
 			return program{path, words, as}, nil
 		}
 	}

@@ -11,9 +11,8 @@ import (
 	"lockbench/service"
 )
 
-// Beside is the path of a file that was built together with this program and lies beside
-// it.
-func Beside(name string) (path string, ok bool) {
+// Bundled returns the path of a file in the directory of this program, with which it was built.
+func Bundled(name string) (path string, ok bool) {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
@@ -26,7 +25,7 @@ func Beside(name string) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// LookIn looks for a program in the folders that it is usually in.
+// LookIn looks for a program in its usual directories.
 func LookIn(e service.Executable) (string, error) {
 	for _, pattern := range e.Dirs {
 		found, _ := filepath.Glob(filepath.Join(pattern, e.Name))
@@ -40,7 +39,7 @@ func LookIn(e service.Executable) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// natural orders 9 before 15.
+// natural sorts 9 before 15.
 func natural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }

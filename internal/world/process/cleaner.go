@@ -10,43 +10,42 @@ import (
 	"syscall"
 )
 
-// Undertaker is a process that outlives this one for a moment, to remove what it leaves.
-// It is tied to a pipe whose other end this process alone has: the kernel closes that,
-// however the process ends. What somebody else starts meanwhile does not keep it open, for it
-// is closed when a program begins.
-type Undertaker struct {
+// Cleaner is a process that outlives this one for a moment and removes what it leaves. It reads
+// from a pipe whose other end only this process has: the kernel closes that end however this
+// process ends.
+type Cleaner struct {
 	what string // it removes
 	cmd  *exec.Cmd
 	life io.Closer
 }
 
-//go:embed undertaker.sh
-var undertakerScript string
+//go:embed cleaner.sh
+var cleanerScript string
 
-// startUndertaker begins to wait for the end of this process, to remove a folder and what
-// servers leave outside it.
-func startUndertaker(path string) (*Undertaker, error) {
-	return StartUndertaker("the cluster's directory", "sh", "-c", undertakerScript, "lockbench-undertaker", path)
+// startCleaner starts the process that removes a directory, and the shared memory of the servers,
+// when this process ends.
+func startCleaner(path string) (*Cleaner, error) {
+	return StartCleaner("the cluster's directory", "sh", "-c", cleanerScript, "lockbench-cleaner", path)
 }
 
-// StartUndertaker starts a command that removes something when its standard input ends.
-func StartUndertaker(what string, words ...string) (*Undertaker, error) {
+// StartCleaner starts a command that removes something when its standard input ends.
+func StartCleaner(what string, words ...string) (*Cleaner, error) {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = "/"
-	// A session of its own: what ends all of a terminal or of a group spares it.
+	// In its own session, so that signals to the terminal or the group do not reach it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	life, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start what removes %s should this process be killed: %w", what, err)
+		return nil, fmt.Errorf("start the process that removes %s: %w", what, err)
 	}
-	return &Undertaker{what, cmd, life}, nil
+	return &Cleaner{what, cmd, life}, nil
 }
 
-// Work lets it do its work now, and waits.
-func (u *Undertaker) Work() error {
+// Work makes it clean up now, and waits.
+func (u *Cleaner) Work() error {
 	_ = u.life.Close()
 	if err := u.cmd.Wait(); err != nil {
 		return fmt.Errorf("remove %s: %w", u.what, err)
@@ -54,8 +53,8 @@ func (u *Undertaker) Work() error {
 	return nil
 }
 
-// Dismiss ends it: everything is removed already. Nil: there is none.
-func (u *Undertaker) Dismiss() {
+// Dismiss ends it when nothing is left to remove. It does nothing on nil.
+func (u *Cleaner) Dismiss() {
 	if u == nil {
 		return
 	}

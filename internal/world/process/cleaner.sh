@@ -1,12 +1,11 @@
-# undertaker.sh DIR: removes a cluster's directory when the standard input ends, and the segments
-# of shared memory that its servers leave: a PostgreSQL that is killed leaves one of System V.
-# DIR/servers has the number of each process that was started. What initdb starts is not among
-# them, but tells the key and the number of its segment in postmaster.pid. Servers that are killed
-# at that moment may still write, and are still attached, so it looks again.
+# cleaner.sh DIR: waits for the end of its standard input, then removes a cluster's directory and the
+# System V shared memory of its killed PostgreSQL servers. DIR/servers has their PIDs. The PIDs of
+# initdb are not in it; its postmaster.pid has the key and number of the segment. Servers that are
+# being killed may still write and be attached, so it repeats.
 trap '' INT TERM HUP
 cat >/dev/null
 
-# left prints of each segment that a server has made: its number, and how many are attached.
+# left prints the number and the attached processes of each segment that a server created.
 left() {
 	{
 		[ ! -e "$1/servers" ] || cat "$1/servers"

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When the process that claimed a directory is gone, so is the directory, though
-// somebody wrote into it until then.
-func TestUndertaker(t *testing.T) {
+// The directory of a process that ended is removed, though another process wrote into it until
+// then.
+func TestCleaner(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d, err := ClaimDir("lockbench-test-")
 	if err != nil {
@@ -24,8 +24,8 @@ func TestUndertaker(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.Shared, "dump.rdb"), []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// As the kernel does.
-	if err := d.undertaker.life.Close(); err != nil {
+	// As the kernel does when a process ends.
+	if err := d.cleaner.life.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -36,23 +36,22 @@ func TestUndertaker(t *testing.T) {
 			t.Fatal("the directory is still there")
 		}
 	}
-	if err := d.undertaker.cmd.Wait(); err != nil {
+	if err := d.cleaner.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
 }
 
-// What a killed server leaves of shared memory goes with the directory; what was made by somebody
-// else stays.
-func TestUndertakerRemovesSharedMemory(t *testing.T) {
-	const somebodyElse = 1 // the first process of a system makes none
+// Shared memory of a killed server is removed with the directory; that of other processes stays.
+func TestCleanerRemovesSharedMemory(t *testing.T) {
+	const otherProcess = 1 // init creates no shared memory
 	for _, test := range []struct {
 		name       string
 		maker      int
 		told, mine bool // in postmaster.pid, and to be removed
 	}{
 		{"a server's", os.Getpid(), false, true},
-		{"somebody else's", somebodyElse, false, false},
-		{"initdb's", somebodyElse, true, true},
+		{"another process's", otherProcess, false, false},
+		{"initdb's", otherProcess, true, true},
 	} {
 		t.Setenv("TMPDIR", t.TempDir())
 		d, err := ClaimDir("lockbench-test-")

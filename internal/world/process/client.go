@@ -16,9 +16,9 @@ import (
 	"lockbench/internal/world/shim"
 )
 
-// Client is a client in a process of its own.
+// Client is a client in its own process.
 type Client struct {
-	net     Net // nil for one that is only met
+	net     Net // nil if only its hello is read
 	name    string
 	conn    *guest.Conn
 	process *Process
@@ -48,8 +48,8 @@ func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners
 	} else if env != nil {
 		cmd.Env = append(os.Environ(), env...)
 	}
-	// Pipes of our own: those of package exec are closed when the process ends, and
-	// its last answers with them.
+	// Not the pipes of package exec: those are closed when the process ends, and its last answers
+	// are lost.
 	in, hostIn, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -68,8 +68,7 @@ func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners
 		return nil, fmt.Errorf("start the guest: %w", err)
 	}
 	go func() {
-		// Nobody to wait for is left then, even if something that the guest started
-		// and that left its group still holds the pipe.
+		// A process that the guest started and that was not found may still hold the pipe.
 		<-ch.process.exited
 		_ = hostOut.SetReadDeadline(time.Now().Add(outputLimit))
 	}()
@@ -77,7 +76,7 @@ func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners
 	return ch, nil
 }
 
-// open tells the guest where the lock service is, by the addresses that suit it.
+// open sends the guest the open request, with the addresses that suit it.
 func (ch *Client) open(ctx context.Context, s world.ClientSpec) error {
 	hello, err := ch.hello(ctx)
 	if err != nil {
@@ -92,8 +91,8 @@ func (ch *Client) open(ctx context.Context, s world.ClientSpec) error {
 	})
 }
 
-// hello asks the guest who it is. One that does not say is ended first, and then quoted:
-// only at its end has all arrived that it wrote.
+// hello waits for the guest's hello. A guest without one is ended before its output is quoted,
+// because the output is complete only then.
 func (ch *Client) hello(ctx context.Context) (guest.Hello, error) {
 	hello, err := ch.conn.Hello(ctx)
 	if err == nil {
@@ -109,19 +108,19 @@ func (ch *Client) hello(ctx context.Context) (guest.Hello, error) {
 	if first := ch.conn.Heard().First; first != "" {
 		err = fmt.Errorf("%w; its first line on standard output is no hello: %q", err, first)
 		if ch.LastLine() == "" {
-			return hello, err // it did write something
+			return hello, err // it wrote to standard output
 		}
 	}
 	return hello, fmt.Errorf("%w; %s", err, ch.log.Last())
 }
 
-// LastLine is what the client wrote last on standard error.
+// LastLine returns the client's last line on standard error.
 func (ch *Client) LastLine() string { return ch.log.LastLine() }
 
-// Conn is the protocol.
+// Conn returns the connection to the guest.
 func (ch *Client) Conn() *guest.Conn { return ch.conn }
 
-// Process is where the client runs.
+// Process returns the client's process.
 func (ch *Client) Process() *Process { return ch.process }
 
 // Pause stops the process and all that it has started.
@@ -132,7 +131,7 @@ func (ch *Client) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Resume lets it go on.
+// Resume continues the process.
 func (ch *Client) Resume(context.Context) error {
 	if err := ch.process.Resume(); err != nil {
 		return fmt.Errorf("resume %s: %w", ch.name, err)
@@ -140,7 +139,7 @@ func (ch *Client) Resume(context.Context) error {
 	return nil
 }
 
-// Kill ends it at once.
+// Kill ends the process at once.
 func (ch *Client) Kill(ctx context.Context) error {
 	if err := ch.process.Kill(ctx); err != nil {
 		return fmt.Errorf("kill %s: %w", ch.name, err)
@@ -151,14 +150,14 @@ func (ch *Client) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Close asks it to end, and waits until it has.
+// Close sends the close request and waits for the process to end.
 func (ch *Client) Close(ctx context.Context) error {
 	err := ch.conn.Close(ctx)
 	if err == nil {
 		select {
 		case <-ch.process.exited:
 		case <-ctx.Done():
-			err = fmt.Errorf("it has closed its output and does not end: %w", context.Cause(ctx))
+			err = fmt.Errorf("it closed its output and did not end: %w", context.Cause(ctx))
 		}
 	}
 	if err != nil {
@@ -169,7 +168,7 @@ func (ch *Client) Close(ctx context.Context) error {
 	return errors.Join(err, ch.end(ended))
 }
 
-// end ends the client in whatever state it is. It may be called again.
+// end ends the client in any state. It may be called again.
 func (ch *Client) end(ctx context.Context) error {
 	err := ch.Kill(ctx)
 	ch.clock.Close()
@@ -177,7 +176,7 @@ func (ch *Client) end(ctx context.Context) error {
 	return err
 }
 
-// output is the host's end of a guest's output, closed once it has ended.
+// output is lockbench's end of a guest's output. It is closed at the end of the output.
 type output struct{ *os.File }
 
 func (o output) Read(p []byte) (int, error) {

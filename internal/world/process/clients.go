@@ -15,41 +15,41 @@ import (
 	"lockbench/internal/world"
 )
 
-// Net is a cluster's network, as its clients find it.
+// Net is the network of a cluster, for its clients.
 type Net interface {
-	// Enter makes a client known; index counts the clients of the cluster from 0.
+	// Enter registers a client; index counts the clients of the cluster from 0.
 	Enter(name string, index int) error
-	// Leave tells that it is gone.
+	// Leave removes a client that has ended.
 	Leave(name string)
-	// Store tells a guest where the lock service is, by the addresses that suit it.
+	// Store returns the addresses of the lock service for a guest.
 	Store(name string, hello guest.Hello) (guest.StoreAddresses, error)
-	// Freeze holds everything from and to a client, and Thaw lets it go on.
+	// Freeze holds all traffic from and to a client. Thaw ends it.
 	Freeze(name string)
 	Thaw(name string)
 }
 
-// Clients are all clients of one cluster. The first use starts nothing.
+// Clients are all clients of one cluster.
 type Clients struct {
 	Net    Net
 	LogDir string
-	Self   []string // the command that serves a lock of lockbench's own, without the lock's name
-	Owners *Owners  // learns which processes the clients are; may be nil
+	Self   []string // the command that serves one of lockbench's own locks, without the lock's name
+	Owners *Owners  // registers the clients' processes; may be nil
 
-	preload     string // path of the library that shifts clocks; empty: none is shifted
-	clocks      string // the folder of the clocks
+	preload     string // the library that shifts clocks; empty: clocks are not shifted
+	clocks      string // the directory of the clocks
 	clocksReady error  // why they cannot be shifted
 
 	mu      sync.Mutex
 	clients map[int]opened
 }
 
-// opened is a client that can be ended whatever it does.
+// opened is a client that can be ended in any state.
 type opened interface {
 	world.Client
 	end(ctx context.Context) error
 }
 
-// stopLimit bounds the end of a client, which is killed and has nobody to ask.
+// stopLimit bounds the end of a client.
 const stopLimit = 20 * time.Second
 
 // Open starts a client.
@@ -87,12 +87,12 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (opened, error) 
 	return ch, nil
 }
 
-// enter takes a number, and makes its client known to the network.
+// enter reserves a client's number and registers the client with the network.
 func (c *Clients) enter(id int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.clients[id]; ok {
-		return errors.New("this number was used before, and the links of two clients would be one")
+		return errors.New("the number of this client was used before")
 	}
 	if c.clients == nil {
 		c.clients = map[int]opened{}
@@ -100,7 +100,7 @@ func (c *Clients) enter(id int) error {
 	if err := c.Net.Enter(history.ClientParty(id).String(), len(c.clients)); err != nil {
 		return err
 	}
-	c.clients[id] = nobody{}
+	c.clients[id] = reserved{}
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (c *Clients) keep(id int, o opened) {
 	c.clients[id] = o
 }
 
-// End ends all clients, in whatever state they are.
+// End ends all clients in any state.
 func (c *Clients) End(ctx context.Context) error {
 	c.mu.Lock()
 	all := make([]opened, 0, len(c.clients))
@@ -127,8 +127,7 @@ func (c *Clients) End(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Meet starts a guest of somebody's own without any lock service, hears its hello,
-// and ends it.
+// Meet starts a user's guest without a lock service, reads its hello, and ends it.
 func Meet(ctx context.Context, s world.ClientSpec) (met world.Met, err error) {
 	ch, err := startClient(s, nil, "", nil, new(Clients).clockEnv)
 	if err != nil {
@@ -141,19 +140,19 @@ func Meet(ctx context.Context, s world.ClientSpec) (met world.Met, err error) {
 	return met, errors.Join(err, ch.end(ended))
 }
 
-// self is the command that serves a lock of lockbench's own.
+// self returns the command that serves one of lockbench's own locks.
 func self(own []string, lock string) ([]string, error) {
 	if len(own) == 0 {
 		path, err := os.Executable()
 		if err != nil {
-			return nil, fmt.Errorf("find this program's own file: %w", err)
+			return nil, fmt.Errorf("find the lockbench executable: %w", err)
 		}
 		own = []string{path, "guest"}
 	}
 	return append(append([]string(nil), own...), lock), nil
 }
 
-// nobody stands for a number that is taken by a client which is not there (yet).
-type nobody struct{ opened }
+// reserved is the entry of a client that is not open (yet).
+type reserved struct{ opened }
 
-func (nobody) end(context.Context) error { return nil }
+func (reserved) end(context.Context) error { return nil }

@@ -17,8 +17,8 @@ import (
 	"lockbench/internal/world/shim"
 )
 
-// MakeClocks lets clients that are opened from now on have clocks that can be wrong, if that
-// is asked for and can be. What it needs is in a folder.
+// MakeClocks gives clients that are opened from now on shiftable clocks, with files in dir, if the
+// spec wants them and this machine can.
 func (c *Clients) MakeClocks(ctx context.Context, s world.Spec, dir string) (err error) {
 	c.clocks, c.clocksReady = dir, ClockReady(s)
 	if !s.ClientClocks || c.clocksReady != nil {
@@ -28,7 +28,7 @@ func (c *Clients) MakeClocks(ctx context.Context, s world.Spec, dir string) (err
 	return err
 }
 
-// ClientClocksReady says why the clients' clocks cannot be shifted.
+// ClientClocksReady returns why the clients' clocks cannot be shifted, or nil.
 func (c *Clients) ClientClocksReady(drifts bool) error {
 	switch {
 	case c.clocksReady != nil:
@@ -41,8 +41,7 @@ func (c *Clients) ClientClocksReady(drifts bool) error {
 	return nil
 }
 
-// ShiftClientClock lets the wall clock of a client be wrong. All that its process has
-// started has the same clock.
+// ShiftClientClock shifts the wall clock of a client and of all processes that it has started.
 func (c *Clients) ShiftClientClock(id int, by time.Duration, drift float64) error {
 	ch, err := c.withClock(id)
 	if err == nil {
@@ -54,9 +53,8 @@ func (c *Clients) ShiftClientClock(id int, by time.Duration, drift float64) erro
 	return nil
 }
 
-// ClientClockOffset tells by how much it is wrong for whoever asks the C library. It sees
-// that all processes of the client do: what was preloaded into one of another kind does
-// nothing there.
+// ClientClockOffset returns the offset of the client's clock. It fails if a process of the client
+// does not ask the C library for the time, since the preloaded library has no effect there.
 func (c *Clients) ClientClockOffset(id int) (time.Duration, error) {
 	ch, err := c.withClock(id)
 	if err != nil {
@@ -76,12 +74,12 @@ func (c *Clients) withClock(id int) (*Client, error) {
 	defer c.mu.Unlock()
 	ch, ok := c.clients[id].(*Client)
 	if !ok {
-		return nil, errors.New("it is no process")
+		return nil, errors.New("it is not a process")
 	}
 	return ch, c.ClientClocksReady(false)
 }
 
-// clockEnv gives a client a clock that can be wrong, and returns what tells it so.
+// clockEnv creates a client's clock and returns the environment that selects it.
 func (c *Clients) clockEnv(ch *Client) ([]string, error) {
 	if c.preload == "" {
 		return nil, nil
@@ -90,7 +88,7 @@ func (c *Clients) clockEnv(ch *Client) ([]string, error) {
 	return shim.Env(c.preload, path), ch.clock.Make(path)
 }
 
-// asksLibc tells whether all processes of a tree ask the C library for the time.
+// asksLibc reports whether all processes of a tree ask the C library for the time.
 func asksLibc(p *Process) bool {
 	members := p.Members()
 	for _, pid := range members {
@@ -102,8 +100,8 @@ func asksLibc(p *Process) bool {
 	return len(members) > 0
 }
 
-// goProgram tells whether a process is a Go program, which has no need of the C library
-// even where it is linked to it.
+// goProgram reports whether a process is a Go program, which asks the kernel for the time even if
+// it is linked to the C library.
 func goProgram(pid int) bool {
 	_, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid))
 	return err == nil

@@ -5,7 +5,7 @@ import (
 	"lockbench/internal/world/shim"
 )
 
-// ClockReady says why the clocks of clients that are processes cannot be shifted.
+// ClockReady returns why the clocks of clients that are processes cannot be shifted, or nil.
 func ClockReady(s world.Spec) error {
 	if !s.AsksLibc {
 		return world.ErrClientClock

@@ -18,7 +18,7 @@ import (
 	"lockbench/internal/world/shim"
 )
 
-// stayEnv makes TestStay the Go program of the tests of clocks.
+// stayEnv makes TestStay the Go program of the clock tests.
 const stayEnv = "LOCKBENCH_TEST_STAY"
 
 func TestStay(t *testing.T) {
@@ -30,7 +30,7 @@ func TestStay(t *testing.T) {
 	}
 }
 
-// tellers are programs that tell the time in seconds again and again.
+// tellers are programs that print the time in seconds repeatedly.
 func tellers(t *testing.T) map[string]string {
 	java := filepath.Join(t.TempDir(), "Teller.java")
 	err := os.WriteFile(java, []byte(`class Teller { public static void main(String[] a) throws Exception {
@@ -49,8 +49,8 @@ while True:
 	}
 }
 
-// A client's clock is wrong for itself alone, and right again, whatever its runtime is, as
-// long as that asks the C library. A Go program is known not to, before and after.
+// TestClientClock shifts the clock of one client and sets it right again. This works with every
+// runtime that calls the C library; a Go program is recognised as one that does not.
 func TestClientClock(t *testing.T) {
 	needs.OrSkip(t, "local", shim.Ready())
 	for program, command := range tellers(t) {
@@ -82,7 +82,7 @@ func TestClientClock(t *testing.T) {
 				}
 			}()
 			c.clients = map[int]opened{1: ch}
-			// off waits until the program tells a time that is wrong by so much.
+			// off waits until the program prints a time with this offset.
 			off := func(want time.Duration) {
 				t.Helper()
 				for {
@@ -90,7 +90,7 @@ func TestClientClock(t *testing.T) {
 					case line := <-said:
 						seconds, err := strconv.ParseFloat(line, 64)
 						if err != nil {
-							continue // a runtime has more to say
+							continue // another message of the runtime
 						}
 						wrong := time.Until(time.UnixMilli(int64(seconds * 1000)))
 						if (wrong - want).Abs() < 10*time.Minute {
@@ -132,7 +132,7 @@ func TestClientClock(t *testing.T) {
 	}
 }
 
-// Who is not to have such a clock is told why.
+// A client whose clock cannot be shifted gets the reason.
 func TestClientClocksReady(t *testing.T) {
 	for _, s := range []struct {
 		spec   world.Spec

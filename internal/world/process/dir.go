@@ -12,27 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a cluster's own directory, which lives as long as this process at most: what
-// a killed one leaves behind an [Undertaker] removes. Should that be killed as well, the
-// next cluster of its kind does.
+// Dir is a cluster's temporary directory. If this process is killed, a [Cleaner] removes it; if
+// that is killed as well, the next cluster of the same world does.
 type Dir struct {
-	Path       string
-	Shared     string // in it: what all clients share
-	claim      *os.File
-	undertaker *Undertaker
+	Path    string
+	Shared  string // a subdirectory that all clients share
+	claim   *os.File
+	cleaner *Cleaner
 }
 
 const (
 	claimFile   = "owner"
-	serversFile = "servers" // the numbers of processes, for the undertaker
-	// youngMax is how old a directory must be to count as left over: the run that
-	// made a younger one may be just about to claim it.
+	serversFile = "servers" // PIDs, for the cleaner
+	// youngMax is the age below which a directory is never removed: its run may be about to
+	// claim it.
 	youngMax = time.Minute
 )
 
-// ClaimDir makes a directory whose name begins with the prefix and holds a lock in it
-// for as long as the process lives. The kernel lets go of the lock however the process
-// ends, so a directory whose lock can be had belongs to nobody.
+// ClaimDir creates a directory whose name begins with the prefix and locks a file in it. The
+// kernel releases the lock however this process ends, so a directory whose lock is free has no
+// owner.
 func ClaimDir(prefix string) (*Dir, error) {
 	sweepDirs(prefix)
 	path, err := os.MkdirTemp("", prefix)
@@ -48,7 +47,7 @@ func ClaimDir(prefix string) (*Dir, error) {
 		err = os.Mkdir(d.Shared, 0o755)
 	}
 	if err == nil {
-		d.undertaker, err = startUndertaker(path)
+		d.cleaner, err = startCleaner(path)
 	}
 	if err != nil {
 		_ = d.Remove()
@@ -57,8 +56,8 @@ func ClaimDir(prefix string) (*Dir, error) {
 	return d, nil
 }
 
-// NoteServer notes the process of a server. What it leaves outside the directory, which is shared
-// memory, is removed together with that.
+// NoteServer records the PID of a server, whose shared memory is removed together with the
+// directory.
 func (d *Dir) NoteServer(p *Process) error {
 	f, err := os.OpenFile(filepath.Join(d.Path, serversFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err == nil {
@@ -71,17 +70,16 @@ func (d *Dir) NoteServer(p *Process) error {
 	return nil
 }
 
-// Remove removes the directory and all that is in it.
+// Remove removes the directory and everything in it.
 func (d *Dir) Remove() error {
 	var err error
-	if d.undertaker != nil {
-		err = d.undertaker.Work()
+	if d.cleaner != nil {
+		err = d.cleaner.Work()
 	}
 	return errors.Join(err, os.RemoveAll(d.Path), d.claim.Close())
 }
 
-// sweepDirs removes what runs have left behind that were killed. What cannot be
-// removed is somebody else's, or will be tried again by the next run.
+// sweepDirs removes the directories of killed runs. It ignores those that it may not remove.
 func sweepDirs(prefix string) {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
 	if err != nil {

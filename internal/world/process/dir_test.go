@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a killed run left behind goes at the next start; what a live run owns, or
-// may be about to claim, stays, and so does what is of another kind.
+// The directories of a killed run are removed at the next start. The directories of a live run,
+// young directories and directories of other kinds stay.
 func TestClaimDirSweeps(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	claim := func(prefix string) *Dir {
@@ -24,7 +24,7 @@ func TestClaimDirSweeps(t *testing.T) {
 	const prefix = "lockbench-test-"
 	owned, killed, other := claim(prefix), claim(prefix), claim("lockbench-other-")
 	for _, d := range []*Dir{killed, other} {
-		if err := d.claim.Close(); err != nil { // as the kernel does
+		if err := d.claim.Close(); err != nil { // as the kernel does when a process ends
 			t.Fatal(err)
 		}
 	}

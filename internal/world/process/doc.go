@@ -1,10 +1,9 @@
-// Package process is the part of the real worlds that runs on this machine: servers
-// and lock clients as child processes, which the kernel ends with the harness, and
-// their logs.
+// Package process runs servers and lock clients as child processes of this machine, with their
+// logs. The kernel ends them when lockbench ends.
 //
-// A [Process] is paused and killed with all that it has started. [Owners] tells which of
-// them has opened a connection, by asking the kernel.
+// A [Process] is paused and killed together with all processes that it has started. [Owners]
+// finds the process that opened a connection.
 //
-// A world gives its [Clients] a [Net], which says by what addresses a client finds
-// the lock service so that faults on its links concern it alone.
+// A world gives its [Clients] a [Net], which returns the addresses by which a client reaches the
+// lock service, so that faults on its links concern it alone.
 package process

@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// guard ends what stands still if we are ended ourselves. The kernel ends a process with us,
-// and what that has started notices that its parent is gone, but not while it is stopped: it would stand
-// there for ever. The guard reads from a pipe that the kernel closes with us.
+// guard kills stopped processes if lockbench ends. The kernel kills lockbench's direct children,
+// but their stopped children cannot react to the end of their parent and would stay forever. The
+// guard reads from a pipe that the kernel closes with lockbench.
 type guard struct {
 	pipe *os.File
 	done chan struct{}
 }
 
-// guardAll guards processes, until it is dismissed.
+// guardAll guards processes until the guard is dismissed.
 func guardAll(pids map[int]bool) (*guard, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -43,7 +43,7 @@ func guardAll(pids map[int]bool) (*guard, error) {
 	return g, nil
 }
 
-// dismiss ends the guard, and leaves the processes alone. Nil: there is none.
+// dismiss ends the guard and leaves the processes alone. It does nothing on nil.
 func (g *guard) dismiss() {
 	if g == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What stands still dies with us, whose end closes the guard's pipe, and not if the guard is dismissed.
+// Stopped processes die with lockbench, whose end closes the guard's pipe; a dismissed guard leaves them alone.
 func TestGuard(t *testing.T) {
 	for _, dies := range []bool{true, false} {
 		p, err := Start(exec.Command("sleep", "1000"))
@@ -32,7 +32,7 @@ func TestGuard(t *testing.T) {
 		until := time.Now().Add(20 * time.Second)
 		for dies && Alive(p.PID()) {
 			if time.Now().After(until) {
-				t.Fatal("nobody is there any more, and it stands still")
+				t.Fatal("the process still exists, and it is stopped")
 			}
 			time.Sleep(time.Millisecond)
 		}

@@ -16,8 +16,8 @@ import (
 	"lockbench/locks"
 )
 
-// inProcess is a client whose lock runs as goroutines of this process. It cannot be
-// stopped like a process: its pause holds its protocol and its links.
+// inProcess is a client whose lock runs as goroutines of this process. Its pause holds its
+// protocol and its links, since goroutines cannot be stopped.
 type inProcess struct {
 	net    Net
 	name   string
@@ -62,8 +62,7 @@ func (c *Clients) openInProcess(ctx context.Context, s world.ClientSpec) (*inPro
 	return p, nil
 }
 
-// dialer opens connections as the store would, and remembers them for the day when
-// they are to be cut off.
+// dialer wraps the store's dialer to track connections, which Kill closes.
 func (p *inProcess) dialer(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -85,7 +84,7 @@ func (p *inProcess) dialer(dial func(context.Context, string, string) (net.Conn,
 	}
 }
 
-// tracked is a connection that the client can be robbed of.
+// tracked is a connection that Kill closes.
 type tracked struct {
 	net.Conn
 	of *inProcess
@@ -98,7 +97,7 @@ func (t *tracked) Close() error {
 	return t.Conn.Close()
 }
 
-// Conn is the protocol.
+// Conn returns the connection to the lock.
 func (p *inProcess) Conn() *guest.Conn { return p.conn }
 
 // Pause holds the client's protocol and links.
@@ -108,14 +107,14 @@ func (p *inProcess) Pause(context.Context) error {
 	return nil
 }
 
-// Resume lets them go on.
+// Resume ends Pause.
 func (p *inProcess) Resume(context.Context) error {
 	p.net.Thaw(p.name)
 	p.gate.Release()
 	return nil
 }
 
-// Kill cuts the client off before it can say a word, then ends its goroutines.
+// Kill closes all connections first, so that the client sends nothing more, then ends its goroutines.
 func (p *inProcess) Kill(context.Context) error {
 	p.mu.Lock()
 	p.dead = true
@@ -127,7 +126,7 @@ func (p *inProcess) Kill(context.Context) error {
 	return p.finish()
 }
 
-// Close ends the client in good order.
+// Close closes the client.
 func (p *inProcess) Close(ctx context.Context) error {
 	err := p.conn.Close(ctx)
 	return errors.Join(err, p.finish())

@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// Log takes what one process writes. It is bounded, since a server in trouble
-// can fill a disk, and it remembers the last lines for error messages.
+// Log receives the output of one process. Its file is bounded, and it keeps the last lines for
+// error messages.
 type Log struct {
 	mu      sync.Mutex
-	file    *os.File // nil: remember only
+	file    *os.File // nil: only the last lines are kept
 	written int
 	tail    []byte
 }
@@ -24,7 +24,7 @@ const (
 	tailMax = 2 << 10
 )
 
-// OpenLog makes name.log in dir; with an empty dir nothing goes to disk.
+// OpenLog creates name.log in dir. With an empty dir only the last lines are kept.
 func OpenLog(dir, name string) (*Log, error) {
 	if dir == "" {
 		return &Log{}, nil
@@ -36,7 +36,7 @@ func OpenLog(dir, name string) (*Log, error) {
 	return &Log{file: f}, nil
 }
 
-// Write never fails: a full disk under the logs must not stop the servers.
+// Write never fails: a full disk must not stop the servers.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,10 +55,10 @@ func (l *Log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Line adds a remark of our own.
+// Line adds a line of lockbench's own.
 func (l *Log) Line(text string) { fmt.Fprintf(l, "lockbench: %s\n", text) }
 
-// Last gives the last lines, indented, for an error message.
+// Last returns the last lines, indented, for an error message.
 func (l *Log) Last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *Log) Last() string {
 	return "it wrote last:\n\t" + strings.Join(lines, "\n\t")
 }
 
-// LastLine is the last line that is not blank; empty if there is none.
+// LastLine returns the last line that is not blank, or "".
 func (l *Log) LastLine() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *Log) LastLine() string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// Close ends the file; what is written later is remembered only.
+// Close closes the file. The last lines are still kept.
 func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

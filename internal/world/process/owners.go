@@ -18,29 +18,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Owners tells whose a connection is that somebody on this machine has opened, without
-// the dialler's help:
+// Owners finds the party whose process has opened a connection on this machine:
 //
 //	addresses ── SOCK_DIAG ──▶ inode ── /proc/PID/fd ──▶ process ── its tree ──▶ party
 //
-// So it must be asked while the dialler has the connection open. A file descriptor may be
-// in several processes of one tree; that is one party all the same.
+// The connection must be open in that process during the lookup. Several processes of one tree
+// may share it.
 type Owners struct {
 	mu      sync.Mutex
 	parties map[*Process]string
 
 	looking sync.Mutex
-	members map[int]member // as of the latest fresh look; guarded by looking
+	members map[int]member // of the latest fresh look; guarded by looking
 	last    [2]*look       // the latest look of each kind
 	begun   [2]atomic.Uint64
 }
 
-// A look at all sockets of all trees: at the processes that are known, or a fresh one at
-// those that there are. Those who ask at the same time share one, if it has begun after
-// they came.
+// A look lists all sockets of all trees: of the known processes, or after listing the processes
+// again (fresh). Concurrent callers share a look that began after they called.
 type look struct {
 	sockets map[uint32]holder
-	blind   error // what could not be looked into
+	blind   error // an error on a process that could not be read
 }
 
 const (
@@ -48,16 +46,16 @@ const (
 	fresh   = 1
 )
 
-// holder is who has a socket open.
+// holder is the party that has a socket open.
 type holder struct {
 	party string
-	other string // and somebody else
+	other string // a second party
 }
 
-var errNobody = errors.New("no process that was started here has it open")
+var errNoOwner = errors.New("no process of lockbench has it open")
 
-// Start starts cmd in the name of a party. Nobody is told of a connection of it before
-// it is known whose it is. Nil Owners know nobody.
+// Start starts cmd for a party. A lookup waits until its party is registered. On nil Owners it
+// registers nothing.
 func (o *Owners) Start(party string, cmd *exec.Cmd) (*Process, error) {
 	if o == nil {
 		return Start(cmd)
@@ -75,13 +73,13 @@ func (o *Owners) Start(party string, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Ready says why the kernel cannot be asked.
+// Ready returns why the kernel cannot be asked, or nil.
 func (o *Owners) Ready() error { return canAsk() }
 
-// Of names the party of which a process has dialled.
+// Of returns the party of the process that dialled.
 func (o *Owners) Of(dialler, listener netip.AddrPort) (party string, err error) {
-	// A fresh look twice: between the list of processes and the look at each, a connection
-	// may have been handed on to a new one.
+	// Two fresh looks: a connection may be inherited by a new process between listing the
+	// processes and reading their sockets.
 	for _, kind := range []int{atKnown, fresh, fresh} {
 		number, err := inode(dialler, listener)
 		if err != nil {
@@ -95,13 +93,13 @@ func (o *Owners) Of(dialler, listener netip.AddrPort) (party string, err error) 
 		case ok:
 			return found.party, nil
 		case kind == fresh && l.blind != nil:
-			return "", fmt.Errorf("%w: %w", errNobody, l.blind)
+			return "", fmt.Errorf("%w: %w", errNoOwner, l.blind)
 		}
 	}
-	return "", errNobody
+	return "", errNoOwner
 }
 
-// look looks, or waits for the end of a look that has begun after it was called.
+// look returns a look that began after the call.
 func (o *Owners) look(kind int) *look {
 	seen := o.begun[kind].Load()
 	o.looking.Lock()
@@ -113,7 +111,7 @@ func (o *Owners) look(kind int) *look {
 	return o.last[kind]
 }
 
-// lookAgain finds all sockets of all trees. o.looking must be held.
+// lookAgain lists all sockets of all trees. o.looking must be held.
 func (o *Owners) lookAgain(kind int) *look {
 	o.mu.Lock()
 	parties := maps.Clone(o.parties)
@@ -125,7 +123,7 @@ func (o *Owners) lookAgain(kind int) *look {
 	for pid, m := range o.members {
 		numbers := socketsOf(pid, &l.blind)
 		if kind == atKnown && len(numbers) > 0 && readStat(statOf(pid)).started != m.started {
-			continue // the number is another one's by now
+			continue // the PID was reused
 		}
 		for _, number := range numbers {
 			h, ok := l.sockets[number]
@@ -141,25 +139,25 @@ func (o *Owners) lookAgain(kind int) *look {
 	return l
 }
 
-// socketsOf lists the numbers of the sockets that a process has open.
+// socketsOf returns the inodes of the sockets that a process has open.
 func socketsOf(pid int, blind *error) (numbers []uint32) {
 	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			*blind = fmt.Errorf("process %d cannot be looked into: %w", pid, err)
+			*blind = fmt.Errorf("process %d cannot be read: %w", pid, err)
 		}
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // a process that has just ended has none
+	names, _ := dir.Readdirnames(-1) // empty if the process has just ended
 	var to [64]byte
 	for _, name := range names {
 		n, err := unix.Readlinkat(int(dir.Fd()), name, to[:])
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-			*blind = fmt.Errorf("process %d cannot be looked into: %w", pid, err)
+			*blind = fmt.Errorf("process %d cannot be read: %w", pid, err)
 		}
 		if err != nil {
-			continue // closed meanwhile, most likely
+			continue // most likely it was closed meanwhile
 		}
 		if text, ok := strings.CutPrefix(string(to[:n]), "socket:["); ok {
 			if n, err := strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 32); err == nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// doorstep is where the programs of these tests connect.
+// doorstep is the listener to which the programs of these tests connect.
 type doorstep struct {
 	*testing.T
 	owners   *Owners
@@ -37,7 +37,7 @@ func newDoorstep(t *testing.T) *doorstep {
 	return d
 }
 
-// start starts a script of bash, in which DIAL connects.
+// start starts a bash script in which DIAL connects.
 func (d *doorstep) start(party, script string) *Process {
 	d.Helper()
 	host, port, _ := strings.Cut(d.listener.Addr().String(), ":")
@@ -71,19 +71,19 @@ func (d *doorstep) whose(c net.Conn) (string, error) {
 }
 
 func TestOwners(t *testing.T) {
-	nobody := "setpriv --reuid=65534 --regid=65534 --clear-groups "
+	other := "setpriv --reuid=65534 --regid=65534 --clear-groups "
 	for name, script := range map[string]string{
-		"itself":                      `DIAL; sleep 1000`,
-		"by IPv6":                     `DIAL6; sleep 1000`,
-		"a child":                     `bash -c 'DIAL; sleep 1000' & wait`,
-		"a child that calls setsid":   `setsid bash -c 'DIAL; sleep 1000' & wait`,
-		"one whose parent is dead":    `(setsid bash -c 'DIAL; sleep 1000' &); sleep 1000`,
-		"several that share it":       `DIAL; sleep 1000 & sleep 1000 & wait`,
-		"a child that has it alone":   `bash -c 'DIAL; sleep 1000 & exec 3>&-; wait' & wait`,
-		"a process of another person": `exec ` + nobody + `bash -c 'DIAL; sleep 1000'`,
+		"itself":                    `DIAL; sleep 1000`,
+		"by IPv6":                   `DIAL6; sleep 1000`,
+		"a child":                   `bash -c 'DIAL; sleep 1000' & wait`,
+		"a child that calls setsid": `setsid bash -c 'DIAL; sleep 1000' & wait`,
+		"one whose parent is dead":  `(setsid bash -c 'DIAL; sleep 1000' &); sleep 1000`,
+		"several that share it":     `DIAL; sleep 1000 & sleep 1000 & wait`,
+		"a child that has it alone": `bash -c 'DIAL; sleep 1000 & exec 3>&-; wait' & wait`,
+		"a process of another user": `exec ` + other + `bash -c 'DIAL; sleep 1000'`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if strings.Contains(script, nobody) && os.Geteuid() != 0 {
+			if strings.Contains(script, other) && os.Geteuid() != 0 {
 				t.Skip("only root can start one")
 			}
 			d := newDoorstep(t)
@@ -96,16 +96,16 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-func TestOwnersOfWhatNobodyHas(t *testing.T) {
+func TestOwnersUnknown(t *testing.T) {
 	d := newDoorstep(t)
 	d.start("it", `sleep 1000`)
-	// Of this program, which is no party.
+	// A connection of this program, which is not a party.
 	ours, err := net.Dial("tcp4", d.listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	theirs := d.accept()
-	if party, err := d.whose(theirs); !errors.Is(err, errNobody) {
+	if party, err := d.whose(theirs); !errors.Is(err, errNoOwner) {
 		t.Errorf("a stranger's: %q, %v", party, err)
 	}
 	ours.Close()
@@ -116,7 +116,7 @@ func TestOwnersOfWhatNobodyHas(t *testing.T) {
 	if party, err := d.whose(theirs); !errors.Is(err, errClosed) {
 		t.Errorf("one that is no more: %q, %v", party, err)
 	}
-	// What stood in between is not believed.
+	// An older look is not used.
 	for _, answer := range []string{"", strings.Repeat("\x00", 20), strings.Repeat("\x14", 90)} {
 		if _, err := readInode([]byte(answer)); err == nil {
 			t.Errorf("%q is no answer", answer)
@@ -124,7 +124,7 @@ func TestOwnersOfWhatNobodyHas(t *testing.T) {
 	}
 }
 
-// Two parties with one connection: then nobody can say whose it is.
+// A connection that two parties have open has no owner.
 func TestOwnersOfWhatTwoHave(t *testing.T) {
 	d := newDoorstep(t)
 	c, err := net.Dial("tcp4", d.listener.Addr().String())
@@ -156,7 +156,7 @@ func TestOwnersOfWhatTwoHave(t *testing.T) {
 	}
 }
 
-// Whoever asks while somebody else looks is not given an older look.
+// A caller never gets a look that began before it called.
 func TestOwnersAtTheSameTime(t *testing.T) {
 	d := newDoorstep(t)
 	const parties, each = 5, 6
@@ -178,7 +178,7 @@ func TestOwnersAtTheSameTime(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkOwners: 300 connections of 20 processes, of which each has 25 other files open.
+// BenchmarkOwners looks up 300 connections of 20 processes, each with 25 other open files.
 func BenchmarkOwners(b *testing.B) {
 	for b.Loop() {
 		var took []time.Duration

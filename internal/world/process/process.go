@@ -18,33 +18,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a child and all that it starts, however that breaks away: see [Process.Members].
-// It has a process group of its own, so that Ctrl-C at the terminal does not reach it: the
-// harness heals and winds up first, and needs its servers for that.
+// Process is a child process and all processes that it starts ([Process.Members]). It has its own
+// process group, so that Ctrl-C does not reach it: lockbench needs its servers while it undoes
+// faults.
 //
 //	running ⇄ stopped ──▶ exited
 type Process struct {
 	pid    int
-	mark   string // a variable of the environment of the process and of what it starts
+	mark   string // an environment variable of all processes of the tree
 	exited chan struct{}
 	state  string // how it ended, once exited is closed
 
-	mu      sync.Mutex   // held by those who signal
-	reaped  atomic.Bool  // the number may be somebody else's from now on; set under mu
-	stopped map[int]bool // whom Stop has stopped
-	guard   *guard       // of these
+	mu      sync.Mutex   // held while signals are sent
+	reaped  atomic.Bool  // the PID may be reused; set under mu
+	stopped map[int]bool // the processes that Stop has stopped
+	guard   *guard       // of the stopped processes
 	ended   bool         // the whole tree is dead
 }
 
-// outputLimit is how long a process that has ended may keep its output open
-// through children that were not found, and how long its tree may take to end.
+// outputLimit bounds how long the output of an ended process may be kept open by processes that
+// were not found, and how long its tree may take to end.
 const outputLimit = time.Second
 
-// Start starts cmd. It sets how cmd is bound to this process.
+// Start starts cmd and changes its SysProcAttr, Env and WaitDelay.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	cmd.WaitDelay = outputLimit
-	// The kernel sends this signal when the thread ends that forked. Go ends a
-	// thread only after a goroutine that locked itself to it, and none here does.
+	// The kernel sends Pdeathsig when the forking thread ends. Go ends a thread only after a
+	// goroutine that locked itself to it, and lockbench has none.
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -59,8 +59,8 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// wait collects the process. The rest of its tree is killed while the process is dead but
-// not yet collected, when its number can still mean nobody else.
+// wait reaps the process. It kills the rest of the tree while the process is a zombie, because its
+// PID cannot be reused then.
 func (p *Process) wait(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -72,26 +72,25 @@ func (p *Process) wait(cmd *exec.Cmd) {
 	p.end()
 	p.reaped.Store(true)
 	p.mu.Unlock()
-	_ = cmd.Wait() // how it ended stands in ProcessState
+	_ = cmd.Wait() // the result is in ProcessState
 	p.state = cmd.ProcessState.String()
 	close(p.exited)
 }
 
-// freeze stops the whole tree, and returns when it stands still and nobody is new: what
-// is stopped starts nothing any more. p.mu must be held.
+// freeze stops the whole tree and returns when all of its processes are stopped and no new one has
+// appeared. p.mu must be held.
 func (p *Process) freeze(ctx context.Context) error {
-	// The group at once, for what follows takes some milliseconds.
+	// Stop the group at once; finding the others takes milliseconds.
 	_ = unix.Kill(-p.pid, unix.SIGSTOP)
 	p.stopped = map[int]bool{}
 	tick := time.NewTicker(200 * time.Microsecond)
 	defer tick.Stop()
-	for calm := false; ; { // calm: all that are known stood still before this look
+	for calm := false; ; { // calm: all known processes were stopped before this look
 		fresh := false
 		for _, pid := range p.Members() {
 			if !p.stopped[pid] {
 				p.stopped[pid], fresh = true, true
-				// Between the look and this signal a number cannot come round to somebody
-				// else: numbers are given out in a row.
+				// The PID cannot have been reused since the look: the kernel assigns PIDs in a row.
 				_ = unix.Kill(pid, unix.SIGSTOP)
 			}
 		}
@@ -115,9 +114,9 @@ func (p *Process) freeze(ctx context.Context) error {
 	}
 }
 
-// end kills the whole tree, and waits until it is dead. It is stopped first: who is killed
-// one after the other has time to start others, and those whose parent is dead are not to
-// be found by it. p.mu must be held.
+// end kills the whole tree and waits until it is dead. It stops the tree first, so that processes
+// cannot start others, or lose the parent by which they are found, while it kills one after the
+// other. p.mu must be held.
 func (p *Process) end() {
 	p.guard.dismiss()
 	p.guard = nil
@@ -126,7 +125,7 @@ func (p *Process) end() {
 	}
 	limit, cancel := context.WithTimeout(context.Background(), outputLimit)
 	defer cancel()
-	// What does not stand still by then is killed as it is, and looked for again.
+	// A tree that cannot be stopped in time is killed process by process.
 	all := p.freeze(limit) == nil
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -136,7 +135,7 @@ func (p *Process) end() {
 				p.stopped[pid] = true
 			}
 		}
-		// The group in any case: should the table not be readable, the process still dies.
+		// Kill the group in any case, even if /proc cannot be read.
 		_ = unix.Kill(-p.pid, unix.SIGKILL)
 		p.ended = true
 		for pid := range p.stopped {
@@ -156,7 +155,7 @@ func (p *Process) end() {
 	}
 }
 
-// Kill ends the tree at once and returns when the process is gone.
+// Kill kills the tree and returns when the process is reaped.
 func (p *Process) Kill(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.reaped.Load() {
@@ -171,7 +170,7 @@ func (p *Process) Kill(ctx context.Context) error {
 	}
 }
 
-// Stop stops the tree and returns when every thread of it stands still.
+// Stop stops the tree and returns when all of its threads are stopped.
 func (p *Process) Stop(ctx context.Context) error {
 	err := func() error {
 		p.mu.Lock()
@@ -180,7 +179,7 @@ func (p *Process) Stop(ctx context.Context) error {
 			return os.ErrProcessDone
 		}
 		if err := p.freeze(ctx); err != nil || len(p.stopped) == 1 {
-			return err // alone it dies with us
+			return err // a single process needs no guard: the kernel kills it with lockbench
 		}
 		p.guard.dismiss()
 		guard, err := guardAll(p.stopped)
@@ -197,7 +196,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Resume lets the tree go on.
+// Resume continues the tree.
 func (p *Process) Resume() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +206,7 @@ func (p *Process) Resume() error {
 	if !p.reaped.Load() {
 		err = unix.Kill(-p.pid, unix.SIGCONT)
 		for pid := range p.stopped {
-			_ = unix.Kill(pid, unix.SIGCONT) // one that somebody else has ended is gone
+			_ = unix.Kill(pid, unix.SIGCONT) // it may have been killed meanwhile
 		}
 		p.stopped = nil
 	}
@@ -217,13 +216,13 @@ func (p *Process) Resume() error {
 	return nil
 }
 
-// PID is its number, and that of its group.
+// PID returns the process ID, which is also that of its group.
 func (p *Process) PID() int { return p.pid }
 
-// State is how it ended, in the system's words.
+// State returns how the process ended, as [os.ProcessState] prints it.
 func (p *Process) State() string { return p.state }
 
-// Running tells whether the process has not ended.
+// Running reports whether the process has not ended.
 func (p *Process) Running() bool {
 	select {
 	case <-p.exited:
@@ -233,7 +232,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Still tells whether all threads of the tree are stopped.
+// Still reports whether all threads of the tree are stopped.
 func (p *Process) Still() bool {
 	for _, pid := range p.Members() {
 		if !still(pid) {
@@ -243,8 +242,8 @@ func (p *Process) Still() bool {
 	return true
 }
 
-// Members lists the processes of its tree, without those that have ended: itself, what it
-// has started, and what that has started, also behind setsid and when the parent is dead.
+// Members returns the PIDs of the tree's living processes: the process, those that it has started,
+// and their children, also behind setsid and when the parent is dead.
 func (p *Process) Members() []int {
 	return slices.Collect(maps.Keys(trees(p)))
 }

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errClosed says that there is no such socket, or none that a process has open.
-var errClosed = errors.New("it was closed again before the kernel was asked who had opened it")
+// errClosed is returned if there is no such socket, or no process has it open.
+var errClosed = errors.New("it was closed before its process was found")
 
-// The layout of what the kernel is asked and answers: struct inet_diag_req_v2 and struct
-// inet_diag_msg of linux/inet_diag.h, each behind a header of netlink.
+// The layout of request and answer: struct inet_diag_req_v2 and struct inet_diag_msg of
+// linux/inet_diag.h, each behind a netlink header.
 const (
 	diagHeader     = 16
 	diagRequest    = 56
@@ -27,15 +27,14 @@ const (
 	diagReplyLimit = 4096
 )
 
-// inode asks the kernel for the number of the TCP socket that is bound to one address and
-// connected to the other, both of this machine.
+// inode asks the kernel for the inode of the TCP socket between two addresses of this machine.
 func inode(local, remote netip.AddrPort) (uint32, error) {
 	if !local.Addr().Unmap().Is4() || !remote.Addr().Unmap().Is4() {
-		return 0, fmt.Errorf("%s and %s are no addresses of IPv4", local, remote)
+		return 0, fmt.Errorf("%s and %s are not both IPv4", local, remote)
 	}
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
-		return 0, fmt.Errorf("open a socket of SOCK_DIAG: %w", err)
+		return 0, fmt.Errorf("open a SOCK_DIAG socket: %w", err)
 	}
 	defer unix.Close(fd)
 	ask := make([]byte, diagHeader+diagRequest)
@@ -45,7 +44,7 @@ func inode(local, remote netip.AddrPort) (uint32, error) {
 	native.PutUint16(ask[6:], unix.NLM_F_REQUEST)
 	r := ask[diagHeader:]
 	r[0], r[1] = unix.AF_INET, unix.IPPROTO_TCP
-	native.PutUint32(r[4:], 0xffffffff) // in whatever state
+	native.PutUint32(r[4:], 0xffffffff) // in any state
 	id := r[8:]
 	binary.BigEndian.PutUint16(id[0:], local.Port())
 	binary.BigEndian.PutUint16(id[2:], remote.Port())
@@ -55,21 +54,21 @@ func inode(local, remote netip.AddrPort) (uint32, error) {
 	native.PutUint32(id[40:], diagNoCookie)
 	native.PutUint32(id[44:], diagNoCookie)
 	if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return 0, fmt.Errorf("ask SOCK_DIAG: %w", err)
+		return 0, fmt.Errorf("send to SOCK_DIAG: %w", err)
 	}
-	// The kernel has answered when Sendto returns.
+	// The answer is there when Sendto returns.
 	answer := make([]byte, diagReplyLimit)
 	n, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
 	if err != nil {
-		return 0, fmt.Errorf("hear SOCK_DIAG: %w", err)
+		return 0, fmt.Errorf("receive from SOCK_DIAG: %w", err)
 	}
 	return readInode(answer[:n])
 }
 
-// readInode reads the answer: a socket, or the number of an error.
+// readInode reads the answer, which is a socket or an error number.
 func readInode(answer []byte) (uint32, error) {
 	if len(answer) < diagHeader+4 {
-		return 0, fmt.Errorf("SOCK_DIAG has answered %d bytes", len(answer))
+		return 0, fmt.Errorf("SOCK_DIAG answered %d bytes", len(answer))
 	}
 	switch kind := binary.NativeEndian.Uint16(answer[4:]); {
 	case kind == unix.NLMSG_ERROR:
@@ -79,17 +78,16 @@ func readInode(answer []byte) (uint32, error) {
 		}
 		return 0, fmt.Errorf("SOCK_DIAG: %w", err)
 	case kind != unix.SOCK_DIAG_BY_FAMILY || len(answer) < diagHeader+diagAnswer:
-		return 0, fmt.Errorf("SOCK_DIAG has answered %d bytes of the kind %d", len(answer), kind)
+		return 0, fmt.Errorf("SOCK_DIAG answered %d bytes of type %d", len(answer), kind)
 	}
 	found := binary.NativeEndian.Uint32(answer[diagInodeAt:])
-	if found == 0 { // the connection lives on without an owner
+	if found == 0 { // the connection has no owner any more
 		return 0, errClosed
 	}
 	return found, nil
 }
 
-// canAsk says why the kernel does not tell who has opened a connection: it is asked for
-// one of our own.
+// canAsk looks up a connection of its own, and returns why that does not work here.
 func canAsk() error {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -112,7 +110,7 @@ func canAsk() error {
 	}
 	got, err := inode(addrPort(c.LocalAddr()), addrPort(c.RemoteAddr()))
 	if err == nil && uint64(got) != stat.Ino {
-		err = fmt.Errorf("SOCK_DIAG says %d of the socket %d", got, stat.Ino)
+		err = fmt.Errorf("SOCK_DIAG returned inode %d for socket %d", got, stat.Ino)
 	}
 	return err
 }

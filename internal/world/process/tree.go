@@ -13,31 +13,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tree of a process is all that it has started, and what that has started:
+// The tree of a process consists of
 //
-//	its descendants                    by their parents, also those that called setsid
-//	its process group                  whoever their parent is
-//	processes that carry its mark      re-parented ones, whose own parent has ended
+//	its descendants                    by their parents, also behind setsid
+//	its process group                  with any parent
+//	processes that carry its mark      whose parent has ended
 //
-// The mark is a variable of the environment, which children inherit. What has lost its
-// parent, its group and its environment is not found.
+// The mark is an environment variable, which children inherit. A process without its parent, its
+// group and its environment is not found.
 
-// markPrefix begins the names of the variables. Each process has one of its own, so that
-// a lockbench that runs below another one does not take the marks of that away.
+// markPrefix begins the names of the variables. Each process has its own, so that a lockbench
+// below another one keeps the other's marks.
 const markPrefix = "LOCKBENCH_TREE_"
 
 func newMark() string { return markPrefix + rand.Text() }
 
-// entry is one line of the system's table of processes.
+// entry is one process in /proc.
 type entry struct {
 	state         byte
 	parent, group int
-	started       uint64 // in ticks since the machine's start: tells two processes of one number apart
+	started       uint64 // in ticks since boot; differs if a PID was reused
 }
 
 func (e entry) ended() bool { return e.state == 0 || e.state == 'Z' || e.state == 'X' }
 
-// readTable reads the system's table of processes. Processes come and go while it is read.
+// readTable reads the list of processes, which may change meanwhile.
 func readTable() map[int]entry {
 	names, _ := readDir("/proc")
 	table := make(map[int]entry, len(names))
@@ -55,11 +55,10 @@ func readTable() map[int]entry {
 
 func statOf(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/stat" }
 
-// readStat reads one line of the table, of a process or a thread; zero if it is gone.
-// The fields follow the command's name, which stands in brackets and may hold
-// anything, brackets too.
+// readStat reads the stat file of a process or a thread. The result is zero if it has ended. The
+// fields follow the command's name, which is in brackets and may contain brackets.
 func readStat(path string) (e entry) {
-	// Not by os.ReadFile: a whole table is read for every kill, and this takes half as long.
+	// Not os.ReadFile: every kill reads the whole list, and this takes half the time.
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return entry{}
@@ -88,28 +87,28 @@ type member struct {
 	started uint64
 }
 
-// trees tells for each running process that belongs to a tree of the roots to which one.
+// trees maps the PID of each living process that belongs to a tree to its root.
 func trees(roots ...*Process) map[int]member {
 	table := readTable()
 	byPID, byMark := map[int]*Process{}, map[string]*Process{}
 	for _, p := range roots {
 		byMark[p.mark] = p
-		if !p.reaped.Load() { // else the number may be somebody else's
+		if !p.reaped.Load() { // else the PID may be reused
 			byPID[p.pid] = p
 		}
 	}
-	// Whoever has lost its parent belongs to init, or to one above us that has asked for such.
+	// The kernel re-parents orphans to init, or to a subreaper above lockbench.
 	adopts := map[int]bool{1: true}
 	for pid := os.Getpid(); pid > 1 && !adopts[pid]; pid = table[pid].parent {
 		adopts[pid] = true
 	}
-	found := map[int]*Process{} // nil: nobody's
+	found := map[int]*Process{} // nil: in none of the trees
 	var find func(pid int) *Process
 	find = func(pid int) *Process {
 		if p, ok := found[pid]; ok {
 			return p
 		}
-		found[pid] = nil // a table that was read while it changed may have a ring
+		found[pid] = nil // the table may have a cycle, as it changed while it was read
 		e := table[pid]
 		p := byPID[pid]
 		if p == nil {
@@ -134,7 +133,7 @@ func trees(roots ...*Process) map[int]member {
 	return members
 }
 
-// marked is the process whose mark another one carries.
+// marked returns the process whose mark another one carries.
 func marked(pid int, byMark map[string]*Process) *Process {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	if err != nil {
@@ -151,10 +150,9 @@ func marked(pid int, byMark map[string]*Process) *Process {
 	return nil
 }
 
-// still tells whether all threads of a process that was sent SIGSTOP are stopped, or it has
-// ended. One that sleeps in the kernel and takes no signals there (D) counts: it stops before
-// it comes out. To wait for that may be to wait for ever: who has started a child by vfork
-// sleeps so until the child goes on, and the child is stopped too.
+// still reports whether all threads of a process are stopped or have ended. A thread in
+// uninterruptible sleep (D) counts as stopped, because it stops before it leaves the kernel. The
+// parent of a vfork is in that state until its child continues, and the child is stopped too.
 func still(pid int) bool {
 	threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
 	for _, stat := range threads {
@@ -165,7 +163,7 @@ func still(pid int) bool {
 	return true
 }
 
-// Alive tells whether there is a process with this number that has not ended.
+// Alive reports whether a process has not ended.
 func Alive(pid int) bool {
 	return !readStat(statOf(pid)).ended()
 }

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds every wait of these tests; no test passes because of it.
+// patience bounds every wait of these tests. No test passes because of it.
 const patience = time.Minute
 
-// family starts a shell that starts others in the given way. Each says its number.
+// family starts a shell that starts others in the given way. Each prints its PID.
 func family(t *testing.T, script string, count int) (p *Process, pids []int) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -37,7 +37,7 @@ func family(t *testing.T, script string, count int) (p *Process, pids []int) {
 		if err := p.Kill(context.Background()); err != nil {
 			t.Error(err)
 		}
-		for _, pid := range pids { // also where what is tested does not work
+		for _, pid := range pids { // also if Kill does not work
 			if Alive(pid) {
 				_ = unix.Kill(pid, unix.SIGKILL)
 			}
@@ -87,10 +87,10 @@ func TestTreeIsPausedAndKilled(t *testing.T) {
 			if err := p.Resume(); err != nil {
 				t.Fatal(err)
 			}
-			if still(pids[0]) { // it never sleeps, so it stands still only if it is stopped
+			if still(pids[0]) { // it never sleeps, so only a stop explains this
 				t.Error("it was resumed, and stands still")
 			}
-			if err := p.Stop(ctx); err != nil { // a stopped one dies as well
+			if err := p.Stop(ctx); err != nil { // a stopped process dies as well
 				t.Fatal(err)
 			}
 			if err := p.Kill(ctx); err != nil {
@@ -106,11 +106,11 @@ func TestTreeIsPausedAndKilled(t *testing.T) {
 	}
 }
 
-// A program that ends by itself takes with it what it has started.
+// When a program ends by itself, all processes that it has started are ended.
 func TestTreeEndsWithItsRoot(t *testing.T) {
 	for name, script := range families {
 		if name == "setsid, without env" {
-			continue // it loses its parent, its group and its environment: nothing tells whose it is
+			continue // it loses its parent, its group and its environment, so it cannot be found
 		}
 		t.Run(name, func(t *testing.T) {
 			p, pids := family(t, script, 1)
@@ -125,8 +125,8 @@ func TestTreeEndsWithItsRoot(t *testing.T) {
 	}
 }
 
-// A program that starts others all the time starts none while it is paused, and none is
-// left when it is killed.
+// A program that starts others all the time starts none while it is paused, and none survives
+// its kill.
 func TestTreeThatGrows(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -155,8 +155,8 @@ func TestTreeThatGrows(t *testing.T) {
 	}
 }
 
-// Who has just started a child by vfork waits for it in the kernel, and cannot be stopped
-// before the child has gone on: a tree that is stopped in that moment stands still all the same.
+// A process that has just started a child by vfork waits in the kernel for it and cannot be
+// stopped. Its tree counts as stopped all the same.
 func TestTreeIsPausedWithinVfork(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -171,7 +171,7 @@ func TestTreeIsPausedWithinVfork(t *testing.T) {
 	}
 }
 
-// Two trees do not touch each other.
+// Two trees are independent of each other.
 func TestTreesAreApart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -185,6 +185,6 @@ func TestTreesAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if Alive(ours[0]) || !Alive(theirs[0]) {
-		t.Errorf("of the killed tree: alive %v; of the other: alive %v", Alive(ours[0]), Alive(theirs[0]))
+		t.Errorf("in the killed tree: alive %v; in the other: alive %v", Alive(ours[0]), Alive(theirs[0]))
 	}
 }
