@@ -12,16 +12,15 @@ import (
 	"lockbench/internal/world"
 )
 
-// The bounds of a narrow link: slower than this no request of a lock gets through in
-// time, and faster than this no probe could tell it from an open one.
+// The bounds of Bandwidth: no request of a lock gets through a slower link in time, and a probe cannot
+// distinguish a faster one from an unlimited one.
 const (
 	rateMin = 1_000
 	rateMax = 10_000_000
 )
 
-// Bandwidth makes directed links narrow: only so many bytes a second get through, and
-// whoever sends more waits. Short requests go on and are late; what is long, or comes in
-// crowds, as a whole data set for a replica, takes its time.
+// Bandwidth limits the rate of directed links. Short requests are late; long or frequent messages,
+// such as a full synchronization of a replica, take long.
 type Bandwidth struct {
 	link           linkTarget
 	bytesPerSecond int64
@@ -61,9 +60,9 @@ func (Bandwidth) Effect() []string {
 	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
 }
 
-// Available asks for both ends and for the power to make links narrow.
+// Available requires both ends and a cluster that can limit the rate.
 func (f Bandwidth) Available(c world.Cluster) error {
-	if err := f.link.available(c, world.Deed{Way: world.Throttled}); err != nil {
+	if err := f.link.available(c, world.Action{Kind: world.Throttled}); err != nil {
 		return err
 	}
 	throttler, ok := world.Ability[world.LinkThrottler](c)
@@ -73,8 +72,7 @@ func (f Bandwidth) Available(c world.Cluster) error {
 	return throttler.BandwidthReady()
 }
 
-// Inject makes the links narrow and sees that a heavy PING takes as long over them as
-// it must.
+// Inject limits the rate and checks that a large PING is as slow as it must be.
 func (f Bandwidth) Inject(ctx context.Context, s Scene) (Undo, error) {
 	links, err := f.link.resolve(ctx, s)
 	if err != nil {
@@ -82,11 +80,11 @@ func (f Bandwidth) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	throttler, _ := world.Ability[world.LinkThrottler](s.Cluster)
 	s.Begin(ends(links), fmt.Sprintf("%s narrowed to %s", f.link, f.rate()))
-	return s.stand(ctx, standing{
-		way: narrow, names: linkNames(links),
-		strike: func() error { return throttler.Throttle(ctx, links, f.bytesPerSecond) },
-		// Of two on one link, the later one's rate stays until both are healed.
-		mend: func(ctx context.Context, last []string) error {
+	return s.apply(ctx, lasting{
+		condition: narrow, names: linkNames(links),
+		inject: func() error { return throttler.Throttle(ctx, links, f.bytesPerSecond) },
+		// If two act on one link, the later rate stays until both are healed.
+		undo: func(ctx context.Context, last []string) error {
 			return throttler.Unthrottle(ctx, linksNamed(links, last))
 		},
 		seen: func(ctx context.Context) error { return f.slow(ctx, s, throttler, over(links)) },
@@ -94,13 +92,12 @@ func (f Bandwidth) Inject(ctx context.Context, s Scene) (Undo, error) {
 	})
 }
 
-// load is what takes three times lateEnough over a link that is so narrow.
+// load is the size that takes three times lateEnough at this rate.
 func (f Bandwidth) load() int {
 	return int(f.bytesPerSecond * int64(3*lateEnough) / int64(time.Second))
 }
 
-// wide sees that this does not take so long any more, on each of the paths on which no
-// other fault lies.
+// wide checks that such a PING is fast again on each path without another fault.
 func (f Bandwidth) wide(ctx context.Context, s Scene, t world.LinkThrottler, paths []path) error {
 	return s.probe(ctx, paths, "open", func(ctx context.Context, _ world.Prober, at path) error {
 		if s.disturbed(at) {
@@ -112,8 +109,8 @@ func (f Bandwidth) wide(ctx context.Context, s Scene, t world.LinkThrottler, pat
 	})
 }
 
-// slow sees that what should take three times as long as is waited for does not come
-// back meanwhile, on each of the paths. Without a limit it takes a millisecond or two.
+// slow checks on each path that a PING which should take three times the limit does not return
+// within it. Without a fault it takes a millisecond or two.
 func (f Bandwidth) slow(ctx context.Context, s Scene, t world.LinkThrottler, paths []path) error {
 	const wait = lateEnough
 	load := f.load()

@@ -6,30 +6,29 @@ import (
 	"lockbench/workloads"
 )
 
-// Entry is one kind of fault that a scenario may name.
+// Entry is a kind of fault that a scenario may name.
 type Entry struct {
 	Name  string // the key of a step
 	About string // one line
 	Link  bool   // its value is a link; else a role
 	Keys  []Key  // its own keys
 	New   func(Step) (Fault, error)
-	// Instant says that there is nothing to heal, or nothing that could be.
+	// Instant reports that there is nothing to heal.
 	Instant bool
-	// Promotes says that a leader who is new while it acts was ordered.
+	// Promotes reports that a leader change during the fault was ordered by it.
 	Promotes bool
 	// Try is the usual form of the fault: tests inject it, and it is an example in lockbench list faults.
 	Try Step
-	// Also are other forms, with another trigger or another target.
+	// Also are other forms, with another trigger or target.
 	Also []Step
-	// Draw are the steps that `faults: random` draws. A step that cannot concern a lock's
-	// servers is n/a for it, as any other. A step on a client waits for a moment at which
-	// there is one.
+	// Draw are the steps that `faults: random` draws. A step that does not apply to a lock's servers
+	// is n/a. A step on a client waits until there is one.
 	Draw []Step
-	// DrawClocks are steps that it draws beside those where clients have clocks of their own.
+	// DrawClocks are drawn as well if clients have their own clocks.
 	DrawClocks []Step
 }
 
-// All are the faults that there are.
+// All lists all faults.
 func All() []Entry {
 	second := &Range{time.Second, time.Second}
 	return []Entry{
@@ -95,7 +94,7 @@ func All() []Entry {
 			Draw: []Step{{Target: "nodes -> clients", Options: map[string]string{"rate": "2kB/s"}}},
 		},
 		{
-			Name: "drop-replies", About: "lose what nodes answer: done, and never heard of", Link: true, New: newDropReplies,
+			Name: "drop-replies", About: "drop the replies of nodes: requests are done, and clients never learn it", Link: true, New: newDropReplies,
 			Try:  Step{Target: "master -> clients", For: second},
 			Draw: []Step{{Target: "master -> clients"}},
 		},
@@ -115,10 +114,10 @@ func All() []Entry {
 			Also: []Step{{Target: "holder", When: workloads.Acquiring, Request: 1, For: second}},
 		},
 		{
-			Name: "reset", About: "end connections on links, with what is on its way", Link: true, New: newReset,
+			Name: "reset", About: "reset connections on links and drop the data in flight", Link: true, New: newReset,
 			Instant: true,
 			Try:     Step{Target: "clients <-> master"},
-			// Clients of some services choose whom they speak to, and none may speak to the leader.
+			// Clients of some services choose their server, and may not use the leader.
 			Draw: []Step{{Target: "clients <-> nodes"}},
 		},
 		{
@@ -169,7 +168,7 @@ func All() []Entry {
 	}
 }
 
-// The keys of faults. Two faults that have a key of one name may mean different things.
+// The keys of faults. Keys of one name may differ between faults.
 var (
 	killKeys = []Key{
 		{Name: "data", Takes: "kept|lost", Default: "kept", About: "whether a server that is started again still has what it had on disk"},
@@ -193,7 +192,7 @@ var (
 	busyKeys      = []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server answers no request"}}
 )
 
-// Find is the entry called name.
+// Find returns the entry called name.
 func Find(name string) (Entry, bool) {
 	for _, e := range All() {
 		if e.Name == name {

@@ -11,8 +11,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// What the catalog says of each fault is true: the program and the reader
-// of scenarios go by it.
+// The catalog describes each fault correctly.
 func TestCatalog(t *testing.T) {
 	var names []string
 	for _, e := range All() {
@@ -47,11 +46,11 @@ func TestCatalog(t *testing.T) {
 		}
 	}
 	if _, ok := Find("meteor"); ok {
-		t.Error("there is a fault that nobody has written")
+		t.Error("a fault that does not exist was found")
 	}
 }
 
-// A world without an ability says so; one that has it is asked for somebody in the role.
+// A fault is n/a in a world without the ability, or without a node in the role.
 func TestAvailability(t *testing.T) {
 	single, sentinel, none := newFake(locks.Single, 0), newFake(redis.Sentinel, 0), newFake(locks.None, 0)
 	tests := []struct {
@@ -96,7 +95,7 @@ func TestAvailability(t *testing.T) {
 	}
 }
 
-// What cannot be meant is refused when the scenario is read.
+// Invalid steps are refused when the scenario is read.
 func TestStepsThatMakeNoFault(t *testing.T) {
 	for _, test := range []struct {
 		step Step

@@ -10,23 +10,23 @@ import (
 	"lockbench/internal/world"
 )
 
-// way is how a fault keeps something broken.
-type way string
+// condition is the way in which a fault breaks something.
+type condition string
 
 const (
-	killed   way = "killed"
-	stopped  way = "stopped"
-	cut      way = "cut"
-	lagging  way = "lagging"
-	narrow   way = "narrow"
-	losing   way = "losing"
-	occupied way = "occupied"
-	poisoned way = "poisoned"
-	skewed   way = "skewed"
+	killed   condition = "killed"
+	stopped  condition = "stopped"
+	cut      condition = "cut"
+	lagging  condition = "lagging"
+	narrow   condition = "narrow"
+	losing   condition = "losing"
+	occupied condition = "occupied"
+	poisoned condition = "poisoned"
+	skewed   condition = "skewed"
 )
 
-// grips knows which faults keep what broken. Two may have hold of the same node or
-// link, and the one that lets go first must not mend what the other still breaks:
+// claims records which faults break what. Two faults may break the same node or link, and the
+// first one to be undone must not repair what the other still breaks:
 //
 //	kill master    redis-1            ├───────────┤
 //	kill majority  redis-1, -2, -3         ├────────────────┤
@@ -34,129 +34,129 @@ const (
 //	                                              not here  here redis-1 starts again
 //
 // The zero value is ready for use.
-type grips struct {
+type claims struct {
 	mu sync.Mutex
-	on map[held]*holds
+	on map[broken]*claimants
 }
 
-// held is a node, client or link that is broken in one way.
-type held struct {
-	way  way
-	name string
+// broken is a node, client or link in a condition.
+type broken struct {
+	condition condition
+	name      string
 }
 
-type holds struct {
-	acting turn.Turn      // to break or mend it
-	by     map[*grip]bool // guarded by grips.mu
+type claimants struct {
+	acting turn.Turn       // held while the thing is broken or repaired
+	by     map[*claim]bool // guarded by claims.mu
 }
 
-// grip is one fault's hold on some names.
-type grip struct {
-	all   *grips
-	way   way
-	names []string
+// claim is one fault's claim on some names.
+type claim struct {
+	all       *claims
+	condition condition
+	names     []string
 }
 
-// take prepares a hold on names, which are nodes, clients or links.
-func (g *grips) take(w way, names []string) *grip {
-	if g == nil {
-		g = new(grips)
+// add prepares a claim on names, which are nodes, clients or links.
+func (c *claims) add(k condition, names []string) *claim {
+	if c == nil {
+		c = new(claims)
 	}
-	// In one order for everybody, so that two faults cannot wait for each other.
+	// All claims lock their names in one order, so that two faults cannot deadlock.
 	names = slices.Clone(names)
 	slices.Sort(names)
-	return &grip{g, w, slices.Compact(names)}
+	return &claim{c, k, slices.Compact(names)}
 }
 
-// has tells whether any fault keeps the name broken in one of the ways.
-func (g *grips) has(name string, ways ...way) bool {
-	if g == nil {
+// has reports whether a fault keeps the name in one of the conditions.
+func (c *claims) has(name string, conditions ...condition) bool {
+	if c == nil {
 		return false
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.ContainsFunc(ways, func(w way) bool {
-		h := g.on[held{w, name}]
-		return h != nil && len(h.by) > 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(conditions, func(k condition) bool {
+		by := c.on[broken{k, name}]
+		return by != nil && len(by.by) > 0
 	})
 }
 
-// strike breaks the names. The hold is there even if that fails half-way.
-func (g *grip) strike(ctx context.Context, do func() error) error {
-	all, unlock, err := g.lock(ctx)
+// inject breaks the names. The claim stays even if do fails.
+func (c *claim) inject(ctx context.Context, do func() error) error {
+	all, unlock, err := c.lock(ctx)
 	defer unlock()
 	if err != nil {
 		return err
 	}
-	g.all.mu.Lock()
-	for _, h := range all {
-		h.by[g] = true
+	c.all.mu.Lock()
+	for _, by := range all {
+		by.by[c] = true
 	}
-	g.all.mu.Unlock()
+	c.all.mu.Unlock()
 	return do()
 }
 
-// free mends those names of which no other fault has hold. What was mended once is
-// not mended again; what could not be is, when free is called once more.
-func (g *grip) free(ctx context.Context, mend func(names []string) error) error {
-	all, unlock, err := g.lock(ctx)
+// release undoes the fault on those names that no other fault claims. After a failed undo it can be
+// called again.
+func (c *claim) release(ctx context.Context, undo func(names []string) error) error {
+	all, unlock, err := c.lock(ctx)
 	defer unlock()
 	if err != nil {
 		return err
 	}
 	var last []string
-	g.all.mu.Lock()
-	for i, h := range all {
-		if h.by[g] && len(h.by) == 1 {
-			last = append(last, g.names[i])
+	c.all.mu.Lock()
+	for i, by := range all {
+		if by.by[c] && len(by.by) == 1 {
+			last = append(last, c.names[i])
 		}
 	}
-	g.all.mu.Unlock()
+	c.all.mu.Unlock()
 	if len(last) > 0 {
-		if err := mend(last); err != nil {
+		if err := undo(last); err != nil {
 			return err
 		}
 	}
-	g.all.mu.Lock()
-	defer g.all.mu.Unlock()
-	for _, h := range all {
-		delete(h.by, g)
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	for _, by := range all {
+		delete(by.by, c)
 	}
 	return nil
 }
 
-// lock waits until nobody else breaks or mends any of the names: a node must not be
-// killed for one fault while it is being started for another.
-func (g *grip) lock(ctx context.Context) (all []*holds, unlock func(), err error) {
-	all = make([]*holds, len(g.names))
-	g.all.mu.Lock()
-	if g.all.on == nil {
-		g.all.on = make(map[held]*holds)
+// lock waits until no other fault acts on any of the names: a node must not be killed for one fault
+// while it is being started for another.
+func (c *claim) lock(ctx context.Context) (all []*claimants, unlock func(), err error) {
+	all = make([]*claimants, len(c.names))
+	c.all.mu.Lock()
+	if c.all.on == nil {
+		c.all.on = make(map[broken]*claimants)
 	}
-	for i, name := range g.names {
-		at := held{g.way, name}
-		if g.all.on[at] == nil {
-			g.all.on[at] = &holds{acting: turn.New(), by: make(map[*grip]bool)}
+	for i, name := range c.names {
+		at := broken{c.condition, name}
+		if c.all.on[at] == nil {
+			c.all.on[at] = &claimants{acting: turn.New(), by: make(map[*claim]bool)}
 		}
-		all[i] = g.all.on[at]
+		all[i] = c.all.on[at]
 	}
-	g.all.mu.Unlock()
+	c.all.mu.Unlock()
 	locked := 0
 	unlock = func() {
-		for _, h := range all[:locked] {
-			h.acting.Give()
+		for _, by := range all[:locked] {
+			by.acting.Give()
 		}
 	}
-	for i, h := range all {
-		if err := h.acting.Take(ctx); err != nil {
-			return all, unlock, fmt.Errorf("wait until another fault is through with %s: %w", g.names[i], err)
+	for i, by := range all {
+		if err := by.acting.Take(ctx); err != nil {
+			return all, unlock, fmt.Errorf("wait until another fault is through with %s: %w", c.names[i], err)
 		}
 		locked++
 	}
 	return all, unlock, nil
 }
 
-// linkNames are the names by which links are held.
+// linkNames returns the names by which links are claimed.
 func linkNames(links []world.Link) []string {
 	names := make([]string, len(links))
 	for i, l := range links {
@@ -165,7 +165,7 @@ func linkNames(links []world.Link) []string {
 	return names
 }
 
-// linksNamed are those of links that have one of the names.
+// linksNamed returns those links that have one of the names.
 func linksNamed(links []world.Link, names []string) []world.Link {
 	var out []world.Link
 	for _, l := range links {
@@ -176,12 +176,11 @@ func linksNamed(links []world.Link, names []string) []world.Link {
 	return out
 }
 
-// Together lets scenes know of each other's faults, as those of one run do: two that
-// break the same thing, and are healed in either order.
+// Together makes scenes share their claims, as the faults of one run do.
 func Together() func(Scene) Scene {
-	all := new(grips)
+	all := new(claims)
 	return func(s Scene) Scene {
-		s.grips = all
+		s.claims = all
 		return s
 	}
 }

@@ -82,12 +82,12 @@ func broken(t *testing.T, step Step) string {
 	return c.state()
 }
 
-// Who breaks a thing waits for the one who is just mending it: a node that is killed
+// A fault waits while another one undoes the same thing: a node that is killed
 // while it starts would fail to start, and would run while it is meant to be dead.
-func TestGripsTakeTurns(t *testing.T) {
+func TestClaimsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var all grips
-		first, second := all.take(killed, []string{"redis-2", "redis-1"}), all.take(killed, []string{"redis-1"})
+		var all claims
+		first, second := all.add(killed, []string{"redis-2", "redis-1"}), all.add(killed, []string{"redis-1"})
 		var did []string
 		note := func(what string) func() error {
 			return func() error {
@@ -97,15 +97,15 @@ func TestGripsTakeTurns(t *testing.T) {
 				return nil
 			}
 		}
-		if err := first.strike(t.Context(), note("kill")); err != nil {
+		if err := first.inject(t.Context(), note("kill")); err != nil {
 			t.Fatal(err)
 		}
 		var both sync.WaitGroup
 		both.Go(func() {
-			_ = first.free(t.Context(), func(names []string) error { return note("start " + strings.Join(names, ", "))() })
+			_ = first.release(t.Context(), func(names []string) error { return note("start " + strings.Join(names, ", "))() })
 		})
 		synctest.Wait()
-		both.Go(func() { _ = second.strike(t.Context(), note("kill again")) })
+		both.Go(func() { _ = second.inject(t.Context(), note("kill again")) })
 		both.Wait()
 		want := []string{"kill begins", "kill ends", "start redis-1, redis-2 begins", "start redis-1, redis-2 ends", "kill again begins", "kill again ends"}
 		if diff := cmp.Diff(want, did); diff != "" {
@@ -117,23 +117,23 @@ func TestGripsTakeTurns(t *testing.T) {
 	})
 }
 
-// What could not be mended is held on to, so that it can be tried again.
-func TestGripsHoldOnToWhatIsNotMended(t *testing.T) {
-	var all grips
-	g := all.take(cut, []string{"a -> b"})
-	if err := g.strike(t.Context(), func() error { return nil }); err != nil {
+// A failed undo keeps the claim, so that it can be tried again.
+func TestClaimsKeptAfterFailedUndo(t *testing.T) {
+	var all claims
+	g := all.add(cut, []string{"a -> b"})
+	if err := g.inject(t.Context(), func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.free(t.Context(), func([]string) error { return errors.New("no") }); err == nil || !all.has("a -> b", cut) {
-		t.Errorf("not mended: %v, held %v", err, all.has("a -> b", cut))
+	if err := g.release(t.Context(), func([]string) error { return errors.New("no") }); err == nil || !all.has("a -> b", cut) {
+		t.Errorf("not undone: %v, claimed %v", err, all.has("a -> b", cut))
 	}
-	mended := 0
+	undone := 0
 	for range 2 {
-		if err := g.free(t.Context(), func([]string) error { mended++; return nil }); err != nil {
+		if err := g.release(t.Context(), func([]string) error { undone++; return nil }); err != nil {
 			t.Error(err)
 		}
 	}
-	if mended != 1 || all.has("a -> b", cut) {
-		t.Errorf("mended %d times, want once", mended)
+	if undone != 1 || all.has("a -> b", cut) {
+		t.Errorf("undone %d times, want once", undone)
 	}
 }

@@ -13,18 +13,16 @@ import (
 	"lockbench/service"
 )
 
-// clockLeast is what a clock must be wrong by to be seen to be: asking it takes a while
-// on a busy machine.
+// clockLeast is the smallest offset that a probe detects on a busy machine.
 const clockLeast = 250 * time.Millisecond
 
 // clockMost is ten years. Sums of much longer times overflow.
 const clockMost = 10 * 365 * 24 * time.Hour
 
-// Clock lets the wall clocks of servers, or of clients, be wrong: ahead or back by a jump (by: 60s,
-// by: -3s), or faster or slower from now on (drift: 10%). A server ends keys by its wall
-// clock, so a jump ahead ends leases early and one back lengthens them. A client's matters
-// to locks that let others read its time. When it heals the clock is put right, which is
-// a jump of its own.
+// Clock shifts the wall clocks of servers or clients by a jump (by: 60s, by: -3s), or makes them
+// run faster or slower (drift: 10%). A server expires keys by its wall clock, so a jump ahead ends
+// leases early, and a jump back extends them. A client's clock matters to locks that write its time
+// where others read it. Healing sets the clock right, which is another jump.
 type Clock struct {
 	Target string
 	By     time.Duration
@@ -70,7 +68,7 @@ func (f Clock) String() string {
 	return text
 }
 
-// Prepare asks for servers or clients whose clocks can be shifted.
+// Prepare requests servers or clients with shiftable clocks.
 func (f Clock) Prepare(s *world.Spec) {
 	s.Clocks = s.Clocks || !ofClients(f.Target)
 	s.ClientClocks = s.ClientClocks || ofClients(f.Target)
@@ -79,7 +77,7 @@ func (f Clock) Prepare(s *world.Spec) {
 // Effect states that it moves clocks and leaves connections alone.
 func (Clock) Effect() []string { return []string{history.EffectClocks} }
 
-// Available asks for servers, and for the power over their clocks.
+// Available requires servers or clients whose clocks can be shifted.
 func (f Clock) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
@@ -101,7 +99,7 @@ func (f Clock) Available(c world.Cluster) error {
 	return shifter.ClocksReady()
 }
 
-// Inject shifts the clocks, and asks the servers what time it is.
+// Inject shifts the clocks and reads the time of the servers.
 func (f Clock) Inject(ctx context.Context, s Scene) (Undo, error) {
 	targets, err := resolve(ctx, f.Target, s)
 	if err != nil {
@@ -109,15 +107,15 @@ func (f Clock) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	s.Begin(targets, f.String())
 	clocks := f.clocks(s)
-	return s.stand(ctx, standing{
-		way: skewed, names: targets,
-		strike: func() error {
+	return s.apply(ctx, lasting{
+		condition: skewed, names: targets,
+		inject: func() error {
 			return each(targets, func(node string) error { return clocks.shift(ctx, node, f.By, f.Drift) })
 		},
 		seen: func(ctx context.Context) error { return f.seen(ctx, s, clocks, targets, "wrong", f.wrong) },
-		// Of two that shifted one clock, the later one's shift stays until both are healed, and
-		// so only those that were put right are looked at.
-		mend: func(ctx context.Context, last []string) error {
+		// If two shifted one clock, the later shift stays until both are healed, so only clocks
+		// that were set right are checked.
+		undo: func(ctx context.Context, last []string) error {
 			err := each(last, func(node string) error { return clocks.shift(ctx, node, 0, 0) })
 			if err != nil {
 				return err
@@ -127,7 +125,7 @@ func (f Clock) Inject(ctx context.Context, s Scene) (Undo, error) {
 	})
 }
 
-// wrong tells whether a clock is off as it was asked to be.
+// wrong reports whether a clock has the offset that was set.
 func (f Clock) wrong(offset time.Duration) bool {
 	switch {
 	case f.By == 0:
@@ -138,7 +136,7 @@ func (f Clock) wrong(offset time.Duration) bool {
 	return (offset-f.By).Abs() < clockLeast || offset.Abs() > clockLeast
 }
 
-// clocks are those of servers or of clients, by name.
+// clocks are those of servers or clients, by name.
 type clocks struct {
 	shift  func(ctx context.Context, name string, by time.Duration, drift float64) error
 	offset func(ctx context.Context, name string) (time.Duration, error)
@@ -161,14 +159,14 @@ func (f Clock) clocks(s Scene) clocks {
 	return clocks{shifter.ShiftClock, servers.ClockOffset}
 }
 
-// seen asks for the time until it is as it should be.
+// seen reads the time until it is as expected.
 func (f Clock) seen(ctx context.Context, s Scene, clocks clocks, nodes []string, what string, right func(offset time.Duration) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	return each(nodes, func(node string) error {
-		// A server that another fault keeps from answering says nothing of its clock.
+		// A server that another fault keeps from answering is skipped.
 		return until(ctx, "the clock of "+node+" "+what, func(ctx context.Context) error {
-			if s.grips.has(node, killed, stopped, occupied) {
+			if s.claims.has(node, killed, stopped, occupied) {
 				return nil
 			}
 			offset, err := clocks.offset(ctx, node)

@@ -8,8 +8,8 @@ import (
 	"lockbench/internal/world"
 )
 
-// Cut holds everything that travels on directed links: one way, or both with <->.
-// New connections over them hang. What was held is delivered when it is undone.
+// Cut holds everything on directed links: one direction, or both with <->. New connections hang.
+// Undoing delivers what was held.
 type Cut struct{ link linkTarget }
 
 var _ Fault = Cut{}
@@ -26,18 +26,18 @@ func (Cut) Effect() []string {
 	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
 }
 
-// Available asks for both ends and for the power to cut links.
+// Available requires both ends and a cluster that can cut links.
 func (f Cut) Available(c world.Cluster) error {
-	if err := f.link.available(c, world.Deed{Way: world.Cutting}); err != nil {
+	if err := f.link.available(c, world.Action{Kind: world.Cutting}); err != nil {
 		return err
 	}
-	if _, ok := world.Ability[world.LinkCutter](c); !ok {
+	if _, ok := world.Ability[world.LinkController](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
 	return nil
 }
 
-// Inject cuts, and sees that nothing comes back over any of the links.
+// Inject cuts the links and checks that no PING is answered over them.
 func (f Cut) Inject(ctx context.Context, s Scene) (Undo, error) {
 	links, err := f.link.resolve(ctx, s)
 	if err != nil {

@@ -52,19 +52,15 @@ type fake struct {
 
 var (
 	_ world.Cluster            = (*fake)(nil)
-	_ world.NodeKiller         = (*fake)(nil)
-	_ world.NodePauser         = (*fake)(nil)
-	_ world.LinkCutter         = (*fake)(nil)
-	_ world.LinkShaper         = (*fake)(nil)
+	_ world.NodeController     = (*fake)(nil)
+	_ world.LinkController     = (*fake)(nil)
 	_ world.LinkThrottler      = (*fake)(nil)
 	_ world.ClientClockShifter = (*fake)(nil)
 	_ service.Keeper           = (*fake)(nil)
-	_ world.ReplyDropper       = (*fake)(nil)
 	_ service.Promoter         = (*fake)(nil)
 	_ service.Orderly          = (*fake)(nil)
 	_ service.Replicates       = (*fake)(nil)
 	_ service.Clock            = (*fake)(nil)
-	_ world.ConnResetter       = (*fake)(nil)
 	_ world.ClockShifter       = (*fake)(nil)
 	_ world.Prober             = (*fake)(nil)
 )
@@ -468,9 +464,9 @@ func sceneOf(c world.Cluster, nodes ...string) Scene {
 			clients: []int{0, 1, 2, 3}, waiters: []int{0, 3},
 			holders: []workloads.Moment{{Event: workloads.Acquired, Client: 2, Session: "2.7", Key: "a", Nodes: nodes}},
 		},
-		Rand:  rand.New(rand.NewPCG(1, 2)),
-		Begin: func([]string, string) {},
-		grips: new(grips),
+		Rand:   rand.New(rand.NewPCG(1, 2)),
+		Begin:  func([]string, string) {},
+		claims: new(claims),
 	}
 }
 

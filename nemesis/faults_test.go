@@ -188,7 +188,7 @@ func TestFaultsThatDoNotBite(t *testing.T) {
 				if undo == nil {
 					t.Fatal("nothing to undo")
 				}
-				// What did nothing has left nothing that could be taken back.
+				// There is nothing to undo.
 				if err := undo(t.Context()); err != nil && does != "kill" {
 					t.Errorf("undo: %v", err)
 				}
@@ -219,7 +219,7 @@ func TestFaultsCancelledInTheMiddle(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		undo, err := s.fault.Inject(ctx, s.scene)
-		// A dead server refuses at once, and one that is asked for the time answers at once.
+		// A dead server refuses at once, and a clock is read at once.
 		atOnce := strings.HasPrefix(s.fault.String(), "kill") || strings.HasPrefix(s.fault.String(), "clock")
 		if err == nil && !atOnce {
 			t.Error("it was cut short and says that it bites")
@@ -262,7 +262,7 @@ func TestKillKeepsOrLosesData(t *testing.T) {
 	}
 }
 
-// Sentinels choose whom they promote; elsewhere it is a replica of the step's.
+// Sentinels choose the replica to promote; elsewhere the step does.
 func TestPromote(t *testing.T) {
 	for _, test := range []struct {
 		form locks.Topology
@@ -278,7 +278,7 @@ func TestPromote(t *testing.T) {
 		}
 		c.failing["promote"] = errors.New("no good replica")
 		if _, err := make1(t, Step{Fault: "promote", Target: "a replica"}).Inject(t.Context(), sceneOf(c)); err == nil {
-			t.Errorf("%s: nobody was promoted, and the fault says that it bites", test.form)
+			t.Errorf("%s: no node was promoted, and the fault reports success", test.form)
 		}
 	}
 }
@@ -296,7 +296,7 @@ func (e *electing) Leader(ctx context.Context) (string, error) {
 	return e.fake.Leader(ctx)
 }
 
-// Who was killed is not promoted, and an election is waited for.
+// A killed node is not promoted, and the fault waits for an election.
 func TestPromoteAfterAnElection(t *testing.T) {
 	for seed := range uint64(20) {
 		c := &electing{fake: newFake(locks.Replicated, 0)}
@@ -324,7 +324,7 @@ func TestMasterAfterAnElection(t *testing.T) {
 func TestNoProber(t *testing.T) {
 	type killer struct {
 		world.Cluster
-		world.NodeKiller
+		world.NodeController
 	}
 	c := newFake(locks.Single, 0)
 	undo, err := make1(t, Step{Fault: "kill", Target: "master"}).Inject(t.Context(), sceneOf(killer{c, c}))

@@ -7,9 +7,8 @@ import (
 	"lockbench/internal/world"
 )
 
-// HoldRequest keeps a single request on its way, and what follows on its connection. Its
-// client gives up and goes on by another connection; the request arrives when that is
-// long over.
+// HoldRequest holds a single request and everything behind it on its connection. Its client gives
+// up and continues on another connection; the request arrives much later.
 //
 //	client ── DEL a ──▶ ┐
 //	       ── SET a NX ─┼──▶ server     its lease has ended; it holds again
@@ -27,15 +26,15 @@ func (HoldRequest) String() string { return "hold holder's request" }
 
 func (HoldRequest) strikesOnTheWay() {}
 
-// Effect states that it delays a request, until after the client has given up the connection.
+// Effect states that it delays a request until after the client has given up the connection.
 func (HoldRequest) Effect() []string {
 	return []string{history.EffectDelays, history.EffectDisconnects}
 }
 
-// Available has nothing to ask beside what a step with a request asks.
+// Available requires nothing beyond the requirements of every step with a request.
 func (HoldRequest) Available(world.Cluster) error { return nil }
 
-// Inject strikes a client whose request is kept back already.
+// Inject uses the request that the trigger holds.
 func (HoldRequest) Inject(_ context.Context, s Scene) (Undo, error) {
 	if s.held == nil {
 		return nil, errNoRequest

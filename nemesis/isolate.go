@@ -11,12 +11,11 @@ import (
 	"lockbench/internal/world"
 )
 
-// Isolate cuts a group off from everybody else: the target nodes, and with them
-// the clients that are on their side of the partition. One way, if asked: way: in
-// lets the group speak and not hear, way: out lets it hear and not speak.
+// Isolate cuts the target nodes, and the clients on their side, off from all others. With way: in
+// the group sends and does not receive; with way: out it receives and does not send.
 type Isolate struct {
 	Target string
-	With   string // a role of clients or nodes on the same side; empty: nobody
+	With   string // a role of clients or nodes on the same side; empty: none
 	Way    string // both, in or out
 }
 
@@ -47,7 +46,7 @@ func (f Isolate) String() string {
 // Effect states that it holds up requests of all clients that are not on the same side, until they give up the connection.
 func (Isolate) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
-// Available asks for both groups and for the power to cut links.
+// Available requires both groups and a cluster that can cut links.
 func (f Isolate) Available(c world.Cluster) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
@@ -60,16 +59,16 @@ func (f Isolate) Available(c world.Cluster) error {
 			return err
 		}
 	}
-	if _, ok := world.Ability[world.LinkCutter](c); !ok {
+	if _, ok := world.Ability[world.LinkController](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
 	switch {
 	case ofClients(f.Target) && (f.With == "" || ofClients(f.With)):
-		return nil // between servers nothing is cut
+		return nil // no link between servers is cut
 	case f.Way == "both":
-		return lacks(c, world.Deed{Way: world.Isolating})
+		return lacks(c, world.Action{Kind: world.Isolating})
 	}
-	return lacks(c, world.Deed{Way: world.Cutting})
+	return lacks(c, world.Action{Kind: world.Cutting})
 }
 
 // Inject cuts every link between the two sides.
@@ -101,12 +100,12 @@ func (f Isolate) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if f.Way != "out" {
 		links = append(links, between(outside, inside)...)
 	}
-	// Clients do not talk to each other, so there is nothing to cut or to probe there.
+	// Clients do not talk to each other, so there is nothing to cut or probe between them.
 	links = slices.DeleteFunc(links, func(l world.Link) bool {
 		return history.ParseParty(l.From).IsClient() && history.ParseParty(l.To).IsClient()
 	})
 	if len(links) == 0 {
-		return nil, errors.New("nobody is left on the other side")
+		return nil, errors.New("no node or client is left on the other side")
 	}
 	s.Begin(inside, strings.Join(inside, ", ")+" cut off from the rest")
 	return cutLinks(ctx, s, links)

@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/world"
 )
 
-// Kill ends nodes at once and starts them again when it is undone, with or
-// without what they had on disk. A killed client is replaced by another one.
+// Kill kills nodes and starts them again when it is undone, with or without their data. A killed
+// client is replaced by another one.
 type Kill struct {
 	Target   string
 	KeepData bool
@@ -38,7 +38,7 @@ func (f Kill) String() string {
 	return "kill " + f.Target + ", data lost"
 }
 
-// Effect states that it ends the connections of a server with all its clients, and what is lost with its data.
+// Effect states that it ends the connections of a server with all its clients, and that data is lost if it is.
 func (f Kill) Effect() []string {
 	if f.KeepData {
 		return []string{history.EffectDisconnectAll}
@@ -46,24 +46,24 @@ func (f Kill) Effect() []string {
 	return []string{history.EffectDisconnectAll, history.EffectData}
 }
 
-// Available asks for the power to kill nodes, and for somebody in the role.
+// Available requires a node or client in the role, and a cluster that can kill nodes.
 func (f Kill) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	if _, ok := world.Ability[world.NodeKiller](c); !ok && !ofClients(f.Target) {
+	if _, ok := world.Ability[world.NodeController](c); !ok && !ofClients(f.Target) {
 		return errors.New("this world cannot kill nodes")
 	}
 	switch {
 	case ofClients(f.Target):
 		return nil
 	case f.KeepData:
-		return lacks(c, world.Deed{Way: world.Killing})
+		return lacks(c, world.Action{Kind: world.Killing})
 	}
-	return lacks(c, world.Deed{Way: world.Losing})
+	return lacks(c, world.Action{Kind: world.Losing})
 }
 
-// Inject kills, and sees from a client's side that nobody answers any more.
+// Inject kills the targets and checks that they do not answer clients.
 func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 	targets, err := resolve(ctx, f.Target, s)
 	if err != nil {
@@ -74,22 +74,21 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
 	}
 	s.Begin(targets, withRole(targets, f.Target)+" gone")
-	killer, _ := world.Ability[world.NodeKiller](s.Cluster)
+	killer, _ := world.Ability[world.NodeController](s.Cluster)
 	cutShort := false
-	return s.stand(ctx, s.silencesNodes(targets, standing{
-		way: killed, names: targets,
-		strike: func() error {
+	return s.apply(ctx, s.silencesNodes(targets, lasting{
+		condition: killed, names: targets,
+		inject: func() error {
 			err := each(targets, func(node string) error { return killer.Kill(ctx, node) })
 			cutShort = err != nil
 			return err
 		},
-		// Of two that killed a node, the last to be healed says whether its data is kept.
-		mend: func(ctx context.Context, last []string) error {
+		// If two killed a node, the last to be healed decides whether its data is kept.
+		undo: func(ctx context.Context, last []string) error {
 			return each(last, func(node string) error {
 				if cutShort {
-					// It may be dying still, or not have begun to, and what runs cannot be
-					// started. So what was begun is brought to its end.
-					_ = killer.Kill(ctx, node) // what Start says of it counts
+					// The node may be dying, or still run, and a running node cannot be started.
+					_ = killer.Kill(ctx, node) // Start reports the error
 				}
 				return killer.Start(ctx, node, f.KeepData)
 			})
@@ -97,7 +96,7 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}))
 }
 
-// withRole says "redis-1 (master)", or only the name where the scenario gave it.
+// withRole returns "redis-1 (master)", or only the name if the scenario gave it.
 func withRole(names []string, role string) string {
 	list := strings.Join(names, ", ")
 	if len(names) == 1 && names[0] == role {

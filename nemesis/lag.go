@@ -12,17 +12,16 @@ import (
 	"lockbench/service"
 )
 
-// lateEnough is how long something must be on its way for a long lag to count as
-// seen. Undisturbed links deliver in a fraction of a millisecond.
+// lateEnough is the delay from which a long lag counts as seen. Undisturbed links deliver in a
+// fraction of a millisecond.
 const lateEnough = 100 * time.Millisecond
 
-// Lag delays everything that travels on directed links. Between a master and its
-// replicas it makes asynchronous replication late, which is all that a failover
-// needs to forget a lock.
+// Lag delays everything on directed links. Between a master and its replicas it makes asynchronous
+// replication late, so that a failover forgets a lock.
 type Lag struct {
 	link   linkTarget
 	By     time.Duration
-	Jitter time.Duration // each message is late by By, give or take this
+	Jitter time.Duration // each message is delayed by By plus or minus at most this
 }
 
 var _ Fault = Lag{}
@@ -50,7 +49,7 @@ func newLag(s Step) (Fault, error) {
 
 func (f Lag) String() string { return "lag " + f.link.String() + " by " + f.lateness() }
 
-// lateness is by how much, in words.
+// lateness returns the delay in words.
 func (f Lag) lateness() string {
 	if f.Jitter == 0 {
 		return inSeconds(f.By)
@@ -58,7 +57,7 @@ func (f Lag) lateness() string {
 	return fmt.Sprintf("%s give or take %s", inSeconds(f.By), f.Jitter)
 }
 
-// inSeconds is a time as scenarios are written: 60s, and not 1m0s.
+// inSeconds formats a time as scenarios do: 60s, and not 1m0s.
 func inSeconds(d time.Duration) string {
 	if d >= time.Minute && d%time.Second == 0 {
 		return fmt.Sprintf("%ds", d/time.Second)
@@ -71,33 +70,33 @@ func (Lag) Effect() []string {
 	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
 }
 
-// Available asks for both ends and for the power to slow links down.
+// Available requires both ends and a cluster that can delay links.
 func (f Lag) Available(c world.Cluster) error {
-	if err := f.link.available(c, world.Deed{Way: world.Lagging, By: f.By}); err != nil {
+	if err := f.link.available(c, world.Action{Kind: world.Lagging, By: f.By}); err != nil {
 		return err
 	}
 	if _, behind := world.Ability[service.Replicates](c); !behind && f.link.replication() {
 		return errors.New("nothing is granted here that a majority does not know, so a late follower forgets nothing")
 	}
-	if _, ok := world.Ability[world.LinkShaper](c); !ok {
+	if _, ok := world.Ability[world.LinkController](c); !ok {
 		return errors.New("this world cannot slow links down")
 	}
 	return nil
 }
 
-// Inject slows the links down and sees that what travels on them is late.
+// Inject delays the links and checks that messages on them are late.
 func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 	links, err := f.link.resolve(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	shaper, _ := world.Ability[world.LinkShaper](s.Cluster)
+	shaper, _ := world.Ability[world.LinkController](s.Cluster)
 	s.Begin(ends(links), fmt.Sprintf("%s late by %s", f.link, f.lateness()))
-	return s.stand(ctx, standing{
-		way: lagging, names: linkNames(links),
-		strike: func() error { return shaper.Shape(ctx, links, world.Delay{By: f.By, Jitter: f.Jitter}) },
-		// Of two lags on one link, the later one's delay stays until both are healed.
-		mend: func(ctx context.Context, last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) },
+	return s.apply(ctx, lasting{
+		condition: lagging, names: linkNames(links),
+		inject: func() error { return shaper.Shape(ctx, links, world.Delay{By: f.By, Jitter: f.Jitter}) },
+		// If two delay one link, the later delay stays until both are healed.
+		undo: func(ctx context.Context, last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) },
 		seen: func(ctx context.Context) error { return f.late(ctx, s, links) },
 		gone: func(ctx context.Context) error {
 			return s.answering(ctx, over(links), max(lateEnough, min(f.By/2, pingLimit)))
@@ -105,14 +104,13 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 	})
 }
 
-// late sees that links are slow. Between data nodes that is the replication stream
-// itself, since a PING of the probe's own would show another connection; elsewhere
-// a PING takes the way that the link's users take.
+// late checks that links are slow. Between data nodes it looks at the replication stream, because
+// a PING would use another connection; elsewhere it sends a PING over the link.
 func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 	replicates, ok := world.Ability[service.Replicates](s.Cluster)
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	// The least that anything is late, and half of that for a replica's stream.
+	// Every message is late by at least this, and a replica's stream by half of it.
 	wait := min((f.By-f.Jitter)/2, lateEnough)
 	data, masters := dataNodes(s.Cluster), s.Cluster.Leaders(ctx)
 	var streams, others []world.Link
@@ -133,8 +131,8 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 	)
 }
 
-// replicationLate lets the master write something and sees that the replica has
-// not got it after a while that is well below the lag.
+// replicationLate makes the master write and checks that the replica has not received it after a
+// time well below the lag.
 func (f Lag) replicationLate(ctx context.Context, r service.Replicates, l world.Link, wait time.Duration) error {
 	if err := r.Nudge(ctx, l.From); err != nil {
 		return err

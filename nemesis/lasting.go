@@ -6,45 +6,45 @@ import (
 	"lockbench/internal/world"
 )
 
-// standing is a fault that lasts until it is undone: what it breaks, and how that is seen.
-type standing struct {
-	way    way
-	names  []string // nodes, clients or links
-	strike func() error
-	// mend is called with those names of which no other fault has hold.
-	mend func(ctx context.Context, last []string) error
-	// seen and gone look from the side of those concerned. Nil: there is nothing to see.
+// lasting is a fault that lasts until it is undone.
+type lasting struct {
+	condition condition
+	names     []string // nodes, clients or links
+	inject    func() error
+	// undo is called with the names on which no other fault acts in this way.
+	undo func(ctx context.Context, last []string) error
+	// seen and gone check that the fault is in effect, and gone. They may be nil.
 	seen, gone func(ctx context.Context) error
 }
 
-// stand does a lasting fault. What it returns undoes it, even if it was done half-way.
-func (s Scene) stand(ctx context.Context, f standing) (Undo, error) {
-	grip := s.grips.take(f.way, f.names)
+// apply injects a lasting fault. The undo works even if the injection failed half-way.
+func (s Scene) apply(ctx context.Context, f lasting) (Undo, error) {
+	claim := s.claims.add(f.condition, f.names)
 	undo := func(ctx context.Context) error {
-		err := grip.free(ctx, func(last []string) error { return f.mend(ctx, last) })
+		err := claim.release(ctx, func(last []string) error { return f.undo(ctx, last) })
 		if err != nil || f.gone == nil {
 			return err
 		}
 		return f.gone(ctx)
 	}
-	if err := grip.strike(ctx, f.strike); err != nil || f.seen == nil {
+	if err := claim.inject(ctx, f.inject); err != nil || f.seen == nil {
 		return undo, err
 	}
 	return undo, f.seen(ctx)
 }
 
-// silencesLinks is a fault by which nobody gets an answer over some links any more.
-func (s Scene) silencesLinks(links []world.Link, f standing) standing {
+// silencesLinks probes that no PING is answered over links.
+func (s Scene) silencesLinks(links []world.Link, f lasting) lasting {
 	return s.silences(func() []path { return over(links) }, f)
 }
 
-// silencesNodes is one by which nobody gets an answer of some nodes any more.
-func (s Scene) silencesNodes(nodes []string, f standing) standing {
-	// Asked when it heals as well: the client that looked first may be dead by then.
+// silencesNodes probes that nodes answer no PING.
+func (s Scene) silencesNodes(nodes []string, f lasting) lasting {
+	// The paths are computed again when it heals, because the probing client may be dead by then.
 	return s.silences(func() []path { return s.towards(nodes) }, f)
 }
 
-func (s Scene) silences(paths func() []path, f standing) standing {
+func (s Scene) silences(paths func() []path, f lasting) lasting {
 	f.seen = func(ctx context.Context) error { return s.silent(ctx, paths(), pingLimit) }
 	f.gone = func(ctx context.Context) error { return s.answering(ctx, paths(), pingLimit) }
 	return f

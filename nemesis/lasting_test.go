@@ -10,7 +10,7 @@ import (
 )
 
 // A fault on a server is seen to be gone by a client that is there then: the one that saw it
-// begin may have been killed meanwhile, and nobody can ask on its path any more.
+// begin may have been killed meanwhile, and its path cannot be probed any more.
 func TestHealedIsSeenByWhoIsThere(t *testing.T) {
 	for _, step := range []Step{
 		{Fault: "kill", Target: "master"}, {Fault: "pause", Target: "master"}, {Fault: "busy", Target: "master", Options: map[string]string{"by": "1s"}},

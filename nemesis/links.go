@@ -10,14 +10,13 @@ import (
 	"lockbench/internal/world"
 )
 
-// A linkTarget is what a scenario writes for links: "master -> replicas", or with
-// "<->" for both directions.
+// A linkTarget names links in a scenario: "master -> replicas", or "<->" for both directions.
 type linkTarget struct {
 	from, to string
 	both     bool
 }
 
-// parseLink reads "A -> B" or "A <-> B".
+// parseLink parses "A -> B" or "A <-> B".
 func parseLink(text string) (linkTarget, error) {
 	if from, to, ok := strings.Cut(text, "<->"); ok {
 		return linkTarget{canonical(from), canonical(to), true}, nil
@@ -36,13 +35,13 @@ func (l linkTarget) String() string {
 	return l.from + " -> " + l.to
 }
 
-// replication says whether this is the way by which followers hear of what was granted.
+// replication reports whether followers receive grants over this link.
 func (l linkTarget) replication() bool {
 	return l.from == "master" && (l.to == "replicas" || l.to == "a replica" || l.to == "nearest replica")
 }
 
-// available asks for both ends, and for what it takes between servers to do it to them.
-func (l linkTarget) available(c world.Cluster, deed world.Deed) error {
+// available requires both ends, and a cluster that can do the action to links between servers.
+func (l linkTarget) available(c world.Cluster, deed world.Action) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
@@ -58,11 +57,11 @@ func (l linkTarget) available(c world.Cluster, deed world.Deed) error {
 // limited is a cluster that cannot do everything to nodes and links that its methods promise.
 type limited interface {
 	// Lacks returns what is missing for an action; nil: nothing.
-	Lacks(d world.Deed) error
+	Lacks(d world.Action) error
 }
 
 // lacks returns what a cluster lacks for an action on its nodes, or on links between them.
-func lacks(c world.Cluster, d world.Deed) error {
+func lacks(c world.Cluster, d world.Action) error {
 	if cluster, ok := world.Ability[limited](c); ok {
 		return cluster.Lacks(d)
 	}
@@ -88,7 +87,7 @@ func (l linkTarget) resolve(ctx context.Context, s Scene) ([]world.Link, error) 
 	return links, nil
 }
 
-// between are the directed links from each of one side to each of the other.
+// between returns the directed links from each of one side to each of the other.
 func between(from, to []string) []world.Link {
 	var links []world.Link
 	for _, f := range from {
@@ -101,7 +100,7 @@ func between(from, to []string) []world.Link {
 	return links
 }
 
-// ends are the names at the ends of links, each once.
+// ends returns the names at the ends of links, each once.
 func ends(links []world.Link) []string {
 	var names []string
 	for _, l := range links {
@@ -114,12 +113,12 @@ func ends(links []world.Link) []string {
 	return names
 }
 
-// cutLinks holds links and sees that no PING comes back over them.
+// cutLinks cuts links and checks that no PING is answered over them.
 func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-	cutter, _ := world.Ability[world.LinkCutter](s.Cluster)
-	return s.stand(ctx, s.silencesLinks(links, standing{
-		way: cut, names: linkNames(links),
-		strike: func() error { return cutter.Cut(ctx, links) },
-		mend:   func(ctx context.Context, last []string) error { return cutter.Join(ctx, linksNamed(links, last)) },
+	cutter, _ := world.Ability[world.LinkController](s.Cluster)
+	return s.apply(ctx, s.silencesLinks(links, lasting{
+		condition: cut, names: linkNames(links),
+		inject: func() error { return cutter.Cut(ctx, links) },
+		undo:   func(ctx context.Context, last []string) error { return cutter.Join(ctx, linksNamed(links, last)) },
 	}))
 }

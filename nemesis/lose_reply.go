@@ -8,11 +8,11 @@ import (
 	"lockbench/internal/world"
 )
 
-// LoseReply loses the answer to a single request: the server has done it, and the client
-// never hears of it. Its next request travels as if nothing had been.
+// LoseReply drops the reply to a single request: the server has carried it out, and the client
+// never learns it. Its next request travels normally.
 //
 //	client ── SET a NX ──▶ server       it holds the lock
-//	       ✕ ◀── OK ──────              and is not told
+//	       ✕ ◀── OK ──────              and never learns it
 type LoseReply struct{ Silent bool }
 
 var _ Fault = LoseReply{}
@@ -41,11 +41,10 @@ func (f LoseReply) String() string {
 // Effect states that it ends the connection of the client, at once or when the client gives it up. Its request has arrived.
 func (LoseReply) Effect() []string { return []string{history.EffectDisconnects} }
 
-// Available has nothing to ask beside what a step with a request asks.
+// Available requires nothing beyond the requirements of every step with a request.
 func (f LoseReply) Available(world.Cluster) error { return nil }
 
-// Inject strikes a client that waits for the answer, which is there: nobody need be asked
-// whether it is lost.
+// Inject drops the reply that the trigger holds. No probe is needed.
 func (f LoseReply) Inject(_ context.Context, s Scene) (Undo, error) {
 	if s.held == nil {
 		return nil, errNoRequest

@@ -12,8 +12,8 @@ import (
 	"lockbench/service"
 )
 
-// This file has the faults that are orders of an operator to servers: they act past all faults, and the servers
-// themselves say that the order was carried out.
+// The faults in this file are orders to servers. They bypass all faults, and the servers confirm
+// them.
 
 // takes reports whether the servers in a role take an order.
 func takes(name, target string, c world.Cluster) error {
@@ -42,7 +42,7 @@ func send(ctx context.Context, s Scene, name string, nodes []string, to service.
 	})
 }
 
-// order sends an order without an undo to the servers in a role.
+// order sends an order that cannot be undone to the servers in a role.
 func order(ctx context.Context, s Scene, name, target, text string) (Undo, error) {
 	targets, err := resolve(ctx, target, s)
 	if err != nil {
@@ -52,47 +52,47 @@ func order(ctx context.Context, s Scene, name, target, text string) (Undo, error
 	return Nothing, send(ctx, s, name, targets, service.OrderArgs{})
 }
 
-// Flush makes servers forget everything, as FLUSHALL does: by mistake, in a test that uses the wrong server, or in
-// a script that clears a cache.
+// Flush makes servers forget everything, as FLUSHALL does by mistake, in a test on the wrong
+// server, or in a script that clears a cache.
 type Flush struct{ Target string }
 
 func newFlush(s Step) (Fault, error) { return Flush{Target: s.Target}, nil }
 
 func (f Flush) String() string { return "flush " + f.Target }
 
-// Effect states that it removes what servers keep and leaves connections alone.
+// Effect states that it removes data and leaves connections alone.
 func (Flush) Effect() []string { return []string{history.EffectData} }
 
-// Available asks for servers that take the order.
+// Available requires servers that take the order.
 func (f Flush) Available(c world.Cluster) error { return takes(service.OrderFlush, f.Target, c) }
 
-// Inject returns when a key of lockbench's own is gone. Nothing brings it back.
+// Inject returns when one of lockbench's own keys is gone. There is no undo.
 func (f Flush) Inject(ctx context.Context, s Scene) (Undo, error) {
 	return order(ctx, s, service.OrderFlush, f.Target, "forgets everything")
 }
 
-// Evict makes servers remove all keys that have an end, as a server does that has run out of memory with the
-// policy volatile-random. Keys without an end stay, such as a counter of fencing tokens.
+// Evict makes servers remove all keys that expire, as a server without free memory does with the
+// policy volatile-random. Keys without expiry stay, such as a counter of fencing tokens.
 type Evict struct{ Target string }
 
 func newEvict(s Step) (Fault, error) { return Evict{Target: s.Target}, nil }
 
 func (f Evict) String() string { return "evict keys at " + f.Target }
 
-// Effect states that it removes what servers keep and leaves connections alone.
+// Effect states that it removes data and leaves connections alone.
 func (Evict) Effect() []string { return []string{history.EffectData} }
 
-// Available asks for servers that take the order.
+// Available requires servers that take the order.
 func (f Evict) Available(c world.Cluster) error { return takes(service.OrderEvict, f.Target, c) }
 
-// Inject returns when a key of lockbench's own is gone. Nothing brings it back.
+// Inject returns when one of lockbench's own keys is gone. There is no undo.
 func (f Evict) Inject(ctx context.Context, s Scene) (Undo, error) {
 	return order(ctx, s, service.OrderEvict, f.Target, "throws keys away")
 }
 
-// DropSubscribers ends the connections of all clients that listen for messages of a server. A message that is
-// published before they are back reaches none of them: a lock that wakes its waiters by messages must look again
-// after it has reconnected, or it sleeps through a release.
+// DropSubscribers closes the connections of all subscribers of a server. They miss messages that
+// are published before they are back, so a lock that wakes its waiters by messages must look again
+// after it reconnects.
 type DropSubscribers struct{ Target string }
 
 func newDropSubscribers(s Step) (Fault, error) { return DropSubscribers{Target: s.Target}, nil }
@@ -102,36 +102,36 @@ func (f DropSubscribers) String() string { return "drop subscribers of " + f.Tar
 // Effect states that it ends connections of all clients.
 func (DropSubscribers) Effect() []string { return []string{history.EffectDisconnectAll} }
 
-// Available asks for servers that take the order.
+// Available requires servers that take the order.
 func (f DropSubscribers) Available(c world.Cluster) error {
 	return takes(service.OrderDropSubscribers, f.Target, c)
 }
 
-// Inject returns when the server has ended the connections. Clients reconnect by themselves. It is not an error
-// if no client listens.
+// Inject returns when the server has closed the connections. Clients reconnect by themselves. It is
+// not an error if no client listens.
 func (f DropSubscribers) Inject(ctx context.Context, s Scene) (Undo, error) {
 	return order(ctx, s, service.OrderDropSubscribers, f.Target, "ends subscriptions")
 }
 
-// Poison puts a value of another type in the place of the holder's key, as a program does that uses the same
-// name. The server answers the requests of the lock with errors until the value is removed.
+// Poison replaces the value of the holder's key by one of another type, as a program with the same
+// key does. The server answers requests on it with errors until it is removed.
 type Poison struct{ Target string }
 
 func newPoison(s Step) (Fault, error) { return Poison{Target: s.Target}, nil }
 
 func (f Poison) String() string { return "poison the holder's key at " + f.Target }
 
-// Effect states that it changes what servers keep and leaves connections alone.
+// Effect states that it changes data and leaves connections alone.
 func (Poison) Effect() []string { return []string{history.EffectData} }
 
-// Available asks for servers that take the order.
+// Available requires servers that take the order.
 func (f Poison) Available(c world.Cluster) error { return takes(service.OrderPoison, f.Target, c) }
 
 // Inject returns when the servers have answered.
 func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
 	h, ok := holder(s)
 	if !ok {
-		return nil, errors.New("nobody holds a lock now, so no key is to be poisoned")
+		return nil, errors.New("no lock is held now, so there is no key to poison")
 	}
 	targets, err := resolve(ctx, f.Target, s)
 	if err != nil {
@@ -143,10 +143,10 @@ func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
 		keys[i] = node + "/" + h.Key
 	}
 	to := service.OrderArgs{Key: h.Key}
-	return s.stand(ctx, standing{
-		way: poisoned, names: keys,
-		strike: func() error { return send(ctx, s, service.OrderPoison, targets, to) },
-		mend: func(ctx context.Context, last []string) error {
+	return s.apply(ctx, lasting{
+		condition: poisoned, names: keys,
+		inject: func() error { return send(ctx, s, service.OrderPoison, targets, to) },
+		undo: func(ctx context.Context, last []string) error {
 			var nodes []string
 			for _, at := range last {
 				nodes = append(nodes, strings.TrimSuffix(at, "/"+h.Key))
@@ -156,15 +156,14 @@ func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
 	})
 }
 
-// The bounds of Busy: no probe sees a shorter time, and healing after a longer one would exceed the limit of an
-// undo.
+// The bounds of Busy: a probe does not see a shorter time, and a longer one exceeds undoLimit.
 const (
 	busyMin = time.Second
 	busyMax = 15 * time.Second
 )
 
-// Busy keeps servers busy with something else, such as a long script. They answer no client meanwhile and every
-// request afterwards, and nothing ends it sooner.
+// Busy keeps servers busy, as a long script does. They answer no client meanwhile and every request
+// afterwards. It cannot be ended earlier.
 type Busy struct {
 	Target string
 	By     time.Duration
@@ -183,20 +182,20 @@ func (f Busy) String() string { return fmt.Sprintf("keep %s busy by %s", f.Targe
 // Effect states that it delays requests, perhaps until clients give up the connection.
 func (Busy) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
-// Available asks for servers that take the order.
+// Available requires servers that take the order.
 func (f Busy) Available(c world.Cluster) error { return takes(service.OrderBusy, f.Target, c) }
 
-// Inject returns when a client's PING is not answered; the undo returns when it is again.
+// Inject returns when a client's PING is not answered, and the undo when it is again.
 func (f Busy) Inject(ctx context.Context, s Scene) (Undo, error) {
 	targets, err := resolve(ctx, f.Target, s)
 	if err != nil {
 		return nil, err
 	}
 	s.Begin(targets, strings.Join(targets, ", ")+" busy for "+f.By.String())
-	return s.stand(ctx, s.silencesNodes(targets, standing{
-		way: occupied, names: targets,
-		strike: func() error { return send(ctx, s, service.OrderBusy, targets, service.OrderArgs{For: f.By}) },
-		// It ends by itself; another step may keep the same server busy for longer.
-		mend: func(context.Context, []string) error { return nil },
+	return s.apply(ctx, s.silencesNodes(targets, lasting{
+		condition: occupied, names: targets,
+		inject: func() error { return send(ctx, s, service.OrderBusy, targets, service.OrderArgs{For: f.By}) },
+		// It ends by itself. Another step may keep the same server busy for longer.
+		undo: func(context.Context, []string) error { return nil },
 	}))
 }

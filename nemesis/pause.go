@@ -9,9 +9,9 @@ import (
 	"lockbench/internal/world"
 )
 
-// Pause stops clients or nodes, timers and all, and lets them go on when it is
-// undone: a long garbage collection, a live migration, a machine that swaps. A
-// stopped node keeps its sockets and answers late, so it is slow, not cut off.
+// Pause stops clients or nodes, including their timers, until it is undone: a long garbage
+// collection, a live migration, a swapping machine. A stopped node keeps its sockets and answers
+// late.
 type Pause struct{ Target string }
 
 var _ Fault = Pause{}
@@ -25,21 +25,21 @@ func (Pause) Effect() []string {
 	return []string{history.EffectStops, history.EffectDelays, history.EffectDisconnects}
 }
 
-// Available asks for somebody in the role, and for nodes the power to stop them.
+// Available requires a node or client in the role, and a cluster that can pause nodes.
 func (f Pause) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	if _, ok := world.Ability[world.NodePauser](c); !ok && !ofClients(f.Target) {
+	if _, ok := world.Ability[world.NodeController](c); !ok && !ofClients(f.Target) {
 		return errors.New("this world cannot stop nodes")
 	}
 	if ofClients(f.Target) {
 		return nil
 	}
-	return lacks(c, world.Deed{Way: world.Pausing})
+	return lacks(c, world.Action{Kind: world.Pausing})
 }
 
-// Inject stops the targets; stopping returns when the kernel says that they stand.
+// Inject stops the targets; the cluster waits until the kernel reports them stopped.
 func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 	targets, err := resolve(ctx, f.Target, s)
 	if err != nil {
@@ -47,26 +47,26 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 	}
 	s.Begin(targets, strings.Join(targets, ", ")+" stands still")
 	if ofClients(f.Target) {
-		return s.stand(ctx, standing{
-			way: stopped, names: targets,
-			strike: func() error {
+		return s.apply(ctx, lasting{
+			condition: stopped, names: targets,
+			inject: func() error {
 				return each(targets, func(name string) error { return s.Crew.Pause(ctx, history.ParseParty(name).Number) })
 			},
-			mend: func(ctx context.Context, last []string) error {
+			undo: func(ctx context.Context, last []string) error {
 				return each(last, func(name string) error { return s.Crew.Resume(ctx, history.ParseParty(name).Number) })
 			},
 		})
 	}
-	pauser, _ := world.Ability[world.NodePauser](s.Cluster)
-	return s.stand(ctx, s.silencesNodes(targets, standing{
-		way: stopped, names: targets,
-		strike: func() error {
+	pauser, _ := world.Ability[world.NodeController](s.Cluster)
+	return s.apply(ctx, s.silencesNodes(targets, lasting{
+		condition: stopped, names: targets,
+		inject: func() error {
 			return each(targets, func(node string) error { return pauser.PauseNode(ctx, node) })
 		},
-		mend: func(ctx context.Context, last []string) error {
+		undo: func(ctx context.Context, last []string) error {
 			return each(last, func(node string) error {
-				// One that was killed meanwhile does not stand still when it starts again.
-				if s.grips.has(node, killed) {
+				// A node that was killed meanwhile is not paused when it starts again.
+				if s.claims.has(node, killed) {
 					return nil
 				}
 				return pauser.ResumeNode(ctx, node)

@@ -12,12 +12,12 @@ import (
 	"lockbench/service"
 )
 
-// Plan is what will be done to one lock's cluster: the same for every lock of a
-// run, but for the steps that cannot concern one of them.
+// Plan lists the faults for one lock's cluster. It is the same for every lock of a run, except for
+// steps that do not apply.
 type Plan []Planned
 
-// Planned is one step of one episode with everything drawn that chance decides
-// beforehand. What a role means is decided when it strikes.
+// Planned is a step of an episode with its random choices made. Its roles are resolved when it is
+// injected.
 type Planned struct {
 	ID      int // from 1, through all episodes
 	Episode int // from 1
@@ -26,11 +26,11 @@ type Planned struct {
 	At      *time.Duration
 	Hold    *time.Duration
 	For     *time.Duration
-	NA      string // why it cannot concern the lock; empty: it can
+	NA      string // why it does not apply to the lock; empty: it does
 	seed    uint64
 }
 
-// Draw makes the plan of so many episodes of a scenario's steps.
+// Draw makes the plan of a scenario's steps for a number of episodes.
 func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 	var plan Plan
 	for episode := 1; episode <= episodes; episode++ {
@@ -48,8 +48,8 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 			if err != nil {
 				return nil, fmt.Errorf("step %d, %s: %w", i+1, step.Fault, err)
 			}
-			// Named by what it does and not by its place, so that a step which is put
-			// in above leaves the draws of the others as they were.
+			// The name depends on the step's content and not on its position, so that inserting
+			// a step leaves the draws of the others unchanged.
 			what := step.Fault + " " + step.Target
 			same[what]++
 			name := fmt.Sprintf("plan/%d/%s/%d", episode, what, same[what])
@@ -64,19 +64,19 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 	return plan, nil
 }
 
-// For is the plan with the steps marked that cannot concern the cluster.
+// For returns the plan with the steps marked that do not apply to the cluster.
 func (p Plan) For(c world.Cluster) Plan {
 	out := make(Plan, len(p))
 	for i, step := range p {
 		if err := errors.Join(step.Fault.Available(c), step.Step.available(c)); err != nil {
-			step.NA, _, _ = strings.Cut(err.Error(), "\n") // one reason is enough
+			step.NA, _, _ = strings.Cut(err.Error(), "\n") // the first of the reasons
 		}
 		out[i] = step
 	}
 	return out
 }
 
-// expand puts drawn steps in the place of those that ask for it.
+// expand replaces each step that stands for drawn ones.
 func expand(runSeed uint64, episode int, steps []Step) ([]Step, error) {
 	var out []Step
 	for _, step := range steps {
@@ -93,12 +93,11 @@ func expand(runSeed uint64, episode int, steps []Step) ([]Step, error) {
 	return out, nil
 }
 
-// Spares says why a cluster could try a lock only without a fault that the steps name: its
-// world cannot bring that about. What was drawn is not named, and n/a like a step for which
-// the servers lack something.
+// Spares returns why a world could run a lock only without a fault that the steps name. A drawn
+// fault is n/a instead, like a step that the servers do not support.
 func Spares(steps []Step, c world.Cluster) error {
 	if len(c.Nodes()) == 0 {
-		return nil // a control, which is judged whatever strikes
+		return nil // a control is judged without faults, too
 	}
 	for _, step := range steps {
 		entry, ok := Find(step.Fault)
@@ -107,7 +106,7 @@ func Spares(steps []Step, c world.Cluster) error {
 		}
 		fault, err := entry.New(step)
 		if err != nil {
-			continue // Draw tells
+			continue // Draw reports it
 		}
 		if err := fault.Available(c); errors.Is(err, world.ErrUnsupportedHere) {
 			return fmt.Errorf("%w: %s: %w", world.ErrUnsupportedHere, fault, err)
@@ -116,7 +115,7 @@ func Spares(steps []Step, c world.Cluster) error {
 	return nil
 }
 
-// Prepare asks of the cluster what the plan's faults need of it.
+// Prepare adds the requirements of the plan's faults to the spec.
 func (p Plan) Prepare(s *world.Spec) {
 	for _, step := range p {
 		if f, ok := step.Fault.(Preparer); ok {
@@ -125,7 +124,7 @@ func (p Plan) Prepare(s *world.Spec) {
 	}
 }
 
-// Spared is the plan with every step marked as not to be done, with the reason.
+// Spared returns the plan with every step marked n/a for a reason.
 func (p Plan) Spared(why string) Plan {
 	out := make(Plan, len(p))
 	for i, step := range p {
@@ -135,7 +134,7 @@ func (p Plan) Spared(why string) Plan {
 	return out
 }
 
-// Episode is the part of the plan that belongs to one episode.
+// Episode returns the steps of one episode.
 func (p Plan) Episode(n int) Plan {
 	var out Plan
 	for _, step := range p {
@@ -146,7 +145,7 @@ func (p Plan) Episode(n int) Plan {
 	return out
 }
 
-// Concerns says whether any step can take effect.
+// Concerns reports whether any step applies.
 func (p Plan) Concerns() bool {
 	for _, step := range p {
 		if step.NA == "" {
@@ -156,7 +155,7 @@ func (p Plan) Concerns() bool {
 	return false
 }
 
-// Longest is the longest time for which a step is in effect.
+// Longest returns the longest time for which a step is in effect.
 func (p Plan) Longest() time.Duration {
 	var longest time.Duration
 	for _, step := range p {
@@ -167,7 +166,7 @@ func (p Plan) Longest() time.Duration {
 	return longest
 }
 
-// String is the step as a person reads it: when, what, for how long.
+// String returns the step in words: when, what, how long.
 func (p Planned) String() string {
 	var b strings.Builder
 	switch {
@@ -197,7 +196,7 @@ func draw(rng *rand.Rand, r *Range) *time.Duration {
 	return &d
 }
 
-// moment is the step's event in words.
+// moment returns the step's trigger in words.
 func (s Step) moment() string {
 	if s.Request == 0 {
 		return string(s.When)
@@ -205,7 +204,7 @@ func (s Step) moment() string {
 	return fmt.Sprintf("%s, %d of its requests done,", s.When, s.Request)
 }
 
-// available says why the step cannot start in a cluster.
+// available returns why the step cannot start in a cluster.
 func (s Step) available(c world.Cluster) error {
 	if s.Request == 0 && s.When != Renewed {
 		return nil
@@ -228,7 +227,7 @@ func (s Step) available(c world.Cluster) error {
 	return nil
 }
 
-// Describe is the step as the scenario has it, with its ranges still open.
+// Describe returns the step in words, with its ranges not drawn yet.
 func (s Step) Describe(f Fault) string {
 	var b strings.Builder
 	switch {

@@ -54,8 +54,7 @@ func drawn(t *testing.T, seed uint64, episodes int, steps []Step) Plan {
 	return plan
 }
 
-// The plan of one seed is the same for ever: a report's seed must mean something
-// to whoever runs it again.
+// The plan of a seed never changes, so that the seed of a report can be run again.
 func TestPlanGolden(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("as written\n")
@@ -99,7 +98,7 @@ func TestSeedsDecide(t *testing.T) {
 		t.Error("who is struck does not depend on the seed alone")
 	}
 	if all := strikes(7); len(slices.Compact(slices.Sorted(slices.Values(all)))) != len(all) {
-		t.Errorf("two steps or episodes draw whom they strike from one source: %v", all)
+		t.Errorf("two steps or episodes draw their targets from one source: %v", all)
 	}
 }
 
@@ -187,8 +186,8 @@ func TestPlanParts(t *testing.T) {
 	}
 }
 
-// A lock is tried only with what the scenario names: what its world cannot do is no n/a
-// beside other steps. What is drawn is, and so is what the servers lack.
+// A lock is not run if its world cannot bring about a fault that the scenario names. A drawn fault,
+// and one that the servers do not support, is n/a.
 func TestSpares(t *testing.T) {
 	jump := Step{Fault: "clock", Target: "clients", Options: map[string]string{"by": "5s"}}
 	drift := Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "100%"}}

@@ -11,19 +11,18 @@ import (
 	"lockbench/internal/world"
 )
 
-// probeLimit bounds how long a probe waits to see a fault bite or gone. It is a
-// limit, not a wait: machines under load are slow.
+// probeLimit bounds how long a probe waits to see a fault in effect or gone.
 const probeLimit = 20 * time.Second
 
-// pingLimit is how long one PING may take before the path counts as closed.
+// pingLimit is the time after which a path without an answer counts as closed.
 const pingLimit = 300 * time.Millisecond
 
-// path is the way that a PING takes, there and back.
+// path is the direction of a PING.
 type path struct{ from, to string }
 
 func (p path) String() string { return p.from + " -> " + p.to }
 
-// silent sees that no PING comes back within limit, on each of the paths.
+// silent checks that no PING is answered within limit on each of the paths.
 func (s Scene) silent(ctx context.Context, paths []path, limit time.Duration) error {
 	return s.probe(ctx, paths, "silent", func(ctx context.Context, p world.Prober, at path) error {
 		limited, cancel := context.WithTimeout(ctx, limit)
@@ -31,16 +30,15 @@ func (s Scene) silent(ctx context.Context, paths []path, limit time.Duration) er
 		if p.Ping(limited, at.from, at.to) == nil {
 			return fmt.Errorf("a PING came back within %s", limit)
 		}
-		// One that was cut short by the end of ctx has shown nothing.
+		// A PING that ctx interrupted shows nothing.
 		return ctx.Err()
 	})
 }
 
-// answering sees that a PING comes back within limit, on each of the paths on which
-// no other fault lies: what is still broken there is that fault's affair.
+// answering checks that a PING is answered within limit on each path without another fault.
 func (s Scene) answering(ctx context.Context, paths []path, limit time.Duration) error {
 	return s.probe(ctx, paths, "open", func(ctx context.Context, p world.Prober, at path) error {
-		// Asked each time, since faults come and go meanwhile.
+		// Check each time, since other faults begin and end meanwhile.
 		if s.disturbed(at) {
 			return nil
 		}
@@ -50,8 +48,7 @@ func (s Scene) answering(ctx context.Context, paths []path, limit time.Duration)
 	})
 }
 
-// probe looks at all paths at once, until each has been seen as it should be. A
-// cluster that cannot be probed is believed.
+// probe checks all paths concurrently until each is as expected. Without a prober it does nothing.
 func (s Scene) probe(ctx context.Context, paths []path, what string, seen func(context.Context, world.Prober, path) error) error {
 	prober, ok := world.Ability[world.Prober](s.Cluster)
 	if !ok {
@@ -64,15 +61,15 @@ func (s Scene) probe(ctx context.Context, paths []path, what string, seen func(c
 	})
 }
 
-// disturbed tells whether any fault lies on a path or on the node at its end.
+// disturbed reports whether a fault acts on a path or on the node at its end.
 func (s Scene) disturbed(p path) bool {
 	there, back := world.Link{From: p.from, To: p.to}, world.Link{From: p.to, To: p.from}
-	return s.grips.has(p.to, killed, stopped, occupied) ||
-		s.grips.has(there.String(), cut, lagging, narrow, losing) || s.grips.has(back.String(), cut, lagging, narrow, losing)
+	return s.claims.has(p.to, killed, stopped, occupied) ||
+		s.claims.has(there.String(), cut, lagging, narrow, losing) || s.claims.has(back.String(), cut, lagging, narrow, losing)
 }
 
-// towards are the paths to nodes from a client's side: the one whose event started
-// the step, else any; none without clients.
+// towards returns the paths to nodes from the client that triggered the step, or else from any
+// client.
 func (s Scene) towards(nodes []string) []path {
 	var from string
 	if s.Moment != nil {
@@ -89,9 +86,8 @@ func (s Scene) towards(nodes []string) []path {
 	return paths
 }
 
-// over are the paths on which links are felt, each once. A PING goes from a client
-// or node towards a node, so a link node -> client is felt by the client's own
-// request, whose answer takes it.
+// over returns the paths that use links, each once. A client sends PINGs and receives none, so a
+// link node -> client is probed by the client's own PING, whose reply travels over it.
 func over(links []world.Link) []path {
 	var paths []path
 	for _, l := range links {
@@ -106,8 +102,7 @@ func over(links []world.Link) []path {
 	return paths
 }
 
-// until asks again and again, until seen is nil or ctx ends, and then says what
-// was missing.
+// until calls seen until it returns nil or ctx ends, and returns its last error.
 func until(ctx context.Context, what string, seen func(context.Context) error) error {
 	for {
 		err := seen(ctx)
@@ -122,9 +117,8 @@ func until(ctx context.Context, what string, seen func(context.Context) error) e
 	}
 }
 
-// each does something to all at once: three nodes that crash together must not
-// crash one after the other. A panic is that one's error, since one that ended the
-// program would leave everything broken.
+// each calls do for all concurrently, so that three nodes crash together. A panic becomes an error,
+// because the end of the program would leave faults in effect.
 func each[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
 	done := make(chan struct{})

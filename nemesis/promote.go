@@ -10,8 +10,7 @@ import (
 	"lockbench/service"
 )
 
-// Promote makes a replica the master by hand, as an operator does who does not
-// wait. What the operator orders is the service's to know.
+// Promote makes a replica the master by an order, without waiting for a failover.
 type Promote struct{ Target string }
 
 var _ Fault = Promote{}
@@ -28,7 +27,7 @@ func (f Promote) String() string { return "promote " + f.Target }
 // Effect states that it ends the connections of all clients, which go on with the new leader.
 func (Promote) Effect() []string { return []string{history.EffectDisconnectAll} }
 
-// Available asks for a replica and for the power to promote it.
+// Available requires a replica and a service that can promote it.
 func (f Promote) Available(c world.Cluster) error {
 	if err := roleAvailable("a replica", c); err != nil {
 		return err
@@ -42,8 +41,7 @@ func (f Promote) Available(c world.Cluster) error {
 	return nil
 }
 
-// Inject returns when the service names the new master. It has no undo: the new
-// master stays.
+// Inject returns when the service reports the new master. There is no undo.
 func (f Promote) Inject(ctx context.Context, s Scene) (Undo, error) {
 	node := ""
 	if !s.Cluster.Topology().Picks {
@@ -58,16 +56,15 @@ func (f Promote) Inject(ctx context.Context, s Scene) (Undo, error) {
 	return Nothing, err
 }
 
-// candidate is whom to promote. Where the servers elect, nobody leads for a moment after
-// the leader was killed, so nobody follows, and then the dead one follows whoever was
-// elected: what an operator does is look again.
+// candidate returns the replica to promote. After the leader of an electing service is killed, there
+// is no leader for a moment, so no replica follows one; then candidate looks again.
 func (f Promote) candidate(ctx context.Context, s Scene) (node string, err error) {
 	err = service.Poll(ctx, func() error {
 		targets, err := resolve(ctx, f.Target, s)
 		if err != nil {
 			return err
 		}
-		if node = targets[0]; s.grips.has(node, killed) {
+		if node = targets[0]; s.claims.has(node, killed) {
 			return fmt.Errorf("%s is dead", node)
 		}
 		return nil

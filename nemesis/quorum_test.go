@@ -10,7 +10,7 @@ import (
 	"lockbench/workloads"
 )
 
-// Where nothing is granted without a majority, and where nobody reads requests, a plan says
+// Where nothing is granted without a majority, and where requests are not parsed, a plan says
 // which steps mean nothing.
 func TestWhatMeansNothingToAQuorum(t *testing.T) {
 	form, _ := service.Find(etcd.Service{}, etcd.Quorum)

@@ -13,23 +13,23 @@ import (
 	"lockbench/internal/seed"
 )
 
-// RandomFaults is the name of the step that stands for steps drawn from the seed, others
-// in each episode. A scenario writes it as `faults: random`.
+// RandomFaults is the name of the step that stands for steps drawn from the seed, different in each
+// episode. A scenario writes it as `faults: random`.
 const RandomFaults = "random"
 
-// random is how such steps are drawn.
+// random describes how such steps are drawn.
 type random struct {
 	steps   int            // in an episode
-	apart   Range          // from the start of one to that of the next
+	apart   Range          // between the starts of two steps
 	lasts   Range          // how long each is in effect
 	weights map[string]int // by fault; 0: never
 	clocks  bool           // whether clocks of clients are drawn, too
 }
 
-// clientClocks is the key that asks for clocks of clients.
+// clientClocks is the key that enables clocks of clients.
 const clientClocks = "client-clocks"
 
-// RandomKeys are the keys that `faults: {random: {...}}` may have.
+// RandomKeys are the keys of `faults: {random: {...}}`.
 var RandomKeys = []Key{
 	{Name: "steps", Takes: TakesNumber, Default: strconv.Itoa(randomSteps), About: "how many steps an episode has, from 1 to 100"},
 	{Name: "apart", Takes: TakesRange, Default: randomApart.String(), About: "from the start of one step to that of the next"},
@@ -38,15 +38,15 @@ var RandomKeys = []Key{
 	{Name: "weights", Takes: TakesText, Default: "all alike", About: "how often each fault is drawn, as \"kill 2, pause 1\"; others never"},
 }
 
-// The bounds of what is drawn where a scenario says nothing. Faults overlap now and then,
-// and none lasts so long that a holder who was stopped outlives a usual lease.
+// The default bounds. Faults overlap now and then, and none lasts so long that a paused holder
+// outlives a usual lease.
 var (
 	randomSteps = 5
 	randomApart = Range{500 * time.Millisecond, 2 * time.Second}
 	randomLasts = Range{300 * time.Millisecond, 2 * time.Second}
 )
 
-// newRandom reads the options of the step.
+// newRandom parses the options of the step.
 func newRandom(s Step) (random, error) {
 	r := random{steps: randomSteps, apart: randomApart, lasts: randomLasts, weights: map[string]int{}}
 	for _, e := range slices.Concat(drawable(), drawableClocks()) {
@@ -83,13 +83,13 @@ func newRandom(s Step) (random, error) {
 	return r, nil
 }
 
-// CheckRandom says what is wrong with the options of a random step.
+// CheckRandom returns an error if the options of a random step are invalid.
 func CheckRandom(s Step) error {
 	_, err := newRandom(s)
 	return err
 }
 
-// weigh reads "kill 2, pause 0": what is named weighs so much, the rest nothing.
+// weigh parses "kill 2, pause 0". Faults that are not named get weight 0.
 func (r random) weigh(text string) error {
 	known := slices.Sorted(maps.Keys(r.weights))
 	for name := range r.weights {
@@ -125,20 +125,20 @@ func parseRange(key, text string) (Range, error) {
 	return Range{a, b}, nil
 }
 
-// drawable are the faults that chance may draw, by name.
+// drawable returns the names of the faults that can be drawn.
 func drawable() []Entry {
 	all := slices.DeleteFunc(All(), func(e Entry) bool { return len(e.Draw) == 0 })
 	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
-// drawableClocks are the faults that have steps for clients with clocks of their own.
+// drawableClocks returns the faults with steps for clients that have their own clocks.
 func drawableClocks() []Entry {
 	return slices.DeleteFunc(All(), func(e Entry) bool { return len(e.DrawClocks) == 0 })
 }
 
-// WithClientClocks are the steps for a run in which a client has clocks of its own: drawn
-// ones may be on these, too, unless the scenario says otherwise.
+// WithClientClocks adapts the steps to a run in which a client has its own clock: random steps may
+// shift it, too, unless the scenario says otherwise.
 func WithClientClocks(steps []Step) []Step {
 	out := slices.Clone(steps)
 	for i, s := range out {
@@ -154,8 +154,8 @@ func WithClientClocks(steps []Step) []Step {
 	return out
 }
 
-// choices are the faults that chance may draw, each as often as it weighs. A fault's weight
-// is shared by its steps, so that many kinds of kill do not make many kills.
+// choices returns the faults that can be drawn, repeated by weight. The steps of a fault share its
+// weight.
 func (r random) choices() []Entry { return r.weighed(drawable()) }
 
 func (r random) weighed(entries []Entry) []Entry {
@@ -168,14 +168,13 @@ func (r random) weighed(entries []Entry) []Entry {
 	return all
 }
 
-// mayDrawClocks says whether a clock of a client can come out.
+// mayDrawClocks reports whether a client's clock can be drawn.
 func (r random) mayDrawClocks() bool { return r.clocks && len(r.weighed(drawableClocks())) > 0 }
 
 // episode draws the steps of one episode.
 //
-// A clock of a client takes the place of what was drawn, by chance of its own and as often
-// as its weight among all says. So a run that may have none draws what it drew before there
-// were any, and the other steps of a run with them are the same.
+// A client's clock replaces a drawn step with a probability that follows from its weight, drawn
+// from a separate source. So the other steps are the same with and without clocks of clients.
 func (r random) episode(runSeed uint64, n int) []Step {
 	name := fmt.Sprintf("plan/%d/random", n)
 	rng, instead := seed.Rand(runSeed, name), seed.Rand(runSeed, name+"/"+clientClocks)
@@ -210,5 +209,5 @@ func (r random) episode(runSeed uint64, n int) []Step {
 	return steps
 }
 
-// within draws whole milliseconds: nobody can tell them apart, and a person reads them.
+// within draws whole milliseconds, which are readable.
 func within(rng *rand.Rand, r Range) time.Duration { return draw(rng, &r).Round(time.Millisecond) }

@@ -20,7 +20,7 @@ func TestMenu(t *testing.T) {
 			concerned = concerned || fault.Available(newFake(form, 5)) == nil
 		}
 		if !concerned {
-			t.Errorf("%s concerns nobody", fault)
+			t.Errorf("%s applies to nothing", fault)
 		}
 	}
 	for _, e := range drawable() {
@@ -118,7 +118,7 @@ func TestRandomClientClocks(t *testing.T) {
 	}
 }
 
-// What the scenario says of clocks goes.
+// The scenario decides whether clocks are drawn.
 func TestRandomClientClocksAsSaid(t *testing.T) {
 	for _, test := range []struct {
 		options map[string]string

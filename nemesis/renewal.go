@@ -10,20 +10,19 @@ import (
 	"lockbench/workloads"
 )
 
-// renewalEvery is how often the servers are asked how long they keep what is held, and
-// answerGrain what their answers, in whole milliseconds, may be off by.
+// renewalEvery is the interval at which the servers are asked for the remaining lease times, and
+// answerGrain the possible error of an answer in whole milliseconds.
 const (
 	renewalEvery = 20 * time.Millisecond
 	answerGrain  = 2 * time.Millisecond
 )
 
-// renewal waits until a server keeps a held lock for longer than it did. A library renews
-// by itself and says nothing of it, so the servers are asked, past all faults. Nobody is
-// held up: the client is at something else in that moment.
+// renewal waits until a server extends the lease of a held lock. Libraries renew silently, so it
+// asks the servers, bypassing all faults. No client is held up.
 func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *workloads.Moment {
 	keeper, _ := world.Ability[service.Keeper](r.Cluster) // else the step is n/a
-	// When each session's key ends at the latest, as far as was seen: a server's answer
-	// is from some moment between the question and its coming back.
+	// The latest possible end of each session's key: the server answered at some time between
+	// request and reply.
 	latest := make(map[string]time.Time)
 	for {
 		for _, h := range r.Crew.Holders() {
@@ -34,9 +33,9 @@ func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *workloads
 			}
 			before, known := latest[h.Session]
 			if known && asked.Add(ttl).After(before.Add(answerGrain)) {
-				// A key that was released and granted to somebody else is kept for longer
-				// as well. The server may have done both with the answer still under way, so
-				// whoever has asked for the release counts no more.
+				// A key that was released and granted to another client also has a later end.
+				// The server may have done both before its answer arrived, so a session
+				// whose client has requested the release is skipped.
 				if !r.keeps(h) {
 					continue
 				}
@@ -57,7 +56,7 @@ func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *workloads
 	}
 }
 
-// keeps tells whether the session of a moment holds its lock and has not begun to give it back.
+// keeps reports whether the session of a moment holds its lock and has not begun to release it.
 func (r *Runner) keeps(m workloads.Moment) bool {
 	return slices.ContainsFunc(r.Crew.Holders(), func(h workloads.Moment) bool { return h.Session == m.Session && h.Event != workloads.Releasing })
 }

@@ -8,22 +8,21 @@ import (
 	"lockbench/internal/world"
 )
 
-// beforeTheServer is a fault that strikes a request on its way. Others with a request in
-// their step strike when it is done, and before its answer is heard.
+// beforeTheServer is a fault that holds a request on its way to the server. Other faults with a
+// request in their step hold the reply.
 type beforeTheServer interface{ strikesOnTheWay() }
 
-// onItsWay is a request or an answer that is kept back until the fault has struck, or for
-// as long as the fault wants.
+// onItsWay is a request or reply that is held until the fault is in effect, or for as long as the
+// fault wants.
 type onItsWay struct {
 	world.Held
-	kept atomic.Bool // by the fault
+	kept atomic.Bool // the fault releases it
 }
 
-// errNoRequest is for a scene that no client's request has led to.
+// errNoRequest is returned for a scene without a held request.
 var errNoRequest = errors.New("no request of a client is kept back")
 
-// onRequest says what is wrong with a step that is about one request of the client that
-// starts it.
+// onRequest returns an error if a step cannot act on one request of the client that triggers it.
 func onRequest(s Step, fault string) error {
 	if canonical(s.Target) != "holder" {
 		return fmt.Errorf("%q: it is about a request of the client that `when` and `request` name; write %s: holder", s.Target, fault)

@@ -58,7 +58,7 @@ func TestHoldRequest(t *testing.T) {
 	}
 }
 
-// What they need is said before anything runs, and where it is missing when they strike.
+// Missing requirements are reported before the run, and when the fault is injected.
 func TestFaultsOfOneRequest(t *testing.T) {
 	for _, name := range []string{"lose-reply", "hold-request"} {
 		entry, _ := Find(name)

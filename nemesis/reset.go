@@ -8,8 +8,8 @@ import (
 	"lockbench/internal/world"
 )
 
-// Reset ends the connections on links, as a router does that has forgotten them. What
-// is on its way is lost, so a client does not know whether what it asked was done.
+// Reset resets the connections on links, as a router does that loses its state. Data in flight is
+// lost, so a client does not know whether its request was carried out.
 type Reset struct{ link linkTarget }
 
 var _ Fault = Reset{}
@@ -21,21 +21,21 @@ func newReset(s Step) (Fault, error) {
 
 func (f Reset) String() string { return "reset " + f.link.String() }
 
-// Effect states that it ends the connections on its links, and what is on its way is lost.
+// Effect states that it ends the connections on its links and drops the data in flight.
 func (Reset) Effect() []string { return []string{history.EffectLinks, history.EffectDisconnects} }
 
-// Available asks for both ends and for the power to end connections between them.
+// Available requires both ends and a cluster that can reset connections.
 func (f Reset) Available(c world.Cluster) error {
-	if err := f.link.available(c, world.Deed{Way: world.Resetting}); err != nil {
+	if err := f.link.available(c, world.Action{Kind: world.Resetting}); err != nil {
 		return err
 	}
-	if _, ok := world.Ability[world.ConnResetter](c); !ok {
+	if _, ok := world.Ability[world.LinkController](c); !ok {
 		return errors.New("this world cannot reset connections")
 	}
 	return nil
 }
 
-// Inject returns when the connections are gone. New ones can be made at once.
+// Inject returns when the connections are closed. Clients can connect again at once.
 func (f Reset) Inject(ctx context.Context, s Scene) (Undo, error) {
 	links, err := f.link.resolve(ctx, s)
 	if err != nil {
@@ -44,8 +44,8 @@ func (f Reset) Inject(ctx context.Context, s Scene) (Undo, error) {
 	s.Begin(ends(links), f.link.String()+": connections reset")
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	resetter, _ := world.Ability[world.ConnResetter](s.Cluster)
-	// Between two requests there may be none.
+	resetter, _ := world.Ability[world.LinkController](s.Cluster)
+	// There may be none between two requests.
 	return Nothing, until(ctx, "a connection to reset", func(ctx context.Context) error {
 		n, err := resetter.Reset(ctx, links)
 		if err == nil && n == 0 {

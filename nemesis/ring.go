@@ -12,22 +12,21 @@ import (
 	"lockbench/service"
 )
 
-// Ring lays servers out in a ring, in a drawn order, in which each sees its two
-// neighbours and nobody else:
+// Ring arranges servers in a ring, in a drawn order, in which each reaches only its two neighbours:
 //
 //	redis-1 ── redis-2 ── redis-3 ── redis-4 ── redis-5 ──┐
 //	   └──────────────────────────────────────────────────┘
 //
-// Clients that are named with it each stand beside one server, and see what that one
-// sees. Of five each then has a majority, and no two servers have the same.
+// Each client of With reaches only the servers that one server reaches. With five servers, each has
+// a majority, and no two majorities are the same.
 type Ring struct {
 	Target string
-	With   string // a role of clients; empty: they see all servers
+	With   string // a role of clients; empty: they reach all servers
 }
 
 var _ Fault = Ring{}
 
-// ringMin is the least number of servers: of three, all are neighbours.
+// ringMin is the minimum number of servers. In a ring of three, all are neighbours.
 const ringMin = 4
 
 func newRing(s Step) (Fault, error) {
@@ -52,7 +51,7 @@ func (f Ring) String() string {
 // Effect states that it holds up requests to all nodes but the neighbours, until clients give up the connection.
 func (Ring) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
-// Available asks for servers that are enough for a ring, and that anybody could miss.
+// Available requires enough servers for a ring with a missing link.
 func (f Ring) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
@@ -63,13 +62,13 @@ func (f Ring) Available(c world.Cluster) error {
 	if f.With == "" && c.Topology().Leads == service.EachLeads {
 		return errors.New("independent masters do not talk to each other; say with: clients")
 	}
-	if _, ok := world.Ability[world.LinkCutter](c); !ok {
+	if _, ok := world.Ability[world.LinkController](c); !ok {
 		return errors.New("this world cannot cut links")
 	}
-	return lacks(c, world.Deed{Way: world.Cutting})
+	return lacks(c, world.Action{Kind: world.Cutting})
 }
 
-// most is how many servers the target can have.
+// most returns how many servers the target can have.
 func (f Ring) most(c world.Cluster) int {
 	n := 0
 	for _, end := range Ends(f.Target) {
@@ -89,7 +88,7 @@ func (f Ring) most(c world.Cluster) int {
 	return n
 }
 
-// Inject cuts every link that is none of the ring's.
+// Inject cuts every link that is not part of the ring.
 func (f Ring) Inject(ctx context.Context, s Scene) (Undo, error) {
 	ring, err := resolve(ctx, f.Target, s)
 	if err != nil {
@@ -121,7 +120,7 @@ func (f Ring) Inject(ctx context.Context, s Scene) (Undo, error) {
 	return cutLinks(ctx, s, links)
 }
 
-// unseen are those of a ring whom one of it does not see.
+// unseen returns the members of a ring that one member does not reach.
 func unseen(ring []string, at int) []string {
 	var out []string
 	for i, name := range ring {

@@ -11,7 +11,7 @@ import (
 )
 
 // In a ring each server sees exactly two others, and each client three that stand side
-// by side; nobody is left whole.
+// by side; none reaches all.
 func TestRingLeavesTheNeighbours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFake(locks.Independent, 5)

@@ -13,9 +13,9 @@ import (
 	"lockbench/workloads"
 )
 
-// Roles are the words by which a scenario names whom a fault strikes. They are
-// resolved when it strikes. Nodes and clients may also be named: redis-2, client-3; and
-// several stand beside each other as "master and sentinel-1" ([Ends]).
+// Roles are the words by which a scenario names the targets of a fault. They are resolved when the
+// fault is injected. Targets may also be named: redis-2, client-3; and combined, as in "master and
+// sentinel-1" ([Ends]).
 var Roles = []Role{
 	{"master", "the master; in a cluster that of the key; of independent masters one that granted"},
 	{"replicas", "all data nodes that follow the master"},
@@ -33,7 +33,7 @@ var Roles = []Role{
 // Role is a word for a node, a client or several of them.
 type Role = Word
 
-// RolesOf are all roles: those of every service, and the witnesses of these.
+// RolesOf returns all roles: those of every service, and its witnesses.
 func RolesOf(services []service.Service) []Role {
 	all := slices.Clone(Roles)
 	for _, s := range services {
@@ -49,11 +49,11 @@ func RolesOf(services []service.Service) []Role {
 	return all
 }
 
-// IsMember says whether a word names one client, or one node of a service.
+// IsMember reports whether a word names one client, or one node of a service.
 func IsMember(word string, services []service.Service) bool {
 	p := history.ParseParty(word)
 	if p.Number < 1 || p.String() != word {
-		return false // nobody has the number 0 or 01 there
+		return false // numbers are 1 or more, without leading zeros
 	}
 	return p.IsClient() || slices.ContainsFunc(services, func(s service.Service) bool {
 		return slices.ContainsFunc(s.Topologies(), func(t service.Topology) bool { return len(t.Of(p.Kind)) > 0 })
@@ -63,7 +63,7 @@ func IsMember(word string, services []service.Service) bool {
 // clientRoles are the roles that name clients and not servers.
 var clientRoles = []string{"holder", "a waiter", "clients", "half the clients"}
 
-// Ends are the roles of which a target consists: "a replica and the sentinel-1" has two.
+// Ends returns the roles of a target: "a replica and the sentinel-1" has two.
 func Ends(target string) []string {
 	ends := strings.Split(target, " and ")
 	for i, end := range ends {
@@ -72,17 +72,17 @@ func Ends(target string) []string {
 	return ends
 }
 
-// ofClients says whether a target names clients, and nobody else.
+// ofClients reports whether a target consists of clients.
 func ofClients(target string) bool {
 	return !slices.ContainsFunc(Ends(target), func(end string) bool {
 		return !slices.Contains(clientRoles, end) && !history.ParseParty(end).IsClient()
 	})
 }
 
-// canonical lets people write "the holder" for "holder".
+// canonical accepts "the holder" for "holder".
 func canonical(target string) string { return strings.Join(Ends(target), " and ") }
 
-// roleAvailable is nil, or the reason why nobody in the cluster can have the role.
+// roleAvailable returns nil, or the reason why the cluster has no node or client in the role.
 func roleAvailable(target string, c world.Cluster) error {
 	for _, end := range Ends(target) {
 		if err := endAvailable(end, c); err != nil {
@@ -128,14 +128,14 @@ func endAvailable(target string, c world.Cluster) error {
 	return nil
 }
 
-// resolve turns a target into the names of nodes or clients as they are now, at
-// least one: a fault that strikes nobody would pass for one that was withstood.
+// resolve returns the nodes or clients of a target, at least one: a fault without targets would
+// look like one that the lock withstood.
 func resolve(ctx context.Context, target string, s Scene) ([]string, error) {
 	var all []string
 	for _, end := range Ends(target) {
 		names, err := named(ctx, end, s)
 		if err == nil && len(names) == 0 {
-			err = fmt.Errorf("nobody is %s at this moment", end)
+			err = fmt.Errorf("no node or client is %s now", end)
 		}
 		if err != nil {
 			return nil, err
@@ -192,7 +192,7 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 	return []string{target}, nil
 }
 
-// partNodes are the nodes of a part of the topology, by its name and an s: "sentinels".
+// partNodes returns the nodes of a part of the topology, by its name and an s: "sentinels".
 func partNodes(c world.Cluster, target string) []string {
 	part, plural := strings.CutSuffix(target, "s")
 	if !plural {
@@ -205,11 +205,10 @@ func partNodes(c world.Cluster, target string) []string {
 	return names
 }
 
-// errNotTold is why nobody can be called the nearest replica.
+// errNotTold is returned if the servers do not report how far replicas are.
 var errNotTold = errors.New("these servers do not tell how far a replica is")
 
-// nearest is the replica that has heard most of its master, a drawn one of those that
-// have heard the same.
+// nearest returns the replica that has received the most from its master, a drawn one of equals.
 func nearest(ctx context.Context, s Scene, replicas []string) ([]string, error) {
 	replicates, ok := world.Ability[service.Replicates](s.Cluster)
 	if !ok {
@@ -241,9 +240,8 @@ func master(ctx context.Context, s Scene) ([]string, error) {
 	return []string{m}, nil
 }
 
-// holder is the tenure that a step is about: the one whose event started it, else
-// the oldest one under way. A client that waits holds nothing; there it is the one
-// that has what is waited for.
+// holder returns the tenure that a step is about: the one whose event triggered it, else the
+// oldest one. A waiting client holds nothing; then it is the tenure of the lock that it waits for.
 func holder(s Scene) (workloads.Moment, bool) {
 	if s.Moment != nil && s.Moment.Event != workloads.Waiting {
 		return *s.Moment, true
@@ -260,9 +258,8 @@ func holder(s Scene) (workloads.Moment, bool) {
 	return holders[0], true
 }
 
-// granting are the servers that granted the lock of the holder, followed by the
-// others, both in a drawn order: asked for more nodes than granted, a fault takes
-// what there is.
+// granting returns the servers that granted the holder's lock, followed by the others, both in a
+// drawn order. A fault on more nodes than have granted takes some of the others.
 func granting(s Scene) []string {
 	h, _ := holder(s)
 	granted := slices.Clone(h.Nodes)
@@ -287,7 +284,7 @@ func clients(target string, s Scene) ([]int, error) {
 		if h, ok := holder(s); ok {
 			return []int{h.Client}, nil
 		}
-		return nil, errors.New("nobody holds a lock now")
+		return nil, errors.New("no client holds a lock now")
 	case "a waiter":
 		if s.Moment != nil && s.Moment.Event == workloads.Waiting {
 			return []int{s.Moment.Client}, nil
@@ -295,7 +292,7 @@ func clients(target string, s Scene) ([]int, error) {
 		if waiters := s.Crew.Waiters(); len(waiters) > 0 {
 			return []int{waiters[s.Rand.IntN(len(waiters))]}, nil
 		}
-		return nil, errors.New("nobody waits for a lock now")
+		return nil, errors.New("no client waits for a lock now")
 	case "half the clients":
 		s.Rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		if h, ok := holder(s); ok {

@@ -19,8 +19,8 @@ import (
 
 var topologies = []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, locks.Independent}
 
-// What each role means in each topology: the names, "n of" a set that is drawn
-// from, or in brackets the reason why nobody can have it.
+// The meaning of each role in each topology: names, "n of" a set that is drawn from, or in
+// brackets the reason why no node or client can have it.
 func TestRolesByTopology(t *testing.T) {
 	none := "(no servers)"
 	five := "redis-1 redis-2 redis-3 redis-4 redis-5"
@@ -116,7 +116,7 @@ func same(want string) map[locks.Topology]string {
 	return m
 }
 
-// Of N independent masters, whatever granted: a minority is (N-1)/2, a majority
+// With N independent masters, whichever granted: a minority is (N-1)/2, a majority
 // N/2+1, the master 1, none twice, and all of those that granted, as far as they go.
 func TestQuorumsAreOfThoseThatGranted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -168,7 +168,7 @@ func TestRolesOfAMoment(t *testing.T) {
 		{"a master that granted just now", workloads.Moment{Event: workloads.Acquired, Client: 3, Nodes: []string{"redis-3"}}, "master", []string{"redis-3"}},
 		{"the one just refused", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "b"}, "a waiter", []string{"client-3"}},
 		{"a waiter holds nothing", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "b"}, "holder", []string{"client-1"}},
-		{"what is waited for was granted by", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "b"}, "master", []string{"redis-5"}},
+		{"the lock waited for was granted by", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "b"}, "master", []string{"redis-5"}},
 		{"the holder has gone, another is left", workloads.Moment{Event: workloads.Waiting, Client: 3, Key: "c"}, "holder", []string{"client-2"}},
 	}
 	for _, test := range tests {
@@ -206,13 +206,13 @@ func TestHalfTheClientsHasTheHolder(t *testing.T) {
 	}
 }
 
-// A fault that strikes nobody would be seen to bite at once.
-func TestNobodyIsAnError(t *testing.T) {
+// A fault without targets would appear to take effect at once.
+func TestNoTargetIsAnError(t *testing.T) {
 	s := sceneOf(newFake(locks.Single, 0))
 	s.Crew = &fakeCrew{}
 	for role, want := range map[string]string{
-		"holder": "nobody holds a lock now", "a waiter": "nobody waits for a lock now",
-		"clients": "nobody is clients at this moment", "half the clients": "nobody is half the clients at this moment",
+		"holder": "no client holds a lock now", "a waiter": "no client waits for a lock now",
+		"clients": "no node or client is clients now", "half the clients": "no node or client is half the clients now",
 	} {
 		if names, err := resolve(context.Background(), role, s); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, %v; want %q", role, names, err, want)
@@ -220,7 +220,7 @@ func TestNobodyIsAnError(t *testing.T) {
 	}
 }
 
-// Of two replicas the one that has heard more is the nearest, and a dead one is none.
+// The replica that has received more is the nearest, unless it is dead.
 func TestNearestReplica(t *testing.T) {
 	c := newFake(redis.Sentinel, 1)
 	for _, test := range []struct{ late, dead, want string }{

@@ -14,7 +14,7 @@ import (
 	"lockbench/workloads"
 )
 
-// Phase is how far a step has got; the words are those of the history.
+// Phase is the progress of a step, in the words of the history.
 type Phase string
 
 // The phases of a step:
@@ -29,12 +29,12 @@ const (
 	Fails  Phase = "fails"
 )
 
-// undoLimit bounds one undo. An interrupted run must still heal, so it counts
-// from the undo's beginning and does not hear the run's own end.
+// undoLimit bounds one undo. An interrupted run must still heal, so the undo does not see the run's
+// cancellation.
 const undoLimit = 45 * time.Second
 
-// injectLimit bounds one injection. A fault that waits for what never comes would keep
-// its run from ending, and in a simulation, whose time costs nothing, fill the memory.
+// injectLimit bounds one injection. Otherwise a fault that waits forever would keep its run from
+// ending.
 const injectLimit = 2 * time.Minute
 
 // Runner carries out the plan on one cluster, an episode at a time.
@@ -44,13 +44,13 @@ type Runner struct {
 	Triggers *Triggers
 	// EventLimit is how long a step waits for its event.
 	EventLimit time.Duration
-	// Note hears every phase of every step, in order.
+	// Note receives every phase of every step, in order.
 	Note func(p Planned, phase Phase, targets []string, text string)
 
-	grips grips
+	claims claims
 }
 
-// inForce is a fault that has been begun and not yet undone.
+// inForce is a fault that has begun and is not yet undone.
 type inForce struct {
 	step    Planned
 	targets []string
@@ -58,17 +58,17 @@ type inForce struct {
 	undo    Undo
 	once    sync.Once
 	err     error
-	done    chan struct{} // closed when a goroutine of its own has healed it; nil without one
+	done    chan struct{} // closed when the fault's own goroutine has healed it; nil without one
 }
 
-// Episode carries out the steps from top to bottom: each starts when its time or
-// its event comes, else as soon as the one above is in effect. It returns when all
-// of them are healed, whatever happens, and its error says what could not be healed.
+// Episode carries out the steps from first to last: each starts at its time or event, else when the
+// step before it is in effect. It returns when all are healed, with the errors of those that could
+// not be.
 func (r *Runner) Episode(ctx context.Context, steps Plan) (err error) {
 	start := time.Now()
 	var running []*inForce
 	defer func() {
-		// What has a time of its own ends by itself; the rest from last to first.
+		// Steps with a duration end by themselves; the others are healed in reverse order.
 		for _, f := range running {
 			if f.done != nil {
 				<-f.done
@@ -89,11 +89,11 @@ func (r *Runner) Episode(ctx context.Context, steps Plan) (err error) {
 		if ctx.Err() != nil {
 			return nil
 		}
-		f, struck := r.strike(ctx, p, start)
+		f, started := r.startStep(ctx, p, start)
 		if f != nil {
 			running = append(running, f)
 		}
-		if struck && p.For != nil {
+		if started && p.For != nil {
 			f.done = make(chan struct{})
 			go func() {
 				defer close(f.done)
@@ -105,10 +105,10 @@ func (r *Runner) Episode(ctx context.Context, steps Plan) (err error) {
 	return nil
 }
 
-// strike waits for a step's start and injects it. It returns what there is to
-// undo, which may be something even if the fault was not seen to bite.
-func (r *Runner) strike(ctx context.Context, p Planned, start time.Time) (*inForce, bool) {
-	scene := Scene{Cluster: r.Cluster, Crew: r.Crew, Rand: rand.New(rand.NewPCG(p.seed, 1)), grips: &r.grips}
+// startStep waits for a step's start and injects it. It returns the fault to undo even if the fault
+// was not seen to take effect.
+func (r *Runner) startStep(ctx context.Context, p Planned, start time.Time) (*inForce, bool) {
+	scene := Scene{Cluster: r.Cluster, Crew: r.Crew, Rand: rand.New(rand.NewPCG(p.seed, 1)), claims: &r.claims}
 	f := &inForce{step: p}
 	scene.Begin = func(targets []string, text string) {
 		f.targets, f.text = targets, text
@@ -118,7 +118,7 @@ func (r *Runner) strike(ctx context.Context, p Planned, start time.Time) (*inFor
 		sleep(ctx, *p.At-time.Since(start))
 	}
 	who, goOn, err := r.await(ctx, p)
-	// However this ends, clients that were caught go on.
+	// The clients that the trigger caught always go on.
 	defer goOn()
 	if err != nil {
 		r.Note(p, Fails, nil, fmt.Sprintf("%s: %v", p.Fault, err))
@@ -143,12 +143,11 @@ func (r *Runner) strike(ctx context.Context, p Planned, start time.Time) (*inFor
 	return f, true
 }
 
-// await waits for the event of a step, if it has one, and returns what lets those
-// clients go on that were caught by it.
+// await waits for the event of a step, if it has one. goOn releases the clients that it caught.
 func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func(), err error) {
 	limit := time.After(r.EventLimit)
 	if p.Step.When == "" && p.Step.Target == "holder" && len(r.Crew.Holders()) == 0 {
-		p.Step.When = workloads.Acquired // it is between two holds, and means the next
+		p.Step.When = workloads.Acquired // no lock is held now: wait for the next acquisition
 	}
 	switch p.Step.When {
 	case "":
@@ -191,7 +190,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	armed := r.Triggers.armWithin(p.Step.When, hold, within)
 	goOn = func() {
 		r.Triggers.disarm(armed)
-		close(armed.struck)
+		close(armed.injected)
 	}
 	select {
 	case caught := <-armed.caught:
@@ -203,9 +202,9 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	}
 }
 
-// inject turns a panic of a fault, and a wait without end, into its failure: what ran
-// before it still heals. The context is not cancelled when the fault is in force: it may
-// have begun something that goes on.
+// inject turns a panic or an endless wait of a fault into an error, so that earlier faults are
+// healed. It does not cancel the context once the fault is in effect, because the fault may have
+// started something that continues.
 func (r *Runner) inject(ctx context.Context, fault Fault, s Scene) (undo Undo, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	limit := time.AfterFunc(injectLimit, func() { cancel(fmt.Errorf("not in effect within %s", injectLimit)) })
@@ -237,7 +236,7 @@ func (r *Runner) heal(ctx context.Context, f *inForce) {
 	})
 }
 
-// undone turns a panic of an undo into its failure.
+// undone turns a panic of an undo into an error.
 func undone(ctx context.Context, undo Undo) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

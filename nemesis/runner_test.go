@@ -142,7 +142,7 @@ func TestEpisodeAt(t *testing.T) {
 	})
 }
 
-// What was not seen to bite fails and is taken back all the same.
+// A fault that was not seen in effect fails and is undone all the same.
 func TestEpisodeTakesBackWhatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -150,14 +150,14 @@ func TestEpisodeTakesBackWhatFailed(t *testing.T) {
 			s.Begin(nil, "")
 			return func(context.Context) error { b.say("half undone"); return nil }, errors.New("not seen")
 		})
-		b.add("none", Planned{}, func(context.Context, Scene) (Undo, error) { return nil, errors.New("nobody holds a lock now") })
+		b.add("none", Planned{}, func(context.Context, Scene) (Undo, error) { return nil, errors.New("no client holds a lock now") })
 		b.add("brief", Planned{}, func(_ context.Context, s Scene) (Undo, error) { s.Begin(nil, ""); return nil, nil })
 		if err := b.episode(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.want(
 			"0s half begins", "0s half fails: half: not seen",
-			"0s none fails: none: nobody holds a lock now",
+			"0s none fails: none: no client holds a lock now",
 			"0s brief begins", "0s brief bites",
 			"0s brief heals", "0s brief healed",
 			"0s half heals", "0s half undone", "0s half healed",
@@ -198,7 +198,7 @@ func TestEpisodeOutlivesPanics(t *testing.T) {
 	})
 }
 
-// What cannot be healed is an error, and the others heal.
+// A fault that cannot be healed is an error, and the others heal.
 func TestEpisodeThatDoesNotHeal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -337,7 +337,7 @@ func TestEpisodeAwaitsAHolder(t *testing.T) {
 				})
 				ended := make(chan error, 1)
 				go func() { ended <- b.episode(t.Context()) }()
-				synctest.Wait() // until it is over, or waits for somebody
+				synctest.Wait() // until it has ended or waits
 				b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired, Client: 3})
 				if err := <-ended; err != nil {
 					t.Fatal(err)

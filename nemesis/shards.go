@@ -9,15 +9,14 @@ import (
 	"lockbench/service"
 )
 
-// In a cluster each key has a master of its own. The one that a step means is that of
-// the key whose moment started it. A step that nobody's moment started is about the
-// first of the keys that clients ask for, so that two steps of an episode can be about
-// one master: with `keys: 1` they always are.
+// In a cluster each key has its own master. A step means the master of the key whose event triggered
+// it. Without an event it means the first key that clients use, so that two steps of an episode can
+// be about one master; with `keys: 1` they always are.
 
-// keyed is a crew that knows what its clients ask for.
+// keyed is a crew that knows the keys of its clients.
 type keyed interface{ Keys() []string }
 
-// shards is what can be asked of a cluster; nil: the servers have one master at most.
+// shards returns the sharded servers, or nil if there is at most one master.
 func shards(s Scene) service.Sharded {
 	if s.Cluster.Topology().Leads != service.KeyLeader {
 		return nil
@@ -26,7 +25,7 @@ func shards(s Scene) service.Sharded {
 	return sharded
 }
 
-// oneMaster is the master of the servers, or of the key that a step is about.
+// oneMaster returns the master of the servers, or of the key that a step is about.
 func oneMaster(ctx context.Context, s Scene) (string, error) {
 	sharded := shards(s)
 	if sharded == nil {
@@ -43,7 +42,7 @@ func oneMaster(ctx context.Context, s Scene) (string, error) {
 	return "", errors.New("a cluster has several masters, and no key says which one is meant")
 }
 
-// leader is who leads, or is elected next: where the servers elect, nobody leads for a moment.
+// leader returns the leader, and waits for one during an election.
 func leader(ctx context.Context, c world.Cluster) (name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -54,7 +53,7 @@ func leader(ctx context.Context, c world.Cluster) (name string, err error) {
 	return name, err
 }
 
-// replicas are the nodes that follow the master.
+// replicas returns the nodes that follow the master.
 func replicas(ctx context.Context, s Scene) ([]string, error) {
 	m, err := oneMaster(ctx, s)
 	if err != nil {

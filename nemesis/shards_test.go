@@ -37,7 +37,7 @@ type keyedCrew struct {
 func (c keyedCrew) Keys() []string { return c.keys }
 
 // In a cluster the master is that of the key which the step is about, and its
-// replicas are nobody else's.
+// replicas belong to it alone.
 func TestRolesInACluster(t *testing.T) {
 	for _, test := range []struct {
 		role   string

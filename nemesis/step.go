@@ -6,21 +6,21 @@ import (
 	"lockbench/workloads"
 )
 
-// Step is one line of a scenario's faults, as the person wrote it. The tags are the keys
-// that every step may have.
+// Step is one line of a scenario's faults, as written. The tags are the keys that every step may
+// have.
 type Step struct {
 	Fault  string // the key: "kill"
 	Target string // its value: a role ("master") or a link ("master -> replicas")
-	// At is when it starts, from the beginning of the episode; When is the event that
-	// starts it instead; neither: as soon as the step above is in effect, and somebody holds if
-	// it is about the holder.
+	// At is the start time, from the beginning of the episode. When is an event that starts the step
+	// instead. With neither it starts when the step above is in effect, and a lock is held if it is
+	// about the holder.
 	At   *Range          `yaml:"at" about:"when it starts, from the beginning of the episode"`
 	When workloads.Event `yaml:"when" about:"the moment that starts it instead; neither: once the step above is in effect"`
-	// Request, if not 0, says that it starts not at the event itself but later: when so many
-	// requests of the client have been done from there on, and before the client has heard
-	// the answer to the last of them. After Checked that is a renewal, if its lock renews.
+	// Request, if not 0, starts the step in the middle of the operation after the event: when the
+	// client's n-th request has been carried out, and before it receives the reply. After Checked
+	// that is a renewal, if its lock renews.
 	Request int `yaml:"request" about:"with when acquiring, checked or releasing: start it after so many requests of that client"`
-	// Hold asks the client whose event started the step to hold this long.
+	// Hold makes the client whose event started the step hold the lock this long.
 	Hold *Range `yaml:"hold" about:"with when acquired or checked: how long that client is to hold"`
 	// For is how long it is in effect; nil: until the end of the episode.
 	For *Range `yaml:"for" about:"how long it is in effect; left out: until the end of the episode"`
@@ -28,20 +28,19 @@ type Step struct {
 	Options map[string]string
 }
 
-// DurationMax is the longest time that a fault may take, or that a scenario may name for a part
-// of an episode. Virtual time passes at a price, too, and sums of longer times overflow.
+// DurationMax is the longest duration of a fault or of a part of an episode in a scenario. Sums of
+// longer times overflow.
 const DurationMax = 24 * time.Hour
 
-// Range is a duration drawn from the seed, both ends included. From == To is a fixed one.
+// Range is a duration drawn from the seed, both ends included.
 type Range struct{ From, To time.Duration }
 
-// The events that are none of a client's own, see [workloads.Event].
+// The events that are not events of a client, see [workloads.Event].
 const (
-	// Renewed is when a server is seen to keep a held lock for longer than it did. The
-	// client is at something else then, and is not held up.
+	// Renewed: a server has extended the lease of a held lock. The client is not held up.
 	Renewed workloads.Event = "renewed"
-	// Idle is a moment of all clients: nobody holds a lock and nobody asks for one.
-	// They are kept from asking until the step is in effect.
+	// Idle: no client holds a lock or tries to acquire one. Clients are kept from trying until the
+	// step is in effect.
 	Idle workloads.Event = "idle"
 )
 

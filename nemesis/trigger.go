@@ -10,12 +10,11 @@ import (
 	"lockbench/workloads"
 )
 
-// Triggers lets a step wait for a moment in any client's life and hold that
-// client there until the fault is in effect.
+// Triggers lets a step wait for an event of any client, and holds that client until the fault is in
+// effect.
 type Triggers struct {
 	armed atomic.Pointer[trigger]
-	// trying is the operation in the middle of which a step is to strike, as long as it
-	// is not known whether it gets that far.
+	// trying is the operation in the middle of which a step shall start, until it ends.
 	trying atomic.Pointer[tried]
 
 	mu    sync.Mutex
@@ -27,17 +26,17 @@ type Triggers struct {
 type trigger struct {
 	event workloads.Event
 	hold  time.Duration
-	// within, if not nil, says that the moment comes in the middle of the operation. See
+	// within, if not nil, holds a request or reply in the middle of the operation. See
 	// [world.RequestHolder].
-	within func(client int) world.Held
-	caught chan caught   // takes one
-	struck chan struct{} // closed when the client may go on
+	within   func(client int) world.Held
+	caught   chan caught   // takes one
+	injected chan struct{} // closed when the client may go on
 }
 
-// caught is a client that a step has waited for.
+// caught is the client that a step has waited for.
 type caught struct {
 	moment workloads.Moment
-	held   *onItsWay // what it waits for; nil if it is not in the middle of an operation
+	held   *onItsWay // nil if it is not in the middle of an operation
 }
 
 // tried is one client's operation.
@@ -47,13 +46,12 @@ type tried struct {
 	over   chan struct{} // closed when it has ended
 }
 
-// Reached is called by a client at every moment. It blocks the one client whose
-// moment a step has waited for until the fault has struck, and returns how long
-// that client is to hold its lock; 0 means as usual.
+// Reached is called by a client at every event. It blocks the client for which a step waits until
+// the fault is in effect, and returns how long that client holds its lock; 0 means as usual.
 func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duration {
 	if op := t.trying.Load(); op != nil && op.client == m.Client && t.trying.CompareAndSwap(op, nil) {
 		close(op.over)
-		t.rearm(op.armed) // here and not later: this moment may be the next one that will do
+		t.rearm(op.armed) // before this event is considered, which may be the next suitable one
 	}
 	armed := t.armed.Load()
 	if armed == nil || armed.event != m.Event || !t.armed.CompareAndSwap(armed, nil) {
@@ -65,14 +63,14 @@ func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duratio
 	}
 	armed.caught <- caught{moment: m}
 	select {
-	case <-armed.struck:
+	case <-armed.injected:
 	case <-ctx.Done():
 	}
 	return armed.hold
 }
 
-// try lets an operation go on until it has come so far as the step wants. One that ends
-// before, as a refusal takes fewer requests than a grant, leaves the step to the next.
+// try lets an operation run up to the request that the step wants. If it ends before, as a refusal
+// takes fewer requests than a grant, the step waits for the next operation.
 func (t *Triggers) try(armed *trigger, m workloads.Moment) {
 	op := &tried{armed, m.Client, make(chan struct{})}
 	t.trying.Store(op)
@@ -87,15 +85,15 @@ func (t *Triggers) try(armed *trigger, m workloads.Moment) {
 		case <-it.Reached():
 			t.trying.CompareAndSwap(op, nil)
 			armed.caught <- caught{m, it}
-			<-armed.struck
+			<-armed.injected
 		case <-op.over:
-		case <-armed.struck:
+		case <-armed.injected:
 		}
 	}()
 }
 
-// Begin is called by a client before it asks for a lock. It blocks while a step
-// that waits for idleness has not struck.
+// Begin is called by a client before it tries to acquire. It blocks while a step waits for idle
+// clients.
 func (t *Triggers) Begin(ctx context.Context) {
 	for {
 		t.mu.Lock()
@@ -109,7 +107,7 @@ func (t *Triggers) Begin(ctx context.Context) {
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			// The run ends; what this client still does, it does.
+			// The run ends.
 			t.mu.Lock()
 			t.turns++
 			t.mu.Unlock()
@@ -118,7 +116,7 @@ func (t *Triggers) Begin(ctx context.Context) {
 	}
 }
 
-// End is called when the client has given back what it got, or got nothing.
+// End is called when the client has released its lock, or got none.
 func (t *Triggers) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,8 +127,8 @@ func (t *Triggers) End() {
 	}
 }
 
-// still keeps clients from asking until open is called; idle is closed when the
-// last one is through with what it had begun.
+// still keeps clients from trying until open is called; idle is closed when the last operation has
+// ended.
 func (t *Triggers) still() (idle <-chan struct{}, open func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,23 +147,23 @@ func (t *Triggers) still() (idle <-chan struct{}, open func()) {
 	}
 }
 
-// arm waits for the next moment of the kind.
+// arm waits for the next event of the kind.
 func (t *Triggers) arm(e workloads.Event, hold time.Duration) *trigger {
 	return t.armWithin(e, hold, nil)
 }
 
-// armWithin waits for the next moment in the middle of an operation.
+// armWithin waits for the next event in the middle of an operation.
 func (t *Triggers) armWithin(e workloads.Event, hold time.Duration, within func(int) world.Held) *trigger {
 	armed := &trigger{e, hold, within, make(chan caught, 1), make(chan struct{})}
 	t.armed.Store(armed)
 	return armed
 }
 
-// rearm waits for the next one, unless nobody waits for it any more.
+// rearm waits for the next one, unless the step has given up.
 func (t *Triggers) rearm(armed *trigger) {
 	t.armed.CompareAndSwap(nil, armed)
 	select {
-	case <-armed.struck:
+	case <-armed.injected:
 		t.disarm(armed)
 	default:
 	}

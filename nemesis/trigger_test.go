@@ -11,7 +11,7 @@ import (
 )
 
 // Only the one client whose moment was waited for is held up, until the fault has
-// struck; it alone is asked to hold on.
+// struck; it alone holds for longer.
 func TestTriggerHoldsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -50,7 +50,7 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 		}
 		tr.disarm(armed)
 		if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Checked, Client: 4}); hold != 0 {
-			t.Errorf("nobody waits any more, and a client is asked to hold %s", hold)
+			t.Errorf("no step waits any more, and a client shall hold for %s", hold)
 		}
 	})
 }
@@ -127,13 +127,13 @@ func TestIdleWaitsForTurnsUnderWay(t *testing.T) {
 		look("opened", true, true)
 		tr.End()
 		idle, open = tr.still()
-		look("nobody is at it to begin with", true, false)
+		look("no operation has begun", true, false)
 		open()
 	})
 }
 
 // A step in the middle of an operation strikes in the first that gets so far, and lets
-// the client hear the answer when it has struck. Nobody is held up before.
+// the client hear the answer when it has struck. No client is held up before.
 func TestTriggerWithinAnOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -194,7 +194,7 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 	})
 }
 
-// What the fault has kept for itself goes on when the fault says so.
+// A request that the fault keeps goes on when the fault releases it.
 func TestTriggerWithinKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers

@@ -110,8 +110,8 @@ func TestEpisodeWhenRenewedIsAnothersGrant(t *testing.T) {
 	})
 }
 
-// Where nobody renews, the step says so.
-func TestEpisodeWhenNobodyRenews(t *testing.T) {
+// Without a renewal, the step fails with that reason.
+func TestEpisodeWithoutRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.runner.Cluster.(*fake).keeps(b.runner.Crew.Holders()[0].Key, time.Minute)
@@ -125,7 +125,7 @@ func TestEpisodeWhenNobodyRenews(t *testing.T) {
 	})
 }
 
-// `idle` strikes while no client is in a turn, and clients begin anew after that.
+// `idle` strikes while no client is in a turn, and clients begin again after that.
 func TestEpisodeWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -182,7 +182,7 @@ func TestEpisodeWhenIdle(t *testing.T) {
 func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.runner.Triggers.Begin(t.Context()) // somebody is always at it
+		b.runner.Triggers.Begin(t.Context()) // some client is always in a turn
 		b.step("never", when(workloads.Checked))
 		b.step("restless", when(Idle))
 		b.step("next", Planned{})
@@ -194,7 +194,7 @@ func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
 			"40s restless fails: restless: clients were not idle within 20s",
 			"40s next begins", "40.001s next bites", "40.001s next heals", "40.002s next healed",
 		)
-		// Nobody is held up by what is not waited for any more.
+		// A step that has given up holds no client.
 		b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: workloads.Checked})
 		b.runner.Triggers.Begin(t.Context())
 	})

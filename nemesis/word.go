@@ -6,21 +6,21 @@ import (
 	"lockbench/workloads"
 )
 
-// Word is one that a scenario may use, with its meaning in one line.
+// Word is a word of scenario files with its meaning in one line.
 type Word struct{ Name, About string }
 
-// Key is a key of a fault, beside those that every step has.
+// Key is a key of a fault, in addition to those of every step.
 type Key struct {
 	Name string
-	// Takes says what the value is: one of the constants below, words to choose from as
-	// "kept|lost", or anything else in words.
+	// Takes describes the value: one of the constants below, words such as "kept|lost", or other
+	// words.
 	Takes   string
 	Default string // empty: none
-	Needed  bool   // the fault cannot do without
+	Needed  bool   // whether it is required
 	About   string // one line
 }
 
-// What keys take.
+// The kinds of values.
 const (
 	TakesRole     = "role"
 	TakesDuration = "duration"
@@ -29,7 +29,7 @@ const (
 	TakesText     = "text"
 )
 
-// KeyOf is the key of a name among some.
+// KeyOf returns the key with a name.
 func KeyOf(keys []Key, name string) (Key, bool) {
 	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 	if i < 0 {
@@ -38,7 +38,7 @@ func KeyOf(keys []Key, name string) (Key, bool) {
 	return keys[i], true
 }
 
-// KeyNames are the names of some keys, in their order.
+// KeyNames returns the names of some keys, in their order.
 func KeyNames(keys []Key) []string {
 	var names []string
 	for _, k := range keys {
@@ -47,16 +47,16 @@ func KeyNames(keys []Key) []string {
 	return names
 }
 
-// Moments are all that `when:` may name, in the order of a tenure.
+// Moments are all values of `when:`, in the order of a tenure.
 var Moments = []Word{
 	{string(workloads.Acquiring), "a client is about to ask for a lock"},
 	{string(workloads.Acquired), "a client was just granted a lock"},
 	{string(workloads.Waiting), "a client was just refused, and will ask again"},
 	{string(workloads.Checked), "a client has just made sure that it holds its lock"},
-	{string(Renewed), "a server was seen to keep a held lock for longer; nobody is held up"},
+	{string(Renewed), "a server was seen to keep a held lock for longer; no client is held up"},
 	{string(workloads.Releasing), "a client is about to give its lock back"},
 	{string(workloads.Released), "a client was just answered that it gave its lock back"},
-	{string(Idle), "nobody holds a lock and nobody asks; all are kept from asking meanwhile"},
+	{string(Idle), "no client holds a lock or asks for one; all are kept from asking meanwhile"},
 }
 
 // Events are the moments, as steps name them.

@@ -247,7 +247,7 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 
 // roomOutlives wants a run's database to be there again when a server has lost its data.
 func roomOutlives(t *testing.T, site *sitetest.Site) {
-	run, node, killer := site.Foreign(t, "mysql://"+site.Hosts(), "lockbench:9:"), site.Cluster.Nodes()[0].Name, site.Cluster.(world.NodeKiller)
+	run, node, killer := site.Foreign(t, "mysql://"+site.Hosts(), "lockbench:9:"), site.Cluster.Nodes()[0].Name, site.Cluster.(world.NodeController)
 	err := run.(service.Roomed).MakeRoom(t.Context())
 	if err == nil {
 		err = killer.Kill(t.Context(), node)

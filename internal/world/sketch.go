@@ -22,7 +22,7 @@ type Sketch struct {
 	// Bandwidth of narrow links.
 	Clocks, ClientClocks, ClientDrift, Bandwidth error
 	// Limits returns what is missing for an action (see Lacks); nil: nothing is missing.
-	Limits func(Deed) error
+	Limits func(Action) error
 }
 
 // NewSketch is the cluster that a spec asks for.
@@ -45,16 +45,12 @@ func (nowhere) Lead(string) error                              { return errSketc
 
 // The abilities of a sketch: all of them, and none works.
 var (
-	_ Cluster       = Sketch{}
-	_ NodeKiller    = Sketch{}
-	_ NodePauser    = Sketch{}
-	_ LinkCutter    = Sketch{}
-	_ LinkShaper    = Sketch{}
-	_ ReplyDropper  = Sketch{}
-	_ RequestHolder = Sketch{}
-	_ ConnResetter  = Sketch{}
-	_ ClockShifter  = Sketch{}
-	_ LinkThrottler = Sketch{}
+	_ Cluster        = Sketch{}
+	_ NodeController = Sketch{}
+	_ LinkController = Sketch{}
+	_ RequestHolder  = Sketch{}
+	_ ClockShifter   = Sketch{}
+	_ LinkThrottler  = Sketch{}
 
 	_ ClientClockShifter = Sketch{}
 )
@@ -80,7 +76,7 @@ func (s Sketch) BandwidthReady() error                                          
 func (s Sketch) Throttle(context.Context, []Link, int64) error                    { return errSketch }
 func (s Sketch) Unthrottle(context.Context, []Link) error                         { return errSketch }
 func (s Sketch) PingBulk(context.Context, string, string, int) error              { return errSketch }
-func (s Sketch) Lacks(d Deed) error {
+func (s Sketch) Lacks(d Action) error {
 	if s.Limits == nil {
 		return nil
 	}

@@ -3,8 +3,8 @@
 //
 // A [World] runs a body with a [Cluster]: a lock service of one topology and the
 // means to open clients on it. What else a cluster can do to its nodes and links
-// it says by implementing the optional interfaces below ([NodeKiller],
-// [LinkCutter], ...), which faults find by type assertion.
+// it says by implementing the optional interfaces below ([NodeController],
+// [LinkController], ...), which faults find by type assertion.
 package world
 
 import (
@@ -185,37 +185,37 @@ func (l Link) String() string { return l.From + " -> " + l.To }
 // fault: its row says so, and no verdict is given.
 var ErrUnsupportedHere = errors.New("unsupported here")
 
-// NodeKiller is a cluster that can kill nodes.
-type NodeKiller interface {
-	// Kill ends a node at once and returns when it is gone.
+// NodeController is a cluster that can kill, start, pause and continue nodes.
+type NodeController interface {
+	// Kill kills a node and returns when it is gone.
 	Kill(ctx context.Context, node string) error
-	// Start brings a killed node back on its address, with or without the data it
-	// had on disk, and returns when it answers.
+	// Start starts a killed node at its address, with or without its data on disk, and returns
+	// when it answers.
 	Start(ctx context.Context, node string, keepData bool) error
-}
-
-// NodePauser is a cluster that can stop and continue nodes.
-type NodePauser interface {
 	PauseNode(ctx context.Context, node string) error
 	ResumeNode(ctx context.Context, node string) error
 }
 
-// LinkCutter is a cluster that can cut directed links: what is sent is held until
-// the link is joined again, and new connections hang.
-type LinkCutter interface {
+// LinkController is a cluster that can break directed links.
+type LinkController interface {
+	// Cut holds everything on the links until Join. New connections hang.
 	Cut(ctx context.Context, links []Link) error
 	Join(ctx context.Context, links []Link) error
-}
-
-// LinkShaper is a cluster that can slow directed links down.
-type LinkShaper interface {
-	// Shape delays what travels on the links; Unshape takes that away again.
+	// Shape delays everything on the links until Unshape.
 	Shape(ctx context.Context, links []Link, delay Delay) error
 	Unshape(ctx context.Context, links []Link) error
+	// DropReplies drops everything on the links until KeepReplies, which also closes the
+	// connections that lost something. The server carries out the requests.
+	DropReplies(ctx context.Context, links []Link) error
+	KeepReplies(ctx context.Context, links []Link) error
+	// Reset closes all connections between the ends of the links, in both directions, drops the
+	// data in flight and returns the number of connections, like a router that loses its state.
+	// Clients can dial again at once.
+	Reset(ctx context.Context, links []Link) (int, error)
 }
 
-// Delay is the latency of a link: By plus or minus at most Jitter, drawn for each message.
-// Messages stay in order.
+// Delay is the latency of a link: By plus or minus at most Jitter, drawn for each message. Messages
+// stay in order.
 type Delay struct{ By, Jitter time.Duration }
 
 // LinkThrottler is a cluster that can make directed links narrow.
@@ -228,22 +228,6 @@ type LinkThrottler interface {
 	Unthrottle(ctx context.Context, links []Link) error
 	// PingBulk is a [Prober]'s Ping that carries so many bytes there and back.
 	PingBulk(ctx context.Context, from, to string, bytes int) error
-}
-
-// ReplyDropper is a cluster that can lose what a node answers to a client: the
-// server does what it was asked, and the client never hears.
-type ReplyDropper interface {
-	// DropReplies loses everything that travels on the links until KeepReplies,
-	// which also ends the connections that lost something.
-	DropReplies(ctx context.Context, links []Link) error
-	KeepReplies(ctx context.Context, links []Link) error
-}
-
-// ConnResetter is a cluster that can reset connections, like a router that loses its state.
-type ConnResetter interface {
-	// Reset closes all connections between the ends of the links, in both directions, drops
-	// the data in flight and returns the number of connections. Clients can dial again at once.
-	Reset(ctx context.Context, links []Link) (int, error)
 }
 
 // ClockShifter is a cluster whose servers' wall clocks can be shifted, each by itself,
@@ -286,27 +270,27 @@ type ClientClockShifter interface {
 	ClientClockOffset(client int) (time.Duration, error)
 }
 
-// Deed is what a fault does to nodes, or to links between them.
-type Deed struct {
-	Way Way
-	By  time.Duration // of Lagging
+// Action is something that a fault does to nodes, or to links between them.
+type Action struct {
+	Kind ActionKind
+	By   time.Duration // of Lagging
 }
 
-// Way is how nodes and links are broken.
-type Way string
+// ActionKind is a kind of Action.
+type ActionKind string
 
-// The ways to break them.
+// The kinds of actions.
 const (
-	Killing   Way = "killed and started"
-	Losing    Way = "killed and started without data"
-	Pausing   Way = "paused"
-	Promoting Way = "promoted"
-	Isolating Way = "cut off from all other servers"
-	Cutting   Way = "cut off from other servers"
-	Lagging   Way = "slowed down"
-	Throttled Way = "narrowed"
-	Dropping  Way = "robbed of replies"
-	Resetting Way = "robbed of connections"
+	Killing   ActionKind = "killed and started"
+	Losing    ActionKind = "killed and started without data"
+	Pausing   ActionKind = "paused"
+	Promoting ActionKind = "promoted"
+	Isolating ActionKind = "cut off from all other servers"
+	Cutting   ActionKind = "cut off from other servers"
+	Lagging   ActionKind = "slowed down"
+	Throttled ActionKind = "narrowed"
+	Dropping  ActionKind = "robbed of replies"
+	Resetting ActionKind = "robbed of connections"
 )
 
 // Prober asks a node for a sign of life on the path that one end uses.

@@ -172,8 +172,8 @@ func TestInSim(t *testing.T) {
 // A world that lies is caught: a fault that does nothing, and one that does not heal.
 func TestTheSuiteCatches(t *testing.T) {
 	for name, spoil := range map[string]func(world.Cluster) world.Cluster{
-		"does nothing":  func(c world.Cluster) world.Cluster { return deaf{c, c.(world.Prober)} },
-		"does not heal": func(c world.Cluster) world.Cluster { return stubborn{c, c.(world.Prober), c.(world.LinkCutter)} },
+		"does nothing":  func(c world.Cluster) world.Cluster { return deaf{c, c.(world.Prober), c.(world.LinkController)} },
+		"does not heal": func(c world.Cluster) world.Cluster { return stubborn{c, c.(world.Prober), c.(world.LinkController)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := sim.New(sim.Options{Models: services.Models()}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c world.Cluster) error {
@@ -196,6 +196,7 @@ func TestTheSuiteCatches(t *testing.T) {
 type deaf struct {
 	world.Cluster
 	world.Prober
+	world.LinkController
 }
 
 func (deaf) Cut(context.Context, []world.Link) error  { return nil }
@@ -205,8 +206,7 @@ func (deaf) Join(context.Context, []world.Link) error { return nil }
 type stubborn struct {
 	world.Cluster
 	world.Prober
-	cutter world.LinkCutter
+	world.LinkController
 }
 
-func (s stubborn) Cut(ctx context.Context, links []world.Link) error { return s.cutter.Cut(ctx, links) }
-func (stubborn) Join(context.Context, []world.Link) error            { return nil }
+func (stubborn) Join(context.Context, []world.Link) error { return nil }

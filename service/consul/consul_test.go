@@ -274,7 +274,7 @@ func TestSingle(t *testing.T) {
 	needs.OrSkip(t, Name, w.Ready(t.Context()))
 	single, _ := service.Find(Service{}, locks.Single)
 	err := w.Run(t.Context(), world.Spec{Service: Service{}, Topology: single, Clients: 1}, func(ctx context.Context, c world.Cluster) error {
-		g, killer := c.Servers().(*servers), c.(world.NodeKiller)
+		g, killer := c.Servers().(*servers), c.(world.NodeController)
 		node := c.Nodes()[0].Name
 		const key = "/v1/kv/mark"
 		has := func(when string, want bool) {

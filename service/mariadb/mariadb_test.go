@@ -95,7 +95,7 @@ func await(t *testing.T, ctx context.Context, what string, try func() error) {
 // A server that is killed comes back with its data or without, and its clock can be wrong.
 func TestSingle(t *testing.T) {
 	run(t, locks.Single, func(ctx context.Context, c world.Cluster) {
-		servers, killer := c.Servers().(*servers), c.(world.NodeKiller)
+		servers, killer := c.Servers().(*servers), c.(world.NodeController)
 		node := c.Nodes()[0].Name
 		lives := func(when string, keep, there bool) {
 			t.Helper()
@@ -143,7 +143,7 @@ func (g *servers) look(ctx context.Context, node string) error {
 // promoted, and who led before follows, with what the others have.
 func TestManaged(t *testing.T) {
 	run(t, operator.Managed, func(ctx context.Context, c world.Cluster) {
-		servers, killer := c.Servers().(*servers), c.(world.NodeKiller)
+		servers, killer := c.Servers().(*servers), c.(world.NodeController)
 		old := servers.Lead()
 		if err := servers.write(ctx, old); err != nil {
 			t.Fatal(err)

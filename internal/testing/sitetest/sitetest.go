@@ -112,17 +112,17 @@ func (s *Site) obey(order string, nodes []string) error {
 	c, node := s.Cluster, nodes[0]
 	switch order {
 	case "kill":
-		return worldtest.Can[world.NodeKiller](c).Kill(ctx, node)
+		return worldtest.Can[world.NodeController](c).Kill(ctx, node)
 	case "wipe":
 		s.forget(node, true)
 		return nil
 	case "start":
 		keep := !s.forget(node, false)
-		return worldtest.Can[world.NodeKiller](c).Start(ctx, node, keep)
+		return worldtest.Can[world.NodeController](c).Start(ctx, node, keep)
 	case "pause":
-		return worldtest.Can[world.NodePauser](c).PauseNode(ctx, node)
+		return worldtest.Can[world.NodeController](c).PauseNode(ctx, node)
 	case "resume":
-		return worldtest.Can[world.NodePauser](c).ResumeNode(ctx, node)
+		return worldtest.Can[world.NodeController](c).ResumeNode(ctx, node)
 	case "promote":
 		p, ok := world.Ability[service.Promoter](c)
 		if !ok {
@@ -133,9 +133,9 @@ func (s *Site) obey(order string, nodes []string) error {
 	case "cut", "join":
 		links := []world.Link{{From: node, To: nodes[1]}}
 		if order == "cut" {
-			return worldtest.Can[world.LinkCutter](c).Cut(ctx, links)
+			return worldtest.Can[world.LinkController](c).Cut(ctx, links)
 		}
-		return worldtest.Can[world.LinkCutter](c).Join(ctx, links)
+		return worldtest.Can[world.LinkController](c).Join(ctx, links)
 	}
 	return fmt.Errorf("no order is called %q", order)
 }

@@ -22,16 +22,12 @@ import (
 // The abilities of a cluster of somebody else's servers.
 var (
 	_ world.Cluster        = (*Cluster)(nil)
-	_ world.NodeKiller     = (*Cluster)(nil)
-	_ world.NodePauser     = (*Cluster)(nil)
-	_ world.LinkCutter     = (*Cluster)(nil)
-	_ world.LinkShaper     = (*Cluster)(nil)
+	_ world.NodeController = (*Cluster)(nil)
+	_ world.LinkController = (*Cluster)(nil)
 	_ world.LinkThrottler  = (*Cluster)(nil)
-	_ world.ReplyDropper   = (*Cluster)(nil)
 	_ world.Prober         = (*Cluster)(nil)
 	_ world.RequestCounter = (*Cluster)(nil)
 	_ world.RequestHolder  = (*Cluster)(nil)
-	_ world.ConnResetter   = (*Cluster)(nil)
 	_ service.Promoter     = promotable{}
 )
 
@@ -184,7 +180,7 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 }
 
 // Lacks says what there are no hooks for.
-func (c *Cluster) Lacks(d world.Deed) error { return c.reach.o.limits(c.Topology())(d) }
+func (c *Cluster) Lacks(d world.Action) error { return c.reach.o.limits(c.Topology())(d) }
 
 // Start brings a killed node back.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {

@@ -185,20 +185,20 @@ func (promotableSketch) Promote(context.Context, string) (string, error) {
 }
 
 // limits are those of servers in a topology: what there are no hooks for.
-func (o Options) limits(t service.Topology) func(world.Deed) error {
-	return func(d world.Deed) error {
-		needed := map[world.Way][]string{
+func (o Options) limits(t service.Topology) func(world.Action) error {
+	return func(d world.Action) error {
+		needed := map[world.ActionKind][]string{
 			world.Killing: {hookKill, hookStart}, world.Losing: {hookKill, hookStart, hookWipe},
 			world.Pausing: {hookPause, hookResume}, world.Promoting: {hookPromote},
 			world.Cutting: {hookCut, hookJoin},
 		}
-		switch d.Way {
+		switch d.Kind {
 		case world.Isolating, world.Cutting, world.Lagging:
 			if t.Leads == service.EachLeads || len(t.Nodes()) == 1 {
 				return nil // these servers do not talk to each other
 			}
 		}
-		switch d.Way {
+		switch d.Kind {
 		case world.Isolating:
 			if o.Hooks.has(hookCut) || o.Hooks.has(hookIsolate) {
 				return nil
@@ -208,11 +208,11 @@ func (o Options) limits(t service.Topology) func(world.Deed) error {
 			if d.By < lagCuts {
 				return fmt.Errorf("links between servers can be cut by hooks, which a lag of %s or more is, and not slowed down", lagCuts)
 			}
-			needed[d.Way] = needed[world.Cutting]
+			needed[d.Kind] = needed[world.Cutting]
 		case world.Throttled, world.Dropping, world.Resetting:
 			return errors.New("links between servers of somebody else's are out of reach")
 		}
-		for _, name := range needed[d.Way] {
+		for _, name := range needed[d.Kind] {
 			if !o.Hooks.has(name) {
 				return fmt.Errorf("there is no hook %s", name)
 			}

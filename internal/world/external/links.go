@@ -137,7 +137,7 @@ func (c *Cluster) Shape(_ context.Context, all []world.Link, d world.Delay) erro
 		}
 	}
 	if len(between) > 0 && d.By < lagCuts {
-		return c.Lacks(world.Deed{Way: world.Lagging, By: d.By})
+		return c.Lacks(world.Action{Kind: world.Lagging, By: d.By})
 	}
 	return c.cutBetween(between)
 }

@@ -164,9 +164,9 @@ func (w *World) Report(ctx context.Context) []string {
 		lines = append(lines, line)
 	}
 	limits := o.limits(site.Topology)
-	for _, way := range []world.Way{world.Killing, world.Losing, world.Pausing, world.Isolating, world.Cutting, world.Promoting} {
-		if err := limits(world.Deed{Way: way}); err != nil {
-			lines = append(lines, fmt.Sprintf("no server can be %s: %v", way, err))
+	for _, kind := range []world.ActionKind{world.Killing, world.Losing, world.Pausing, world.Isolating, world.Cutting, world.Promoting} {
+		if err := limits(world.Action{Kind: kind}); err != nil {
+			lines = append(lines, fmt.Sprintf("no server can be %s: %v", kind, err))
 		}
 	}
 	return lines

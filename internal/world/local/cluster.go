@@ -21,16 +21,12 @@ import (
 // The abilities of a local cluster.
 var (
 	_ world.Cluster        = (*Cluster)(nil)
-	_ world.NodeKiller     = (*Cluster)(nil)
-	_ world.NodePauser     = (*Cluster)(nil)
-	_ world.LinkCutter     = (*Cluster)(nil)
-	_ world.LinkShaper     = (*Cluster)(nil)
+	_ world.NodeController = (*Cluster)(nil)
+	_ world.LinkController = (*Cluster)(nil)
 	_ world.LinkThrottler  = (*Cluster)(nil)
-	_ world.ReplyDropper   = (*Cluster)(nil)
 	_ world.Prober         = (*Cluster)(nil)
 	_ world.RequestCounter = (*Cluster)(nil)
 	_ world.RequestHolder  = (*Cluster)(nil)
-	_ world.ConnResetter   = (*Cluster)(nil)
 	_ world.ClockShifter   = (*Cluster)(nil)
 )
 

@@ -19,16 +19,12 @@ import (
 // The abilities of a simulated cluster.
 var (
 	_ world.Cluster        = (*cluster)(nil)
-	_ world.NodeKiller     = (*cluster)(nil)
-	_ world.NodePauser     = (*cluster)(nil)
-	_ world.LinkCutter     = (*cluster)(nil)
-	_ world.LinkShaper     = (*cluster)(nil)
+	_ world.NodeController = (*cluster)(nil)
+	_ world.LinkController = (*cluster)(nil)
 	_ world.LinkThrottler  = (*cluster)(nil)
-	_ world.ReplyDropper   = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
 	_ world.RequestCounter = (*cluster)(nil)
 	_ world.RequestHolder  = (*cluster)(nil)
-	_ world.ConnResetter   = (*cluster)(nil)
 	_ world.ClockShifter   = (*cluster)(nil)
 
 	_ world.ClientClockShifter = (*cluster)(nil)

@@ -24,12 +24,9 @@ type trial struct {
 // network is what the simulation can do to any service.
 type network interface {
 	world.Cluster
-	world.NodeKiller
-	world.NodePauser
-	world.LinkCutter
-	world.LinkShaper
+	world.NodeController
+	world.LinkController
 	world.LinkThrottler
-	world.ReplyDropper
 	world.RequestHolder
 	Ping(ctx context.Context, from, to string) error
 }
