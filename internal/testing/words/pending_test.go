@@ -16,7 +16,6 @@ internal/trial
 internal/world/docker
 internal/world/external
 internal/world/local
-internal/world/sim
 locks/locktest
 locks/redisson
 more/libraries

@@ -11,22 +11,20 @@ import (
 	"testing/synctest"
 )
 
-// entering keeps bubbles of one process apart.
+// entering separates the bubbles of one process.
 var entering sync.Mutex
 
-// bubble calls f in virtual time and returns when f and every goroutine that it
-// started have ended. This file and bubble_wasip1.go are the only ones that know how a
-// bubble is entered.
+// bubble calls f in virtual time and returns when f and all goroutines that it started have ended.
+// Only this file and bubble_wasip1.go know how a bubble is entered.
 //
-// synctest.Test wants a test, and its documentation promises nothing for one that
-// no test runner made. It works as long as nobody fails or skips that test, which
-// is why f never sees it, and why a panic of f is caught inside. TestBubble fails
-// loudly if a new release of Go changes that.
+// synctest.Test needs a test, and its documentation covers only tests made by the test runner.
+// Another one works as long as it never fails or skips, so f never sees it, and a panic of f is
+// recovered inside. TestBubble fails if a new release of Go changes that.
 func bubble(f func() error) (err error) {
 	entering.Lock()
 	defer entering.Unlock()
 	defer func() {
-		// A deadlock of the whole bubble, or goroutines that are left when f is done.
+		// A deadlock of the whole bubble, or goroutines that outlive f.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the simulation came to a stop: %s", firstLines(fmt.Sprint(p), 40))
 		}

@@ -36,7 +36,7 @@ func TestBubble(t *testing.T) {
 	}
 }
 
-// A goroutine that is left over is a leak, and is told as an error. It stays, so
+// A goroutine that outlives f is a leak, and reported as an error. It stays, so
 // this test has a process of its own.
 func TestBubbleTellsLeaks(t *testing.T) {
 	worldtest.Alone(t, func() {
@@ -74,6 +74,6 @@ func TestClassesNeverMeet(t *testing.T) {
 		}
 	}
 	if time.Millisecond%grain != 0 {
-		t.Error("whoever sleeps for whole milliseconds wakes in somebody else's instant")
+		t.Error("a goroutine that sleeps for whole milliseconds wakes in another actor's instant")
 	}
 }

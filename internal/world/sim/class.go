@@ -6,32 +6,31 @@ import (
 	"lockbench/internal/history"
 )
 
-// grain is how far apart the instants of one actor lie. It divides a millisecond,
-// so that whoever sleeps for whole milliseconds, as libraries do, wakes in an
-// instant of the same class and not in somebody else's.
+// grain is the distance between the instants of one actor. It divides a millisecond, so that a
+// goroutine that sleeps for whole milliseconds wakes in an instant of its own class.
 const grain = 100 * time.Microsecond
 
 // class is an actor's nanosecond within every grain.
 //
-// Without it: a reply for client 1 and the end of client 2's pause fall on the same
-// nanosecond, the runtime wakes both, and which of them records first is a matter of
-// luck. With 30 clients that spoils one run in a dozen.
+// Without it: a reply for client 1 and the end of client 2's pause fall on the same nanosecond, the
+// runtime wakes both, and which of them records first is random. With 30 clients that affects one
+// run in a dozen.
 type class int64
 
-// next is the first instant of the class that is not before t.
+// next returns the first instant of the class at or after t.
 func (c class) next(t time.Time) time.Time {
 	const n = int64(grain)
 	return t.Add(time.Duration(((int64(c)-t.UnixNano())%n + n) % n))
 }
 
-// The classes are dealt out so:
+// The classes:
 //
 //	0      - 4,999    clients, by number
 //	5,000  - 8,999    steps of the plan, by number
 //	9,000  - 9,999    other parts of a run, by name
-//	10,000 - 11,999   directed ways between nodes
-//	12,000 - 12,499   what nodes do by the clock, again and again
-//	12,500 - 12,999   what they do by the clock once
+//	10,000 - 11,999   directed lanes between nodes
+//	12,000 - 12,499   periodic actions of nodes
+//	12,500 - 12,999   single timed actions of nodes
 //	13,000 - 15,999   probes
 //	16,000 - 99,999   connections of clients; see dial.go
 const (
@@ -46,7 +45,7 @@ const (
 	classEnd         = 100_000
 )
 
-// classOf is the class of an actor by its name: "client-3", "step-2", "roles".
+// classOf returns the class of an actor by its name: "client-3", "step-2", "roles".
 func classOf(actor string) class {
 	switch p := history.ParseParty(actor); {
 	case p.IsClient():
@@ -65,7 +64,7 @@ func settle(c class) {
 	}
 }
 
-// hash is FNV-1a, well mixed.
+// hash is FNV-1a, mixed.
 func hash[T string | []byte](text T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {

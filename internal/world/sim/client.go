@@ -15,8 +15,7 @@ import (
 	"lockbench/locks"
 )
 
-// client is a lock client: goroutines of this process, behind a gate and a network
-// of their own.
+// client is a lock client: goroutines of this process, behind a gate and a network of their own.
 type client struct {
 	cluster *cluster
 	id      int
@@ -29,16 +28,16 @@ type client struct {
 	dying   sync.Once
 	ending  sync.Once
 	gone    chan struct{} // closed when its goroutines have ended
-	err     error         // how, once gone is closed
+	err     error         // their error, once gone is closed
 	clock   Clock
 }
 
-// member is a client of a cluster, whatever it is made of.
+// member is a client of a cluster: goroutines or a WASM module.
 type member interface {
 	world.Client
-	// end ends it in whatever state it is.
+	// end ends it in any state.
 	end() error
-	// shiftClock lets its clock be wrong, and clockOffset tells by how much it is.
+	// shiftClock shifts its clock, and clockOffset returns the offset.
 	shiftClock(by time.Duration, drift float64)
 	clockOffset() time.Duration
 }
@@ -65,7 +64,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 		if err := c.take(s.ID); err != nil {
 			return nil, err
 		}
-		// Others would go on in the instant in which this one begins.
+		// Others would continue in the instant in which this one begins.
 		c.Settle(history.ClientParty(s.ID).String())
 		return c.openModule(ctx, s)
 	}
@@ -79,7 +78,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 	return c.openGoroutines(ctx, s, opener)
 }
 
-// opener is what opens the lock inside this process.
+// opener returns what opens the lock inside this process.
 func (c *cluster) opener(s world.ClientSpec) (locks.Opener, error) {
 	switch {
 	case s.Opener != nil:
@@ -94,7 +93,7 @@ func (c *cluster) opener(s world.ClientSpec) (locks.Opener, error) {
 	return opener, err
 }
 
-// take takes a number for a client.
+// take reserves a number for a client.
 func (c *cluster) take(id int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +104,7 @@ func (c *cluster) take(id int) error {
 	return nil
 }
 
-// remember knows the client of a number from now on.
+// remember registers a client.
 func (c *cluster) remember(id int, m member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,8 +113,8 @@ func (c *cluster) remember(id int, m member) {
 
 func (c *cluster) openGoroutines(ctx context.Context, s world.ClientSpec, opener locks.Opener) (*client, error) {
 	cl := &client{cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), dead: make(chan struct{}), gone: make(chan struct{})}
-	// One after the other: libraries draw from chance that all clients share while
-	// they set themselves up, to shuffle their servers for one.
+	// One after the other: while they are set up, libraries draw from the process's source of
+	// randomness, for example to shuffle their servers.
 	c.Settle(cl.name)
 	seedGlobal(int64(s.Seed))
 	store := c.Store()
@@ -139,33 +138,32 @@ func (c *cluster) openGoroutines(ctx context.Context, s world.ClientSpec, opener
 	return cl, nil
 }
 
-// seedGlobal makes what libraries draw from the process's own source of chance
-// repeat itself, as far as the Go runtime lets it (GODEBUG=randseednop=0).
+// seedGlobal makes the draws of libraries from the process's source of randomness repeatable, as far
+// as the Go runtime lets it (GODEBUG=randseednop=0).
 func seedGlobal(seed int64) {
 	globalrand.Seed(seed) //lint:ignore SA1019 libraries draw from it, and nothing else seeds it
 }
 
-// Conn is the protocol.
+// Conn returns the connection to the lock.
 func (cl *client) Conn() *guest.Conn { return cl.conn }
 
-// Pause stops the client's steps and all that it sends and hears. Timers of its
-// library go on, unlike under SIGSTOP, and what they do leaves it after the resume.
+// Pause stops the client's operations and all that it sends and receives. Timers of its library go
+// on, unlike under SIGSTOP, and their messages leave after the resume.
 func (cl *client) Pause(context.Context) error {
 	cl.gate.Hold()
 	cl.cluster.net.freeze(cl.name)
 	return nil
 }
 
-// Resume lets it go on.
+// Resume ends Pause.
 func (cl *client) Resume(context.Context) error {
 	cl.cluster.net.thaw(cl.name)
 	cl.gate.Release()
 	return nil
 }
 
-// Kill cuts the client off before it can say another word. Its goroutines end when they
-// notice, and nobody waits for them: a library's may sleep a while before it tries again,
-// and how long the kill took would be its to decide.
+// Kill cuts the client off so that it sends nothing more. It does not wait for its goroutines, which
+// end when they notice: a library may sleep a while, and would determine how long the kill takes.
 func (cl *client) Kill(context.Context) error {
 	cl.dying.Do(func() {
 		close(cl.dead)
@@ -176,15 +174,15 @@ func (cl *client) Kill(context.Context) error {
 	return nil
 }
 
-// abandon ends the connections of a client that is killed.
+// abandon ends the connections of a killed client.
 func (c *cluster) abandon(client string) {
 	for _, p := range c.net.pairsWith(func(at slot) bool { return at.client == client }) {
 		p.abandon()
 	}
 }
 
-// Close ends the client in good order, and waits for nobody who was killed: whoever takes
-// his place would come when a dead library's sleep is over.
+// Close closes the client. It does not wait for the goroutines of a killed client, because then its
+// replacement would start when a dead library's sleep is over.
 func (cl *client) Close(ctx context.Context) error {
 	select {
 	case <-cl.dead:
@@ -195,18 +193,18 @@ func (cl *client) Close(ctx context.Context) error {
 	return errors.Join(err, cl.finish())
 }
 
-// end ends it in whatever state it is.
+// end ends it in any state.
 func (cl *client) end() error {
 	cl.gate.Release()
 	return errors.Join(cl.Kill(context.Background()), cl.finish())
 }
 
-// shiftClock lets the wall clock be wrong that its lock looks at.
+// shiftClock shifts the wall clock that its lock reads.
 func (cl *client) shiftClock(by time.Duration, drift float64) { cl.clock.Shift(by, drift) }
 
 func (cl *client) clockOffset() time.Duration { return cl.clock.Offset() }
 
-// unlessDead lets a notice through as long as its client lives.
+// unlessDead passes a notice on while its client lives.
 func unlessDead(dead <-chan struct{}, notice func(session string)) func(session string) {
 	if notice == nil {
 		return nil
@@ -231,7 +229,7 @@ func (cl *client) leave() {
 	})
 }
 
-// finish returns when they have.
+// finish waits for them.
 func (cl *client) finish() error {
 	cl.leave()
 	<-cl.gone

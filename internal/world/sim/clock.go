@@ -9,15 +9,14 @@ import (
 	"lockbench/internal/world"
 )
 
-// Clock is the wall clock of a server or a client, which may be wrong. The zero value is
-// right.
+// Clock is the wall clock of a server or a client, which may be wrong. The zero value is right.
 type Clock struct{ wrong atomic.Pointer[wrong] }
 
-// wrong is by how much it is wrong.
+// wrong is the error of a clock.
 type wrong struct {
 	by    time.Duration
-	drift float64   // what it gains in every second
-	since time.Time // from when on it does
+	drift float64   // seconds gained in every second
+	since time.Time // the start of the drift
 }
 
 func (w *wrong) at(now time.Time) time.Duration {
@@ -27,27 +26,27 @@ func (w *wrong) at(now time.Time) time.Duration {
 	return w.by + time.Duration(w.drift*float64(now.Sub(w.since)))
 }
 
-// Now is the time by this clock.
+// Now returns the time by this clock.
 func (c *Clock) Now() time.Time {
 	now := time.Now()
 	return now.Add(c.wrong.Load().at(now))
 }
 
-// Offset is by how much it is wrong now.
+// Offset returns its current offset.
 func (c *Clock) Offset() time.Duration { return c.wrong.Load().at(time.Now()) }
 
-// Touched tells whether it was ever shifted.
+// Touched reports whether it was ever shifted.
 func (c *Clock) Touched() bool { return c.wrong.Load() != nil }
 
-// Shift lets it be wrong from now on.
+// Shift shifts it from now on.
 func (c *Clock) Shift(by time.Duration, drift float64) {
 	c.wrong.Store(&wrong{by, drift, time.Now()})
 }
 
-// ClocksReady is always nil: they are simulated.
+// ClocksReady always returns nil: the clocks are simulated.
 func (c *cluster) ClocksReady() error { return nil }
 
-// ShiftClock lets a node's clock be wrong.
+// ShiftClock shifts a node's clock.
 func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -57,7 +56,7 @@ func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, d
 	return nil
 }
 
-// ClientClocksReady is nil but for what goroutines cannot be shown.
+// ClientClocksReady returns an error for shifts that goroutines cannot see.
 func (c *cluster) ClientClocksReady(drifts bool) error {
 	if drifts {
 		return clientDrift(c.spec)
@@ -65,8 +64,8 @@ func (c *cluster) ClientClocksReady(drifts bool) error {
 	return nil
 }
 
-// clientDrift is why the clients' clocks cannot be fast or slow. A lock that writes the
-// time is shown it by goroutines, too: of its clocks it is that one which others read.
+// clientDrift returns why the clients' clocks cannot run fast or slow. Goroutines see the drift only
+// in the time that a lock writes for others.
 func clientDrift(s world.Spec) error {
 	if s.Modules || s.WritesTime {
 		return nil
@@ -74,7 +73,7 @@ func clientDrift(s world.Spec) error {
 	return world.ErrClientDrift
 }
 
-// ShiftClientClock lets the clocks of a client be wrong, as far as it has any.
+// ShiftClientClock shifts the clocks of a client, as far as it has any.
 func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) error {
 	cl, err := c.opened(id)
 	if err != nil {
@@ -84,7 +83,7 @@ func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) erro
 	return nil
 }
 
-// ClientClockOffset tells by how much it is wrong.
+// ClientClockOffset returns the offset of a client's clock.
 func (c *cluster) ClientClockOffset(id int) (time.Duration, error) {
 	cl, err := c.opened(id)
 	if err != nil {

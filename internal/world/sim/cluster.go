@@ -39,15 +39,14 @@ type cluster struct {
 	nodes []*node
 	done  chan struct{} // closed when the cluster ends
 	loops sync.WaitGroup
-	turns *turns // of clients that are modules
+	turns *turns // of WASM clients
 
-	// mu is taken before the network's, after any of a server's, and never held across
-	// a wait.
+	// mu is taken before the network's, after any of a server's, and never held during a wait.
 	mu      sync.Mutex
 	clients map[int]member
 	addrs   map[string]int       // of nodes, by their index
-	ways    map[world.Link]*lane // what nodes tell each other
-	faulty  error                // what the simulation could not do, and was asked to
+	ways    map[world.Link]*lane // messages between nodes
+	faulty  error                // a request that the simulation does not support
 	giveUp  func(error)          // ends the run
 }
 
@@ -61,7 +60,7 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 		done: make(chan struct{}), turns: newTurns(w), clients: map[int]member{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
 	}
 	c.net.purpose = model.Purpose
-	if s.Service != nil { // else nobody is there to talk to
+	if s.Service != nil { // else there are no servers
 		c.net.wire = s.Service.Wire()
 	}
 	if c.Service, err = model.New(&Host{c}, s); err != nil {
@@ -78,14 +77,14 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 	return c, nil
 }
 
-// nodesMax bounds the nodes, so that each way between two has a class of its own.
+// nodesMax bounds the nodes, so that each lane between two has its own class.
 const nodesMax = 40
 
-// clientsMax bounds the clients that a run begins with. The time that a run takes grows
-// faster than their number.
+// clientsMax bounds the clients at the start of a run. The duration of a run grows faster than their
+// number.
 const clientsMax = 1000
 
-// start starts all nodes: a cluster in virtual time is whole from the first instant.
+// start starts all nodes. A cluster in virtual time is complete from the first instant.
 func (c *cluster) start() {
 	for _, n := range c.nodes {
 		n.boot(false)
@@ -93,13 +92,13 @@ func (c *cluster) start() {
 	for _, n := range c.nodes {
 		c.tick(n)
 	}
-	// As the real worlds do: nobody meets a cluster that is still forming.
+	// As in the real worlds, clients see only a cluster that is formed.
 	for limit := 0; limit < 1000 && c.Healthy(context.Background()) != nil; limit++ {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// tick lets a node do what it does by the clock, in instants of its own.
+// tick lets a node do its periodic work, in its own instants.
 func (c *cluster) tick(n *node) {
 	least, most := n.server.Ticks()
 	if most == 0 {
@@ -127,7 +126,7 @@ func (c *cluster) tick(n *node) {
 	})
 }
 
-// stop ends everything that is left of the cluster.
+// stop ends the cluster.
 func (c *cluster) stop() error {
 	c.mu.Lock()
 	ids := slices.Sorted(maps.Keys(c.clients))
@@ -157,15 +156,15 @@ func (c *cluster) stop() error {
 	return nil
 }
 
-// Servers is the service of the cluster, with all that it can do.
+// Servers returns the service of the cluster, with all its abilities.
 func (c *cluster) Servers() service.Group { return c.Service }
 
-// Settle waits for the next instant that is the actor's own.
+// Settle waits for the actor's next instant.
 func (c *cluster) Settle(actor string) { settle(classOf(actor)) }
 
-// WriteEvery is long: two milliseconds are nothing here, and writing so often would be
-// most of what a run costs. The odd rest is no actor's: the writer does not wake in an
-// instant in which somebody records, where what it sees would be a matter of luck.
+// WriteEvery is a long interval, since writing every two milliseconds of virtual time would dominate
+// the cost of a run. The odd rest belongs to no actor: the writer does not wake in an instant in
+// which an event is recorded.
 func (c *cluster) WriteEvery() time.Duration { return 250*time.Millisecond + 50_007*time.Nanosecond }
 
 func (c *cluster) node(name string) (*node, error) {
@@ -177,18 +176,18 @@ func (c *cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("there is no node %q in this cluster", name)
 }
 
-// at finds the node behind an address.
+// at returns the node at an address.
 func (c *cluster) at(addr string) (*node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i, ok := c.addrs[addr]
 	if !ok {
-		return nil, fmt.Errorf("nobody has the address %s in this simulation", addr)
+		return nil, fmt.Errorf("no node has the address %s in this simulation", addr)
 	}
 	return c.nodes[i], nil
 }
 
-// way is the lane on which one node tells another something.
+// way returns the lane from one node to another.
 func (c *cluster) way(from, to *node) *lane {
 	link := world.Link{From: from.Name, To: to.Name}
 	c.mu.Lock()
@@ -205,7 +204,7 @@ func (c *cluster) way(from, to *node) *lane {
 	return l
 }
 
-// chance is the chance of one decision, by its name.
+// chance returns the source of randomness of one decision, by its name.
 func (c *cluster) chance(what string) *rand.Rand {
 	return rand.New(rand.NewPCG(c.net.seed, hash(what)))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// hangsUp is what the end of a connection says.
+// hangsUp is the message of a connection's end.
 const hangsUp = 1
 
 // pair is a connection: two ends and the lanes between them.
@@ -21,8 +21,8 @@ type pair struct {
 	near     *conn // the client's end
 	far      *conn // the node's end; nil at a directory, which has no stream to read
 
-	hears io.Writer // reads what arrives there; guarded by network.mu, as reached is
-	// reached is what keeps back the answer to what has arrived last.
+	hears io.Writer // parses what arrives there; guarded by network.mu, like reached
+	// reached holds the reply to the last request that arrived.
 	reached *hold
 }
 
@@ -33,27 +33,27 @@ type slot struct {
 	n            int
 }
 
-// conn is one end. Writes never wait; reads wait for data, the other end's hanging
-// up, or the deadline, and return only while their owner runs.
+// conn is one end. Writes never wait. Reads wait for data, the end of the stream or the deadline, and
+// return only while their owner runs.
 type conn struct {
 	pair          *pair
 	owner         string
 	out           *lane
-	late          class // of its deadlines: of two at one instant, either might win
+	late          class // of its deadlines: two at one instant would race
 	local, remote net.Addr
-	says          io.Writer // reads what is written here; nil: nobody does
+	says          io.Writer // parses what is written here; may be nil
 	// answers replies to some requests at once and keeps them from the lane. It may be nil.
 	answers func(request []byte) (reply []byte, done bool)
 
 	mu       sync.Mutex
-	listener func() // hears when there is something to read; nil: whoever reads waits here
+	listener func() // called when there is something to read; nil: the reader waits here
 	in       []byte
-	heard    uint64 // what was said to this end last
+	heard    uint64 // hash of the last message to this end
 	ended    bool   // the other end has hung up
 	broken   bool   // reset
 	closed   bool
-	hold     *hold // keeps back what comes next; nil nearly always
-	deaf     bool  // nothing that is delivered here arrives, not even the other end's hanging up
+	hold     *hold // holds what comes next; nil nearly always
+	deaf     bool  // nothing that is delivered here arrives, not even the end of the stream
 	deadline time.Time
 	timer    *time.Timer
 	wake     chan struct{} // of one
@@ -65,7 +65,7 @@ func newConn(p *pair, owner string, late class, local, remote net.Addr) *conn {
 	return &conn{pair: p, owner: owner, late: late, local: local, remote: remote, wake: make(chan struct{}, 1)}
 }
 
-// receive is the delivery of a message at this end.
+// receive is called when a message is delivered at this end.
 func (c *conn) receive(p parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,27 +117,26 @@ func (c *conn) Read(b []byte) (int, error) {
 		case <-c.wake:
 		case <-expired:
 		case <-stopped:
-			settle(c.late) // or all of an owner's connections would go on in one instant
+			settle(c.late) // or all of an owner's connections would continue in one instant
 		}
 	}
 }
 
-// tryRead is Read for those who wait elsewhere.
+// tryRead is Read for callers that wait elsewhere.
 func (c *conn) tryRead(b []byte) (n int, err error, done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.take(b, false)
 }
 
-// readable says whether a read would return at once.
+// readable reports whether a read would return at once.
 func (c *conn) readable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken || c.closed || len(c.in) > 0 || c.ended
 }
 
-// take is what a read returns now, if anything. Nothing but the end of its owner
-// is heard by one that is stopped.
+// take returns the result of a read now, if any. A stopped owner only notices its own end.
 func (c *conn) take(b []byte, stopped bool) (n int, err error, done bool) {
 	switch {
 	case c.broken:
@@ -171,7 +170,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		return 0, &net.OpError{Op: "write", Net: "tcp", Addr: c.remote, Err: errPipe}
 	}
 	if c.says != nil {
-		_, _ = c.says.Write(b) // it reads, and nothing can fail
+		_, _ = c.says.Write(b) // a parser never fails
 	}
 	if c.answers != nil {
 		if reply, done := c.answers(b); done {
@@ -185,15 +184,15 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 	what := hash(b)
 	if c == c.pair.far && c.pair.at.purpose != Subscription {
-		// Most answers are alike; what they answer is not. What a subscription hears, it
-		// hears unasked.
+		// Most replies are alike; their requests are not. A subscription receives messages without
+		// a request.
 		what = mix(what ^ c.heard)
 	}
 	c.out.send(parcel{data: append([]byte(nil), b...), what: what | 1})
 	return len(b), nil
 }
 
-// Close hangs up. What was written before still arrives.
+// Close closes this end. Data written before still arrives.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -208,7 +207,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// reset ends this end at once, also for an owner that is stopped.
+// reset ends this end at once, also for a stopped owner.
 func (c *conn) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,7 +224,7 @@ func (c *conn) isClosed() bool {
 // SetDeadline bounds reads; writes never wait.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-// SetReadDeadline bounds reads, also one that waits already.
+// SetReadDeadline bounds reads, also a read that already waits.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,16 +236,16 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline has nothing to bound.
+// SetWriteDeadline has no effect.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// LocalAddr is where the connection comes from.
+// LocalAddr returns the client's address.
 func (c *conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr is where it leads.
+// RemoteAddr returns the node's address.
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
-// release gives the place of a connection free when both ends have hung up.
+// release frees the slot of a connection when both ends are closed.
 func (p *pair) release() {
 	if !p.near.isClosed() || p.far != nil && !p.far.isClosed() {
 		return
@@ -263,14 +262,14 @@ func (p *pair) breakOff() {
 	p.forget()
 }
 
-// resetSoon is breakOff in an instant of the connection's own: its owner reads on
-// several, and would go on at all of them at once.
+// resetSoon is breakOff in an instant of the connection's own: an owner of several connections would
+// otherwise continue on all of them at once.
 func (p *pair) resetSoon() {
 	now := time.Now()
 	time.AfterFunc(p.near.late.next(now).Sub(now), p.breakOff)
 }
 
-// crash ends the node's end; the client hears of it as the network lets it.
+// crash ends the node's end; the client notices as the network lets it.
 func (p *pair) crash() {
 	p.up.end()
 	if p.far != nil {
@@ -279,17 +278,17 @@ func (p *pair) crash() {
 	p.down.send(parcel{fin: true, what: hangsUp})
 }
 
-// abandon ends the client's end; the node hears of it as the network lets it.
+// abandon ends the client's end; the node notices as the network lets it.
 func (p *pair) abandon() {
 	p.near.reset()
 	p.down.end()
 	p.up.send(parcel{fin: true, what: hangsUp})
 }
 
-// Send says something to the client in the name of a server that has no stream.
+// Send sends to the client on behalf of a server without a stream.
 func (p *pair) Send(data []byte) { p.down.send(parcel{data: data}) }
 
-// Reachable tells whether the client and the server could hear each other now.
+// Reachable reports whether the client and the server could communicate now.
 func (p *pair) Reachable() bool {
 	open, _ := p.net.open(p.at.client, p.at.node)
 	return open && p.server.running()

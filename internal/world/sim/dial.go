@@ -11,13 +11,13 @@ import (
 	"lockbench/service"
 )
 
-// places are how many connections of one client to one node, for each purpose, can be
-// open before two of them share their classes.
+// places is how many connections of one client to one node, for each purpose, can be open before two
+// of them share their classes.
 var places = [...]int{Operation: 5, Subscription: 2, Lookout: 1}
 
 // The classes of a client's connections to one node:
 //
-//	0  - 23   what the client says      24 - 47   what it hears
+//	0  - 23   what the client sends     24 - 47   what it receives
 //	48 - 63   deadlines, two for each connection
 //	64 - 95   dials that hang
 const (
@@ -25,30 +25,29 @@ const (
 	messageWidth = 24
 	deadlinesAt  = 2 * messageWidth
 	attemptsAt   = deadlinesAt + 2*placesAll
-	// attemptsMax is how many dials of one client to one node can hang at a time before
-	// two of them go on in one instant. Whoever gives up after 50 ms has ten of them
-	// until the first one times out.
+	// attemptsMax is how many dials of one client to one node can hang before two of them continue
+	// in one instant. A client that gives up after 50 ms has ten until the first one times out.
 	attemptsMax = 32
 	classesEach = attemptsAt + attemptsMax
 )
 
 // dial opens a connection of a client.
 //
-// Libraries hold mutexes while they set up a connection: they ask a directory for the
-// way so, and renew subscriptions so, while other goroutines of the same client queue at
-// the mutex. In virtual time such a queue stops the clock as long as the holder waits for
-// the network. So nothing that a library may do under a mutex waits here:
+// Libraries hold mutexes while they set up a connection, ask a directory for a server's address, or
+// renew subscriptions, while other goroutines of the client queue at the mutex. In virtual time such
+// a queue stops the clock while the holder waits for the network. So nothing that a library does
+// under a mutex waits here:
 //
-//   - a node that can be reached accepts at once, and answers a greeting in the instant
-//     in which it comes ([Server.AtOnce]);
-//   - so does a directory every question, and one that cannot be reached refuses at once,
-//     dials and questions alike;
-//   - a subscription's dial that finds nobody fails at once, where an ordinary one
-//     waits for its time-out.
+//   - a reachable node accepts at once, and answers a greeting in the instant in which it arrives
+//     ([Server.AtOnce]);
+//   - a reachable directory answers every question at once, and an unreachable one refuses dials and
+//     questions at once;
+//   - a subscription's dial to an unreachable node fails at once, where an ordinary one waits for its
+//     timeout.
 //
-// It costs a client a few round trips less than in life. And of several directories that
-// are asked in one instant, one answers: the first that can be reached, in an order
-// that each client has for itself. Else the answers would race.
+// So a client needs a few round trips less than in reality. And of several directories that are
+// asked in one instant, one answers, since the answers would race: the first reachable one, in an
+// order that each client has for itself.
 func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	c := cl.cluster
 	fail := func(err error) (net.Conn, error) {
@@ -60,21 +59,20 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 	if n.directory != nil {
 		if cl.directory() != n {
-			// Without an address: a library may put the texts of all of them together in
-			// the order in which its goroutines happened to run.
+			// Without an address: a library may join the texts of all errors in the order in
+			// which its goroutines happened to run.
 			return nil, errNoDirectory
 		}
 		return c.connect(slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}, n, addr), nil
 	}
-	// A dial ends in an instant of its own. Several that hang at one cut link go on when
-	// it is joined, and which of them is connected first decides which connection its
-	// pool takes next; and a lookout that finds the server back lets its pool dial again,
-	// in the very instant, most likely, in which somebody asks the pool.
+	// A dial ends in its own instant. Several that hang at one cut link continue when it is joined,
+	// and the first to connect decides which connection its pool takes next; and a lookout that
+	// finds the server back makes its pool dial again in the instant in which the pool may be used.
 	at := slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}
 	own := c.attempt(at, n)
 	for {
 		select {
-		case <-cl.dead: // at once: who kills a client waits until it has ended
+		case <-cl.dead: // at once: a kill waits for the end of the client
 			return fail(net.ErrClosed)
 		default:
 		}
@@ -100,7 +98,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		case at.purpose == Subscription:
 			return fail(errUnreachable)
 		case stopped != nil:
-			change = nil // nothing concerns one that stands still
+			change = nil // a stopped client does not notice changes
 		}
 		select {
 		case <-change:
@@ -114,7 +112,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 }
 
-// directory is the one that answers this client now; nil if it reaches none.
+// directory returns the directory that answers this client now; nil if none is reachable.
 func (cl *client) directory() *node {
 	c := cl.cluster
 	if c.net.stopped(cl.name) != nil {
@@ -150,14 +148,14 @@ func (n *network) purposeOfDial() Purpose {
 	}
 }
 
-// errNoDirectory is what a client hears of a directory that does not answer it.
+// errNoDirectory is the error of a directory that does not answer the client.
 var errNoDirectory = &net.OpError{Op: "dial", Net: "tcp", Err: errUnreachable}
 
 // attempt numbers a dial and gives it a class.
 func (c *cluster) attempt(at slot, n *node) class {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
-	// Lookouts have the odd ones: they count apart, and must not meet the others.
+	// Lookouts have the odd classes, so that they never meet other dials.
 	c.net.attempts[at]++
 	number := 2 * c.net.attempts[at] % attemptsMax
 	if at.purpose == Lookout {
@@ -214,7 +212,7 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	return p.near
 }
 
-// asked is the arrival of what a client says to a directory.
+// asked is called when a client's question arrives at a directory.
 func (p *pair) asked(n *node, m parcel) {
 	switch {
 	case m.fin:
@@ -224,7 +222,7 @@ func (p *pair) asked(n *node, m parcel) {
 	}
 }
 
-// count counts what a client sends.
+// count counts the requests of a client.
 func (n *network) count(client, request string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -236,9 +234,9 @@ func (n *network) count(client, request string) {
 	counts[request]++
 }
 
-// classesOf is the first of the classes of a client's connections to a node.
+// classesOf returns the first of the classes of a client's connections to a node.
 func (c *cluster) classesOf(client string, n *node) class {
-	id, _ := history.ParseParty(client).Client() // nobody else dials
+	id, _ := history.ParseParty(client).Client() // only clients dial
 	room := (classEnd - classConnections) / classesEach
 	return class(classConnections + classesEach*((int(id)*len(c.nodes)+n.index)%room))
 }

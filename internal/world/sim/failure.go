@@ -2,8 +2,8 @@ package sim
 
 import "syscall"
 
-// failure is an error of the network in the words of Linux, whatever system this runs on:
-// locks hand it on, it gets into histories, and those are the same on every system.
+// failure is a network error with the text of Linux on every system, because locks pass it on into
+// histories, which are the same on every system.
 type failure struct {
 	syscall.Errno
 	text string
@@ -11,7 +11,7 @@ type failure struct {
 
 func (f failure) Error() string { return f.text }
 
-// Unwrap is the error that libraries compare with.
+// Unwrap returns the error that libraries compare with.
 func (f failure) Unwrap() error { return f.Errno }
 
 var (

@@ -8,19 +8,19 @@ import (
 	"lockbench/internal/world"
 )
 
-// Kill ends a node at once. What it had not sent yet is lost.
+// Kill kills a node. Data that it has not sent yet is lost.
 func (c *cluster) Kill(_ context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
 	n.shut()
-	// A process that is gone does not stand still any more.
+	// A killed process is no longer stopped.
 	c.net.thaw(name)
 	return nil
 }
 
-// Start brings a killed node back, at once: in virtual time nothing has to be loaded.
+// Start starts a killed node at once.
 func (c *cluster) Start(_ context.Context, name string, keepData bool) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *cluster) Start(_ context.Context, name string, keepData bool) error {
 	return nil
 }
 
-// PauseNode stops a node: its connections live on, and nothing moves on them.
+// PauseNode stops a node. Its connections stay open, and nothing moves on them.
 func (c *cluster) PauseNode(_ context.Context, name string) error {
 	if _, err := c.node(name); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (c *cluster) PauseNode(_ context.Context, name string) error {
 	return nil
 }
 
-// ResumeNode lets it go on.
+// ResumeNode continues it.
 func (c *cluster) ResumeNode(_ context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -53,19 +53,19 @@ func (c *cluster) ResumeNode(_ context.Context, name string) error {
 	return nil
 }
 
-// Cut holds what travels on the links.
+// Cut holds everything on the links.
 func (c *cluster) Cut(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.cut = true })
 	return nil
 }
 
-// Join lets it go on.
+// Join ends Cut.
 func (c *cluster) Join(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.cut = false })
 	return nil
 }
 
-// Shape delays what travels on the links.
+// Shape delays everything on the links.
 func (c *cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
 	c.net.set(links, func(s *linkState) { s.delay = d })
 	return nil
@@ -77,10 +77,10 @@ func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
 	return nil
 }
 
-// BandwidthReady is nil: links are simulated.
+// BandwidthReady returns nil: links are simulated.
 func (c *cluster) BandwidthReady() error { return nil }
 
-// Throttle makes the links narrow: all that travels on one shares it.
+// Throttle limits the rate of each link, which its connections share.
 func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
 	c.net.set(links, func(s *linkState) { s.rate = bytesPerSecond })
 	return nil
@@ -92,24 +92,24 @@ func (c *cluster) Unthrottle(_ context.Context, links []world.Link) error {
 	return nil
 }
 
-// DropReplies loses what comes out of the links.
+// DropReplies drops everything at the end of the links.
 func (c *cluster) DropReplies(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.drop = true })
 	return nil
 }
 
-// KeepReplies ends DropReplies and the connections that have lost something.
+// KeepReplies ends DropReplies and closes the connections that have lost something.
 func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
 	c.net.keep(links)
 	return nil
 }
 
-// Ping asks a node for a sign of life on the path that from's connections take.
+// Ping pings a node on the path of from's connections.
 func (c *cluster) Ping(ctx context.Context, from, to string) error {
 	return c.PingBulk(ctx, from, to, 0)
 }
 
-// PingBulk is Ping with something to carry.
+// PingBulk is Ping with a payload.
 func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
 	n, err := c.node(to)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) erro
 			down.send(parcel{load: bytes})
 		}
 	})
-	// The probe stands beside the one in whose name it asks, who may be stopped.
+	// The probe is independent of the client or node from, which may be stopped.
 	up.past, down.toward = true, true
 	defer up.end()
 	defer down.end()
@@ -141,7 +141,7 @@ func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) erro
 	}
 }
 
-// Requests counts what a client has sent.
+// Requests counts the requests of a client.
 func (c *cluster) Requests(client string) map[string]int {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *cluster) Requests(client string) map[string]int {
 	return counts
 }
 
-// Reset ends the connections of clients on the links.
+// Reset resets the connections of clients on the links.
 func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {
 	ends := map[world.Link]bool{}
 	for _, l := range links {

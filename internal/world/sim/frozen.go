@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// Standstill is why virtual time does not move, as far as the stacks of the goroutines tell.
+// Standstill is the reason why virtual time does not move, as far as goroutine stacks show it.
 type Standstill struct {
-	// Computes says that some goroutine of the simulation runs, or waits for something outside.
+	// Computes reports that a goroutine of the simulation runs, or waits for something outside.
 	Computes bool
-	// Waiting are the functions that wait for a mutex, each once. Time cannot move as long
-	// as somebody does: such a wait may end at any moment, for all that the runtime knows.
+	// Waiting are the functions that wait for a mutex, each once. Time cannot move meanwhile,
+	// because for the runtime such a wait may end at any moment.
 	Waiting []string
-	// Keepers are functions that keep such a mutex, most likely, and what they wait for.
+	// Keepers are functions that probably hold such a mutex, and what they wait for.
 	Keepers []string
 }
 
-// Frozen says that nobody computes and somebody waits for a mutex: nothing in the simulation
-// can change that any more.
+// Frozen reports that no goroutine computes and one waits for a mutex, so nothing in the simulation
+// can change any more.
 func (s Standstill) Frozen() bool { return !s.Computes && len(s.Waiting) > 0 }
 
-// String says who waits, and for whom.
+// String returns the waiting functions and the probable holders.
 func (s Standstill) String() string {
 	text := "waiting for a mutex: " + strings.Join(s.Waiting, ", ")
 	if len(s.Keepers) > 0 {
@@ -32,9 +32,9 @@ func (s Standstill) String() string {
 	return text
 }
 
-// Told says why a frozen run cannot go on, and what to do instead, beside a first thing.
+// Told returns why a frozen run cannot go on, and two alternatives: instead, and a module.
 func (s Standstill) Told(instead string) string {
-	return fmt.Sprintf("a library waits with a mutex held, and the simulation is frozen (%s). %s, or as a module, in which such a wait stops nobody else (docs/wasm-guests.md)", s, instead)
+	return fmt.Sprintf("a library waits with a mutex held, and the simulation is frozen (%s). %s, or as a module, in which such a wait stops only itself (docs/wasm-guests.md)", s, instead)
 }
 
 // LookAt looks at all goroutines of the process.
@@ -49,15 +49,15 @@ func LookAt() Standstill {
 	}
 }
 
-// goroutine is what a trace of stacks says of one.
+// goroutine is a goroutine in a stack trace.
 type goroutine struct {
 	state  string
-	frames []frame // of neither the runtime nor the packages of waiting, the innermost first
+	frames []frame // without the runtime and the packages of waiting, the innermost first
 }
 
 type frame struct {
 	function string // "github.com/redis/go-redis/v9.(*sentinelFailover).MasterAddr"
-	self     string // its first argument, which is the receiver of a method; empty if it is not told
+	self     string // its first argument, which is the receiver of a method; may be empty
 	at       string // "sentinel.go:1024"
 }
 
@@ -67,7 +67,7 @@ var (
 	placeOf = regexp.MustCompile(`^\t.*?([^/]+:\d+)(?: \+0x[0-9a-f]+)?$`)
 )
 
-// readStacks reads what runtime.Stack writes. The state of those in the simulation names
+// readStacks parses the output of runtime.Stack. The state of goroutines in the simulation names
 // their bubble: [sync.Mutex.Lock, 3 minutes, synctest bubble 1], [sleep (durable), synctest bubble 1].
 func readStacks(text string) Standstill {
 	var waiting, others []goroutine
@@ -131,7 +131,7 @@ func readGoroutine(lines []string) (g goroutine, inside bool) {
 	return g, true
 }
 
-// waits says whether a function is one by which others wait.
+// waits reports whether a function is a waiting one.
 func waits(function string) bool {
 	for _, p := range []string{"runtime.", "sync.", "internal/", "time.", "created by "} {
 		if strings.HasPrefix(function, p) {
@@ -141,8 +141,8 @@ func waits(function string) bool {
 	return false
 }
 
-// keepers are those among the goroutines that are inside a method of the very thing whose
-// method waits for the mutex; if none is, inside a function of the same type or package.
+// keepers returns the goroutines inside a method of the object whose method waits for the mutex, or
+// else inside a function of the same type or package.
 func keepers(w goroutine, others []goroutine) []string {
 	for _, same := range []func(a, b frame) bool{
 		func(a, b frame) bool { return a.self != "" && a.self == b.self && a.owner() == b.owner() },
@@ -162,7 +162,7 @@ func keepers(w goroutine, others []goroutine) []string {
 	return nil
 }
 
-// doing says what a goroutine waits for.
+// doing returns what a goroutine waits for.
 func doing(g goroutine) string {
 	for _, f := range g.frames {
 		if strings.HasSuffix(f.function, "sim.(*conn).Read") || strings.HasSuffix(f.function, "sim.(*client).dial") {

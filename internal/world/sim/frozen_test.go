@@ -31,7 +31,7 @@ func (l *library) get() {
 	defer l.mu.Unlock()
 }
 
-// Who sleeps with a mutex held for which another waits stops virtual time, and both are named.
+// A goroutine that sleeps with a mutex held for which another waits stops virtual time; both are named.
 func TestFrozenIsTold(t *testing.T) {
 	worldtest.Alone(t, func() {
 		l := &library{}
@@ -64,7 +64,7 @@ func TestFrozenIsTold(t *testing.T) {
 	})
 }
 
-// Who computes is not frozen, even if another waits for a mutex meanwhile.
+// A run that computes is not frozen, even if a goroutine waits for a mutex.
 func TestComputingIsNotFrozen(t *testing.T) {
 	const stacks = `goroutine 7 [running, synctest bubble 1]:
 example.com/lib.(*Pool).Spin(0xc000012345)

@@ -6,13 +6,13 @@ import (
 	"lockbench/internal/world"
 )
 
-// hold keeps back a client's n-th request from now on, or the answer to it and so the
-// client between two requests of one operation.
+// hold holds a client's n-th request from now, or the reply to it and so the client between two
+// requests of one operation.
 type hold struct {
-	request bool // not the answer
+	request bool // hold the request itself, not the reply
 	net     *network
 	client  string
-	reached chan struct{} // closed when it is there
+	reached chan struct{} // closed when it has arrived
 	left    int           // requests still to come; guarded by network.mu
 
 	mu    sync.Mutex // taken after that of the connection
@@ -24,12 +24,11 @@ type hold struct {
 
 var _ world.Held = (*hold)(nil)
 
-// HoldReply lets the next n requests of a client pass and keeps the answer to the last
-// of them back.
+// HoldReply lets the next n requests of a client pass and holds the reply to the last of them.
 func (c *cluster) HoldReply(client string, n int) world.Held { return c.hold(client, n, false) }
 
-// HoldRequest lets the next n-1 requests of a client pass and keeps the n-th back, with
-// what follows on its connection.
+// HoldRequest lets the next n-1 requests of a client pass and holds the n-th, with all that follows
+// on its connection.
 func (c *cluster) HoldRequest(client string, n int) world.Held { return c.hold(client, n, true) }
 
 func (c *cluster) hold(client string, n int, request bool) *hold {
@@ -40,10 +39,10 @@ func (c *cluster) hold(client string, n int, request bool) *hold {
 	return h
 }
 
-// Reached is closed when it is there.
+// Reached is closed when it has arrived.
 func (h *hold) Reached() <-chan struct{} { return h.reached }
 
-// GoOn lets it pass, or gives up waiting for it.
+// GoOn releases it, or stops waiting for it.
 func (h *hold) GoOn() {
 	h.net.mu.Lock()
 	if h.net.holds[h.client] == h {
@@ -55,7 +54,7 @@ func (h *hold) GoOn() {
 	}
 }
 
-// Lose loses it, and with it its connection.
+// Lose drops it, and breaks its connection.
 func (h *hold) Lose(silent bool) {
 	h.mu.Lock()
 	at := h.at
@@ -69,13 +68,13 @@ func (h *hold) Lose(silent bool) {
 	}
 }
 
-// arrives is the arrival of what a client has asked at a node. Requests are counted here
-// and not where they are sent: a client that asks five nodes at once does so in one
-// instant, in any order, and each of the five arrives in an instant of its own.
+// arrives is called when a request arrives at a node. Requests are counted here and not where they
+// are sent: a client sends to five nodes in one instant, in any order, and each request arrives in
+// its own instant.
 func (p *pair) arrives(m parcel) {
 	p.net.mu.Lock()
 	p.reached = nil
-	_, _ = p.hears.Write(m.data) // it reads, and nothing can fail
+	_, _ = p.hears.Write(m.data) // a parser never fails
 	reached := p.reached
 	p.net.mu.Unlock()
 	if reached == nil {
@@ -90,7 +89,7 @@ func (p *pair) arrives(m parcel) {
 	at.hold = reached
 }
 
-// heard counts a request down that has arrived. Needs network.mu.
+// heard counts a request that has arrived. Needs network.mu.
 func (p *pair) heard(request []byte) {
 	n, client := p.net, p.at.client
 	h := n.holds[client]
@@ -103,7 +102,7 @@ func (p *pair) heard(request []byte) {
 	}
 }
 
-// keep keeps what was delivered at a connection, which is locked, as long as it is held.
+// keep keeps what was delivered at a connection, which is locked, while it is held.
 func (h *hold) keep(c *conn, p parcel) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +117,7 @@ func (h *hold) keep(c *conn, p parcel) bool {
 	return true
 }
 
-// end keeps nothing any more, and returns what was kept.
+// end stops keeping and returns what was kept.
 func (h *hold) end() []parcel {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// Host is what the servers of a cluster find around them. It knows them by their
-// numbers in [Service.Processes], from 0.
+// Host is the environment of a cluster's servers, which it numbers as in [Service.Processes].
 type Host struct{ cluster *cluster }
 
-// Address gives a server an address, in one of two subnets: 0 and 1.
+// Address assigns a server an address in subnet 0 or 1.
 func (h *Host) Address(subnet, server, port int) string {
 	addr := fmt.Sprintf("10.0.%d.%d:%d", subnet, server+1, port)
 	h.Move(addr, server)
 	return addr
 }
 
-// Float is an address that belongs to no server until it is moved to one.
+// Float returns an address without a server, until Move assigns it one.
 func (h *Host) Float(port int) string { return fmt.Sprintf("10.0.0.100:%d", port) }
 
-// Move leads those who dial an address from now on to a server.
+// Move makes an address lead to a server from now on.
 func (h *Host) Move(addr string, server int) {
 	c := h.cluster
 	c.mu.Lock()
@@ -28,24 +27,24 @@ func (h *Host) Move(addr string, server int) {
 	c.addrs[addr] = server
 }
 
-// Send tells another server something. The caller may hold a mutex of its own.
+// Send sends a message to another server. The caller may hold its own mutex.
 func (h *Host) Send(from, to int, what any) {
 	h.cluster.way(h.cluster.nodes[from], h.cluster.nodes[to]).send(parcel{talk: what})
 }
 
-// Alive says whether a server's process is there, stopped or not.
+// Alive reports whether a server's process exists, stopped or not.
 func (h *Host) Alive(server int) bool { return h.cluster.nodes[server].alive() }
 
-// Running says whether it does anything.
+// Running reports whether it runs and is not stopped.
 func (h *Host) Running(server int) bool { return h.cluster.nodes[server].running() }
 
-// HangUp ends the connections that clients have to a server, those of the given purposes
-// or all, and says how many.
+// HangUp closes the connections of clients to a server, those of the given purposes or all, and
+// returns their number.
 func (h *Host) HangUp(server int, purposes ...Purpose) int {
 	return h.cluster.nodes[server].hangUp(purposes)
 }
 
-// Stall lets a server stand still for a while; its connections live.
+// Stall stops a server for a while. Its connections stay open.
 func (h *Host) Stall(server int, d time.Duration) {
 	c, n := h.cluster, h.cluster.nodes[server]
 	c.net.freeze(n.Name)
@@ -58,8 +57,8 @@ func (h *Host) Stall(server int, d time.Duration) {
 	})
 }
 
-// After lets a server do something by the clock, once, in an instant of its own. A server
-// that stands still does it when it goes on.
+// After lets a server do something once at a later time, in its own instant. A stopped server does
+// it when it continues.
 func (h *Host) After(server int, d time.Duration, do func()) {
 	c, n := h.cluster, h.cluster.nodes[server]
 	own := class(classTimers + n.index)
@@ -84,11 +83,11 @@ func (h *Host) After(server int, d time.Duration, do func()) {
 // Done is closed when the cluster ends.
 func (h *Host) Done() <-chan struct{} { return h.cluster.done }
 
-// Chance is the chance of one decision, by its name.
+// Chance returns the source of randomness of one decision, by its name.
 func (h *Host) Chance(what string) *rand.Rand { return h.cluster.chance(what) }
 
-// Fault marks the run as one whose history proves nothing, and ends it: something was
-// asked for that the simulated server does otherwise than a real one.
+// Fault ends the run as unusable, because of a request that the simulated server handles otherwise
+// than a real one.
 func (h *Host) Fault(format string, args ...any) {
 	c := h.cluster
 	c.mu.Lock()

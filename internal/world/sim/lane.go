@@ -7,13 +7,13 @@ import (
 	"lockbench/internal/world"
 )
 
-// lane is one direction of a connection, or of the talk between two nodes: what is
-// sent comes out in order, each message after a latency of its own.
+// lane is one direction of a connection, or of the messages between two nodes. Messages come out in
+// order, each after its own latency.
 //
 //	send ──▶ queue (in flight) ──▶ deliver
 //	              │
-//	              └─ stands still while the link is cut or an end is stopped;
-//	                 what comes to its end while replies are dropped is lost
+//	              └─ stops while the link is cut or an end is stopped;
+//	                 messages are lost at its end while replies are dropped
 type lane struct {
 	net     *network
 	link    world.Link
@@ -21,8 +21,7 @@ type lane struct {
 	class   class        // the first of its classes
 	width   int          // how many it has
 	deliver func(parcel) // called in the instant of the delivery, without locks
-	// past and toward say that the sender's, or the receiver's, being stopped does not
-	// matter: a probe in its name.
+	// past and toward ignore that the sender or the receiver is stopped, for probes.
 	past, toward bool
 
 	// Guarded by net.mu.
@@ -34,22 +33,20 @@ type lane struct {
 	ended bool
 }
 
-// parcel is a message in flight: bytes, the end of a stream, or something that
-// nodes tell each other.
+// parcel is a message in flight: bytes, the end of a stream, or a message between nodes.
 type parcel struct {
 	due  time.Time
 	of   class // of the due
 	data []byte
-	// what tells messages of one lane, and of its sisters, apart by what they say; 0:
-	// they are told apart by their number.
+	// what distinguishes messages of one lane, and of its sisters, by content; 0: by number.
 	what uint64
 	fin  bool
 	talk any
 	load int // bytes of a probe
 }
 
-// What a message takes of a narrow link beside its bytes, and what nodes say to each
-// other, of which only the meaning is simulated.
+// The sizes on a throttled link: the overhead of a message, and a message between nodes, of which
+// only the meaning is simulated.
 const (
 	wrapping  = 40
 	talkBytes = 100
@@ -63,9 +60,8 @@ func (p parcel) size() int64 {
 	return int64(size)
 }
 
-// newLane opens a lane; id names it for its latencies. Lanes of one id share them: it
-// does not matter then on which of its connections a client says something, which is
-// for its library's pool to choose, and not always twice in the same way.
+// newLane opens a lane; id names it for its latencies. Lanes with one id share them, so that it does
+// not matter which of its connections a client uses, which depends on its library's pool.
 func (n *network) newLane(link world.Link, id string, c class, width int, deliver func(parcel)) *lane {
 	l := &lane{net: n, link: link, key: hash(id) ^ n.seed*0x9e3779b97f4a7c15, class: c, width: width, deliver: deliver}
 	n.mu.Lock()
@@ -77,7 +73,7 @@ func (n *network) newLane(link world.Link, id string, c class, width int, delive
 	return l
 }
 
-// end takes a lane away with all that is in flight on it.
+// end removes a lane with everything in flight.
 func (l *lane) end() {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
@@ -96,7 +92,7 @@ func (l *lane) endLocked() {
 	delete(l.net.lanes[l.link], l)
 }
 
-// empty takes everything off the lane. Needs net.mu.
+// empty removes everything from the lane. Needs net.mu.
 func (l *lane) empty() {
 	for _, p := range l.queue {
 		delete(l.net.taken, p.due.UnixNano())
@@ -104,7 +100,7 @@ func (l *lane) empty() {
 	l.queue = nil
 }
 
-// send puts a message on its way. It never waits.
+// send sends a message. It never waits.
 func (l *lane) send(p parcel) {
 	n := l.net
 	n.mu.Lock()
@@ -126,8 +122,8 @@ func (l *lane) send(p parcel) {
 	}
 }
 
-// through is when a message that is sent now has got into a narrow link, after all that
-// was sent before it, on whichever connection.
+// through returns when a message that is sent now has entered a throttled link, after all messages
+// sent before it on any connection.
 func (s *linkState) through(now time.Time, size int64) time.Time {
 	if s.free.Before(now) {
 		s.free = now
@@ -136,7 +132,7 @@ func (s *linkState) through(now time.Time, size int64) time.Time {
 	return s.free
 }
 
-// lateness is the delay of the message that has drawn this.
+// lateness is the delay of the message with this draw.
 func (s linkState) lateness(drawn uint64) time.Duration {
 	late := s.delay.By
 	if jitter := s.delay.Jitter; jitter > 0 {
@@ -145,8 +141,8 @@ func (s linkState) lateness(drawn uint64) time.Duration {
 	return late
 }
 
-// draw is a message's latency and class, and what they are made of. They depend on which
-// message it is, and not on when or after whom it is sent.
+// draw returns a message's latency and class, and their seed. They depend on the identity of the
+// message, and not on the time or order of sending.
 func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) {
 	n := l.net
 	key := l.key
@@ -154,7 +150,7 @@ func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) 
 		l.seq++
 		key += l.seq * 0x9e3779b97f4a7c15
 	} else {
-		// Said before by the same one: the next time it takes another while.
+		// The same message again: it gets another latency.
 		key = mix(key ^ what)
 		again := n.said[key]
 		n.said[key]++
@@ -168,10 +164,9 @@ func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) 
 	return latency, l.class + class((drawn>>40)%uint64(l.width)), drawn
 }
 
-// due is the first instant of a class at or after at that keeps the order and in which
-// nothing else comes out: two requests of one client to one node may draw one class,
-// and which of them is done first must not be a matter of luck. A node that goes on after
-// a pause finds more of them than there are classes, so it may be in a later grain.
+// due returns the first instant of a class at or after at that keeps the order and is free: two
+// requests of one client to one node may draw one class, and their order must not be random. After
+// a pause there may be more messages than classes, so it may be in a later grain.
 func (l *lane) due(at time.Time, c class) time.Time {
 	if !at.After(l.last) {
 		at = l.last.Add(1)
@@ -188,7 +183,7 @@ func (l *lane) due(at time.Time, c class) time.Time {
 	}
 }
 
-// standsStill says whether anything on the lane moves. Needs net.mu.
+// standsStill reports whether the lane is stopped. Needs net.mu.
 func (l *lane) standsStill() bool {
 	n := l.net
 	return n.links[l.link].cut ||
@@ -208,8 +203,7 @@ func (l *lane) arm() {
 	l.timer.Reset(d)
 }
 
-// fire delivers the head of the queue if it is due. It may come for nothing, when
-// the queue was moved meanwhile.
+// fire delivers the head of the queue if it is due. The queue may have been moved meanwhile.
 func (l *lane) fire() {
 	n := l.net
 	n.mu.Lock()
@@ -237,9 +231,8 @@ func (l *lane) fire() {
 	l.deliver(p)
 }
 
-// again lets lanes go on, in the order in which their next messages were due. Two lanes of
-// one client may want the same instant for them; the first has it, and which one comes
-// first out of a map is a matter of luck. Needs net.mu.
+// again lets lanes continue in the order in which their next messages were due. Two lanes of one
+// client may want the same instant, and the order of a map is random. Needs net.mu.
 func again(all []*lane) {
 	all = slices.DeleteFunc(all, func(l *lane) bool {
 		if len(l.queue) == 0 {
@@ -253,8 +246,8 @@ func again(all []*lane) {
 	}
 }
 
-// again lets the queue go on after it stood still or was slowed down: nothing comes
-// out at once that was not due, and everything in order. Needs net.mu.
+// again continues the queue after it was stopped or slowed down. Messages that were not due are not
+// delivered at once, and the order stays. Needs net.mu.
 func (l *lane) again() {
 	now := time.Now()
 	l.last = now
@@ -265,7 +258,7 @@ func (l *lane) again() {
 	s := l.net.links[l.link]
 	late := soon.Add(l.net.latency.Spread + s.delay.By + s.delay.Jitter)
 	if in := s.free.Sub(now); in > 0 {
-		late = late.Add(in) // a narrow link is through with all of it by then
+		late = late.Add(in) // a throttled link has sent all of it by then
 	}
 	for _, p := range l.queue {
 		delete(l.net.taken, p.due.UnixNano())

@@ -15,8 +15,8 @@ import (
 	"lockbench/internal/world"
 )
 
-// module is a lock client that is a program of WebAssembly, and its machine and kernel.
-// It stands still when it is paused, timers and all, and has clocks of its own.
+// module is a lock client that is a WASM module, with its machine and kernel. A pause stops its
+// timers, too, and it has its own clocks.
 type module struct {
 	cluster *cluster
 	id      int
@@ -32,17 +32,17 @@ type module struct {
 	dying   sync.Once
 	gone    chan struct{} // closed when it has ended
 
-	// mu is not held while the machine runs; turns see to it that nobody else touches the
-	// machine then. It is taken after that of a connection.
+	// mu is not held while the machine runs; turns ensures that nothing else touches the machine
+	// then. It is taken after that of a connection.
 	mu      sync.Mutex
 	machine *wasm.Machine
-	in      []byte // what waits to be read
+	in      []byte // unread standard input
 	inEnded bool
 	woken   bool
 	paused  bool
 	killed  bool
 	timer   *time.Timer
-	armed   time.Time // what the timer is set to
+	armed   time.Time // the time of the timer
 }
 
 var (
@@ -50,20 +50,20 @@ var (
 	_ wasm.Outside = (*module)(nil)
 )
 
-// Prepare loads a module before a client of it is opened, which may take long.
+// Prepare loads a module before a client uses it, which may take long.
 func (w *World) Prepare(ctx context.Context, module string) error {
 	_, err := w.load(ctx, module)
 	return err
 }
 
-// load finds a module that was loaded before, or loads it.
+// load returns a module, which it loads once.
 func (w *World) load(ctx context.Context, path string) (*wasm.Module, error) {
 	w.loading.Lock()
 	defer w.loading.Unlock()
 	if m := w.loaded[path]; m != nil {
 		return m, nil
 	}
-	// It is kept for as long as the process lives, whichever call came first.
+	// It is kept for as long as the process lives.
 	m, err := wasm.Load(context.WithoutCancel(ctx), path, w.options.ModuleCache)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (w *World) load(ctx context.Context, path string) (*wasm.Module, error) {
 	return m, nil
 }
 
-// Meet asks a module who it is.
+// Meet starts a module and reads its hello.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	if s.Module == "" {
 		return world.Met{}, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
@@ -89,15 +89,15 @@ func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error)
 	return world.Met{Hello: hello}, err
 }
 
-// errProcess is why a guest that is a process takes no part.
+// errProcess is returned for a guest that is a process.
 var errProcess = errors.New("a guest is a process of its own, and its time cannot be simulated")
 
-// program is what a client's machine is started with.
+// program is how a client's machine is started.
 func program(s world.ClientSpec) wasm.Program {
 	return wasm.Program{Args: append([]string{filepath.Base(s.Module)}, s.Args...), Seed: s.Seed, ID: s.ID}
 }
 
-// openModule starts a client that is a module. Its number is taken already.
+// openModule starts a module client. Its number is reserved.
 func (c *cluster) openModule(ctx context.Context, s world.ClientSpec) (*module, error) {
 	compiled, err := c.world.load(ctx, s.Module)
 	if err != nil {
@@ -133,15 +133,15 @@ func (c *cluster) openModule(ctx context.Context, s world.ClientSpec) (*module, 
 	return m, nil
 }
 
-// Now, Wall and Dial are what the machine finds around it.
+// Now, Wall and Dial are the machine's environment.
 
-// Now is the right time.
+// Now returns the right time.
 func (m *module) Now() time.Time { return time.Now() }
 
-// Wall is the time by its own clock.
+// Wall returns the time by its own clock.
 func (m *module) Wall() time.Time { return m.clock.Now() }
 
-// wake says that something has come for the module.
+// wake notes that something has come for the module.
 func (m *module) wake() {
 	m.mu.Lock()
 	m.woken = true
@@ -149,15 +149,15 @@ func (m *module) wake() {
 	m.cluster.turns.wake()
 }
 
-// wantsTurn says whether the module would go on if it were let.
+// wantsTurn reports whether the module can continue.
 func (m *module) wantsTurn() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.killed || m.woken && !m.paused
 }
 
-// turn lets the machine go on until it waits. What it says is heard afterwards: nobody
-// else runs while it does.
+// turn runs the machine until it waits, and publishes its output afterwards. Nothing else runs
+// meanwhile.
 func (m *module) turn() {
 	m.mu.Lock()
 	m.woken = false
@@ -188,7 +188,7 @@ func (m *module) turn() {
 	close(m.gone)
 }
 
-// arm sets the timer to the end of the machine's wait, in an instant of the client's own.
+// arm sets the timer to the end of the machine's wait, in the client's own instant.
 func (m *module) arm() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,10 +203,10 @@ func (m *module) arm() {
 	}
 }
 
-// Conn is the protocol.
+// Conn returns the connection to the module.
 func (m *module) Conn() *guest.Conn { return m.conn }
 
-// Pause stops the machine. What comes for it waits in its kernel.
+// Pause stops the machine. Data for it waits in its kernel.
 func (m *module) Pause(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,7 +214,7 @@ func (m *module) Pause(context.Context) error {
 	return nil
 }
 
-// Resume lets it go on: whatever timers have run out meanwhile fire now.
+// Resume continues it. Timers that have expired meanwhile fire now.
 func (m *module) Resume(context.Context) error {
 	m.mu.Lock()
 	m.paused = false
@@ -223,7 +223,7 @@ func (m *module) Resume(context.Context) error {
 	return nil
 }
 
-// Kill ends the machine before it can take another step.
+// Kill ends the machine before its next step.
 func (m *module) Kill(context.Context) error {
 	m.dying.Do(func() {
 		close(m.dead)
@@ -237,7 +237,7 @@ func (m *module) Kill(context.Context) error {
 	return nil
 }
 
-// Close ends the client in good order. A killed one has ended already.
+// Close closes the client. A killed client has ended already.
 func (m *module) Close(ctx context.Context) error {
 	select {
 	case <-m.dead:
@@ -256,15 +256,14 @@ func (m *module) Close(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("close %s: %w; it was killed", m.name, err), m.end())
 }
 
-// end ends it in whatever state it is.
+// end ends it in any state.
 func (m *module) end() error {
 	err := m.Kill(context.Background())
 	<-m.gone
 	return err
 }
 
-// shiftClock lets its clocks be wrong: the wall clock by so much, and both of them from now
-// on by the drift.
+// shiftClock shifts the wall clock, and sets the drift of both clocks.
 func (m *module) shiftClock(by time.Duration, drift float64) {
 	m.clock.Shift(by, drift)
 	m.mu.Lock()
@@ -273,7 +272,7 @@ func (m *module) shiftClock(by time.Duration, drift float64) {
 	m.wake()
 }
 
-// gained is by how much its steady clock is ahead.
+// gained is how far its steady clock is ahead.
 func (m *module) gained() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -282,7 +281,7 @@ func (m *module) gained() time.Duration {
 
 func (m *module) clockOffset() time.Duration { return m.clock.Offset() }
 
-// stdin is the host's end of its standard input.
+// stdin is the writing end of its standard input.
 type stdin struct{ module *module }
 
 func (s stdin) Write(b []byte) (int, error) {

@@ -53,7 +53,7 @@ type said struct {
 }
 
 // probes runs clients that are modules on a cluster without servers, and returns what each
-// has said. body is told how to open one.
+// has printed. body gets a function that opens one.
 func probes(t *testing.T, o sim.Options, body func(ctx context.Context, c world.Cluster, open func(id int) world.Client) error) ([]said, error) {
 	t.Helper()
 	dir, err := built()
@@ -91,7 +91,7 @@ func parse(line string) said {
 	return said{client, words[0], steady, wall}
 }
 
-// of are the lines of one client that say something.
+// of returns the lines of one client that contain a text.
 func of(lines []said, client, what string) (list []said) {
 	for _, l := range lines {
 		if l.client == client && l.what == what {
@@ -138,7 +138,7 @@ func TestPausedModule(t *testing.T) {
 	}
 }
 
-// A clock that is shifted is seen by time.Now of that module, by nobody else, and not by
+// A shifted clock is seen by time.Now of that module alone, and not by
 // its timers. One that gains time lets timers fire early.
 func TestModuleClocks(t *testing.T) {
 	lines, err := probes(t, sim.Options{}, func(ctx context.Context, c world.Cluster, open func(int) world.Client) error {
@@ -234,13 +234,13 @@ func TestKilledModule(t *testing.T) {
 		}
 	}
 	if len(of(lines, "client-2", "the")) != 1 || len(of(lines, "client-2", "panic:")) != 1 {
-		t.Errorf("nothing tells of the panic: %v", lines)
+		t.Errorf("the panic is not reported: %v", lines)
 	}
 }
 
-// A module that computes for ever stops virtual time; that is told of it by its name.
+// A module that computes forever stops virtual time; the error names it.
 func TestComputingModule(t *testing.T) {
-	// What computes for ever cannot be ended, and would keep this process from its rest.
+	// A computing module cannot be ended, and would keep this process busy.
 	const alone = "LOCKBENCH_TEST_COMPUTES"
 	if os.Getenv(alone) == "" {
 		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestComputingModule$")

@@ -12,7 +12,7 @@ import (
 	"lockbench/service"
 )
 
-// network is everything between the ends: who can hear whom, and how late.
+// network connects the ends: who can reach whom, and how fast.
 type network struct {
 	wire    service.Wire
 	purpose func(function string) (Purpose, bool) // as [Model.Purpose]
@@ -20,30 +20,30 @@ type network struct {
 	latency Latency
 	moved   *atomic.Int64 // messages delivered
 
-	mu       sync.Mutex // never held across a wait: the clock would stand still
+	mu       sync.Mutex // never held during a wait, which would stop the clock
 	links    map[world.Link]linkState
-	frozen   map[string]chan struct{} // stopped clients and nodes; closed when they go on
+	frozen   map[string]chan struct{} // stopped clients and nodes; closed when they continue
 	lanes    map[world.Link]map[*lane]struct{}
-	dials    map[slot]int              // how often one has dialled the other
-	attempts map[slot]int              // how often one has tried to
-	taken    map[int64]bool            // the instants in which something comes out
-	said     map[uint64]uint32         // how often something was said before
+	dials    map[slot]int              // connections made from one end to another
+	attempts map[slot]int              // dials from one end to another
+	taken    map[int64]bool            // the instants of deliveries
+	said     map[uint64]uint32         // how often a message was sent before
 	inUse    map[slot]bool             // numbers of open connections
 	pairs    map[*pair]struct{}        // open connections of clients
-	probes   map[world.Link]int        // PINGs sent in somebody's name
+	probes   map[world.Link]int        // PINGs sent on behalf of a client
 	change   chan struct{}             // closed, and replaced, when a link or an end changes
 	counts   map[string]map[string]int // commands, by client and name
-	holds    map[string]*hold          // answers that are to be kept back, by client
+	holds    map[string]*hold          // requests and replies to hold, by client
 	closed   bool
 }
 
-// linkState is what is wrong with a directed link.
+// linkState is the state of a directed link.
 type linkState struct {
 	cut   bool
 	drop  bool
 	delay world.Delay
-	rate  int64     // bytes a second; 0: as many as there are
-	free  time.Time // when a narrow link is through with what was sent before
+	rate  int64     // bytes a second; 0: unlimited
+	free  time.Time // when a throttled link has sent everything before
 }
 
 func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
@@ -56,7 +56,7 @@ func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
 	}
 }
 
-// set changes the state of links and lets what waited on them go on.
+// set changes the state of links and lets their messages continue.
 func (n *network) set(links []world.Link, change func(*linkState)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,7 +75,7 @@ func (n *network) set(links []world.Link, change func(*linkState)) {
 	n.changed()
 }
 
-// keep ends dropping on links, and the connections that have lost something.
+// keep ends dropping on links, and closes the connections that have lost something.
 func (n *network) keep(links []world.Link) {
 	n.set(links, func(s *linkState) { s.drop = false })
 	n.mu.Lock()
@@ -97,7 +97,7 @@ func (n *network) keep(links []world.Link) {
 	}
 }
 
-// freeze stops an end: nothing comes to it or leaves it.
+// freeze stops an end: it neither receives nor sends.
 func (n *network) freeze(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +106,7 @@ func (n *network) freeze(name string) {
 	}
 }
 
-// thaw lets it go on.
+// thaw continues it.
 func (n *network) thaw(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,15 +126,15 @@ func (n *network) thaw(name string) {
 	n.changed()
 }
 
-// stopped is closed when the end goes on; nil while it runs.
+// stopped is closed when the end continues; nil while it runs.
 func (n *network) stopped(name string) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.frozen[name]
 }
 
-// open says whether a client and a node can hear each other, and what to wait for
-// if not.
+// open reports whether a client and a node can reach each other, and else returns a channel to wait
+// for.
 func (n *network) open(a, b string) (ok bool, change <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -142,14 +142,14 @@ func (n *network) open(a, b string) (ok bool, change <-chan struct{}) {
 	return !there.cut && !back.cut && !there.drop && !back.drop, n.change
 }
 
-// changed wakes whoever waits for a link. Needs mu.
+// changed wakes all waiters for a link. Needs mu.
 func (n *network) changed() {
 	close(n.change)
 	n.change = make(chan struct{})
 }
 
-// pairsWith are the open connections that a slot's owner picks, in one order for every
-// run: of those that are hung up in one instant, the order decides who hears it when.
+// pairsWith returns the open connections that a slot's owner picks, in the same order in every run:
+// the order in which they are closed decides when their ends notice.
 func (n *network) pairsWith(picked func(slot) bool) []*pair {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -170,8 +170,7 @@ func inOrder(all []*pair) {
 	})
 }
 
-// forget ends all lanes that lead from a node, with what is in flight: the node
-// died, and what it had not got out is lost.
+// forget ends all lanes from a node, with everything in flight: the node died.
 func (n *network) forget(from string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"lockbench/service"
 )
 
-// node is one server and its place in the network.
+// node is one server in the network.
 //
-//	down ⇄ up ⇄ stopped (its lanes stand still)
+//	down ⇄ up ⇄ stopped (its lanes stop)
 type node struct {
 	service.Node
 	cluster *cluster
@@ -20,10 +20,10 @@ type node struct {
 	up        atomic.Bool
 }
 
-// alive says whether the node's process is there, stopped or not.
+// alive reports whether the node's process exists, stopped or not.
 func (n *node) alive() bool { return n.up.Load() }
 
-// running says whether it does anything.
+// running reports whether it runs and is not stopped.
 func (n *node) running() bool { return n.alive() && n.cluster.net.stopped(n.Name) == nil }
 
 // boot starts the node.
@@ -42,7 +42,7 @@ func (n *node) shut() {
 	n.server.End()
 }
 
-// hangUp ends connections of clients, of the purposes or all, and says how many.
+// hangUp closes connections of clients, those of the purposes or all, and returns their number.
 func (n *node) hangUp(purposes []Purpose) int {
 	all := n.cluster.net.pairsWith(func(at slot) bool {
 		return at.node == n.Name && (len(purposes) == 0 || slices.Contains(purposes, at.purpose))

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// outlet is what a module writes to its standard output: it never waits, and is heard when
-// its turn is over.
+// outlet is a module's standard output. Writing never waits, and readers see the output after the
+// module's turn.
 type outlet struct {
 	written []byte // in this turn
 
@@ -20,7 +20,7 @@ func newOutlet() *outlet { return &outlet{wake: make(chan struct{}, 1)} }
 
 func (o *outlet) write(b []byte) { o.written = append(o.written, b...) }
 
-// publish lets be heard what was written.
+// publish makes the output readable.
 func (o *outlet) publish() {
 	if len(o.written) == 0 {
 		return
@@ -46,7 +46,7 @@ func (o *outlet) signal() {
 	}
 }
 
-// Read waits for something that was said.
+// Read waits for output.
 func (o *outlet) Read(b []byte) (int, error) {
 	for {
 		o.mu.Lock()

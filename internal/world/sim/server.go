@@ -13,30 +13,30 @@ import (
 	"lockbench/service"
 )
 
-// This file is the seam between the network and the servers in it: what a lock service
-// brings to be simulated ([Model], [Service], [Server]). What it finds there is [Host].
+// This file is the interface between the network and a simulated lock service: [Model], [Service] and
+// [Server] are implemented by the service, and [Host] is what it uses.
 
 // Model is a lock service that can be simulated.
 type Model interface {
-	// About is the few words that the screen shows of it: "in-memory Redis". Covers is what
-	// it is a model of: "Redis and of its replication".
+	// About returns a few words for the screen: "in-memory Redis". Covers returns what it models:
+	// "Redis and of its replication".
 	About() string
 	Covers() string
-	// New makes the servers of a cluster, none of them started. An error that wraps
-	// [world.ErrUnsupportedHere] says that the model has no such cluster.
+	// New creates the servers of a cluster without starting them. Its error wraps
+	// [world.ErrUnsupportedHere] if the model has no such cluster.
 	New(h *Host, s world.Spec) (Service, error)
-	// Purpose is what a connection is dialled for if a function of this name stands on
-	// the stack of the dial; false: the name does not say.
+	// Purpose returns the purpose of a dial if a function of this name is on its stack; false: the
+	// name does not tell.
 	Purpose(function string) (Purpose, bool)
 }
 
 // Models are models by the names of their services.
 type Models map[string]Model
 
-// of is the model for a cluster.
+// of returns the model for a cluster.
 func (m Models) of(s world.Spec) (Model, error) {
 	if s.Service == nil {
-		return nobody{}, nil
+		return noService{}, nil
 	}
 	model, ok := m[s.Service.Name()]
 	if !ok {
@@ -45,7 +45,7 @@ func (m Models) of(s world.Spec) (Model, error) {
 	return model, nil
 }
 
-// list says something of all models, in the order of their names.
+// list joins a property of all models, in the order of their names.
 func (m Models) list(say func(Model) string) string {
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -54,63 +54,62 @@ func (m Models) list(say func(Model) string) string {
 	return strings.Join(said, ", ")
 }
 
-// nobody is the service of locks that need none.
-type nobody struct{ service.Nobody }
+// noService is the service of locks that need none.
+type noService struct{ service.Nobody }
 
-func (nobody) About() string                          { return "" }
-func (nobody) Covers() string                         { return "" }
-func (nobody) New(*Host, world.Spec) (Service, error) { return nobody{}, nil }
-func (nobody) Purpose(string) (Purpose, bool)         { return Operation, false }
-func (nobody) Processes() []Server                    { return nil }
-func (nobody) Store() locks.Store                     { return locks.Store{Topology: locks.None} }
-func (nobody) Opened(world.ClientSpec)                {}
+func (noService) About() string                          { return "" }
+func (noService) Covers() string                         { return "" }
+func (noService) New(*Host, world.Spec) (Service, error) { return noService{}, nil }
+func (noService) Purpose(string) (Purpose, bool)         { return Operation, false }
+func (noService) Processes() []Server                    { return nil }
+func (noService) Store() locks.Store                     { return locks.Store{Topology: locks.None} }
+func (noService) Opened(world.ClientSpec)                {}
 
-// Purpose is what a client dials for, as far as its stack tells. Dials of different
-// purposes are numbered apart: a library looks in the background whether a server is
-// back, and renews subscriptions, and where that falls on the same instant as a dial
-// for an operation, which of them comes first is a matter of luck.
+// Purpose is what a client dials for, as far as its stack tells. Dials of different purposes are
+// numbered apart: a library polls whether a server is back and renews subscriptions in the
+// background, and if one of these falls on the instant of a dial for an operation, their order is
+// random.
 type Purpose int
 
 // The purposes of dials.
 const (
-	Operation    Purpose = iota // somebody waits for it
+	Operation    Purpose = iota // an operation waits for it
 	Subscription                // the library holds a mutex meanwhile
 	Lookout                     // is the server back?
 )
 
-// Service is the lock service of one cluster, of which everybody may ask how it is.
+// Service is the lock service of one cluster.
 type Service interface {
 	service.Group
-	// Processes are the servers of Nodes, in the same order. Each has a [Streamer] or a
-	// [Directory] in it.
+	// Processes returns the servers of Nodes, in the same order. Each is a [Streamer] or a
+	// [Directory], too.
 	Processes() []Server
-	// Store is what a client may know of the service. How to dial it is added to that.
+	// Store returns the client's view of the service. The world adds how to dial it.
 	Store() locks.Store
-	// Opened hears of each client before it is opened.
+	// Opened is called with each client before it is opened.
 	Opened(s world.ClientSpec)
 }
 
-// Server is one server. Its methods are called in instants that are its own, and return
-// without having waited for anything but a mutex.
+// Server is one server. Its methods are called in its own instants and wait for nothing but a mutex.
 type Server interface {
-	// Start starts its process, with what it has kept or without. End ends it; all its
-	// connections have been hung up before.
+	// Start starts its process, with or without its data. End ends it; its connections were closed
+	// before.
 	Start(keepData bool)
 	End()
-	// Resumed is the end of a pause.
+	// Resumed is called at the end of a pause.
 	Resumed()
-	// Ticks is how long it is between two calls of Tick, drawn anew for each: at least,
-	// and at most. Zeros: there are none.
+	// Ticks returns the bounds of the time between two calls of Tick, which is drawn for each.
+	// Zeros: Tick is never called.
 	Ticks() (least, most time.Duration)
-	// Tick is what it does by the clock, as long as it runs.
+	// Tick does its periodic work while it runs.
 	Tick()
-	// Hear is what another server, by its number, has told it.
+	// Hear receives a message from another server, by its number.
 	Hear(from int, what any)
-	// AtOnce answers what a client must not wait for (see dial.go), in the instant in
-	// which it writes that. done says that this was such a thing; a reply that is nil then says
-	// that the server cannot be reached.
+	// AtOnce answers a request for which a client must not wait (see dial.go), in the instant in
+	// which the client writes it. done reports that it was one; reply is nil if the server cannot
+	// be reached.
 	AtOnce(l Line, written []byte) (reply []byte, done bool)
-	// ShiftClock lets its own clock be wrong, as [world.ClockShifter] says.
+	// ShiftClock shifts its own clock, as [world.ClockShifter] says.
 	ShiftClock(by time.Duration, drift float64)
 }
 
@@ -120,19 +119,19 @@ type Streamer interface {
 	Serve(c net.Conn, l Line)
 }
 
-// Directory is a server that clients ask for the way to others. Libraries do so under
-// a mutex, so it can be dialled at once or not at all; and as they ask several at a time
-// and take the first answer, each client has one that answers.
+// Directory is a server that clients ask for the address of others. Libraries do so under a mutex,
+// so a dial succeeds or fails at once; and as they ask several directories at a time and take the
+// first answer, only one answers each client.
 type Directory interface {
-	// Asked is what a client has written. Left is its hanging up.
+	// Asked receives a client's bytes. Left is called when it hangs up.
 	Asked(l Line, written []byte)
 	Left(l Line)
 }
 
 // Line is a client's connection as its server sees it.
 type Line interface {
-	// Send says something to the client.
+	// Send sends to the client.
 	Send(data []byte)
-	// Reachable tells whether the two could hear each other now.
+	// Reachable reports whether the two could communicate now.
 	Reachable() bool
 }

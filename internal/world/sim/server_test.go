@@ -72,7 +72,7 @@ type board struct {
 	left    int // of a directory
 }
 
-// as looks at a server, or changes it, while nobody else does.
+// as looks at a server, or changes it, while it is not used otherwise.
 func (b *board) as(do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *board) Serve(c net.Conn, _ Line) {
 	}()
 }
 
-// desk is a server that is asked for the way.
+// desk is a directory.
 type desk struct{ board }
 
 func (d *desk) Left(Line) { d.as(func() { d.left++ }) }
@@ -243,7 +243,7 @@ func TestServers(t *testing.T) {
 		time.Sleep(time.Second)
 		wants("after the stall", hear(conn), "four")
 
-		// Killed: the connection ends, nobody is there, and it is back without what it had.
+		// Killed: the connection ends, no node answers, and it is back without its data.
 		_ = c.Kill(ctx, "board-1")
 		wants("a killed server", ask(conn, "five"), "EOF")
 		if _, err := k.dial(ctx, "tcp", s.addr[0]); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -289,7 +289,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// A directory is asked and answers at once, or not at all.
+// A directory answers at once, or not at all.
 func TestDirectory(t *testing.T) {
 	s := &slate{}
 	err := New(Options{Models: Models{redis.Name: s}}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{Seed: 1}), func(ctx context.Context, w world.Cluster) error {
@@ -325,7 +325,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// What a server cannot do ends the run with an error, and so does a world without one.
+// A server's unsupported request ends the run with an error, and so does a world without a model.
 func TestFaultIsLoud(t *testing.T) {
 	s := &slate{}
 	spec := redistest.Spec(locks.Single, world.Spec{Seed: 1})
@@ -342,7 +342,7 @@ func TestFaultIsLoud(t *testing.T) {
 	}
 }
 
-// What a plan asks before anything runs, the model answers: its servers cannot do all that
+// The model answers a plan's questions before a run: its servers cannot do all that
 // those can which it is a model of.
 func TestSketchAsksTheModel(t *testing.T) {
 	spec := redistest.Spec(locks.Single, world.Spec{})

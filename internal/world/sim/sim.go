@@ -1,41 +1,37 @@
-// Package sim is the world in virtual time: the same locks, client libraries,
-// workloads and faults as in the real worlds, against servers in memory, in one
-// process and without a single real wait.
+// Package sim is the world in virtual time: the same locks, client libraries, workloads and faults
+// as in the real worlds, against in-memory servers, in one process and without a real wait.
 //
 //	clients (goroutines) ─ library ─ conn ─┐                    ┌─ conn ─ server 0
-//	                                       ├─ lanes: latency, ──┤            │ ways
+//	                                       ├─ lanes: latency, ──┤            │ lanes
 //	                                       │  cuts, lags, loss  ├─ conn ─ server 1
 //	                                       └────────────────────┴──────── directory
 //
-// The servers are not its own: a [Model] of a lock service brings them. The world starts,
-// kills, pauses and cuts them, brings them what clients and other servers say, and gives
-// them instants of their own ([Server], [Host]).
+// A [Model] of a lock service provides the servers. The world starts, kills, pauses and cuts them,
+// delivers messages of clients and servers, and calls them in their own instants ([Server], [Host]).
 //
-// A run happens inside a bubble of testing/synctest: time stands still while any
-// goroutine can run, and jumps to the next timer when none can. So a lease of eight
-// seconds costs microseconds, and nothing that happens depends on how fast the
-// machine is.
+// A run happens inside a bubble of testing/synctest: time stops while any goroutine can run, and
+// jumps to the next timer when none can. So a lease of eight seconds costs microseconds, and nothing
+// depends on the speed of the machine.
 //
 // # The same history, byte for byte
 //
-// Virtual time alone does not make two runs of one seed equal: what happens in one
-// instant happens in any order. Three rules do.
+// In virtual time the events of one instant happen in any order. Three rules make two runs of one
+// seed equal:
 //
-//   - No two actors act in the same instant. Time is cut into grains, each actor (a
-//     client, a direction of a connection, a step of the plan) owns one nanosecond
-//     of every grain, and deliveries and steps wait for theirs; see [class].
-//   - A latency depends on what it is for (seed, connection, direction, number of
-//     the message), never on when it is drawn.
-//   - Every other chance is an actor's own, and connections are named by who dialled
-//     whom for the how-many-th time.
+//   - No two actors act in the same instant. Time is divided into grains. Each actor (a client, a
+//     direction of a connection, a step of the plan) owns one nanosecond of every grain, and waits
+//     for it; see [class].
+//   - A latency depends on its message (seed, connection, direction, number of the message), never
+//     on when it is drawn.
+//   - Each actor has its own source of randomness, and connections are named by client, node and
+//     count.
 //
-// # What a library must not do here
+// # Limits for libraries
 //
-// A goroutine that waits for a mutex does not count as waiting, so a library that
-// holds a mutex while it waits for the network, with a second goroutine at that
-// mutex, stops the clock for ever. Client libraries do that when they set up a
-// connection or ask for the way; the network answers such things at once for that
-// reason (see dial.go).
+// A goroutine that waits for a mutex does not count as waiting. So a library that holds a mutex while
+// it waits for the network, with a second goroutine at that mutex, stops the clock forever. Client
+// libraries do that when they set up a connection or ask a directory, so the network answers those
+// at once (see dial.go).
 package sim
 
 import (
@@ -52,23 +48,22 @@ import (
 	"lockbench/locks"
 )
 
-// Options are what the simulation is given from outside.
+// Options configure the simulation.
 type Options struct {
 	// Models are the lock services that can be simulated.
 	Models Models
-	// Open makes the opener of a lock by its name and options: clients of locks that
-	// have no opener of their own are goroutines of this process too. [locks.ErrUnsupported]
-	// says that a lock cannot be had so.
+	// Open returns the opener of a lock by its name and options. Clients of locks without their own
+	// opener are goroutines of this process, too. [locks.ErrUnsupported] means that a lock has none.
 	Open func(lock string, options map[string]string) (locks.Opener, error)
-	// Enclosure is the command that runs one trial in a process of its own. Empty:
-	// trials run in this process, one after the other.
+	// Enclosure is the command that runs one trial in its own process. Empty: trials run in this
+	// process, one after the other.
 	Enclosure []string
-	// ModuleCache is the folder in which modules are kept compiled. Empty: none are.
+	// ModuleCache is the directory of compiled modules. Empty: none is kept.
 	ModuleCache string
 	// ComputeLimit is how long, in real time, a module may compute without waiting once.
 	// 0 means half a minute.
 	ComputeLimit time.Duration
-	// Latency is what a message takes from end to end. The zero value means [DefaultLatency].
+	// Latency is the latency of a message. The zero value means [DefaultLatency].
 	Latency Latency
 }
 
@@ -78,8 +73,8 @@ type Latency struct {
 	Spread time.Duration `json:"spread"`
 }
 
-// DefaultLatency is that of machines in neighbouring halls: a round trip takes a
-// millisecond and a bit.
+// DefaultLatency is that of machines in one datacenter: a round trip takes slightly more than a
+// millisecond.
 var DefaultLatency = Latency{Base: 300 * time.Microsecond, Spread: 600 * time.Microsecond}
 
 // World runs clusters in virtual time. Make it with [New].
@@ -98,11 +93,10 @@ var (
 	_ world.Host      = (*World)(nil)
 )
 
-// Enclosure is the command of the process in which a trial runs.
+// Enclosure returns the command of the process in which a trial runs.
 func (w *World) Enclosure() []string { return w.options.Enclosure }
 
-// Moved counts what was delivered so far, in all runs: as long as it grows, the
-// simulated clock goes on.
+// Moved counts all delivered messages. While it grows, the simulated clock advances.
 func (w *World) Moved() int64 { return w.moved.Load() }
 
 // New makes the simulated world.
@@ -116,13 +110,13 @@ func New(o Options) *World {
 	return &World{options: o, loaded: map[string]*wasm.Module{}}
 }
 
-// Name is what people call this world.
+// Name returns the name of this world.
 func (w *World) Name() string { return "sim" }
 
-// Ready is always nil: it needs nothing.
+// Ready always returns nil.
 func (w *World) Ready(context.Context) error { return nil }
 
-// Describe says what this world is.
+// Describe describes this world.
 func (w *World) Describe() world.Description {
 	return world.Description{
 		Services: slices.Sorted(maps.Keys(w.options.Models)),
@@ -137,11 +131,11 @@ func (w *World) Describe() world.Description {
 	}
 }
 
-// About is what the screen shows beside the name.
+// About returns the models, for the screen.
 func (w *World) About() string { return w.options.Models.list(Model.About) + " in virtual time" }
 
-// Sketch is the cluster that Run would start: what its servers can do, the model says. Of
-// a cluster that the model does not have, Run says that.
+// Sketch returns the cluster that Run would start. If the model has no such cluster, Run returns an
+// error.
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.ClientDrift = clientDrift(s)
@@ -151,12 +145,12 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	return sketch
 }
 
-// Run runs body with a cluster inside a bubble of virtual time. Its context is one
-// of the bubble's own: a channel from outside, waited for inside, would stop the
-// clock. The end of ctx is heard within a virtual tenth of a second.
+// Run runs body with a cluster inside a bubble of virtual time, with a context of the bubble: waiting
+// for a channel from outside would stop the clock. The end of ctx is noticed within a tenth of a
+// virtual second.
 //
-// A process should run one bubble only: what a library keeps for the whole process
-// (pools of timers, say) belongs to the bubble it was made in.
+// A process should run one bubble only: package-level state of libraries, such as pools of timers,
+// belongs to the bubble in which it was created.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
 	over := make(chan struct{})
 	ended := make(chan error, 2)
@@ -166,13 +160,13 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 	}()
 	go func() {
 		if err := w.turn.watch(w.options.ComputeLimit, over); err != nil {
-			ended <- err // the bubble stays behind: it cannot be ended
+			ended <- err // the bubble cannot be ended
 		}
 	}()
 	return <-ended
 }
 
-// Inside is Run for those who are in a bubble of testing/synctest already.
+// Inside is Run for callers inside a bubble of testing/synctest.
 func (w *World) Inside(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
 	inside, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -194,12 +188,11 @@ func (w *World) Inside(ctx context.Context, s world.Spec, body func(context.Cont
 	return body(inside, c)
 }
 
-// linger is how long goroutines of libraries have for their end after the cluster's:
-// some sleep a second between looks whether a server is back. What is left after that
-// is a leak, and the bubble says so.
+// linger is the time that library goroutines have to end after the cluster: some sleep a second
+// between polls. The bubble reports the others as leaks.
 const linger = time.Minute
 
-// relay passes on the end of the outer context by looking at it now and then.
+// relay polls the outer context and passes its end on.
 func relay(outer context.Context, cancel context.CancelCauseFunc, ended <-chan struct{}) {
 	for {
 		select {

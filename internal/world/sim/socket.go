@@ -10,9 +10,8 @@ import (
 	"lockbench/internal/wasm"
 )
 
-// socket is a connection of a module as its kernel has it. Unlike a dial of goroutines it
-// takes a round trip, and nothing is answered at once: a module waits in its poller, with
-// whatever mutexes it holds, and stops no clock but its own.
+// socket is a connection of a module in its kernel. Unlike a dial of goroutines it takes a round trip,
+// and no request is answered at once: a module waits in its poller and stops only its own clock.
 //
 //	connecting ──▶ made
 //	          └──▶ failed
@@ -20,10 +19,10 @@ type socket struct {
 	module  *module
 	addr    string
 	at      slot
-	due     time.Time     // when it can be made at the earliest
+	due     time.Time     // the earliest time of the connection
 	settled chan struct{} // closed when it is made, has failed or was closed
 	conn    *conn         // once it is made
-	err     error         // why it has failed
+	err     error         // the reason of a failure
 }
 
 var _ wasm.Socket = (*socket)(nil)
@@ -50,7 +49,7 @@ func (m *module) Dial(addr string) wasm.Socket {
 	return s
 }
 
-// watch wakes the module whenever the connection might be made.
+// watch wakes the module when the connection might be made.
 func (s *socket) watch(own class) {
 	c := s.module.cluster
 	first := time.NewTimer(time.Until(s.due))
@@ -76,13 +75,13 @@ func (s *socket) watch(own class) {
 	}
 }
 
-// advance makes the connection if that is possible now.
+// advance makes the connection if possible.
 func (s *socket) advance() {
 	c := s.module.cluster
 	if s.conn != nil || s.err != nil || time.Now().Before(s.due) {
 		return
 	}
-	// An address may lead to another node by now.
+	// The address may lead to another node now.
 	n, err := c.at(s.addr)
 	if err != nil {
 		s.fail(syscall.EHOSTUNREACH)

@@ -17,7 +17,7 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// What the simulation was to reach.
+// The goals for the simulation's speed.
 const (
 	simCommandsGoal = 50_000 // Redis commands a second through unmodified go-redis
 	simRatioGoal    = 15     // virtual seconds a real second, with 5 clients that never wait

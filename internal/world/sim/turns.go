@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// turns lets the modules of a cluster run, one after the other: each when everybody else
-// in the simulation waits, and of several that could run in one instant the one with the
-// lowest number. So nothing that a module does depends on how goroutines are scheduled,
-// and while one runs nobody else does.
+// turns runs the modules of a cluster, one at a time: a module runs when everything else in the
+// simulation waits, and of several the one with the lowest number. So nothing depends on the
+// scheduling of goroutines, and nothing else runs meanwhile.
 type turns struct {
 	world *World
-	ready chan struct{} // of one: somebody might run
+	ready chan struct{} // has a token when a module might run
 	done  chan struct{}
 	begin sync.Once
 	loop  sync.WaitGroup
@@ -27,7 +26,7 @@ func newTurns(w *World) *turns {
 	return &turns{world: w, ready: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// add lets a module take part.
+// add adds a module.
 func (t *turns) add(m *module) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,14 +35,14 @@ func (t *turns) add(m *module) {
 	t.begin.Do(func() { t.loop.Go(t.run) })
 }
 
-// remove forgets a module that has ended.
+// remove removes a module that has ended.
 func (t *turns) remove(m *module) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.modules = slices.DeleteFunc(t.modules, func(other *module) bool { return other == m })
 }
 
-// wake says that a module may have something to do.
+// wake notes that a module may have something to do.
 func (t *turns) wake() {
 	select {
 	case t.ready <- struct{}{}:
@@ -72,7 +71,7 @@ func (t *turns) run() {
 	}
 }
 
-// next is the module whose turn it is; nil: nobody's.
+// next returns the module whose turn it is, or nil.
 func (t *turns) next() *module {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +89,7 @@ func (t *turns) stop() {
 	t.loop.Wait()
 }
 
-// computing is the turn that is under way, as those see it who are outside of virtual time.
+// computing is the current turn, for observers outside of virtual time.
 type computing struct {
 	mu     sync.Mutex
 	module *module // nil: none
@@ -119,10 +118,9 @@ func (c *computing) now() (m *module, number int) {
 // computeLimit is how long, in real time, a module may compute without waiting once.
 const computeLimit = 30 * time.Second
 
-// watch returns why a run cannot go on in which a module computes for ever: virtual time
-// stands still then, and nobody inside can tell. It returns nil when over is closed. It
-// counts looks and not time: a machine that gives this process no turn keeps looks from
-// happening, too.
+// watch returns why a run cannot go on in which a module computes forever, since virtual time stops
+// then, and nothing inside notices. It returns nil when over is closed. It counts looks and not
+// time, because a busy machine delays looks, too.
 func (c *computing) watch(limit time.Duration, over <-chan struct{}) error {
 	const looks = 30
 	tick := time.NewTicker(limit / looks)
