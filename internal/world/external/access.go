@@ -15,16 +15,16 @@ import (
 	"lockbench/service"
 )
 
-// dialLimit bounds a connection, with TLS and login.
+// dialLimit bounds a connection with TLS and login.
 const dialLimit = 5 * time.Second
 
 // Login is how lockbench logs in to nodes of one role.
 type Login struct {
 	service.Credentials
-	From string // where the password is taken from, for people
+	From string // the source of the password, for messages
 }
 
-// dial connects to a server, past all faults, and logs in.
+// dial connects to a server, bypassing all faults, and logs in.
 func (o Options) dial(ctx context.Context, r service.Role, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
@@ -41,7 +41,7 @@ func (o Options) dial(ctx context.Context, r service.Role, addr string) (net.Con
 	return c, nil
 }
 
-// explained is an error that says already what a person can do.
+// explained is an error that already names a remedy.
 type explained struct{ error }
 
 func (e explained) Unwrap() error { return e.error }
@@ -66,7 +66,7 @@ func (o Options) enter(ctx context.Context, r service.Role, addr string, plain n
 	return c, nil
 }
 
-// explain says of an error what a person can do about it.
+// explain adds a remedy to an error.
 func (o Options) explain(r service.Role, err error) error {
 	var refused *service.LoginError
 	var invalid x509.CertificateInvalidError
@@ -83,7 +83,7 @@ func (o Options) explain(r service.Role, err error) error {
 		return fmt.Errorf("its certificate is not valid now, but from %s to %s: the server needs a new one",
 			invalid.Cert.NotBefore.UTC().Format(time.DateTime), invalid.Cert.NotAfter.UTC().Format(time.DateTime))
 	case errors.As(err, &unknown):
-		return fmt.Errorf("nobody that this machine trusts has signed its certificate: name the authority's with --tls-ca FILE (%w)", err)
+		return fmt.Errorf("its certificate is signed by an unknown authority: name the authority's certificate with --tls-ca FILE (%w)", err)
 	case errors.As(err, &host):
 		return fmt.Errorf("its certificate is for another name: say which with --tls-name NAME (%w)", err)
 	case errors.As(err, &noTLS):

@@ -19,7 +19,7 @@ import (
 	"lockbench/service"
 )
 
-// The abilities of a cluster of somebody else's servers.
+// The abilities of a cluster of external servers.
 var (
 	_ world.Cluster        = (*Cluster)(nil)
 	_ world.NodeController = (*Cluster)(nil)
@@ -31,16 +31,16 @@ var (
 	_ service.Promoter     = promotable{}
 )
 
-// startLimit is how long a node may take to answer after the hook that starts it is done.
+// startLimit bounds how long a node may take to answer after its start hook.
 const startLimit = 2 * time.Minute
 
-// reach is a host whose servers can be asked, and nothing else.
+// reach is a host whose servers can be dialled, and nothing else.
 type reach struct {
 	o    Options
 	site service.Site
 }
 
-var errNotOurs = errors.New("it is a server of somebody else's")
+var errNotOurs = errors.New("the server is external")
 
 func (reach) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
 func (reach) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
@@ -61,7 +61,7 @@ type Cluster struct {
 	reach reach // zero without servers
 	hooks *runner
 	nodes []*node
-	keys  bool // own keys may be there
+	keys  bool // keys of this run may exist
 
 	mu       sync.Mutex
 	cut      map[world.Link]bool // links between servers that are cut
@@ -97,17 +97,17 @@ func (w *World) newCluster(s world.Spec) (_ *Cluster, err error) {
 		node := &node{Node: n, cluster: c}
 		c.nodes = append(c.nodes, node)
 		c.Add(node)
-		c.Network.Line(fmt.Sprintf("%s is %s, which hooks are told as %s", n.Name, c.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, c.reach.site)))
+		c.Network.Line(fmt.Sprintf("%s is %s, which hooks know as %s", n.Name, c.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, c.reach.site)))
 	}
 	return c, nil
 }
 
-// begin returns when the servers are well, and nobody has keys under the prefix.
+// begin returns when the servers are healthy and have no keys with the prefix.
 func (c *Cluster) begin(ctx context.Context) error {
 	if len(c.nodes) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, healthLimit, fmt.Errorf("the servers were not well for %v", healthLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, healthLimit, fmt.Errorf("the servers were not healthy for %v", healthLimit))
 	defer cancel()
 	if err := c.Form(ctx); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *Cluster) foreign() service.ForeignServers { return c.Group.(service.For
 
 // stop undoes what hooks have done, ends the clients, and removes the keys.
 func (c *Cluster) stop() error {
-	undone := c.hooks.payAll()
+	undone := c.hooks.undoAll()
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	err := c.Stop(ctx, c.clean)
@@ -137,7 +137,7 @@ func (c *Cluster) stop() error {
 	return nil
 }
 
-// clean removes the keys, once the clients have ended.
+// clean removes the keys after the clients have ended.
 func (c *Cluster) clean() error {
 	if !c.keys {
 		return nil
@@ -145,7 +145,7 @@ func (c *Cluster) clean() error {
 	prefix := Prefix(c.Spec.Seed)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), healthLimit, fmt.Errorf("not done within %v", healthLimit))
 	defer cancel()
-	// A master that is away has keys that would come back with it.
+	// A master that is down has keys that would come back with it.
 	err := service.AwaitHealthy(ctx, c)
 	_, cleared := c.foreign().Clear(context.WithoutCancel(ctx))
 	if err = errors.Join(err, cleared); err != nil {
@@ -154,13 +154,13 @@ func (c *Cluster) clean() error {
 	return nil
 }
 
-// Open starts a client, whose keys are told apart from those of others.
+// Open starts a client with the key prefix of the run.
 func (c *Cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	s.KeyPrefix = c.KeyPrefix()
 	return c.Cluster.Open(ctx, s)
 }
 
-// KeyPrefix is that of the run; empty without servers.
+// KeyPrefix returns the prefix of the run; empty without servers.
 func (c *Cluster) KeyPrefix() string {
 	if len(c.nodes) == 0 {
 		return ""
@@ -168,36 +168,36 @@ func (c *Cluster) KeyPrefix() string {
 	return Prefix(c.Spec.Seed)
 }
 
-// Enter makes a client known to the proxy.
+// Enter registers a client with the proxy.
 func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
 
-// Leave closes what was listened on for a client.
+// Leave closes the listeners of a client.
 func (c *Cluster) Leave(name string) { c.CloseListeners(name) }
 
-// Store gives a guest addresses of its own.
+// Store returns addresses that only this guest uses.
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	return c.StoreForClient(name, hello, c.reach.site.Called)
 }
 
-// Lacks says what there are no hooks for.
+// Lacks returns an error if the hooks for an action are missing.
 func (c *Cluster) Lacks(d world.Action) error { return c.reach.o.limits(c.Topology())(d) }
 
-// Start brings a killed node back.
+// Start starts a killed node.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
-// promotable is a cluster of which a hook promotes nodes.
+// promotable is a cluster with a promote hook.
 type promotable struct{ *Cluster }
 
-// Promote lets a hook promote a node.
+// Promote promotes a node by the hook.
 func (p promotable) Promote(ctx context.Context, node string) (string, error) {
 	return p.promote(ctx, node)
 }
 
-// promote returns when the servers themselves name another leader.
+// promote runs the hook and returns when the servers report the new leader.
 func (c *Cluster) promote(ctx context.Context, node string) (string, error) {
 	before := c.Leaders(ctx)
 	if node == "" {

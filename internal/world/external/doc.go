@@ -1,22 +1,22 @@
-// Package external is the world of servers that somebody else runs: lockbench starts none,
-// changes no setting of theirs, and touches no key that is not its own.
+// Package external is the world of servers that the user runs: lockbench starts none, changes none of
+// their settings, and touches only its own keys.
 //
-//	client-1 ─ 127.0.0.1:a ─┐          ┌─ TLS ──▶ redis-1   external
+//	client-1 ─ 127.0.0.1:a ─┐           ┌─ TLS ──▶ redis-1   external
 //	client-1 ─ 127.0.0.1:b ─┼─  proxy  ─┼─ TLS ──▶ redis-2
-//	client-2 ─ 127.0.0.1:c ─┘          └─ ...
-//	                                    hooks: commands of a person's own
+//	client-2 ─ 127.0.0.1:c ─┘           └─ ...
+//	                                     hooks: the user's commands
 //
-// Clients are child processes, as in world local. Each has an address of its own for each
-// node, at which package proxy listens, so the links of clients can be broken. The proxy does
-// TLS. Clients log in by themselves, except to Redis, where the proxy logs in. Where servers name
-// each other to clients, a client has a map from those addresses to its own.
+// Clients are child processes, as in world local. The proxy listens on a separate address for each
+// client and node, so that links of clients can be broken, and does TLS. Clients log in by themselves,
+// except to Redis, where the proxy logs in. If servers redirect clients to each other, a client gets a
+// map from those addresses to its own.
 //
-// All that concerns servers themselves, and the links between them, is a [Hooks] command.
-// What there is no hook for is n/a. A hook that has broken something is owed its opposite,
-// which is paid when the fault is healed, and at the end of the cluster at the latest.
+// Faults on servers, and on links between them, are [Hooks]. Without a hook they are n/a. Every hook
+// that breaks something has an undo hook, which runs when the fault heals, and at the latest at the end
+// of the cluster.
 //
-// There is one set of servers, so locks run one after the other. Their keys begin with a
-// prefix ([Base] and the seed), and are removed when a lock is through.
+// There is one set of servers, so locks run one after the other. Their keys begin with a prefix ([Base]
+// and the seed), and are removed at the end of the lock's run.
 package external
 
 import (
@@ -35,25 +35,25 @@ import (
 // Name is what people call this world.
 const Name = "external"
 
-// Base is what all keys of lockbench begin with at servers of somebody else's.
+// Base begins all keys of lockbench on external servers.
 const Base = "lockbench:"
 
-// Options are how an external world is set up. The zero value names no servers.
+// Options configure an external world. The zero value names no servers.
 type Options struct {
 	Service  service.Foreign // nil: no servers were named
 	Location service.Location
 	Logins   map[service.Role]Login
 	TLS      *tls.Config // nil: none
 	Hooks    *Hooks      // nil: none
-	// Self is the command that serves the locks of lockbench itself; a lock's name
-	// is added to it. Empty: this very program, with the argument "guest".
+	// Self is the command that serves lockbench's own locks, without a lock's name. Empty: this
+	// program with the argument "guest".
 	Self []string
 }
 
-// World runs locks on servers of somebody else's. Make it with [New].
+// World runs locks on external servers. Make it with [New].
 type World struct {
 	options Options
-	turn    turn.Turn // one lock at a time has the servers
+	turn    turn.Turn // held by the lock that uses the servers
 	site    atomic.Pointer[service.Site]
 }
 
@@ -73,14 +73,14 @@ const (
 	clientsMax = 500
 )
 
-var errNobody = errors.New("no servers were named: --servers URL")
+var errNoServers = errors.New("no servers were named: --servers URL")
 
-// Describe says what this world is.
+// Describe describes this world.
 func (w *World) Describe() world.Description {
 	d := world.Description{
-		What: "servers that somebody else runs, named by --servers; faults of theirs are commands of your own, by --hooks (Linux)",
-		Caveat: "World external runs locks on servers that somebody else runs, one lock after the other. Their settings are their owner's, " +
-			"whatever the scenario says. That a hook did what it is for is believed where no client can see it, as between servers. " +
+		What: "servers that you run, named by --servers; faults on them are your own commands, by --hooks (Linux)",
+		Caveat: "World external runs locks on servers that lockbench did not start, one lock after the other. Their settings are not changed, " +
+			"whatever the scenario says. The effect of a hook is not checked where no client can see it, as between servers. " +
 			"Clients reach servers through a relay on this machine, which adds to every latency.",
 		Clients:  world.Limit{Max: clientsMax, Why: "each is a process of this machine with a listener for every server"},
 		Servers:  world.Limit{Max: nodesMax, Why: "each client has a listener for every server"},
@@ -92,7 +92,7 @@ func (w *World) Describe() world.Description {
 	return d
 }
 
-// About is what there is, once Ready has looked.
+// About returns what Ready has found.
 func (w *World) About() string {
 	site := w.site.Load()
 	if site == nil {
@@ -101,10 +101,10 @@ func (w *World) About() string {
 	return fmt.Sprintf("%s, %s", site.About, site.Topology.InTable())
 }
 
-// Carries is 1: there is one set of servers.
+// Carries returns 1: there is one set of servers.
 func (w *World) Carries() int { return 1 }
 
-// there is what Ready has found, or else what was named.
+// there returns the site that Ready has found, or else the one that was named.
 func (w *World) there() service.Site {
 	if site := w.site.Load(); site != nil {
 		return *site
@@ -112,34 +112,34 @@ func (w *World) there() service.Site {
 	return service.Site{Location: w.options.Location, Topology: w.options.Location.Topology}
 }
 
-// tenancy is a service of which there are servers of somebody else's.
+// tenancy is a service on external servers.
 type tenancy struct {
 	service.Foreign
 	site   service.Site
 	prefix string
 }
 
-// Open is those servers.
+// Open returns the servers.
 func (t tenancy) Open(_ service.Topology, h service.Host) service.Servers {
 	return t.OpenForeign(t.site, t.prefix, h)
 }
 
-// Prefix is what the keys of a run begin with.
+// Prefix begins the keys of a run.
 func Prefix(seed uint64) string { return fmt.Sprintf("%s%d:", Base, seed) }
 
-// Place puts the servers that there are into a spec.
+// Place replaces the service and topology of a spec by the external servers.
 func (w *World) Place(s *world.Spec) error {
 	if s.Service == nil {
 		return nil
 	}
 	if t, placed := s.Service.(tenancy); placed {
-		t.prefix = Prefix(s.Seed) // it is known last
+		t.prefix = Prefix(s.Seed) // the prefix is known last
 		s.Service = t
 		return nil
 	}
 	o := w.options
 	if o.Service == nil {
-		return errNobody
+		return errNoServers
 	}
 	site := w.there()
 	each := site.Topology.Leads == service.EachLeads
@@ -156,14 +156,14 @@ func (w *World) Place(s *world.Spec) error {
 	return nil
 }
 
-// Sketch is the cluster that Run would use.
+// Sketch returns the cluster that Run would use.
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	if err := w.Place(&s); err != nil {
-		return world.NewSketch(world.Spec{}) // no fault can concern who cannot run
+		return world.NewSketch(world.Spec{}) // the lock cannot run
 	}
 	sketch := world.NewSketch(s)
 	sketch.Limits = w.options.limits(s.Topology)
-	sketch.Clocks = errors.New("the clocks of these servers are somebody else's")
+	sketch.Clocks = errors.New("the clocks of external servers cannot be shifted")
 	sketch.ClientClocks, sketch.ClientDrift = clientClocks(s), world.ErrProgramDrift
 	if s.Service != nil && w.options.Hooks.has(hookPromote) {
 		return promotableSketch{sketch}
@@ -171,20 +171,19 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	return sketch
 }
 
-// lagCuts is the lag from which on a link between servers is cut instead: nothing that a
-// scenario does lasts so long, so nothing that is late by this much arrives before the link is
-// whole again.
+// lagCuts is the lag from which a link between servers is cut instead. No fault lasts as long, so
+// nothing that is late by this much arrives before the link is healed.
 const lagCuts = 20 * time.Second
 
-// promotableSketch is a sketch of which a hook could promote nodes.
+// promotableSketch is a sketch with a promote hook.
 type promotableSketch struct{ world.Sketch }
 
-// Promote promotes nobody.
+// Promote always fails.
 func (promotableSketch) Promote(context.Context, string) (string, error) {
 	return "", errors.New("this cluster is a sketch and runs nothing")
 }
 
-// limits are those of servers in a topology: what there are no hooks for.
+// limits returns which actions lack a hook in a topology.
 func (o Options) limits(t service.Topology) func(world.Action) error {
 	return func(d world.Action) error {
 		needed := map[world.ActionKind][]string{
@@ -210,7 +209,7 @@ func (o Options) limits(t service.Topology) func(world.Action) error {
 			}
 			needed[d.Kind] = needed[world.Cutting]
 		case world.Throttled, world.Dropping, world.Resetting:
-			return errors.New("links between servers of somebody else's are out of reach")
+			return errors.New("links between external servers cannot be broken in this way")
 		}
 		for _, name := range needed[d.Kind] {
 			if !o.Hooks.has(name) {

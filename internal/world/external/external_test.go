@@ -100,8 +100,7 @@ func spec(seed uint64) world.Spec {
 	return world.Spec{Service: redis.Service{}, Topology: one, Clients: 1, Seed: seed}
 }
 
-// A hook that hangs is ended at its limit and told of, and what it may have done is undone at
-// the end. So is what nobody has undone before.
+// A hook that hangs is ended at its limit and reported. At the end it is undone, like all other hooks.
 func TestHookThatHangs(t *testing.T) {
 	site := redistest.NewSite(t, redis.Single, "", nil)
 	hooks := site.Hooks("kill: {run: 'echo began; sleep 60', limit: 300ms}", "start: touch "+filepath.Join(site.Dir, "started")+"-{node}")
@@ -118,12 +117,12 @@ func TestHookThatHangs(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "had not ended after 300ms") || !strings.Contains(err.Error(), `"began"`) {
 			t.Errorf("the hook that hangs: %v", err)
 		}
-		// As who finds it after lockbench was killed does.
+		// As the user does after lockbench was killed.
 		if out, err := exec.Command("sh", filepath.Join(logs, "owed.sh")).CombinedOutput(); err != nil {
-			t.Errorf("what is owed: %v\n%s", err, out)
+			t.Errorf("the pending undos: %v\n%s", err, out)
 		}
 		if err := os.Remove(filepath.Join(site.Dir, "started-my-redis-1")); err != nil {
-			t.Errorf("the file of what is owed did not undo it: %v", err)
+			t.Errorf("the file of pending undos did not undo it: %v", err)
 		}
 		return nil
 	})
@@ -131,10 +130,10 @@ func TestHookThatHangs(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(site.Dir, "started-my-redis-1")); err != nil {
-		t.Errorf("what the hook may have done was not undone: %v", err)
+		t.Errorf("the hook was not undone: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(logs, "owed*")); len(left) > 0 {
-		t.Errorf("nothing is owed any more, and there is %v", left)
+		t.Errorf("no undo is pending, and there is %v", left)
 	}
 	text, err := os.ReadFile(filepath.Join(logs, "hooks.log"))
 	if err != nil || !strings.Contains(string(text), "began") {
@@ -142,8 +141,7 @@ func TestHookThatHangs(t *testing.T) {
 	}
 }
 
-// What cannot be undone is told of, with the command that a person has to give. What hooks
-// write is kept without secrets.
+// A failed undo is reported with the command to run by hand. Secrets are removed from output.
 func TestUndoThatFails(t *testing.T) {
 	const secret = "s3cr3t"
 	site := redistest.NewSite(t, redis.Single, secret, nil)
@@ -163,7 +161,7 @@ func TestUndoThatFails(t *testing.T) {
 		stop() // as Ctrl-C does
 		return nil
 	})
-	for _, want := range []string{"exit status 7", "do it by hand: echo no my-redis-1; true redis-cli -a ***; exit 7"} {
+	for _, want := range []string{"exit status 7", "run by hand: echo no my-redis-1; true redis-cli -a ***; exit 7"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the end says %v, want %q in it", err, want)
 		}
@@ -177,7 +175,7 @@ func TestUndoThatFails(t *testing.T) {
 	}
 	for _, secret := range []string{secret, "hunter2"} {
 		if told := fmt.Sprint(err, string(log)); strings.Contains(told, secret) {
-			t.Errorf("the secret %s is told: %s", secret, told)
+			t.Errorf("the secret %s is printed: %s", secret, told)
 		}
 	}
 	owed, statErr := os.Stat(filepath.Join(s.LogDir, "owed.sh"))
@@ -242,8 +240,8 @@ func TestHooksOfLinksAndOfPromotion(t *testing.T) {
 	}
 }
 
-// Keys are in the database that the URL names, and nowhere else. Servers are reached where the file
-// of hooks says.
+// Keys are only in the database that the URL names. Servers are reached at the addresses of the hooks
+// file.
 func TestDatabaseAndAddresses(t *testing.T) {
 	site := redistest.NewSite(t, redis.Single, "secret", nil)
 	hooks := filepath.Join(t.TempDir(), "hooks.yaml")
@@ -268,7 +266,7 @@ func TestDatabaseAndAddresses(t *testing.T) {
 		for n := 0; !strings.Contains(string(said), "db=3"); {
 			more, err := conn.Read(said[n:])
 			if n += more; err != nil || n == len(said) {
-				t.Fatalf("nobody is in database 3 (%v): %s", err, said)
+				t.Fatalf("no client is in database 3 (%v): %s", err, said)
 			}
 		}
 		if size, err := site.Ask(ctx, "redis-1", "DBSIZE"); size != ":0" {

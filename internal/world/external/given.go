@@ -12,18 +12,18 @@ import (
 	"lockbench/service"
 )
 
-// Given is what a person says of servers.
+// Given names the servers and how to reach them.
 type Given struct {
 	Servers []string `json:"servers,omitempty"` // URLs; several may stand in one, with commas between
 	Hooks   string   `json:"hooks,omitempty"`   // a file
-	// CA, Cert and Key are files in PEM, and TLSName is the name that certificates must be for.
+	// CA, Cert and Key are PEM files, and TLSName is the expected name of certificates.
 	CA      string `json:"tls_ca,omitempty"`
 	Cert    string `json:"tls_cert,omitempty"`
 	Key     string `json:"tls_key,omitempty"`
 	TLSName string `json:"tls_name,omitempty"`
 }
 
-// Words are the flags that say the same.
+// Words returns the equivalent flags.
 func (g Given) Words() []string {
 	var words []string
 	for _, url := range g.Servers {
@@ -37,7 +37,7 @@ func (g Given) Words() []string {
 	return words
 }
 
-// Read makes options of what was given, and of the environment. Its errors are wrong usage.
+// Read makes options of the flags and the environment. Its errors are usage errors.
 func (g Given) Read(all []service.Service, getenv func(string) string) (o Options, err error) {
 	urls := g.urls()
 	if o.Service, err = foreign(urls, all); err != nil {
@@ -62,7 +62,7 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 		}
 		o.Logins[p.Role] = l
 	}
-	// Who watches mostly has the password of those that are watched.
+	// Sentinels usually have the password of the data nodes.
 	data := o.Logins[service.Data]
 	if w, ok := o.Logins[service.Witness]; ok && w.Credentials == (service.Credentials{}) && data.User == "" {
 		o.Logins[service.Witness] = Login{Credentials: data.Credentials, From: data.From + " or " + w.From}
@@ -85,7 +85,7 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 	return o, nil
 }
 
-// urls are the URLs one by one. A comma may stand between hosts of one as well.
+// urls splits a list of URLs. Commas may also separate the hosts of one URL.
 func (g Given) urls() []string {
 	var urls []string
 	for _, text := range g.Servers {
@@ -100,7 +100,7 @@ func (g Given) urls() []string {
 	return urls
 }
 
-// foreign is the service of all URLs, by what their schemes begin with.
+// foreign returns the service of all URLs, by their schemes.
 func foreign(urls []string, all []service.Service) (service.Foreign, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--servers is empty: it wants URLs such as SERVICE://HOST:PORT")
@@ -109,7 +109,7 @@ func foreign(urls []string, all []service.Service) (service.Foreign, error) {
 	for _, text := range urls {
 		scheme, _, ok := strings.Cut(text, "://")
 		if !ok {
-			return nil, fmt.Errorf("--servers %s: this is no URL such as SERVICE://HOST:PORT", service.Redacted(text))
+			return nil, fmt.Errorf("--servers %s: not a URL such as SERVICE://HOST:PORT", service.Redacted(text))
 		}
 		name, _, _ := strings.Cut(scheme, "+")
 		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(schemes(s), name) })
@@ -120,12 +120,12 @@ func foreign(urls []string, all []service.Service) (service.Foreign, error) {
 			}
 		}
 		if i < 0 {
-			return nil, fmt.Errorf("--servers: no lock service is called %q; servers of somebody else's can be those of %s", name, strings.Join(can, ", "))
+			return nil, fmt.Errorf("--servers: no lock service is called %q; external servers can be those of %s", name, strings.Join(can, ", "))
 		}
 		s, ok := all[i].(service.Foreign)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("--servers: servers of %s that somebody else runs cannot be used yet, but those of %s", all[i].Name(), strings.Join(can, ", "))
+			return nil, fmt.Errorf("--servers: external servers of %s are not supported, but those of %s", all[i].Name(), strings.Join(can, ", "))
 		case first != nil && first.Name() != s.Name():
 			return nil, fmt.Errorf("--servers: a run is on servers of one service, not of %s and %s", first.Name(), s.Name())
 		}
@@ -134,7 +134,7 @@ func foreign(urls []string, all []service.Service) (service.Foreign, error) {
 	return first, nil
 }
 
-// schemes are what URLs of a service begin with.
+// schemes returns the URL schemes of a service.
 func schemes(s service.Service) []string {
 	if f, ok := s.(service.Foreign); ok {
 		return f.Schemes()
@@ -142,10 +142,10 @@ func schemes(s service.Service) []string {
 	return []string{s.Name(), s.Name() + "s"}
 }
 
-// variable is the name of a variable about the nodes of one part.
+// variable returns the name of an environment variable for the nodes of one part.
 func variable(part, what string) string { return "LOCKBENCH_" + strings.ToUpper(part) + "_" + what }
 
-// Variables are the names of all that hold secrets.
+// Variables returns the names of all environment variables with secrets.
 func Variables(all []service.Service) []string {
 	var names []string
 	for _, s := range all {
@@ -159,7 +159,7 @@ func Variables(all []service.Service) []string {
 	return slices.Compact(names)
 }
 
-// login reads how to log in to the nodes of one part.
+// login reads the credentials for the nodes of one part.
 func login(part string, getenv func(string) string) (Login, error) {
 	own, file := variable(part, "PASSWORD"), variable(part, "PASSWORD_FILE")
 	l := Login{From: own + " (or of the file that " + file + " names)"}
@@ -181,7 +181,7 @@ func login(part string, getenv func(string) string) (Login, error) {
 	return l, nil
 }
 
-// tls are the certificates.
+// tls reads the certificates.
 func (g Given) tls(wanted bool) (*tls.Config, error) {
 	if !wanted {
 		if g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != "" {

@@ -15,7 +15,7 @@ import (
 	"lockbench/internal/regular"
 )
 
-// The hooks that there are.
+// The names of hooks.
 const (
 	hookKill    = "kill"
 	hookStart   = "start"
@@ -29,10 +29,10 @@ const (
 	hookPromote = "promote"
 )
 
-// kind is one hook: what it is told, and which one undoes it. Empty: it undoes another one, or
-// there is nothing to undo.
+// kind describes one hook. undo names the hook that undoes it; empty: it undoes another one, or cannot be
+// undone.
 type kind struct {
-	links bool // it is told {from} and {to}; else {node}
+	links bool // its placeholders are {from} and {to}; else {node}
 	undo  string
 }
 
@@ -44,10 +44,10 @@ var kinds = map[string]kind{
 	hookPromote: {},
 }
 
-// hookLimit is how long a hook may take that says nothing of it.
+// hookLimit is the default limit of a hook.
 const hookLimit = 30 * time.Second
 
-// Hooks are commands of a person's own, by which servers are broken and mended.
+// Hooks are the user's commands that break servers and undo that.
 type Hooks struct {
 	nodes    map[string]string // names of nodes, by their addresses
 	reached  map[string]string // where this machine reaches addresses that servers name
@@ -62,16 +62,16 @@ type command struct {
 
 func (h *Hooks) has(name string) bool { return h.commands[name].text != "" }
 
-// hooksFile is the file as it is written.
+// hooksFile is the content of the file.
 type hooksFile struct {
 	Limit string            `yaml:"limit"`
 	Nodes map[string]string `yaml:"nodes"`
-	// Addresses are where this machine reaches what servers call each other, where that differs.
+	// Addresses maps addresses that servers announce to those at which this machine reaches them.
 	Addresses map[string]string `yaml:"addresses"`
 	Hooks     map[string]any    `yaml:"hooks"`
 }
 
-// ReadHooks reads a file of hooks. Its errors are wrong usage.
+// ReadHooks reads a file of hooks. Its errors are usage errors.
 func ReadHooks(path string) (*Hooks, error) {
 	text, err := regular.ReadFile(path)
 	if err != nil {
@@ -120,13 +120,13 @@ func parseHooks(text []byte) (*Hooks, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if undo := kinds[name].undo; h.has(name) && undo != "" && !h.has(undo) {
-			return nil, fmt.Errorf("hooks: %s wants %s beside it, or what it did could not be undone (if that happens by itself: %s: 'true')", name, undo, undo)
+			return nil, fmt.Errorf("hooks: %s needs the hook %s to undo it (if that happens by itself: %s: 'true')", name, undo, undo)
 		}
 	}
 	return h, nil
 }
 
-// readCommand reads TEXT, or {run: TEXT, limit: 10s}.
+// readCommand parses TEXT, or {run: TEXT, limit: 10s}.
 func readCommand(name string, value any, usual time.Duration) (command, error) {
 	k, known := kinds[name]
 	if !known {
@@ -155,7 +155,7 @@ func readCommand(name string, value any, usual time.Duration) (command, error) {
 		}
 	}
 	if strings.TrimSpace(c.text) == "" {
-		return c, errors.New("it is no command")
+		return c, errors.New("it is not a command")
 	}
 	allowed := []string{"node", "host", "port"}
 	if k.links {
@@ -163,7 +163,7 @@ func readCommand(name string, value any, usual time.Duration) (command, error) {
 	}
 	for _, found := range placeholder.FindAllStringSubmatch(c.text, -1) {
 		if !slices.Contains(allowed, found[1]) {
-			return c, fmt.Errorf("it is told nothing that is called {%s}; known are {%s}", found[1], strings.Join(allowed, "}, {"))
+			return c, fmt.Errorf("there is no placeholder {%s}; known are {%s}", found[1], strings.Join(allowed, "}, {"))
 		}
 	}
 	return c, nil
@@ -172,22 +172,20 @@ func readCommand(name string, value any, usual time.Duration) (command, error) {
 func readLimit(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is no duration above zero, such as 30s", text)
+		return 0, fmt.Errorf("%q is not a duration above zero, such as 30s", text)
 	}
 	return d, nil
 }
 
-// placeholder is what stands for a node in a command. Braces of the shell's own have a $ or a
-// blank there, or something else.
+// placeholder matches {name}. Braces of the shell have a $ before them or other characters inside.
 var placeholder = regexp.MustCompile(`(?:^|[^$])\{([a-z_]+)\}`)
 
 var plainText = regexp.MustCompile(`^[A-Za-z0-9._:/-]+$`)
 
-// plain says whether a text can stand in a command for the shell as it is. What servers say of
-// themselves comes to stand there as well.
+// plain reports whether a text is safe in a shell command. Names that servers announce are inserted, too.
 func plain(text string) bool { return plainText.MatchString(text) }
 
-// filled is a command with what it is told.
+// filled returns the command with its placeholders replaced.
 func (c command) filled(with map[string]string) (string, error) {
 	text := c.text
 	for name, value := range with {

@@ -13,8 +13,8 @@ import (
 	"lockbench/service"
 )
 
-// split tells links between servers from those with a client at one end. Servers that do not
-// talk to each other have none.
+// split separates links between servers from those of clients. Links between servers that do not
+// talk to each other are left out.
 func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
 	for _, l := range all {
 		switch {
@@ -31,7 +31,7 @@ func (c *Cluster) isNode(name string) bool {
 	return slices.ContainsFunc(c.nodes, func(n *node) bool { return n.Name == name })
 }
 
-// Cut holds what travels on links of clients, and lets hooks cut those between servers.
+// Cut holds links of clients, and cuts those between servers by hooks.
 func (c *Cluster) Cut(_ context.Context, all []world.Link) error {
 	between, clients := c.split(all)
 	if err := c.Proxy.Cut(clients); err != nil {
@@ -52,7 +52,7 @@ func (c *Cluster) cutBetween(links []world.Link) error {
 		return nil // these do not talk to each other
 	}
 	if c.hooks.hooks.has(hookCut) {
-		return service.Each(links, func(l world.Link) error { return c.hooks.owe(hookCut, c.hooks.link(l)) })
+		return service.Each(links, func(l world.Link) error { return c.hooks.do(hookCut, c.hooks.link(l)) })
 	}
 	off := c.cutOff()
 	left := slices.DeleteFunc(slices.Clone(links), func(l world.Link) bool { return slices.Contains(off, l.From) || slices.Contains(off, l.To) })
@@ -63,7 +63,7 @@ func (c *Cluster) cutBetween(links []world.Link) error {
 		if c.wasIsolated(name, true) {
 			return nil
 		}
-		return c.hooks.owe(hookIsolate, c.hooks.node(name))
+		return c.hooks.do(hookIsolate, c.hooks.node(name))
 	})
 }
 
@@ -73,7 +73,7 @@ func (c *Cluster) joinBetween(links []world.Link) error {
 		return nil
 	}
 	if c.hooks.hooks.has(hookCut) {
-		err := service.Each(links, func(l world.Link) error { return c.hooks.pay(hookCut, c.hooks.link(l)) })
+		err := service.Each(links, func(l world.Link) error { return c.hooks.undo(hookCut, c.hooks.link(l)) })
 		if err == nil {
 			c.mark(links, false)
 		}
@@ -85,7 +85,7 @@ func (c *Cluster) joinBetween(links []world.Link) error {
 		if slices.Contains(off, n.Name) || !c.wasIsolated(n.Name, false) {
 			return nil
 		}
-		return c.hooks.pay(hookIsolate, c.hooks.node(n.Name))
+		return c.hooks.undo(hookIsolate, c.hooks.node(n.Name))
 	})
 }
 
@@ -101,7 +101,7 @@ func (c *Cluster) mark(links []world.Link, cut bool) {
 	}
 }
 
-// wasIsolated says whether a node was cut off by a hook, and notes whether it is now.
+// wasIsolated returns whether a node was cut off by a hook, and sets whether it is now.
 func (c *Cluster) wasIsolated(name string, is bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,8 +110,8 @@ func (c *Cluster) wasIsolated(name string, is bool) bool {
 	return was
 }
 
-// cutOff are the nodes of which all links to other servers are cut, both ways. Where two sides
-// are cut off from each other no node is.
+// cutOff returns the nodes with all links to other servers cut in both directions, unless two groups are
+// cut off from each other.
 func (c *Cluster) cutOff() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *Cluster) cutOff() []string {
 	return off
 }
 
-// Shape delays what travels on links of clients.
+// Shape delays links of clients.
 func (c *Cluster) Shape(_ context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
 	if len(clients) > 0 {
@@ -148,10 +148,10 @@ func (c *Cluster) Unshape(_ context.Context, all []world.Link) error {
 	return errors.Join(c.Proxy.Undelay(clients), c.joinBetween(between))
 }
 
-// BandwidthReady is nil: the proxy is on every way of a client's.
+// BandwidthReady returns nil: all links of clients go through the proxy.
 func (c *Cluster) BandwidthReady() error { return nil }
 
-// Throttle makes links of clients narrow, each connection by itself.
+// Throttle limits links of clients, each connection by itself.
 func (c *Cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
 	return c.Proxy.Throttle(links, bytesPerSecond)
 }
@@ -161,13 +161,12 @@ func (c *Cluster) Unthrottle(_ context.Context, links []world.Link) error {
 	return c.Proxy.Unthrottle(links)
 }
 
-// Ping asks a node for a sign of life on the path that from's own connections take. That of a
-// server is not seen from here: what hooks have done to it is believed.
+// Ping pings a node on the path of from's connections. Between servers it relies on the hooks.
 func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	return c.PingBulk(ctx, from, to, 0)
 }
 
-// PingBulk is Ping with something to carry.
+// PingBulk is Ping with a payload.
 func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
 	if c.isNode(from) {
 		c.mu.Lock()

@@ -15,7 +15,7 @@ import (
 
 var _ cluster.Node = (*node)(nil)
 
-// node is a server of somebody else's. That it is down or paused is known of what hooks did.
+// node is an external server. Its state follows from the hooks that ran.
 type node struct {
 	service.Node
 	cluster *Cluster
@@ -30,7 +30,7 @@ func (n *node) set(down, paused bool) {
 	n.down, n.paused = down, paused
 }
 
-// Status is what hooks have made of it.
+// Status returns the state after the hooks.
 func (n *node) Status() service.Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,16 +43,16 @@ func (n *node) Status() service.Status {
 	return service.Status{Running: true}
 }
 
-// Is names the node.
+// Is returns the node.
 func (n *node) Is() service.Node { return n.Node }
 
-// Announced is unknown in numbers: servers may call each other by names.
+// Announced returns no address: servers may know each other by host names.
 func (n *node) Announced() netip.AddrPort { return netip.AddrPort{} }
 
-// Dial connects to the server, past all faults.
+// Dial connects to the server and bypasses all faults.
 func (n *node) Dial(ctx context.Context) (net.Conn, error) { return n.cluster.reach.Dial(ctx, n.Name) }
 
-// Launch lets a hook start it, and before that another one take its data away.
+// Launch starts it by a hook, after wiping its data by another one if needed.
 func (n *node) Launch(_ context.Context, keepData bool) error {
 	h := n.cluster.hooks
 	if !keepData {
@@ -60,43 +60,43 @@ func (n *node) Launch(_ context.Context, keepData bool) error {
 			return err
 		}
 	}
-	if err := h.pay(hookKill, h.node(n.Name)); err != nil {
+	if err := h.undo(hookKill, h.node(n.Name)); err != nil {
 		return err
 	}
 	n.set(false, false)
 	return nil
 }
 
-// Kill lets a hook end it.
+// Kill kills it by a hook.
 func (n *node) Kill(context.Context) error {
 	if n.Status().Running {
 		n.set(true, false)
-		return n.cluster.hooks.owe(hookKill, n.cluster.hooks.node(n.Name))
+		return n.cluster.hooks.do(hookKill, n.cluster.hooks.node(n.Name))
 	}
 	return nil
 }
 
-// Pause lets a hook stop it.
+// Pause pauses it by a hook.
 func (n *node) Pause(context.Context) error {
 	n.set(false, true)
-	return n.cluster.hooks.owe(hookPause, n.cluster.hooks.node(n.Name))
+	return n.cluster.hooks.do(hookPause, n.cluster.hooks.node(n.Name))
 }
 
-// Resume lets a hook continue it.
+// Resume continues it by a hook.
 func (n *node) Resume(context.Context) error {
-	if err := n.cluster.hooks.pay(hookPause, n.cluster.hooks.node(n.Name)); err != nil {
+	if err := n.cluster.hooks.undo(hookPause, n.cluster.hooks.node(n.Name)); err != nil {
 		return err
 	}
 	n.set(false, false)
 	return nil
 }
 
-// Gone is nil: nobody can see whether it will answer.
+// Gone returns nil: the process cannot be seen.
 func (n *node) Gone(context.Context, int) error { return nil }
 
-// LastWords are its owner's.
+// LastWords refers to logs that lockbench cannot read.
 func (n *node) LastWords(context.Context) string { return "its owner's logs say why" }
 
-// Rejoin and Follow are no affair of a guest's.
+// Rejoin and Follow are not supported.
 func (n *node) Rejoin(context.Context) error                  { return errNotOurs }
 func (n *node) Follow(context.Context, *netip.AddrPort) error { return errNotOurs }

@@ -15,7 +15,7 @@ var errLinux = errors.New("the external world needs Linux, for its clients are s
 
 func clientClocks(world.Spec) error { return errLinux }
 
-// Ready says why this world cannot be used here.
+// Ready returns why this world cannot be used here.
 func (w *World) Ready(context.Context) error { return errLinux }
 
 // Run fails as Ready does.

@@ -22,33 +22,33 @@ import (
 	"lockbench/service"
 )
 
-// runner runs hooks, and keeps account of what they have done and not undone. Of one hook
-// with one target nobody acts twice at once: faults see to that.
+// runner runs hooks and records which of them are to be undone. Faults ensure that a hook and its undo
+// do not run at the same time on one target.
 type runner struct {
 	hooks   *Hooks
 	site    service.Site
 	secrets []string
 	log     *process.Log // nil: there are no servers
 	dir     string       // where a hook's output is kept while it runs
-	owed    string       // the file that says what is owed, for who finds it after lockbench was killed; empty: nobody could read it
+	file    string       // a file with the pending undos, in case lockbench is killed; empty: none
 
-	mu    sync.Mutex
-	debts []debt
+	mu      sync.Mutex
+	pending []pendingUndo
 }
 
-// debt is what is owed: the hook that undoes what another one did.
-type debt struct {
+// pendingUndo is an undo hook that must still run.
+type pendingUndo struct {
 	name string
 	with values
 }
 
-// values are what a hook is told.
+// values are the values of placeholders.
 type values map[string]string
 
 func newRunner(o Options, site service.Site, log *process.Log, dir, logs string) *runner {
 	r := &runner{hooks: o.Hooks, site: site, log: log, dir: dir}
 	if logs != "" {
-		r.owed = filepath.Join(logs, "owed.sh")
+		r.file = filepath.Join(logs, "owed.sh")
 	}
 	for _, l := range o.Logins {
 		if l.Password != "" {
@@ -64,8 +64,8 @@ func (r *runner) close() {
 	}
 }
 
-// called is the name by which hooks know a node: the one that their file gives it, the first
-// part of its host's name, or that of lockbench.
+// called returns the name of a node in hooks: the one in the hooks file, the first label of its host
+// name, or that of lockbench.
 func (h *Hooks) called(node string, site service.Site) string {
 	for addr, is := range site.Called {
 		if name, ok := h.nodes[addr]; ok && is == node {
@@ -79,13 +79,13 @@ func (h *Hooks) called(node string, site service.Site) string {
 	return node
 }
 
-// node is what a hook is told of a node.
+// node returns the values for a node.
 func (r *runner) node(name string) values {
 	host, port, _ := net.SplitHostPort(r.site.Addrs[name])
 	return values{"node": r.hooks.called(name, r.site), "host": host, "port": port}
 }
 
-// link is what a hook is told of a link.
+// link returns the values for a link.
 func (r *runner) link(l world.Link) values {
 	v := values{}
 	for end, name := range map[string]string{"from": l.From, "to": l.To} {
@@ -95,90 +95,91 @@ func (r *runner) link(l world.Link) values {
 	return v
 }
 
-// owe runs a hook that is to be undone. It is, even if it fails half-way.
-func (r *runner) owe(name string, with values) error {
-	d := debt{kinds[name].undo, with}
-	// What is done must be known before it is done: lockbench may be killed meanwhile.
-	err := r.account(func(debts []debt) []debt {
-		if slices.ContainsFunc(debts, d.equal) {
-			return debts
+// do runs a hook whose undo must run later, even if the hook fails half-way.
+func (r *runner) do(name string, with values) error {
+	d := pendingUndo{kinds[name].undo, with}
+	// Record it first: lockbench may be killed while the hook runs.
+	err := r.update(func(pending []pendingUndo) []pendingUndo {
+		if slices.ContainsFunc(pending, d.equal) {
+			return pending
 		}
-		return append(debts, d)
+		return append(pending, d)
 	})
 	if err != nil {
-		return fmt.Errorf("hook %s is not run: %w", name, err)
+		return fmt.Errorf("hook %s was not run: %w", name, err)
 	}
 	return r.run(name, with)
 }
 
-func (d debt) equal(o debt) bool {
+func (d pendingUndo) equal(o pendingUndo) bool {
 	return d.name == o.name && fmt.Sprint(d.with) == fmt.Sprint(o.with) // maps are printed in order
 }
 
-// pay undoes what a hook did.
-func (r *runner) pay(name string, with values) error { return r.settle(debt{kinds[name].undo, with}) }
+// undo runs the undo of a hook.
+func (r *runner) undo(name string, with values) error {
+	return r.runUndo(pendingUndo{kinds[name].undo, with})
+}
 
-func (r *runner) settle(d debt) error {
+func (r *runner) runUndo(d pendingUndo) error {
 	if err := r.run(d.name, d.with); err != nil {
 		return err
 	}
-	return r.account(func(debts []debt) []debt { return slices.DeleteFunc(debts, d.equal) })
+	return r.update(func(pending []pendingUndo) []pendingUndo { return slices.DeleteFunc(pending, d.equal) })
 }
 
-// account changes what is owed, here and in its file.
-func (r *runner) account(change func([]debt) []debt) error {
+// update changes the pending undos, here and in their file.
+func (r *runner) update(change func([]pendingUndo) []pendingUndo) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.debts = change(r.debts)
-	if r.owed == "" {
+	r.pending = change(r.pending)
+	if r.file == "" {
 		return nil
 	}
-	if len(r.debts) == 0 {
-		if err := os.Remove(r.owed); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("keep account of what hooks have done: %w", err)
+	if len(r.pending) == 0 {
+		if err := os.Remove(r.file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("write the pending undos of hooks: %w", err)
 		}
 		return nil
 	}
-	text := "# Hooks have broken this, and lockbench has not mended it yet.\n"
-	for _, d := range slices.Backward(r.debts) {
+	text := "# These commands undo hooks that lockbench has run and not undone yet.\n"
+	for _, d := range slices.Backward(r.pending) {
 		undo, err := r.hooks.commands[d.name].filled(d.with)
 		if err != nil {
 			return fmt.Errorf("hook %s: %w", d.name, err)
 		}
-		text += "(\n" + undo + "\n)\n" // one that says exit ends no other
+		text += "(\n" + undo + "\n)\n" // in subshells, because one may call exit
 	}
-	// Commands may have passwords in them, and here they have to be whole.
-	if err := os.WriteFile(r.owed+".new", []byte(text), 0o600); err != nil {
-		return fmt.Errorf("keep account of what hooks have done: %w", err)
+	// The commands are complete, including passwords, so only the owner may read the file.
+	if err := os.WriteFile(r.file+".new", []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the pending undos of hooks: %w", err)
 	}
-	if err := os.Rename(r.owed+".new", r.owed); err != nil {
-		return fmt.Errorf("keep account of what hooks have done: %w", err)
+	if err := os.Rename(r.file+".new", r.file); err != nil {
+		return fmt.Errorf("write the pending undos of hooks: %w", err)
 	}
 	return nil
 }
 
-// payAll undoes, in the reverse order, what is not undone, and says of what cannot be what a
-// person has to do.
-func (r *runner) payAll() error {
+// undoAll runs all pending undos in reverse order. Its error has the commands of those that failed.
+func (r *runner) undoAll() error {
 	r.mu.Lock()
-	owed := slices.Clone(r.debts)
+	todo := slices.Clone(r.pending)
 	r.mu.Unlock()
-	slices.Reverse(owed)
+	slices.Reverse(todo)
 	var errs []error
-	for _, d := range owed {
-		if err := r.settle(d); err != nil {
+	for _, d := range todo {
+		if err := r.runUndo(d); err != nil {
 			text, _ := r.hooks.commands[d.name].filled(d.with)
-			errs = append(errs, fmt.Errorf("undo what a hook has done: %w; do it by hand: %s", err, r.masked(text)))
+			errs = append(errs, fmt.Errorf("undo a hook: %w; run by hand: %s", err, r.masked(text)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// outputMax is how much of a hook's output is kept.
+// outputMax bounds the kept output of a hook.
 const outputMax = 64 << 10
 
-// run runs a hook to its end or its limit, whatever becomes of the run meanwhile: one that is
-// cut short would leave nobody knows what.
+// run runs a hook to its end or its limit, even if the run is cancelled: an interrupted hook would leave an
+// unknown state.
 func (r *runner) run(name string, with values) error {
 	c := r.hooks.commands[name]
 	if c.text == "" {
@@ -197,7 +198,7 @@ func (r *runner) run(name string, with values) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", text)
 	cmd.Stdout, cmd.Stderr = out, out
-	// A group of its own: Ctrl-C does not reach it, and at its limit all of it ends.
+	// In its own process group, so that Ctrl-C does not reach it, and the limit ends all of it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	began := time.Now()
@@ -218,8 +219,8 @@ func (r *runner) run(name string, with values) error {
 	return fmt.Errorf("the hook %s (%s): %w%s", name, text, err, last(said))
 }
 
-// masked is a text for logs and errors: a command or its output, without the passwords that
-// lockbench knows, and without those that stand where commands usually have them.
+// masked removes passwords from a text for logs and errors: those that lockbench knows, and those where
+// commands usually have them.
 func (r *runner) masked(text string) string {
 	for _, secret := range r.secrets {
 		text = strings.ReplaceAll(text, secret, hidden)
@@ -227,7 +228,7 @@ func (r *runner) masked(text string) string {
 	return withoutPasswords(text)
 }
 
-// said is what a hook has written, without secrets.
+// said returns the output of a hook, without secrets.
 func (r *runner) said(out *os.File) string {
 	_, err := out.Seek(0, io.SeekStart)
 	text, _ := io.ReadAll(io.LimitReader(out, outputMax))
@@ -237,7 +238,7 @@ func (r *runner) said(out *os.File) string {
 	return strings.TrimRight(r.masked(string(text)), "\n") + "\n"
 }
 
-// last is the last line of an output.
+// last returns the last line of an output.
 func last(said string) string {
 	said = strings.TrimSpace(said)
 	if said == "" {

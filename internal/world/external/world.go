@@ -24,25 +24,24 @@ var (
 )
 
 const (
-	// healthLimit is how long servers may take to be well before a lock begins, and when it is
-	// through.
+	// healthLimit bounds how long servers may take to be healthy before and after a lock.
 	healthLimit = time.Minute
-	// lookLimit bounds what is asked of servers before anything runs.
+	// lookLimit bounds the queries of servers before a run.
 	lookLimit = 30 * time.Second
-	// stopLimit bounds the end of a cluster but for its hooks, which have limits of their own.
+	// stopLimit bounds the end of a cluster without its hooks, which have their own limits.
 	stopLimit = 30 * time.Second
-	// settleLimit is how long they may not be well then: on a busy machine they are not at times.
+	// settleLimit bounds how long they may be unhealthy then, as happens on a busy machine.
 	settleLimit = 10 * time.Second
-	// foreignShown is how many keys of somebody else's are looked for.
+	// foreignShown is how many keys of other programs are searched.
 	foreignShown = 3
 )
 
 func clientClocks(s world.Spec) error { return process.ClockReady(s) }
 
-// Ready looks who is there, and whether all is as it must be. It changes nothing.
+// Ready checks the servers and hooks. It changes nothing.
 func (w *World) Ready(ctx context.Context) error {
 	if w.options.Service == nil {
-		return errNobody
+		return errNoServers
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -52,7 +51,7 @@ func (w *World) Ready(ctx context.Context) error {
 	}
 	for addr := range w.options.Hooks.nodes {
 		if _, known := site.Called[addr]; !known {
-			return w.unharmed(fmt.Errorf("the file of hooks names the node %s at %s, and nobody is there; there are %s",
+			return w.unharmed(fmt.Errorf("the file of hooks names the node %s at %s, where no server is; there are %s",
 				w.options.Hooks.nodes[addr], addr, strings.Join(slices.Sorted(maps.Values(site.Addrs)), ", ")))
 		}
 	}
@@ -70,14 +69,14 @@ func (w *World) Ready(ctx context.Context) error {
 	return w.unharmed(alone(ctx, servers))
 }
 
-// leave ends connections on which servers are asked again and again.
+// leave closes connections that are kept for queries.
 func leave(servers service.ForeignServers) {
 	if kept, ok := servers.(io.Closer); ok {
 		_ = kept.Close() // they may be broken
 	}
 }
 
-// unharmed says of a refusal that it has cost nothing.
+// unharmed adds to an error that nothing was changed.
 func (w *World) unharmed(err error) error {
 	if err == nil {
 		return nil
@@ -88,7 +87,7 @@ func (w *World) unharmed(err error) error {
 	return fmt.Errorf("%w; nothing was changed there", err)
 }
 
-// alone refuses servers on which somebody else has keys under the prefix.
+// alone returns an error if the servers have keys with the prefix.
 func alone(ctx context.Context, servers service.ForeignServers) error {
 	under, err := servers.Under(ctx, Base, foreignShown)
 	if err != nil || len(under) == 0 {
@@ -99,14 +98,12 @@ func alone(ctx context.Context, servers service.ForeignServers) error {
 		"wait for it, or remove them: %s", node, Base, under[node][0], servers.ByHand(Base))
 }
 
-// Meet starts a guest of somebody's own without any lock service, hears its hello,
-// and ends it.
+// Meet starts a user's guest without a lock service, reads its hello, and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	return process.Meet(ctx, s)
 }
 
-// Run lets body work on the servers, undoes whatever hooks have done, and removes all own keys
-// before it returns.
+// Run runs body on the servers, undoes all hooks, and removes all keys of the run before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
 	if err := w.Place(&s); err != nil {
 		return err
@@ -119,7 +116,7 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 	}
 	c, err := w.newCluster(s)
 	if err != nil {
-		return fmt.Errorf("reach servers that somebody else runs: %w", err)
+		return fmt.Errorf("reach external servers: %w", err)
 	}
 	defer func() { err = errors.Join(err, c.stop()) }() // also while a panic passes through
 	if err := c.begin(ctx); err != nil {
@@ -131,7 +128,7 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 	return body(ctx, c)
 }
 
-// Report says, a line each, what there is and what cannot be done: for `lockbench doctor`.
+// Report returns one line for each fact and limit, for `lockbench doctor`.
 func (w *World) Report(ctx context.Context) []string {
 	site := w.site.Load()
 	if site == nil {
@@ -172,14 +169,14 @@ func (w *World) Report(ctx context.Context) []string {
 	return lines
 }
 
-// findable says whether a shell finds what a command begins with. It is not run.
+// findable returns an error if a shell would not find the program of a command. It does not run it.
 func findable(ctx context.Context, text string) error {
 	for word := range strings.FieldsSeq(text) {
 		if strings.Contains(word, "=") {
 			continue // a variable of the command
 		}
 		if !plain(word) {
-			return nil // a shell's own word
+			return nil // a shell keyword
 		}
 		if exec.CommandContext(ctx, "sh", "-c", "command -v -- \"$1\"", "sh", word).Run() != nil {
 			return fmt.Errorf("no command is called %s here", word)
