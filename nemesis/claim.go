@@ -36,11 +36,11 @@ const (
 // The zero value is ready for use.
 type claims struct {
 	mu sync.Mutex
-	on map[broken]*claimants
+	on map[subject]*claimants
 }
 
-// broken is a node, client or link in a condition.
-type broken struct {
+// subject is a node, client or link in a condition.
+type subject struct {
 	condition condition
 	name      string
 }
@@ -76,7 +76,7 @@ func (c *claims) has(name string, conditions ...condition) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(conditions, func(k condition) bool {
-		by := c.on[broken{k, name}]
+		by := c.on[subject{k, name}]
 		return by != nil && len(by.by) > 0
 	})
 }
@@ -131,10 +131,10 @@ func (c *claim) lock(ctx context.Context) (all []*claimants, unlock func(), err 
 	all = make([]*claimants, len(c.names))
 	c.all.mu.Lock()
 	if c.all.on == nil {
-		c.all.on = make(map[broken]*claimants)
+		c.all.on = make(map[subject]*claimants)
 	}
 	for i, name := range c.names {
-		at := broken{c.condition, name}
+		at := subject{c.condition, name}
 		if c.all.on[at] == nil {
 			c.all.on[at] = &claimants{acting: turn.New(), by: make(map[*claim]bool)}
 		}

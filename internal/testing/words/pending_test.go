@@ -14,7 +14,6 @@ internal/report/site
 internal/run
 internal/trial
 internal/world/docker
-internal/world/local
 locks/locktest
 locks/redisson
 more/libraries

@@ -13,26 +13,22 @@ import (
 	"time"
 )
 
-// block is a piece of 127/8 that one cluster has for itself:
+// block is the part of 127/8 of one cluster:
 //
 //	127.a.b.1 ...      nodes, their real addresses
 //	127.a.b.65 ...     the same nodes, as announced
-//	127.a.b.129 ...    where each node finds the others, in topologies with views, or a proxy
-//	127.a.b.200        the address that follows the leader, where there is one
+//	127.a.b.129 ...    where each node finds the others, in topologies with views, or its SOCKS proxy
+//	127.a.b.200        the address that follows the leader, if there is one
 //	127.a.(b+1).1 ...  clients, up to the end of 127.a.(b+3)
-//
-// So there is room for nodesMax and clientsMax.
 type block struct {
 	a, b  byte
 	claim net.Listener
 }
 
-// claimBlock takes a block that no other run on this machine has. The claim is an
-// abstract socket: the kernel lets go of it when this process ends, however it
-// ends, and no file stays behind.
+// claimBlock claims a block that no other run on this machine uses. The claim is an abstract socket,
+// which the kernel closes however this process ends.
 func claimBlock() (*block, error) {
-	// Nothing that a run shows depends on which block it gets, so this chance need
-	// not come from its seed; runs of one seed must not meet on one block.
+	// Not drawn from the seed, because runs of one seed must not use the same block.
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var err error
 	for range 200 {
@@ -54,7 +50,7 @@ func (b *block) announced(k int) netip.Addr {
 func (b *block) view(k int) netip.Addr { return netip.AddrFrom4([4]byte{127, b.a, b.b, byte(128 + k)}) }
 func (b *block) service() netip.Addr   { return netip.AddrFrom4([4]byte{127, b.a, b.b, 200}) }
 
-// client is the address of the i-th client opened, from 0.
+// client returns the address of the i-th client, from 0.
 func (b *block) client(i int) (netip.Addr, error) {
 	if i >= clientsMax {
 		return netip.Addr{}, fmt.Errorf("no address is left: this cluster has had %d clients", clientsMax)
@@ -62,9 +58,8 @@ func (b *block) client(i int) (netip.Addr, error) {
 	return netip.AddrFrom4([4]byte{127, b.a, b.b + 1 + byte(i/254), byte(1 + i%254)}), nil
 }
 
-// freePorts finds so many ports in a row that are free on all addresses. It stays below
-// the range from which the kernel takes the ports of outgoing connections. Somebody may
-// take them before we do, see [World.up].
+// freePorts finds consecutive ports that are free on all addresses, below the range of ephemeral ports.
+// Another program may take them before the servers listen, see [World.up].
 func freePorts(addrs []netip.Addr, count int) (uint16, error) {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var errs error
@@ -81,9 +76,8 @@ func freePorts(addrs []netip.Addr, count int) (uint16, error) {
 	return 0, errors.Join(errors.New("find a port that is free on the cluster's addresses"), errs)
 }
 
-// portIsFree tries the port. No process is started while it does: a child has a copy of
-// the listener until it becomes another program, and for so long the port is in use
-// although it was closed here.
+// portIsFree tries a port. No process may be started meanwhile: until it executes its program, a child has
+// a copy of the listener, and the port stays in use.
 func portIsFree(addrs []netip.Addr, port uint16) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

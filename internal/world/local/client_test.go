@@ -126,9 +126,8 @@ func reaches(ctx context.Context, client world.Client, key string) error {
 	})
 }
 
-// Servers lead clients to addresses that are the same for all. Of a guest that does not
-// bind its connections the kernel tells whose they are, also if a child of it has made
-// them: faults on its links strike it and nobody else.
+// Servers redirect all clients to the same addresses. The connections of a guest that does not bind
+// them are found by the kernel, also those of its child processes, so faults on its links affect it alone.
 func TestForeignGuestThatDiscovers(t *testing.T) {
 	below := clients["foreign"]
 	below.Command = "setsid " + os.Args[0] + " foreign; exit 0"

@@ -15,16 +15,16 @@ import (
 	"lockbench/service"
 )
 
-// buildClocks builds what shifts clocks, if they are to be shifted and there is a compiler.
+// buildClocks builds the library that shifts clocks, if they are to be shifted and can be.
 func (c *Cluster) buildClocks() (err error) {
 	if !c.Spec.Clocks || shim.Ready() != nil {
-		return nil // ClocksReady says so
+		return nil // ClocksReady returns the error
 	}
 	c.preload, err = shim.Build(context.Background(), c.Dir.Path)
 	return err
 }
 
-// newClock gives a server a clock that can be wrong, and returns what tells it so.
+// newClock creates a server's clock and returns the environment that selects it.
 func (c *Cluster) newClock(n *node) ([]string, error) {
 	path := filepath.Join(c.Dir.Path, n.Name, "clock")
 	if err := n.clock.Make(path); err != nil {
@@ -33,7 +33,7 @@ func (c *Cluster) newClock(n *node) ([]string, error) {
 	return append(os.Environ(), shim.Env(c.preload, path)...), nil
 }
 
-// ClocksReady says why the servers' clocks cannot be shifted.
+// ClocksReady returns why the servers' clocks cannot be shifted, or nil.
 func (c *Cluster) ClocksReady() error {
 	if err := shim.Ready(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (c *Cluster) ClocksReady() error {
 	return nil
 }
 
-// ShiftClock lets a server's clock be wrong.
+// ShiftClock shifts a server's clock.
 func (c *Cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Cluster) ShiftClock(_ context.Context, name string, by time.Duration, d
 		return err
 	}
 	if n.Role != service.Data {
-		return fmt.Errorf("the clock of %s cannot be shifted: it is no data node", name)
+		return fmt.Errorf("the clock of %s cannot be shifted: it is not a data node", name)
 	}
 	if err := n.clock.Set(by, drift); err != nil {
 		return fmt.Errorf("set the clock of %s: %w", name, err)

@@ -34,18 +34,18 @@ var (
 type Cluster struct {
 	cluster.Cluster
 
-	program program // what its nodes run
+	program program // of its nodes
 	block   *block
 	port    uint16 // the first one, the same everywhere
-	preload string // path of the library that shifts clocks; empty: none is shifted
-	seed    string // the data with which nodes begin; empty: they need none
+	preload string // the library that shifts clocks; empty: clocks are not shifted
+	seed    string // the initial data of nodes; empty: none
 	nodes   []*node
 }
 
-// stopLimit bounds the end of a cluster, which kills and has nobody to ask.
+// stopLimit bounds the end of a cluster.
 const stopLimit = time.Minute
 
-// newCluster claims what a cluster needs and starts nothing yet.
+// newCluster claims the resources of a cluster and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
 	c := &Cluster{}
 	c.Clients.Self, c.Clients.Net, c.Clients.Owners = w.options.Self, c, &process.Owners{}
@@ -73,9 +73,9 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 	if err := c.makeSeed(ctx, w); err != nil {
 		return nil, err
 	}
-	usual := c.Nodes()
+	all := c.Nodes()
 	addrs := []netip.Addr{c.block.service()}
-	for k := range usual {
+	for k := range all {
 		addrs = append(addrs, c.block.real(k+1), c.block.announced(k+1))
 	}
 	find := freePorts
@@ -88,10 +88,10 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 	if err := c.buildClocks(); err != nil {
 		return nil, err
 	}
-	if err := c.lookAround(usual); err != nil {
+	if err := c.setPeers(all); err != nil {
 		return nil, err
 	}
-	for k, n := range usual {
+	for k, n := range all {
 		node, err := c.newNode(n, k+1)
 		if err != nil {
 			return nil, err
@@ -115,10 +115,9 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 	return c, nil
 }
 
-// lookAround tells where each node finds each other one: at its announced address, or, in
-// a topology with views, at an address of the viewer's own. Who has a proxy finds all where
-// they listen.
-func (c *Cluster) lookAround(all []service.Node) (err error) {
+// setPeers sets where each node finds each other one: at the announced address, or, in a topology with
+// views, at an address for this viewer. A node with a SOCKS proxy uses real addresses.
+func (c *Cluster) setPeers(all []service.Node) (err error) {
 	c.Peers = map[string]map[string][]netip.AddrPort{}
 	for v, viewer := range all {
 		peers := map[string][]netip.AddrPort{}
@@ -143,7 +142,7 @@ func (c *Cluster) lookAround(all []service.Node) (err error) {
 	return nil
 }
 
-// serviceAddr is the address that follows the leader.
+// serviceAddr returns the address that follows the leader.
 func (c *Cluster) serviceAddr() netip.AddrPort { return netip.AddrPortFrom(c.block.service(), c.port) }
 
 // start starts all servers and returns when the cluster is healthy.
@@ -154,8 +153,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.Form(ctx)
 }
 
-// stop ends everything that is left of the cluster, in whatever state it is. Slow clients do not use up the time of the
-// servers: a server that was killed and not waited for would make the verdict a failure of the harness.
+// stop ends the cluster in any state. Slow clients do not use up the time of the servers: a server that was
+// killed and not waited for would make the verdict a failure of the harness.
 func (c *Cluster) stop() error {
 	clients, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
@@ -173,14 +172,14 @@ func (c *Cluster) stop() error {
 	return nil
 }
 
-// Start brings a killed node back.
+// Start starts a killed node.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
-// Enter gives a new client its address, and its name in the proxy.
+// Enter assigns a new client its address and registers it with the proxy.
 func (c *Cluster) Enter(name string, index int) error {
 	ip, err := c.block.client(index)
 	if err != nil {
@@ -189,14 +188,14 @@ func (c *Cluster) Enter(name string, index int) error {
 	return c.Proxy.AddClient(name, ip)
 }
 
-// Leave closes what was listened on for a client.
+// Leave closes the listeners of a client.
 func (c *Cluster) Leave(name string) { c.Proxy.CloseListeners(name) }
 
-// Store tells a guest where the servers are, so that faults on its links find it:
+// Store returns the addresses for a guest by which faults on its links take effect:
 //
-//	it binds its connections   the announced addresses: its own address names it
-//	it is told all addresses   addresses of its own: they name it
-//	servers lead it to others  the announced addresses: the kernel knows whose a connection is
+//	it binds its connections       the announced addresses: its own address identifies it
+//	it uses only these addresses   listeners for it alone
+//	servers redirect it to others  the announced addresses: the kernel finds its process
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	ip, ok := c.Proxy.IP(name)
 	if !ok {
@@ -214,13 +213,13 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 	}
 	if err := c.Owners.Ready(); err != nil {
 		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead all clients to the same addresses, this guest does not bind its "+
-			"connections to the open request's local_addr, and the kernel does not tell whose they are (%w), so faults on its links could not find it; "+
+			"connections to the open request's local_addr, and their process cannot be found (%w), so faults on its links could not find it; "+
 			`if it can bind them, let its hello say "source_address":true`, world.ErrUnsupportedHere, err)
 	}
 	return c.Cluster.Store(c.announcedAt)
 }
 
-// announcedAt is where everybody finds a node, or the address that follows the leader.
+// announcedAt returns the announced address of a node, or the address that follows the leader.
 func (c *Cluster) announcedAt(target string) (netip.AddrPort, error) {
 	if target == cluster.LeaderName {
 		return c.serviceAddr(), nil
@@ -228,12 +227,12 @@ func (c *Cluster) announcedAt(target string) (netip.AddrPort, error) {
 	return c.Addr(target), nil
 }
 
-// Ping asks a node for a sign of life on the path that from's own connections take.
+// Ping pings a node on the path of from's connections.
 func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	return c.PingBulk(ctx, from, to, 0)
 }
 
-// PingBulk is Ping with something to carry.
+// PingBulk is Ping with a payload.
 func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
 	ip, ok := c.Proxy.IP(from)
 	if !ok {

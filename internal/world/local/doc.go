@@ -1,23 +1,21 @@
-// Package local is the world of child processes: the servers of a lock service and its
-// clients run side by side on this machine, each on loopback addresses of its own, with
-// a source-aware network in between (package proxy). It needs Linux and the programs of
-// the service, and neither root nor containers.
+// Package local is the world of child processes: the servers of a lock service and its clients run on
+// this machine, each on its own loopback addresses, with a proxy in between (package proxy). It needs
+// Linux and the programs of the service, and neither root nor containers.
 //
 //	client-1 ─┐                       ┌─ server-1
 //	client-2 ─┼─ announced addresses ─┼─ server-2    real addresses
-//	          │      of the proxy      ├─ server-3
+//	          │     of the proxy      ├─ server-3
 //	          └───────────────────────┴─ witness-1 ...
 //
-// The proxy knows who dials by the address that is bound, by an address that only one of
-// them is given, or from the kernel (package child).
+// The proxy identifies the dialler by its bound address, by a listener for it alone, or by the kernel
+// (package process).
 //
-// Servers reach each other through the proxy too, so each directed link of the
-// cluster can be cut and slowed. The harness asks the servers on their real
-// addresses, past all faults.
+// Servers reach each other through the proxy, too, so each directed link of the cluster can be cut and
+// delayed. lockbench queries the servers on their real addresses, bypassing all faults.
 //
-// Everything is a child that the kernel ends with the harness (Pdeathsig), the
-// addresses are claimed by a socket that the kernel closes with it, and data lives
-// in one temporary directory: a killed harness leaves that directory alone behind.
+// All processes are children that the kernel ends with lockbench (Pdeathsig), the addresses are claimed
+// by a socket that the kernel closes with it, and data is in one temporary directory, which is the only
+// thing that a killed lockbench leaves.
 package local
 
 import (
@@ -31,16 +29,16 @@ import (
 	"lockbench/service"
 )
 
-// Options are how a local world is set up; the zero value is a good one.
+// Options configure a local world. The zero value is valid.
 type Options struct {
-	// Services are all that it can start, and Wanted the names of those whose programs must
-	// be there; nil: the first.
+	// Services are all services that it can start, and Wanted the names of those whose programs must exist;
+	// nil: the first.
 	Services []service.Service
 	Wanted   []string
 	// Programs are the programs to run, by service; empty: those on PATH.
 	Programs map[string]string
-	// Self is the command that serves the locks of lockbench itself; a lock's name
-	// is added to it. Empty: this very program, with the argument "guest".
+	// Self is the command that serves lockbench's own locks, without a lock's name. Empty: this program with the
+	// argument "guest".
 	Self []string
 }
 
@@ -48,8 +46,7 @@ type Options struct {
 type World struct {
 	options Options
 	about   atomic.Value // string
-	// port finds ports that are free on all addresses. Nil: freePorts. Tests give one that
-	// is not.
+	// port finds free ports. Nil: freePorts. Tests return a used one.
 	port func(addrs []netip.Addr, count int) (uint16, error)
 }
 
@@ -59,13 +56,13 @@ func New(o Options) *World { return &World{options: o} }
 // Name is what people call this world.
 func (w *World) Name() string { return "local" }
 
-// How many addresses a cluster has, see block.
+// The numbers of addresses of a cluster, see block.
 const (
 	nodesMax   = 63
 	clientsMax = 3 * 254
 )
 
-// Describe says what this world is.
+// Describe describes this world.
 func (w *World) Describe() world.Description {
 	var programs, names []string
 	for _, s := range w.options.Services {
@@ -85,7 +82,7 @@ func (w *World) Describe() world.Description {
 	}
 }
 
-// About is the servers' versions, once Ready has found them.
+// About returns the servers' versions after Ready.
 func (w *World) About() string {
 	about, _ := w.about.Load().(string)
 	return about

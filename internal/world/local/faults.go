@@ -8,15 +8,15 @@ import (
 	"lockbench/internal/world"
 )
 
-// Cut holds what travels on the links.
+// Cut holds everything on the links.
 func (c *Cluster) Cut(_ context.Context, links []world.Link) error { return c.Proxy.Cut(links) }
 
-// Join lets it go on.
+// Join ends Cut.
 func (c *Cluster) Join(_ context.Context, links []world.Link) error {
 	return c.Proxy.Join(links)
 }
 
-// Shape delays what travels on the links.
+// Shape delays everything on the links.
 func (c *Cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
 	return c.Proxy.Delay(links, d.By, d.Jitter)
 }
@@ -26,10 +26,10 @@ func (c *Cluster) Unshape(_ context.Context, links []world.Link) error {
 	return c.Proxy.Undelay(links)
 }
 
-// BandwidthReady is nil: the proxy is on every way.
+// BandwidthReady returns nil: all links go through the proxy.
 func (c *Cluster) BandwidthReady() error { return nil }
 
-// Throttle makes the links narrow, each connection by itself.
+// Throttle limits the links, each connection by itself.
 func (c *Cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
 	return c.Proxy.Throttle(links, bytesPerSecond)
 }

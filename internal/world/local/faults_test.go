@@ -127,7 +127,7 @@ func TestPromote(t *testing.T) {
 					if err := service.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
 						return err
 					}
-					// What was replicated is still there, so this says taken when it gets through.
+					// The key was replicated, so the answer is "taken" once it arrives.
 					attempt := 1
 					return service.Poll(ctx, func() error {
 						attempt++
@@ -143,8 +143,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// TestPromoteIsOrderedAgain: the sentinel that was told to fail over dies of it, and the
-// next one is told.
+// TestPromoteIsOrderedAgain: a sentinel dies of the failover order, and the next one gets it.
 func TestPromoteIsOrderedAgain(t *testing.T) {
 	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		first, err := c.node("sentinel-1")
@@ -156,7 +155,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 		}
 		now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "")
 		if err == nil && now == "redis-1" {
-			t.Error("nobody was promoted")
+			t.Error("no node was promoted")
 		}
 		return err
 	})

@@ -11,8 +11,7 @@ import (
 
 var _ world.Host = (*World)(nil)
 
-// Meet starts a guest of somebody's own without any lock service, hears its hello,
-// and ends it.
+// Meet starts a user's guest without a lock service, reads its hello, and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	return process.Meet(ctx, s)
 }

@@ -23,26 +23,26 @@ import (
 
 var _ cluster.Node = (*node)(nil)
 
-// node is one server. Its data may be wiped; its configuration stays, as it would
-// on a machine of its own, with all that the service has written into it.
+// node is one server. Its data may be wiped; its configuration stays, as on a separate machine, with all
+// changes by the service.
 type node struct {
 	service.Node
 	service   service.Service
 	owners    *process.Owners
 	dir       *process.Dir // of the cluster
 	program   program
-	real      netip.AddrPort // where it listens, and whence it dials
+	real      netip.AddrPort // where it listens and dials from
 	announced netip.AddrPort // where others find it
 	place     service.Place
 	args      []string
-	data      map[string]string // files of the data folder that are written again when it is lost
-	seed      string            // the data with which it begins; empty: none
-	sown      bool              // it was given that
+	data      map[string]string // files in the data directory, which are written again after a loss
+	seed      string            // the initial data; empty: none
+	seeded    bool              // the initial data was copied
 	log       *process.Log
 	env       []string // nil: this process's own
 	clock     shim.Clock
 
-	life sync.Mutex // held while it is started, and while what it is started with changes
+	life sync.Mutex // held while it is started, and while its place changes
 
 	mu      sync.Mutex
 	process *process.Process // nil: never started
@@ -90,7 +90,7 @@ func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
 	return node, err
 }
 
-// set settles what the server is started with, by its place.
+// set updates the arguments and files by the place.
 func (n *node) set(ctx context.Context) error {
 	program := n.service.Program(n.place)
 	n.args, n.data = program.Args, program.In(n.place.Data)
@@ -120,11 +120,11 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 			return err
 		}
 	}
-	if !keepData || !n.sown {
-		if err := n.sow(); err != nil {
+	if !keepData || !n.seeded {
+		if err := n.copySeed(); err != nil {
 			return err
 		}
-		n.sown = true
+		n.seeded = true
 		if err := n.Write(ctx, n.data); err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 	return n.dir.NoteServer(p)
 }
 
-// Rejoin makes its next launches those of a node that joins others.
+// Rejoin makes the next launches join an existing cluster.
 func (n *node) Rejoin(ctx context.Context) error {
 	n.life.Lock()
 	defer n.life.Unlock()
@@ -151,7 +151,7 @@ func (n *node) Rejoin(ctx context.Context) error {
 	return n.set(ctx)
 }
 
-// Follow makes its next launches those of a node that follows another one, or nobody.
+// Follow makes the next launches follow leader, or no node.
 func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
 	n.life.Lock()
 	defer n.life.Unlock()
@@ -159,7 +159,7 @@ func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
 	return n.set(ctx)
 }
 
-// Gone says how the process has ended.
+// Gone returns how the process ended.
 func (n *node) Gone(context.Context, int) error {
 	n.mu.Lock()
 	p := n.process
@@ -175,10 +175,10 @@ func (n *node) Gone(context.Context, int) error {
 	return err
 }
 
-// LastWords are what it wrote last.
+// LastWords returns its last output.
 func (n *node) LastWords(context.Context) string { return n.log.Last() }
 
-// Kill ends the server at once and returns when it is gone.
+// Kill kills the server and returns when it is gone.
 func (n *node) Kill(ctx context.Context) error {
 	n.mu.Lock()
 	p := n.process
@@ -192,7 +192,7 @@ func (n *node) Kill(ctx context.Context) error {
 	return nil
 }
 
-// end is Kill for good.
+// end kills the server and closes its files.
 func (n *node) end(ctx context.Context) error {
 	err := n.Kill(ctx)
 	n.clock.Close()
@@ -202,7 +202,7 @@ func (n *node) end(ctx context.Context) error {
 	return err
 }
 
-// Pause stops the server's process; its sockets live on.
+// Pause stops the server's process; its sockets stay open.
 func (n *node) Pause(ctx context.Context) error {
 	n.mu.Lock()
 	p := n.process
@@ -214,7 +214,7 @@ func (n *node) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Resume lets it go on.
+// Resume continues it.
 func (n *node) Resume(context.Context) error {
 	n.mu.Lock()
 	p := n.process
@@ -226,7 +226,7 @@ func (n *node) Resume(context.Context) error {
 	return nil
 }
 
-// Status is how its process is.
+// Status returns the state of its process.
 func (n *node) Status() service.Status {
 	n.mu.Lock()
 	p, paused := n.process, n.paused
@@ -242,10 +242,10 @@ func (n *node) Status() service.Status {
 	return service.Status{Running: true}
 }
 
-// Is names the node.
+// Is returns the node.
 func (n *node) Is() service.Node { return n.Node }
 
-// Announced is where others find it.
+// Announced returns the address at which others find it.
 func (n *node) Announced() netip.AddrPort { return n.announced }
 
 // Dial connects to the server directly, past the proxy.
@@ -253,7 +253,7 @@ func (n *node) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp4", n.real.String())
 }
 
-// wipe takes away all data, but not the configuration.
+// wipe removes all data, but not the configuration.
 func (n *node) wipe() error {
 	if err := os.RemoveAll(n.place.Data); err != nil {
 		return fmt.Errorf("wipe the data of %s: %w", n.Name, err)

@@ -14,7 +14,7 @@ var _ world.World = (*World)(nil)
 var errLinux = errors.New("the local world needs Linux, where every address of 127/8 can be used as it is; " +
 	"take --world docker instead")
 
-// Ready says why this world cannot be used here.
+// Ready returns why this world cannot be used here.
 func (w *World) Ready(context.Context) error { return errLinux }
 
 // Run fails as Ready does.
@@ -22,5 +22,5 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 	return errLinux
 }
 
-// Sketch is the cluster that Run would start.
+// Sketch returns the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }

@@ -13,8 +13,8 @@ import (
 	"lockbench/locks"
 )
 
-// A port that somebody takes after it was found free costs a second start and not the run,
-// whether it is a server that finds it taken or the proxy.
+// If another program takes a port after it was found free, the cluster is started again, whether a
+// server or the proxy finds it taken.
 func TestPortTakenMeanwhile(t *testing.T) {
 	for _, taken := range []int{1, 2} { // after the service's address come the first node's real one and its announced one
 		w := newWorld(t)

@@ -18,11 +18,11 @@ import (
 	"lockbench/service"
 )
 
-// program is what a service's nodes run.
+// program is the program of a service's nodes.
 type program struct {
 	path  string
-	words []string            // before all arguments
-	as    *syscall.Credential // nil: as we are
+	words []string            // inserted before all arguments
+	as    *syscall.Credential // nil: the current user
 }
 
 func (p program) with(args []string) []string { return slices.Concat(p.words, args) }
@@ -56,8 +56,8 @@ func (w *World) program(s service.Service) (program, error) {
 	return program{path, words, as}, err
 }
 
-// another finds another program of a service: beside the one that nodes run, else where such
-// programs are.
+// another finds another program of a service: in the directory of the nodes' program, or in the usual
+// directories.
 func (w *World) another(s service.Service, name string) (string, error) {
 	nodes, err := w.program(s)
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *World) another(s service.Service, name string) (string, error) {
 	return "", fmt.Errorf("no %s found: %s", name, needs.Install)
 }
 
-// runAs is whom the programs of a service are run as, where they refuse to be run as we are.
+// runAs returns the user for programs of a service that refuse to run as root; nil: the current user.
 func runAs(s service.Service) (*syscall.Credential, error) {
 	users := s.Needs().Users
 	if os.Geteuid() != 0 || len(users) == 0 {
@@ -97,18 +97,18 @@ func runAs(s service.Service) (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), NoSetGroups: false}, nil
 	}
-	return nil, fmt.Errorf("%s refuses to be run as root, and this machine has no user %s: run lockbench as somebody else, or make one: useradd --system %s",
+	return nil, fmt.Errorf("%s refuses to be run as root, and this machine has no user %s: run lockbench as another user, or create one: useradd --system %s",
 		s.Name(), strings.Join(users, " or "), users[0])
 }
 
-// credit lets a command be run as the user of the program.
+// credit makes a command run as the user of the program.
 func (p program) credit(cmd *exec.Cmd) {
 	if p.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.as}
 	}
 }
 
-// give gives a folder and all that is in it to the user of the program.
+// give changes the owner of a directory tree to the user of the program.
 func (p program) give(folder string) error {
 	if p.as == nil {
 		return nil
@@ -121,7 +121,7 @@ func (p program) give(folder string) error {
 	})
 }
 
-// letIn lets the user of the program into a folder of ours, if those above it do.
+// letIn lets the user of the program enter one of our directories, if its parents do.
 func (p program) letIn(folder string) error {
 	if p.as == nil {
 		return nil
@@ -137,7 +137,7 @@ func (p program) letIn(folder string) error {
 		owner := info.Sys().(*syscall.Stat_t)
 		mode := info.Mode().Perm()
 		if mode&0o001 == 0 && !(owner.Uid == p.as.Uid && mode&0o100 != 0) && !(owner.Gid == p.as.Gid && mode&0o010 != 0) {
-			return fmt.Errorf("%s is run as user %d, who may not enter %s: set TMPDIR to a folder that everybody may enter", filepath.Base(p.path), p.as.Uid, above)
+			return fmt.Errorf("%s is run as user %d, which may not enter %s: set TMPDIR to a directory that all users may enter", filepath.Base(p.path), p.as.Uid, above)
 		}
 		if above == filepath.Dir(above) {
 			return nil

@@ -52,8 +52,8 @@ func TestReadyAsksForWhatIsWanted(t *testing.T) {
 	}
 }
 
-// TestVersionWithoutEnd: a program that writes without end when it is asked for its version is
-// ended and named.
+// TestVersionWithoutEnd: a program that prints endlessly instead of its version is ended, and the error
+// names it.
 func TestVersionWithoutEnd(t *testing.T) {
 	endless := filepath.Join(t.TempDir(), "endless")
 	if err := os.WriteFile(endless, []byte("#!/bin/sh\nexec yes\n"), 0o755); err != nil {
@@ -66,22 +66,22 @@ func TestVersionWithoutEnd(t *testing.T) {
 	}
 }
 
-// A program that does more than serve nodes is told to, and a person's own is not. One that
-// is built together with this program is found beside it.
+// A program with subcommands gets its words as arguments, a user's program does not. A program that
+// is built together with this one is found in the same directory.
 func TestProgramOfSeveral(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside := filepath.Join(filepath.Dir(self), "lockbench-test-of-several")
-	if err := os.WriteFile(beside, []byte("#!/bin/sh\n"), 0o755); err != nil {
+	sibling := filepath.Join(filepath.Dir(self), "lockbench-test-of-several")
+	if err := os.WriteFile(sibling, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Remove(beside) })
-	s := listed{name: "several", runs: service.Executable{Name: filepath.Base(beside), Beside: true, Words: []string{"serve", "it"}}}
+	t.Cleanup(func() { _ = os.Remove(sibling) })
+	s := listed{name: "several", runs: service.Executable{Name: filepath.Base(sibling), Beside: true, Words: []string{"serve", "it"}}}
 	for own, want := range map[string][]string{
-		"":        {beside, "serve", "it", "-x"},
-		beside:    {beside, "serve", "it", "-x"},
+		"":        {sibling, "serve", "it", "-x"},
+		sibling:   {sibling, "serve", "it", "-x"},
 		"/bin/sh": {"/bin/sh", "-x"},
 	} {
 		p, err := New(Options{Programs: map[string]string{s.name: own}}).program(s)
@@ -102,7 +102,7 @@ func TestProgramThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// What is in the folder of the data is lost with the data, and written again.
+// Files in the data directory are lost with the data, and written again.
 func TestDataFilesAreWrittenAgain(t *testing.T) {
 	p := service.Program{Files: map[string]string{"/c/data/id": "1", "/c/data.txt": "2", "/c/x": "3"}}
 	if got := p.In("/c/data"); len(got) != 1 || got["/c/data/id"] != "1" {

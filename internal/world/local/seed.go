@@ -14,11 +14,10 @@ import (
 	"lockbench/service"
 )
 
-// seedLimit bounds the making of the data with which nodes begin: 2 s, and at a load of sixty more
-// than a minute.
+// seedLimit bounds the creation of the initial data, which takes long on a busy machine.
 const seedLimit = 3 * time.Minute
 
-// makeSeed makes the data with which the nodes of this cluster begin, if its service has any.
+// makeSeed creates the initial data of the cluster's nodes, if its service has any.
 func (c *Cluster) makeSeed(ctx context.Context, w *World) error {
 	seeded, ok := c.Spec.Service.(service.Seeded)
 	if !ok {
@@ -40,7 +39,7 @@ func (c *Cluster) makeSeed(ctx context.Context, w *World) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = c.seed
-	cmd.Env = append(os.Environ(), "TMPDIR="+c.Dir.Path) // where it meets nobody
+	cmd.Env = append(os.Environ(), "TMPDIR="+c.Dir.Path) // no other program writes there
 	c.program.credit(cmd)
 	if out, err := output.Combined(cmd); err != nil {
 		if ctx.Err() != nil {
@@ -51,15 +50,15 @@ func (c *Cluster) makeSeed(ctx context.Context, w *World) error {
 	return nil
 }
 
-// lastOf is the end of what a program has written.
+// lastOf returns the end of a program's output.
 func lastOf(out []byte) []byte { return out[max(0, len(out)-500):] }
 
-// sow gives a node the data with which nodes begin, in the place of what it has.
-func (n *node) sow() error {
+// copySeed replaces a node's data by the initial data.
+func (n *node) copySeed() error {
 	if n.seed == "" {
 		return nil
 	}
-	// A copy of the folder, with modes and owners, takes cp some hundredths of a second.
+	// cp keeps modes and owners.
 	out, err := output.Combined(exec.Command("cp", "-a", n.seed+"/.", n.place.Data))
 	if err != nil {
 		return fmt.Errorf("copy the data with which %s begins: %w: %s", n.Name, err, lastOf(out))

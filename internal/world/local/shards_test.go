@@ -18,7 +18,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// What a cluster is for: a master dies, its replica is voted in, the slots are served
+// TestClusterFailsOver: a master dies, its replica is voted in, the slots are served
 // again; the old one comes back empty and follows.
 func TestClusterFailsOver(t *testing.T) {
 	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
@@ -92,7 +92,7 @@ func TestClusterPromotesAndIsCut(t *testing.T) {
 			t.Errorf("master of b is %q, %v", master, err)
 		}
 		if _, err := worldtest.Can[service.Promoter](c).Promote(ctx, ""); err == nil || !strings.Contains(err.Error(), "name the replica") {
-			t.Errorf("promote nobody in particular: %v", err)
+			t.Errorf("promote without a node: %v", err)
 		}
 		var links []world.Link
 		for _, n := range c.Nodes() {
@@ -140,7 +140,7 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 			return redistest.Ask(ctx, c.nodes[i].real, command...)
 		}
 		// fill gives a server a hundred keys with an end and as many without one, or as many
-		// of them as fall into its slots.
+		// many that fall into its slots.
 		fill := func(name string) (ends, stays int64, err error) {
 			for i := range 100 {
 				for _, kind := range []string{"ends", "stays"} {

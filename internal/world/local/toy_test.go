@@ -149,8 +149,8 @@ func answerAsToy(name string, c net.Conn) {
 	}
 }
 
-// Servers that bind nothing are known all the same, by addresses of their own or because
-// the kernel is asked: each way between two of them is broken by itself.
+// Servers that do not bind their connections are identified by their own listeners or by the kernel, so
+// each direction between two of them can be broken alone.
 func TestServersThatBindNothing(t *testing.T) {
 	for _, topology := range (toy{}).Topologies() {
 		t.Run(string(topology.Name), func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 // ordinaryEnv marks the process of a test that runs as an ordinary user.
 const ordinaryEnv = "LOCKBENCH_TEST_ORDINARY"
 
-// nobody is the user that has no rights on any system.
-const nobody = 65534
+// noRights is the UID of a user without rights on any system.
+const noRights = 65534
 
 // TestMariaDBOfAnOrdinaryUser: MariaDB starts for a user who is not root. Root runs the test
 // again as such a user.
@@ -67,15 +67,15 @@ func asNobody(t *testing.T) {
 	if err := os.WriteFile(copied, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(dir, nobody, nobody); err != nil {
+	if err := os.Chown(dir, noRights, noRights); err != nil {
 		t.Skip(err) // root in a container need not have all rights
 	}
 	cmd := exec.CommandContext(t.Context(), copied, "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, guestEnv+"=") }),
 		ordinaryEnv+"=1", "TMPDIR="+dir, "HOME="+dir)
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: noRights, Gid: noRights}}
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("as user %d: %v\n%s", nobody, err, out)
+		t.Errorf("as user %d: %v\n%s", noRights, err, out)
 	}
 }

@@ -21,19 +21,16 @@ import (
 
 var _ world.World = (*World)(nil)
 
-// startLimit bounds the start of a cluster. The slowest topology takes a second
-// or two; the rest is for a machine that is busy with other things: at a load of sixty a
-// replica of PostgreSQL, which copies its primary first, took more than half a minute.
+// startLimit bounds the start of a cluster, which takes long on a busy machine.
 const startLimit = 2 * time.Minute
 
-// versionLimit is how long a program may take to say its version. A Java takes a second or
-// two on a busy machine.
+// versionLimit bounds how long a program may take to print its version.
 const versionLimit = 20 * time.Second
 
 // portTries is how many ports a cluster tries.
 const portTries = 3
 
-// Ready looks for the programs of the services that are wanted.
+// Ready looks for the programs of the wanted services.
 func (w *World) Ready(ctx context.Context) error {
 	var about []string
 	for i, s := range w.options.Services {
@@ -50,7 +47,7 @@ func (w *World) Ready(ctx context.Context) error {
 	return nil
 }
 
-// version asks the program of a service for its version.
+// version returns the version of a service's program.
 func (w *World) version(ctx context.Context, s service.Service) (string, error) {
 	program, err := w.program(s)
 	if err != nil {
@@ -74,14 +71,13 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 	return version, nil
 }
 
-// Has says what this machine has of a service, or what it lacks: for `lockbench doctor`.
+// Has returns what this machine has of a service, or what is missing, for `lockbench doctor`.
 func (w *World) Has(ctx context.Context, s service.Service) (string, error) {
 	version, err := w.version(ctx, s)
 	return strings.TrimSpace(s.Needs().Command() + " " + version), err
 }
 
-// firstWords is what a program that has ended said first of why. A Java that does not start
-// says it on standard output.
+// firstWords returns the first line of a failed program. Java prints it on standard output.
 func firstWords(err error, out []byte) string {
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) {
@@ -95,7 +91,7 @@ func firstWords(err error, out []byte) string {
 	return ""
 }
 
-// Sketch is the cluster that Run would start.
+// Sketch returns the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
@@ -103,20 +99,18 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	return sketch
 }
 
-// Run starts the cluster, calls body, and ends all processes before it returns,
-// whatever body does.
+// Run starts the cluster, calls body, and ends all processes before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
 	c, err := w.up(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }() // also while a panic passes through
+	defer func() { err = errors.Join(err, c.stop()) }() // also after a panic
 	return body(ctx, c)
 }
 
-// up returns a healthy cluster. The port that it found free may be taken by the time that
-// its servers listen, by a program that knows nothing of us: then all is set up anew,
-// with another.
+// up returns a healthy cluster. Another program may take the free port before the servers listen; then up
+// starts a new cluster with another port.
 func (w *World) up(ctx context.Context, s world.Spec) (*Cluster, error) {
 	for tries := 1; ; tries++ {
 		c, err := w.setUp(ctx, s)
@@ -132,7 +126,7 @@ func (w *World) setUp(ctx context.Context, s world.Spec) (_ *Cluster, err error)
 		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)
 	}
 	healthy := false
-	defer func() { // also while a panic passes through
+	defer func() { // also after a panic
 		if !healthy {
 			err = errors.Join(err, c.stop())
 		}
