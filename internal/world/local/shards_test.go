@@ -139,8 +139,8 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 			i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
 			return redistest.Ask(ctx, c.nodes[i].real, command...)
 		}
-		// fill gives a server a hundred keys with an end and as many without one, or as many
-		// many that fall into its slots.
+		// fill gives a server a hundred keys with an expiry and as many without, or as many of them
+		// as fall into its slots.
 		fill := func(name string) (ends, stays int64, err error) {
 			for i := range 100 {
 				for _, kind := range []string{"ends", "stays"} {
