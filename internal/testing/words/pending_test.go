@@ -13,7 +13,6 @@ internal/report/page
 internal/report/site
 internal/run
 internal/trial
-internal/world/docker
 locks/locktest
 locks/redisson
 more/libraries

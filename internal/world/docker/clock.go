@@ -23,19 +23,18 @@ const (
 
 var _ world.ClockShifter = (*Cluster)(nil)
 
-// clock counts the changes of a server's clock, which is a file in its container.
+// clock is a server's clock, a file in its container, and the number of its changes.
 type clock struct {
 	mu      sync.Mutex
 	changes int64
 }
 
-// buildClocks builds what shifts clocks, if they are to be shifted and there is a compiler.
-// It is built for this machine's C library, which the servers of an image of this
-// machine's programs have as well. A server of another image that cannot load it goes by
-// the machine's clock, and the fault's probe says that it did not bite.
+// buildClocks builds the library that shifts clocks, if they are to be shifted and there is a compiler. It is
+// built for this machine's C library, which images of this machine's programs have, too. A server of
+// another image that cannot load it uses the machine's clock, and the probe of the fault fails.
 func (c *Cluster) buildClocks(ctx context.Context) error {
 	if !c.Spec.Clocks || shim.Ready() != nil {
-		return nil // ClocksReady says so
+		return nil // ClocksReady returns the error
 	}
 	path, err := shim.Build(ctx, c.Dir.Path)
 	if err != nil {
@@ -45,10 +44,10 @@ func (c *Cluster) buildClocks(ctx context.Context) error {
 	return err
 }
 
-// clocked tells whether a server was started with a clock that can be wrong.
+// clocked reports whether a server was started with a shiftable clock.
 func (n *node) clocked() bool { return n.cluster.preload != nil && n.Role == service.Data }
 
-// clockFiles are what such a server needs in its container.
+// clockFiles are the files of such a server in its container.
 func (n *node) clockFiles() map[string]string {
 	if !n.clocked() {
 		return nil
@@ -56,7 +55,7 @@ func (n *node) clockFiles() map[string]string {
 	return map[string]string{clockLibrary: string(n.cluster.preload), clockFile: string(make([]byte, shim.FileSize))}
 }
 
-// clockEnv is what such a server is started with, in the words of a shell.
+// clockEnv returns the environment of such a server, quoted for a shell.
 func (n *node) clockEnv() string {
 	if !n.clocked() {
 		return ""
@@ -64,7 +63,7 @@ func (n *node) clockEnv() string {
 	return strings.Join(shim.Env(clockLibrary, clockFile), " ") + " "
 }
 
-// ClocksReady says why the servers' clocks cannot be shifted.
+// ClocksReady returns why the servers' clocks cannot be shifted, or nil.
 func (c *Cluster) ClocksReady() error {
 	if err := shim.Ready(); err != nil {
 		return err
@@ -75,7 +74,7 @@ func (c *Cluster) ClocksReady() error {
 	return nil
 }
 
-// ShiftClock lets a server's clock be wrong.
+// ShiftClock shifts a server's clock.
 func (c *Cluster) ShiftClock(ctx context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -100,10 +99,9 @@ func (c *Cluster) ShiftClock(ctx context.Context, name string, by time.Duration,
 	return nil
 }
 
-// clockScript writes into the file that the server has mapped. A shell cannot go to a
-// place in a file, but what it opens to read and write it leaves as it is, and begins
-// where the last write ended: the second write follows upon the first, the third begins
-// anew.
+// clockScript writes into the file that the server has mapped. A shell cannot seek, but keeps the offset of a
+// file that it opens for reading and writing: the second write follows the first, and the third starts at
+// the beginning again.
 func clockScript(writes []shim.Write) string {
 	var b strings.Builder
 	end := int64(-1)

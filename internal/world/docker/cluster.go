@@ -39,18 +39,18 @@ type Cluster struct {
 	docker  *testcontainers.DockerProvider
 	api     client.APIClient
 	image   string
-	words   []string // before the arguments of what nodes run
-	parent  string   // the group of processes that containers are put under
+	words   []string // before the arguments of the nodes' program
+	parent  string   // the parent cgroup of containers
 	owner   *owner
 	after   *process.Cleaner
 	subnet  subnet
-	seed    []byte // the data with which nodes begin, as a tar file; nil: they need none
-	preload []byte // the library that shifts clocks; nil: none is shifted
+	seed    []byte // the initial data of nodes as a tar file; nil: none
+	preload []byte // the library that shifts clocks; nil: clocks are not shifted
 	nodes   []*node
 
 	say func(line string)
-	// joining is held while a container joins the network or leaves it. Daemons have lost
-	// count where several did at once, see errMiscounted.
+	// joining is held while a container joins or leaves the network. Some daemons miscount concurrent ones, see
+	// errMiscounted.
 	joining sync.Mutex
 
 	direct    atomic.Bool // this machine reaches containers at their own addresses
@@ -60,11 +60,11 @@ type Cluster struct {
 	probing sync.WaitGroup
 
 	mu     sync.Mutex
-	probes map[world.Link]*probe // under way, one at most for a way
+	probes map[world.Link]*probe // running probes, at most one for each direction
 	links  links
 }
 
-// newCluster claims what a cluster needs and starts nothing yet.
+// newCluster claims the resources of a cluster and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
 	c := &Cluster{
 		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
@@ -100,7 +100,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 	if c.subnet, err = createNetwork(ctx, c.api, c.owner); err != nil {
 		return nil, err
 	}
-	// Containers see each other's addresses as they are.
+	// Containers use their own addresses for each other.
 	ports := map[string][]netip.AddrPort{}
 	c.Peers = map[string]map[string][]netip.AddrPort{}
 	for k, n := range c.Nodes() {
@@ -128,7 +128,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := service.Each(c.nodes, func(n *node) error { return n.boot(ctx) }); err != nil {
 		return err
 	}
-	if err := c.sow(ctx); err != nil {
+	if err := c.makeSeed(ctx); err != nil {
 		return err
 	}
 	if err := c.Launch(ctx); err != nil {
@@ -146,9 +146,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.Form(ctx)
 }
 
-// reachedDirectly sees whether this machine gets to a container at its own address,
-// and that it is this one that answers there: on the other side of a tunnel somebody
-// else may have the same.
+// reachedDirectly reports whether this machine reaches a container at its own address. Behind a tunnel another
+// machine may have the same address, so it checks which server answers.
 func (c *Cluster) reachedDirectly(ctx context.Context, n *node) bool {
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -160,7 +159,7 @@ func (c *Cluster) reachedDirectly(ctx context.Context, n *node) bool {
 	return err == nil && own != "" && own == published
 }
 
-// stop ends everything that is left of the cluster, in whatever state it is.
+// stop ends the cluster in any state.
 func (c *Cluster) stop() error {
 	ctx, cancel := contextWithLimit(context.Background(), stopLimit, "end the cluster")
 	defer cancel()
@@ -178,13 +177,13 @@ func (c *Cluster) stop() error {
 // stopNodes removes the containers, and their network.
 func (c *Cluster) stopNodes(ctx context.Context) error {
 	err := service.Each(c.nodes, func(n *node) error { return n.end(ctx) })
-	c.probing.Wait() // the shells are closed, so nobody waits for an answer
+	c.probing.Wait() // the shells are closed, so no probe waits for an answer
 	if c.subnet.id == "" {
 		return err
 	}
 	removed := removeNetwork(ctx, c.api, c.subnet.id)
 	if errors.Is(removed, errMiscounted) {
-		// What was recorded is as good as ever.
+		// The recorded history is still valid.
 		c.say(fmt.Sprintf("%s: %v", c.subnet.name, removed))
 		removed = nil
 	}
@@ -199,13 +198,13 @@ func (c *Cluster) node(name string) (*node, error) {
 	return c.nodes[i], nil
 }
 
-// Enter makes a client known to the proxy.
+// Enter registers a client with the proxy.
 func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
 
-// Leave closes what was listened on for a client.
+// Leave closes the listeners of a client.
 func (c *Cluster) Leave(name string) { c.CloseListeners(name) }
 
-// Store gives a guest addresses of its own.
+// Store returns addresses that only this guest uses.
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	called := map[string]string{}
 	for _, n := range c.nodes {
@@ -215,9 +214,7 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 }
 
 const (
-	// startLimit bounds the start of a cluster, and of a node. Six containers take two
-	// seconds or so where nothing else goes on. Each is half a second of work for the
-	// daemon, so that on a machine with twenty other busy processes it was a minute.
+	// startLimit bounds the start of a cluster and of a node, which takes long on a busy machine.
 	startLimit = 3 * time.Minute
 	// stopLimit bounds the end of a cluster.
 	stopLimit = 2 * time.Minute

@@ -24,9 +24,8 @@ import (
 // serverPort is the first port on which all servers listen.
 const serverPort = 6379
 
-// Paths in a container. The folder is a nameless volume, which lives and goes with
-// the container: what servers write and sync there must not wait for the layers of
-// an image, which some machines keep in a slow file system.
+// Paths in a container. The data directory is an anonymous volume, because image layers may be on a slow file
+// system.
 const (
 	folder    = "/lb"
 	rulesFile = folder + "/rules.nft"
@@ -34,13 +33,11 @@ const (
 	seedDir   = folder + "/seed"
 )
 
-// machineScript is the first process of a container, which is to its server what a
-// machine is: it stays when the server dies. It collects the dead, and does nothing else
-// but end when it is told to: the shell that is kept open does that, when nobody is at its
-// other end any more.
+// machineScript is the first process of a container, which is the "machine" of its server: it stays when the
+// server dies, and reaps orphans. It ends when the open shell kills it, which happens when this process ends.
 const machineScript = "trap 'exit 0' TERM\nnft -f " + rulesFile + " || exit 70\nsleep infinity & wait $!\n"
 
-// create makes the container and starts nothing.
+// create creates the container without starting it.
 func (n *node) create(ctx context.Context) (err error) {
 	if n.port, err = claimPort(); err != nil {
 		return err
@@ -49,7 +46,7 @@ func (n *node) create(ctx context.Context) (err error) {
 	inside := network.MustParsePort(fmt.Sprintf("%d/tcp", serverPort))
 	labels := c.owner.labels()
 	labels[nodeLabel] = n.Name
-	// Who stops waiting does not hear what the daemon has made, and could not remove it.
+	// Not cancelled: the container that the daemon creates meanwhile could not be removed.
 	making, cancel := contextWithLimit(context.WithoutCancel(ctx), startLimit, "create the container of "+n.Name)
 	defer cancel()
 	n.container, err = c.docker.CreateContainer(making, testcontainers.ContainerRequest{
@@ -59,8 +56,8 @@ func (n *node) create(ctx context.Context) (err error) {
 		ExposedPorts: []string{inside.String()},
 		Name:         fmt.Sprintf("lockbench-%s-%s", c.owner.name, n.Name),
 		ConfigModifier: func(config *container.Config) {
-			// Ours alone: the library's own labels tell the reaper of another program of the
-			// same session, such as somebody's other tests, that this is its to remove.
+			// Only our labels: the labels of the library tell the reaper of another program in the same session, such as
+			// other tests, to remove this container.
 			config.Labels = labels
 			config.Hostname = n.Name
 			config.Volumes = map[string]struct{}{folder: {}}
@@ -70,8 +67,7 @@ func (n *node) create(ctx context.Context) (err error) {
 			host.CgroupParent = c.parent
 			host.NetworkMode = container.NetworkMode(c.subnet.name)
 			host.PortBindings = network.PortMap{inside: {{HostIP: n.port.addr().Addr(), HostPort: fmt.Sprint(n.port.number)}}}
-			// Bounded, since a server in trouble can fill a disk, and readable, whatever the
-			// daemon's own setting is.
+			// Bounded, because a failing server can fill a disk, and readable with any default of the daemon.
 			host.LogConfig = container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "8m", "max-file": "1"}}
 		},
 		EndpointSettingsModifier: func(ends map[string]*network.EndpointSettings) {
@@ -89,14 +85,14 @@ func (n *node) create(ctx context.Context) (err error) {
 	return n.Write(ctx, files)
 }
 
-// recreate does without what create has made.
+// recreate replaces the container.
 func (n *node) recreate(ctx context.Context) error {
 	err := n.remove(ctx)
 	n.port.release()
 	return errors.Join(err, n.create(ctx))
 }
 
-// remove ends the container and all in it.
+// remove removes the container.
 func (n *node) remove(ctx context.Context) error {
 	n.cluster.joining.Lock()
 	defer n.cluster.joining.Unlock()
@@ -122,7 +118,7 @@ func (n *node) Write(ctx context.Context, files map[string]string) error {
 
 func (n *node) id() string { return n.container.GetContainerID() }
 
-// boot makes the container and starts it, as one switches on a machine.
+// boot creates and starts the container.
 func (n *node) boot(ctx context.Context) error {
 	if err := n.create(ctx); err != nil {
 		return err
@@ -130,7 +126,7 @@ func (n *node) boot(ctx context.Context) error {
 	return n.switchOn(ctx)
 }
 
-// switchOn starts the container. Somebody may have taken its port since it was chosen.
+// switchOn starts the container. Another program may have taken its port meanwhile.
 func (n *node) switchOn(ctx context.Context) error {
 	for range tries {
 		n.cluster.joining.Lock()
@@ -157,8 +153,7 @@ func (n *node) shellRun(ctx context.Context, command string) (string, error) {
 		return "", fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
 	}
 	out, err := s.run(ctx, command)
-	// A container that cannot run its programs may end before the shell is open, while
-	// it opens, or only now.
+	// A container that cannot run its programs may end before the shell is open, while it opens, or only now.
 	if errors.Is(err, errShellEnded) {
 		err = fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
 	}
@@ -179,11 +174,10 @@ func (n *node) openShell(ctx context.Context) (*shell, error) {
 	return s, nil
 }
 
-// endLimit is how long the daemon may take to notice that a container has ended. Its
-// shell is closed some time before.
+// endLimit bounds how long the daemon may take to notice the end of a container. Its shell is closed earlier.
 const endLimit = 5 * time.Second
 
-// why adds how the container ended, if that is the reason of an error.
+// why adds how the container ended, if that caused the error.
 func (n *node) why(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
@@ -221,8 +215,7 @@ func (n *node) closeShell() {
 	}
 }
 
-// readLog copies the container's log. What cannot be read is missed by nobody as
-// much as an end that fails for it.
+// readLog copies the container's log. An error is ignored: a missing log is better than a failed teardown.
 func (n *node) readLog(ctx context.Context) {
 	out, err := n.cluster.api.ContainerLogs(ctx, n.id(), client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
 	if err == nil {
@@ -234,7 +227,7 @@ func (n *node) readLog(ctx context.Context) {
 	}
 }
 
-// LastWords are what the server wrote last, for an error message.
+// LastWords returns the server's last output, for an error message.
 func (n *node) LastWords(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()

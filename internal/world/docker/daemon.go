@@ -14,40 +14,38 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// prepare sets what testcontainers-go reads once, before its first use.
+// prepare sets the environment of testcontainers-go before its first use.
 var prepare = sync.OnceFunc(func() {
 	log.SetDefault(log.NewNoopLogger())
 	for name, value := range map[string]string{
-		// Its reaper is a container whose image may not be to be had; what we leave
-		// behind we sweep by labels of our own.
+		// Its reaper is a container whose image may be unavailable. The cleaner and the next run remove leftovers by
+		// our labels.
 		"TESTCONTAINERS_RYUK_DISABLED": "true",
-		// Where this machine is itself a container it would name the gateway, and our
-		// ports are published on loopback alone.
+		// In a container the library would use the gateway, but ports are published on loopback only.
 		"TESTCONTAINERS_HOST_OVERRIDE": "127.0.0.1",
 	} {
-		_ = os.Setenv(name, value) // fails for malformed names only
+		_ = os.Setenv(name, value) // fails only for malformed names
 	}
 })
 
-// connect finds the daemon as docker's own command does: by DOCKER_HOST, by the
-// context that is in use, at the usual places.
+// connect finds the daemon as the docker command does: by DOCKER_HOST, by the current context, at the default
+// sockets.
 func connect() (*testcontainers.DockerProvider, error) {
 	said := os.Getenv("DOCKER_HOST")
 	if _, err := client.ParseHostURL(said); said != "" && err != nil {
-		// The library would look at the usual places with it too, and complain of each.
-		return nil, fmt.Errorf("DOCKER_HOST is %q, and that is no address of a Docker daemon: write it as unix:///var/run/docker.sock or tcp://HOST:PORT, or unset it", said)
+		// The library would try the default sockets with it and report an error for each.
+		return nil, fmt.Errorf("DOCKER_HOST is %q, which is not an address of a Docker daemon: use unix:///var/run/docker.sock or tcp://HOST:PORT, or unset it", said)
 	}
 	prepare()
 	p, err := testcontainers.NewDockerProvider(
 		testcontainers.WithLogger(log.NewNoopLogger()),
-		// Or it makes a network of its own, which nobody would remove.
+		// Else it creates a network of its own and never removes it.
 		testcontainers.WithDefaultBridgeNetwork(testcontainers.Bridge),
 	)
 	if err != nil {
 		return nil, explain(err)
 	}
-	// Where nobody answers the library goes on to the usual places. Somebody who has
-	// said which daemon it is to be does not want another.
+	// If this daemon does not answer, the library tries the default sockets, which the user did not ask for.
 	if said != "" && p.Client().DaemonHost() != said {
 		return nil, fmt.Errorf("no Docker daemon answers at %s, as DOCKER_HOST says: start it, or unset DOCKER_HOST for the one at %s",
 			said, p.Client().DaemonHost())
@@ -55,7 +53,7 @@ func connect() (*testcontainers.DockerProvider, error) {
 	return p, nil
 }
 
-// remedies are what to do about the errors of a daemon, by words that it uses.
+// remedies are suggestions for errors of a daemon, by their words.
 var remedies = []struct {
 	words  []string
 	remedy string
@@ -69,12 +67,12 @@ var remedies = []struct {
 	{[]string{"exec format error", "does not match the specified platform", "does not match the detected host platform"},
 		"the image is for another kind of processor than this machine's: name another one with --image NAME=IMAGE, or leave it to lockbench to build one"},
 	{[]string{"port is already allocated", "address already in use"},
-		"somebody has taken a port on 127.0.0.1 that was free a moment ago: try again"},
+		"another program has taken a port on 127.0.0.1 that was free: try again"},
 	{[]string{"Pool overlaps", "could not find an available"},
 		"Docker finds no free range of addresses: docker network prune removes networks that are not used"},
 }
 
-// oneLine is an error in one line, whatever the library makes of it.
+// oneLine returns an error on one line.
 type oneLine struct{ error }
 
 func (e oneLine) Error() string {
@@ -83,7 +81,7 @@ func (e oneLine) Error() string {
 
 func (e oneLine) Unwrap() error { return e.error }
 
-// explain puts what to do before what the daemon says.
+// explain puts the remedy before the error of the daemon.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -98,7 +96,7 @@ func explain(err error) error {
 	return err
 }
 
-// daemonVersion asks the daemon who it is.
+// daemonVersion returns the version of the daemon.
 func daemonVersion(ctx context.Context, api client.APIClient) (string, error) {
 	v, err := api.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
@@ -110,8 +108,7 @@ func daemonVersion(ctx context.Context, api client.APIClient) (string, error) {
 	return v.Version, nil
 }
 
-// daemonGone is the end of a run whose daemon ended before it. Each server then has
-// its own complaint, and they all mean this.
+// daemonGone is the error of a run whose daemon ended. It replaces the errors of all servers.
 type daemonGone struct{ now, first error }
 
 func (e *daemonGone) Error() string {
@@ -120,7 +117,7 @@ func (e *daemonGone) Error() string {
 
 func (e *daemonGone) Unwrap() []error { return []error{e.now, e.first} }
 
-// blame looks whether what went wrong did so because the daemon is not there any more.
+// blame returns daemonGone if the daemon does not answer any more.
 func blame(api client.APIClient, err error) error {
 	if err == nil {
 		return nil

@@ -1,39 +1,34 @@
-// Package docker is the world of containers: the servers of a lock service in
-// containers of one machine's Docker daemon, started by testcontainers-go, and lock
-// clients as child processes of this program. It needs a daemon that this user may
-// talk to, and neither root nor an image registry.
+// Package docker is the world of containers: the servers of a lock service run in containers of one Docker
+// daemon, started by testcontainers-go, and lock clients are child processes. It needs a daemon that this
+// user may use, and neither root nor an image registry.
 //
-//	client-1 ─ 127.0.0.1:a ─┐          ┌─ 127.0.0.1:14001 ─┐   server-1 10.77.3.11
+//	client-1 ─ 127.0.0.1:a ─┐           ┌─ 127.0.0.1:14001 ─┐   server-1 10.77.3.11
 //	client-1 ─ 127.0.0.1:b ─┼─  proxy  ─┼─ 127.0.0.1:14002 ─┼─▶ server-2 10.77.3.12
-//	client-2 ─ 127.0.0.1:c ─┘          └─ ...  published  ─┘      │ nft in each
-//	                                                           container, for links
-//	                                                           between servers
+//	client-2 ─ 127.0.0.1:c ─┘           └─ ...  published  ─┘      │ nft in each
+//	                                                            container, for links
+//	                                                            between servers
 //
 // # Links of clients
 //
-// Each client has an address of its own for each server, at which package proxy
-// listens; so faults on its links concern it alone. Where servers name each other to clients,
-// they do so by their containers' addresses, which need not be reachable from here: a
-// client gets a map from those to its own, and one that cannot go by it is unsupported
-// there.
+// The proxy (package proxy) listens on a separate address for each client and server, so faults on a
+// client's links concern it alone. Servers that redirect clients use the addresses of their containers,
+// which this machine need not reach: a client gets a map from those addresses to its own, and a client that
+// cannot use it is unsupported there.
 //
 // # Links between servers
 //
-// Servers talk to each other directly, over a network of their own. A cut is a rule
-// of nft inside the containers at both ends, so it is a real one: nothing is
-// answered, connections in being stall and new ones time out, and what was under
-// way arrives with TCP's next try after the rule is gone. A lag that is longer than
-// any step is held back in the same way; a shorter one sends the link's connections
-// through the proxy, which delays them. A container is a machine, and outlives its
-// server: one that is started again is as cut off as it was.
+// Servers talk to each other directly, over their own network. A cut is an nft rule in the containers at both
+// ends: nothing is answered, connections stall, new ones time out, and data in flight arrives with TCP's
+// next retransmission after the rule is gone. A lag that is longer than any step is a cut, too; a shorter
+// one redirects the link's connections through the proxy, which delays them. A container is the machine of
+// its server and outlives it: a restarted server is still cut off.
 //
-// # What is left behind
+// # Cleanup
 //
-// Nothing: every container and network carries the label of its owner, and the
-// owner's name is claimed by a socket that the kernel closes when the process ends,
-// however it ends. A cleaner process removes them then. Should that be killed as well,
-// containers end by themselves, since each is tied to a connection of the run, and what
-// nobody claims any more is removed when a run starts next.
+// Every container and network has the label of its owner, whose name is claimed by a socket that the kernel
+// closes when the process ends. A cleaner process removes them then. If that is killed as well, containers
+// end by themselves, since each is tied to a connection of the run, and the next run removes everything
+// without a living owner.
 package docker
 
 import (
@@ -49,34 +44,34 @@ import (
 	"lockbench/service"
 )
 
-// Options are how a docker world is set up; the zero value is a good one.
+// Options configure a docker world. The zero value is valid.
 type Options struct {
-	// Services are those that containers can run; Wanted are the names of those that there
-	// must be images of. Nil: the first.
+	// Services are those that containers can run. Wanted are the names of those whose images must exist; nil: the
+	// first.
 	Services []service.Service
 	Wanted   []string
-	// Images are those of the person's own by the names of services, with sh, nft and the
-	// programs of the service. One that is not there is built from this machine's programs.
+	// Images are the user's images by the names of services, with sh, nft and the programs of the service. A missing
+	// one is built of this machine's programs.
 	Images map[string]string
-	// Bases are the images that are fetched, by the names of services, where this machine lacks
-	// the programs; one that is not there is that of the service.
+	// Bases are the images to fetch, by the names of services, if this machine lacks the programs. The default is
+	// the image of the service.
 	Bases map[string]string
-	// FetchLimit is how long that may take, and 0 a minute.
+	// FetchLimit bounds that; 0 means a minute.
 	FetchLimit time.Duration
-	// Programs are what the nodes of built images run; one that is not there is that on PATH.
+	// Programs are the programs of nodes in built images. The default is the program on PATH.
 	Programs map[string]string
-	// Self is the command that serves the locks of lockbench itself; a lock's name
-	// is added to it. Empty: this very program, with the argument "guest".
+	// Self is the command that serves lockbench's own locks, without a lock's name. Empty: this program with the
+	// argument "guest".
 	Self []string
-	// Sweep is the command that waits for the end of its input and then calls [SweepAfter]
-	// with the word that is added to it: a process of it stands by each cluster, for the case that
-	// this one is killed. Empty: the next run removes what is left.
+	// Sweep is a command that waits for the end of its input and calls [SweepAfter] with its last argument. One of
+	// its processes accompanies each cluster, in case this process is killed. Empty: the next run removes
+	// leftovers.
 	Sweep []string
-	// NoFetch leaves registries alone, for who only wants to know.
+	// NoFetch prevents fetches from registries.
 	NoFetch bool
-	// Again fetches also what could not be fetched within the last hour.
+	// Again also tries fetches that failed within the last hour.
 	Again bool
-	// Say hears of what takes long. Nil: nobody does.
+	// Say receives messages about slow operations. It may be nil.
 	Say func(line string)
 }
 
@@ -105,7 +100,7 @@ const (
 	clientsMax = 500
 )
 
-// Describe says what this world is.
+// Describe describes this world.
 func (w *World) Describe() world.Description {
 	return world.Description{
 		Services: service.Names(w.services()),
@@ -117,8 +112,7 @@ func (w *World) Describe() world.Description {
 	}
 }
 
-// services are those of which there can be images: a shell in a container must be able to ask
-// them for a sign of life.
+// services are those with a [service.Shell], by which a shell in a container can ping them.
 func (w *World) services() []service.Service {
 	return slices.DeleteFunc(slices.Clone(w.options.Services), func(s service.Service) bool {
 		_, asked := s.(service.Shell)
@@ -126,14 +120,14 @@ func (w *World) services() []service.Service {
 	})
 }
 
-// About is the daemon's and the server's version, once Ready has found them.
+// About returns the versions of the daemon and the server after Ready.
 func (w *World) About() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.about
 }
 
-// Sketch is the cluster that Run would start.
+// Sketch returns the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
@@ -142,6 +136,6 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	return sketch
 }
 
-// Carries is how many locks this machine carries at once. A container costs more
-// than a process, at its start and for each byte that goes through its port.
+// Carries returns how many locks this machine can run concurrently. A container costs more than a process, at
+// its start and for each byte through its port.
 func (w *World) Carries() int { return max(2, 2*runtime.GOMAXPROCS(0)) }

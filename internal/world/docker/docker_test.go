@@ -36,9 +36,8 @@ func TestMain(m *testing.M) {
 		runDoomedHarness()
 	}
 	if !needs.Required("docker") && os.Getenv("LOCKBENCH_DOCKER") == "" {
-		// In a run of all packages these tests would be at work beside those of other
-		// worlds. Containers keep the disks busy, and sentinels that stand still take
-		// their master for dead.
+		// In a run of all packages these tests would compete with those of other worlds. Containers keep the disks
+		// busy, and sentinels that stall consider their master dead.
 		fmt.Println("--- SKIP: world docker is tested apart from all else: make test does so, or LOCKBENCH_DOCKER=1")
 		os.Exit(0)
 	}

@@ -15,37 +15,34 @@ import (
 	"lockbench/service"
 )
 
-// holdMin is the delay from which on a link between servers is held instead of
-// delayed: nothing that a scenario does lasts so long, so nothing that is late by
-// this much arrives before the link is whole again. Holding leaves the connections
-// of the servers as they are, and replicas would not get through a handshake of
-// many round trips.
+// holdMin is the delay from which a link between servers is cut instead. No fault lasts as long, so nothing
+// that is late by this much arrives before the link is healed. A cut keeps the connections of the servers,
+// and replicas could not finish a handshake with such a delay.
 const holdMin = 20 * time.Second
 
-// Start brings a killed node back.
+// Start starts a killed node.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	ctx, cancel := contextWithLimit(ctx, startLimit, "start "+name)
 	defer cancel()
 	return c.Cluster.Start(ctx, name, keepData)
 }
 
-// Cut holds what travels on the links.
+// Cut holds everything on the links.
 func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
-	// In the proxy as well where both ends are servers: a relay may carry their bytes.
+	// Also in the proxy between servers: a relay may carry their bytes.
 	if err := c.Proxy.Cut(all); err != nil {
 		return err
 	}
 	return c.change(ctx, all, func(l world.Link) { c.links.cut[l] = true })
 }
 
-// Join lets it go on.
+// Join ends Cut.
 func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
 	err := c.change(ctx, all, func(l world.Link) { delete(c.links.cut, l) })
 	return errors.Join(err, c.Proxy.Join(all))
 }
 
-// change changes what is done to the links between servers among those given, and
-// brings the containers' rules up to date.
+// change changes the state of those links that are between servers, and updates the rules of the containers.
 func (c *Cluster) change(ctx context.Context, all []world.Link, f func(world.Link)) error {
 	between, _ := c.split(all)
 	c.mu.Lock()
@@ -56,15 +53,14 @@ func (c *Cluster) change(ctx context.Context, all []world.Link, f func(world.Lin
 	if err := c.apply(ctx, c.nodeEnds(between)); err != nil {
 		return err
 	}
-	// A PING that set out before may wait for seconds until TCP tries again; from now
-	// on others are asked.
+	// An older PING may hang for seconds until TCP retransmits; later probes do not wait for it.
 	c.mu.Lock()
 	clear(c.probes)
 	c.mu.Unlock()
 	return nil
 }
 
-// split tells links between servers from those with a client at one end.
+// split separates links between servers from those of clients.
 func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
 	for _, l := range all {
 		_, from := c.node(l.From)
@@ -78,7 +74,7 @@ func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
 	return between, clients
 }
 
-// Shape delays what travels on the links.
+// Shape delays everything on the links.
 func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
 	if err := c.Proxy.Delay(clients, d.By, d.Jitter); err != nil {
@@ -109,13 +105,13 @@ func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
 		delete(c.links.held, l)
 		delete(c.links.slow, l)
 		if r := c.links.relays[pair(l.From, l.To)]; r != nil && !c.links.slow[world.Link{From: l.To, To: l.From}] {
-			// What is connected through the relay stays, and is as fast as it can be.
+			// Connections through the relay stay.
 			r.inEffect = false
 		}
 	}))
 }
 
-// openRelay makes the way through the proxy between the ends of a link.
+// openRelay creates the proxy listeners between the ends of a link.
 func (c *Cluster) openRelay(ctx context.Context, l world.Link) error {
 	c.relaying.Lock()
 	defer c.relaying.Unlock()
@@ -159,7 +155,7 @@ func (c *Cluster) openRelay(ctx context.Context, l world.Link) error {
 	return nil
 }
 
-// ports are those at which servers find each other.
+// ports returns the ports by which servers connect to each other.
 func (c *Cluster) ports() []uint16 {
 	ports := make([]uint16, c.Ports())
 	for i := range ports {
@@ -168,7 +164,7 @@ func (c *Cluster) ports() []uint16 {
 	return ports
 }
 
-// at is where this machine reaches a port of a node. Only the server's is published.
+// at returns the address at which this machine reaches a port of a node. Only the first port is published.
 func (n *node) at(port uint16) netip.AddrPort {
 	if port == serverPort {
 		return n.addr()
@@ -176,8 +172,8 @@ func (n *node) at(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(n.announced.Addr(), port)
 }
 
-// reached sees once that containers get through to this machine: a firewall may
-// keep them from it, and a daemon may be elsewhere.
+// reached checks once that containers reach this machine: a firewall may block them, and the daemon may run
+// elsewhere.
 func (c *Cluster) reached(ctx context.Context) error {
 	if c.reachable {
 		return nil
@@ -199,7 +195,7 @@ func (c *Cluster) reached(ctx context.Context) error {
 				return
 			}
 			_, _ = conn.Write(shell.Pong())
-			// What it asks is read first, or its answer might be lost to a reset.
+			// Read the request first, or a reset might destroy the answer.
 			_, _ = conn.Read(make([]byte, 512))
 			conn.Close()
 		}
@@ -219,8 +215,7 @@ func (c *Cluster) reached(ctx context.Context) error {
 	return nil
 }
 
-// Ping asks a node for a sign of life on the path that from's own connections take:
-// a client's goes through its own address for the node, a server's begins in its
+// Ping pings a node on the path of from's connections: a client's go through the proxy, a server's begin in its
 // container.
 func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	n, err := c.node(to)
@@ -242,7 +237,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	})
 }
 
-// probe is a PING from one container to another that is under way.
+// probe is a running PING from one container to another.
 type probe struct {
 	done chan struct{}
 	err  error // once done is closed
@@ -251,10 +246,9 @@ type probe struct {
 // probeLimit bounds one PING in a container.
 const probeLimit = 5 * time.Second
 
-// probe waits for a PING from a server's container to another server. One that is
-// under way already will do: it comes back when the way is open, whoever asked. So
-// there is one at most for a way, and a machine on which it takes longer to start a
-// program than somebody is ready to wait does not start one after the other.
+// probe waits for a PING from a server's container to another server. It shares a running PING, which returns
+// when the link is open. So there is at most one for each direction, and a slow machine does not start one
+// program after the other.
 func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 	way := world.Link{From: from.Name, To: to.Name}
 	for {
@@ -278,7 +272,7 @@ func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 		c.mu.Unlock()
 		select {
 		case <-p.done:
-			// Somebody else's may have failed for a reason that is over.
+			// A shared PING may have failed for a reason that is over.
 			if p.err == nil || !underWay {
 				return p.err
 			}
@@ -288,8 +282,7 @@ func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 	}
 }
 
-// pingFromInside takes the path of the server's own connections, since it begins in
-// its container.
+// pingFromInside pings from the server's container, on the path of the server's connections.
 func (n *node) pingFromInside(ctx context.Context, to *node) error {
 	shell, err := n.cluster.shell()
 	if err != nil {
@@ -303,7 +296,7 @@ func (n *node) pingFromInside(ctx context.Context, to *node) error {
 	return err
 }
 
-// shell is how a shell in a container asks a node for a sign of life.
+// shell returns how a shell in a container pings a node.
 func (c *Cluster) shell() (service.Shell, error) {
 	s, ok := c.Spec.Service.(service.Shell)
 	if !ok {

@@ -100,7 +100,7 @@ func TestPromote(t *testing.T) {
 				if err := soon(ctx, c.Healthy); err != nil {
 					return err
 				}
-				// What was replicated is still there, so this says taken when it gets through.
+				// The key was replicated, so the answer is "taken" once it arrives.
 				return soon(ctx, func(ctx context.Context) error {
 					if err := acquire(ctx, a, "b"); !errors.Is(err, locks.ErrTaken) {
 						return fmt.Errorf("not taken: %w", err)
@@ -181,7 +181,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 				}
 			}
 		}
-		// One direction of each: what is asked arrives, and no answer comes back.
+		// One direction of each: requests arrive, and no reply comes back.
 		cut := []world.Link{{From: "redis-2", To: "client-1"}, {From: "redis-2", To: "sentinel-1"}}
 		if err := c.Cut(ctx, cut); err != nil {
 			return err
@@ -295,14 +295,14 @@ func TestCutHolds(t *testing.T) {
 			return err
 		}
 		if after := syncs(); after != before {
-			t.Errorf("the connection was made anew: %q, %q", before, after)
+			t.Errorf("the connection was made again: %q, %q", before, after)
 		}
 		return nil
 	})
 }
 
-// TestLagBetweenServers is a lag too short to be held: it goes through the proxy, and
-// what is late does arrive while it lasts.
+// TestLagBetweenServers is a lag too short to be a cut: it goes through the proxy, and delayed data arrives while it
+// lasts.
 func TestLagBetweenServers(t *testing.T) {
 	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		const lag = 300 * time.Millisecond
@@ -326,7 +326,7 @@ func TestLagBetweenServers(t *testing.T) {
 			}
 			return nil
 		}
-		// The replica connects anew, through the proxy, once a second at most.
+		// The replica reconnects, through the proxy, at most once a second.
 		patient, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		// Several times in a row: once, anything can be late on a busy machine.
@@ -415,8 +415,8 @@ func TestForeignGuest(t *testing.T) {
 	})
 }
 
-// TestPortTakenMeanwhile: between the choice of a port and its use somebody else
-// comes, and the container is made again for another one.
+// TestPortTakenMeanwhile: another program takes the chosen port, and the container is created again with another
+// one.
 func TestPortTakenMeanwhile(t *testing.T) {
 	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		n, err := c.newNode(service.Node{Name: "redis-9", Role: service.Data}, 8)
@@ -437,7 +437,7 @@ func TestPortTakenMeanwhile(t *testing.T) {
 			return err
 		}
 		if n.port.addr() == chosen {
-			t.Errorf("%s is somebody else's", chosen)
+			t.Errorf("%s belongs to another program", chosen)
 		}
 		if err := n.Launch(ctx, true); err != nil {
 			return err

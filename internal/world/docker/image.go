@@ -28,20 +28,20 @@ import (
 
 const (
 	imageLabel = "lockbench.image"
-	// fetchLimit bounds what a run waits for a registry and a package mirror, both of which can
-	// hang; askedLimit is for who has asked for an image.
+	// fetchLimit bounds how long a run waits for a registry and a package mirror; askedLimit is for users who asked
+	// for an image.
 	fetchLimit = time.Minute
 	askedLimit = 10 * time.Minute
 )
 
-// What images of ours were made from, as their label says.
+// The values of the label of our images: what they were made of.
 const (
 	fromMachine  = "machine"  // this machine's programs
-	fromGiven    = "given"    // a program that somebody has named: nobody else wants that
+	fromGiven    = "given"    // a program that the user named, which only this run uses
 	fromRegistry = "registry" // an official image
 )
 
-// images finds and makes the images of one service.
+// images finds and builds the images of one service.
 type images struct {
 	*Options
 	service service.Service
@@ -49,11 +49,11 @@ type images struct {
 
 func (w *World) images(s service.Service) images { return images{&w.options, s} }
 
-// own is the image of the person's own, and program what the nodes of a built one run.
+// own is the user's image, and program the program of the nodes of a built one.
 func (w images) own() string     { return w.Images[w.service.Name()] }
 func (w images) program() string { return w.Programs[w.service.Name()] }
 
-// words stand before the arguments of the service's program, but of the person's own.
+// words are inserted before the arguments of the service's program, except the user's own.
 func (w images) words() []string {
 	first := w.service.Needs().Programs[0]
 	if filepath.Base(cmp.Or(w.program(), first.Name)) != first.Name {
@@ -62,16 +62,15 @@ func (w images) words() []string {
 	return first.Words
 }
 
-// repository is the name of the images that we make; their tags are made from what is in
-// them, so that a tag never means something else.
+// repository is the name of the images that we build. A tag is a digest of the content.
 func (w images) repository() string { return "lockbench-" + w.service.Name() }
 
-// registryBase is what is built on where this machine lacks the programs of the service.
+// registryBase is the base image if this machine lacks the programs of the service.
 func (w images) registryBase() string {
 	return cmp.Or(w.Bases[w.service.Name()], w.service.Needs().Image)
 }
 
-// dockerfile makes of an official image one that has nft as well. Some have it already.
+// dockerfile adds nft to an official image.
 func dockerfile(base string) string {
 	return `FROM ` + base + `
 LABEL ` + imageLabel + `=` + fromRegistry + `
@@ -79,11 +78,9 @@ RUN command -v nft >/dev/null || { apt-get update && apt-get install -y --no-ins
 `
 }
 
-// find finds the image to start servers from, and makes it if need be: the
-// person's own; else one of this machine's programs, which needs no registry; else one that
-// was made here before; else an official one with nft added, where a registry answers. An
-// older image does not stand in for programs that are there: who has installed another
-// server wants that.
+// find finds or builds the image for servers: the user's; else one of this machine's programs, which needs no
+// registry; else one that was built before; else an official one with nft, from a registry. An older image
+// does not replace installed programs, because the user may have installed another version.
 func (w images) find(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	if w.own() != "" {
 		return w.ownImage(ctx, api)
@@ -133,7 +130,7 @@ func (w images) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, 
 	return info, nil
 }
 
-// machineImage is an image of this machine's own programs.
+// machineImage is an image of this machine's programs.
 func (w images) machineImage(ctx context.Context, api client.APIClient, programs []program) (ImageInfo, error) {
 	info := ImageInfo{From: "this machine's programs"}
 	content, err := gather(ctx, programs, w.service.Needs())
@@ -176,8 +173,7 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 	return info, nil
 }
 
-// earlierImage is the newest of the images that were made here before, for a machine that
-// has lost the programs since.
+// earlierImage is the newest image that was built before, for a machine that has lost the programs since.
 func (w images) earlierImage(ctx context.Context, api client.APIClient) (info ImageInfo, ok bool) {
 	found, err := ourImages(ctx, api)
 	if err != nil {
@@ -187,7 +183,7 @@ func (w images) earlierImage(ctx context.Context, api client.APIClient) (info Im
 	return ImageInfo{Name: newest.tag, From: "what was installed when it was made, which this machine lacks", Bytes: newest.Size}, ok
 }
 
-// ourImage is one that was made here before, by one of its names.
+// ourImage is an image that was built before, by one of its names.
 type ourImage struct {
 	image.Summary
 	repository, tag string // the tag with its repository
@@ -208,7 +204,7 @@ func ourImages(ctx context.Context, api client.APIClient) ([]ourImage, error) {
 	return all, nil
 }
 
-// newestOf is the image that stands in for programs that a machine lacks.
+// newestOf returns the image that replaces missing programs.
 func newestOf(all []ourImage, repository string) (newest ourImage, ok bool) {
 	for _, i := range all {
 		if i.repository == repository && i.Labels[imageLabel] != fromGiven && (!ok || i.Created >= newest.Created) {
@@ -242,7 +238,7 @@ func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	if err == nil {
 		err = addNft(limited, api, base, info.Name)
 	}
-	if ctx.Err() != nil { // nobody waits any more, which says nothing about the registry
+	if ctx.Err() != nil { // cancelled, which is not an error of the registry
 		return info, context.Cause(ctx)
 	}
 	if remember(base, err); err != nil {
@@ -252,7 +248,7 @@ func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	return info, nil
 }
 
-// addNft makes an image of one that is here.
+// addNft builds an image with nft from a local one.
 func addNft(ctx context.Context, api client.APIClient, base, name string) error {
 	var files bytes.Buffer
 	t := tar.NewWriter(&files)
@@ -273,8 +269,8 @@ func addNft(ctx context.Context, api client.APIClient, base, name string) error 
 	}
 }
 
-// older are those of services that this run has others of, but for those that stand in where
-// the programs are not there.
+// older returns the images of services for which this run has others, except those that replace missing
+// programs.
 func older(all []ourImage, current map[string]ImageInfo) []string {
 	var tags []string
 	for _, i := range all {
@@ -286,7 +282,7 @@ func older(all []ourImage, current map[string]ImageInfo) []string {
 	return tags
 }
 
-// pull fetches an image, and says how far it is.
+// pull fetches an image and reports the progress.
 func (w images) pull(ctx context.Context, api client.APIClient, name string) error {
 	result, err := api.ImagePull(ctx, name, client.ImagePullOptions{})
 	if err == nil {
@@ -306,11 +302,11 @@ func contextWithLimit(ctx context.Context, limit time.Duration, what string) (co
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %v", what, limit))
 }
 
-// progressStep is how much must have been fetched before it is said again.
+// progressStep is the number of bytes between two reports.
 const progressStep = 10 << 20
 
-// readProgress reads what a daemon tells while it works, and says how much of an image is
-// there. Errors come in there too: the answer has begun long before.
+// readProgress reads the daemon's messages and reports the progress. Errors arrive there, too, because the
+// response has already begun.
 func readProgress(r io.Reader, say func(line string)) error {
 	type bytes struct{ Current, Total int64 }
 	layers := map[string]bytes{}

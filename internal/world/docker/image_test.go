@@ -70,8 +70,7 @@ func TestPackHasProgramsAndLibraries(t *testing.T) {
 }
 
 func TestFindProgramsSaysWhatIsMissing(t *testing.T) {
-	// Nothing is on this PATH; what is in /usr/sbin is found all the same, as it would
-	// be for somebody whose PATH has no such folder.
+	// This PATH is empty. Programs in /usr/sbin are found all the same, which many users lack in PATH.
 	t.Setenv("PATH", t.TempDir())
 	_, err := findPrograms(redis.Service{}, "")
 	if err == nil || !strings.Contains(err.Error(), "apt-get install") || !strings.Contains(err.Error(), "redis-server") {
@@ -149,7 +148,7 @@ func TestImageIsMadeOnce(t *testing.T) {
 	}
 }
 
-// What a daemon tells of a fetch is said for each 10 MB, and errors in it are errors.
+// The progress of a fetch is reported every 10 MB, and errors in the daemon's messages are errors.
 func TestReadProgress(t *testing.T) {
 	var b strings.Builder
 	for mb := range 13 {
@@ -167,8 +166,8 @@ func TestReadProgress(t *testing.T) {
 	}
 }
 
-// The newest image stands in for programs that are not there, unless somebody else's program is in
-// it; nobody is told to remove it, whatever this run has.
+// The newest image replaces missing programs, unless it has a program that the user named. No message suggests
+// removing it.
 func TestWhichImageStandsIn(t *testing.T) {
 	found := func(tag, from string, created int64) ourImage {
 		repository, _, _ := strings.Cut(tag, ":")
@@ -189,7 +188,7 @@ func TestWhichImageStandsIn(t *testing.T) {
 		"lockbench-redis:valkey": {"lockbench-redis:a"},
 	} {
 		if got := older(all, map[string]ImageInfo{redis.Name: {Name: now}}); !slices.Equal(got, want) {
-			t.Errorf("beside %s nothing needs %q, want %q", now, got, want)
+			t.Errorf("in addition to %s: unneeded images %q, want %q", now, got, want)
 		}
 	}
 }

@@ -20,14 +20,13 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// tries is how often we choose again what somebody else has just taken.
+// tries is how often a range or port is drawn again after a collision.
 const tries = 20
 
 // firstNode is the last byte of the address of the first node.
 const firstNode = 11
 
-// subnet is the range of addresses that a cluster has for itself: the gateway is .1,
-// the nodes are .11 and so on.
+// subnet is the range of addresses of a cluster: the gateway is .1, the nodes are .11 and so on.
 type subnet struct {
 	id, name string
 	prefix   netip.Prefix
@@ -43,12 +42,11 @@ func (s subnet) at(last byte) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// createNetwork makes the network of a cluster on addresses that nobody else here
-// uses, as far as can be seen.
+// createNetwork creates the network of a cluster on addresses that are unused, as far as this machine shows.
 func createNetwork(ctx context.Context, api client.APIClient, o *owner) (subnet, error) {
-	// Nothing that a run shows depends on its addresses.
+	// Not drawn from the seed: results do not depend on the addresses.
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
-	// As with containers: what is being made is waited for, or nobody would remove it.
+	// Not cancelled: a network that the daemon creates meanwhile could not be removed.
 	ctx, cancel := contextWithLimit(context.WithoutCancel(ctx), startLimit, "make a network for the servers")
 	defer cancel()
 	var errs error
@@ -67,7 +65,7 @@ func createNetwork(ctx context.Context, api client.APIClient, o *owner) (subnet,
 			return s, nil
 		}
 		errs = err
-		// Another run has chosen the same range meanwhile, or one that we cannot see.
+		// Another run has taken the range meanwhile, or one that is not visible here.
 		if !strings.Contains(err.Error(), "overlap") {
 			break
 		}
@@ -75,14 +73,13 @@ func createNetwork(ctx context.Context, api client.APIClient, o *owner) (subnet,
 	return subnet{}, fmt.Errorf("make a network for the servers: %w", explain(errs))
 }
 
-// chooseRange draws a range that overlaps with none of those in use, as long as
-// there is hope for one; the daemon has the last word.
+// chooseRange draws a range that does not overlap with those in use. The daemon may still reject it.
 func chooseRange(rng *rand.Rand, used []netip.Prefix) (p netip.Prefix) {
 	for range 10000 {
 		p = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(16 + rng.IntN(230)), byte(rng.IntN(256)), 0}), 24)
 		free := true
 		for _, u := range used {
-			// A range as wide as this would leave nothing.
+			// A range this wide would leave no other.
 			free = free && (u.Bits() < 9 || !p.Overlaps(u))
 		}
 		if free {
@@ -92,8 +89,7 @@ func chooseRange(rng *rand.Rand, used []netip.Prefix) (p netip.Prefix) {
 	return p
 }
 
-// usedRanges are those of this machine's addresses and routes and of the daemon's
-// networks.
+// usedRanges returns those of this machine's addresses and routes and of the daemon's networks.
 func usedRanges(ctx context.Context, api client.APIClient) ([]netip.Prefix, error) {
 	var used []netip.Prefix
 	addrs, err := net.InterfaceAddrs()
@@ -121,8 +117,8 @@ func usedRanges(ctx context.Context, api client.APIClient) ([]netip.Prefix, erro
 	return used, nil
 }
 
-// parseRoutes reads the kernel's table of routes: destination and mask are in the
-// second and eighth column, in hexadecimal and in the machine's order of bytes.
+// parseRoutes parses the kernel's routing table: destination and mask are in the second and eighth column, in
+// hexadecimal and native byte order.
 func parseRoutes(text string) []netip.Prefix {
 	var routes []netip.Prefix
 	for line := range strings.Lines(text) {
@@ -142,21 +138,20 @@ func parseRoutes(text string) []netip.Prefix {
 	return routes
 }
 
-// port is one on 127.0.0.1 that a node is published at, claimed for as long as its
-// cluster lives: while a node is dead nobody listens there, and another run would
-// take it for free.
+// port is a published port of a node on 127.0.0.1, claimed for the life of the cluster: while a node is dead
+// the port is free, and another run could take it.
 type port struct {
 	number uint16
 	claim  net.Listener
 }
 
-// Ports are chosen below the range from which the kernel takes those of outgoing connections.
+// Ports are below the range of ephemeral ports.
 const (
 	firstPort = 12000
 	lastPort  = 31999
 )
 
-// claimPort finds a port that is free now and that no other run has claimed.
+// claimPort finds a free port that no other run has claimed.
 func claimPort() (*port, error) {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var errs error

@@ -19,18 +19,16 @@ import (
 	"lockbench/service"
 )
 
-// node is one server and the container that is its machine. Its data may be wiped;
-// its configuration stays, with all that the service has written into it.
+// node is one server and the container that is its machine. Its data may be wiped; its configuration stays, with
+// all changes by the service.
 //
-// A kill ends the server's process and not its container. Docker takes half a second
-// to end a container and start it again, and several on a busy machine: no crash
-// after which a server is back at once, before anybody's lease has ended, could be
-// had. To those who talk to the server it is the same: the kernel ends its
-// connections, and refuses new ones.
+// A kill ends the server's process and not its container, because Docker takes half a second to restart a
+// container, and a server could not be back before a lease has ended. Clients see no difference: the kernel
+// ends its connections and refuses new ones.
 type node struct {
 	service.Node
 	cluster   *Cluster
-	announced netip.AddrPort // its container's own
+	announced netip.AddrPort // of its container
 	place     service.Place
 	program   service.Program
 	log       *process.Log
@@ -39,8 +37,8 @@ type node struct {
 	port      *port
 	clock     clock
 
-	life sync.Mutex // held while it starts or ends, and while its place or its rules change
-	sown bool       // it has the data that it begins with
+	life   sync.Mutex // held while it starts or ends, and while its place or its rules change
+	seeded bool       // the initial data was copied
 
 	mu     sync.Mutex
 	pid    string // of the server's process in the container; empty: it does not run
@@ -68,7 +66,7 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 		return errors.New("it is running")
 	}
 	script := ""
-	if !keepData || !n.sown {
+	if !keepData || !n.seeded {
 		wipe := "rm -rf " + dataDir + "\nmkdir -p " + dataDir + "\n"
 		if n.cluster.seed != nil {
 			wipe += "cp -a " + seedDir + "/. " + dataDir + "\n"
@@ -87,8 +85,8 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 		script += "chown -R " + ordinary + ":" + ordinary + " " + dataDir + "\n"
 	}
 	script += "cd " + dataDir + "\n"
-	// It writes where the container's log comes from, and becomes a child of the
-	// container's first process when the shell's has said its number.
+	// It writes to the container's log, and becomes a child of the container's first process when the shell ends
+	// after printing the PID.
 	script += n.clockEnv() + as + quoted(n.cluster.command(n.program.Args))
 	script += " >>/proc/1/fd/1 2>&1 &\necho $!"
 	pid, err := n.shellRun(ctx, script)
@@ -96,11 +94,11 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 		return err
 	}
 	n.setPID(pid)
-	n.sown = true
+	n.seeded = true
 	return nil
 }
 
-// as is what begins the commands of a service whose programs refuse to be run by root.
+// as returns the prefix of commands for a service whose programs refuse to run as root.
 func (c *Cluster) as() string {
 	if len(c.Spec.Service.Needs().Users) == 0 {
 		return ""
@@ -108,13 +106,13 @@ func (c *Cluster) as() string {
 	return "setpriv --reuid=" + ordinary + " --regid=" + ordinary + " --clear-groups "
 }
 
-// command is what a node runs, with these arguments.
+// command returns the command of a node with these arguments.
 func (c *Cluster) command(args []string) []string {
 	first := c.Spec.Service.Needs().Programs[0]
 	return slices.Concat([]string{first.Name}, c.words, args)
 }
 
-// quoted is a command as a shell reads it.
+// quoted quotes a command for a shell.
 func quoted(words []string) string {
 	var all []string
 	for _, w := range words {
@@ -123,7 +121,7 @@ func quoted(words []string) string {
 	return strings.Join(all, " ")
 }
 
-// Rejoin makes its next launches those of a node that joins others.
+// Rejoin makes the next launches join an existing cluster.
 func (n *node) Rejoin(ctx context.Context) error {
 	n.life.Lock()
 	defer n.life.Unlock()
@@ -131,7 +129,7 @@ func (n *node) Rejoin(ctx context.Context) error {
 	return n.set(ctx)
 }
 
-// Follow makes its next launches those of a node that follows another one, or nobody.
+// Follow makes the next launches follow leader, or no node.
 func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
 	n.life.Lock()
 	defer n.life.Unlock()
@@ -139,17 +137,16 @@ func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
 	return n.set(ctx)
 }
 
-// set derives what the server is started with from its place. The caller holds life.
+// set updates the server's arguments and files by its place. The caller holds life.
 func (n *node) set(ctx context.Context) error {
 	n.program = n.cluster.Spec.Service.Program(n.place)
 	return n.Write(ctx, n.program.Files)
 }
 
-// looks is how many looks go by between those at the process itself, each of which is a
-// command in the container.
+// looks is how many calls of Gone pass between checks of the process, each of which is a command in the container.
 const looks = 50
 
-// Gone says what the process wrote last, if it has ended.
+// Gone returns the last output of an ended process.
 func (n *node) Gone(ctx context.Context, look int) error {
 	if look%looks != 0 || n.there(ctx) {
 		return nil
@@ -164,10 +161,10 @@ func (n *node) setPID(pid string) {
 	n.pid, n.paused = pid, false
 }
 
-// there tells whether the server's process is.
+// there reports whether the server's process exists.
 func (n *node) there(ctx context.Context) bool {
 	out, err := n.shellRun(ctx, "if [ -e /proc/"+n.process()+"/stat ]; then echo yes; fi")
-	return err != nil || out == "yes" // what cannot be seen is believed
+	return err != nil || out == "yes" // assume it exists if the check fails
 }
 
 func (n *node) process() string {
@@ -176,7 +173,7 @@ func (n *node) process() string {
 	return n.pid
 }
 
-// Kill ends the server at once and returns when it is gone.
+// Kill kills the server and returns when it is gone.
 func (n *node) Kill(ctx context.Context) error {
 	n.life.Lock()
 	defer n.life.Unlock()
@@ -199,8 +196,8 @@ func (n *node) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Pause stops the server's process and returns when it stands still. Its sockets
-// live on. The container's own pause would stop the shell in it as well.
+// Pause stops the server's process and returns when it is stopped. Its sockets stay open. Docker's pause would
+// stop the shell in the container as well.
 func (n *node) Pause(ctx context.Context) error {
 	if n.process() == "" {
 		return fmt.Errorf("pause %s: it does not run", n.Name)
@@ -225,7 +222,7 @@ func (n *node) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Resume lets it go on.
+// Resume continues it.
 func (n *node) Resume(ctx context.Context) error {
 	n.mu.Lock()
 	n.paused = false
@@ -236,8 +233,7 @@ func (n *node) Resume(ctx context.Context) error {
 	return nil
 }
 
-// signal reaches all processes of the server. Those of a user who has nothing else in the
-// container may be in groups of their own.
+// signal signals all processes of the server. Those of a dedicated user may be in other process groups.
 func (n *node) signal(ctx context.Context, name string) error {
 	command := "kill -" + name + " " + n.process()
 	if as := n.cluster.as(); as != "" {
@@ -247,7 +243,7 @@ func (n *node) signal(ctx context.Context, name string) error {
 	return err
 }
 
-// end takes what the server has logged, and ends it for good.
+// end copies the server's log and removes the container.
 func (n *node) end(ctx context.Context) error {
 	if n.log != nil {
 		defer n.log.Close()
@@ -263,13 +259,13 @@ func (n *node) end(ctx context.Context) error {
 	return n.remove(ctx)
 }
 
-// Is names the node.
+// Is returns the node.
 func (n *node) Is() service.Node { return n.Node }
 
-// Announced is where others find it.
+// Announced returns the address at which others find it.
 func (n *node) Announced() netip.AddrPort { return n.announced }
 
-// Status is how its process is.
+// Status returns the state of its process.
 func (n *node) Status() service.Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -282,9 +278,8 @@ func (n *node) Status() service.Status {
 	return service.Status{Running: true}
 }
 
-// addr is where this machine reaches the server. Its container's own address, where
-// it can be reached, takes half the work of a published port, each connection of
-// which goes through a process of the daemon's.
+// addr returns the address at which this machine reaches the server. The container's own address, where reachable,
+// costs half of a published port, whose connections go through a process of the daemon.
 func (n *node) addr() netip.AddrPort {
 	if n.cluster.direct.Load() {
 		return n.announced
@@ -292,7 +287,7 @@ func (n *node) addr() netip.AddrPort {
 	return n.port.addr()
 }
 
-// Dial connects to the server, past all faults.
+// Dial connects to the server and bypasses all faults.
 func (n *node) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp4", n.addr().String())
 }

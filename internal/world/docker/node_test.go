@@ -59,8 +59,8 @@ func newBoxed(t *testing.T) *node {
 	return n
 }
 
-// TestFollowWhileLaunching: a failover manager tells a node whom to follow, or to join, while
-// a fault starts it. The race detector finds it if they do not wait for each other.
+// TestFollowWhileLaunching: a failover manager changes the leader of a node while a fault starts it. The race
+// detector reports it if they do not wait for each other.
 func TestFollowWhileLaunching(t *testing.T) {
 	n := newBoxed(t)
 	leader := netip.MustParseAddrPort("10.0.0.1:6379")

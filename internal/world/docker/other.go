@@ -20,7 +20,7 @@ type state struct {
 	tried  map[string]string
 }
 
-// Ready says why this world cannot be used here.
+// Ready returns why this world cannot be used here.
 func (w *World) Ready(context.Context) error { return errLinux }
 
 // Run fails as Ready does.
@@ -39,5 +39,5 @@ func SweepAfter(context.Context, io.Reader, string) error { return errLinux }
 // PackProgram fails as Ready does.
 func PackProgram(context.Context, string, []service.Service) ([]byte, error) { return nil, errLinux }
 
-// Report has nothing to say beyond what Ready says.
+// Report returns nothing beyond the error of Ready.
 func (w *World) Report(context.Context) []string { return nil }

@@ -21,25 +21,24 @@ import (
 	"lockbench/service"
 )
 
-// The labels of all that we make. The machine is part of them because an owner can
-// only be looked for where it runs: a daemon may serve several.
+// The labels of all our objects. The machine is one of them, because an owner can only be checked on its machine,
+// and a daemon may serve several.
 const (
 	ownerLabel   = "lockbench.owner"
 	machineLabel = "lockbench.machine"
 	nodeLabel    = "lockbench.node"
 )
 
-// owner is a cluster's claim on what carries its name.
+// owner is a cluster's claim on all objects with its name.
 type owner struct {
 	name  string
 	claim net.Listener
 }
 
-// claimOwner takes a name that nobody else has. The claim is an abstract socket: the
-// kernel lets go of it when this process ends, however it ends.
+// claimOwner claims an unused name. The claim is an abstract socket, which the kernel closes however this process
+// ends.
 func claimOwner() (*owner, error) {
-	// Nothing that a run shows depends on its name, so this chance need not come from
-	// its seed; runs of one seed must not meet in one name.
+	// Not drawn from the seed, because runs of one seed must not use the same name.
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var err error
 	for range 20 {
@@ -53,14 +52,14 @@ func claimOwner() (*owner, error) {
 
 func (o *owner) release() { o.claim.Close() }
 
-// labels are what everything of this owner carries.
+// labels returns the labels of this owner.
 func (o *owner) labels() map[string]string {
 	return map[string]string{ownerLabel: o.name, machineLabel: machine()}
 }
 
 func claimAddress(name string) string { return "@lockbench-docker-" + name }
 
-// alive tells whether an owner on this machine lives.
+// alive reports whether an owner on this machine lives.
 func alive(name string) bool {
 	l, err := net.Listen("unix", claimAddress(name))
 	if err != nil {
@@ -70,18 +69,17 @@ func alive(name string) bool {
 	return false
 }
 
-// machine names where abstract sockets can be seen from: this boot of this kernel,
-// and this network namespace of it.
+// machine identifies the scope of abstract sockets: this boot of this kernel, and this network namespace.
 func machine() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, _ := os.Readlink("/proc/self/ns/net")
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// leftovers is what owners on this machine have left behind that live no more.
+// leftovers are the objects of dead owners on this machine.
 type leftovers struct {
-	of        map[string]*belongings // by owner
-	strangers int                    // things of owners that cannot be looked for from here
+	of          map[string]*belongings // by owner
+	uncheckable int                    // objects of owners that cannot be checked from here
 }
 
 // belongings are the containers and networks of one owner.
@@ -90,10 +88,10 @@ type belongings struct{ containers, networks []string }
 func findLeftovers(ctx context.Context, api client.APIClient) (leftovers, error) {
 	found := leftovers{of: map[string]*belongings{}}
 	here := machine()
-	dead := map[string]bool{} // by name, asked once
+	dead := map[string]bool{} // by name
 	abandoned := func(labels map[string]string) *belongings {
 		if labels[machineLabel] != here {
-			found.strangers++
+			found.uncheckable++
 			return nil
 		}
 		name := labels[ownerLabel]
@@ -130,10 +128,9 @@ func findLeftovers(ctx context.Context, api client.APIClient) (leftovers, error)
 	return found, nil
 }
 
-// sweep removes what killed runs have left behind. Two who sweep at once do not mind
-// each other. It looks until nothing is left: a daemon goes on with what it was asked
-// by somebody who is dead, and a container may appear after the first look. What the
-// daemon does not let go of is left; [World.Report] tells of it.
+// sweep removes the objects of killed runs. Two sweeps may run concurrently. It repeats until nothing is left: a
+// daemon completes the requests of dead processes, so a container may appear after the first look. Objects
+// that the daemon fails to remove stay; [World.Report] lists them.
 func sweep(ctx context.Context, api client.APIClient) error {
 	ctx, cancel := contextWithLimit(ctx, stopLimit, "remove what a killed run has left behind")
 	defer cancel()
@@ -156,8 +153,8 @@ func sweep(ctx context.Context, api client.APIClient) error {
 	}
 }
 
-// remove removes one container after the other, see [cluster].joining, and then the
-// networks. It tells whether there was anything that the daemon let go of.
+// remove removes the containers one after the other, see [Cluster].joining, and then the networks. It reports
+// whether the daemon removed anything.
 func (b *belongings) remove(ctx context.Context, api client.APIClient) (some bool, err error) {
 	for _, id := range b.containers {
 		if err := removeContainer(ctx, api, id); err != nil {
@@ -188,8 +185,8 @@ func removeContainer(ctx context.Context, api client.APIClient, id string) error
 	})
 }
 
-// errMiscounted is a network in which the daemon believes somebody whom it cannot name.
-// Nobody is; it has lost count (moby's issue 42119). It does no harm but to be there.
+// errMiscounted is the error for a network in which the daemon counts an endpoint that does not exist (moby issue
+// 42119). Such a network is harmless.
 var errMiscounted = errors.New("the daemon does not let go of the network, although nothing is in it any more; " +
 	"when it is restarted, the next run removes it")
 
@@ -207,13 +204,12 @@ func removeNetwork(ctx context.Context, api client.APIClient, id string) error {
 	return fmt.Errorf("remove a network: %w", err)
 }
 
-// gone tells whether what was to be removed is not there any more, or is being
-// removed by somebody else.
+// gone reports whether an object is removed or being removed.
 func gone(err error) bool {
 	return errdefs.IsNotFound(err) || strings.Contains(err.Error(), "is already in progress")
 }
 
-// awaitGone asks until the answer is that there is no such thing.
+// awaitGone waits until the object does not exist any more.
 func awaitGone(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()

@@ -23,13 +23,13 @@ import (
 	"lockbench/service"
 )
 
-// program is one that the image has, under names that our scripts call.
+// program is a program of the image, under the names that scripts use.
 type program struct {
-	path  string   // where this machine has it
+	path  string   // on this machine
 	names []string // in /bin of the image
 }
 
-// tools are the programs that every image has beside those of its service.
+// tools are the programs of every image in addition to those of its service.
 var tools = []service.Executable{
 	{Name: "nft", Package: "nftables"},
 	{Name: "sh", Package: "dash"},
@@ -43,11 +43,11 @@ var tools = []service.Executable{
 	{Name: "setpriv", Package: "util-linux"},
 }
 
-// wanted are all programs of a service's image.
+// wanted returns all programs of a service's image.
 func wanted(s service.Service) []service.Executable { return append(s.Needs().Programs, tools...) }
 
-// findPrograms looks for all of them, or says which are missing. Own is the person's own
-// in the place of the first.
+// findPrograms finds all programs, or returns which are missing. own is the user's program in place of the
+// first.
 func findPrograms(s service.Service, own string) ([]program, error) {
 	var found []program
 	var packages []string
@@ -60,8 +60,8 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 			name = own
 		}
 		path, err := lookPath(name)
-		if beside, ok := process.Bundled(name); ok && want.Beside && name == want.Name {
-			path, err = beside, nil
+		if sibling, ok := process.Bundled(name); ok && want.Beside && name == want.Name {
+			path, err = sibling, nil
 		}
 		if err != nil && name == want.Name {
 			path, err = process.LookIn(want)
@@ -84,8 +84,7 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 	return found, nil
 }
 
-// lookPath also looks where administrators' programs are, such as nft: people's own
-// PATH often leaves those out.
+// lookPath also looks in the sbin directories, which PATH often lacks.
 func lookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
@@ -99,9 +98,8 @@ func lookPath(name string) (string, error) {
 	return "", err
 }
 
-// PackProgram is the file system of an image in which lockbench itself runs servers, as a tar: the
-// program at a path, the servers of services, and what world local calls. Who runs it may be
-// anybody, so everybody may write results.
+// PackProgram returns the file system of an image in which lockbench itself runs servers, as a tar: the program at
+// a path, the servers of services, and the tools of world local. Any user may run it and write results.
 func PackProgram(ctx context.Context, path string, services []service.Service) ([]byte, error) {
 	all := content{map[string]file{}}
 	programs := []program{{path, []string{"lockbench"}}}
@@ -124,23 +122,22 @@ func PackProgram(ctx context.Context, path string, services []service.Service) (
 	return all.pack("results/")
 }
 
-// content is what an image has, by path.
+// content is the content of an image, by path.
 type content struct {
 	files map[string]file
 }
 
-// file is one of an image: a copy of one of this machine's, or a link.
+// file is a copy of a file of this machine, or a link.
 type file struct {
 	from string
-	link string // where it leads to; empty: it is a copy
+	link string // the target of a link; empty: a copy
 	mode int64
-	// many says that it is one of many, which are told by their sizes and times: reading a
-	// Java whole, each time that somebody wants to know its image, takes too long.
+	// many marks one of many files, which are identified by size and time, because reading a whole Java for
+	// each digest takes too long.
 	many bool
 }
 
-// gather looks for all that an image is made of: programs, the libraries that they load,
-// and what their service needs beside them.
+// gather collects the content of an image: programs, their libraries, and the other files of their service.
 func gather(ctx context.Context, programs []program, needs service.Needs) (content, error) {
 	c := content{map[string]file{}}
 	if needs.Files != nil {
@@ -165,7 +162,7 @@ func gather(ctx context.Context, programs []program, needs service.Needs) (conte
 		if err != nil {
 			return c, fmt.Errorf("find %s: %w", p.path, err)
 		}
-		_, whole := c.files[real] // it looks for files beside itself
+		_, whole := c.files[real] // it looks for files in its directory
 		for _, name := range p.names {
 			if whole {
 				c.files["/bin/"+name] = file{link: real}
@@ -184,15 +181,15 @@ func gather(ctx context.Context, programs []program, needs service.Needs) (conte
 
 func (c content) libraries(paths []string) {
 	for _, l := range paths {
-		l = filepath.Clean(l) // two ways to a file are one
+		l = filepath.Clean(l) // one path for each file
 		if _, known := c.files[l]; !known {
 			c.files[l] = file{from: l, mode: 0o755}
 		}
 	}
 }
 
-// tree adds a file, or all files of a folder, and what their libraries load. Links are
-// followed; one that leads nowhere is left out.
+// tree adds a file, or all files of a directory, and their libraries. Links are followed; dangling ones are left
+// out.
 func (c content) tree(ctx context.Context, at string) error {
 	info, err := os.Stat(at)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,17 +222,16 @@ func (c content) tree(ctx context.Context, at string) error {
 	return err
 }
 
-// fixed are files that all images have. Services that refuse to be run by root are run by
-// [ordinary].
+// fixed are files of all images. Services that refuse to run as root run as [ordinary].
 var fixed = map[string]string{
 	"/etc/passwd": "root:x:0:0:root:/:/bin/sh\nlockbench:x:" + ordinary + ":" + ordinary + ":lockbench:/lb:/bin/sh\n",
 	"/etc/group":  "root:x:0:\nlockbench:x:" + ordinary + ":\n",
 }
 
-// ordinary is the number of a user who may nothing but write in the folder of its server.
+// ordinary is the UID of a user who may write only in the directory of its server.
 const ordinary = "1000"
 
-// digest is the same for the same files.
+// digest returns the same text for the same files.
 func (c content) digest() (string, error) {
 	sum := sha256.New()
 	for _, at := range slices.Sorted(maps.Keys(c.files)) {
@@ -263,12 +259,12 @@ func (c content) digest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// pack makes the file system of an image, with folders into which everybody may write. The
-// same files make the same bytes.
+// pack returns the file system of an image, with directories that all users may write. The same files give the
+// same bytes.
 func (c content) pack(open ...string) ([]byte, error) {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
-	// Folders first: servers and scripts write there.
+	// Directories for servers and scripts.
 	err := errors.Join(
 		t.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}),
 		t.WriteHeader(&tar.Header{Name: "lb/", Typeflag: tar.TypeDir, Mode: 0o755}),
@@ -294,9 +290,8 @@ func (c content) pack(open ...string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// librariesOf asks the loader what a program loads. A program that needs none says
-// so by an error of ldd, so that one only counts where it says nothing else. Of a tree of
-// files some may be for what the machine does not have.
+// librariesOf returns the libraries that a program loads. ldd fails for a static program, so only its output counts
+// as an error. Some files of a tree may need libraries that the machine lacks.
 func librariesOf(ctx context.Context, path string, some bool) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "ldd", path)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")

@@ -101,7 +101,7 @@ func behind(t *testing.T, refusals ...refusal) *World {
 		onward.CloseIdleConnections()
 		for k, r := range refusals {
 			if met[k] == 0 {
-				t.Errorf("nobody asked for %s %s", r.method, r.path)
+				t.Errorf("the refused request %s %s was not made", r.method, r.path)
 			}
 		}
 	})
@@ -165,7 +165,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTakenMeanwhile: what was free when it was chosen is chosen anew.
+// TestTakenMeanwhile: a port or range that was taken after it was chosen is chosen again.
 func TestTakenMeanwhile(t *testing.T) {
 	w := behind(t,
 		refusal{"POST", "/networks/create", 2, 403, "Pool overlaps with other one on this address space"},
@@ -176,8 +176,8 @@ func TestTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMiscountedNetwork: a daemon that does not let go of an empty network, as some
-// do, spoils neither the run nor the next one, and is told of.
+// TestMiscountedNetwork: a daemon that does not remove an empty network, as some do, disturbs neither the run nor the
+// next one, and is reported.
 func TestMiscountedNetwork(t *testing.T) {
 	w := behind(t, refusal{"DELETE", "/networks/*", 0, 403, "error while removing network: network x has active endpoints"})
 	var said []string
@@ -211,7 +211,7 @@ func TestMiscountedNetwork(t *testing.T) {
 	nothingLeft(t, right, owner)
 }
 
-// TestInterruptedWhileMaking: a daemon goes on making what nobody waits for any more.
+// TestInterruptedWhileMaking: a daemon completes interrupted requests.
 func TestInterruptedWhileMaking(t *testing.T) {
 	for _, what := range []string{"container", "network"} {
 		t.Run(what, func(t *testing.T) {

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// refusedFor is how long a fetch that failed is not tried again by itself. Behind a
-// firewall that drops packets each try takes minutes.
+// refusedFor is how long a failed fetch is not repeated. Behind a firewall that drops packets each try takes
+// minutes.
 const refusedFor = time.Hour
 
-// refusedFile is the file that says that an image could not be fetched, and why. Its time is
-// when that was.
+// refusedFile is a file with the error of a fetch. Its modification time is that of the error.
 func refusedFile(image string) (path string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -26,7 +25,7 @@ func refusedFile(image string) (path string, err error) {
 	return filepath.Join(cache, "lockbench", "not-fetched-"+hex.EncodeToString(sum[:8])), nil
 }
 
-// refused is why an image could not be fetched within the last hour; nil if nobody knows.
+// refused returns why a fetch failed within the last hour, or nil.
 func refused(image string, now time.Time) error {
 	path, err := refusedFile(image)
 	if err != nil {
@@ -43,7 +42,7 @@ func refused(image string, now time.Time) error {
 	return fmt.Errorf("%s (%s ago; `lockbench doctor --images` tries again)", why, now.Sub(info.ModTime()).Round(time.Second))
 }
 
-// remember writes down how a fetch ended. Where it cannot be written it is tried again.
+// remember stores the result of a fetch. If it cannot be written, the fetch is tried again.
 func remember(image string, failed error) {
 	path, err := refusedFile(image)
 	if err != nil {

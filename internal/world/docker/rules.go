@@ -13,8 +13,8 @@ import (
 	"lockbench/service"
 )
 
-// relay is the way through the proxy between two servers, for as long as one of
-// their links is slow. Each server has a listener of its own to each port of the other.
+// relay leads through the proxy between two servers while one of their links is delayed. Each server has its own
+// listener for each port of the other.
 //
 //	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ proxy, late ─▶ server-1
 type relay struct {
@@ -23,17 +23,17 @@ type relay struct {
 	inEffect bool
 }
 
-// way is where connections to one port go.
+// way is the target of connections to one port.
 type way struct {
 	port       uint16
 	aToB, bToA netip.AddrPort
 }
 
-// links is what is done to the links between servers.
+// links is the state of the links between servers.
 type links struct {
 	cut    map[world.Link]bool
-	held   map[world.Link]bool // slow, and for so long that holding is the same
-	slow   map[world.Link]bool // slow, through a relay
+	held   map[world.Link]bool // delayed so long that it is cut
+	slow   map[world.Link]bool // delayed, through a relay
 	relays map[[2]string]*relay
 }
 
@@ -41,10 +41,10 @@ func newLinks() links {
 	return links{cut: map[world.Link]bool{}, held: map[world.Link]bool{}, slow: map[world.Link]bool{}, relays: map[[2]string]*relay{}}
 }
 
-// stopped tells whether nothing may pass on a link.
+// stopped reports whether a link is cut.
 func (l links) stopped(at world.Link) bool { return l.cut[at] || l.held[at] }
 
-// pair names two servers, whichever comes first.
+// pair names two servers in a fixed order.
 func pair(a, b string) [2]string {
 	if b < a {
 		a, b = b, a
@@ -52,11 +52,10 @@ func pair(a, b string) [2]string {
 	return [2]string{a, b}
 }
 
-// rulesFor is what nft is told in a node's container.
+// rulesFor returns the nft rules of a node's container.
 //
-// A cut is made at both ends, so that neither the packets of one's own connections
-// pass nor those of a relay's. Drops come before the addresses are translated, so they
-// find a connection by the server that it is meant for, relayed or not.
+// A cut is made at both ends, so that neither direct packets nor those of a relay pass. Drops come before address
+// translation, so they match the server that a connection is meant for.
 func (c *Cluster) rulesFor(n *node) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,9 +81,8 @@ func (c *Cluster) rulesFor(n *node) string {
 				to = w.bToA
 			}
 			nat = append(nat, fmt.Sprintf("ip daddr %s tcp dport %d dnat to %s", ip, w.port, to))
-			// Connections that were there before go past the relay: both ends hear that they
-			// are over at the next word, and connect again, through it. Those that go through
-			// it have the relay's address here.
+			// Older direct connections are reset at their next packet and made again through the relay. Those
+			// through the relay have its address here.
 			reset = append(reset,
 				fmt.Sprintf("ip daddr %s tcp dport %d reject with tcp reset", ip, w.port),
 				fmt.Sprintf("ip daddr %s tcp sport %d reject with tcp reset", ip, w.port))
@@ -103,11 +101,11 @@ type chain struct {
 	rules      []string
 }
 
-// table is a file for nft that puts a table in the place of what it was before, in
-// one step. Chains without rules are left out: a kernel need not know their hooks.
+// table returns an nft file that replaces a table in one step. Chains without rules are left out, because the
+// kernel may lack their hooks.
 func table(name string, chains []chain) string {
 	var b strings.Builder
-	// Made first, since there must be one to be deleted.
+	// Created first, since delete needs an existing table.
 	fmt.Fprintf(&b, "table %s\ndelete table %s\ntable %s {\n", name, name, name)
 	for _, c := range chains {
 		if len(c.rules) > 0 {
@@ -118,7 +116,7 @@ func table(name string, chains []chain) string {
 	return b.String()
 }
 
-// apply brings the rules in the containers of the named nodes up to date.
+// apply updates the rules in the containers of the named nodes.
 func (c *Cluster) apply(ctx context.Context, names []string) error {
 	return service.Each(names, func(name string) error {
 		n, err := c.node(name)
@@ -129,8 +127,7 @@ func (c *Cluster) apply(ctx context.Context, names []string) error {
 	})
 }
 
-// apply reads the rules only when it is its turn, so that the last one to come
-// leaves the rules that hold.
+// It reads the rules only when it is its turn, so that the last call installs the current rules.
 func (n *node) apply(ctx context.Context) error {
 	n.life.Lock()
 	defer n.life.Unlock()
@@ -141,7 +138,7 @@ func (n *node) apply(ctx context.Context) error {
 	return nil
 }
 
-// nodeEnds are the servers at the ends of links between servers, each once.
+// nodeEnds returns the servers at the ends of links between servers, each once.
 func (c *Cluster) nodeEnds(all []world.Link) []string {
 	var names []string
 	for _, l := range all {

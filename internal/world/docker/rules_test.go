@@ -122,7 +122,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What is no address is said once, and not as a daemon that does not answer.
+// An invalid address is reported once, and not as a daemon that does not answer.
 func TestDockerHostThatIsNoAddress(t *testing.T) {
 	for _, said := range []string{"nonsense", "unix://"} {
 		t.Setenv("DOCKER_HOST", said)

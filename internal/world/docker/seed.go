@@ -13,9 +13,9 @@ import (
 	"lockbench/service"
 )
 
-// sow makes the data with which nodes begin, if the service has any: once, in the container
-// of the first node, for all must begin with the same.
-func (c *Cluster) sow(ctx context.Context) error {
+// makeSeed creates the initial data, if the service has any, once, in the container of the first node; all nodes
+// must begin with the same data.
+func (c *Cluster) makeSeed(ctx context.Context) error {
 	seeded, ok := c.Spec.Service.(service.Seeded)
 	if !ok {
 		return nil

@@ -91,8 +91,7 @@ func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	// What is left are the shell, what holds the container, and the question of an operator
-	// whether the leader is there: all else was the server.
+	// The shell, the first process, and a query of the failover manager remain; all others belonged to the server.
 	left, err := n.shellRun(ctx, `for p in /proc/[0-9]*; do if read -r name <$p/comm; then printf '%s ' "$name"; fi; done 2>/dev/null`)
 	if err != nil {
 		return err

@@ -15,31 +15,29 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// shell is a sh inside a container that is kept open: a command takes a few
-// milliseconds so, where an exec of its own takes fifty. Commands run side by side,
-// and a PING that hangs on a cut link keeps nobody waiting. The shell outlives the
-// server, killed or stopped, and ends with the container.
+// shell is a sh in a container that is kept open, since an exec for each command takes ten times as long. Commands
+// run concurrently, so a PING on a cut link delays no other command. The shell outlives the server and ends
+// with the container.
 type shell struct {
 	conn client.HijackedResponse
 
 	mu      sync.Mutex
 	next    int
 	waiting map[string]chan<- answer
-	err     error // why it is no more
+	err     error // why it ended
 }
 
-// errShellEnded is what the shell's end looks like from here: its container may have
-// ended, or the daemon.
+// errShellEnded is returned after the end of the shell: its container may have ended, or the daemon.
 var errShellEnded = errors.New("the shell in the container has ended")
 
-// answer is what a command said in the end, its lines joined by spaces.
+// answer is the output of a command, with its lines joined by spaces.
 type answer struct {
 	ok   bool
 	text string
 }
 
-// shellScript ends the container when its standard input does: the daemon closes that as
-// soon as this process is gone, so that the containers of a killed run do not live on.
+// shellScript ends the container at the end of its standard input, which the daemon closes when this process ends,
+// so that containers of a killed run end.
 const shellScript = "sh; kill -TERM 1"
 
 func openShell(ctx context.Context, api client.APIClient, container string) (*shell, error) {
@@ -66,10 +64,9 @@ func openShell(ctx context.Context, api client.APIClient, container string) (*sh
 	return s, nil
 }
 
-// listen hands answers to those who wait: "7 0 PONG" is what command 7 said, and its
-// exit code.
+// listen passes answers to the callers: "7 0 PONG" is the exit code and the output of command 7.
 func (s *shell) listen(out io.ReadCloser) {
-	// A line that is too long ends the reading, and who writes must not wait for ever.
+	// A line that is too long ends the reading, and writers must not wait forever.
 	defer out.Close()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -100,7 +97,7 @@ func (s *shell) run(ctx context.Context, command string) (string, error) {
 	s.next++
 	id := fmt.Sprint(s.next)
 	s.waiting[id] = to
-	// One write for a command, or two of them would mix.
+	// One write for each command, so that commands do not mix.
 	_, err := fmt.Fprintf(s.conn.Conn, "( out=$( { %s\n} 2>&1 </dev/null ); rc=$?; set -f; echo %s $rc $out ) &\n", command, id)
 	s.mu.Unlock()
 	if err != nil {
@@ -123,14 +120,14 @@ func (s *shell) run(ctx context.Context, command string) (string, error) {
 	}
 }
 
-// ended is why it can be asked no more; nil: it can.
+// ended returns why it cannot be used any more, or nil.
 func (s *shell) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// close ends it. Those who wait are told.
+// close ends it. Waiting callers get an error.
 func (s *shell) close(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// A line that is too long ends the shell: who waits for an answer is told why, and who
-// writes does not wait for ever. The test hangs if one of them does.
+// A line that is too long ends the shell: waiting callers get an error, and writers do not wait forever. The test
+// hangs otherwise.
 func TestShellEndsByALineThatIsTooLong(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// lateFor is how long after an owner's end something of it may still appear: a daemon goes
-// on with what it was asked by somebody who is dead.
+// lateFor is how long after an owner's end its objects may still appear, since a daemon completes the requests of
+// dead processes.
 const lateFor = 5 * time.Second
 
-// SweepAfter waits for the end of life, and then removes what an owner has left.
+// SweepAfter waits for the end of life, and then removes the objects of an owner.
 func SweepAfter(ctx context.Context, life io.Reader, owner string) error {
 	if owner == "" || strings.ContainsAny(owner, "=,") {
 		return fmt.Errorf("%q is the name of no owner", owner)

@@ -27,7 +27,7 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
-// TestUserWithoutPermission is told how to get it.
+// TestUserWithoutPermission: the error explains how to get the permission.
 func TestUserWithoutPermission(t *testing.T) {
 	cmd := asUser(t, false)
 	cmd.Env = append(cmd.Env, harnessEnv+"=1")
@@ -37,9 +37,8 @@ func TestUserWithoutPermission(t *testing.T) {
 	}
 }
 
-// asUser is this program, to be run by a user who is nobody, and in the group of the
-// daemon's socket or not. Only root can become another user, and only a group that
-// may use the socket helps one.
+// asUser is this program, run by a user without rights, who is in the group of the daemon's socket or not. Only
+// root can become another user, and only a group that may use the socket helps.
 func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
 	t.Helper()
 	w := newWorld(t)
@@ -63,8 +62,8 @@ func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
 	if err := errors.Join(os.Chmod(dir, 0o777), copyFile(program, testProgram)); err != nil {
 		t.Fatal(err)
 	}
-	const nobody = 65534
-	user := &syscall.Credential{Uid: nobody, Gid: nobody}
+	const noRights = 65534
+	user := &syscall.Credential{Uid: noRights, Gid: noRights}
 	if member {
 		user.Groups = []uint32{group}
 	}

@@ -23,25 +23,22 @@ var (
 	_ world.Host  = (*World)(nil)
 )
 
-// state is what Ready has found; zero until it has.
+// state is the result of Ready; zero before.
 type state struct {
 	provider *testcontainers.DockerProvider
 	daemon   string               // its version
 	images   map[string]ImageInfo // by service
-	// tried are the services of which a container was started and answered, with what that
-	// said of itself.
+	// tried are the services of which a test container has answered, with their versions.
 	tried map[string]string
-	// parent is the group of processes that containers are put under; empty: as the
-	// daemon does.
+	// parent is the parent cgroup of containers; empty: the default of the daemon.
 	parent string
 }
 
-// daemonLimit bounds the first word with a daemon. One that hangs is none.
+// daemonLimit bounds the first request to a daemon.
 const daemonLimit = 10 * time.Second
 
-// Ready looks for a daemon, removes what killed runs have left behind there, finds
-// or makes an image, and starts one container from it: a daemon that cannot run
-// what we need is no world, and the next one may do.
+// Ready connects to the daemon, removes leftovers of killed runs, finds or builds an image, and starts a test
+// container from it.
 func (w *World) Ready(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +56,7 @@ func (w *World) Ready(ctx context.Context) error {
 	return nil
 }
 
-// wanted are the services that a run is about.
+// wanted returns the services of a run.
 func (w *World) wanted() []service.Service {
 	var all []service.Service
 	for i, s := range w.services() {
@@ -70,7 +67,7 @@ func (w *World) wanted() []service.Service {
 	return all
 }
 
-// ready finds or makes the image of a service, and tries it. w.mu must be held.
+// ready finds or builds the image of a service, and tests it. w.mu must be held.
 func (w *World) ready(ctx context.Context, s service.Service) error {
 	if w.state.tried[s.Name()] != "" {
 		return nil
@@ -91,7 +88,7 @@ func (w *World) ready(ctx context.Context, s service.Service) error {
 	return nil
 }
 
-// image finds or makes the image of a service. w.mu must be held.
+// image finds or builds the image of a service. w.mu must be held.
 func (w *World) image(ctx context.Context, s service.Service) error {
 	info, err := w.images(s).find(ctx, w.state.provider.Client())
 	if err == nil {
@@ -100,12 +97,12 @@ func (w *World) image(ctx context.Context, s service.Service) error {
 	return err
 }
 
-// try starts one server as runs do, and asks its program for its version.
+// try starts one server as runs do, and reads the version of its program.
 func (w *World) try(ctx context.Context, s service.Service) (version string, err error) {
 	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies()[0]}, func(ctx context.Context, wc world.Cluster) error {
 		needs := s.Needs()
 		c := wc.(*Cluster)
-		// The shell makes one line of all, and some say what they are in one of several.
+		// The shell joins lines, and some programs print their version on a later line.
 		const between = "\x1f"
 		out, err := c.nodes[0].shellRun(ctx, "o=$("+quoted(c.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+
 			`echo "$o" | while IFS= read -r line; do printf '%s'"`+between+`" "$line"; done`)
@@ -126,12 +123,11 @@ func (w *World) try(ctx context.Context, s service.Service) (version string, err
 	return version, err
 }
 
-// rootGroup is the parent of all groups of processes. Under the daemon's own parent,
-// all containers together get as much of a busy machine as one other program of it:
-// servers stand still for seconds then, and failovers come that nobody ordered.
+// rootGroup is the root cgroup. Under the daemon's default parent, all containers together get the CPU share of one
+// program on a busy machine: servers stall for seconds, which causes failovers.
 const rootGroup = "/"
 
-// prepare finds the daemon, and sweeps, once. w.mu must be held.
+// prepare connects to the daemon, and sweeps, once. w.mu must be held.
 func (w *World) prepare(ctx context.Context) error {
 	if w.state.provider == nil {
 		provider, err := connect()
@@ -160,8 +156,7 @@ func (w *World) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Run starts the cluster, calls body, and removes all containers before it returns,
-// whatever body does.
+// Run starts the cluster, calls body, and removes all containers before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
 	if s.Service != nil && !slices.Contains(w.Describe().Services, s.Service.Name()) {
 		return fmt.Errorf("%w: there are no images of %s", world.ErrUnsupportedHere, s.Service.Name())
@@ -191,7 +186,7 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 	if err != nil {
 		return fmt.Errorf("set up a %s cluster of containers: %w", s.Topology.Name, err)
 	}
-	// Deferred, so that it also runs while a panic of body passes through.
+	// Deferred, so that it also runs after a panic of body.
 	defer func() { err = errors.Join(err, c.stop()) }()
 	if err := c.start(starting); err != nil {
 		if ctx.Err() != nil {
@@ -202,13 +197,12 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 	return body(ctx, c)
 }
 
-// Meet starts a guest of somebody's own without any lock service, hears its hello,
-// and ends it.
+// Meet starts a user's guest without a lock service, reads its hello, and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	return process.Meet(ctx, s)
 }
 
-// Image finds the image that the servers of a service are started from, or makes it.
+// Image finds or builds the image of a service.
 func (w *World) Image(ctx context.Context, s service.Service) (ImageInfo, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,8 +213,7 @@ func (w *World) Image(ctx context.Context, s service.Service) (ImageInfo, error)
 	return w.state.images[s.Name()], err
 }
 
-// Report says, a line each, what there is: for `lockbench doctor`. It says what it
-// can, also where the world is not ready; why not is Ready's to say.
+// Report returns one line for each fact, for `lockbench doctor`, also if the world is not ready.
 func (w *World) Report(ctx context.Context) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,9 +242,9 @@ func (w *World) Report(ctx context.Context) []string {
 		lines = append(lines, fmt.Sprintf("%d networks of earlier runs that the daemon does not let go of, although nothing is in them; "+
 			"they do no harm; when it is restarted (sudo systemctl restart docker), the next run removes them", len(found.of)))
 	}
-	if err == nil && found.strangers > 0 {
+	if err == nil && found.uncheckable > 0 {
 		lines = append(lines, fmt.Sprintf("%d containers and networks belong to runs that cannot be seen from here; "+
-			"if none goes on: docker rm -fv $(docker ps -aq --filter label=%s)", found.strangers, ownerLabel))
+			"if none goes on: docker rm -fv $(docker ps -aq --filter label=%s)", found.uncheckable, ownerLabel))
 	}
 	return lines
 }
