@@ -82,15 +82,13 @@ func (f Clock) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	if ofClients(f.Target) {
-		shifter, ok := world.Ability[world.ClientClockShifter](c)
-		if !ok {
-			return world.ErrClientClock
-		}
-		return shifter.ClientClocksReady(f.Drift != 0)
-	}
 	shifter, ok := world.Ability[world.ClockShifter](c)
-	if !ok {
+	switch {
+	case ofClients(f.Target) && !ok:
+		return world.ErrClientClock
+	case ofClients(f.Target):
+		return shifter.ClientClocksReady(f.Drift != 0)
+	case !ok:
 		return errors.New("this world cannot shift clocks")
 	}
 	if _, ok := world.Ability[service.Clock](c); !ok {
@@ -143,18 +141,17 @@ type clocks struct {
 }
 
 func (f Clock) clocks(s Scene) clocks {
+	shifter, _ := world.Ability[world.ClockShifter](s.Cluster)
 	if ofClients(f.Target) {
-		of, _ := world.Ability[world.ClientClockShifter](s.Cluster)
 		return clocks{
 			func(_ context.Context, name string, by time.Duration, drift float64) error {
-				return of.ShiftClientClock(history.ParseParty(name).Number, by, drift)
+				return shifter.ShiftClientClock(history.ParseParty(name).Number, by, drift)
 			},
 			func(_ context.Context, name string) (time.Duration, error) {
-				return of.ClientClockOffset(history.ParseParty(name).Number)
+				return shifter.ClientClockOffset(history.ParseParty(name).Number)
 			},
 		}
 	}
-	shifter, _ := world.Ability[world.ClockShifter](s.Cluster)
 	servers, _ := world.Ability[service.Clock](s.Cluster)
 	return clocks{shifter.ShiftClock, servers.ClockOffset}
 }

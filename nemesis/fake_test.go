@@ -51,18 +51,17 @@ type fake struct {
 }
 
 var (
-	_ world.Cluster            = (*fake)(nil)
-	_ world.NodeController     = (*fake)(nil)
-	_ world.LinkController     = (*fake)(nil)
-	_ world.LinkThrottler      = (*fake)(nil)
-	_ world.ClientClockShifter = (*fake)(nil)
-	_ service.Keeper           = (*fake)(nil)
-	_ service.Promoter         = (*fake)(nil)
-	_ service.Orderly          = (*fake)(nil)
-	_ service.Replicates       = (*fake)(nil)
-	_ service.Clock            = (*fake)(nil)
-	_ world.ClockShifter       = (*fake)(nil)
-	_ world.Prober             = (*fake)(nil)
+	_ world.Cluster        = (*fake)(nil)
+	_ world.NodeController = (*fake)(nil)
+	_ world.LinkController = (*fake)(nil)
+	_ world.LinkThrottler  = (*fake)(nil)
+	_ service.Keeper       = (*fake)(nil)
+	_ service.Promoter     = (*fake)(nil)
+	_ service.Orderly      = (*fake)(nil)
+	_ service.Replicates   = (*fake)(nil)
+	_ service.Clock        = (*fake)(nil)
+	_ world.ClockShifter   = (*fake)(nil)
+	_ world.Prober         = (*fake)(nil)
 )
 
 func newFake(form locks.Topology, masters int) *fake {

@@ -218,7 +218,7 @@ func (s Step) available(c world.Cluster) error {
 	if s.Request == 0 {
 		return nil
 	}
-	if _, ok := world.Ability[world.RequestHolder](c); !ok {
+	if _, ok := world.Ability[world.RequestTracker](c); !ok {
 		return errors.New("this world cannot stop a client between two requests")
 	}
 	if servers, ok := world.Ability[service.Opaque](c); ok {

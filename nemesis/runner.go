@@ -178,7 +178,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	}
 	var within func(client int) world.Held
 	if p.Step.Request > 0 {
-		holder, _ := world.Ability[world.RequestHolder](r.Cluster) // else the step is n/a
+		holder, _ := world.Ability[world.RequestTracker](r.Cluster) // else the step is n/a
 		hold := holder.HoldReply
 		if _, ok := p.Fault.(beforeTheServer); ok {
 			hold = holder.HoldRequest

@@ -147,7 +147,7 @@ type look struct {
 	cluster world.Cluster
 	keeper  service.Keeper
 	flush   service.Order
-	counter world.RequestCounter
+	counter world.RequestTracker
 	opened  *openedClients
 }
 
@@ -159,7 +159,7 @@ func newLook(c world.Cluster, opened *openedClients) *look {
 	var keeps, flushes bool
 	l.keeper, keeps = world.Ability[service.Keeper](c)
 	l.flush, flushes = world.Order(c, service.OrderFlush)
-	l.counter, _ = c.(world.RequestCounter)
+	l.counter, _ = c.(world.RequestTracker)
 	if !keeps || !flushes {
 		return nil
 	}

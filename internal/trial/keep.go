@@ -120,7 +120,7 @@ func (k *keeperProbe) left(ctx context.Context, lease time.Duration) {
 }
 
 func (k *keeperProbe) commands(c world.Cluster, clients []int) {
-	counter, ok := world.Ability[world.RequestCounter](c)
+	counter, ok := world.Ability[world.RequestTracker](c)
 	if !ok {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 // keeping is a cluster with nothing but what it keeps.
 type keeping struct {
 	world.Cluster
+	world.RequestTracker
 	asked chan string
 }
 

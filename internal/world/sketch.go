@@ -10,22 +10,20 @@ import (
 	"lockbench/service"
 )
 
-// errSketch is what a cluster answers that was never started.
+// errSketch is the error of all operations of a Sketch.
 var errSketch = errors.New("this cluster is a sketch and runs nothing")
 
-// Sketch is a cluster that has nodes and abilities and runs nothing. Plans ask it
-// what a fault could concern.
+// Sketch is a cluster that runs nothing. Plans check which faults apply to it.
 type Sketch struct {
 	service.Group
-	// Clocks is why the clocks of the servers cannot be shifted; nil: they can.
-	// ClientClocks is that of the clients' clocks, ClientDrift of how fast these run, and
-	// Bandwidth of narrow links.
+	// Clocks is why the clocks of the servers cannot be shifted; nil: they can. The others are the same for clocks
+	// of clients, for their drift, and for the rate of links.
 	Clocks, ClientClocks, ClientDrift, Bandwidth error
 	// Limits returns what is missing for an action (see Lacks); nil: nothing is missing.
 	Limits func(Action) error
 }
 
-// NewSketch is the cluster that a spec asks for.
+// NewSketch returns the sketch of a spec.
 func NewSketch(s Spec) Sketch {
 	if s.Service == nil {
 		return Sketch{Group: service.Nobody{}}
@@ -43,16 +41,14 @@ func (nowhere) Status(string) service.Status                   { return service.
 func (nowhere) Follow(string, netip.AddrPort) error            { return errSketch }
 func (nowhere) Lead(string) error                              { return errSketch }
 
-// The abilities of a sketch: all of them, and none works.
+// The interfaces of a sketch. Every operation fails.
 var (
 	_ Cluster        = Sketch{}
 	_ NodeController = Sketch{}
 	_ LinkController = Sketch{}
-	_ RequestHolder  = Sketch{}
+	_ RequestTracker = Sketch{}
 	_ ClockShifter   = Sketch{}
 	_ LinkThrottler  = Sketch{}
-
-	_ ClientClockShifter = Sketch{}
 )
 
 func (s Sketch) Servers() service.Group                                           { return s.Group }
@@ -67,6 +63,7 @@ func (s Sketch) Shape(context.Context, []Link, Delay) error                     
 func (s Sketch) Unshape(context.Context, []Link) error                            { return errSketch }
 func (s Sketch) DropReplies(context.Context, []Link) error                        { return errSketch }
 func (s Sketch) KeepReplies(context.Context, []Link) error                        { return errSketch }
+func (s Sketch) Requests(string) map[string]int                                   { return nil }
 func (s Sketch) HoldReply(string, int) Held                                       { return nil }
 func (s Sketch) HoldRequest(string, int) Held                                     { return nil }
 func (s Sketch) Reset(context.Context, []Link) (int, error)                       { return 0, errSketch }

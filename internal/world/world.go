@@ -1,10 +1,9 @@
-// Package world is the seam between lockbench and the places in which locks can
-// be tried: containers, child processes of this machine, a simulation.
+// Package world is the interface between lockbench and the worlds in which it runs locks: containers,
+// child processes of this machine, a simulation.
 //
-// A [World] runs a body with a [Cluster]: a lock service of one topology and the
-// means to open clients on it. What else a cluster can do to its nodes and links
-// it says by implementing the optional interfaces below ([NodeController],
-// [LinkController], ...), which faults find by type assertion.
+// A [World] runs a body with a [Cluster]: a lock service of one topology, on which clients can be opened. A
+// cluster implements optional interfaces ([NodeController], [LinkController], ...) for faults, which
+// [Ability] finds.
 package world
 
 import (
@@ -17,10 +16,10 @@ import (
 	"lockbench/service"
 )
 
-// World is a place in which a lock can be tried.
+// World runs clusters.
 type World interface {
 	Name() string
-	// Describe says what the world is, whether it is ready or not.
+	// Describe describes the world, whether it is ready or not.
 	Describe() Description
 	// Ready returns an error if the world cannot be used on this machine; the error says
 	// what would help.
@@ -28,20 +27,19 @@ type World interface {
 	// About returns a few words that the screen shows after the name, such as the version
 	// of the server. It may be called only after Ready has returned nil.
 	About() string
-	// Sketch is what Run would start, not started: the nodes and what could be done
-	// to them, for plans that are drawn before anything runs.
+	// Sketch returns the cluster that Run would start, without starting it, for plans.
 	Sketch(s Spec) Cluster
-	// Run starts a cluster, calls body with it, and tears everything down, also
-	// when body fails, panics or is cancelled. A virtual-time world encloses body.
+	// Run starts a cluster, calls body with it, and tears everything down, also if body fails, panics or is
+	// cancelled.
 	Run(ctx context.Context, s Spec, body func(context.Context, Cluster) error) error
 }
 
-// Description is what people must know of a world.
+// Description describes a world to users.
 type Description struct {
-	What   string // what runs there and what that needs, on one line, for a list of worlds
-	Caveat string // what cannot be seen there, in a sentence or two, for reports
-	// Virtual says that time is virtual: a run takes none of the real one, and the same
-	// input gives the same history to the letter.
+	What   string // one line for a list of worlds
+	Caveat string // the limits of its results, in a sentence or two, for reports
+	// Virtual reports that time is virtual: a run takes no real time, and the same input gives the same history,
+	// byte for byte.
 	Virtual bool
 	// Clients and Servers limit how many of them one lock can have.
 	Clients, Servers Limit
@@ -50,18 +48,18 @@ type Description struct {
 	Commands, Modules bool
 	// Services are the names of the lock services that it can start.
 	Services []string
-	// Programs and Images say whether it runs programs of servers, and images of them.
+	// Programs and Images report whether it runs programs of servers, and images of them.
 	Programs, Images bool
 }
 
-// ToFetch is why a world that may fetch nothing is not ready: it would be with this.
+// ToFetch is the error of a world that needs a fetch and may not do it.
 type ToFetch struct{ What string }
 
 func (e *ToFetch) Error() string {
 	return "it would have to fetch " + e.What + " from its registry first; `lockbench doctor --images` does"
 }
 
-// Limit is how many of something a world has room for, and why not more. Max 0: any number.
+// Limit is a maximum number, and its reason. Max 0: no limit.
 type Limit struct {
 	Max int
 	Why string
@@ -76,26 +74,25 @@ type Host interface {
 // Met describes a user's guest by its hello, before any server is started for it.
 type Met struct {
 	guest.Hello
-	// AsksLibc says that it is a program which asks the C library for the time, as those in
-	// Python, Node and Java do, and those in Go do not.
+	// AsksLibc reports that it is a program that asks the C library for the time, as Python, Node and Java do,
+	// and Go does not.
 	AsksLibc bool
 }
 
-// Spec is the cluster that a run asks for.
+// Spec describes the cluster of a run.
 type Spec struct {
 	Service  service.Service // nil: the lock needs no server
 	Topology service.Topology
-	Settings map[string]string // of the servers, in the words of the service
-	Clients  int               // how many clients may be open at once
-	LogDir   string            // logs of servers and guests go here
-	Seed     uint64            // of the run, for worlds in which chance is simulated
+	Settings map[string]string // of the servers, by the names of the service
+	Clients  int               // maximum number of open clients
+	LogDir   string            // for logs of servers and guests
+	Seed     uint64            // of the run, for the simulation
 	Clocks   bool              // the servers' clocks will be shifted
-	// ClientClocks says that those of the clients will be, and AsksLibc that the clients are
-	// programs for which a real world can do that: see [Met].
+	// ClientClocks requests shiftable clocks of clients. AsksLibc reports that the clients are programs for which
+	// a real world can do that: see [Met].
 	ClientClocks, AsksLibc bool
-	// Modules says that the clients are modules of WebAssembly, which have clocks and timers
-	// of their own, and WritesTime that the lock writes its client's wall clock where others
-	// read it.
+	// Modules reports that the clients are WASM modules, which have their own clocks and timers. WritesTime
+	// reports that the lock writes its client's wall clock where others read it.
 	Modules, WritesTime bool
 }
 
@@ -103,13 +100,13 @@ type Spec struct {
 type Cluster interface {
 	// Nodes, Topology, Leader, Leaders and Healthy are those of the service's group.
 	service.Group
-	// Servers is that group itself, with all that the service can do: see [Ability].
+	// Servers returns that group, with all abilities of the service: see [Ability].
 	Servers() service.Group
 	// Open starts a client.
 	Open(ctx context.Context, c ClientSpec) (Client, error)
 }
 
-// Ability finds something that a cluster can do: its world, or the service in it.
+// Ability returns a cluster, or the service in it, as an optional interface.
 func Ability[T any](c Cluster) (T, bool) {
 	if t, ok := c.(T); ok {
 		return t, true
@@ -139,50 +136,50 @@ type ClientSpec struct {
 	// inside this process. If none is set, the client runs `lockbench guest Lock`.
 	Command string
 	Module  string
-	Args    []string // of the module, behind its name
+	Args    []string // of the module, after its name
 	Opener  locks.Opener
 	// OwnScripts permits Lua scripts whose behaviour was not compared with that of a real
 	// server. The simulation runs such a script and rejects commands that it does not know.
 	OwnScripts bool
 	// OpenLimit is how long the client may take to answer open; 0 means guest.OpenLimit.
 	OpenLimit time.Duration
-	// KeyPrefix is what the names of its keys begin with at the servers. A world sets it.
+	// KeyPrefix begins the names of its keys at the servers. A world sets it.
 	KeyPrefix string
-	// Log hears what the client's end has to say outside the protocol, and Lost the
-	// library's notices that a session's lock is lost. Either may be nil.
+	// Log receives messages about the client outside the protocol, and Lost the library's notices that a
+	// session's lock is lost. Either may be nil.
 	Log  func(line string)
 	Lost func(session string)
-	// Warn hears, once for each kind of line outside the protocol, what is wrong with it. Nil: Log hears it.
+	// Warn receives, once for each kind of line outside the protocol, what is wrong with it. Nil: Log receives it.
 	Warn func(text string)
-	// Queued hears that a session's acquire stands in the lock's queue. It may be nil.
+	// Queued is called when a session's acquire is in the lock's queue. It may be nil.
 	Queued func(session string)
 }
 
-// ConnOptions are the options of the connection to the client.
+// ConnOptions returns the options of the connection to the client.
 func (s ClientSpec) ConnOptions() guest.ConnOptions {
 	return guest.ConnOptions{Noise: s.Log, Warn: s.Warn, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix, OpenLimit: s.OpenLimit}
 }
 
 // Client is one lock client.
 type Client interface {
-	// Conn is the protocol: acquire, check, touch, renew, release.
+	// Conn returns the connection to the client.
 	Conn() *guest.Conn
-	// Pause stops the client, timers and all, and returns when it stands still.
+	// Pause stops the client, including its timers, and returns when it is stopped.
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	// Kill ends the client at once, without a word to the lock service.
+	// Kill kills the client. It sends nothing more.
 	Kill(ctx context.Context) error
-	// Close ends it in good order; it may have been killed before.
+	// Close closes the client. It may have been killed before.
 	Close(ctx context.Context) error
 }
 
-// Link is a directed way between two ends: nodes or clients, by their names.
+// Link is a direction between two ends: nodes or clients, by their names.
 type Link struct{ From, To string }
 
 func (l Link) String() string { return l.From + " -> " + l.To }
 
-// ErrUnsupportedHere is a lock that a world cannot try without sparing it some
-// fault: its row says so, and no verdict is given.
+// ErrUnsupportedHere is the error for a lock that a world cannot run with all faults. Its row shows the
+// reason, and it gets no verdict.
 var ErrUnsupportedHere = errors.New("unsupported here")
 
 // NodeController is a cluster that can kill, start, pause and continue nodes.
@@ -218,57 +215,50 @@ type LinkController interface {
 // stay in order.
 type Delay struct{ By, Jitter time.Duration }
 
-// LinkThrottler is a cluster that can make directed links narrow.
+// LinkThrottler is a cluster that can limit the rate of directed links.
 type LinkThrottler interface {
-	// BandwidthReady says why it cannot.
+	// BandwidthReady returns why it cannot, or nil.
 	BandwidthReady() error
-	// Throttle lets so many bytes a second through each of the links; Unthrottle as many
-	// as there are, at once.
+	// Throttle limits each of the links to a rate, until Unthrottle.
 	Throttle(ctx context.Context, links []Link, bytesPerSecond int64) error
 	Unthrottle(ctx context.Context, links []Link) error
-	// PingBulk is a [Prober]'s Ping that carries so many bytes there and back.
+	// PingBulk is a [Prober]'s Ping with a payload of some bytes in both directions.
 	PingBulk(ctx context.Context, from, to string, bytes int) error
 }
 
-// ClockShifter is a cluster whose servers' wall clocks can be shifted, each by itself,
-// if [Spec.Clocks] was asked for. The machine's own clock is never touched.
+// ClockShifter is a cluster in which the wall clocks of servers and clients can be shifted, if
+// [Spec.Clocks] or [Spec.ClientClocks] is set. The machine's own clock is never changed.
 type ClockShifter interface {
-	// ClocksReady says why they cannot be.
+	// ClocksReady returns why the clocks of servers cannot be shifted, or nil.
 	ClocksReady() error
-	// ShiftClock lets a node's clock be wrong by so much, and from now on gain drift
-	// seconds in every second. Zeros put it right.
+	// ShiftClock sets the offset of a node's clock, and the seconds that it gains in every second.
+	// Zeros set it right.
 	ShiftClock(ctx context.Context, node string, by time.Duration, drift float64) error
+	// ClientClocksReady returns why the clocks of clients cannot be shifted, or, with drifts, not
+	// run fast or slow.
+	ClientClocksReady(drifts bool) error
+	// ShiftClientClock shifts all clocks and timers of a module, or the time that a lock in a
+	// goroutine writes for others ([locks.Client.Now]). ClientClockOffset returns the offset.
+	ShiftClientClock(client int, by time.Duration, drift float64) error
+	ClientClockOffset(client int) (time.Duration, error)
 }
 
-// ErrClientClock is why a real world spares a client a wrong clock. What is preloaded
-// into a process catches those who ask the C library for the time.
+// ErrClientClock is why the clocks of some clients cannot be shifted: a preloaded library only affects programs
+// that ask the C library for the time.
 var ErrClientClock error = sparing("a client's clock can be shifted in world sim, and elsewhere that of a guest whose runtime asks the C library for the time (Python, Node, Java): a Go program asks the kernel, past anything that could be preloaded")
 
-// ErrProgramDrift is why it spares one a clock that runs fast or slow.
+// ErrProgramDrift is why the clocks of programs cannot run fast or slow.
 var ErrProgramDrift error = sparing("its clients are programs, whose timers are the kernel's and cannot run fast or slow; as a module (wasm:) they can")
 
-// ErrClientDrift is why a client that is goroutines is spared a clock that runs fast or
-// slow: its leases and timers would go on at the right speed.
+// ErrClientDrift is why the clocks of goroutines cannot run fast or slow: their leases and timers would not.
 var ErrClientDrift error = sparing("its clients are goroutines, which have no timers of their own that could run fast or slow; as a module (wasm:) they have")
 
-// sparing is why a fault cannot be brought upon a lock in a world: to try it there without
-// would spare it that.
+// sparing is the reason why a world cannot inject a fault. It wraps ErrUnsupportedHere, because a verdict
+// without the fault would mislead.
 type sparing string
 
 func (s sparing) Error() string        { return string(s) }
 func (s sparing) Is(target error) bool { return target == ErrUnsupportedHere }
-
-// ClientClockShifter is a cluster whose clients' clocks can be shifted. Of a client that is
-// a module these are all its clocks, and its timers; of goroutines it is what their lock
-// looks at to write the time: [locks.Client.Now].
-type ClientClockShifter interface {
-	// ClientClocksReady says why they cannot be; drifts: why they cannot be made fast or slow.
-	ClientClocksReady(drifts bool) error
-	// ShiftClientClock is that of [ClockShifter] for a client, and ClientClockOffset tells
-	// by how much its clock is wrong now.
-	ShiftClientClock(client int, by time.Duration, drift float64) error
-	ClientClockOffset(client int) (time.Duration, error)
-}
 
 // Action is something that a fault does to nodes, or to links between them.
 type Action struct {
@@ -293,47 +283,39 @@ const (
 	Resetting ActionKind = "robbed of connections"
 )
 
-// Prober asks a node for a sign of life on the path that one end uses.
+// Prober pings nodes.
 type Prober interface {
-	// Ping asks for a sign of life from one end to a node, on the path that from's own
-	// connections take, and waits for it until ctx ends.
+	// Ping pings a node on the path of from's connections, and waits for the answer until ctx ends.
 	Ping(ctx context.Context, from, to string) error
 }
 
-// RequestCounter is a cluster that counts what clients send, in the network and so
-// past anything a client library may do by itself.
-type RequestCounter interface {
-	// Requests tells how many commands a client has sent to all nodes, by name in
-	// upper case. Those that set up a connection are counted too.
+// RequestTracker is a cluster that counts and holds the requests of clients, as they are sent, so that
+// retries by client libraries are seen.
+type RequestTracker interface {
+	// Requests counts the requests of a client to all nodes, by name in upper case, including
+	// those that set up a connection.
 	Requests(client string) map[string]int
-}
-
-// RequestHolder is a cluster that can stop a client in the middle of an operation:
-// between the request that takes a key and the one that gives it an end, say.
-type RequestHolder interface {
-	// HoldReply passes the next n requests of a client, to whichever nodes they go, and
-	// holds the reply to the last of them. Requests that set up a connection do not count
-	// ([service.Wire]).
+	// HoldReply lets the next n requests of a client pass, to any nodes, and holds the reply to
+	// the last of them. Requests that set up a connection do not count ([service.Wire]).
 	HoldReply(client string, n int) Held
-	// HoldRequest keeps the n-th request itself back: the server has not seen it.
+	// HoldRequest holds the n-th request itself: the server has not seen it.
 	HoldRequest(client string, n int) Held
 }
 
-// Held is a request that is kept back or the answer to one, from the moment at which it is
-// waited for.
+// Held is a request or reply to be held.
 type Held interface {
-	// Reached is closed when it is there, and kept back with all that follows on its connection.
+	// Reached is closed when it has arrived, and is held with all that follows on its connection.
 	Reached() <-chan struct{}
-	// GoOn lets it pass, or gives up waiting for it. It is harmless twice, and after Lose.
+	// GoOn releases it, or stops waiting for it. It may be called twice, and after Lose.
 	GoOn()
-	// Lose is for what is there: it never arrives, nor does anything that follows on its
-	// connection. That ends at once, or is silent until the client gives it up.
+	// Lose drops what has arrived, and all that follows on its connection. The connection ends at once, or is
+	// silent until the client gives it up.
 	Lose(silent bool)
 }
 
-// Enclosing is a world that wants a process of its own for each lock's run.
+// Enclosing is a world that needs a separate process for the run of each lock.
 type Enclosing interface {
-	// Enclosure returns the command of that process, which reads from its standard input
-	// what to run. If the command is empty, the run needs no process of its own.
+	// Enclosure returns the command of that process, which reads the run from its standard input. If it is empty,
+	// no process is needed.
 	Enclosure() []string
 }

@@ -94,8 +94,6 @@ func (c *Cluster) life(node string) *life {
 var (
 	_ world.NodeController = (*Cluster)(nil)
 	_ service.Operable     = (*Cluster)(nil)
-
-	_ world.ClientClockShifter = (*Cluster)(nil)
 )
 
 // Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a

@@ -28,8 +28,7 @@ var (
 	_ world.NodeController = (*Cluster)(nil)
 	_ world.LinkController = (*Cluster)(nil)
 	_ world.Prober         = (*Cluster)(nil)
-	_ world.RequestCounter = (*Cluster)(nil)
-	_ world.RequestHolder  = (*Cluster)(nil)
+	_ world.RequestTracker = (*Cluster)(nil)
 )
 
 // Cluster is one running lock service and its clients.

@@ -73,6 +73,8 @@ const (
 	clientsMax = 500
 )
 
+var errClocks = errors.New("the clocks of external servers cannot be shifted")
+
 var errNoServers = errors.New("no servers were named: --servers URL")
 
 // Describe describes this world.
@@ -163,7 +165,7 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	}
 	sketch := world.NewSketch(s)
 	sketch.Limits = w.options.limits(s.Topology)
-	sketch.Clocks = errors.New("the clocks of external servers cannot be shifted")
+	sketch.Clocks = errClocks
 	sketch.ClientClocks, sketch.ClientDrift = clientClocks(s), world.ErrProgramDrift
 	if s.Service != nil && w.options.Hooks.has(hookPromote) {
 		return promotableSketch{sketch}

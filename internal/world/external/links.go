@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	"lockbench/internal/world"
 	"lockbench/service"
@@ -185,3 +186,9 @@ func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) erro
 		return new(net.Dialer).DialContext(ctx, "tcp4", at.String())
 	})
 }
+
+// ClocksReady returns an error: hooks do not shift clocks.
+func (c *Cluster) ClocksReady() error { return errClocks }
+
+// ShiftClock always fails.
+func (c *Cluster) ShiftClock(context.Context, string, time.Duration, float64) error { return errClocks }

@@ -25,8 +25,7 @@ var (
 	_ world.LinkController = (*Cluster)(nil)
 	_ world.LinkThrottler  = (*Cluster)(nil)
 	_ world.Prober         = (*Cluster)(nil)
-	_ world.RequestCounter = (*Cluster)(nil)
-	_ world.RequestHolder  = (*Cluster)(nil)
+	_ world.RequestTracker = (*Cluster)(nil)
 	_ world.ClockShifter   = (*Cluster)(nil)
 )
 

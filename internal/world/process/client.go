@@ -26,7 +26,7 @@ type Client struct {
 	clock   shim.Clock // its wall clock, if that can be wrong
 }
 
-var _ opened = (*Client)(nil)
+var _ world.Client = (*Client)(nil)
 
 func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners, clock func(*Client) ([]string, error)) (*Client, error) {
 	ch := &Client{name: history.ClientParty(s.ID).String()}

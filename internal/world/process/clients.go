@@ -6,13 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // Net is the network of a cluster, for its clients.
@@ -43,10 +46,10 @@ type Clients struct {
 	clients map[int]opened
 }
 
-// opened is a client that can be ended in any state.
-type opened interface {
-	world.Client
-	end(ctx context.Context) error
+// opened is a client of a cluster. Both fields are nil while it is being opened.
+type opened struct {
+	process *Client                     // nil if it runs in this process
+	end     func(context.Context) error // ends it in any state
 }
 
 // stopLimit bounds the end of a client.
@@ -61,7 +64,7 @@ func (c *Clients) Open(ctx context.Context, s world.ClientSpec) (world.Client, e
 	return client, nil
 }
 
-func (c *Clients) open(ctx context.Context, s world.ClientSpec) (opened, error) {
+func (c *Clients) open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	if err := c.enter(s.ID); err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (opened, error) 
 		return nil, err
 	}
 	ch.net = c.Net
-	c.keep(s.ID, ch)
+	c.keep(s.ID, opened{ch, ch.end})
 	if err := ch.open(ctx, s); err != nil {
 		ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 		defer cancel()
@@ -100,7 +103,7 @@ func (c *Clients) enter(id int) error {
 	if err := c.Net.Enter(history.ClientParty(id).String(), len(c.clients)); err != nil {
 		return err
 	}
-	c.clients[id] = reserved{}
+	c.clients[id] = opened{}
 	return nil
 }
 
@@ -113,18 +116,14 @@ func (c *Clients) keep(id int, o opened) {
 // End ends all clients in any state.
 func (c *Clients) End(ctx context.Context) error {
 	c.mu.Lock()
-	all := make([]opened, 0, len(c.clients))
-	for _, o := range c.clients {
-		all = append(all, o)
-	}
+	all := slices.Collect(maps.Values(c.clients))
 	c.mu.Unlock()
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, o := range all {
-		wg.Go(func() { errs[i] = o.end(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return service.Each(all, func(o opened) error {
+		if o.end == nil {
+			return nil
+		}
+		return o.end(ctx)
+	})
 }
 
 // Meet starts a user's guest without a lock service, reads its hello, and ends it.
@@ -151,8 +150,3 @@ func self(own []string, lock string) ([]string, error) {
 	}
 	return append(append([]string(nil), own...), lock), nil
 }
-
-// reserved is the entry of a client that is not open (yet).
-type reserved struct{ opened }
-
-func (reserved) end(context.Context) error { return nil }

@@ -72,8 +72,8 @@ func (c *Clients) ClientClockOffset(id int) (time.Duration, error) {
 func (c *Clients) withClock(id int) (*Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ch, ok := c.clients[id].(*Client)
-	if !ok {
+	ch := c.clients[id].process
+	if ch == nil {
 		return nil, errors.New("it is not a process")
 	}
 	return ch, c.ClientClocksReady(false)

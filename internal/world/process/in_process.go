@@ -32,7 +32,7 @@ type inProcess struct {
 	conns map[net.Conn]struct{}
 }
 
-var _ opened = (*inProcess)(nil)
+var _ world.Client = (*inProcess)(nil)
 
 func (c *Clients) openInProcess(ctx context.Context, s world.ClientSpec) (*inProcess, error) {
 	p := &inProcess{net: c.Net, name: history.ClientParty(s.ID).String(), conns: map[net.Conn]struct{}{}}
@@ -51,7 +51,7 @@ func (c *Clients) openInProcess(ctx context.Context, s world.ClientSpec) (*inPro
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.conn, p.stop = guest.InProcess(life, hello, s.Opener, client, &p.gate, s.ConnOptions())
-	c.keep(s.ID, p)
+	c.keep(s.ID, opened{end: p.end})
 	_, err = p.conn.Hello(ctx)
 	if err == nil {
 		err = p.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed})

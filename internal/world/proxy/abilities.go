@@ -17,8 +17,7 @@ type Abilities struct {
 }
 
 var (
-	_ world.RequestHolder  = (*Abilities)(nil)
-	_ world.RequestCounter = (*Abilities)(nil)
+	_ world.RequestTracker = (*Abilities)(nil)
 )
 
 // DropReplies drops everything sent on the links.

@@ -23,11 +23,8 @@ var (
 	_ world.LinkController = (*cluster)(nil)
 	_ world.LinkThrottler  = (*cluster)(nil)
 	_ world.Prober         = (*cluster)(nil)
-	_ world.RequestCounter = (*cluster)(nil)
-	_ world.RequestHolder  = (*cluster)(nil)
+	_ world.RequestTracker = (*cluster)(nil)
 	_ world.ClockShifter   = (*cluster)(nil)
-
-	_ world.ClientClockShifter = (*cluster)(nil)
 )
 
 // cluster is one running lock service and its clients.

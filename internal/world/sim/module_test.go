@@ -145,7 +145,7 @@ func TestModuleClocks(t *testing.T) {
 		for id := 1; id <= 3; id++ {
 			open(id)
 		}
-		shifter := c.(world.ClientClockShifter)
+		shifter := c.(world.ClockShifter)
 		time.Sleep(1050 * time.Millisecond)
 		if err := errors.Join(shifter.ShiftClientClock(1, time.Hour, 0), shifter.ShiftClientClock(3, 0, 1)); err != nil {
 			return err
@@ -189,7 +189,7 @@ func TestWhoseClocksDrift(t *testing.T) {
 		test.spec.Topology = service.None
 		w := sim.New(sim.Options{})
 		see := func(c world.Cluster) {
-			shifter := c.(world.ClientClockShifter)
+			shifter := c.(world.ClockShifter)
 			if err := shifter.ClientClocksReady(true); !errors.Is(err, test.want) {
 				t.Errorf("%s, drift: %v, want %v", name, err, test.want)
 			}

@@ -27,7 +27,7 @@ type network interface {
 	world.NodeController
 	world.LinkController
 	world.LinkThrottler
-	world.RequestHolder
+	world.RequestTracker
 	Ping(ctx context.Context, from, to string) error
 }
 
