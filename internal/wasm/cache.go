@@ -9,12 +9,11 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// keptMax is how many modules are kept compiled: each takes some three times the
-// space of its file.
+// keptMax is the maximum number of compiled modules. Each takes about three times the space of its file.
 const keptMax = 8
 
-// CacheDir is the folder in which modules are kept compiled: compiling takes seconds,
-// and reading what came of it a tenth of one. Empty: there is no such folder.
+// CacheDir returns the directory of compiled modules: compiling takes seconds, and loading a compiled module a
+// fraction. Empty: there is none.
 func CacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -23,8 +22,8 @@ func CacheDir() string {
 	return filepath.Join(dir, "lockbench", "modules")
 }
 
-// keptIn is the cache of one module, in a folder of its own, so that it can be thrown
-// away by itself. A folder that cannot be had costs time and nothing else.
+// keptIn returns the cache of one module, in its own directory, so that it can be removed alone. Without a
+// directory the module is compiled each time.
 func keptIn(cache, sum string) wazero.CompilationCache {
 	if cache == "" {
 		return wazero.NewCompilationCache()
@@ -40,7 +39,7 @@ func keptIn(cache, sum string) wazero.CompilationCache {
 	return kept
 }
 
-// prune throws away what was used longest ago.
+// prune removes the modules that were not used for the longest time.
 func prune(cache string, keep int) {
 	entries, err := os.ReadDir(cache)
 	if err != nil || len(entries) <= keep {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// errno is an answer of wasi.
+// errno is a WASI error number.
 type errno uint32
 
 const (
@@ -27,7 +27,7 @@ const (
 	errTimedOut    errno = 73
 )
 
-// errnoOf is an error of a socket in the words of wasi.
+// errnoOf returns the number of a socket error.
 func errnoOf(err error) errno {
 	switch {
 	case err == nil:

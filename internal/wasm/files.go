@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The descriptors that every program has from the start.
+// The descriptors that are open at the start.
 const (
 	stdin    = 0
 	stdout   = 1
@@ -16,7 +16,7 @@ const (
 	firstNew = 4
 )
 
-// The kinds of files, and the one flag, in the words of wasi.
+// The kinds of files, and a flag.
 const (
 	kindCharacter = 2
 	kindDirectory = 3
@@ -25,7 +25,7 @@ const (
 	allRights     = 1<<30 - 1
 )
 
-// netFolder is where connections are opened: /net/HOST:PORT.
+// netFolder is the directory in which opening HOST:PORT connects.
 const netFolder = "net/"
 
 // input is the standard input.
@@ -38,7 +38,7 @@ type input struct {
 // output is the standard output, or the standard error.
 type output struct{}
 
-// directory is the folder / in which everything lies.
+// directory is the root directory.
 type directory struct{}
 
 // connection is an open socket.
@@ -51,7 +51,7 @@ func newFiles() map[int32]any {
 	return map[int32]any{stdout: output{}, stderr: output{}, rootDir: directory{}}
 }
 
-// file is what a descriptor means; nil: nothing.
+// file returns the file of a descriptor, or nil.
 func (v *Machine) file(fd uint64) any {
 	if ptr(fd) == stdin {
 		return &v.input
@@ -59,7 +59,7 @@ func (v *Machine) file(fd uint64) any {
 	return v.files[int32(ptr(fd))]
 }
 
-// open gives a connection the lowest free number, as kernels do.
+// open assigns a connection the lowest free number, as kernels do.
 func (v *Machine) open(s Socket, nonblock bool) int32 {
 	fd := int32(firstNew)
 	for _, used := range slices.Sorted(maps.Keys(v.files)) {
@@ -83,7 +83,7 @@ func (v *Machine) closeFile(fd int32) errno {
 	return errNone
 }
 
-// pathOpen begins a connection, or says that there is nothing else.
+// pathOpen begins a connection. There are no other files.
 func pathOpen(v *Machine, m memory, s []uint64) errno {
 	if _, ok := v.file(s[0]).(directory); !ok {
 		return errNotDir
@@ -100,8 +100,7 @@ func pathOpen(v *Machine, m memory, s []uint64) errno {
 	return m.putUint32(ptr(s[8]), uint32(fd))
 }
 
-// fdRead fills buffers with what is there. On a file that may wait it waits: a
-// language without a scheduler of its own stands here.
+// fdRead reads available bytes. If there are none, it waits: programs without a scheduler wait here.
 func fdRead(v *Machine, m memory, s []uint64) errno {
 	buffers, e := m.buffers(ptr(s[1]), ptr(s[2]))
 	if e != errNone {
@@ -158,7 +157,7 @@ func (c *connection) read(buffers [][]byte) (int, errno) {
 	return n, errnoOf(err)
 }
 
-// fdWrite writes all that it is given. Of nothing, it tells how a connection is.
+// fdWrite writes all of its data. Without data, it returns the state of a connection.
 func fdWrite(v *Machine, m memory, s []uint64) errno {
 	buffers, e := m.buffers(ptr(s[1]), ptr(s[2]))
 	if e != errNone {
@@ -191,7 +190,7 @@ func (v *Machine) write(fd uint64, b []byte) (int, errno) {
 	}
 }
 
-// logLineMax bounds a line of standard error that has no end.
+// logLineMax bounds an unfinished line of standard error.
 const logLineMax = 64 << 10
 
 func (v *Machine) print(fd uint32, b []byte) {
@@ -209,7 +208,7 @@ func (v *Machine) print(fd uint32, b []byte) {
 	}
 }
 
-// kind is what a file is, and its flags.
+// kind returns the kind and the flags of a file.
 func (v *Machine) kind(fd uint64) (kind byte, flags uint16, e errno) {
 	nonblock := false
 	switch f := v.file(fd).(type) {
@@ -267,7 +266,7 @@ func fdStatSetFlags(v *Machine, _ memory, s []uint64) errno {
 	return errNone
 }
 
-// sockRecv and sockSend are reads and writes of those who ask for a socket.
+// sockRecv and sockSend read and write sockets.
 func sockRecv(v *Machine, m memory, s []uint64) errno {
 	if _, ok := v.file(s[0]).(*connection); !ok {
 		return errNotSock

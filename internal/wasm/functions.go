@@ -6,16 +6,16 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// function is one of wasi: what it does, and how many arguments it has.
+// function is a WASI function and the number of its arguments.
 type function struct {
 	params int
 	do     func(v *Machine, m memory, s []uint64) errno
 }
 
-// fromWazero are the functions of wasi that wazero has: they need nothing but the configuration of the module.
+// fromWazero are the WASI functions of wazero, which need only the configuration of the module.
 var fromWazero = []string{"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "random_get"}
 
-// functions are the other ones: their files, sockets and clocks are those of a [Machine].
+// functions are the others, which use the files, sockets and clocks of a [Machine].
 var functions = map[string]function{
 	"clock_time_get": {3, clockTimeGet},
 	"clock_res_get":  {2, func(_ *Machine, m memory, s []uint64) errno { return m.putUint64(ptr(s[1]), 1) }},
@@ -53,7 +53,7 @@ func clockTimeGet(v *Machine, m memory, s []uint64) errno {
 	return m.putUint64(ptr(s[2]), uint64(t))
 }
 
-// clock is what one of the program's clocks shows.
+// clock returns the time of one of the program's clocks.
 func (v *Machine) clock(id uint32, now time.Time) (int64, errno) {
 	switch id {
 	case clockWall:
@@ -64,7 +64,7 @@ func (v *Machine) clock(id uint32, now time.Time) (int64, errno) {
 	return 0, errInval
 }
 
-// fdPrestatGet tells of the one folder that a program finds open: /.
+// fdPrestatGet describes the only open directory, /.
 func fdPrestatGet(v *Machine, m memory, s []uint64) errno {
 	if _, ok := v.file(s[0]).(directory); !ok {
 		return errBadF

@@ -6,12 +6,11 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// memoryMax bounds the memory of one program: one that wants more has no end, most likely.
+// memoryMax bounds the memory of one program. One that wants more probably leaks.
 const memoryMax = 256 << 20
 
-// withMemory lets the programs of a context have memory outside of the collector's heap.
-// There it would be live for as long as its client, and the collector waits until the heap
-// is a multiple of what is live.
+// withMemory makes the programs of a context use memory outside of the garbage-collected heap. There it would be
+// live as long as its client, and the heap would grow to a multiple of it.
 func withMemory(ctx context.Context) context.Context {
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
 		most = min(most, memoryMax)
@@ -22,7 +21,7 @@ func withMemory(ctx context.Context) context.Context {
 	}))
 }
 
-// reserved is memory of which the system gives what is touched.
+// reserved is memory whose pages are allocated when they are touched.
 type reserved struct {
 	all     []byte
 	release func([]byte) error
@@ -36,11 +35,11 @@ func (r *reserved) Reallocate(size uint64) []byte {
 }
 
 func (r *reserved) Free() {
-	_ = r.release(r.all) // what cannot be given back is gone with the process
+	_ = r.release(r.all) // else it is freed at the end of the process
 	r.all = nil
 }
 
-// onHeap is memory where a system reserves none.
+// onHeap is memory on systems without reservations.
 type onHeap struct {
 	most uint64
 	all  []byte

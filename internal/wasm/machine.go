@@ -16,42 +16,39 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// Outside is the world of a machine. Its methods are called while the machine runs, and
-// never wait.
+// Outside is the environment of a machine. Its methods are called while the machine runs, and never wait.
 type Outside interface {
-	// Now is the right time.
+	// Now returns the right time.
 	Now() time.Time
-	// Wall is the time by the machine's own wall clock, which may be wrong.
+	// Wall returns the time by the machine's wall clock, which may be wrong.
 	Wall() time.Time
 	// Dial begins a connection to HOST:PORT.
 	Dial(addr string) Socket
 }
 
-// Socket is a connection as the kernel of a machine has it. No method waits: what cannot
-// be done yet is answered with [ErrAgain], and when the socket is ready again, its owner must run
-// the machine.
+// Socket is a connection in the kernel of a machine. No method waits: an operation that is not possible yet
+// returns [ErrAgain], and when it becomes possible, the owner of the socket must run the machine.
 type Socket interface {
 	Read(b []byte) (int, error)
-	// Write takes all of b or nothing. Of nothing, it says whether the connection is made.
+	// Write takes all of b or nothing. With an empty b it reports whether the connection is made.
 	Write(b []byte) (int, error)
-	// Readable says whether Read would answer otherwise than ErrAgain, and Writable that of
-	// Write.
+	// Readable and Writable report whether Read and Write would not return ErrAgain.
 	Readable() bool
 	Writable() bool
 	Close()
 }
 
-// ErrAgain is that something cannot be done yet.
+// ErrAgain means that an operation is not possible yet.
 var ErrAgain = errors.New("not yet")
 
-// Program is what a machine is started with.
+// Program describes how a machine is started.
 type Program struct {
 	Args []string // the first is the name of the program
 	Env  []string
-	Seed uint64 // of its chance, with the number of the client
+	Seed uint64 // of its randomness, with the number of the client
 	ID   int
-	// Output hears what it writes to its standard output, and Log the lines of its standard
-	// error. They are called while it runs.
+	// Output receives its standard output, and Log the lines of its standard error. They are called while it
+	// runs.
 	Output func([]byte)
 	Log    func(line string)
 }
@@ -76,17 +73,17 @@ type Machine struct {
 	mono steady
 }
 
-// wait is what a stopped machine waits for, besides its files.
+// wait is the end of a wait by time.
 type wait struct {
 	timed bool
-	mono  int64 // by its steady clock; 0: not by that
-	wall  int64 // by its wall clock, nanoseconds since 1970; 0: not by that
+	mono  int64 // by its steady clock; 0: unused
+	wall  int64 // by its wall clock, nanoseconds since 1970; 0: unused
 }
 
-// The exit code of who was killed, as a shell tells it.
+// The exit code of a killed program, as shells report it.
 const exitKilled = 137
 
-// Start makes a machine. It does not run yet.
+// Start creates a machine. It does not run yet.
 func (m *Module) Start(o Outside, p Program) *Machine {
 	var key [32]byte
 	littleEndian.PutUint64(key[:], p.Seed)
@@ -100,7 +97,7 @@ func (m *Module) Start(o Outside, p Program) *Machine {
 	return v
 }
 
-// main is the whole life of the program.
+// main runs the program.
 func (v *Machine) main() {
 	ctx := withMemory(context.WithValue(context.Background(), machineKey{}, v))
 	if v.killed {
@@ -120,7 +117,7 @@ func (v *Machine) main() {
 	v.err = err
 }
 
-// Run lets the machine go on until it waits, and says whether it is still there.
+// Run runs the machine until it waits, and reports whether it has not ended.
 func (v *Machine) Run() bool {
 	if v.ended {
 		return false
@@ -136,13 +133,13 @@ func (v *Machine) Run() bool {
 	return false
 }
 
-// Kill ends the machine without another step of its own.
+// Kill ends the machine without another step.
 func (v *Machine) Kill() {
 	v.killed = true
 	v.Run()
 }
 
-// Err says how it ended. Nil: in good order.
+// Err returns how it ended; nil: with exit code 0.
 func (v *Machine) Err() error {
 	var exit *sys.ExitError
 	switch {
@@ -156,20 +153,20 @@ func (v *Machine) Err() error {
 	return v.err
 }
 
-// Feed is what comes on its standard input.
+// Feed adds standard input.
 func (v *Machine) Feed(b []byte) { v.input.data = append(v.input.data, b...) }
 
-// EndInput is the end of its standard input.
+// EndInput ends the standard input.
 func (v *Machine) EndInput() { v.input.ended = true }
 
-// SetRate lets both clocks gain so many nanoseconds in every millisecond from now on, and
-// with them all that it waits for. The steady clock goes on from where it is.
+// SetRate lets both clocks, and all waits, gain nanoseconds in every millisecond from now on. The steady clock
+// does not jump.
 func (v *Machine) SetRate(gain int64) { v.mono.setRate(v.outside.Now(), gain) }
 
-// Gained is by how much its steady clock has gone further than the right one.
+// Gained returns how far its steady clock is ahead of the right one.
 func (v *Machine) Gained() time.Duration { return v.mono.gained(v.outside.Now()) }
 
-// Deadline is the right time at which its wait ends, if nothing else ends it.
+// Deadline returns the right time at which its wait ends at the latest.
 func (v *Machine) Deadline() (at time.Time, ok bool) {
 	if !v.wait.timed {
 		return time.Time{}, false
@@ -183,7 +180,7 @@ func (v *Machine) Deadline() (at time.Time, ok bool) {
 	return at, true
 }
 
-// left is how long its clocks still have to go.
+// left returns the remaining time of its clocks.
 func (v *Machine) left(now time.Time) (all []int64) {
 	if v.wait.mono > 0 {
 		all = append(all, v.wait.mono-v.mono.at(now))
@@ -202,7 +199,7 @@ func (v *Machine) park(w wait) {
 	}
 }
 
-// flushLog says what stands on a line of its standard error that has no end.
+// flushLog logs the unfinished line of its standard error.
 func (v *Machine) flushLog() {
 	if v.said.Len() > 0 {
 		v.program.Log(v.said.String())

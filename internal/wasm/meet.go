@@ -16,16 +16,14 @@ import (
 // meetLimit is how long, in real time, a program may compute before its first line.
 const meetLimit = time.Minute
 
-// FirstLine runs a program alone in a world without other programs, until it has
-// written a line, and returns that.
+// FirstLine runs a program alone until it has written a line, and returns the line.
 func (m *Module) FirstLine(ctx context.Context, p Program) (string, error) {
 	return m.firstLineWithin(ctx, meetLimit, p)
 }
 
 func (m *Module) firstLineWithin(ctx context.Context, limit time.Duration, p Program) (string, error) {
-	// A program that computes cannot be stopped, so a collection of garbage would wait for it,
-	// and with it everybody who could give it up. None begins while a program is met, and none
-	// ever again after one that was left alone.
+	// A garbage collection would wait for a program that computes, and could not be given up. So none starts
+	// while the program runs, and never again if it had to be abandoned.
 	uncollected.begin()
 	type answer struct {
 		line string
@@ -43,13 +41,12 @@ func (m *Module) firstLineWithin(ctx context.Context, limit time.Duration, p Pro
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	case <-time.After(limit):
-		// It cannot be ended, only left alone.
+		// It cannot be ended, only abandoned.
 		return "", fmt.Errorf("it computed for %v and wrote nothing", limit)
 	}
 }
 
-// uncollected is the time in which no garbage is collected in this process: while it is
-// wanted by anybody.
+// uncollected disables garbage collection while it is in use.
 var uncollected noCollection
 
 type noCollection struct {
@@ -63,8 +60,8 @@ func (c *noCollection) begin() {
 	defer c.mu.Unlock()
 	if c.wanted++; c.wanted == 1 {
 		c.percent = debug.SetGCPercent(-1)
-		// A collection that is under way has marked all by now, but has not ended: only who
-		// stops the world waits for that.
+		// A running collection has marked everything by now, but has not ended; only a caller that stops the world
+		// waits for that.
 		runtime.ReadMemStats(new(runtime.MemStats))
 	}
 }
@@ -114,14 +111,14 @@ func lastOf(log []string) string {
 	return "on its standard error: " + strings.Join(log[max(0, len(log)-20):], "\n")
 }
 
-// alone is a world in which only time passes.
+// alone is an environment in which only time passes.
 type alone struct{ now time.Time }
 
 func (a *alone) Now() time.Time     { return a.now }
 func (a *alone) Wall() time.Time    { return a.now }
 func (a *alone) Dial(string) Socket { return nowhere{} }
 
-// nowhere is a connection that no server accepts.
+// nowhere is a connection that is never accepted.
 type nowhere struct{}
 
 func (nowhere) Read([]byte) (int, error)  { return 0, syscall.ECONNREFUSED }

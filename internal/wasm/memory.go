@@ -8,10 +8,10 @@ import (
 
 var littleEndian = binary.LittleEndian
 
-// memory is that of the program. What it points to may lie anywhere, also outside.
+// memory is the program's memory. Pointers may be out of bounds.
 type memory struct{ api.Memory }
 
-// ptr is a 32-bit argument: its upper half holds anything.
+// ptr is a 32-bit argument, whose upper half is undefined.
 func ptr(arg uint64) uint32 { return uint32(arg) }
 
 func (m memory) putUint32(at uint32, x uint32) errno {
@@ -38,7 +38,7 @@ func (m memory) put(at uint32, b []byte) errno {
 // buffersMax bounds the buffers of one call, as kernels do.
 const buffersMax = 1024
 
-// buffers are the pieces that an array of n pairs of address and length names.
+// buffers returns the buffers in an array of n pairs of address and length.
 func (m memory) buffers(at, n uint32) (all [][]byte, e errno) {
 	if n > buffersMax {
 		return nil, errInval

@@ -17,16 +17,16 @@ import (
 	"lockbench/internal/regular"
 )
 
-// Suffix is how the name of a module's file ends, by custom.
+// Suffix is the usual end of a module's file name.
 const Suffix = ".wasm"
 
-// wasi is the only library that a module may ask for.
+// wasi is the only module that programs may import.
 const wasi = "wasi_snapshot_preview1"
 
-// magic is how every module begins.
+// magic begins every module.
 var magic = []byte("\x00asm")
 
-// Module is a program, compiled.
+// Module is a compiled program.
 type Module struct {
 	Path string
 	Sum  string // SHA-256 of the file, in hexadecimal digits
@@ -35,12 +35,12 @@ type Module struct {
 	compiled wazero.CompiledModule
 }
 
-// buildHint is how to make a module.
+// buildHint describes how to build a module.
 func buildHint(path string) string {
 	return "build it with: GOOS=wasip1 GOARCH=wasm go build -o " + path + " ./guest"
 }
 
-// read reads a module's file, if it is one.
+// read reads a module's file.
 func read(path string) (code []byte, sum string, err error) {
 	code, err = regular.ReadFile(path)
 	switch {
@@ -55,15 +55,14 @@ func read(path string) (code []byte, sum string, err error) {
 	return code, hex.EncodeToString(digest[:]), nil
 }
 
-// Sum is the SHA-256 of a module's file, in hexadecimal digits. It says of a file that is
-// none how to make one.
+// Sum returns the SHA-256 of a module's file in hexadecimal digits. For another file, the error describes how to
+// build a module.
 func Sum(path string) (string, error) {
 	_, sum, err := read(path)
 	return sum, err
 }
 
-// Load compiles a module, or takes what it was compiled to before from a folder;
-// see [CacheDir]. An empty folder means that nothing is kept.
+// Load compiles a module, or loads it from a directory of compiled modules (see [CacheDir]), which may be empty.
 func Load(ctx context.Context, path, cache string) (*Module, error) {
 	code, sum, err := read(path)
 	if err != nil {
@@ -82,10 +81,10 @@ func Load(ctx context.Context, path, cache string) (*Module, error) {
 	return m, nil
 }
 
-// Close takes the module out of memory. Its machines must have ended.
+// Close frees the module. Its machines must have ended.
 func (m *Module) Close(ctx context.Context) error { return m.runtime.Close(ctx) }
 
-// fits refuses a program that was made for another host.
+// fits rejects a program for another host.
 func (m *Module) fits() error {
 	for _, f := range m.compiled.ImportedFunctions() {
 		if library, name, _ := f.Import(); library != wasi {
@@ -105,7 +104,7 @@ func (m *Module) fits() error {
 	return nil
 }
 
-// entry is where a program begins.
+// entry is the start function of a program.
 const entry = "_start"
 
 // bind makes the functions of wasi that the module imports. An unknown one answers that it is not supported,
@@ -129,7 +128,7 @@ func bind(ctx context.Context, r wazero.Runtime, c wazero.CompiledModule) error 
 	return err
 }
 
-// hosted is a function of wasi as the module calls it.
+// hosted is a WASI function as the module calls it.
 func hosted(name string, params, results int) api.GoModuleFunction {
 	call, known := functions[name]
 	if !known || params != call.params {
@@ -144,10 +143,10 @@ func hosted(name string, params, results int) api.GoModuleFunction {
 	})
 }
 
-// machineKey finds the machine in whose name a function is called.
+// machineKey is the context key of the machine that calls a function.
 type machineKey struct{}
 
-// IsFile says whether a command is nothing but the path of a module.
+// IsFile reports whether a command is just the path of a module.
 func IsFile(command string) bool {
 	return strings.HasSuffix(command, Suffix) && !strings.ContainsAny(command, " \t'\"")
 }

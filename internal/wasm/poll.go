@@ -14,10 +14,10 @@ const (
 	pollWrite = 2
 )
 
-// clockAbsolute is the flag of a clock's subscription that names a moment and not a while.
+// clockAbsolute is the flag for an absolute time.
 const clockAbsolute = 1
 
-// subscription is one thing that a program waits for.
+// subscription is an event that a program waits for.
 type subscription struct {
 	userdata uint64
 	kind     byte
@@ -26,8 +26,7 @@ type subscription struct {
 	at       int64 // by that clock
 }
 
-// pollOneoff waits until one of several things has happened: the one place in which a
-// program with a scheduler of its own waits.
+// pollOneoff waits for one of several events. Programs with their own scheduler wait only here.
 func pollOneoff(v *Machine, m memory, s []uint64) errno {
 	n := ptr(s[2])
 	if n == 0 || n > pollMax {
@@ -46,7 +45,7 @@ func pollOneoff(v *Machine, m memory, s []uint64) errno {
 			sub.clock = littleEndian.Uint32(raw[16:])
 			sub.at = int64(littleEndian.Uint64(raw[24:]))
 			if littleEndian.Uint16(raw[40:])&clockAbsolute == 0 {
-				// A while is measured by the clock that does not jump.
+				// A duration is measured by the clock that does not jump.
 				sub.clock = clockSteady
 				sub.at += v.mono.at(now)
 			}
@@ -70,7 +69,7 @@ func pollOneoff(v *Machine, m memory, s []uint64) errno {
 	}
 }
 
-// look is what has happened, and what to wait for if nothing has.
+// look returns the events that have happened, and else what to wait for.
 func (v *Machine) look(all []subscription) (events []byte, w wait) {
 	now := v.outside.Now()
 	for _, sub := range all {
@@ -95,7 +94,7 @@ func (v *Machine) look(all []subscription) (events []byte, w wait) {
 	return events, w
 }
 
-// ready says whether a file can be read or written without a wait.
+// ready reports whether a file can be read or written without a wait.
 func (v *Machine) ready(sub subscription) (is bool, e errno) {
 	if sub.kind == pollClock {
 		return false, errNone
@@ -114,7 +113,7 @@ func (v *Machine) ready(sub subscription) (is bool, e errno) {
 	return true, errNone
 }
 
-// add lets a wait end with a clock, if nothing ends it before.
+// add lets a clock end a wait.
 func (w *wait) add(sub subscription) {
 	w.timed = true
 	earliest := &w.mono

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Clock is how wrong the clock of one program of this machine is: a file that it has mapped.
-// The zero value is that of a program which has none.
+// Clock is the error of one program's clock, in a file that the program has mapped. The zero value belongs to a
+// program without such a clock.
 type Clock struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -18,7 +18,7 @@ type Clock struct {
 	by      time.Duration
 }
 
-// Make makes the file of a clock that is right.
+// Make creates the file of a clock that is right.
 func (c *Clock) Make(path string) (err error) {
 	if c.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
 		return fmt.Errorf("make a clock: %w", err)
@@ -29,7 +29,7 @@ func (c *Clock) Make(path string) (err error) {
 	return nil
 }
 
-// Set lets it be wrong by so much, and from now on gain drift seconds in every second.
+// Set sets the offset of the clock, and the seconds that it gains in every second.
 func (c *Clock) Set(by time.Duration, drift float64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,14 +47,14 @@ func (c *Clock) Set(by time.Duration, drift float64) error {
 	return nil
 }
 
-// By is how much it was set to be wrong by.
+// By returns the offset that was set.
 func (c *Clock) By() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.by
 }
 
-// Close is harmless twice.
+// Close closes the file. It may be called twice.
 func (c *Clock) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -4,5 +4,5 @@ package shim
 
 import "errors"
 
-// Ready says why no clock can be shifted on this machine.
+// Ready returns why clocks cannot be shifted on this machine.
 func Ready() error { return errors.New("clocks are shifted on Linux only") }

@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package shim lets the wall clock of one program be wrong, and of nothing else: a
-// library of a few lines is preloaded into it and adds what a small file says, which the
-// program has mapped. It catches those who ask the C library for the time. It is built when it is wanted, which takes a C compiler
-// a tenth of a second. The machine's own clock is not touched, and needs no leave to be.
+// Package shim shifts the wall clock of a single program: it preloads a small library, which adds the offset in a
+// file that the program has mapped. It affects programs that ask the C library for the time. The library is built
+// on demand by a C compiler. The machine's clock is never changed.
 package shim
 
 import (
@@ -28,7 +27,7 @@ var source []byte
 // compileLimit bounds the build.
 const compileLimit = 30 * time.Second
 
-// FileSize is the size of the file. All zeros are a clock that is right.
+// FileSize is the size of the file. All zeros mean a clock that is right.
 const FileSize = 32
 
 var errNoCompiler = errors.New("no C compiler (cc, gcc or clang) to build what shifts a server's clock")
@@ -42,13 +41,13 @@ func compiler() (string, error) {
 	return "", errNoCompiler
 }
 
-// Ready says why no clock can be shifted on this machine.
+// Ready returns why clocks cannot be shifted on this machine, or nil.
 func Ready() error {
 	_, err := compiler()
 	return err
 }
 
-// Build builds the library in a folder and returns its path.
+// Build builds the library in a directory and returns its path.
 func Build(ctx context.Context, dir string) (string, error) {
 	cc, err := compiler()
 	if err != nil {
@@ -67,20 +66,19 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return library, nil
 }
 
-// Env is what a program is started with, so that its clock is what the file says.
+// Env returns the environment that makes a program use the clock in a file.
 func Env(library, file string) []string {
 	return []string{"LD_PRELOAD=" + library, "LOCKBENCH_CLOCK=" + file}
 }
 
-// Write is a part of the file.
+// Write is a write into the file.
 type Write struct {
 	At   int64
 	Data []byte
 }
 
-// Change is how the file is changed: one write after the other, in this order. A program
-// that reads in between sees by an odd first number that it has to read again. Each
-// change of a file has a number of its own, from 1.
+// Change returns the writes that change the file, in order. While the first number is odd, a program reads the
+// file again. Each change has its own number, from 1.
 func Change(number int64, by time.Duration, drift float64) ([]Write, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
