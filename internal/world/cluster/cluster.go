@@ -22,6 +22,9 @@ import (
 	"lockbench/service"
 )
 
+// startLimit bounds the start of a killed node.
+const startLimit = 3 * time.Minute
+
 // LeaderName is the name of the address that follows the leader, in topologies that have one.
 const LeaderName = "master"
 
@@ -267,6 +270,8 @@ func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 	l.Lock()
 	defer l.Unlock()
 	l.down = false
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
+	defer cancel()
 	return c.start(ctx, n, keepData)
 }
 

@@ -20,13 +20,6 @@ import (
 // and replicas could not finish a handshake with such a delay.
 const holdMin = 20 * time.Second
 
-// Start starts a killed node.
-func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
-	ctx, cancel := contextWithLimit(ctx, startLimit, "start "+name)
-	defer cancel()
-	return c.Cluster.Start(ctx, name, keepData)
-}
-
 // Cut holds everything on the links.
 func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
 	// Also in the proxy between servers: a relay may carry their bytes.

@@ -182,13 +182,6 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 // Lacks returns an error if the hooks for an action are missing.
 func (c *Cluster) Lacks(d world.Action) error { return c.reach.o.limits(c.Topology())(d) }
 
-// Start starts a killed node.
-func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
-	defer cancel()
-	return c.Cluster.Start(ctx, name, keepData)
-}
-
 // promotable is a cluster with a promote hook.
 type promotable struct{ *Cluster }
 

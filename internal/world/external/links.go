@@ -149,19 +149,6 @@ func (c *Cluster) Unshape(_ context.Context, all []world.Link) error {
 	return errors.Join(c.Proxy.Undelay(clients), c.joinBetween(between))
 }
 
-// BandwidthReady returns nil: all links of clients go through the proxy.
-func (c *Cluster) BandwidthReady() error { return nil }
-
-// Throttle limits links of clients, each connection by itself.
-func (c *Cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
-	return c.Proxy.Throttle(links, bytesPerSecond)
-}
-
-// Unthrottle ends Throttle.
-func (c *Cluster) Unthrottle(_ context.Context, links []world.Link) error {
-	return c.Proxy.Unthrottle(links)
-}
-
 // Ping pings a node on the path of from's connections. Between servers it relies on the hooks.
 func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	return c.PingBulk(ctx, from, to, 0)

@@ -171,13 +171,6 @@ func (c *Cluster) stop() error {
 	return nil
 }
 
-// Start starts a killed node.
-func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
-	defer cancel()
-	return c.Cluster.Start(ctx, name, keepData)
-}
-
 // Enter assigns a new client its address and registers it with the proxy.
 func (c *Cluster) Enter(name string, index int) error {
 	ip, err := c.block.client(index)

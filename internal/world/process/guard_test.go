@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Stopped processes die with lockbench, whose end closes the guard's pipe; a dismissed guard leaves them alone.
+// Stopped processes die with lockbench, whose end closes the pipe of their guard; a dismissed guard leaves them alone.
 func TestGuard(t *testing.T) {
 	for _, dies := range []bool{true, false} {
 		p, err := Start(exec.Command("sleep", "1000"))
@@ -24,10 +24,11 @@ func TestGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 		if dies {
-			g.pipe.Close()
-			<-g.done
+			if err := g.Work(); err != nil {
+				t.Error(err)
+			}
 		} else {
-			g.dismiss()
+			g.Dismiss()
 		}
 		until := time.Now().Add(20 * time.Second)
 		for dies && Alive(p.PID()) {

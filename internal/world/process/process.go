@@ -32,7 +32,7 @@ type Process struct {
 	mu      sync.Mutex   // held while signals are sent
 	reaped  atomic.Bool  // the PID may be reused; set under mu
 	stopped map[int]bool // the processes that Stop has stopped
-	guard   *guard       // of the stopped processes
+	guard   *Cleaner     // kills the stopped processes if lockbench ends
 	ended   bool         // the whole tree is dead
 }
 
@@ -118,7 +118,7 @@ func (p *Process) freeze(ctx context.Context) error {
 // cannot start others, or lose the parent by which they are found, while it kills one after the
 // other. p.mu must be held.
 func (p *Process) end() {
-	p.guard.dismiss()
+	p.guard.Dismiss()
 	p.guard = nil
 	if p.ended {
 		return
@@ -181,7 +181,7 @@ func (p *Process) Stop(ctx context.Context) error {
 		if err := p.freeze(ctx); err != nil || len(p.stopped) == 1 {
 			return err // a single process needs no guard: the kernel kills it with lockbench
 		}
-		p.guard.dismiss()
+		p.guard.Dismiss()
 		guard, err := guardAll(p.stopped)
 		p.guard = guard
 		return err
@@ -196,12 +196,22 @@ func (p *Process) Stop(ctx context.Context) error {
 	return nil
 }
 
+// guardAll starts a process that kills stopped processes if lockbench ends. The kernel kills only
+// lockbench's direct children then, and their stopped children would stay forever.
+func guardAll(pids map[int]bool) (*Cleaner, error) {
+	script := "read word; kill -KILL"
+	for pid := range pids {
+		script += fmt.Sprint(" ", pid)
+	}
+	return StartCleaner("stopped processes", "sh", "-c", script)
+}
+
 // Resume continues the tree.
 func (p *Process) Resume() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := error(os.ErrProcessDone)
-	p.guard.dismiss()
+	p.guard.Dismiss()
 	p.guard = nil
 	if !p.reaped.Load() {
 		err = unix.Kill(-p.pid, unix.SIGCONT)

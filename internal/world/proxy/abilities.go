@@ -17,6 +17,7 @@ type Abilities struct {
 }
 
 var (
+	_ world.LinkController = (*Abilities)(nil)
 	_ world.RequestTracker = (*Abilities)(nil)
 )
 
@@ -28,6 +29,35 @@ func (a *Abilities) DropReplies(_ context.Context, links []world.Link) error {
 // KeepReplies ends DropReplies.
 func (a *Abilities) KeepReplies(_ context.Context, links []world.Link) error {
 	return a.Proxy.Keep(links)
+}
+
+// Cut holds everything on the links.
+func (a *Abilities) Cut(_ context.Context, links []world.Link) error { return a.Proxy.Cut(links) }
+
+// Join ends Cut.
+func (a *Abilities) Join(_ context.Context, links []world.Link) error { return a.Proxy.Join(links) }
+
+// Shape delays everything on the links.
+func (a *Abilities) Shape(_ context.Context, links []world.Link, d world.Delay) error {
+	return a.Proxy.Delay(links, d.By, d.Jitter)
+}
+
+// Unshape ends Shape.
+func (a *Abilities) Unshape(_ context.Context, links []world.Link) error {
+	return a.Proxy.Undelay(links)
+}
+
+// BandwidthReady returns nil.
+func (a *Abilities) BandwidthReady() error { return nil }
+
+// Throttle limits the links, each connection by itself.
+func (a *Abilities) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
+	return a.Proxy.Throttle(links, bytesPerSecond)
+}
+
+// Unthrottle ends Throttle.
+func (a *Abilities) Unthrottle(_ context.Context, links []world.Link) error {
+	return a.Proxy.Unthrottle(links)
 }
 
 // Reset ends the connections on the links.

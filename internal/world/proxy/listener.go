@@ -20,15 +20,8 @@ type listener struct {
 	socks    bool           // the dialler names the target (SOCKS 5)
 }
 
-func (p *Proxy) listen(addr netip.AddrPort, source, target string) (netip.AddrPort, error) {
-	return p.listenFor(addr, source, target, netip.AddrPort{})
-}
-
-func (p *Proxy) listenFor(addr netip.AddrPort, source, target string, real netip.AddrPort) (netip.AddrPort, error) {
-	return p.listenAs(addr, &listener{source: source, target: target, real: real})
-}
-
-func (p *Proxy) listenAs(addr netip.AddrPort, e *listener) (netip.AddrPort, error) {
+// listen starts a listener at an address and returns it with its port. Port 0 takes a free one.
+func (p *Proxy) listen(addr netip.AddrPort, e *listener) (netip.AddrPort, error) {
 	fail := func(err error) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", e.target, err)
 	}

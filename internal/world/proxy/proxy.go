@@ -141,13 +141,13 @@ func (p *Proxy) AddNode(n Node) error {
 	p.mu.Lock()
 	p.nodes[n.Name] = n.Real
 	p.mu.Unlock()
-	_, err := p.listen(n.Announced, "", n.Name)
+	_, err := p.listen(n.Announced, &listener{target: n.Name})
 	return err
 }
 
 // AddPort listens on an announced address for another port of a node.
 func (p *Proxy) AddPort(node string, real, announced netip.AddrPort) error {
-	_, err := p.listenFor(announced, "", node, real)
+	_, err := p.listen(announced, &listener{target: node, real: real})
 	return err
 }
 
@@ -202,12 +202,12 @@ func (p *Proxy) addSource(name string, ip netip.Addr, counted bool) error {
 // AddListener listens for one source that cannot bind its own IP: every connection to the
 // returned address is from source, to target (a node or a service). Port 0 takes a free port.
 func (p *Proxy) AddListener(source, target string, addr netip.AddrPort) (netip.AddrPort, error) {
-	return p.listen(addr, source, target)
+	return p.AddListenerTo(source, target, addr, netip.AddrPort{})
 }
 
 // AddListenerTo is AddListener to another port of a node.
 func (p *Proxy) AddListenerTo(source, target string, addr, real netip.AddrPort) (netip.AddrPort, error) {
-	return p.listenFor(addr, source, target, real)
+	return p.listen(addr, &listener{source: source, target: target, real: real})
 }
 
 // CloseListeners closes the listeners of a source. Its connections stay open.
@@ -225,7 +225,7 @@ func (p *Proxy) CloseListeners(source string) {
 // AddService listens on an address that leads to a target, which Move changes.
 func (p *Proxy) AddService(name string, addr netip.AddrPort, target string) error {
 	p.NameService(name, target)
-	_, err := p.listen(addr, "", name)
+	_, err := p.listen(addr, &listener{target: name})
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 // AddSOCKS starts a SOCKS 5 proxy for one node, which dials the real addresses of other nodes
 // through it. Java programs can be configured to do that.
 func (p *Proxy) AddSOCKS(source string, ip netip.Addr) (netip.AddrPort, error) {
-	return p.listenAs(netip.AddrPortFrom(ip, 0), &listener{source: source, target: "others", socks: true})
+	return p.listen(netip.AddrPortFrom(ip, 0), &listener{source: source, target: "others", socks: true})
 }
 
 // direct reads the target of a SOCKS connection and relays to it.
