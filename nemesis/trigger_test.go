@@ -44,7 +44,7 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 		if got := <-answers; got != (answer{3, 0}) {
 			t.Errorf("the next client: %v", got)
 		}
-		close(armed.struck)
+		close(armed.injected)
 		if got := <-answers; got != (answer{2, 5 * time.Second}) {
 			t.Errorf("the client that was waited for: %v", got)
 		}
@@ -60,7 +60,7 @@ func TestTriggerDisarmed(t *testing.T) {
 	first := tr.arm(workloads.Acquired, time.Second)
 	second := tr.arm(workloads.Acquired, 2*time.Second)
 	tr.disarm(first) // is not armed any more, and must not take the other away
-	close(second.struck)
+	close(second.injected)
 	if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired}); hold != 2*time.Second {
 		t.Errorf("held for %s, want 2s", hold)
 	}
@@ -166,7 +166,7 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 			t.Error("client 3 hears the answer before the fault has struck")
 		}
 		tr.disarm(armed)
-		close(armed.struck)
+		close(armed.injected)
 		synctest.Wait()
 		if heard[3] != 1 {
 			t.Errorf("client 3 was let go %d times", heard[3])
@@ -184,7 +184,7 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
 		tr.disarm(armed)
-		close(armed.struck)
+		close(armed.injected)
 		synctest.Wait()
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Released, Client: 1})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
@@ -207,7 +207,7 @@ func TestTriggerWithinKept(t *testing.T) {
 		close(reached)
 		it := <-armed.caught
 		it.held.kept.Store(true)
-		close(armed.struck)
+		close(armed.injected)
 		synctest.Wait()
 		if went != 0 {
 			t.Error("it goes on although the fault keeps it")

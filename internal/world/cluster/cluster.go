@@ -128,7 +128,7 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	}
 	options := proxy.Options{Log: c.Network.Line, Wire: wire, Dial: c.DialNode}
 	if c.Clients.Owners != nil {
-		options.Owner = c.Clients.Owners.Of
+		options.Owner = c.Clients.Owners.Party
 	}
 	c.Proxy = proxy.New(options)
 	return nil

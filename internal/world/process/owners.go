@@ -76,8 +76,8 @@ func (o *Owners) Start(party string, cmd *exec.Cmd) (*Process, error) {
 // Ready returns why the kernel cannot be asked, or nil.
 func (o *Owners) Ready() error { return canAsk() }
 
-// Of returns the party of the process that dialled.
-func (o *Owners) Of(dialler, listener netip.AddrPort) (party string, err error) {
+// Party returns the party of the process that dialled.
+func (o *Owners) Party(dialler, listener netip.AddrPort) (party string, err error) {
 	// Two fresh looks: a connection may be inherited by a new process between listing the
 	// processes and reading their sockets.
 	for _, kind := range []int{atKnown, fresh, fresh} {

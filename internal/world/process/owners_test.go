@@ -67,7 +67,7 @@ func (d *doorstep) accept() net.Conn {
 }
 
 func (d *doorstep) whose(c net.Conn) (string, error) {
-	return d.owners.Of(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr()))
+	return d.owners.Party(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr()))
 }
 
 func TestOwners(t *testing.T) {
@@ -207,7 +207,7 @@ func BenchmarkOwners(b *testing.B) {
 			defer c.Close()
 			began := time.Now()
 			wg.Go(func() {
-				_, err := owners.Of(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr()))
+				_, err := owners.Party(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr()))
 				mu.Lock()
 				defer mu.Unlock()
 				took = append(took, time.Since(began))

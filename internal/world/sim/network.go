@@ -12,7 +12,7 @@ import (
 	"lockbench/service"
 )
 
-// network connects the ends: who can reach whom, and how fast.
+// network connects the ends: which can reach which, and how fast.
 type network struct {
 	wire    service.Wire
 	purpose func(function string) (Purpose, bool) // as [Model.Purpose]
