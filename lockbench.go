@@ -45,7 +45,7 @@ const (
 	Violated = checker.Violated // shown by evidence
 )
 
-// Options say what Run does.
+// Options are the options of Run and Test.
 type Options struct {
 	// Scenario is the name of a scenario of lockbench ("failover"), or a file that
 	// ends in .yaml. Required.
@@ -123,7 +123,7 @@ func (r *Result) Story() string { return strings.Join(r.story, "\n") }
 
 // Run runs a scenario on a lock. An error means that the harness failed and that
 // nothing is known about the lock.
-func Run(ctx context.Context, o Options) (*Result, error) { return o.run(ctx, run.Nobody{}) }
+func Run(ctx context.Context, o Options) (*Result, error) { return o.run(ctx, run.NoObserver{}) }
 
 func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error) {
 	todo, err := o.settle()
@@ -178,7 +178,7 @@ func (o Options) settle() (run.Options, error) {
 			o.Clients, o.Keys, o.Duration)
 	}
 	if o.Episodes > 0 && o.Duration > 0 {
-		return none, fmt.Errorf("lockbench.Run: Options.Duration and Options.Episodes: give one of them; both say when the run is over")
+		return none, fmt.Errorf("lockbench.Run: Options.Duration and Options.Episodes: give one of them; both determine when the run ends")
 	}
 	if err := trial.KnownService(o.Service); err != nil {
 		return none, fmt.Errorf("lockbench.Run: Options.Service: %w", err)

@@ -163,7 +163,7 @@ func TestSchemaTakesScenarios(t *testing.T) {
 	}
 }
 
-// What the reader refuses for its words alone, the schema refuses as well.
+// The schema rejects words that the reader rejects.
 func TestSchemaRefusesWrongWords(t *testing.T) {
 	valid := validator(t)
 	const head, locks, faults = "lockbench: scenario/1\n", "locks: [set-nx]\n", "faults: none\n"
@@ -206,8 +206,7 @@ func TestSchemaRefusesWrongWords(t *testing.T) {
 	}
 }
 
-// A scenario that names a setting which lockbench decides, or which nobody knows, is
-// refused at its place.
+// A scenario with a setting that lockbench decides, or an unknown setting, is rejected.
 func TestSettingsAreKnown(t *testing.T) {
 	for setting, want := range map[string]string{
 		"requirepass: x":           "x.yaml:4:9: a scenario cannot set requirepass: lockbench asks servers without a password, and decides who may reach them; leave it out",
@@ -240,9 +239,9 @@ func TestNumbersThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// What a world has no room for is told at its place, or by the flag that said it.
+// A scenario that exceeds a world's capacity is an error at its place, or about the flag.
 func TestWithin(t *testing.T) {
-	room := Room{World: "small", Clients: 10, WhyClients: "it is small", Servers: 4, WhyServers: "it is small"}
+	capacity := Capacity{World: "small", Clients: 10, WhyClients: "it is small", Servers: 4, WhyServers: "it is small"}
 	for text, want := range map[string]string{
 		"locks: [set-nx]\nworkload: {counter: {clients: 11}}": "x.yaml:4:31: 11 clients are too many: world small has room for 10, because it is small",
 		"locks: [set-nx, set-nx/clients=12]":                  "x.yaml:3:17: 12 clients are too many",
@@ -254,7 +253,7 @@ func TestWithin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Within(room)
+		err = s.Within(capacity)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s\ngot  %v\nwant %q", text, err, want)
 		}
@@ -268,7 +267,7 @@ func TestWithin(t *testing.T) {
 	}
 	s := defaults()
 	s.Locks = named
-	if err := s.Within(room); err == nil || !strings.HasPrefix(err.Error(), "--locks: set-nx/clients=11: 11 clients are too many") {
+	if err := s.Within(capacity); err == nil || !strings.HasPrefix(err.Error(), "--locks: set-nx/clients=11: 11 clients are too many") {
 		t.Errorf("got %v", err)
 	}
 }

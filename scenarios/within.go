@@ -7,27 +7,26 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// Room is the number of clients and servers that a world has for one lock.
-type Room struct {
+// Capacity is the number of clients and servers that a world can run for one lock.
+type Capacity struct {
 	World            string
 	Clients, Servers int
-	// Why there cannot be more.
+	// The reasons for the limits.
 	WhyClients, WhyServers string
 }
 
-// TooManyClients is the error of a world without room for n clients.
-func (m Room) TooManyClients(n int) string {
+// TooManyClients returns the message about n clients.
+func (m Capacity) TooManyClients(n int) string {
 	return fmt.Sprintf("%d clients are too many: world %s has room for %d, because %s", n, m.World, m.Clients, m.WhyClients)
 }
 
-// Within returns an error if a world has not enough room, with the place in the file or the
-// flag that needs it.
-func (s *Scenario) Within(m Room) error {
-	var r *reader // of the file, for places; most scenarios fit
+// Within returns an error if a scenario exceeds the capacity of a world, with the place in the file or the flag.
+func (s *Scenario) Within(m Capacity) error {
+	var r *reader // parses the file for places, if needed
 	say := func(u *LockUse, text string, paths ...string) {
 		if r == nil {
 			_, r = read(s.Name+".yaml", s.Source)
-			r.errs = nil // a scenario that was made and not read has no text
+			r.errs = nil // a scenario that was not parsed has no text
 		}
 		if u != nil && u.Named {
 			r.errs = append(r.errs, &Error{File: "--locks", Text: u.Name + ": " + text})
@@ -48,7 +47,7 @@ func (s *Scenario) Within(m Room) error {
 			text := fmt.Sprintf("%d servers are too many: world %s has room for %d, because %s", n, m.World, m.Servers, m.WhyServers)
 			if u.Nodes == 0 {
 				say(nil, text, "topology/majority/independent", "servers/"+lock.Service+"/topology/majority/independent", at)
-				break // all others have as many
+				break // others have the same number
 			}
 			say(&u, text, at+"/nodes", at)
 		}

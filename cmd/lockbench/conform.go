@@ -254,7 +254,7 @@ func (s *conformed) meet(ctx context.Context) error {
 	host, ok := s.world.(world.Host)
 	switch runs := s.world.Describe(); {
 	case s.module != "" && (!ok || !runs.Modules):
-		return fmt.Errorf("world %s cannot run modules; build the guest as a program, or use --world sim", s.world.Name())
+		return fmt.Errorf("world %s cannot run WASM guests; build the guest as a program, or use --world sim", s.world.Name())
 	case s.command != "" && (!ok || !runs.Commands):
 		return fmt.Errorf("world %s cannot start guests", s.world.Name())
 	}
@@ -280,7 +280,7 @@ func (s *conformed) meet(ctx context.Context) error {
 			s.entry.Topologies = append(s.entry.Topologies, redis.Sentinel)
 		}
 	default:
-		return fmt.Errorf("the guest %q says that its family is %q; known are control, single-store and majority", s.command, hello.Family)
+		return fmt.Errorf("the hello of the guest %q has the family %q; known are control, single-store and majority", s.command, hello.Family)
 	}
 	return nil
 }

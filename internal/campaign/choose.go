@@ -21,17 +21,17 @@ import (
 	"lockbench/scenarios"
 )
 
-// Choice is a scenario of a campaign with the locks that it runs.
+// Choice is a scenario of a campaign with its locks.
 type Choice struct {
 	Part
-	arg   string // what the user typed for the scenario
+	arg   string // the word that the user typed for the scenario
 	of    *scenarios.Scenario
 	use   []scenarios.LockUse
-	all   bool // all of the scenario's own locks, and no others
+	all   bool // exactly the locks of the scenario
 	asked scenarios.Asked
 }
 
-// Choices are all of a campaign, in the order in which they are run.
+// Choices are all scenarios of a campaign in their order.
 type Choices []Choice
 
 func (all Choices) find(scenario string) *Choice {
@@ -43,20 +43,19 @@ func (all Choices) find(scenario string) *Choice {
 	return nil
 }
 
-// scenario returns a chosen scenario, or the known one of that name.
+// scenario returns a chosen or a known scenario.
 func (all Choices) scenario(name string) (*scenarios.Scenario, error) {
 	if c := all.find(name); c != nil {
 		return c.of, nil
 	}
 	s, err := scenarios.Load(name)
 	if err != nil {
-		return nil, fmt.Errorf("scenario %s is not known here", name)
+		return nil, fmt.Errorf("scenario %s is unknown", name)
 	}
 	return s, nil
 }
 
-// Choose finds the scenarios and locks that names, globs and files stand for, with the expectations that were asked
-// for.
+// Choose resolves the names, globs and files of scenarios and locks, and applies the expectations of the settings.
 func Choose(o Settings) (Choices, error) {
 	names, err := chooseScenarios(o.Scenarios)
 	if err != nil {
@@ -92,12 +91,12 @@ func Choose(o Settings) (Choices, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, wrong("", "nothing is left to run", "choose other --scenarios or --locks")
+		return nil, wrong("", "nothing to run", "choose other --scenarios or --locks")
 	}
 	return all, nil
 }
 
-// expecting makes the scenarios expect what was asked. What a flag names must be among them.
+// expecting replaces the expectations of the scenarios. Each name in a flag must be among the chosen.
 func (all Choices) expecting(asked scenarios.Asked) error {
 	var run []*scenarios.Scenario
 	var uses []scenarios.LockUse
@@ -121,7 +120,7 @@ func (all Choices) apply(asked scenarios.Asked) (err error) {
 	return nil
 }
 
-// chosen are the scenarios of a campaign that was run, as far as they are known here: a user's own file may be gone.
+// chosen returns the scenarios of a campaign that are still available. A file of the user may be gone.
 func (c *Campaign) chosen() (all Choices, err error) {
 	for _, w := range c.Worlds {
 		for _, r := range w.Rows {
@@ -139,8 +138,8 @@ func (c *Campaign) chosen() (all Choices, err error) {
 	return all, all.apply(c.Asked)
 }
 
-// scenario is one that comes along, or else what its runs were given: it came from a file, which need
-// not be here where parts are put together.
+// scenario returns a known scenario, or reads the copy in a folder of its runs, because a scenario's own file may be on
+// another machine.
 func (c *Campaign) scenario(world, name string) (*scenarios.Scenario, error) {
 	s, err := scenarios.Load(name)
 	if err == nil {
@@ -155,12 +154,12 @@ func (c *Campaign) scenario(world, name string) (*scenarios.Scenario, error) {
 	return nil, err
 }
 
-// wrong is a mistake on the command line.
+// wrong returns an error about the command line.
 func wrong(flag, text, hint string) error {
 	return &scenarios.Error{File: flag, Text: text, Hint: hint}
 }
 
-// In returns the rows of each world, with how many runs each wants, and how many of these belong to other shards.
+// In returns the rows of each world with their numbers of runs, for this shard.
 func (all Choices) In(worlds []string, o Settings) ([]World, error) {
 	runs, err := parseSeeds(o.Seeds, worlds, all)
 	if err != nil {
@@ -177,7 +176,7 @@ func (all Choices) In(worlds []string, o Settings) ([]World, error) {
 			case o.Episodes > 0:
 				p.Asked = (o.Episodes + p.Episodes - 1) / max(p.Episodes, 1)
 			case o.Shard.N > 0:
-				p.Asked = 1 // shards have to know which runs there are
+				p.Asked = 1 // shards must know the runs
 			}
 			w.Rows = append(w.Rows, Row{Part: p})
 		}
@@ -196,11 +195,11 @@ func (all Choices) In(worlds []string, o Settings) ([]World, error) {
 	return c.Worlds, nil
 }
 
-// seedsMost bounds the runs of one scenario, each of which leaves a folder.
+// seedsMost limits the runs of a scenario, because each leaves a folder.
 const seedsMost = 100_000
 
-// parseSeeds reads how many runs each scenario has in each world: 3, or 3,sim=10,steady=20,sim/steady=100, of which
-// the most specific counts.
+// parseSeeds parses the number of runs of each scenario in each world: 3, or 3,sim=10,steady=20,sim/steady=100. The most
+// specific number applies.
 func parseSeeds(text string, worlds []string, all Choices) (runs func(world, scenario string) int, err error) {
 	counts := map[string]int{}
 	known := append(slices.Clone(worlds), scenarios.Names()...)
@@ -231,7 +230,7 @@ func parseSeeds(text string, worlds []string, all Choices) (runs func(world, sce
 	}, nil
 }
 
-// Fit refuses what a world cannot hold. Its errors are wrong usage.
+// Fit returns an error if a scenario does not fit a world. The error means wrong usage.
 func (all Choices) Fit(w world.World) error {
 	for _, c := range all {
 		s := *c.of
@@ -243,7 +242,7 @@ func (all Choices) Fit(w world.World) error {
 	return nil
 }
 
-// Groups are the headings that the catalog gives to locks.
+// Groups returns the headings of the catalog for locks.
 func (all Choices) Groups() map[string]string {
 	of, groups := map[string]string{}, map[string]string{}
 	for _, l := range catalog.All() {
@@ -259,22 +258,22 @@ func (all Choices) Groups() map[string]string {
 	return groups
 }
 
-// Doing does the runs of a campaign in a world, so many locks side by side.
+// Doing returns the function that does the runs in a world, with a number of locks at the same time.
 func (all Choices) Doing(w world.World, servers external.Given, parallel int, program string) Do {
 	return func(ctx context.Context, r Run, into string) error {
 		c := all.find(r.Scenario)
 		if c == nil {
-			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the one that began the campaign", r.Scenario)
+			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the version that began the campaign", r.Scenario)
 		}
 		_, err := run.Run(ctx, run.Options{
 			Scenario: c.of, Locks: c.use, Seed: r.Seed, Episodes: r.Episodes, World: w, Out: into, NoLink: true, Again: c.again(r, servers),
 			Parallel: parallel, Program: program,
-		}, run.Nobody{})
+		}, run.NoObserver{})
 		return err
 	}
 }
 
-// again is the command that repeats a run by itself.
+// again returns the command that repeats a run by itself.
 func (c *Choice) again(r Run, servers external.Given) string {
 	words := []string{"run", c.arg, "--world", r.World, "--seed", strconv.FormatUint(r.Seed, 10)}
 	if r.Episodes != c.of.Episodes {
@@ -297,7 +296,7 @@ func (c *Choice) again(r Run, servers external.Given) string {
 	return again
 }
 
-// lockWord is a lock as one types it.
+// lockWord returns a lock in the form for the command line.
 func lockWord(u scenarios.LockUse) string {
 	switch {
 	case u.Command != "":
@@ -308,7 +307,7 @@ func lockWord(u scenarios.LockUse) string {
 	return u.Name
 }
 
-// chooseScenarios are those that some names, globs or files stand for.
+// chooseScenarios resolves names, globs and files.
 func chooseScenarios(text string) ([]string, error) {
 	if text == "" {
 		return scenarios.Names(), nil
@@ -324,7 +323,7 @@ func chooseScenarios(text string) ([]string, error) {
 		for _, name := range scenarios.Names() {
 			ok, err := path.Match(word, name)
 			if err != nil {
-				return nil, wrong("--scenarios", fmt.Sprintf("%q is no glob: %v", word, err), "")
+				return nil, wrong("--scenarios", fmt.Sprintf("%q is not a glob: %v", word, err), "")
 			}
 			if hit = hit || ok; ok && !slices.Contains(chosen, name) {
 				chosen = append(chosen, name)
@@ -337,11 +336,11 @@ func chooseScenarios(text string) ([]string, error) {
 	return chosen, nil
 }
 
-// lockChoice is what --locks says.
+// lockChoice is the parsed flag --locks.
 type lockChoice struct {
 	globs []string
 	used  map[string]bool
-	uses  []scenarios.LockUse // of one's own, of other services, or with options, for every scenario that has their base
+	uses  []scenarios.LockUse // guests, or locks with options, for every scenario that has their base
 }
 
 func newLockChoice(text string) (*lockChoice, error) {
@@ -353,7 +352,7 @@ func newLockChoice(text string) (*lockChoice, error) {
 		word = strings.TrimSpace(word)
 		if !strings.ContainsAny(word, "=/") && !joinsEverywhere(word) {
 			if _, err := path.Match(word, ""); err != nil {
-				return nil, wrong("--locks", fmt.Sprintf("%q is no glob: %v", word, err), "")
+				return nil, wrong("--locks", fmt.Sprintf("%q is not a glob: %v", word, err), "")
 			}
 			c.globs = append(c.globs, word)
 			continue
@@ -367,7 +366,7 @@ func newLockChoice(text string) (*lockChoice, error) {
 	return c, nil
 }
 
-// of are the locks of a scenario that were chosen.
+// of returns the chosen locks of a scenario.
 func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
 	if len(c.globs)+len(c.uses) == 0 {
 		return s.Locks
@@ -393,7 +392,7 @@ func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
 	}
 	judged := func(u scenarios.LockUse) bool { return !isControl(u) }
 	if len(c.uses) > 0 && !slices.ContainsFunc(chosen, judged) {
-		return nil // a control alone tells nothing of the others
+		return nil // a control alone shows nothing
 	}
 	return chosen
 }
@@ -408,7 +407,7 @@ func joinsEverywhere(name string) bool {
 	return ok && l.JoinsEverywhere()
 }
 
-// unused are words that no scenario had a use for.
+// unused returns the words that matched no scenario.
 func (c *lockChoice) unused() []string {
 	var out []string
 	for _, g := range c.globs {

@@ -7,12 +7,12 @@ import (
 	"lockbench/locks"
 )
 
-// NewClient is what a lock may know, as an open request tells it.
+// NewClient returns the client that an open request describes.
 func NewClient(r Request) (locks.Client, error) {
 	c := locks.Client{
 		ID: r.Client,
-		// The client's number is part of the seed, so that one client more leaves
-		// the chance of the others as it was.
+		// The client's number is part of the seed, so that another client does not change the random numbers of the
+		// others.
 		Rand: rand.New(rand.NewPCG(r.Seed, uint64(r.Client))),
 	}
 	if r.Store == nil {

@@ -12,41 +12,37 @@ import (
 	"lockbench/locks"
 )
 
-// helloLimit is how long a guest has to say hello: a JVM takes its time.
+// helloLimit is how long a guest may take until its hello. A JVM starts slowly.
 const helloLimit = 2 * time.Minute
 
-// OpenLimit is how long a guest has to connect to the lock service while no fault
-// is in its way.
+// OpenLimit is how long a guest may take to connect to the lock service when there is no fault.
 const OpenLimit = time.Minute
 
-// requestsQueued bounds the lines that wait for a guest that does not read; more
-// callers wait until their own limits end.
+// requestsQueued limits the lines that wait for a guest that does not read. Further callers wait until their own limits.
 const requestsQueued = 64
 
-// Conn is the host's end of a guest. Its methods may be called from many
-// goroutines at once; answers may come in any order.
+// Conn is the host's end of a guest. Its methods may be called from several goroutines; answers may arrive in any order.
 //
 //	requests  Acquire, ... -> queue -> write goroutine -> w
 //	answers   r -> read goroutine -> the call that waits for the id
 //	                              -> Lost (notices), Noise (everything else)
 //
-// A call whose context ends returns at once with an unknown outcome; a late
-// answer to it is dropped.
+// A call whose context ends returns at once with an unknown outcome. Conn drops its late answer.
 type Conn struct {
 	w     io.WriteCloser
 	o     ConnOptions
 	queue chan []byte
 
-	helloed chan struct{} // closed when hello has come
+	helloed chan struct{} // closed after the hello
 	gone    chan struct{} // closed by fail
-	ended   chan struct{} // closed when r has ended
+	ended   chan struct{} // closed at the end of r
 	closeW  sync.Once
 
 	mu      sync.Mutex
 	hello   Hello
 	lastID  int64
 	pending map[int64]pending
-	late    map[int64]bool // asked and given up
+	late    map[int64]bool // calls that were given up
 	noise   Noise
 	warned  map[string]bool
 	closing bool
@@ -56,45 +52,43 @@ type Conn struct {
 // pending is a call that waits for its answer.
 type pending struct {
 	op     string
-	asked  time.Duration // the lease of an acquire or renew; 0: the lock's own
+	asked  time.Duration // the requested lease of an acquire or renew; 0: the lock's own
 	wait   time.Duration
-	answer chan Answer // of one
+	answer chan Answer // has room for one answer
 }
 
-// ConnOptions are what a Conn tells beside the answers. The functions are called
-// from the goroutine that reads, so they must not wait for answers of this guest.
+// ConnOptions are the options of a Conn. The reading goroutine calls the functions, so they must not wait for answers of
+// this guest.
 type ConnOptions struct {
-	// Noise hears each line that is no part of the protocol, cut at some length.
+	// Noise receives each line that is not part of the protocol, shortened.
 	Noise func(line string)
-	// Warn hears, once for each kind of noise, what it is and what to do about it.
-	// Nil: Noise hears it.
+	// Warn receives a description of each kind of noise, once, with advice. If it is nil, Noise receives the description.
 	Warn func(text string)
-	// Lost hears the guest's notices that a session's lock is lost, and Queued those
-	// that a session's acquire stands in the lock's queue.
+	// Lost receives the guest's notices that a session's lock is lost. Queued receives the notices that a session's
+	// acquire entered the lock's queue.
 	Lost   func(session string)
 	Queued func(session string)
-	// Gained is by how much the guest's steady clock is ahead of the right one. Nil: nothing.
+	// Gained returns how far a fault has moved the guest's monotonic clock ahead. Nil: 0.
 	Gained func() time.Duration
-	// KeyPrefix stands before the names that the guest is told, and in no history.
+	// KeyPrefix is put before key names in requests. The history does not contain it.
 	KeyPrefix string
-	// HelloLimit is how long Hello waits; 0 means helloLimit.
+	// HelloLimit is how long Hello waits; the default is helloLimit.
 	HelloLimit time.Duration
-	// OpenLimit is how long Open waits; 0 means the constant OpenLimit.
+	// OpenLimit is how long Open waits; the default is the constant OpenLimit.
 	OpenLimit time.Duration
 }
 
-// Grant is what a guest tells of a lock that it got.
+// Grant is a guest's answer to a successful acquire.
 type Grant struct {
-	Until   *time.Duration // from the moment the request was read to the lease's end
+	Until   *time.Duration // the end of the lease, counted from when the guest read the request
 	Token   *uint64
 	Nodes   []string
-	Lease   time.Duration // of a lease that the library renews
+	Lease   time.Duration // the length, if the library renews it
 	Renewed bool
 }
 
-// NewConn talks to the guest whose output is r and whose input is w. It reads r
-// until it ends, and closes w when the guest is gone or Close is called. To end a
-// guest that does not listen, end its output: kill it.
+// NewConn returns a Conn for the guest with output r and input w. It reads r to the end, and closes w when the guest is
+// gone or Close is called. Killing the guest ends r even if the guest does not read.
 func NewConn(r io.Reader, w io.WriteCloser, o ConnOptions) *Conn {
 	if o.HelloLimit == 0 {
 		o.HelloLimit = helloLimit
@@ -134,7 +128,7 @@ func (c *Conn) Hello(ctx context.Context) (Hello, error) {
 	select {
 	case <-c.helloed:
 	case <-c.gone:
-		// Both may be true of a guest that said hello and ended.
+		// The guest may have sent its hello and ended.
 		select {
 		case <-c.helloed:
 		default:
@@ -152,8 +146,7 @@ func (c *Conn) Hello(ctx context.Context) (Hello, error) {
 	return c.hello, nil
 }
 
-// Open tells the guest who it is and where the lock service is. It waits for the answer
-// no longer than ConnOptions.OpenLimit.
+// Open sends the client's number and the addresses of the lock service. It waits at most ConnOptions.OpenLimit.
 func (c *Conn) Open(ctx context.Context, r Request) error {
 	limited, cancel := context.WithTimeout(ctx, c.o.OpenLimit)
 	defer cancel()
@@ -164,18 +157,18 @@ func (c *Conn) Open(ctx context.Context, r Request) error {
 	}
 	wrote := ""
 	if first := c.Heard().First; first != "" {
-		wrote = fmt.Sprintf("; its first line that is not of the protocol: %q", first)
+		wrote = fmt.Sprintf("; its first line outside the protocol: %q", first)
 	}
 	return fmt.Errorf(`open: %w within %v; a guest answers with a line {"id":...,"ok":true} on its standard output, flushed%s`,
 		ErrNoAnswer, c.o.OpenLimit, wrote)
 }
 
-// Acquire asks for a lock in the name of a session that was never used before.
+// Acquire requests a lock for a new session.
 func (c *Conn) Acquire(ctx context.Context, session string, r locks.Request) (Grant, error) {
 	m := Request{Op: OpAcquire, Session: session, Owner: r.Owner, TTL: int64(r.TTL), Wait: int64(r.Wait)}
 	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
-		if key != "" { // a name that is none stays so, for the lock to refuse
+		if key != "" { // the lock should see and refuse an empty name
 			keys[i] = c.o.KeyPrefix + key
 		}
 	}
@@ -195,20 +188,20 @@ func (c *Conn) Acquire(ctx context.Context, session string, r locks.Request) (Gr
 	return Grant{Until: c.untilOf(a, before), Token: a.Token, Nodes: a.Nodes, Lease: time.Duration(a.Lease), Renewed: a.Renewed}, nil
 }
 
-// Check asks whether the client runs and still believes that it holds; ErrLost: no longer.
+// Check asks the client whether it believes that it holds the lock. ErrLost means that it does not.
 func (c *Conn) Check(ctx context.Context, session string) error {
 	_, err := c.do(ctx, Request{Op: OpCheck, Session: session})
 	return err
 }
 
-// Touch asks whether the client runs: it goes on with what it has decided to do.
+// Touch checks that the client is running.
 func (c *Conn) Touch(ctx context.Context, session string) error {
 	_, err := c.do(ctx, Request{Op: OpTouch, Session: session})
 	return err
 }
 
-// Renew moves the end of the session's lease to ttl from now. Until counts from
-// the moment the request was read; it is nil if the guest does not know it.
+// Renew extends the lease to ttl from now. Until counts from when the guest read the request; it is nil if the guest does
+// not know it.
 func (c *Conn) Renew(ctx context.Context, session string, ttl time.Duration) (until *time.Duration, err error) {
 	before := c.o.Gained()
 	a, err := c.do(ctx, Request{Op: OpRenew, Session: session, TTL: int64(ttl)})
@@ -218,14 +211,14 @@ func (c *Conn) Renew(ctx context.Context, session string, ttl time.Duration) (un
 	return c.untilOf(a, before), nil
 }
 
-// Release gives the session's lock back. After an unknown outcome it may be called again.
+// Release releases the session's lock. It may be repeated after an unknown outcome.
 func (c *Conn) Release(ctx context.Context, session string) error {
 	_, err := c.do(ctx, Request{Op: OpRelease, Session: session})
 	return err
 }
 
-// Close ends the guest in good order: it sends close, ends the guest's input and
-// waits until its output has ended. It returns nil for a guest that is gone already.
+// Close sends close, closes the guest's input and waits for the end of its output. It returns nil if the guest is already
+// gone.
 func (c *Conn) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closing = true
@@ -243,35 +236,34 @@ func (c *Conn) Close(ctx context.Context) error {
 	return nil
 }
 
-// Gone is closed when the guest's output has ended or it broke the protocol beyond repair.
+// Gone is closed when the guest's output has ended or the guest broke the protocol irreparably.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
-// Err says why the guest is gone; nil while it is there.
+// Err returns the reason why the guest is gone, or nil.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Noise tells how many lines were no part of the protocol.
+// Noise returns the number of lines that were not part of the protocol.
 func (c *Conn) Noise() int { return c.Heard().Lines }
 
-// Heard tells what the guest wrote that is no part of the protocol.
+// Heard returns the guest's output that is not part of the protocol.
 func (c *Conn) Heard() Noise {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.noise
 }
 
-// Noise is what a guest wrote that is no part of the protocol.
+// Noise is output of a guest that is not part of the protocol.
 type Noise struct {
 	Lines  int
-	First  string // the first of them, cut at some length
-	Advice string // what is wrong with the first, what to do, and the line itself
+	First  string // the first line, shortened
+	Advice string // the problem with the first line and the remedy
 }
 
-// do sends a request and waits for its answer. Every error but the definite ones
-// means that the outcome is unknown.
+// do sends a request and waits for its answer. Except for definite errors, an error means an unknown outcome.
 func (c *Conn) do(ctx context.Context, r Request) (Answer, error) {
 	what := r.Op
 	if r.Session != "" {
@@ -292,7 +284,7 @@ func (c *Conn) do(ctx context.Context, r Request) (Answer, error) {
 	c.mu.Unlock()
 
 	line, err := json.Marshal(r)
-	if err != nil { // strings and numbers alone: cannot be
+	if err != nil { // impossible: only strings and numbers
 		c.giveUp(r.ID, false)
 		return Answer{}, fmt.Errorf("%s: %w", what, err)
 	}
@@ -328,8 +320,7 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// giveUp ends the wait for an answer. If the request may have been sent, its
-// answer may still come, and then it is no noise.
+// giveUp stops waiting for an answer. If the request may have been sent, a late answer is expected and not noise.
 func (c *Conn) giveUp(id int64, sent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -341,8 +332,7 @@ func (c *Conn) giveUp(id int64, sent bool) {
 	}
 }
 
-// write is the one goroutine that writes, so that a guest which does not read
-// (a stopped one) holds up nobody whose time is over.
+// write is the only goroutine that writes, so that a paused guest does not block callers whose time is over.
 func (c *Conn) write() {
 	for {
 		select {
@@ -357,7 +347,7 @@ func (c *Conn) write() {
 	}
 }
 
-// fail ends the connection for everybody; the first reason stays.
+// fail ends the connection. The first reason is kept.
 func (c *Conn) fail(reason error) {
 	c.mu.Lock()
 	if c.err == nil {
@@ -368,8 +358,7 @@ func (c *Conn) fail(reason error) {
 	c.endInput()
 }
 
-// Cut ends the connection as a kill does: what the guest says from now on is not heard,
-// not even the answers that are waited for.
+// Cut ends the connection as a kill does. Output that arrives later is ignored, including awaited answers.
 func (c *Conn) Cut(reason error) {
 	c.mu.Lock()
 	for id := range c.pending {
@@ -380,16 +369,15 @@ func (c *Conn) Cut(reason error) {
 	c.fail(reason)
 }
 
-// endInput also frees a write that stands.
+// endInput also unblocks a pending write.
 func (c *Conn) endInput() { c.closeW.Do(func() { _ = c.w.Close() }) }
 
-// untilOf clamps at 0 (over already): a lease that is shorter than what its
-// library allows for drift ends before it begins.
+// untilOf returns the end of the lease, at least 0: a lease shorter than the library's allowance for drift ends before it
+// begins.
 //
-// The guest counts by its own clock from when it read the request, and a fast clock counts
-// its wait for the lock too long. So what it gained since the request was sent is taken
-// off. What a slow one lost is not added: a guest that read late has lost less since, and
-// an end that is told too early blames no lock.
+// The guest counts by its own clock from when it read the request. A fast clock counts the wait for the lock too long, so
+// untilOf subtracts what it gained since the request was sent. It does not add what a slow clock lost: a guest that read
+// late has lost less, and an end that is too early accuses no lock.
 func (c *Conn) untilOf(a Answer, before time.Duration) *time.Duration {
 	if a.Until == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 
 const helloLine = `{"hello":"lockbench-guest/1","name":"fake","family":"control"}`
 
-// script is a guest made of strings, with a Conn at its other end.
+// script is a guest that sends prepared lines to a Conn.
 type script struct {
 	t        *testing.T
 	conn     *Conn
@@ -110,7 +110,7 @@ func TestConnHelloFails(t *testing.T) {
 		s := newScript(t)
 		s.say(`{"hello":"lockbench-guest/2","name":"x"}`)
 		<-s.conn.Gone()
-		if _, err := s.conn.Hello(t.Context()); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), `it speaks "lockbench-guest/2"`) {
+		if _, err := s.conn.Hello(t.Context()); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), `its protocol is "lockbench-guest/2"`) {
 			t.Errorf("err = %v", err)
 		}
 		s.say("still heard, so that the guest is never stuck")
@@ -136,8 +136,8 @@ func TestConnHelloFails(t *testing.T) {
 	})
 }
 
-// A guest that does not answer open is given up after a limit, and its first line that is not
-// of the protocol is quoted: most likely that was to be the answer.
+// A guest that does not answer open is given up after a limit. The error quotes its first line outside the protocol, which
+// was probably meant to be the answer.
 func TestConnOpenHasALimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		said  string
@@ -163,11 +163,11 @@ func TestConnOpenHasALimit(t *testing.T) {
 				select {
 				case err := <-opened:
 					if d := time.Since(start); d != want {
-						t.Errorf("it ended after %v, want %v", d, want)
+						t.Errorf("ended after %v, want %v", d, want)
 					}
 					if !errors.Is(err, ErrNoAnswer) || Definite(err) ||
 						!strings.Contains(err.Error(), fmt.Sprintf("no answer within %v", want)) ||
-						test.said != "" && !strings.Contains(err.Error(), `not of the protocol: "OK"`) {
+						test.said != "" && !strings.Contains(err.Error(), `outside the protocol: "OK"`) {
 						t.Errorf("err = %v", err)
 					}
 				case <-time.After(time.Hour):
@@ -282,8 +282,7 @@ func TestConnGrant(t *testing.T) {
 	s.end()
 }
 
-// An end that is a point in time, and not a time from the request on, is warned about, and stays
-// what the guest claims.
+// An end that is a point in time instead of a duration causes a warning, but the value is not changed.
 func TestConnUntilIsRelative(t *testing.T) {
 	for name, test := range map[string]struct {
 		r     locks.Request
@@ -311,14 +310,14 @@ func TestConnUntilIsRelative(t *testing.T) {
 			t.Errorf("%s: grant %+v", name, g)
 		}
 		s.end()
-		want := fmt.Sprintf("the guest claims %.0f s where 2 s were asked; until_ns is relative", test.until.Seconds())
+		want := fmt.Sprintf("the guest reports a lease of %.0f s for a request of 2 s; until_ns is relative", test.until.Seconds())
 		if warned := len(s.warns) == 1 && strings.Contains(s.warns[0], want); warned != test.warns || len(s.warns) > 1 {
 			t.Errorf("%s: warnings %q", name, s.warns)
 		}
 	}
 }
 
-// Keys of a run have a prefix at servers of somebody else's; no name stays none, and is to be refused.
+// Keys get a prefix on external servers. An empty name stays empty, so that the lock refuses it.
 func TestConnKeyPrefix(t *testing.T) {
 	s := newScript(t)
 	s.conn.o.KeyPrefix = "mine:"
@@ -329,7 +328,7 @@ func TestConnKeyPrefix(t *testing.T) {
 		})
 		r := s.request()
 		if r.Key != want {
-			t.Errorf("%q is asked for as %q, want %q", key, r.Key, want)
+			t.Errorf("%q is requested as %q, want %q", key, r.Key, want)
 		}
 		s.say(fmt.Sprintf(`{"id":%d,"ok":true}`, r.ID))
 		if err := <-ended; err != nil {
@@ -393,7 +392,7 @@ func TestConnEndsDuringACall(t *testing.T) {
 	}
 }
 
-// TestConnCut: an answer that comes after the kill is not heard, and is no noise.
+// TestConnCut: an answer after the kill is ignored and does not count as noise.
 func TestConnCut(t *testing.T) {
 	s := newScript(t)
 	got := async(func() error { return s.conn.Check(t.Context(), "3.1") })
@@ -447,8 +446,7 @@ func TestConnLateAnswerIsNoNoise(t *testing.T) {
 	}
 }
 
-// A stopped guest reads nothing: first its pipe fills, then the queue, and every
-// caller still ends with its own context.
+// A paused guest reads nothing. Its pipe and then the queue fill up, and every caller ends with its own context.
 func TestConnStuckGuest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t)
@@ -518,8 +516,8 @@ func FuzzConn(f *testing.F) {
 	})
 }
 
-// A clock that runs fast counts the wait for a lock too long, and the end of the lease
-// comes no later for that. A slow one's end stays where it was told.
+// A fast clock counts the wait for a lock too long, which must not delay the end of the lease. The end that a slow clock
+// reports is not changed.
 func TestUntilOfAWrongClock(t *testing.T) {
 	for name, test := range map[string]struct{ gains, want time.Duration }{
 		"right": {0, 10 * time.Second}, "fast": {6 * time.Second, 4 * time.Second},
@@ -527,7 +525,7 @@ func TestUntilOfAWrongClock(t *testing.T) {
 	} {
 		s := newScript(t)
 		var mu sync.Mutex
-		gained := 5 * time.Second // what was gained before does not count
+		gained := 5 * time.Second // gained earlier, so not relevant
 		s.conn.o.Gained = func() time.Duration {
 			mu.Lock()
 			defer mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// dialer dials as the addresses say; nil: in the ordinary way.
+// dialer returns a dialer with the local address and the address map, or nil for the default dialer.
 func (a StoreAddresses) dialer() (func(ctx context.Context, network, addr string) (net.Conn, error), error) {
 	if a.LocalAddr == "" && len(a.AddrMap) == 0 {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// dialer dials through the host: package net of wasip1 connects to nobody.
+// dialer dials through the host, because package net cannot connect on wasip1.
 func (a StoreAddresses) dialer() (func(ctx context.Context, network, addr string) (net.Conn, error), error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if to, ok := a.AddrMap[addr]; ok {
@@ -23,7 +23,7 @@ func (a StoreAddresses) dialer() (func(ctx context.Context, network, addr string
 	}, nil
 }
 
-// dialHost opens a connection as a file of the host, and waits until it is made.
+// dialHost opens a connection as a file of the host and waits until it is established.
 func dialHost(ctx context.Context, addr string) (net.Conn, error) {
 	tcp, err := openSocket(addr)
 	if err != nil {
@@ -45,8 +45,7 @@ func dialHost(ctx context.Context, addr string) (net.Conn, error) {
 	return hostConn{tcp, address(addr)}, nil
 }
 
-// openSocket begins a connection. Not by os.OpenFile, whose files package net does not
-// take on this system.
+// openSocket starts a connection. It does not use os.OpenFile, because package net rejects its files on wasip1.
 func openSocket(addr string) (*net.TCPConn, error) {
 	fd, err := syscall.Open("/net/"+addr, syscall.O_RDWR, 0)
 	if err != nil {
@@ -68,7 +67,7 @@ func openSocket(addr string) (*net.TCPConn, error) {
 	return tcp, nil
 }
 
-// connected waits until a connection is made, or cannot be: a write of nothing tells.
+// connected waits until the connection is established or has failed, which an empty write reports.
 func connected(tcp *net.TCPConn) error {
 	raw, err := tcp.SyscallConn()
 	if err != nil {
@@ -85,7 +84,7 @@ func connected(tcp *net.TCPConn) error {
 	return state
 }
 
-// hostConn knows its ends, which the connection of a file does not.
+// hostConn adds the addresses, which the connection of a file does not have.
 type hostConn struct {
 	*net.TCPConn
 	remote address
@@ -94,7 +93,7 @@ type hostConn struct {
 func (c hostConn) RemoteAddr() net.Addr { return c.remote }
 func (c hostConn) LocalAddr() net.Addr  { return address("0.0.0.0:0") }
 
-// address is HOST:PORT as somebody dialled it.
+// address is the HOST:PORT that was dialled.
 type address string
 
 func (address) Network() string  { return "tcp" }

@@ -12,17 +12,16 @@ import (
 var (
 	// ErrLost is the definite answer to a check: the client knows that its lock is lost.
 	ErrLost = errors.New("lost")
-	// ErrBadRequest is the definite answer to a request that the guest did not understand
-	// and did nothing about: host and guest disagree on the protocol.
+	// ErrBadRequest is the definite answer to a request that the guest did not understand and did not execute.
 	ErrBadRequest = errors.New("bad request")
-	// ErrGone says that the guest's output ended, or that it broke the protocol beyond
-	// repair. The outcome of every call that ends so is unknown.
+	// ErrGone means that the guest's output ended or that the guest broke the protocol irreparably. The outcome of the
+	// call is unknown.
 	ErrGone = errors.New("the guest is gone")
-	// ErrNoAnswer says that a guest did not answer open within the limit.
+	// ErrNoAnswer means that a guest did not answer open within the limit.
 	ErrNoAnswer = errors.New("no answer")
 )
 
-// The words of Answer.Fail, all of which are definite.
+// The values of Answer.Fail. All are definite failures.
 const (
 	FailTaken       = "taken"
 	FailNotHeld     = "not-held"
@@ -31,9 +30,8 @@ const (
 	FailBadRequest  = "bad-request"
 )
 
-// fails gives each word its error, and the operations that it can answer. The
-// list of operations keeps a slip of a guest's author from passing for a
-// definite outcome: a release that "failed with taken" may well have happened.
+// fails maps each value to its error and to the operations that may return it. The list of operations keeps a mistake in a
+// guest from becoming a definite outcome: a release that "failed with taken" may have happened.
 var fails = []struct {
 	word string
 	err  error
@@ -41,13 +39,13 @@ var fails = []struct {
 }{
 	{FailTaken, locks.ErrTaken, []string{OpAcquire}},
 	{FailNotHeld, locks.ErrNotHeld, []string{OpRelease, OpRenew}},
-	{FailLost, ErrLost, []string{OpCheck}}, // a touch does not look
+	{FailLost, ErrLost, []string{OpCheck}}, // a touch does not check
 	{FailUnsupported, locks.ErrUnsupported, []string{OpOpen, OpAcquire, OpRenew, OpRelease}},
 	{FailBadRequest, ErrBadRequest, []string{OpOpen, OpAcquire, OpCheck, OpTouch, OpRenew, OpRelease, OpClose}},
 }
 
-// Definite tells whether err is a definite failure: what was asked for did not
-// happen and never will. Every other error leaves the outcome unknown.
+// Definite reports whether err is a definite failure: the operation did not and will not happen. After any other error the
+// outcome is unknown.
 func Definite(err error) bool {
 	for _, f := range fails {
 		if errors.Is(err, f.err) {
@@ -57,8 +55,7 @@ func Definite(err error) bool {
 	return false
 }
 
-// failOf finds the word for what a lock returned from op; ok is false if the
-// outcome is unknown.
+// failOf returns the value of Fail for an error of a lock. ok is false if the outcome is unknown.
 func failOf(op string, err error) (word string, ok bool) {
 	for _, f := range fails {
 		if slices.Contains(f.ops, op) && errors.Is(err, f.err) {
@@ -68,7 +65,7 @@ func failOf(op string, err error) (word string, ok bool) {
 	return "", false
 }
 
-// errorOf is the way back: the error that an answer to op stands for.
+// errorOf returns the error of an answer; it is the inverse of failOf.
 func errorOf(op string, a Answer) error {
 	switch {
 	case a.OK:
@@ -85,8 +82,7 @@ func errorOf(op string, a Answer) error {
 		if f.word != a.Fail {
 			continue
 		}
-		// Guests written in Go send the whole error, which often begins with the
-		// sentinel's own text.
+		// Go guests send the whole error text, which often begins with the text of the sentinel.
 		text := strings.TrimPrefix(strings.TrimPrefix(a.Text, f.err.Error()), ": ")
 		if text == "" {
 			return f.err

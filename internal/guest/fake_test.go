@@ -35,7 +35,7 @@ func (l fakeLocker) Close() error {
 
 func (l fakeLocker) open(context.Context, locks.Client) (locks.Locker, error) { return l, nil }
 
-// fakeLease is a lease that can be released; the others below can more.
+// fakeLease is a lease that can only be released.
 type fakeLease struct {
 	release func(ctx context.Context) error
 }
@@ -76,7 +76,7 @@ func (richLease) Token() uint64        { return 7 }
 func (richLease) Nodes() []string      { return []string{"redis-1", "redis-3"} }
 func (richLease) Lease() time.Duration { return 30 * time.Second }
 
-// talk is a host made of strings: it writes requests to a Serve and reads answers.
+// talk is a host that sends prepared requests to Serve and reads the answers.
 type talk struct {
 	t      *testing.T
 	in     *io.PipeWriter
@@ -130,7 +130,7 @@ func (k *talk) ask(line, want string) {
 	k.expect(want)
 }
 
-// end ends the guest's input and waits until Serve has returned.
+// end ends the guest's input and waits for Serve.
 func (k *talk) end() error {
 	k.t.Helper()
 	_ = k.in.Close()
@@ -139,7 +139,7 @@ func (k *talk) end() error {
 		if err != nil {
 			break
 		}
-		k.t.Errorf("one line more than expected: %s", line)
+		k.t.Errorf("unexpected line: %s", line)
 	}
 	return <-k.served
 }

@@ -9,8 +9,8 @@ import (
 	"lockbench/locks"
 )
 
-// A hello that is made from a card has its fields in the protocol's order, and gives the
-// card back. One without a model is a mutex.
+// A hello that is made from a card has its fields in the protocol's order and converts back to the card. Without a model
+// it is a mutex.
 func TestHelloOf(t *testing.T) {
 	card := locks.Card{Name: "mine", Family: locks.Majority, Claims: locks.Claims{Bounded: true, Fenced: true}}
 	h := HelloOf(card)

@@ -9,14 +9,12 @@ import (
 	"lockbench/locks"
 )
 
-// InProcess runs a guest inside this process and returns the host's end of it and
-// a function that ends it, which must be called. The lock gets client as it is,
-// whatever the open request says. The gate, which may be nil, holds both
-// directions of the protocol: nothing that stands behind it is heard of, but
-// unlike a stopped process the lock's own goroutines run on.
+// InProcess runs a guest in this process. It returns the host's end and a function that must be called to end the guest.
+// The lock gets client unchanged, whatever the open request contains. gate may be nil. While it is held, no messages pass
+// in either direction, but unlike a paused process the lock's own goroutines continue.
 func InProcess(ctx context.Context, hello Hello, opener locks.Opener, client locks.Client, gate *Gate, o ConnOptions) (*Conn, func() error) {
 	open := func(context.Context, Request) (locks.Opener, locks.Client, error) { return opener, client, nil }
-	// It ends with ctx, or earlier at stop: then nothing waits at the gate.
+	// stop cancels pass, so that no message waits at the gate.
 	pass, cancel := context.WithCancel(ctx)
 	requestsR, requestsW := io.Pipe()
 	answersR, answersW := io.Pipe()
@@ -32,8 +30,7 @@ func InProcess(ctx context.Context, hello Hello, opener locks.Opener, client loc
 	}()
 	conn := NewConn(answersR, requestsW, o)
 	stop := func() error {
-		// The guest sees its input end, and what it still has to say is read and
-		// dropped, so that it ends as it would in good order.
+		// After the end of its input the guest ends in the normal way; its remaining output is discarded.
 		conn.endInput()
 		cancel()
 		<-served
@@ -43,8 +40,8 @@ func InProcess(ctx context.Context, hello Hello, opener locks.Opener, client loc
 	return conn, stop
 }
 
-// asNoise is a writer whose lines somebody hears: a lock that panics in many clients would
-// else fill the terminal of whoever runs us with one stack for each.
+// asNoise is a writer that passes on lines. Otherwise a lock that panics in many clients would fill the terminal with
+// stack traces.
 type asNoise func(line string)
 
 func (n asNoise) Write(p []byte) (int, error) {
@@ -56,15 +53,14 @@ func (n asNoise) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Gate stops a client that runs inside the host's own process, as far as that can
-// be done: while it is held, no request goes in and no answer comes out. The zero
-// Gate is open.
+// Gate pauses a client in the host's own process as far as possible: while the gate is held, no request goes in and no
+// answer comes out. The zero Gate is open.
 type Gate struct {
 	mu   sync.Mutex
 	held chan struct{} // nil: open
 }
 
-// Hold closes the gate. When it returns, nothing passes any more.
+// Hold closes the gate. No message passes after it returns.
 func (g *Gate) Hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,7 +79,7 @@ func (g *Gate) Release() {
 	}
 }
 
-// wait returns when the gate is open, or done is closed.
+// wait waits until the gate is open or done is closed.
 func (g *Gate) wait(done <-chan struct{}) {
 	if g == nil {
 		return
@@ -103,7 +99,7 @@ func (g *Gate) wait(done <-chan struct{}) {
 	}
 }
 
-// gated is one direction behind a gate.
+// gated is one direction of the protocol behind a gate.
 type gated struct {
 	gate *Gate
 	done <-chan struct{}

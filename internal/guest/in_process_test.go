@@ -93,7 +93,7 @@ func TestGate(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if err := conn.Touch(short, "3.1"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("touch of a client that stands still: %v", err)
+			t.Errorf("touch of a paused client: %v", err)
 		}
 		synctest.Wait()
 		select {
@@ -103,7 +103,7 @@ func TestGate(t *testing.T) {
 		}
 		gate.Release()
 		gate.Release()
-		if err := <-checked; !errors.Is(err, ErrLost) { // its lease ran out meanwhile
+		if err := <-checked; !errors.Is(err, ErrLost) { // its lease ended during the pause
 			t.Errorf("after the pause: %v", err)
 		}
 		if err := stop(); err != nil {
@@ -122,7 +122,7 @@ func TestNewClient(t *testing.T) {
 	}
 	first, again := draw(7, 3), draw(7, 3)
 	if first != again || first == draw(7, 4) || first == draw(8, 3) {
-		t.Error("chance does not follow from seed and client alone")
+		t.Error("random numbers depend on more than seed and client")
 	}
 	if _, err := NewClient(Request{Store: &StoreAddresses{LocalAddr: "home"}}); err == nil {
 		t.Error(`local_addr "home" was accepted`)

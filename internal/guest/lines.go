@@ -7,11 +7,10 @@ import (
 	"io"
 )
 
-// lineBytesMax bounds a line of either side. Real lines are below a kilobyte;
-// what is longer is a dump of something else.
+// lineBytesMax limits the length of a line. Lines of the protocol are shorter than a kilobyte.
 const lineBytesMax = 1 << 20
 
-// lines cuts a stream into lines of bounded length.
+// lines splits a stream into lines of limited length.
 type lines struct {
 	r   *bufio.Reader
 	max int
@@ -21,9 +20,8 @@ func newLines(r io.Reader) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: lineBytesMax}
 }
 
-// next returns the next line that is not blank, without its end, in memory that
-// the following call may reuse. Of a line that is too long it returns the
-// beginning, with cut set, and skips the rest. A last line without an end counts.
+// next returns the next line that is not blank, without its end. The next call may overwrite it. If the line is too long,
+// next sets cut, returns the beginning and skips the rest. The last line needs no newline.
 func (l *lines) next() (line []byte, cut bool, err error) {
 	for {
 		line, cut, err = l.read()
@@ -38,7 +36,7 @@ func (l *lines) next() (line []byte, cut bool, err error) {
 }
 
 func (l *lines) read() (line []byte, cut bool, err error) {
-	var long []byte // only for lines beyond the reader's own buffer
+	var long []byte // only for lines longer than the reader's buffer
 	for {
 		part, err := l.r.ReadSlice('\n')
 		full := errors.Is(err, bufio.ErrBufferFull)

@@ -7,13 +7,11 @@ import (
 	"os/signal"
 )
 
-// Main is Serve on this process's standard input and output, for programs that
-// are guests. While it runs, what others print with os.Stdout goes to standard
-// error, where it does no harm. It returns when the host has ended the guest.
+// Main runs Serve on this process's standard input and output. While it runs, os.Stdout is standard error, so that other
+// prints do not disturb the protocol. Main returns when the host ends the guest.
 func Main(ctx context.Context, hello Hello, open OpenFunc) error {
-	// The host decides, not Ctrl-C: it heals and winds up first, and it needs its clients
-	// for that. lockbench puts them into groups of their own; others who start us may not.
-	// If the host dies, our input ends.
+	// The host needs its clients while it undoes faults after Ctrl-C, so guests ignore the signal. lockbench starts them
+	// in process groups of their own, but other hosts may not. If the host dies, the input ends.
 	signal.Ignore(os.Interrupt)
 	defer signal.Reset(os.Interrupt)
 	out := os.Stdout

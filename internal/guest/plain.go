@@ -6,10 +6,8 @@ import (
 	"strings"
 )
 
-// Requests and answers are read and written many thousand times in a run, nearly all of
-// them flat and without anything to escape. In a client that is a module of WebAssembly
-// encoding/json took a fifth of the processor time. So what is plain is done here, and
-// the rest there; a test holds both to the same.
+// Most requests and answers are flat objects without escapes, and encoding/json took a fifth of the processor time of WASM
+// guests. The functions here handle these objects and leave the others to encoding/json. A test compares both.
 
 // readRequest reads a line of the host.
 func readRequest(line string) (r Request, err error) {
@@ -21,8 +19,8 @@ func readRequest(line string) (r Request, err error) {
 	return r, err
 }
 
-// plainRequest reads a flat object without blanks, as the host writes it. False: it is
-// something else, and r is not to be used.
+// plainRequest reads a flat object without blanks, the form in which the host writes requests. If it returns false, the
+// line has another form and r is invalid.
 func plainRequest(line string, r *Request) bool {
 	rest, ok := strings.CutPrefix(line, "{")
 	for ok {
@@ -59,7 +57,7 @@ func plainRequest(line string, r *Request) bool {
 	return false
 }
 
-// plainString takes a string from the front of a text.
+// plainString cuts a string from the beginning of a text.
 func plainString(text string) (s, rest string, ok bool) {
 	if text, ok = strings.CutPrefix(text, `"`); !ok {
 		return "", "", false
@@ -75,14 +73,14 @@ func plainString(text string) (s, rest string, ok bool) {
 	return "", "", false
 }
 
-// plainByte says whether a byte stands for itself in a string of JSON, whoever writes it.
+// plainByte reports whether every encoder writes the byte unescaped in a JSON string.
 func plainByte(c byte) bool {
 	return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
 }
 
-// plainNumber takes a number that is not negative from the front of a text.
+// plainNumber cuts a non-negative number from the beginning of a text.
 func plainNumber(text string) (n int64, rest string, ok bool) {
-	const digitsMax = 18 // so that it cannot overflow
+	const digitsMax = 18 // avoids overflow
 	i := 0
 	for ; i < min(len(text), digitsMax) && '0' <= text[i] && text[i] <= '9'; i++ {
 		n = n*10 + int64(text[i]-'0')
@@ -93,7 +91,7 @@ func plainNumber(text string) (n int64, rest string, ok bool) {
 	return n, text[i:], true
 }
 
-// marshalLine is the answer as one line, in the bytes of encoding/json.
+// marshalLine returns the answer as one line, in the bytes of encoding/json.
 func (a Answer) marshalLine() ([]byte, error) {
 	if a.Nodes != nil || !plainText(a.Fail) || !plainText(a.Unknown) || !plainText(a.Notice) || !plainText(a.Session) || !plainText(a.Text) {
 		return marshalLine(a)
@@ -158,7 +156,7 @@ func plainText(s string) bool {
 	return true
 }
 
-// marshalLine is anything as one line.
+// marshalLine returns a value as one line of JSON.
 func marshalLine(v any) ([]byte, error) {
 	line, err := json.Marshal(v)
 	return append(line, '\n'), err

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// What is read here must be what encoding/json reads, of whatever line; and what the host
-// writes all the time must be read here.
+// readRequest must read every line like encoding/json, and handle the host's usual lines without it.
 func FuzzReadRequest(f *testing.F) {
 	for _, line := range plainLines {
 		f.Add(line)
@@ -45,7 +44,7 @@ func TestPlainRequests(t *testing.T) {
 	}
 }
 
-// An answer has the bytes that encoding/json gives it, whatever is in its fields.
+// An answer has the same bytes as from encoding/json.
 func FuzzAnswerLine(f *testing.F) {
 	f.Add(int64(1), true, "", "", int64(-1), uint64(0), int64(0), false, "", "", "", false)
 	f.Add(int64(7), true, "", "", int64(8e9), uint64(1<<63), int64(2e9), true, "", "", "", true)
@@ -74,7 +73,7 @@ func FuzzAnswerLine(f *testing.F) {
 	})
 }
 
-// A field that Answer gets must be written by hand as well.
+// A new field of Answer must be added to marshalLine.
 func TestAnswerHasNoOtherFields(t *testing.T) {
 	const known = 12
 	if n := reflect.TypeFor[Answer]().NumField(); n != known {

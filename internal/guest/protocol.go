@@ -10,30 +10,28 @@ type Hello struct {
 	Name    string       `json:"name"`
 	Version string       `json:"version,omitempty"`
 	Family  locks.Family `json:"family"` // "single-store", "majority" or "control"
-	// Service is the lock service that the guest is for. Empty: "redis".
+	// Service is the lock service that the guest uses. Empty: "redis".
 	Service string       `json:"service,omitempty"`
 	Claims  locks.Claims `json:"claims,omitzero"`
-	// Model is what the lock is to be judged as: mutex (default), fenced, ...
+	// Model is the list of models by which the lock is judged: mutex (default), fenced, ...
 	Model []string `json:"model,omitempty"`
-	// SourceAddress says that the guest binds its connections to the open
-	// request's local_addr, so that it may follow discovery past its own addresses.
+	// SourceAddress reports that the guest binds its connections to local_addr of the open request, so that it may follow
+	// discovery to other addresses.
 	SourceAddress bool `json:"source_address,omitempty"`
-	// AddrMap says that the guest dials, in place of an address that the open
-	// request's addr_map names, the one that it gives: so it may follow discovery
-	// where servers name addresses that cannot be reached from here.
+	// AddrMap reports that the guest replaces addresses by those in addr_map of the open request, so that it may follow
+	// discovery even if the servers' own addresses are unreachable.
 	AddrMap bool `json:"addr_map,omitempty"`
 
-	// Strange are the fields of a hello that was read which the protocol does not have.
+	// Strange are the fields of a received hello that the protocol does not have.
 	Strange []StrangeField `json:"-"`
 }
 
-// HelloOf is the hello of a lock. Its fields stand in the order of the protocol, and so
-// it has no card but is made from one.
+// HelloOf returns the hello of a lock. Hello does not embed the card, because its fields have the order of the protocol.
 func HelloOf(c locks.Card) Hello {
 	return Hello{Name: c.Name, Family: c.Family, Claims: c.Claims, Model: c.JudgedAs()}
 }
 
-// Card says who the guest is. One that names no model is a mutex, whatever it claims.
+// Card returns the guest as a card. Without a model it is a mutex, whatever its capabilities.
 func (h Hello) Card() locks.Card {
 	c := locks.Card{Name: h.Name, Family: h.Family, Claims: h.Claims, Model: h.Model}
 	if len(c.Model) == 0 {
@@ -42,7 +40,7 @@ func (h Hello) Card() locks.Card {
 	return c
 }
 
-// ProtocolVersion is what Hello.Hello must say.
+// ProtocolVersion is the value of Hello.Hello.
 const ProtocolVersion = "lockbench-guest/1"
 
 // The operations of Request.Op.
@@ -56,10 +54,10 @@ const (
 	OpClose   = "close"
 )
 
-// The words of Answer.Notice.
+// The values of Answer.Notice.
 const (
 	NoticeLost   = "lost"   // the library knows that the session's lock is lost
-	NoticeQueued = "queued" // the session's acquire is known to stand in the lock's queue
+	NoticeQueued = "queued" // the session's acquire entered the lock's queue
 )
 
 // Request is one line from the host.
@@ -86,22 +84,22 @@ type Request struct {
 	Wait  int64    `json:"wait_ns,omitempty"`
 }
 
-// Answer is one line from the guest: the answer to the request ID, or a notice.
+// Answer is one line from the guest: the answer to request ID, or a notice.
 type Answer struct {
 	ID int64 `json:"id,omitempty"`
-	// Exactly one of OK, Fail and Unknown is set in an answer.
+	// An answer has exactly one of OK, Fail and Unknown.
 	OK      bool   `json:"ok,omitempty"`
 	Fail    string `json:"fail,omitempty"`    // taken, not-held, lost, unsupported, bad-request: definite
-	Unknown string `json:"unknown,omitempty"` // any other error, in words
+	Unknown string `json:"unknown,omitempty"` // any other error, as text
 
 	// acquire ok; until_ns also on renew ok
 	Until   *int64   `json:"until_ns,omitempty"` // from the moment the request was read
 	Token   *uint64  `json:"token,omitempty"`
 	Nodes   []string `json:"nodes,omitempty"`
-	Lease   int64    `json:"lease_ns,omitempty"` // of a lease the library renews
+	Lease   int64    `json:"lease_ns,omitempty"` // length of a lease that the library renews
 	Renewed bool     `json:"renewed,omitempty"`
 
 	Notice  string `json:"notice,omitempty"`
 	Session string `json:"session,omitempty"`
-	Text    string `json:"text,omitempty"` // detail of a fail, for people
+	Text    string `json:"text,omitempty"` // detail of a fail
 }

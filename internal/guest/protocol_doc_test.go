@@ -15,12 +15,11 @@ import (
 	"lockbench/locks"
 )
 
-// The page that authors of guests read is held to what this package does: its
-// transcript is replayed against both ends, and its smallest guest is run.
+// The tests below replay the transcript of docs/guest-protocol.md against both ends and run its smallest guest.
 
 const page = "../../docs/guest-protocol.md"
 
-// block is the content of the page's first code block in that language.
+// block returns the content of the page's first code block in a language.
 func block(t *testing.T, language string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -93,7 +92,7 @@ func TestTranscriptServe(t *testing.T) {
 		}
 		return l, nil
 	}}
-	synctest.Test(t, func(t *testing.T) { // time stands still while nobody sleeps
+	synctest.Test(t, func(t *testing.T) { // time stops while all goroutines wait
 		k := serveBare(t, hello, Always(lock.open), os.Stderr)
 		for _, s := range said {
 			if s.byGuest {
@@ -108,7 +107,7 @@ func TestTranscriptServe(t *testing.T) {
 	})
 }
 
-// Conn, asked to do the same, says the host's lines and understands the guest's.
+// TestTranscriptConn: Conn sends the host's lines and understands the guest's lines.
 func TestTranscriptConn(t *testing.T) {
 	said := transcript(t)
 	s := newScript(t)
@@ -164,7 +163,7 @@ func perform(ctx context.Context, c *Conn, r Request) (err error) {
 	return err
 }
 
-// Every word of a failure stands in the page, with the operations it belongs to.
+// The page lists every value of fail with its operations.
 func TestPageListsFails(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -228,7 +227,7 @@ func startGuest(t *testing.T, cmd *exec.Cmd) *Conn {
 	})
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		<-conn.ended // Wait closes the pipe, so all that was said is read first
+		<-conn.ended // Wait closes the pipe, so the output is read first
 		_ = cmd.Wait()
 	})
 	return conn

@@ -20,10 +20,9 @@ import (
 	"lockbench/service/redis"
 )
 
-// testLimit bounds what these tests wait for.
 const testLimit = 30 * time.Second
 
-// pythonGuest starts the example, as one client of the server at addr.
+// pythonGuest starts the example guest as a client of the server at addr.
 func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Process) {
 	t.Helper()
 	python := "/usr/bin/python3" // the distribution's own has the distribution's packages
@@ -45,7 +44,7 @@ func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Pro
 	return conn, cmd.Process
 }
 
-// redisServer starts one and waits until it answers.
+// redisServer starts a server and waits until it answers.
 func redisServer(ctx context.Context, t *testing.T) (addr string, p *os.Process) {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
@@ -73,7 +72,7 @@ func redisServer(ctx context.Context, t *testing.T) (addr string, p *os.Process)
 	return addr, cmd.Process
 }
 
-// redisSays is what the server answers to a command; empty: nothing.
+// redisSays returns the server's answer to a command, or "".
 func redisSays(ctx context.Context, addr, command string) string {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -140,8 +139,7 @@ func TestPythonGuest(t *testing.T) {
 	}
 }
 
-// A client that sleeps past its lease: another gets the lock, and the first is
-// told the truth when it wakes.
+// A client sleeps past its lease and another client gets the lock. The first client notices that when it wakes up.
 func TestPythonGuestSleepsPastItsLease(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
@@ -183,8 +181,7 @@ func TestPythonGuestSleepsPastItsLease(t *testing.T) {
 	}
 }
 
-// A server that does not answer: the outcome is unknown, the request was sent
-// once, and the release cleans up what it did.
+// If the server does not answer, the outcome is unknown, the request was sent once, and the release cleans up.
 func TestPythonGuestUnknownAcquire(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
@@ -199,15 +196,15 @@ func TestPythonGuestUnknownAcquire(t *testing.T) {
 		t.Errorf("acquire: %v, want unknown", err)
 	}
 	if err := one.Release(ctx, "1.1"); err == nil || Definite(err) {
-		t.Errorf("release while the server stands still: %v, want unknown", err)
+		t.Errorf("release while the server is paused: %v, want unknown", err)
 	}
 	if err := server.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	// What was sent waits in the server's socket and is done now, the SET as well.
+	// The server now executes the requests that waited in its socket.
 	for redisSays(ctx, addr, "EXISTS a") != ":1" {
 		if ctx.Err() != nil {
-			t.Fatal("the request that was answered late never took effect")
+			t.Fatal("the delayed request never took effect")
 		}
 	}
 	if got := redisSays(ctx, addr, "INFO commandstats"); !strings.Contains(got, "cmdstat_set:calls=1,") {

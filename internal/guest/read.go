@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// quotedBytesMax is how much of a line messages repeat.
+// quotedBytesMax is the length to which messages shorten a quoted line.
 const quotedBytesMax = 300
 
-// untilBeyond is how much longer than asked a lease may be. Services have shortest leases of some
-// seconds; a point in time is far beyond.
+// untilBeyond is how much a lease may exceed the requested one. Some services have minimum leases of seconds; a point in
+// time is far beyond.
 const untilBeyond = time.Minute
 
-// read is the one goroutine that reads what the guest writes. It goes on after a
-// broken protocol, so that a guest is never stuck in a write.
+// read is the only goroutine that reads the guest's output. It continues after a broken protocol, so that the guest does
+// not block in a write.
 func (c *Conn) read(l *lines) {
 	defer close(c.ended)
 	for {
@@ -46,7 +46,7 @@ func (c *Conn) read(l *lines) {
 	}
 }
 
-// take sorts one line: hello, answer, notice or noise.
+// take handles one line: hello, answer, notice or noise.
 func (c *Conn) take(line []byte) {
 	var m struct {
 		Answer
@@ -54,11 +54,11 @@ func (c *Conn) take(line []byte) {
 	}
 	if err := json.Unmarshal(line, &m); err != nil {
 		if m.ID == 0 {
-			c.stray("text", line, "the guest wrote a line that is not of the protocol. "+
+			c.stray("text", line, "the guest wrote a line that is not part of the protocol. "+
 				"Standard output belongs to the protocol: print to standard error instead")
 			return
 		}
-		// It names a request, so somebody waits for it.
+		// A call waits for the answer to this request.
 		c.settle(m.ID, line, fmt.Sprintf("the guest's answer cannot be read: %v", err), Answer{})
 		return
 	}
@@ -71,8 +71,8 @@ func (c *Conn) take(line []byte) {
 	case a.Notice == NoticeQueued && a.ID == 0 && a.Session != "":
 		c.o.Queued(a.Session)
 	case a.Notice != "":
-		c.stray("notice", line, fmt.Sprintf("the guest sent a notice that is not understood: a notice is "+
-			`{"notice":%q,"session":...} or the same with %q, without an id`, NoticeLost, NoticeQueued))
+		c.stray("notice", line, fmt.Sprintf("the guest sent an invalid notice: a notice is "+
+			`{"notice":%q,"session":...} or has %q instead, without an id`, NoticeLost, NoticeQueued))
 	case a.ID == 0:
 		c.stray("text", line, "the guest wrote an object without an id, which answers nothing. "+
 			"An answer repeats its request's id; logs go to standard error")
@@ -81,7 +81,7 @@ func (c *Conn) take(line []byte) {
 	}
 }
 
-// ruleBroken names the rule that an answer breaks by itself; empty: none.
+// ruleBroken returns a message if the answer alone breaks a rule, or "".
 func ruleBroken(a Answer) string {
 	outcomes := 0
 	for _, set := range []bool{a.OK, a.Fail != "", a.Unknown != ""} {
@@ -98,8 +98,8 @@ func ruleBroken(a Answer) string {
 	return ""
 }
 
-// settle hands an answer to the call that waits for it. One that breaks a rule is
-// noise, and ends its call with an unknown outcome: nothing better will come.
+// settle passes an answer to the call that waits for it. If the answer breaks a rule, it counts as noise, and the outcome
+// of the call is unknown.
 func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
 	c.mu.Lock()
 	p, waits := c.pending[id]
@@ -111,31 +111,31 @@ func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
 	case late:
 		return
 	case !waits:
-		c.stray("id", line, fmt.Sprintf("the guest answered request %d, which nobody waits for: it was never asked, "+
+		c.stray("id", line, fmt.Sprintf("the guest answered request %d, which no call waits for: it was never sent, "+
 			"or answered before. Answer each request once, with its own id", id))
 		return
 	case broken != "":
 		c.stray("answer", line, broken)
 		a = Answer{ID: id, Unknown: broken + ": " + quoted(line)}
 	case a.Until != nil && p.asked > 0 && time.Duration(*a.Until) > p.asked+p.wait+untilBeyond:
-		c.stray("until", line, fmt.Sprintf("the guest claims %.0f s where %v s were asked; until_ns is relative: "+
+		c.stray("until", line, fmt.Sprintf("the guest reports a lease of %.0f s for a request of %v s; until_ns is relative: "+
 			"it counts from the moment when the guest has read the request", time.Duration(*a.Until).Seconds(), p.asked.Seconds()))
 	}
 	p.answer <- a
 }
 
-// takeHello takes the first hello; a guest of another version is of no use.
+// takeHello handles the first hello. A guest with another version of the protocol cannot be used.
 func (c *Conn) takeHello(line []byte) {
 	select {
 	case <-c.helloed:
-		c.stray("hello", line, "the guest said hello twice; only the first counts")
+		c.stray("hello", line, "the guest sent two hellos; only the first counts")
 		return
 	default:
 	}
 	h, err := ReadHello(line)
 	switch {
 	case errors.Is(err, errNoHello):
-		c.stray("text", line, "the guest wrote a line that is not of the protocol. "+
+		c.stray("text", line, "the guest wrote a line that is not part of the protocol. "+
 			"Standard output belongs to the protocol: print to standard error instead")
 		return
 	case err != nil:
@@ -148,10 +148,10 @@ func (c *Conn) takeHello(line []byte) {
 	close(c.helloed)
 }
 
-// errNoHello is a line that is no hello of any version.
-var errNoHello = errors.New("it begins with a line that is no hello")
+// errNoHello is the error for a line that is not a hello of any version.
+var errNoHello = errors.New("its first line is not a hello")
 
-// ReadHello reads the first line of a guest.
+// ReadHello parses the first line of a guest.
 func ReadHello(line []byte) (Hello, error) {
 	var h Hello
 	err := json.Unmarshal(line, &h)
@@ -160,15 +160,14 @@ func ReadHello(line []byte) (Hello, error) {
 	case !strings.HasPrefix(h.Hello, "lockbench-guest/"):
 		return h, fmt.Errorf("%w: %s", errNoHello, quoted(line))
 	case h.Hello != ProtocolVersion:
-		return h, fmt.Errorf("it speaks %q, not %q: %s", h.Hello, ProtocolVersion, quoted(line))
+		return h, fmt.Errorf("its protocol is %q, not %q: %s", h.Hello, ProtocolVersion, quoted(line))
 	case err != nil:
 		return h, fmt.Errorf("its hello cannot be read: %w: %s", err, quoted(line))
 	}
 	return h, nil
 }
 
-// stray counts and logs a line that is no part of the protocol, and warns about
-// the first of its kind.
+// stray counts and logs a line that is not part of the protocol, and warns about the first of each kind.
 func (c *Conn) stray(kind string, line []byte, advice string) {
 	c.mu.Lock()
 	text, warning := clip(line), advice+": "+quoted(line)

@@ -17,19 +17,15 @@ import (
 	"lockbench/locks"
 )
 
-// endLimit is how long the end of a guest waits for calls that do not heed
-// their context.
+// endLimit is how long the end of a guest waits for calls that ignore their context.
 const endLimit = 2 * time.Second
 
-// OpenFunc finds the lock that an open request asks for, and what it may know of
-// its surroundings. [NewClient] gives the usual answer to the latter.
+// OpenFunc returns the opener and the client for an open request. [NewClient] returns the usual client.
 type OpenFunc = func(ctx context.Context, r Request) (locks.Opener, locks.Client, error)
 
-// Serve is the guest's end of the protocol: it writes hello, then serves the
-// requests that it reads, side by side, until r ends, close is
-// asked for, or ctx ends. It closes the lock's handle but releases nothing: what a
-// client held when its host went away ends as the lock itself provides. If ctx
-// ends first, one goroutine stays behind in r.Read until that returns.
+// Serve is the guest's end of the protocol. It writes the hello and serves requests concurrently until r ends, the host
+// sends close, or ctx ends. It closes the lock's handle but releases nothing: the locks of a vanished host end in the
+// lock's own way. If ctx ends first, one goroutine remains in r.Read.
 func Serve(ctx context.Context, r io.Reader, w io.Writer, hello Hello, open OpenFunc) error {
 	return newServer(open, w, os.Stderr).serve(ctx, r, hello)
 }
@@ -41,31 +37,31 @@ func newServer(open OpenFunc, w, log io.Writer) *server {
 // server serves one client.
 type server struct {
 	open     OpenFunc
-	log      io.Writer // hears of panics
+	log      io.Writer // receives panics
 	sessions *sessions
 
-	writing turn.Turn // to write a line, which may take long: a client that is stopped
+	writing turn.Turn // for writing a line, which blocks while a client is paused
 	w       io.Writer
 
 	mu     sync.Mutex
-	opened bool // also while it is being opened
+	opened bool // also true during open
 	closed bool
-	ended  bool // and calls is closed
+	ended  bool // calls is closed
 	locker locks.Locker
 
 	end   context.CancelCauseFunc
-	calls chan call // for a goroutine that has served one
+	calls chan call // for idle goroutines
 	busy  sync.WaitGroup
 }
 
-// errClosed ends Serve in good order.
+// errClosed ends Serve without an error.
 var errClosed = errors.New("closed by the host")
 
 // input is a line of the host.
 type input struct {
 	line string
 	cut  bool
-	at   time.Time // when the line had been read
+	at   time.Time // when the line was read
 }
 
 func (s *server) serve(ctx context.Context, r io.Reader, hello Hello) error {
@@ -87,17 +83,16 @@ func (s *server) serve(ctx context.Context, r io.Reader, hello Hello) error {
 	return errors.Join(err, s.finish())
 }
 
-// read takes the host's lines until there are no more, or the guest has ended.
+// read reads the host's lines until the input or the guest ends.
 func (s *server) read(ctx context.Context, l *lines) {
 	for {
 		line, cut, err := l.next()
-		// Before anything else: a lease's end is told from here. Taken later, a
-		// goroutine that had to wait for the processor would make leases look
-		// shorter to the host than the client knows them to be.
+		// The end of a lease counts from here. If at were taken by a goroutine that first had to wait for the processor,
+		// leases would look shorter to the host than to the client.
 		at := time.Now()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				err = errClosed // a host that is gone wants no answer
+				err = errClosed // a host that is gone needs no answer
 			}
 			s.end(err)
 			return
@@ -108,8 +103,7 @@ func (s *server) read(ctx context.Context, l *lines) {
 	}
 }
 
-// begin gives a request to a goroutine that has none, or to a new one; false: the guest
-// has ended, and nothing begins.
+// begin passes a request to an idle goroutine or to a new one. It returns false if the guest has ended.
 func (s *server) begin(ctx context.Context, c call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,17 +118,15 @@ func (s *server) begin(ctx context.Context, c call) bool {
 	return true
 }
 
-// work serves requests, one after the other, beginning with c. A goroutine that has served
-// one has the stack for the next: to let one grow costs more than the request itself where
-// the guest is a module of WebAssembly.
+// work serves requests, beginning with c. Reusing a goroutine reuses its stack; in a WASM guest, growing a stack costs
+// more than the request itself.
 func (s *server) work(ctx context.Context, c call) {
 	for more := true; more; c, more = <-s.calls {
 		s.handle(ctx, c)
 	}
 }
 
-// finish closes the lock's handle, which often frees calls that stand, and waits
-// for them.
+// finish closes the lock's handle, which often unblocks calls, and waits for the calls.
 func (s *server) finish() error {
 	s.mu.Lock()
 	s.ended = true
@@ -146,7 +138,7 @@ func (s *server) finish() error {
 		defer close(done)
 		err = s.closeLocker()
 		s.busy.Wait()
-		// An open that was under way has given us one more.
+		// A concurrent open has added another handle.
 		err = errors.Join(err, s.closeLocker())
 	}()
 	limit := time.NewTimer(endLimit)
@@ -178,17 +170,17 @@ func (s *server) closeLocker() (err error) {
 	return nil
 }
 
-// call is a request on its way.
+// call is a request that is being served.
 type call struct {
 	Request
 	read    time.Time
-	bad     *Answer // what is wrong with it
+	bad     *Answer // the answer to an invalid request
 	ask     locks.Request
-	session *session // of an acquire, fresh
+	session *session // the new session of an acquire
 }
 
-// receive does what must be done in the order of the lines: an acquire is known
-// before the release that its impatient host sends behind it.
+// receive does the part that depends on the order of lines: an acquire is registered before the release that an impatient
+// host sends after it.
 func (s *server) receive(i input) call {
 	c := call{read: i.at}
 	refuse := func(format string, args ...any) call {
@@ -201,7 +193,7 @@ func (s *server) receive(i input) call {
 	}
 	var err error
 	if c.Request, err = readRequest(i.line); err != nil {
-		return refuse("the line is no request: %v: %s", err, quoted([]byte(i.line)))
+		return refuse("the line is not a request: %v: %s", err, quoted([]byte(i.line)))
 	}
 	if c.Op != OpAcquire {
 		return c
@@ -215,7 +207,7 @@ func (s *server) receive(i input) call {
 	return c
 }
 
-// handle serves one request. After a grant it stays for the watch.
+// handle serves one request. After a grant it watches for the loss of the lock.
 func (s *server) handle(ctx context.Context, c call) {
 	a := s.answer(ctx, c)
 	a.ID = c.ID
@@ -230,7 +222,7 @@ func (s *server) handle(ctx context.Context, c call) {
 	}
 }
 
-// answer does what is asked for. A lock that panics has not said what happened.
+// answer executes a request. If the lock panics, the outcome is unknown.
 func (s *server) answer(ctx context.Context, c call) (a Answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -263,13 +255,13 @@ func (s *server) panicked(op string, p any) error {
 	fmt.Fprintf(s.log, "the lock panicked in %s: %v\n%s", op, p, debug.Stack())
 	err := fmt.Errorf("the lock panicked in %s: %v", op, p)
 	if at := panicPlace(); op == OpOpen && at != "" {
-		// It ends a run before anything else can be told, so it has to lead to the mistake.
+		// The panic ends the run, so the message contains its place.
 		err = fmt.Errorf("%w, at %s", err, at)
 	}
 	return err
 }
 
-// panicPlace is the line that panicked, for a deferred function that has recovered.
+// panicPlace returns the line that panicked. It is for deferred functions that have recovered.
 func panicPlace() string {
 	callers := make([]uintptr, 32)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
@@ -317,15 +309,15 @@ func (s *server) say(a Answer) error {
 	return s.write(line)
 }
 
-// write sends one line, whole.
+// write writes one whole line.
 func (s *server) write(line []byte) error {
-	_ = s.writing.Take(context.Background()) // which does not end
+	_ = s.writing.Take(context.Background()) // this context does not end
 	defer s.writing.Give()
 	_, err := s.w.Write(line)
 	return err
 }
 
-// outcome is the answer to an operation that tells nothing but how it ended.
+// outcome returns the answer to an operation without a result.
 func outcome(op string, err error) Answer {
 	if err == nil {
 		return Answer{OK: true}

@@ -59,7 +59,7 @@ func TestServeAnswers(t *testing.T) {
 			`{"id":2,"fail":"bad-request","text":"session \"9.9\" is not known"}`}},
 		"bad requests": {fakeLocker{}, []string{
 			`{"id":2,"op":"sing"}`, `{"id":2,"fail":"bad-request","text":"operation \"sing\" is not known"}`,
-			`{"id":3,"op":5}`, `{"id":3,"fail":"bad-request","text":"the line is no request: json: cannot unmarshal number into Go struct field Request.op of type string: \"{\\\"id\\\":3,\\\"op\\\":5}\""}`,
+			`{"id":3,"op":5}`, `{"id":3,"fail":"bad-request","text":"the line is not a request: json: cannot unmarshal number into Go struct field Request.op of type string: \"{\\\"id\\\":3,\\\"op\\\":5}\""}`,
 			`{"id":4,"op":"acquire","session":"3.1"}`, `{"id":4,"fail":"bad-request","text":"an acquire has either a key or keys"}`,
 			`{"id":5,"op":"acquire","session":"3.1","key":"a","keys":["b"]}`, `{"id":5,"fail":"bad-request","text":"an acquire has either a key or keys"}`,
 			`{"id":6,"op":"acquire","key":"a"}`, `{"id":6,"fail":"bad-request","text":"an acquire has a session"}`,
@@ -84,7 +84,7 @@ func TestServePassesTheRequestOn(t *testing.T) {
 	var got locks.Request
 	k := serveFake(t, fakeLocker{acquire: func(_ context.Context, r locks.Request) (locks.Lease, error) {
 		got = r
-		got.Queued = nil // its own test below
+		got.Queued = nil // see the test below
 		return fakeLease{}, nil
 	}})
 	k.ask(`{"id":2,"op":"acquire","session":"3.1","keys":["a","b"],"mode":"shared","owner":"o","ttl_ns":5,"wait_ns":6}`, `{"id":2,"ok":true}`)
@@ -97,7 +97,7 @@ func TestServePassesTheRequestOn(t *testing.T) {
 	}
 }
 
-// The host hears that an acquire is queued before it hears how it ended.
+// The notice that an acquire is queued comes before its answer.
 func TestServeNoticesTheQueue(t *testing.T) {
 	k := serveFake(t, fakeLocker{acquire: func(_ context.Context, r locks.Request) (locks.Lease, error) {
 		r.Queued()
@@ -111,14 +111,13 @@ func TestServeNoticesTheQueue(t *testing.T) {
 	}
 }
 
-// A lease counts from when the request had been read, so a slow acquire leaves
-// less of it; and it counts to 0 when it was over before it was told.
+// A lease counts from when the request was read, so a slow acquire shortens it. An expired lease counts as 0.
 func TestServeUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := serveFake(t, fakeLocker{acquire: func(_ context.Context, r locks.Request) (locks.Lease, error) {
-			time.Sleep(300 * time.Millisecond) // a first try that was refused
+			time.Sleep(300 * time.Millisecond) // a refused first attempt
 			l := richLease{bounded(r.TTL)}
-			time.Sleep(200 * time.Millisecond) // the server takes its time
+			time.Sleep(200 * time.Millisecond) // a slow server
 			return l, nil
 		}})
 		k.ask(acquire31, `{"id":2,"ok":true,"until_ns":5300000000,"token":7,"nodes":["redis-1","redis-3"],"lease_ns":30000000000,"renewed":true}`)
@@ -140,11 +139,11 @@ func TestUntilFromClamps(t *testing.T) {
 	now := time.Now()
 	before := now.Add(-time.Second)
 	if d := untilFrom(now, boundedLease{until: &before}); d == nil || *d != 0 {
-		t.Errorf("a lease that was over before: until_ns %v, want 0", d)
+		t.Errorf("an expired lease: until_ns %v, want 0", d)
 	}
 	var never time.Time
 	if d := untilFrom(now, boundedLease{until: &never}); d != nil {
-		t.Errorf("a lease that tells no end: until_ns %v, want none", *d)
+		t.Errorf("a lease without an end: until_ns %v, want none", *d)
 	}
 }
 
@@ -163,7 +162,7 @@ func TestServeNoticesLoss(t *testing.T) {
 	}
 }
 
-// A lock that is lost in the moment of its grant: the host hears of the grant first.
+// If a lock is lost at the moment of its grant, the answer comes before the notice.
 func TestServeNoticeComesAfterTheGrant(t *testing.T) {
 	for range 50 {
 		lost := make(chan struct{})
@@ -179,7 +178,7 @@ func TestServeNoticeComesAfterTheGrant(t *testing.T) {
 	}
 }
 
-// Some libraries close the channel when they release; that is no loss.
+// A library that closes the channel on release does not report a loss.
 func TestServeNoNoticeOfARelease(t *testing.T) {
 	lost := make(chan struct{})
 	k := serveFake(t, fakeLocker{acquire: func(context.Context, locks.Request) (locks.Lease, error) {

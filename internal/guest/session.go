@@ -11,38 +11,37 @@ import (
 	"lockbench/locks"
 )
 
-// endedSessionsMax is how many sessions are remembered after their end.
+// endedSessionsMax is the number of ended sessions that are remembered.
 const endedSessionsMax = 1024
 
-// session is what the guest knows of one acquire attempt and its lease.
+// session is the guest's state of one acquire attempt and its lease.
 //
 //	acquire ---- taken, unsupported ------------------> ended
 //	   |
 //	   +-- ok, or unknown --> kept -- release: ok, not-held --> ended
-//	                           ^          |
-//	                           +-- unknown: may be released again
+//	                          ^          |
+//	                          +-- unknown: may be released again
 type session struct {
 	answered  chan struct{} // closed when Acquire has returned
-	lease     locks.Lease   // nil if an unknown acquire gave none; set before answered closes
+	lease     locks.Lease   // nil if an unknown acquire returned none; set before answered is closed
 	granted   bool          // set with lease
-	releasing chan struct{} // closed by the first release, which ends the watch
+	releasing chan struct{} // closed by the first release; ends the watch
 	once      sync.Once
-	turn      turn.Turn // releases and renewals go one after the other
+	turn      turn.Turn // serializes releases and renewals
 }
 
-// sessions is the registry.
 type sessions struct {
 	mu    sync.Mutex
 	live  map[string]*session
 	ended map[string]bool
-	order []string // of ended, oldest first
+	order []string // ended sessions, oldest first
 }
 
 func newSessions() *sessions {
 	return &sessions{live: map[string]*session{}, ended: map[string]bool{}}
 }
 
-// begin registers a new name; nil if it was used before.
+// begin registers a new session. It returns nil if the name was used before.
 func (t *sessions) begin(name string) *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,8 +59,7 @@ func (t *sessions) find(name string) (s *session, ended bool) {
 	return t.live[name], t.ended[name]
 }
 
-// end remembers that a session has ended, so that a release which is asked for
-// once more, because the host did not hear the first answer, is told the truth.
+// end remembers that a session has ended, so that a repeated release gets the right answer.
 func (t *sessions) end(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +75,7 @@ func (t *sessions) end(name string) {
 	}
 }
 
-// drop forgets a session of which nothing was ever asked.
+// drop forgets a session that was never used.
 func (t *sessions) drop(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +84,7 @@ func (t *sessions) drop(name string) {
 
 func (s *server) acquire(ctx context.Context, c call) Answer {
 	t := c.session
-	// Also when the lock panics: a release must not wait for ever.
+	// A release must not wait forever, even if the lock panics.
 	defer close(t.answered)
 	s.mu.Lock()
 	locker, closed := s.locker, s.closed
@@ -94,7 +92,7 @@ func (s *server) acquire(ctx context.Context, c call) Answer {
 	switch {
 	case closed:
 		s.sessions.drop(c.Session)
-		return badRequest("this guest is at its end")
+		return badRequest("this guest has ended")
 	case locker == nil:
 		s.sessions.drop(c.Session)
 		return badRequest("acquire comes after an open that was answered with ok")
@@ -127,9 +125,8 @@ func (s *server) acquire(ctx context.Context, c call) Answer {
 	return a
 }
 
-// watch sends the notice that a session's lock is lost, if its library tells. It
-// begins after the acquire's answer was written: nobody loses what nobody got.
-// Libraries that close the channel at release as well do not mean us.
+// watch sends the notice that a session's lock is lost, if its library reports that. It begins after the answer to the
+// acquire is written. A library that also closes the channel on release does not mean a loss.
 func (s *server) watch(ctx context.Context, name string) {
 	t, _ := s.sessions.find(name)
 	if t == nil {
@@ -154,14 +151,14 @@ func (s *server) watch(ctx context.Context, name string) {
 	s.notify(NoticeLost, name)
 }
 
-// notify tells the host something that it did not ask.
+// notify sends a notice.
 func (s *server) notify(notice, session string) {
 	if err := s.say(Answer{Notice: notice, Session: session}); err != nil {
 		s.end(fmt.Errorf("write a notice: %w", err))
 	}
 }
 
-// check looks at what the client itself can know, and asks nobody.
+// check reports what the client knows by itself, without a request to a server.
 func (s *server) check(r Request) Answer {
 	t, bad := s.held(r)
 	if t == nil {
@@ -182,8 +179,8 @@ func (s *server) check(r Request) Answer {
 	return Answer{OK: true}
 }
 
-// touch says that the client runs, and does not look again: between its check and
-// its write a client can be stopped, and that is what the host wants to see.
+// touch confirms that the client runs, without a check: lockbench needs to observe clients that are paused between their
+// check and their write.
 func (s *server) touch(r Request) Answer {
 	if t, bad := s.held(r); t == nil {
 		return bad
@@ -214,8 +211,8 @@ func (s *server) renew(ctx context.Context, c call) Answer {
 	return a
 }
 
-// release waits for an acquire that is still under way: its host may have given
-// up on it, and what it takes must be cleaned up all the same.
+// release waits for an acquire that is still running: the host may have given up on it, but the lock that it takes must be
+// released.
 func (s *server) release(ctx context.Context, r Request) Answer {
 	t, ended := s.sessions.find(r.Session)
 	if t != nil {
@@ -228,7 +225,7 @@ func (s *server) release(ctx context.Context, r Request) Answer {
 			return Answer{Unknown: err.Error()}
 		}
 		defer t.turn.Give()
-		t, ended = s.sessions.find(r.Session) // it may have ended while we waited
+		t, ended = s.sessions.find(r.Session) // the session may have ended during the wait
 	}
 	switch {
 	case ended:
@@ -247,7 +244,7 @@ func (s *server) release(ctx context.Context, r Request) Answer {
 	return a
 }
 
-// held finds a session that was granted.
+// held returns a session that was granted.
 func (s *server) held(r Request) (*session, Answer) {
 	t, ended := s.sessions.find(r.Session)
 	switch {
@@ -267,8 +264,7 @@ func (s *server) held(r Request) (*session, Answer) {
 	return t, Answer{}
 }
 
-// untilFrom is a lease's end, counted from when the request had been read. A
-// lease that was over before is told as 0.
+// untilFrom returns the end of a lease, counted from when the request was read, and at least 0.
 func untilFrom(read time.Time, lease locks.Lease) *int64 {
 	l, ok := lease.(locks.Bounded)
 	if !ok {
@@ -282,7 +278,7 @@ func untilFrom(read time.Time, lease locks.Lease) *int64 {
 	return &d
 }
 
-// requestOf is the request as the lock sees it.
+// requestOf converts a request to the form for locks.
 func requestOf(r Request) (locks.Request, error) {
 	q := locks.Request{Keys: r.Keys, Owner: r.Owner, TTL: time.Duration(r.TTL), Wait: time.Duration(r.Wait)}
 	if (r.Key != "") == (len(r.Keys) > 0) {

@@ -5,27 +5,26 @@ import (
 	"lockbench/service/redis"
 )
 
-// StoreAddresses is locks.Store as it goes to another process.
+// StoreAddresses is the form of locks.Store in messages.
 type StoreAddresses struct {
 	Topology  locks.Topology          `json:"topology"`
 	Service   string                  `json:"service,omitempty"`
 	Endpoints map[string][]locks.Node `json:"endpoints,omitempty"`
 	Params    map[string]string       `json:"params,omitempty"`
 
-	// The short forms, of Redis alone: its endpoints "redis" and "sentinel", and its
-	// parameter "master_name". Guests that know nothing of Service read these.
+	// Short forms for Redis: the endpoints "redis" and "sentinel" and the parameter "master_name". Guests that do not know
+	// the field Service use them.
 	Nodes      []locks.Node `json:"nodes,omitempty"`
 	Sentinels  []locks.Node `json:"sentinels,omitempty"`
 	MasterName string       `json:"master_name,omitempty"`
 
 	LocalAddr string `json:"local_addr,omitempty"` // an IP to bind connections to
 	Dir       string `json:"dir,omitempty"`
-	// AddrMap gives for the addresses by which servers name each other those by
-	// which this guest reaches them.
+	// AddrMap maps the addresses that servers announce to the addresses that this guest can reach.
 	AddrMap map[string]string `json:"addr_map,omitempty"`
 }
 
-// Addresses is a store without its dialer, in long and in short forms.
+// Addresses converts a store without its dialer, in long and short forms.
 func Addresses(s locks.Store) StoreAddresses {
 	a := StoreAddresses{Topology: s.Topology, Service: s.Service, Endpoints: s.Endpoints, Params: s.Params, Dir: s.Dir}
 	if s.Service == redis.Name {
@@ -34,9 +33,8 @@ func Addresses(s locks.Store) StoreAddresses {
 	return a
 }
 
-// Store is the store that the addresses lead to. Its connections are bound to
-// LocalAddr, if there is one, and go by AddrMap: faults know a client by where its
-// connections come from, or by where they arrive.
+// Store returns the store. Its connections are bound to LocalAddr, if any, and use AddrMap, because faults identify a
+// client by the source or the target of its connections.
 func (a StoreAddresses) Store() (locks.Store, error) {
 	s := locks.Store{Service: a.Service, Topology: a.Topology, Endpoints: a.Endpoints, Params: a.Params}
 	if a.Service == "" {
@@ -48,8 +46,7 @@ func (a StoreAddresses) Store() (locks.Store, error) {
 	return s, err
 }
 
-// short is the store by the short forms: a host that names no service has none, or
-// means Redis.
+// short returns the store from the short forms. A host that sends no service has none or means Redis.
 func (a StoreAddresses) short() locks.Store {
 	switch a.Topology {
 	case "", locks.None:

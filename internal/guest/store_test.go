@@ -16,8 +16,7 @@ var (
 	sentinels = []locks.Node{{Name: "sentinel-1", Addr: "127.20.4.68:7000"}, {Name: "sentinel-2", Addr: "127.20.4.69:7000"}}
 )
 
-// shortStores are stores and what was said of them before there were services: the
-// bytes that an older lockbench sends, and that an older guest reads.
+// shortStores are stores and their bytes in the protocol before the field service.
 var shortStores = map[string]struct {
 	store locks.Store
 	short string
@@ -31,7 +30,7 @@ var shortStores = map[string]struct {
 		`"sentinels":[{"name":"sentinel-1","addr":"127.20.4.68:7000"},{"name":"sentinel-2","addr":"127.20.4.69:7000"}],"master_name":"mymaster"}`},
 }
 
-// A guest that is built now understands an older lockbench.
+// A new guest understands an old lockbench.
 func TestStoreOfOldHost(t *testing.T) {
 	for name, c := range shortStores {
 		var r Request
@@ -48,8 +47,7 @@ func TestStoreOfOldHost(t *testing.T) {
 	}
 }
 
-// A guest that was written before there were services finds what it always found,
-// beside fields that it does not know.
+// An old guest finds its fields next to fields that it does not know.
 func TestStoreForOldGuest(t *testing.T) {
 	for name, c := range shortStores {
 		said, err := json.Marshal(Addresses(c.store))
@@ -72,14 +70,14 @@ func TestStoreForOldGuest(t *testing.T) {
 	}
 }
 
-// What is said of a store is the store, whatever its service. Short forms are those of
-// Redis alone: an older guest must not take another service for it.
+// A store survives the conversion, for any service. Only Redis has short forms, so that an old guest does not mistake
+// another service for Redis.
 func TestStoreCrosses(t *testing.T) {
 	stores := map[string]locks.Store{
 		"etcd": {
 			Service: "etcd", Topology: "ensemble",
 			Endpoints: map[string][]locks.Node{"etcd": {one, two}, "sentinel": sentinels},
-			Params:    map[string]string{"master_name": "nobody"},
+			Params:    map[string]string{"master_name": "mymaster"},
 		},
 	}
 	for name, c := range shortStores {

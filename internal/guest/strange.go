@@ -10,15 +10,14 @@ import (
 	"lockbench/locks"
 )
 
-// StrangeField is a field that the protocol does not have, most likely a slip: what it was
-// to say is not heard.
+// StrangeField is a field that the protocol does not have, probably a spelling mistake. lockbench ignores it.
 type StrangeField struct {
 	Name  string
-	Of    string   // the field of the hello that it stands in; empty: the hello itself
-	Known []string // the fields that could stand there
+	Of    string   // the field of the hello that contains it; empty: the hello itself
+	Known []string // the known fields in that place
 }
 
-// strangeFields are those of a hello and of its claims, by name.
+// strangeFields returns the unknown fields of a hello and its claims, by name.
 func strangeFields(hello []byte) []StrangeField {
 	strange := strangeIn(hello, "", reflect.TypeFor[Hello]())
 	var claims struct {
@@ -33,7 +32,7 @@ func strangeFields(hello []byte) []StrangeField {
 func strangeIn(object []byte, of string, as reflect.Type) []StrangeField {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(object, &fields) != nil {
-		return nil // it is no object, or not there
+		return nil // not an object, or missing
 	}
 	var known []string
 	for i := range as.NumField() {
@@ -43,7 +42,7 @@ func strangeIn(object []byte, of string, as reflect.Type) []StrangeField {
 	}
 	var strange []StrangeField
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		// The reader of JSON takes any case of letters for the same name.
+		// encoding/json ignores case.
 		if !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
 			strange = append(strange, StrangeField{Name: name, Of: of, Known: known})
 		}

@@ -33,10 +33,9 @@ import (
 	"lockbench/service/redis"
 )
 
-// TestAutoFetchesWhatItNeeds: a machine that has a Docker daemon and no redis-server, on which no
-// image was made before, runs in containers by itself. The registry is one of the test's own,
-// and what it has is made of this machine's programs. LOCKBENCH_LONG=1 takes failover, and else a
-// run that is shorter.
+// TestAutoFetchesWhatItNeeds runs lockbench on a machine with a Docker daemon but without redis-server and images. `auto`
+// fetches an image from a test registry, whose content is built from programs of this machine. LOCKBENCH_LONG=1 runs the
+// scenario failover, otherwise a shorter one.
 func TestAutoFetchesWhatItNeeds(t *testing.T) {
 	api := daemon(t)
 	registry := ownRegistry(t)
@@ -65,10 +64,10 @@ func TestAutoFetchesWhatItNeeds(t *testing.T) {
 		t.Errorf("doctor says\n%s", said)
 	}
 	if n := d.fetches.Load(); n != 0 {
-		t.Errorf("doctor has fetched something")
+		t.Errorf("doctor fetched an image")
 	}
 	if said := lockbench(nil, "doctor", "--offline"); !strings.Contains(said, "takes sim: since docker and local cannot be used") || d.fetches.Load() != 0 {
-		t.Errorf("offline it fetches %d times, and says\n%s", d.fetches.Load(), said)
+		t.Errorf("--offline: fetched %d times, and printed\n%s", d.fetches.Load(), said)
 	}
 	scenario := "steady"
 	if os.Getenv("LOCKBENCH_LONG") != "" {
@@ -77,21 +76,20 @@ func TestAutoFetchesWhatItNeeds(t *testing.T) {
 	out := t.TempDir()
 	said := lockbench([]int{0, 1}, "run", scenario, "--locks", "set-nx", "--episodes", "1", "--seed", "1", "--out", out)
 	if !strings.Contains(said, "world docker,") || !strings.Contains(said, "fetching "+base) || d.fetches.Load() != 1 {
-		t.Errorf("it fetches %d times, and says\n%s", d.fetches.Load(), said)
+		t.Errorf("fetched %d times, and printed\n%s", d.fetches.Load(), said)
 	}
 	files, _ := filepath.Glob(filepath.Join(out, scenario, "2*", report.ResultFile))
 	if len(files) != 1 {
 		t.Fatalf("results: %v; it says\n%s", files, said)
 	}
-	// The second time it is there.
+	// The second time the image is already there.
 	if said := lockbench(nil, "doctor"); d.fetches.Load() != 1 || !strings.Contains(said, "which this machine lacks, there already") ||
 		strings.Contains(said, "docker rmi") || !strings.Contains(said, "takes docker: the first that is ready") {
 		t.Errorf("then doctor says\n%s", said)
 	}
 }
 
-// TestAutoPassesASilentRegistry: one that never answers costs the limit once, and nothing the second
-// time.
+// TestAutoPassesASilentRegistry: a registry that never answers costs the time limit once; the next run skips it.
 func TestAutoPassesASilentRegistry(t *testing.T) {
 	daemon(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,12 +122,12 @@ func TestAutoPassesASilentRegistry(t *testing.T) {
 		`not docker: .*: not done after 300ms \(.* ago; .lockbench doctor --images. tries again\)\nnot local: .*\ntakes sim`,
 	} {
 		if said := pick(); !regexp.MustCompile(want).MatchString(said) || d.fetches.Load() != 1 {
-			t.Errorf("time %d: it fetches %d times, and says\n%s", i+1, d.fetches.Load(), said)
+			t.Errorf("time %d: fetched %d times, and printed\n%s", i+1, d.fetches.Load(), said)
 		}
 	}
 }
 
-// bePick says what auto takes, with an image to fetch and a limit for that.
+// bePick prints the choice of `auto`, given an image to fetch and a time limit.
 func bePick(base, limit string) int {
 	most, err := time.ParseDuration(limit)
 	if err != nil {
@@ -148,13 +146,12 @@ func bePick(base, limit string) int {
 	return 0
 }
 
-// bareMachine is the environment of one without redis-server, on which nothing has failed
-// before.
+// bareMachine returns an environment without redis-server and without earlier failures.
 func bareMachine(t *testing.T) []string {
 	t.Helper()
 	bin := t.TempDir()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		entries, _ := os.ReadDir(dir) // some are not there
+		entries, _ := os.ReadDir(dir) // some do not exist
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), "redis-") {
 				_ = os.Symlink(filepath.Join(dir, e.Name()), filepath.Join(bin, e.Name())) // the first counts
@@ -164,7 +161,7 @@ func bareMachine(t *testing.T) []string {
 	return []string{"PATH=" + bin, "XDG_CACHE_HOME=" + t.TempDir()}
 }
 
-// bareDaemon is the daemon of this machine, but for the images of ours that were there before.
+// bareDaemon is the daemon of this machine without the images that lockbench made earlier.
 type bareDaemon struct {
 	host    string
 	fetches atomic.Int64
@@ -187,7 +184,7 @@ func newBareDaemon(t *testing.T) *bareDaemon {
 	}}
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "docker"})
 	proxy.Transport, proxy.FlushInterval = transport, -1
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // it tells of everybody who stops waiting
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // it logs every client that stops waiting
 	proxy.ModifyResponse = func(r *http.Response) error {
 		if !strings.HasSuffix(r.Request.URL.Path, "/images/json") {
 			return nil
@@ -229,13 +226,12 @@ func newBareDaemon(t *testing.T) *bareDaemon {
 	return d
 }
 
-// made are the images that a fetch has made and that were not there before. Those of this
-// machine's programs may be somebody else's, who runs lockbench beside the test.
+// made returns the images that a fetch has made. It leaves out images that another run of lockbench on this machine made.
 func (d *bareDaemon) made(t *testing.T, api client.APIClient) []string {
 	return slices.DeleteFunc(ours(t, api), func(name string) bool { return d.before[name] || !strings.Contains(name, ":registry-") })
 }
 
-// ours are the names of all images of servers that lockbench has made.
+// ours returns the names of all server images that lockbench has made.
 func ours(t *testing.T, api client.APIClient) []string {
 	t.Helper()
 	all, err := api.ImageList(context.Background(), client.ImageListOptions{Filters: client.Filters{}.Add("label", "lockbench.image")})
@@ -249,8 +245,7 @@ func ours(t *testing.T, api client.APIClient) []string {
 	return names
 }
 
-// ownRegistry is Debian's docker-registry, at an address of this machine's own, where daemons want no
-// TLS.
+// ownRegistry starts Debian's docker-registry on a loopback address, where daemons need no TLS.
 func ownRegistry(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("docker-registry")
@@ -278,7 +273,7 @@ func ownRegistry(t *testing.T) string {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("nobody takes connections after a minute"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("no connection accepted after a minute"))
 	defer cancel()
 	if err := service.Poll(ctx, func() error {
 		c, err := net.Dial("tcp", at)
@@ -292,17 +287,17 @@ func ownRegistry(t *testing.T) string {
 	return at
 }
 
-// pushed puts an image with redis-server and nft into a registry, and is its name there and its
-// digest. The daemon itself has it no more.
+// pushed pushes an image with redis-server and nft to a registry, removes it from the daemon and returns its name and
+// digest.
 func pushed(t *testing.T, api client.APIClient, registry string) (tag, digest string) {
 	t.Helper()
-	// By the program: a world in this process would keep its connection to the daemon.
+	// A separate process makes the image, because a world in this process would keep its connection to the daemon.
 	said, err := exec.Command(trialtest.Program(t), "doctor", "--images", "redis").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	image, _, _ := strings.Cut(strings.TrimPrefix(string(said), "image     "), " ")
-	// What comes out of a container is not the layer that is here already.
+	// An image made from a container has a layer that the daemon does not have yet.
 	made, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: image, Cmd: []string{"sh"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -322,8 +317,8 @@ func pushed(t *testing.T, api client.APIClient, registry string) (tag, digest st
 		t.Fatal(err)
 	}
 	all(t, imported)
-	nobody := base64.URLEncoding.EncodeToString([]byte("{}"))
-	done, err := api.ImagePush(t.Context(), name, client.ImagePushOptions{RegistryAuth: nobody})
+	anonymous := base64.URLEncoding.EncodeToString([]byte("{}"))
+	done, err := api.ImagePush(t.Context(), name, client.ImagePushOptions{RegistryAuth: anonymous})
 	if err != nil {
 		t.Fatal(err)
 	}

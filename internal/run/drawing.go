@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// draw writes the drawing of a violated lock's first finding. A run is complete without it, so
-// an error goes to the log.
+// draw writes the drawing of a violated lock's first finding. A run is complete without it, so an error only goes to the
+// log.
 func draw(b *report.Bundle, h *history.History, l *report.Lock, log func(string)) {
 	first, found := l.FirstFinding()
 	if !found || l.Verdict != checker.Violated {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Each calls do for every job, for at most parallel of them at a time, in their order. After do has returned
-// false, or ctx has ended, it starts no more; it returns when those that it has started are over. So of the jobs
-// that were done, each has all jobs before it done as well.
+// Each calls do for every job in order, at most parallel at a time. It starts no more jobs after do has returned false or
+// ctx has ended, and returns when all started jobs are done. So if a job was done, all jobs before it were done too.
 func Each[J any](ctx context.Context, jobs iter.Seq[J], parallel int, do func(context.Context, J) (more bool)) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -40,7 +39,7 @@ func Each[J any](ctx context.Context, jobs iter.Seq[J], parallel int, do func(co
 	}
 }
 
-// Pace estimates how long jobs take from those of their kind that are over. The zero value knows none.
+// Pace estimates the duration of jobs from finished jobs of the same kind. The zero value is ready to use.
 type Pace struct {
 	kinds map[string]taken
 }
@@ -50,7 +49,7 @@ type taken struct {
 	total time.Duration
 }
 
-// Add notes how long a job took.
+// Add records the duration of a finished job.
 func (p *Pace) Add(kind string, took time.Duration) {
 	if p.kinds == nil {
 		p.kinds = map[string]taken{}
@@ -59,8 +58,8 @@ func (p *Pace) Add(kind string, took time.Duration) {
 	p.kinds[kind] = taken{k.jobs + 1, k.total + took}
 }
 
-// Left estimates how long so many jobs of each kind take, one after the other. A kind of which no job is over
-// takes as long as the average kind. It is 0 if no job is over.
+// Left estimates the time for the given number of jobs of each kind, run one after the other. A kind without a finished
+// job takes the average of the other kinds. Left returns 0 if no job is finished.
 func (p *Pace) Left(jobs map[string]int) time.Duration {
 	var average, left time.Duration
 	for _, k := range p.kinds {

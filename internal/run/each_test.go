@@ -31,7 +31,7 @@ func TestEach(t *testing.T) {
 		})
 		slices.Sort(done)
 		if most != parallel || len(done) < 6 || len(done) > 5+parallel || done[len(done)-1] != len(done)-1 {
-			t.Errorf("parallel %d: %d at once, done %v; want jobs 0 to 5, and at most those that ran beside 5", parallel, most, done)
+			t.Errorf("parallel %d: %d at once, done %v; want jobs 0 to 5, and at most those that ran at the same time as 5", parallel, most, done)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestEachEndsWithItsContext(t *testing.T) {
 func TestPace(t *testing.T) {
 	var p Pace
 	if left := p.Left(map[string]int{"a": 3}); left != 0 {
-		t.Errorf("%v is left of jobs of which none is over", left)
+		t.Errorf("%v left, but no job is finished", left)
 	}
 	p.Add("a", 10*time.Second)
 	p.Add("a", 20*time.Second)

@@ -31,9 +31,9 @@ import (
 	"lockbench/service/zookeeper"
 )
 
-// foreignServices are those of somebody else's on which scenarios are run, and the locks of
-// lockbench in each. What is not for every day takes half a minute.
-var foreignServices = []struct {
+// externalServices are the external services on which scenarios run, and the locks for each. The slow ones run only with
+// LOCKBENCH_LONG=1.
+var externalServices = []struct {
 	service  service.Service
 	topology locks.Topology
 	scheme   string
@@ -54,18 +54,18 @@ var foreignServices = []struct {
 	}, nil},
 }
 
-// On servers of other services, broken by hooks, locks do what they do on lockbench's own.
-func TestServicesOfSomebodyElse(t *testing.T) {
-	for _, on := range foreignServices {
+// Locks behave on external servers that hooks break as they do on lockbench's own servers.
+func TestExternalServices(t *testing.T) {
+	for _, on := range externalServices {
 		t.Run(on.service.Name()+"/"+string(on.topology), func(t *testing.T) {
 			if !on.daily && os.Getenv("LOCKBENCH_LONG") == "" {
-				t.Skip("it takes minutes: LOCKBENCH_LONG=1")
+				t.Skip("takes minutes; set LOCKBENCH_LONG=1")
 			}
 			site := sitetest.New(t, on.service, on.topology, "")
 			for i, run := range on.runs {
 				t.Run(run[0], func(t *testing.T) {
 					if i > 0 && os.Getenv("LOCKBENCH_LONG") == "" {
-						t.Skip("it takes half a minute: LOCKBENCH_LONG=1")
+						t.Skip("takes half a minute; set LOCKBENCH_LONG=1")
 					}
 					site.Run(t, trialtest.Program(t), run[0], on.scheme+site.Hosts(), "--locks", run[1])
 				})
@@ -77,7 +77,7 @@ func TestServicesOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// refused wants doctor to refuse servers, for reasons.
+// refused checks that doctor refuses servers and prints the reasons.
 func refused(t *testing.T, servers string, want ...string) {
 	t.Helper()
 	refusedWith(t, "", servers, want...)
@@ -95,7 +95,7 @@ func refusedWith(t *testing.T, env, servers string, want ...string) {
 	}
 }
 
-// Clients log in with a password over TLS, and lockbench removes nothing that is not of the run.
+// Clients log in with a password over TLS. lockbench removes only what the run created.
 func postgresApart(t *testing.T, site *sitetest.Site) {
 	const secret = "s3cr3t-of-the-base"
 	conn, err := pgx.Connect(t.Context(), "postgres://postgres@"+site.Hosts()+"/postgres?sslmode=disable")
@@ -113,7 +113,7 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 	}
 	var tables int
 	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'lock%'").Scan(&tables); err != nil || tables != 0 {
-		t.Errorf("locks have left %d tables (%v), want none", tables, err)
+		t.Errorf("locks left %d tables (%v), want none", tables, err)
 	}
 	var hba string
 	if err := conn.QueryRow(t.Context(), "SHOW hba_file").Scan(&hba); err != nil {
@@ -132,7 +132,7 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 		t.Fatal(err)
 	}
 	do("CREATE USER app PASSWORD '"+secret+"'", "CREATE DATABASE shop", "SELECT pg_reload_conf()")
-	await(t, func() error { // a server reads its files anew when it gets to it
+	await(t, func() error { // a server reloads its files asynchronously
 		c, err := pgx.Connect(t.Context(), "postgres://app@"+site.Hosts()+"/postgres?sslmode=disable")
 		if err != nil {
 			return nil
@@ -142,7 +142,7 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 	})
 	url := "postgres://app@" + site.Hosts() + "/shop"
 	env := "LOCKBENCH_POSTGRES_PASSWORD="
-	t.Setenv("PGPASSWORD", secret) // which is nobody's here
+	t.Setenv("PGPASSWORD", secret) // the server is not on this machine's .pgpass
 	refusedWith(t, env+"wrong", url, "it refuses the login", "password authentication failed", "LOCKBENCH_POSTGRES_PASSWORD")
 	refusedWith(t, env+secret, url, `GRANT CREATE ON DATABASE "shop" TO "app"`)
 	do("GRANT CREATE ON DATABASE shop TO app")
@@ -162,13 +162,13 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 	if err := lockbench("run", "steady", "--locks", "no-lock,pg-row", "--episodes", "1", "--seed", "42", "--out", out); err != nil {
 		t.Error(err)
 	}
-	tellNobody(t, out, secret)
+	checkAbsent(t, out, secret)
 	refusedWith(t, env+secret, secure, "--tls-name")
 	do(`CREATE SCHEMA "lockbench:7:"`)
 	refused(t, "postgres://"+site.Hosts(), `"lockbench:7:"`, "DROP SCHEMA")
 	url = "postgres://" + site.Hosts()
 	if n, err := site.Foreign(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-		t.Errorf("of another run %d schemas were removed (%v)", n, err)
+		t.Errorf("removed %d schemas of another run (%v)", n, err)
 	}
 	if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d schemas were removed (%v), want 1", n, err)
@@ -184,12 +184,11 @@ func await(t *testing.T, try func() error) {
 	}
 }
 
-// securePostgres gives a server a certificate, beside a file of its own, and returns the flags for
-// that.
-func securePostgres(t *testing.T, beside string, do func(...string)) []string {
+// securePostgres installs a certificate next to a file of the server and returns the flags that use it.
+func securePostgres(t *testing.T, next string, do func(...string)) []string {
 	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
-	dir := filepath.Dir(beside) // of the server's user, who is not ours
-	owner, err := os.Stat(beside)
+	dir := filepath.Dir(next) // owned by the server's user
+	owner, err := os.Stat(next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,41 +211,41 @@ func securePostgres(t *testing.T, beside string, do func(...string)) []string {
 	return []string{"--tls-ca", certs.CA, "--tls-name", redistest.CertName}
 }
 
-// Clients log in with a password, over TLS as well, and lockbench removes nothing that is not of the run.
+// Clients log in with a password, with and without TLS. lockbench removes only what the run created.
 func mariadbApart(t *testing.T, site *sitetest.Site) {
 	const secret = "s3cr3t-of-the-base"
-	roomOutlives(t, site)
+	databaseReturns(t, site)
 	do := mariadbAsks(t, site)
 	do("CREATE USER app IDENTIFIED BY '" + secret + "'")
 	url, env := "mysql://app@"+site.Hosts(), "LOCKBENCH_MARIADB_PASSWORD="
 	refusedWith(t, env+"wrong", url, "it refuses the login", "Access denied for user 'app'", "LOCKBENCH_MARIADB_PASSWORD")
 	refusedWith(t, env+secret, url, "the user app may make no database of a run: GRANT ALL ON `lockbench:%`.* TO `app`@`%`")
-	do("GRANT ALL ON `lockbench:%`.* TO `app`@`%`") // what it is told
+	do("GRANT ALL ON `lockbench:%`.* TO `app`@`%`") // the hint in the error above
 	out := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), "run", "steady", "--servers", url, "--locks", "no-lock,mysql-row,mysql-for-update", "--episodes", "1", "--seed", "42", "--out", out)
 	cmd.Env = append(os.Environ(), env+secret)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v, want exit code 0:\n%s", err, said)
 	}
-	tellNobody(t, out, secret)
+	checkAbsent(t, out, secret)
 	do("SET GLOBAL read_only = 1")
 	refusedWith(t, env+secret, url, "it is read-only, as replicas are: name the primary")
 	do("SET GLOBAL read_only = 0", "CREATE DATABASE `lockbench:7:`", "CREATE DATABASE lockbench")
 	root := "mysql://" + site.Hosts()
 	refused(t, root, `"lockbench:7:"`, "DROP DATABASE")
 	if n, err := site.Foreign(t, root, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-		t.Errorf("of another run %d databases were removed (%v)", n, err)
+		t.Errorf("removed %d databases of another run (%v)", n, err)
 	}
 	if n, err := site.Foreign(t, root, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d databases were removed (%v), want 1", n, err)
 	}
-	do("USE lockbench") // it is the owner's
+	do("USE lockbench") // the owner's database
 	refused(t, "mysqls://"+site.Hosts(), "it does not support TLS, which the URL asks for")
 	secureMariaDB(t)
 }
 
-// roomOutlives wants a run's database to be there again when a server has lost its data.
-func roomOutlives(t *testing.T, site *sitetest.Site) {
+// databaseReturns checks that a run's database exists again after a server lost its data.
+func databaseReturns(t *testing.T, site *sitetest.Site) {
 	run, node, killer := site.Foreign(t, "mysql://"+site.Hosts(), "lockbench:9:"), site.Cluster.Nodes()[0].Name, site.Cluster.(world.NodeController)
 	err := run.(service.Roomed).MakeRoom(t.Context())
 	if err == nil {
@@ -261,21 +260,21 @@ func roomOutlives(t *testing.T, site *sitetest.Site) {
 	if left := site.Left(t, "mysql://"+site.Hosts()); len(left) > 0 {
 		t.Fatalf("without its data the server has %v", left)
 	}
-	await(t, func() error { return run.Answers(t.Context(), node) }) // a connection of before has ended
+	await(t, func() error { return run.Answers(t.Context(), node) }) // the old connection has ended
 	if n, err := run.Clear(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d databases were removed (%v), want 1", n, err)
 	}
 }
 
-// mariadbAsks lets in nobody any more whom a server of world local does not know, and whoever calls
-// what it returns do all.
+// mariadbAsks removes the anonymous users that servers of world local accept. The function that it returns runs statements
+// on all servers.
 func mariadbAsks(t *testing.T, site *sitetest.Site) func(statements ...string) {
 	db, err := sql.Open("mysql", "root@tcp("+site.Hosts()+")/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	conn, err := db.Conn(t.Context()) // which came in when everybody could
+	conn, err := db.Conn(t.Context()) // opened before the users are removed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,20 +291,20 @@ func mariadbAsks(t *testing.T, site *sitetest.Site) func(statements ...string) {
 	return do
 }
 
-// secured is a MariaDB that has a certificate.
+// secured is a MariaDB with a certificate.
 type secured struct {
 	mariadb.Service
 	certs *redistest.Certs
 }
 
-// Program has it.
+// Program adds the certificate to the program's arguments.
 func (s secured) Program(at service.Place) service.Program {
 	p := s.Service.Program(at)
 	p.Args = append(p.Args, "--ssl-ca="+s.certs.CA, "--ssl-cert="+s.certs.Server.Cert, "--ssl-key="+s.certs.Server.Key)
 	return p
 }
 
-// A server is reached over TLS, with a password and with a client certificate where the server asks for one.
+// Clients reach a server over TLS, with a password and, if the server requires it, a client certificate.
 func secureMariaDB(t *testing.T) {
 	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
 	site := sitetest.New(t, secured{mariadb.Service{}, certs}, locks.Single, "")
@@ -335,12 +334,12 @@ func secureMariaDB(t *testing.T) {
 	out := t.TempDir()
 	args := slices.Concat([]string{"run", "steady", "--servers", url, "--locks", "no-lock,mysql-row", "--episodes", "1", "--seed", "42", "--out", out}, ca, name, cert)
 	if said, err := exec.CommandContext(t.Context(), trialtest.Program(t), args...).CombinedOutput(); err != nil {
-		t.Errorf("by TLS: %v, want exit code 0:\n%s", err, said)
+		t.Errorf("over TLS: %v, want exit code 0:\n%s", err, said)
 	}
-	tellNobody(t, out, secret)
+	checkAbsent(t, out, secret)
 }
 
-// Nodes of somebody else's are told from those of a run, and left alone, wherever they are.
+// lockbench distinguishes the owner's nodes from those of a run and leaves them alone wherever they are.
 func zookeeperApart(t *testing.T, site *sitetest.Site) {
 	c, _, err := zk.Connect([]string{site.Hosts()}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
@@ -355,12 +354,12 @@ func zookeeperApart(t *testing.T, site *sitetest.Site) {
 	url := "zookeeper://" + site.Hosts()
 	refused(t, url, `"/apps/of-lockbench:7:a"`, "zkCli.sh")
 	if n, err := site.Foreign(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-		t.Errorf("of another run %d nodes were removed (%v)", n, err)
+		t.Errorf("removed %d nodes of another run (%v)", n, err)
 	}
 	if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d nodes were removed (%v), want 2", n, err)
 	}
 	if kids, _, err := c.Children("/apps"); err != nil || !slices.Equal(kids, []string{"lockbench"}) {
-		t.Errorf("of the owner's nodes there are %q (%v)", kids, err)
+		t.Errorf("the owner's nodes are %q (%v)", kids, err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// sites are the servers of somebody else's on which scenarios are run: one set of each kind,
-// one of which wants passwords and TLS. One scenario of each is short enough for every day.
+// sites are the external servers on which scenarios run, one set of each kind. One set requires passwords and TLS. One
+// scenario of each set is short enough for every test run.
 var sites = []struct {
 	topology locks.Topology
 	secret   string
@@ -30,9 +30,9 @@ var sites = []struct {
 	{redis.Cluster, "", false, "pause-client"},
 }
 
-// On servers of somebody else's, broken by hooks, locks do what they do on lockbench's own.
-// What was theirs is there still, what was ours is gone, and no file tells the password.
-func TestScenariosOnServersOfSomebodyElse(t *testing.T) {
+// Locks behave on external servers that hooks break as they do on lockbench's own servers. Afterwards the owner's keys are
+// still there, lockbench's keys are gone, and no file contains the password.
+func TestScenariosOnExternalServers(t *testing.T) {
 	for _, on := range sites {
 		t.Run(string(on.topology), func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestScenariosOnServersOfSomebodyElse(t *testing.T) {
 			for _, scenario := range []string{"failover", "pause-client"} {
 				t.Run(scenario, func(t *testing.T) {
 					if scenario != on.daily && os.Getenv("LOCKBENCH_LONG") == "" {
-						t.Skip("it takes half a minute: LOCKBENCH_LONG=1")
+						t.Skip("takes half a minute; set LOCKBENCH_LONG=1")
 					}
 					out := t.TempDir()
 					cmd := exec.CommandContext(t.Context(), trialtest.Program(t), append([]string{"run", scenario, "--episodes", "1", "--out", out}, args...)...)
@@ -68,7 +68,7 @@ func TestScenariosOnServersOfSomebodyElse(t *testing.T) {
 						}
 					}
 					if on.secret != "" {
-						tellNobody(t, out, on.secret)
+						checkAbsent(t, out, on.secret)
 					}
 					keep()
 				})
@@ -77,8 +77,8 @@ func TestScenariosOnServersOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// What does many runs, and what asks for promises, does so on servers of somebody else's as well.
-func TestCommandsOnServersOfSomebodyElse(t *testing.T) {
+// Commands that do several runs, and scenarios that need capabilities, also work on external servers.
+func TestCommandsOnExternalServers(t *testing.T) {
 	site := redistest.NewSite(t, redis.Single, "", nil)
 	keep := keptKeys(t, site)
 	dir := t.TempDir()
@@ -108,23 +108,23 @@ func TestCommandsOnServersOfSomebodyElse(t *testing.T) {
 	}
 	again, err := os.ReadFile(filepath.Join(made[0], "campaign.json"))
 	if err != nil || !strings.Contains(string(again), "--servers "+site.URL()) {
-		t.Errorf("the command that does a run again does not name the servers: %v", err)
+		t.Errorf("the command that repeats a run does not name the servers: %v", err)
 	}
-	run("world external, redis ", "matrix", "--resume", made[0]) // which are taken from where they are written
+	run("world external, redis ", "matrix", "--resume", made[0]) // the servers come from matrix.yaml
 	run("1 run asked for, 1 run, 1 of these as expected", "matrix", "--file", filepath.Join(dir, "nightly.yaml"), "--out", dir)
 	if os.Getenv("LOCKBENCH_LONG") == "" {
-		return // what follows takes longer than all of that
+		return // the rest is slow
 	}
 	run("", "conform", "set-nx", "--servers", site.URL())
 }
 
-// keptKeys writes a key of the owner's to each master, and returns what sees that masters have
-// keys of the owner's, and none of ours.
+// keptKeys writes an owner's key to each master. It returns a function that checks that masters have the owner's keys and
+// none of lockbench's.
 func keptKeys(t *testing.T, site *redistest.Site) func() {
 	t.Helper()
 	owned := 0
 	for _, n := range site.Topology.Nodes() {
-		for i := range 200 { // one of the names belongs to this node, if it is a master
+		for i := range 200 { // one of the names belongs to this node if it is a master
 			if said, _ := site.Ask(t.Context(), n.Name, "SET", "owner:"+string(rune('a'+i)), "1"); said == "+OK" {
 				owned++
 				break
@@ -132,17 +132,17 @@ func keptKeys(t *testing.T, site *redistest.Site) func() {
 		}
 	}
 	if owned == 0 {
-		t.Fatal("no server has taken a key")
+		t.Fatal("no server accepted a key")
 	}
 	return func() {
 		t.Helper()
 		looked := 0
 		for _, n := range site.Topology.Nodes() {
 			if role, _ := site.Ask(t.Context(), n.Name, "ROLE"); role != "*3" {
-				continue // it is no master
+				continue // not a master
 			}
 			if size, err := site.Ask(t.Context(), n.Name, "DBSIZE"); err != nil || size == ":0" {
-				t.Errorf("%s has lost its owner's key: DBSIZE says %s (%v)", n.Name, size, err)
+				t.Errorf("%s lost its owner's key: DBSIZE returns %s (%v)", n.Name, size, err)
 			}
 			if left, err := site.Ask(t.Context(), n.Name, "KEYS", "*lockbench*"); err != nil || left != "*0" {
 				t.Errorf("keys of lockbench at %s: %s (%v), want none", n.Name, left, err)
@@ -150,13 +150,13 @@ func keptKeys(t *testing.T, site *redistest.Site) func() {
 			looked++
 		}
 		if looked == 0 {
-			t.Error("no master was looked at")
+			t.Error("no master was checked")
 		}
 	}
 }
 
-// tellNobody wants a text in no file of a folder.
-func tellNobody(t *testing.T, folder, secret string) {
+// checkAbsent checks that no file of a folder contains a text.
+func checkAbsent(t *testing.T, folder, secret string) {
 	t.Helper()
 	files := 0
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -166,11 +166,11 @@ func tellNobody(t *testing.T, folder, secret string) {
 		files++
 		text, err := os.ReadFile(path)
 		if strings.Contains(string(text), secret) {
-			t.Errorf("%s tells the password", path)
+			t.Errorf("%s contains the password", path)
 		}
 		return err
 	})
 	if err != nil || files < 10 {
-		t.Errorf("%d files were looked at: %v", files, err)
+		t.Errorf("checked %d files: %v", files, err)
 	}
 }

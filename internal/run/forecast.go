@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// course is how far one lock of a run is. Its times are since the run began.
+// course is the progress of one lock. Its times count from the start of the run.
 type course struct {
 	lock    string
 	state   courseState
-	began   time.Duration // its servers to start
-	first   time.Duration // its first episode
-	latest  time.Duration // the episode that it is in
+	began   time.Duration // when its servers began to start
+	first   time.Duration // start of the first episode
+	latest  time.Duration // start of the current episode
 	ended   time.Duration
 	episode int // from 1; 0 before the first
 	granted bool
-	odd     bool // it was violated, and that was not expected
+	odd     bool // violated, against the expectation
 }
 
 type courseState int
@@ -26,16 +26,15 @@ const (
 	over
 )
 
-// forecast guesses when a run is over: at first from the plan, and then from how long
-// starts and episodes took that are over.
+// forecast estimates the end of a run, first from the plan and later from the durations of finished starts and episodes.
 type forecast struct {
-	start, episode time.Duration // the first guesses; 0: nobody can tell
+	start, episode time.Duration // the first estimates; 0: unknown
 	episodes       int
-	limit          time.Duration // of one lock's episodes together
+	limit          time.Duration // of all episodes of one lock
 	slots          int           // how many locks run side by side
 }
 
-// end is when the run is over, counted from its beginning; 0: nobody can tell yet.
+// end returns when the run ends, counted from its start, or 0 if that is not known yet.
 func (f forecast) end(now time.Duration, all []course) time.Duration {
 	var started, before time.Duration // of all locks together
 	var starts, episodes int
@@ -58,7 +57,7 @@ func (f forecast) end(now time.Duration, all []course) time.Duration {
 	if episode == 0 {
 		return 0
 	}
-	free := make([]time.Duration, 0, f.slots) // when each slot is free, from now on
+	free := make([]time.Duration, 0, f.slots) // when each slot becomes free, counted from now
 	last := time.Duration(0)
 	for _, c := range all {
 		if c.state == underWay {
@@ -81,7 +80,7 @@ func (f forecast) end(now time.Duration, all []course) time.Duration {
 	return now + last
 }
 
-// finished is how long a lock's finished episodes took, and how many they are.
+// finished returns the number of finished episodes of a lock and their total duration.
 func (c course) finished() (took time.Duration, n int) {
 	switch {
 	case c.episode == 0:
@@ -92,13 +91,12 @@ func (c course) finished() (took time.Duration, n int) {
 	return c.latest - c.first, c.episode - 1
 }
 
-// whole is how long all episodes of a lock take, one of which takes so long.
+// whole returns the duration of all episodes of a lock.
 func (f forecast) whole(episode time.Duration) time.Duration {
 	return min(time.Duration(f.episodes)*episode, f.limit)
 }
 
-// left is how long a lock that is under way still takes. What takes longer than what
-// was seen of others is taken to be over any moment.
+// left returns the remaining time of a running lock. An episode that takes longer than average counts as about to end.
 func (f forecast) left(c course, now, start, episode time.Duration) time.Duration {
 	if c.episode == 0 {
 		return max(0, c.began+start-now) + f.whole(episode)

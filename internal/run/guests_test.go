@@ -22,7 +22,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// beBadGuest is a guest with a bad habit, on top of flock, which never lets two in.
+// beBadGuest is a guest for flock that misbehaves in the given way.
 func beBadGuest(habit string) int {
 	var grants atomic.Int64
 	open := func(ctx context.Context, c locks.Client) (locks.Locker, error) {
@@ -55,7 +55,7 @@ func (h habitual) Acquire(ctx context.Context, r locks.Request) (locks.Lease, er
 	case "hangs":
 		select {}
 	case "babbles":
-		// Main has moved standard output away from careless prints; this one means it.
+		// Main has redirected standard output away from careless prints, so this one opens it again.
 		stdout, err := os.OpenFile("/proc/self/fd/1", os.O_WRONLY, 0)
 		if err != nil {
 			return l, errors.Join(errors.New("open standard output"), err)
@@ -65,8 +65,8 @@ func (h habitual) Acquire(ctx context.Context, r locks.Request) (locks.Lease, er
 	return l, err
 }
 
-// A guest that dies, hangs or babbles spoils nothing: its operations are unknown,
-// another one takes its place, the run goes on, and the log says what it was.
+// If a guest dies, hangs or prints stray lines, its operations are unknown, another guest replaces it, the run continues,
+// and the log gives the reason.
 func TestBadGuests(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	for habit, logged := range map[string]string{
@@ -75,7 +75,7 @@ func TestBadGuests(t *testing.T) {
 		"babbles": "DEBUG lock acquired",
 	} {
 		t.Run(habit, func(t *testing.T) {
-			t.Parallel() // it waits, for half a minute where the guest hangs
+			t.Parallel() // it waits up to half a minute
 			command := fmt.Sprintf("%s=bad-guest exec %s %s", trialtest.RoleVariable, os.Args[0], habit)
 			out := runIt(t, t.Context(), Options{
 				Scenario: trialtest.Load(t, trialtest.Quietly), World: w, Seed: 1,
@@ -97,7 +97,7 @@ func TestBadGuests(t *testing.T) {
 	}
 }
 
-// pythonGuest is the example, on a python that has redis-py.
+// pythonGuest is the example guest, if Python has redis-py.
 func pythonGuest(t *testing.T) []scenarios.LockUse {
 	t.Helper()
 	const python = "/usr/bin/python3"
@@ -111,8 +111,7 @@ func pythonGuest(t *testing.T) []scenarios.LockUse {
 	return []scenarios.LockUse{{Name: "py", Command: python + " -u " + script}}
 }
 
-// redis-py's own lock, as a guest in another language, overstays as every lease
-// lock does, and nothing worse.
+// redis-py's own lock overstays, as every lease lock does, and breaks no other guarantee.
 func TestPythonGuest(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	out := runIt(t, t.Context(), Options{
@@ -123,8 +122,7 @@ func TestPythonGuest(t *testing.T) {
 	}
 }
 
-// cutHolder cuts the holder off from all servers for less than its lease: with the sentinels
-// it sees nothing either, and nobody else is cut.
+// cutHolder isolates the holder from all servers, sentinels included, for less than its lease.
 const cutHolder = `lockbench: scenario/1
 about: The holder is cut off from all servers.
 locks: [set-nx]
@@ -136,9 +134,9 @@ faults:
   - {cut: holder <-> nodes, when: acquired, for: 3s}
 `
 
-// Behind Sentinel redis-py connects to wherever the sentinels lead it, and binds nothing.
-// The kernel tells whose its connections are: in fair weather all goes well, and a cut
-// strikes the client that is meant, while the others go on.
+// Behind Sentinel redis-py connects to the addresses that sentinels return and binds no source address. lockbench
+// identifies its connections through the kernel: without faults all operations succeed, and a cut affects only the
+// intended client.
 func TestPythonGuestBehindSentinel(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	py := pythonGuest(t)
@@ -152,7 +150,7 @@ func TestPythonGuestBehindSentinel(t *testing.T) {
 			}
 			log, err := os.ReadFile(filepath.Join(out.Bundle.Dir, "py", "logs", "network.log"))
 			if err != nil || strings.Contains(string(log), "turned away") {
-				t.Errorf("connections were turned away: %s%v", log, err)
+				t.Errorf("connections were refused: %s%v", log, err)
 			}
 			if name == "cut" {
 				seeCut(t, filepath.Join(out.Bundle.Dir, "py"))
@@ -161,8 +159,8 @@ func TestPythonGuestBehindSentinel(t *testing.T) {
 	}
 }
 
-// seeCut holds a history against its cuts: while one bites, nothing succeeds that the client
-// that is cut off asks of a server, and others are granted locks.
+// seeCut checks a history with cuts: while a cut is in effect, no request of the isolated client to a server succeeds, and
+// other clients are granted locks.
 func seeCut(t *testing.T, dir string) {
 	t.Helper()
 	h, err := history.ReadFile(filepath.Join(dir, "history.jsonl"))
@@ -191,15 +189,14 @@ func seeCut(t *testing.T, dir string) {
 	}
 }
 
-// What a guest cannot do in a topology is not tried at all, and nobody takes that for a
-// verdict.
+// A guest that does not support a topology is reported as unsupported, without a verdict.
 func TestUnsupportedHere(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	command := fmt.Sprintf("%s=foreign-guest exec %s", trialtest.RoleVariable, os.Args[0])
 	out, err := Run(t.Context(), Options{
 		Scenario: trialtest.Load(t, "failover"), World: w, Seed: 1, Episodes: 1, Out: t.TempDir(),
 		Locks: []scenarios.LockUse{{Name: "foreign", Command: command}},
-	}, Nobody{})
+	}, NoObserver{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +206,7 @@ func TestUnsupportedHere(t *testing.T) {
 	}
 }
 
-// beForeignGuest says hello as a single-store lock, and that it cannot do what it is opened for.
+// beForeignGuest claims to be a single-store lock and answers open with "unsupported".
 func beForeignGuest() int {
 	fmt.Println(`{"hello":"lockbench-guest/1","name":"foreign","family":"single-store"}`)
 	var open guest.Request

@@ -17,37 +17,36 @@ import (
 	"lockbench/scenarios"
 )
 
-// Job is one scenario with one seed in one world, ready to run: everything that can be
-// decided before a server starts is decided, and everything that can be wrong is known.
+// Job is one scenario with one seed in one world, ready to run. All decisions and checks that need no running server are
+// done.
 type Job struct {
-	// Options are those that the job was made from.
 	Options Options
-	// Scenario is theirs with the options applied and with the locks as this world serves them.
+	// Scenario has the options applied and the locks in the form in which this world serves them.
 	Scenario *scenarios.Scenario
 	Plan     nemesis.Plan
 	World    world.World
-	// Passed are the worlds that come before it and cannot be used, if it was to be chosen.
+	// Passed are the worlds that `auto` tried before World and could not use.
 	Passed []*NotReady
-	// Parallel is how many locks run side by side.
+	// Parallel is the number of locks that run at the same time.
 	Parallel int
 
 	subjects []subject // one for each lock of the scenario
 }
 
-// subject is a lock of a job, or the reason why it cannot take part.
+// subject is a lock of a job, or the reason why the lock cannot take part.
 type subject struct {
 	*trial.Subject
 	err error
 }
 
-// Prepare makes a job. It checks the scenario with the options applied, chooses the world,
-// draws the plan, and asks guests of a user's own for their hello.
+// Prepare makes a job. It checks the scenario with the options applied, chooses the world, draws the plan and requests the
+// hello of external guests.
 func Prepare(ctx context.Context, o Options) (*Job, error) {
 	s := o.apply()
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	o.last(&s)
+	o.fill(&s)
 	j := &Job{Options: o, Scenario: &s}
 	if err := j.choose(ctx); err != nil {
 		return nil, err
@@ -99,7 +98,7 @@ func (j *Job) choose(ctx context.Context) (err error) {
 	return err
 }
 
-// parallel is how many locks run side by side: what the options say, as far as the world can.
+// parallel returns how many locks run at the same time.
 func (j *Job) parallel() int {
 	carries, known := j.World.(interface{ Carries() int })
 	enclosing, virtual := j.World.(world.Enclosing)
@@ -119,9 +118,8 @@ func (j *Job) parallel() int {
 	return max(4, 5*runtime.GOMAXPROCS(0))
 }
 
-// meet makes the subjects. It asks all guests at once for their hello. A guest that cannot be
-// met fails the job: its command is wrong, most likely, and the user need not wait for the
-// other locks to learn that.
+// meet makes the subjects and requests the hello of all guests concurrently. If a guest of the user fails, the job fails:
+// the command is probably wrong, and the user should learn that before the other locks run.
 func (j *Job) meet(ctx context.Context) error {
 	j.subjects = make([]subject, len(j.Scenario.Locks))
 	var wg sync.WaitGroup
@@ -138,7 +136,7 @@ func (j *Job) meet(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// subject is one lock, with the function that opens its clients and the servers that it runs on.
+// subject prepares one lock: the function that opens its clients, and its servers.
 func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subject, error) {
 	var opener *trial.Opener
 	switch {
@@ -172,8 +170,7 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 	return sub, nil
 }
 
-// NotConcerned returns a line for each kind of servers: the steps of the plan that cannot
-// concern the locks that run on them.
+// NotConcerned returns a line for each kind of servers with the steps of the plan that do not apply to them.
 func (j *Job) NotConcerned() []string {
 	type group struct{ names, reasons []string }
 	var order []string

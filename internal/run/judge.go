@@ -13,8 +13,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// Judge reads a history and returns the entry of a result. A run and `lockbench check` both
-// come through here.
+// Judge reads and judges a history, and returns the entry of a result.
 func Judge(path string, o checker.Options) (report.Lock, error) {
 	h, judged, err := readJudged(path, o)
 	if err != nil {
@@ -23,13 +22,12 @@ func Judge(path string, o checker.Options) (report.Lock, error) {
 	return report.NewLock(h, judged), nil
 }
 
-// JudgeHistory is Judge of a history that has been read; path only names it.
+// JudgeHistory is like [Judge] for a history in memory. It uses path only in errors.
 func JudgeHistory(path string, h *history.History, o checker.Options) (report.Lock, error) {
 	judged := checker.Judge(h, o)
 	return report.NewLock(h, judged), contradiction(path, judged)
 }
 
-// readJudged reads a history and judges it.
 func readJudged(path string, o checker.Options) (*history.History, checker.Report, error) {
 	h, err := history.ReadFile(path)
 	if err != nil {
@@ -39,7 +37,7 @@ func readJudged(path string, o checker.Options) (*history.History, checker.Repor
 	return h, judged, contradiction(path, judged)
 }
 
-// contradiction is the error of a history that contradicts itself.
+// contradiction returns an error if the history contradicts itself.
 func contradiction(path string, judged checker.Report) error {
 	if broken := judged.Broken(); broken != "" {
 		return fmt.Errorf("%s contradicts itself, so the harness is at fault: %s", path, broken)
@@ -47,8 +45,8 @@ func contradiction(path string, judged checker.Report) error {
 	return nil
 }
 
-// Rejudge makes the result of a run that ended before it could write one, as far as
-// its histories tell it. What was expected they do not tell, so any verdict is.
+// Rejudge makes the result of a run that ended before it wrote one. Histories do not contain the expectations, so Rejudge
+// accepts any verdict.
 func Rejudge(b *report.Bundle) (*report.Result, error) {
 	r := &report.Result{Schema: report.SchemaVersion, Interrupted: true, AsExpected: true}
 	for _, lh := range b.Histories {
@@ -79,7 +77,7 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 	return r, nil
 }
 
-// observed is what was found, in the terms of an expectation.
+// observed converts a result to the terms of an expectation.
 func observed(l *report.Lock) scenarios.Observed {
 	o := scenarios.Observed{
 		Judgement: scenarios.Judgement{Verdict: l.Verdict.String(), Class: l.Class.String()},
@@ -105,17 +103,16 @@ func observed(l *report.Lock) scenarios.Observed {
 	return o
 }
 
-// Expects says what a scenario expects of a lock, and whether what was found is so.
+// Expects returns what a scenario expects of a lock, and whether the result meets it.
 func Expects(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool, why string) {
 	want := s.Expectation(l.Lock)
 	holds, why = want.Holds(observed(l))
 	return want.String(), holds, why
 }
 
-// like finds a known lock that a lock of a user's own can be compared with: it runs on the same
-// servers, the scenario expects of it what was found, and nothing is wrong with it. One
-// with the same capabilities comes first, then the plain one of the service. Empty: there
-// is none, so what was found may well be the lock's fault.
+// like finds a correct lock in the catalog to compare a user's lock with: it runs on the same servers and the scenario
+// expects the same result of it. It prefers a lock with the same capabilities, then the plain lock of the service. If
+// there is none, it returns "", and the violation may well be a defect of the user's lock.
 func like(s *scenarios.Scenario, l *report.Lock, service string) string {
 	if l.Verdict != checker.Violated {
 		return ""
@@ -125,8 +122,7 @@ func like(s *scenarios.Scenario, l *report.Lock, service string) string {
 		if c.Service != service || c.Broken || c.Wrong != nil || c.Library != nil || !slices.Contains(c.Topologies, l.Topology) {
 			continue
 		}
-		// What is worse than an overstay may be a mistake of a lock that is in the catalog for
-		// its mistake. The plain one has none.
+		// Other locks of the catalog may have a defect that causes more than an overstay. The plain lock has none.
 		if !c.Plain && l.Class != checker.Overstay {
 			continue
 		}
@@ -148,7 +144,7 @@ func like(s *scenarios.Scenario, l *report.Lock, service string) string {
 	return found
 }
 
-// ExpectsVerdict is [Expects] without the rate, which one run is too short to show.
+// ExpectsVerdict is like [Expects] but ignores the rate, which needs more than one run.
 func ExpectsVerdict(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool, why string) {
 	want := s.Expectation(l.Lock)
 	want.Rate = nil

@@ -29,8 +29,7 @@ import (
 	"lockbench/service/zookeeper"
 )
 
-// kill -9 of the harness: nothing of the run lives on, and what was recorded can
-// be judged.
+// After kill -9 of the harness all processes of the run end, and the recorded part can be judged.
 func TestKilledHarness(t *testing.T) {
 	trialtest.LocalWorld(t) // or skip
 	out := t.TempDir()
@@ -47,7 +46,7 @@ func TestKilledHarness(t *testing.T) {
 	waitForText(t, out, `"phase":"bites"`)
 	children := descendants(t, harness.Process.Pid)
 	if len(children) < 5 { // a server and four guests
-		t.Fatalf("only %d processes belong to the run", len(children))
+		t.Fatalf("the run has only %d processes", len(children))
 	}
 	if err := harness.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -82,9 +81,8 @@ func TestKilledHarness(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyMoment: whenever a run is killed, nothing but its results is there some
-// seconds later, and all of its histories can be judged. LOCKBENCH_LONG=1 takes twenty
-// moments in each world instead of two.
+// TestKilledAtAnyMoment kills runs at random times. Some seconds later only the results are left, and all histories can be
+// judged. LOCKBENCH_LONG=1 kills twenty runs in each world instead of two.
 func TestKilledAtAnyMoment(t *testing.T) {
 	moments := 2
 	if os.Getenv("LOCKBENCH_LONG") != "" {
@@ -100,7 +98,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(1, uint64(len(world))))
 			for i := range moments {
-				// The first clients are there after one second in local and three or so in docker.
+				// The first clients start after about one second in local and three in docker.
 				moment := time.After(time.Duration(rng.Int64N(int64(10 * time.Second))))
 				killed{world: world, scenario: "failover", locks: []string{"set-nx"}, seed: i + 1}.run(t, api, func(string) bool {
 					select {
@@ -115,13 +113,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestKilledWithServices: nothing is left of the servers of other services, which consist of
-// several processes and keep things outside their folders.
+// TestKilledWithServices kills runs with servers of other services, which consist of several processes and keep data
+// outside their folders.
 func TestKilledWithServices(t *testing.T) {
 	trialtest.LocalWorld(t) // or skip
 	var all []string
 	for lock, s := range map[string]service.Service{"pg-row": postgres.Service{}, "mysql-row": mariadb.Service{}, "zk-recipe": zookeeper.Service{}} {
-		// One that is missing is a test that is skipped, for everybody to see, and the others run.
+		// A subtest for each service reports a missing service as skipped.
 		t.Run(s.Name(), func(t *testing.T) {
 			err := local.New(local.Options{Services: []service.Service{s}}).Ready(t.Context())
 			need := s.Name()
@@ -133,10 +131,10 @@ func TestKilledWithServices(t *testing.T) {
 		})
 	}
 	if len(all) == 0 {
-		return // and each of the three is skipped
+		return // all three are skipped
 	}
 	killed{world: "local", scenario: "steady", locks: all, seed: 1}.run(t, nil, func(out string) bool {
-		// Everybody is at work.
+		// All locks are running.
 		for _, lock := range all {
 			file, err := filepath.Glob(filepath.Join(out, "*", "*", lock, "history.jsonl"))
 			if err != nil || len(file) != 1 || !strings.Contains(string(must(os.ReadFile(file[0]))), `"type":"ok","f":"acquire"`) {
@@ -147,17 +145,17 @@ func TestKilledWithServices(t *testing.T) {
 	})
 }
 
-// killed is a run that would go on for minutes, and does not.
+// killed is a run that is killed before its end.
 type killed struct {
 	world, scenario string
 	locks           []string
 	seed            int
 }
 
-// run kills it when it is due, and looks for what is left of it.
+// run kills the run when due returns and checks that nothing is left of it.
 func (k killed) run(t *testing.T, api client.APIClient, due func(out string) bool) {
 	out, tmp := t.TempDir(), t.TempDir()
-	// A server that runs as another user has to get in.
+	// A server that runs as another user needs access.
 	if err := os.Chmod(filepath.Dir(tmp), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -175,12 +173,12 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 	for !due(out) {
 		select {
 		case err := <-ended:
-			t.Fatalf("it ended by itself, before it was killed: %v", err)
+			t.Fatalf("the run ended before it was killed: %v", err)
 		case <-time.After(10 * time.Millisecond): // and look again
 		}
 	}
 	after := time.Since(started)
-	// It stands still, so that it starts nothing that is not seen here.
+	// SIGSTOP prevents the harness from starting processes that this test would miss.
 	if err := harness.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +190,7 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 	<-ended
 	over := time.Now()
 	left := map[string]bool{}
-	var made time.Duration // until containers and networks were gone: who removes them stays for late ones
+	var made time.Duration // until containers and networks were gone; the cleanup process may run longer
 	for {
 		clear(left)
 		for _, pid := range children {
@@ -216,7 +214,7 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 			break
 		}
 		if time.Since(over) > time.Minute { // generous: a daemon on a busy machine is slow
-			t.Fatalf("killed after %v: left are %v", after, slices.Sorted(maps.Keys(left)))
+			t.Fatalf("killed after %v: left over: %v", after, slices.Sorted(maps.Keys(left)))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -226,32 +224,32 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 		if info, err := os.Stat(file); err != nil {
 			t.Fatal(err)
 		} else if info.Size() == 0 {
-			continue // its servers were not up yet, and nothing was recorded
+			continue // its servers had not started, so nothing was recorded
 		}
 		l, err := Judge(file, checker.Options{})
 		if err != nil {
 			t.Fatalf("killed after %v: %v", after, err)
 		}
 		verdict = fmt.Sprintf("%s, %d grants", l.Found(), l.Acquires.OK)
-		// As a person would have it: what breaks off is undecided at most, and no trouble of the harness.
+		// The truncated end of a history may make the verdict unknown, but is not a failure of the harness.
 		check := exec.Command(trialtest.Program(t), "check", filepath.Dir(filepath.Dir(file)))
 		text, err := check.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
 		if code := check.ProcessState.ExitCode(); code != report.ExitUnexpected && code != report.ExitUnknown || !strings.Contains(string(text), "  "+l.Found()) {
-			t.Errorf("killed after %v: lockbench check ends with %d, and says\n%.2000s", after, code, text)
+			t.Errorf("killed after %v: lockbench check exits with %d and prints\n%.2000s", after, code, text)
 		}
 	}
 	t.Logf("killed after %v with %d processes and %d containers and networks: those gone within %v, all within %v; %s",
 		after.Round(time.Millisecond), len(children), containers, made.Round(10*time.Millisecond), gone, verdict)
 }
 
-// segmentsOf are the segments of shared memory that some processes have made.
+// segmentsOf returns the shared memory segments that the given processes have made.
 func segmentsOf(makers []int) (all []string) {
 	text, err := os.ReadFile("/proc/sysvipc/shm")
 	if err != nil {
-		return nil // a kernel without any
+		return nil // a kernel without shared memory
 	}
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
@@ -262,11 +260,11 @@ func segmentsOf(makers []int) (all []string) {
 	return all
 }
 
-// daemon is the Docker daemon. Where world docker is not tested, the test is skipped.
+// daemon connects to the Docker daemon. It skips the test if world docker is not tested.
 func daemon(t *testing.T) client.APIClient {
 	t.Helper()
 	if !needs.Required("docker") && os.Getenv("LOCKBENCH_DOCKER") == "" {
-		t.Skip("world docker is not asked for: LOCKBENCH_DOCKER=1")
+		t.Skip("world docker is not tested; set LOCKBENCH_DOCKER=1")
 	}
 	api, err := client.New(client.FromEnv)
 	if err == nil {
@@ -277,8 +275,8 @@ func daemon(t *testing.T) client.APIClient {
 	return api
 }
 
-// owned are all containers and networks of runs; without a daemon there are none. Nobody
-// else has any meanwhile: this package is tested by itself.
+// owned returns all containers and networks of runs. No other tests run at the same time, because this package is tested
+// alone.
 func owned(t *testing.T, api client.APIClient) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -303,7 +301,7 @@ func owned(t *testing.T, api client.APIClient) map[string]bool {
 	return all
 }
 
-// descendants are the processes below one, by number.
+// descendants returns the descendants of a process.
 func descendants(t *testing.T, pid int) []int {
 	t.Helper()
 	var all []int
@@ -311,7 +309,7 @@ func descendants(t *testing.T, pid int) []int {
 		var child, parent int
 		text, err := os.ReadFile(dir)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		rest := string(text[strings.LastIndexByte(string(text), ')')+1:])
 		if _, err := fmt.Sscanf(rest, " %s %d", new(string), &parent); err != nil || parent != pid {
@@ -332,7 +330,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// running says whether a process is there and no zombie.
+// running reports whether a process exists and is not a zombie.
 func running(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"lockbench/scenarios"
 )
 
-// Serve makes each stock library among some locks the guest that serves it in a world: a
-// program where it runs programs, else a module. The other locks stay what they are.
+// Serve replaces each stock library among the locks by the guest that serves it: a program if the world runs programs,
+// otherwise a WASM guest.
 func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error) {
 	served := slices.Clone(uses)
 	for i, u := range uses {
@@ -41,9 +41,9 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 			}
 			g.Command = strings.Join(quoted, " ")
 		case entry.Library.Real:
-			continue // the catalog says why it takes no part
+			continue // the catalog gives the reason
 		default:
-			module, err := besideUs(catalog.LibraryModule)
+			module, err := findBuilt(catalog.LibraryModule)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", u.Name, err)
 			}
@@ -53,15 +53,15 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 	return served, nil
 }
 
-// programOf is the path of the program that serves a library with some options.
+// programOf returns the path of the program that serves a library with the given options.
 func programOf(l *catalog.Library, options map[string]string) (string, error) {
 	if folder := l.Guest(options); folder != "" {
 		return Guest(folder)
 	}
-	return besideUs(catalog.LibraryProgram)
+	return findBuilt(catalog.LibraryProgram)
 }
 
-// Guest is the path of the program of a guest, by its folder in build/guests. Its error is a [NotBuilt].
+// Guest returns the path of a guest's program. folder is its folder in build/guests. The error is a [NotBuilt].
 func Guest(folder string) (string, error) {
 	if path, ok := process.Bundled(filepath.Join("guests", filepath.FromSlash(folder), "run")); ok {
 		return path, nil
@@ -69,15 +69,15 @@ func Guest(folder string) (string, error) {
 	return "", NotBuilt{folder}
 }
 
-// NotBuilt is the error for a guest that is not there.
+// NotBuilt is the error for a guest that is not built.
 type NotBuilt struct{ Folder string }
 
 func (e NotBuilt) Error() string {
 	return fmt.Sprintf("its guest is not built: guests/%s is not next to this program; `make guests` builds it, or names what this machine lacks", e.Folder)
 }
 
-// besideUs is the path of a file that is built together with this program, or is on PATH.
-func besideUs(name string) (string, error) {
+// findBuilt returns the path of a file next to this program or on PATH.
+func findBuilt(name string) (string, error) {
 	if path, ok := process.Bundled(name); ok {
 		return path, nil
 	}
@@ -87,8 +87,8 @@ func besideUs(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s, which serves stock libraries, is neither beside this program nor on PATH; `make more` builds it", exec.ErrNotFound, name)
+	return "", fmt.Errorf("%w: %s, which serves stock libraries, is neither next to this program nor on PATH; `make more` builds it", exec.ErrNotFound, name)
 }
 
-// quote is a word for the shell.
+// quote quotes a word for the shell.
 func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -10,7 +10,7 @@ import (
 	"lockbench/locks"
 )
 
-// TestKnownLockLikeOnesOwn looks for the lock that --like may name for a lock of a user's own.
+// TestKnownLockLikeOnesOwn checks which catalog lock a user's lock is compared with.
 func TestKnownLockLikeOnesOwn(t *testing.T) {
 	for _, c := range []struct {
 		scenario string
@@ -20,7 +20,7 @@ func TestKnownLockLikeOnesOwn(t *testing.T) {
 	}{
 		{"pause-client", checker.Overstay, locks.Claims{Bounded: true}, "set-nx"},
 		{"pause-client", checker.Overstay, locks.Claims{}, "set-nx"},
-		// Locks that are known for their mistakes do it as well, and are no example to follow.
+		// Catalog locks with known defects are violated too, but they are not a good example.
 		{"pause-client", checker.DoubleGrant, locks.Claims{Bounded: true}, ""},
 		// No lock on one server survives the loss of its data.
 		{"crash-restart", checker.DoubleGrant, locks.Claims{Bounded: true}, "set-nx"},

@@ -19,28 +19,28 @@ import (
 	"lockbench/scenarios"
 )
 
-// stoppedEarly says of a lock why there is no history of it.
+// stoppedEarly is the reason for a missing history.
 const stoppedEarly = "stopped before it began"
 
-// lock runs one lock, judges it and draws its part of the page. A failure of the harness becomes
-// that lock's error; the others go on.
+// lock runs and judges one lock and draws its part of the page. A failure of the harness becomes the lock's error and does
+// not stop the other locks.
 func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (report.Lock, page.Lock) {
 	l, h := r.judged(ctx, use, sub)
 	return l, page.Draw(&l, h, len(r.Scenario.Locks))
 }
 
-// judged runs one lock and judges its history, which is nil if nothing could be judged.
+// judged runs one lock and judges its history. The history is nil if it could not be judged.
 func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject) (l report.Lock, h *history.History) {
 	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named, Wrong: onPurpose(use)}
 	fail := func(err error) (report.Lock, *history.History) {
 		if errors.Is(err, world.ErrUnsupportedHere) {
-			// Where it was met is of no use to the reader: it cannot be had here at all.
+			// Only the reason matters to the reader, not the place of the failure.
 			_, l.Unsupported, _ = strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
 			l.Verdict = checker.Unknown
 			return l, nil
 		}
 		l.Verdict = checker.Unknown
-		if ctx.Err() != nil { // it failed because of that
+		if ctx.Err() != nil { // the interruption is the cause
 			l.Why = stoppedEarly
 			r.settle(&l)
 			return l, nil
@@ -69,7 +69,7 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	began, started := time.Now(), r.started.UTC()
 	enclosing, enclosed := r.World.(world.Enclosing)
 	if enclosed {
-		// Its clock is not ours, and the same seed must give the same bytes.
+		// A simulated clock starts at a fixed time, so that the same seed gives the same bytes.
 		began, started = trial.VirtualEpoch, time.Time{}
 	}
 	log, err := trial.CreateLog(filepath.Join(logs, "lockbench.log"), began)
@@ -95,11 +95,10 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	}
 	err = errors.Join(err, file.Close())
 	l.Notes = judge.notes
-	// What was recorded is judged even if the harness failed afterwards, and the
-	// failure outweighs the verdict.
+	// The recorded part is judged even if the harness failed. The failure outweighs the verdict.
 	h, judged, judgeErr := judge.judge()
 	if judgeErr != nil {
-		// A run that failed before its history began has only one thing to say.
+		// If the run failed before its history began, err is the cause of judgeErr.
 		return fail(cmp.Or(err, judgeErr))
 	}
 	options, servers, named, wrong, notes := l.Options, l.Servers, l.Named, l.Wrong, l.Notes
@@ -116,13 +115,13 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	return l, h
 }
 
-// onPurpose tells whether a lock is wrong on purpose.
+// onPurpose reports whether a lock is a mutant.
 func onPurpose(use scenarios.LockUse) bool {
 	l, ok := catalog.Find(use.Use)
 	return ok && !use.Own() && l.Wrong != nil
 }
 
-// subprocess tries a lock in a process of its own, and keeps the input that does it again.
+// subprocess runs a trial in a separate process and writes the input that replays it.
 func (r *runner) subprocess(ctx context.Context, command []string, use scenarios.LockUse, logs string, judge *lockJudge) (err error) {
 	in := trial.NewInput(r.Scenario, use, r.Options.Seed)
 	in.NoFaults = r.Options.NoFaults
@@ -134,7 +133,7 @@ func (r *runner) subprocess(ctx context.Context, command []string, use scenarios
 	return in.Write(filepath.Dir(judge.path))
 }
 
-// settle compares what was found with what is expected.
+// settle compares the result with the expectation.
 func (r *runner) settle(l *report.Lock) {
 	l.Expected, l.AsExpected, l.Mismatch = Expects(r.Scenario, l)
 }

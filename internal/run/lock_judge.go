@@ -10,59 +10,47 @@ import (
 	"lockbench/locks"
 )
 
-// lockJudge observes the trial of one lock of a run, and judges its history: what there
-// is of it after an episode, and the whole at the end. Both are the same judging,
-// [readJudged], and the whole is always more than what was judged before: a quiet stretch
-// follows each episode.
+// lockJudge observes the trial of one lock and judges its history, after an episode and at the end.
 type lockJudge struct {
-	trial.Nobody
+	trial.NoObserver
 	run      *runner
 	lock     string
 	topology locks.Topology
 	path     string
 
-	violated   bool  // and told: between episodes there is nothing more to learn
-	size       int64 // of what was judged last
+	violated   bool  // and reported; judging between episodes finds nothing more
+	size       int64 // of the history when it was last judged
 	notes      []string
-	endedAfter int // the episode after which it was enough; 0: it never was
+	endedAfter int // the episode after which Enough returned true; 0: none
 }
 
-// Episode passes on how far the trial is.
 func (j *lockJudge) Episode(n int) { j.run.progress.episodeBegins(j.lock, n) }
 
-// Granted counts a grant.
 func (j *lockJudge) Granted() { j.run.progress.grant(j.lock) }
 
-// Fault passes on what is done to the lock's servers and clients.
 func (j *lockJudge) Fault(text string) { j.run.progress.to.Fault(j.lock, text) }
 
-// Warning passes on what is wrong with the lock's guest.
 func (j *lockJudge) Warning(text string) { j.run.progress.to.Warning(j.lock, text) }
 
-// Notes keeps what the lock's clients did wrong beside the history.
+// Notes keeps misbehaviour of the clients that is not part of the history.
 func (j *lockJudge) Notes(notes []string) { j.notes = notes }
 
-// Enough says after an episode whether the lock's run ends with it: under
-// --until-violation, when this lock or another one with servers has been seen to
-// break. A lock without servers ends nobody's run, since a control that breaks is
-// what every run begins with.
+// Enough reports whether the lock's run ends after an episode. That is the case under --until-violation as soon as a lock
+// with servers is violated. A lock without servers ends no run, because controls are violated in every run.
 func (j *lockJudge) Enough(episode int) bool {
 	if !j.stopped() && j.due() {
-		_, _, _ = j.judge() // what cannot be judged is told at the end
+		_, _, _ = j.judge() // the last judging reports errors
 	}
 	if !j.stopped() {
 		return false
 	}
-	// Another lock may have ended the run: then only this number tells when.
+	// If another lock ended the run, only this number records when this one ended.
 	j.endedAfter = episode
 	return true
 }
 
-// due says whether what has been recorded since the last time is worth judging
-// everything again. For the person who waits that is so when the history has grown by a
-// quarter: judging after each of a thousand episodes would take longer than the run,
-// and so it is five times the last one at most. A run that ends by it is judged after
-// each episode.
+// due reports whether to judge again. With --until-violation every episode is judged. Otherwise the history must have
+// grown by a quarter, which limits the total cost of judging to five times the cost of the last one.
 func (j *lockJudge) due() bool {
 	info, err := os.Stat(j.path)
 	if err != nil || j.violated {
@@ -76,11 +64,10 @@ func (j *lockJudge) due() bool {
 	return false
 }
 
-// ends says whether a violation of this lock ends the run.
+// ends reports whether a violation of this lock ends the run.
 func (j *lockJudge) ends() bool { return j.run.Options.UntilViolation && j.topology != locks.None }
 
-// judge judges what there is. A violation is told once, and may end the run of all
-// locks.
+// judge judges the history. It reports the first violation once, which may end the run of all locks.
 func (j *lockJudge) judge() (*history.History, checker.Report, error) {
 	h, r, err := readJudged(j.path, checker.Options{})
 	f, found := r.First()
@@ -96,8 +83,7 @@ func (j *lockJudge) judge() (*history.History, checker.Report, error) {
 	return h, r, nil
 }
 
-// expected says whether what was judged is what was expected, but for the rate, which is
-// of the whole run.
+// expected reports whether the result so far is expected. It ignores the rate, which needs the whole run.
 func (j *lockJudge) expected(h *history.History, r checker.Report) bool {
 	l := report.NewLock(h, r)
 	_, holds, _ := ExpectsVerdict(j.run.Scenario, &l)
@@ -113,9 +99,8 @@ func (j *lockJudge) stopped() bool {
 	}
 }
 
-// outside lets a trial whose clock is simulated in this process ask a question that is
-// answered outside of the simulation: the judge searches for a limited time, and
-// inside no time passes while somebody computes.
+// outside evaluates Enough in a goroutine outside the simulation. The judge's time limits need real time, and virtual time
+// does not pass while a goroutine computes.
 type outside struct {
 	trial.Observer
 	asked   chan int
@@ -137,5 +122,5 @@ func (o outside) Enough(episode int) bool {
 	return <-o.answers
 }
 
-// end says that nobody will ask any more.
+// end stops the goroutine.
 func (o outside) end() { close(o.asked) }

@@ -22,8 +22,7 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// violatedEvents is a history in which the second client is granted what the first one
-// holds, and shows that it holds by the last two events.
+// violatedEvents is a history with a double grant. The last two events show that the first client still holds the lock.
 const violatedEvents = `{"lockbench":"history/1","lock":"x","model":"mutex"}
 {"time":1,"process":1,"type":"invoke","f":"acquire","session":"1.1","key":"a","ttl":5000000000}
 {"time":2,"process":1,"type":"ok","f":"acquire","session":"1.1","until":5000000000}
@@ -33,20 +32,20 @@ const violatedEvents = `{"lockbench":"history/1","lock":"x","model":"mutex"}
 {"time":6,"process":1,"type":"ok","f":"check","session":"1.1"}
 `
 
-// hearer hears of violations.
+// hearer records violations.
 type hearer struct {
-	Nobody
+	NoObserver
 	violations []string
 }
 
 func (h *hearer) Violation(_, text string) { h.violations = append(h.violations, text) }
 
-// runnerFor is a run that somebody hears of.
+// runnerFor returns a run with an observer.
 func runnerFor(until bool, to Observer) *runner {
 	return &runner{Job: &Job{Options: Options{UntilViolation: until}, Scenario: &scenarios.Scenario{}}, progress: &progress{to: to}, stop: make(chan struct{})}
 }
 
-// judging is the judge of one lock's run.
+// judging returns the judge of one lock's run.
 func judging(t *testing.T, r *runner, topology locks.Topology) *lockJudge {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), report.HistoryFile)
@@ -56,8 +55,8 @@ func judging(t *testing.T, r *runner, topology locks.Topology) *lockJudge {
 	return &lockJudge{run: r, lock: "x", topology: topology, path: path}
 }
 
-// TestViolationEndsTheRun: under --until-violation a violation of a lock with servers
-// ends the run of all locks, and nothing else does; it is told once.
+// TestViolationEndsTheRun: under --until-violation a violation of a lock with servers ends the run of all locks and is
+// reported once. Other violations do not end the run.
 func TestViolationEndsTheRun(t *testing.T) {
 	for _, c := range []struct {
 		until    bool
@@ -75,9 +74,9 @@ func TestViolationEndsTheRun(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			write(strings.Join(lines[:3], "")) // of the first episode
+			write(strings.Join(lines[:3], "")) // the first episode
 			if j.Enough(1) || len(heard.violations) > 0 {
-				t.Fatalf("ended before there was a violation; told %q", heard.violations)
+				t.Fatalf("ended before there was a violation; reported %q", heard.violations)
 			}
 			write(violatedEvents)
 			if got := j.Enough(2); got != c.want {
@@ -90,13 +89,13 @@ func TestViolationEndsTheRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(heard.violations) != 1 {
-				t.Errorf("told %q; want one violation, told once", heard.violations)
+				t.Errorf("reported %q; want one violation, reported once", heard.violations)
 			}
 		})
 	}
 }
 
-// TestViolationAtTheEnd: what the last episode shows is told, and ends the others.
+// TestViolationAtTheEnd: a violation in the last episode is reported and ends the other locks.
 func TestViolationAtTheEnd(t *testing.T) {
 	var heard hearer
 	j := judging(t, runnerFor(true, &heard), locks.Single)
@@ -104,12 +103,12 @@ func TestViolationAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := j.judge(); err != nil || len(heard.violations) != 1 || !j.stopped() {
-		t.Errorf("told %q, stopped %t, %v; want both", heard.violations, j.stopped(), err)
+		t.Errorf("reported %q, stopped %t, %v; want both", heard.violations, j.stopped(), err)
 	}
 }
 
-// TestJudgedAgainWhenGrown: in a run that goes on anyway, everything is judged again
-// when there is a quarter more of it.
+// TestJudgedAgainWhenGrown: in a run that does not end at a violation, the history is judged again when it has grown by a
+// quarter.
 func TestJudgedAgainWhenGrown(t *testing.T) {
 	for _, until := range []bool{false, true} {
 		j := judging(t, runnerFor(until, new(hearer)), locks.Single)
@@ -135,25 +134,24 @@ func TestJudgedAgainWhenGrown(t *testing.T) {
 	}
 }
 
-// TestOutside: whoever asks from within virtual time is answered outside of it, and no
-// time passes meanwhile.
+// TestOutside: Enough runs outside the simulation, and virtual time does not pass meanwhile.
 func TestOutside(t *testing.T) {
 	o := newOutside(enoughAfterTwo{})
 	defer o.end()
 	synctest.Test(t, func(t *testing.T) {
 		if o.Enough(1) || !o.Enough(2) {
-			t.Error("the answers are of other questions")
+			t.Error("the answers belong to other questions")
 		}
 	})
 }
 
-// enoughAfterTwo has enough after the second episode.
-type enoughAfterTwo struct{ trial.Nobody }
+// enoughAfterTwo returns true after the second episode.
+type enoughAfterTwo struct{ trial.NoObserver }
 
 func (enoughAfterTwo) Enough(episode int) bool { return episode == 2 }
 
-// untilViolation runs set-nx, which a failover breaks, and RedLock, which it does not,
-// one after the other, with as many episodes as take too long.
+// untilViolation runs set-nx, which a failover breaks, and RedLock, which survives it, one after the other, with more
+// episodes than there is time for.
 func untilViolation(t *testing.T, w world.World) *Outcome {
 	t.Helper()
 	use := []scenarios.LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}, {Name: "redlock", Use: "redlock"}}
@@ -162,15 +160,15 @@ func untilViolation(t *testing.T, w world.World) *Outcome {
 	})
 }
 
-// TestUntilViolation: with --until-violation a run in virtual time ends after the
-// episode that shows a violation, whole: with its quiet stretch. A control that breaks
-// ends nothing, and whoever comes after the violation has one episode.
+// TestUntilViolation: with --until-violation a run in virtual time ends after the episode that shows a violation,
+// including its recovery period. A violated control does not end the run. Locks that start after the violation run one
+// episode.
 func TestUntilViolation(t *testing.T) {
 	out := untilViolation(t, sim.New(sim.Options{Models: services.Models(), Open: catalog.Open}))
 	endsAfterEpisodes(t, out)
 }
 
-// endsAfterEpisodes looks at the histories of [untilViolation].
+// endsAfterEpisodes checks the histories of [untilViolation].
 func endsAfterEpisodes(t *testing.T, out *Outcome) {
 	t.Helper()
 	episodes := map[string]int{}
@@ -209,7 +207,7 @@ func endsAfterEpisodes(t *testing.T, out *Outcome) {
 	}
 }
 
-// TestUntilViolationEnclosed: the same of trials in processes of their own.
+// TestUntilViolationEnclosed is [TestUntilViolation] with trials in separate processes.
 func TestUntilViolationEnclosed(t *testing.T) {
 	endsAfterEpisodes(t, untilViolation(t, trialtest.SimWorld(t)))
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Machine is what this program runs on, in the few words that a reader of its figures needs.
+// Machine describes the machine and the operating system in a few words.
 func Machine() string {
 	about := fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	// Only Linux has this file; elsewhere the kernel is not told.
+	// Only Linux has this file.
 	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		about += ", kernel " + strings.TrimSpace(string(kernel))
 	}

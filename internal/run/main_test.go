@@ -17,13 +17,13 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// runIt runs and fails the test if the harness does.
+// runIt runs the options and fails the test if the harness fails.
 func runIt(t testing.TB, ctx context.Context, o Options) *Outcome {
 	t.Helper()
-	return observe(t, ctx, o, Nobody{})
+	return observe(t, ctx, o, NoObserver{})
 }
 
-// observe is runIt with somebody who hears of it.
+// observe is runIt with an observer.
 func observe(t testing.TB, ctx context.Context, o Options, observer Observer) *Outcome {
 	t.Helper()
 	o.Out = t.TempDir()

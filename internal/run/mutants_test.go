@@ -27,7 +27,7 @@ const seedsVariable = "LOCKBENCH_MUTANTS"
 // quickMutants are those that run in every test: one of each file of package mutants that is quick, and of several classes.
 var quickMutants = []string{"exists-then-set", "release-always-ok", "majority-of-two", "fair-last-first", "number-of-the-client", "clock-in-the-value"}
 
-// mutant is a lock that is wrong on purpose, and what its runs showed.
+// mutant is a mutant of the catalog and the results of its runs.
 type mutant struct {
 	name, mistake string
 	*mutants.Wrong
@@ -36,7 +36,7 @@ type mutant struct {
 	runs    int
 	shown   int      // runs that found the class
 	accused int      // runs that accused the original
-	instead []string // what the other runs found
+	instead []string // other findings
 }
 
 func allMutants() []*mutant {

@@ -9,48 +9,42 @@ import (
 	"lockbench/scenarios"
 )
 
-// Options are the scenario of a run and what is changed in it. The zero value of each means:
-// as the scenario says.
+// Options are a scenario and the changes to it. A zero value keeps the value of the scenario.
 type Options struct {
 	Scenario *scenarios.Scenario
 	Locks    []scenarios.LockUse
 	Seed     uint64
 	Episodes int
-	// Duration lets episodes follow each other until it is over, however many.
+	// Duration runs as many episodes as fit into it.
 	Duration       time.Duration
 	Clients        int
 	Keys           int
 	TTL            *time.Duration
 	Wait           *time.Duration
 	Hold           *nemesis.Range
-	Parallel       int // how many locks at once; 0: as many as the machine carries
+	Parallel       int // how many locks run at the same time; 0: as many as the machine can run
 	NoFaults       bool
 	UntilViolation bool
 	Out            string // where results go; empty: "results"
-	NoLink         bool   // leave the link to the newest run as it is
+	NoLink         bool   // do not update the link to the newest run
 
-	// World is where it runs, already found ready. If it is nil, Prepare picks the world that is
-	// called WorldName, as [Pick] does; Worlds need not name the locks and their services.
+	// World must be ready. If it is nil, Prepare picks the world called WorldName, as [Pick] does, and completes Worlds
+	// with the locks and their services.
 	World     world.World
 	WorldName string
 	Worlds    WorldOptions
-	// DryRun is for a job that is only looked at: its world need not be ready, and no guest
-	// is asked for its hello.
+	// DryRun prepares a job that will not run: its world need not be ready, and Prepare starts no guests.
 	DryRun bool
-	// Opener is a lock of the caller's own, which runs in this process under the name
-	// of the entry of Locks that uses nothing else. Nil: there is none.
+	// Opener opens clients of the caller's own lock in this process. The entry of Locks without a source uses it.
 	Opener *trial.Opener
-	// InProcess lets the clients of locks from the catalog run in this process, too: the
-	// caller's program is not lockbench and cannot serve them.
+	// InProcess runs the clients of catalog locks in this process, because the caller's program cannot serve them.
 	InProcess bool
-	// Again is the command that repeats this run.
-	Again string
-	// Program is the version of the program, for the record.
+	Again     string
+	// Program is the version of lockbench.
 	Program string
 }
 
-// apply is the scenario with the options in force, so that everything after it
-// reads one place.
+// apply returns the scenario with the options applied.
 func (o Options) apply() scenarios.Scenario {
 	s := *o.Scenario
 	if len(o.Locks) > 0 {
@@ -58,7 +52,7 @@ func (o Options) apply() scenarios.Scenario {
 	}
 	if o.Episodes > 0 {
 		s.Episodes = o.Episodes
-		// The limit is meant for the scenario's own number of episodes.
+		// The limit applies to the scenario's own number of episodes.
 		s.Limit *= time.Duration(max(1, (o.Episodes+o.Scenario.Episodes-1)/o.Scenario.Episodes))
 	}
 	if o.Clients > 0 {
@@ -79,14 +73,13 @@ func (o Options) apply() scenarios.Scenario {
 	return s
 }
 
-// last plans for as many episodes as can follow each other in the duration that was asked
-// for, however many that are.
-func (o Options) last(s *scenarios.Scenario) {
+// fill plans as many episodes as can fit into Duration.
+func (o Options) fill(s *scenarios.Scenario) {
 	if o.Duration > 0 {
 		s.Limit = o.Duration
 		s.Episodes = max(s.Episodes, int(o.Duration/max(s.Quiet, shortestEpisode))+1)
 	}
 }
 
-// shortestEpisode is how long one takes at least where a scenario asks for no quiet.
+// shortestEpisode is the least duration of an episode without a recovery period.
 const shortestEpisode = 100 * time.Millisecond

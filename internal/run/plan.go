@@ -9,11 +9,10 @@ import (
 	"lockbench/scenarios"
 )
 
-// PlanText is the plan as a file that a person can read: every step of every
-// episode with what the seed drew for it.
+// PlanText writes the plan as YAML: every step of every episode with the values that the seed draws for it.
 func PlanText(seed uint64, plan nemesis.Plan, s *scenarios.Scenario) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What seed %d draws for the scenario %s. The roles are resolved when a step strikes.\nseed: %d\n", seed, s.Name, seed)
+	fmt.Fprintf(&b, "# The plan of scenario %[2]s with seed %[1]d. Targets are resolved when a step is injected.\nseed: %[1]d\n", seed, s.Name)
 	for i, u := range s.Locks {
 		if u.Module == "" {
 			continue

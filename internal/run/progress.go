@@ -11,39 +11,37 @@ import (
 	"lockbench/internal/world"
 )
 
-// Observer hears how a run goes on, from several goroutines at once, such as
-// [*report.Progress].
+// Observer receives the progress of a run, from several goroutines. [*report.Progress] is one.
 type Observer interface {
-	// Fault says what is done to the servers and clients of a lock.
+	// Fault reports a fault or its undoing.
 	Fault(lock, text string)
-	// Warning says, once for each lock, what is wrong with its guest.
+	// Warning reports, once for each lock, that its guest misbehaves.
 	Warning(lock, text string)
-	// Violation says, once for each lock, that it was seen to be violated.
+	// Violation reports, once for each lock, that it is violated.
 	Violation(lock, text string)
-	// Tick says how far the run is, a few times a second, until Done.
+	// Tick reports the progress a few times a second until Done.
 	Tick(t report.Tick)
 	Done()
 }
 
-// Nobody observes nothing. What nobody observes is judged at its end only.
-type Nobody struct{}
+// NoObserver ignores the progress. Its runs are judged at the end only.
+type NoObserver struct{}
 
-var _ Observer = Nobody{}
+var _ Observer = NoObserver{}
 
-func (Nobody) Fault(string, string)     {}
-func (Nobody) Warning(string, string)   {}
-func (Nobody) Violation(string, string) {}
-func (Nobody) Tick(report.Tick)         {}
-func (Nobody) Done()                    {}
+func (NoObserver) Fault(string, string)     {}
+func (NoObserver) Warning(string, string)   {}
+func (NoObserver) Violation(string, string) {}
+func (NoObserver) Tick(report.Tick)         {}
+func (NoObserver) Done()                    {}
 
-// tickEvery is how often an observer is told how far the run is.
+// tickEvery is the interval between ticks.
 const tickEvery = 200 * time.Millisecond
 
-// settleGuess is what starting takes, and what electing and settling add to an episode,
-// as long as none was seen.
+// settleGuess is the first estimate of the time that servers need to start, or to elect a leader after an episode.
 const settleGuess = 3 * time.Second
 
-// progress gathers what all trials of a run tell, and passes it on.
+// progress collects the progress of all trials of a run and passes it on.
 type progress struct {
 	to       Observer
 	started  time.Time
@@ -57,7 +55,7 @@ type progress struct {
 	courses []course // one for each lock, in the order of the scenario
 }
 
-// newProgress ticks until end is called.
+// newProgress starts sending ticks. They stop when end is called.
 func (r *runner) newProgress(to Observer) *progress {
 	s := r.Scenario
 	p := &progress{to: to, started: time.Now(), episodes: s.Episodes, stop: make(chan struct{})}
@@ -86,8 +84,7 @@ func (r *runner) newProgress(to Observer) *progress {
 	return p
 }
 
-// tick is where the run stands. Of the locks that are under way it names the one that is
-// least far: that is the one to wait for.
+// tick returns the state of the run. It names the running lock that is furthest behind.
 func (p *progress) tick() report.Tick {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,24 +109,23 @@ func (p *progress) tick() report.Tick {
 	if least != nil {
 		t.Lock, t.Episode, t.Starting = least.lock, least.episode, !least.granted && least.episode == 0
 		if least.granted {
-			t.Episode = max(1, least.episode) // it only warms up before
+			t.Episode = max(1, least.episode) // episode 0 is the warm-up
 		}
 	}
 	return t
 }
 
-// end ends the ticking.
 func (p *progress) end() {
 	close(p.stop)
 	p.wg.Wait()
 	p.to.Done()
 }
 
-// followed says whether anybody observes the run.
-func (p *progress) followed() bool { return p.to != Observer(Nobody{}) }
+// followed reports whether the run has an observer.
+func (p *progress) followed() bool { return p.to != Observer(NoObserver{}) }
 
-// of changes what is known of a lock.
-func (p *progress) of(lock string, change func(c *course, now time.Duration)) {
+// update changes the progress of a lock.
+func (p *progress) update(lock string, change func(c *course, now time.Duration)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.IndexFunc(p.courses, func(c course) bool { return c.lock == lock }); i >= 0 {
@@ -137,14 +133,12 @@ func (p *progress) of(lock string, change func(c *course, now time.Duration)) {
 	}
 }
 
-// lockBegins takes note that a lock's servers are started.
 func (p *progress) lockBegins(lock string) {
-	p.of(lock, func(c *course, now time.Duration) { c.state, c.began = underWay, now })
+	p.update(lock, func(c *course, now time.Duration) { c.state, c.began = underWay, now })
 }
 
-// episodeBegins takes note of an episode of a lock.
 func (p *progress) episodeBegins(lock string, n int) {
-	p.of(lock, func(c *course, now time.Duration) {
+	p.update(lock, func(c *course, now time.Duration) {
 		if c.episode == 0 {
 			c.first = now
 		}
@@ -152,20 +146,19 @@ func (p *progress) episodeBegins(lock string, n int) {
 	})
 }
 
-// grant counts a grant.
 func (p *progress) grant(lock string) {
 	p.grants.Add(1)
-	p.of(lock, func(c *course, _ time.Duration) { c.granted = true })
+	p.update(lock, func(c *course, _ time.Duration) { c.granted = true })
 }
 
-// violated takes note of a violation, if that was not expected.
+// violated records a violation.
 func (p *progress) violated(lock string, expected bool) {
-	p.of(lock, func(c *course, _ time.Duration) { c.odd = !expected })
+	p.update(lock, func(c *course, _ time.Duration) { c.odd = !expected })
 }
 
-// lockEnds takes note of a lock that was judged as a whole.
+// lockEnds records the final verdict of a lock.
 func (p *progress) lockEnds(l *report.Lock) {
-	p.of(l.Lock, func(c *course, now time.Duration) {
+	p.update(l.Lock, func(c *course, now time.Duration) {
 		c.state, c.ended = over, now
 		c.odd = l.Verdict == checker.Violated && !l.AsExpected
 	})

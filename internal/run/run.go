@@ -1,12 +1,12 @@
-// Package run tries several locks under one plan and writes one bundle. [Prepare] makes a
-// [Job], and [Job.Run] does its trials, side by side, and judges the history of each.
+// Package run runs several locks under one plan and writes one bundle. [Prepare] makes a [Job]. [Job.Run] runs its trials
+// concurrently and judges the history of each.
 //
 //	Prepare ──▶ Job ── for each lock ── trial ──▶ history.jsonl ──▶ judge ──▶ bundle
 //
-// [JudgeHistory] is the same judge for recorded histories.
+// [JudgeHistory] judges recorded histories in the same way.
 //
-// An error of Prepare means wrong usage or a world that is not ready, an error of Run a failure
-// of the harness. Findings about locks are in the result.
+// An error of Prepare means wrong usage or a world that is not ready. An error of Run is a failure of the harness.
+// Findings about locks are part of the result.
 package run
 
 import (
@@ -21,12 +21,12 @@ import (
 	"lockbench/internal/trial"
 )
 
-// Outcome is a finished run: its result and its folder.
+// Outcome is a finished run.
 type Outcome struct {
 	Result *report.Result
 	Bundle *report.Bundle
-	Latest string // the link to the bundle; empty if there is none
-	// LinkError is why the link could not be made, if that was tried.
+	Latest string // the link to the bundle; empty if it was not made
+	// LinkError is the reason why the link could not be made.
 	LinkError error
 }
 
@@ -39,8 +39,8 @@ func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
 	return j.Run(ctx, observer)
 }
 
-// Run runs the job, which can be done once, and writes its bundle. When ctx ends, the run
-// heals, tears down, judges what was recorded and still writes everything.
+// Run runs the job and writes its bundle. A job runs only once. When ctx ends, Run undoes faults, removes the servers,
+// judges the recorded part and writes the bundle.
 func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 	o, s := j.Options, j.Scenario
 	if o.Out == "" {
@@ -57,7 +57,7 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 		return nil, err
 	}
 	r := &runner{Job: j, bundle: bundle, started: started, stop: make(chan struct{})}
-	// The plan is on disk before anything is done.
+	// The plan is on disk before the first trial starts.
 	if err := errors.Join(bundle.WriteScenario(s.Source), bundle.WritePlan(PlanText(o.Seed, j.Plan, s))); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 	return out, err
 }
 
-// runner is a job while it runs.
+// runner is the state of a running job.
 type runner struct {
 	*Job
 	bundle   *report.Bundle
@@ -110,5 +110,5 @@ type runner struct {
 	progress *progress
 
 	once sync.Once
-	stop chan struct{} // closed when a violation is enough
+	stop chan struct{} // closed when a violation ends the run
 }

@@ -20,20 +20,19 @@ import (
 	"lockbench/scenarios"
 )
 
-// Every scenario gives what it expects, on real servers, and its bundle is judged the same
+// TestScenarios checks on real servers that every scenario meets its expectations and that the bundle is judged the same
 // again.
 //
-// These are the scenarios whose faults want a kernel and real processes. The others
-// run in virtual time here, in TestSimScenarios. Here as there the program is asked: with
-// the race detector in it, its network alone keeps two processors busy while ten locks run
-// side by side, and no RedLock has an answer within its limit for one node.
+// It runs the scenarios whose faults need a kernel and real processes. The others run in virtual time in TestSimScenarios.
+// It runs the program instead of this binary, because the race detector makes the proxy so slow that RedLock misses its
+// time limit for one node when ten locks run at the same time.
 func TestScenarios(t *testing.T) {
 	for _, name := range []string{"steady", "failover", "partition-master", "pause-client", "crash-restart"} {
 		t.Run(name, func(t *testing.T) {
 			trialtest.LocalWorld(t) // or skip
 			results := t.TempDir()
-			// What needs a little luck in an episode (that an election is quick, that somebody holds just when the
-			// woken client deletes) has it in one of three.
+			// Episodes that depend on timing, such as a quick election or a holder at the right time, succeed in at least
+			// one of three.
 			episodes := max(1, map[string]int{"pause-client": 3, "failover": 3}[name])
 			said, code := ask(t, 2, "run", name, "--world", "local", "--seed", "42", "--episodes", strconv.Itoa(episodes), "--out", results)
 			if code != report.ExitExpected {
@@ -48,7 +47,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Who leaves the faults out asks what the locks do undisturbed, and is answered that.
+// A run without faults shows how locks behave undisturbed, and its result says that faults were left out.
 func TestNoFaultsIsUndisturbed(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	use := []scenarios.LockUse{{Name: "set-nx", Use: "set-nx"}, {Name: "flock", Use: "flock"}}
@@ -59,11 +58,11 @@ func TestNoFaultsIsUndisturbed(t *testing.T) {
 		}
 	}
 	if text := out.Result.Conclusion(); !strings.Contains(text, "Valid, undisturbed: set-nx;") {
-		t.Errorf("it concludes %q, want a word on what was left out", text)
+		t.Errorf("conclusion %q, want it to mention that faults were left out", text)
 	}
 }
 
-// sticky says that it has released and has not: nobody gets the lock again.
+// sticky reports a release without releasing, so that no client gets the lock again.
 type sticky struct{ locks.Locker }
 
 func (s sticky) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
@@ -78,7 +77,7 @@ type kept struct{ locks.Lease }
 
 func (kept) Release(context.Context) error { return nil }
 
-// A lock that nobody can get although all is well is violated, as no-progress.
+// A lock that no client can get without faults is violated by no-progress.
 func TestNoProgress(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	table := control.NewTable()
@@ -87,7 +86,7 @@ func TestNoProgress(t *testing.T) {
 		l, err := table.Open(ctx, c)
 		return stickyAfter{l, &grants}, err
 	}
-	// It goes wrong while the holder of one key stands still, and stays so.
+	// The lock breaks while the holder of one key is paused, and stays broken.
 	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 2s}", 1)
 	out := runIt(t, t.Context(), Options{
 		Scenario: trialtest.Load(t, text), World: w, Seed: 1,
@@ -100,7 +99,7 @@ func TestNoProgress(t *testing.T) {
 	}
 }
 
-// stickyAfter works for a while first, as a lock that fails later does.
+// stickyAfter works for a while first.
 type stickyAfter struct {
 	locks.Locker
 	grants *atomic.Int64
@@ -117,7 +116,7 @@ func (s stickyAfter) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	return sticky{s.Locker}.Acquire(ctx, r)
 }
 
-// Ctrl-C in the middle of an episode: healed, torn down, judged, written.
+// Ctrl-C in the middle of an episode: faults are undone, servers removed, the history judged and the bundle written.
 func TestInterrupted(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,13 +126,13 @@ func TestInterrupted(t *testing.T) {
 	o := Options{Scenario: s, World: w, Seed: 1, Out: t.TempDir()}
 	done := make(chan *Outcome, 1)
 	go func() {
-		out, err := Run(ctx, o, Nobody{})
+		out, err := Run(ctx, o, NoObserver{})
 		if err != nil {
 			t.Errorf("run: %v", err)
 		}
 		done <- out
 	}()
-	// The pause is in the history as soon as it bites.
+	// The pause is in the history as soon as it takes effect.
 	waitForText(t, o.Out, `"phase":"bites"`)
 	cancel()
 	out := <-done
@@ -141,18 +140,18 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("interrupted %v, error %q", out.Result.Interrupted, out.Result.Locks[0].Error)
 	}
 	if code := out.Result.ExitCode(); code != report.ExitUnknown {
-		t.Errorf("exit code %d, want %d: not all that was asked for was done", code, report.ExitUnknown)
+		t.Errorf("exit code %d, want %d: the run is incomplete", code, report.ExitUnknown)
 	}
 	text = readHistory(t, out, "set-nx")
 	if !strings.Contains(text, `"phase":"healed"`) {
-		t.Error("the pause was not healed")
+		t.Error("the pause was not undone")
 	}
 	if _, err := os.Stat(filepath.Join(out.Bundle.Dir, report.SummaryFile)); err != nil {
 		t.Error(err)
 	}
 }
 
-// The façade's way: an opener of the caller's own, in this process.
+// The façade opens a lock of the caller in this process.
 func TestOpener(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	out := runIt(t, t.Context(), Options{
@@ -164,7 +163,7 @@ func TestOpener(t *testing.T) {
 	}
 }
 
-// waitForText waits until some history below dir contains a text.
+// waitForText waits until a history below dir contains a text.
 func waitForText(t *testing.T, dir, want string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

@@ -11,12 +11,11 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-// A fault that waits for a renewal strikes while somebody holds the lock, has held it for
-// longer than a look at the servers takes, and has not begun to give it back: a key that was
-// released and granted anew is kept for longer too.
+// A fault triggered by a renewal is injected while a client holds the lock, has held it for longer than a query of the
+// servers takes, and has not begun to release it. A lease that was released and granted again is longer, too.
 func TestSimFaultAtARenewal(t *testing.T) {
 	out := runIt(t, t.Context(), Options{World: trialtest.SimWorld(t), Seed: 3, Scenario: trialtest.Load(t, `lockbench: scenario/1
-about: The server stands still at the moment in which a lease was renewed.
+about: The server is paused when a lease was renewed.
 locks: [no-lock, {use: redisson, as: redisson, watchdog: 1500ms}]
 topology: {single-store: single}
 workload:
@@ -34,7 +33,7 @@ expect: {no-lock: violated, redisson: unjudged}
 	}
 	faults := h.Faults
 	if len(faults) != 1 {
-		t.Fatalf("%d faults struck, want one", len(faults))
+		t.Fatalf("%d faults were injected, want one", len(faults))
 	}
 	for _, f := range faults {
 		if f.Bites < 0 {
@@ -50,7 +49,7 @@ expect: {no-lock: violated, redisson: unjudged}
 			})
 		}
 		if !renewed {
-			t.Errorf("it struck at %s, when nobody had a lock that could have been renewed", struck)
+			t.Errorf("injected at %s, when no client had a lock to renew", struck)
 		}
 	}
 }

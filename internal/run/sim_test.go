@@ -19,11 +19,9 @@ import (
 	"lockbench/scenarios"
 )
 
-// Every scenario gives in virtual time what it expects of real servers, and what it left
-// behind is judged the same again and has its pictures. Of its locks every third replays to
-// the same history, which ones differs from scenario to scenario: each lock does in some.
-// The program is asked as people ask it: this binary has the race detector in it most
-// likely, with which judging and drawing take ten times as long.
+// TestSimScenarios checks in virtual time that every scenario meets its expectations, that its bundle is judged the same
+// again, and that it has drawings. Every third lock, chosen by the scenario's position, is replayed to the same history.
+// The test runs the program, because this binary has the race detector, which makes judging and drawing ten times slower.
 func TestSimScenarios(t *testing.T) {
 	for n, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +40,7 @@ func TestSimScenarios(t *testing.T) {
 					t.Logf("%s: %s", l.Lock, l.Unsupported)
 				case l.Lock == "flock":
 					if !strings.Contains(l.Unsupported, "in-process stands for it") {
-						t.Errorf("flock: %q; want unsupported, with what stands for it", l.Unsupported)
+						t.Errorf("flock: %q; want unsupported, with the substitute", l.Unsupported)
 					}
 				case !l.AsExpected:
 					t.Errorf("%s: %s (%s%s), expected %s", l.Lock, l.Found(), l.Why, l.Error, l.Expected)
@@ -69,8 +67,7 @@ func TestSimScenarios(t *testing.T) {
 	}
 }
 
-// ask runs lockbench, whose simulated trials are given so many processors, and returns
-// what it said and its exit code.
+// ask runs lockbench with procs processors for simulated trials, and returns its output and exit code.
 func ask(t *testing.T, procs int, args ...string) (said string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), args...)
@@ -82,7 +79,7 @@ func ask(t *testing.T, procs int, args ...string) (said string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// drawn wants a drawing of each lock that broke.
+// drawn checks that each violated lock has a drawing.
 func drawn(t *testing.T, b *report.Bundle) {
 	t.Helper()
 	for _, l := range b.Result.Locks {
@@ -97,8 +94,7 @@ func drawn(t *testing.T, b *report.Bundle) {
 	}
 }
 
-// checkedAgain asks `lockbench check` about a bundle: of each lock that ran it must say
-// what the run said, down to the last finding.
+// checkedAgain checks that `lockbench check` prints the same findings for each lock of a bundle as the run.
 func checkedAgain(t *testing.T, b *report.Bundle) {
 	t.Helper()
 	type judged struct {
@@ -149,14 +145,14 @@ func checkedAgain(t *testing.T, b *report.Bundle) {
 	}
 }
 
-// endless is a scenario of ten hours, in which the others go on.
+// endless is a scenario with a pause of ten hours, during which the other clients continue.
 var endless = strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: holder, when: checked, for: 10h}", 1)
 
-// A run that is interrupted ends, and what it had recorded is judged.
+// An interrupted run ends, and the recorded part is judged.
 func TestSimInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// It is told of the pause, whose end is ten hours away.
+	// The observer cancels the run at the pause, whose end is ten hours away.
 	told := report.NewProgress(hears{"stands still", cancel}, false, 0)
 	out := observe(t, ctx, Options{Scenario: trialtest.Load(t, endless), World: trialtest.SimWorld(t), Seed: 1}, told)
 	if !out.Result.Interrupted {
@@ -164,8 +160,7 @@ func TestSimInterrupted(t *testing.T) {
 	}
 }
 
-// A simulation that does not end is ended before it has taken the machine's memory,
-// and the lock is said not to have been judged.
+// A simulation that does not end is stopped before it exhausts the memory, and the lock's verdict is unknown.
 func TestSimMemoryIsBounded(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "16MiB")
 	results := t.TempDir()

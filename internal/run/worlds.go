@@ -22,41 +22,40 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// WorldOptions are what worlds need to know before they can say whether they are ready.
+// WorldOptions are the options of all worlds.
 type WorldOptions struct {
-	// Programs are what nodes run and Images what docker starts them from, by the names of
-	// services. One that is not there is found on PATH, or made of what is found there.
+	// Programs are the server programs and Images the images of docker, by service. A missing program is looked up on
+	// PATH. A missing image is built from the program.
 	Programs, Images map[string]string
-	// Bases are what docker fetches, by the names of services, where this machine lacks the
-	// programs; one that is not there is that of the service. FetchLimit is how long that may
-	// take; 0: a minute.
+	// Bases are the images that docker fetches if a program is missing on this machine, by service. The default is the
+	// image that the service names. FetchLimit limits the time for fetching; 0: one minute.
 	Bases      map[string]string
 	FetchLimit time.Duration
-	NoFetch    bool // nothing is fetched from a registry
-	Again      bool // but what could not be fetched a while ago is tried again
-	// Say hears of what takes long before anything runs. Nil: nobody does.
+	NoFetch    bool // do not fetch images from a registry
+	Again      bool // retry fetches that failed recently
+	// Say receives messages about slow preparations. It may be nil.
 	Say func(line string)
-	// Guest is a lock that is a guest of somebody's own. Empty: there is none. `auto` takes
-	// no world that cannot run it, or has no use for the programs or images above.
+	// Guest is the name of a lock of the user that is a program, or empty. `auto` skips worlds that cannot run it, and
+	// worlds that cannot use Programs or Images.
 	Guest string
-	// Services are those that will be started, by name: their programs must be there, and
-	// `auto` takes no world that cannot start one of them. Nil: the first of the catalog.
+	// Services are the names of the services to start. Their programs must exist, and `auto` skips worlds that cannot
+	// start them. The default is the first service of the catalog.
 	Services []string
-	// Module is one that is a module of WebAssembly. Empty: there is none.
+	// Module is the name of a lock that is a WASM guest, or empty.
 	Module string
-	// Self is the command that serves Go guests; empty: this program.
+	// Self is the command that serves Go guests; the default is this program.
 	Self []string
-	// SweepDocker is the command that removes the containers of a run of this process should
-	// that be killed. Empty: the next run does.
+	// SweepDocker is the command that removes the containers of this run if this process is killed. If it is empty, the
+	// next run removes them.
 	SweepDocker []string
-	// External are servers that somebody else runs. Nil: none were named.
+	// External are servers that lockbench does not start, or nil.
 	External *external.Options
-	// SimTrial is the command that runs one trial of the world sim in a process of
-	// its own; empty: trials run in this process, one after the other.
+	// SimTrial is the command that runs one simulated trial in a separate process. If it is empty, trials run in this
+	// process, one after the other.
 	SimTrial []string
 }
 
-// Worlds are all that there are, in the order in which `auto` tries them.
+// Worlds returns all worlds in the order in which `auto` tries them.
 func Worlds(o WorldOptions) []world.World {
 	all := services.All()
 	var elsewhere external.Options
@@ -72,7 +71,7 @@ func Worlds(o WorldOptions) []world.World {
 	}
 }
 
-// NewDocker is the world of containers.
+// NewDocker returns the world of containers.
 func NewDocker(o WorldOptions) *docker.World {
 	return docker.New(docker.Options{
 		Services: services.All(), Wanted: o.Services, Images: o.Images, Programs: o.Programs,
@@ -80,12 +79,12 @@ func NewDocker(o WorldOptions) *docker.World {
 	})
 }
 
-// SweepDocker waits for the end of life, and removes what an owner of containers has left.
+// SweepDocker waits until life ends, and then removes the containers that owner has left.
 func SweepDocker(ctx context.Context, life io.Reader, owner string) error {
 	return docker.SweepAfter(ctx, life, owner)
 }
 
-// NotReady is a world that cannot be used on this machine, and why.
+// NotReady is the error for a world that cannot be used on this machine.
 type NotReady struct {
 	World string
 	Err   error
@@ -95,8 +94,8 @@ func (e *NotReady) Error() string { return fmt.Sprintf("world %s: %v", e.World, 
 
 func (e *NotReady) Unwrap() error { return e.Err }
 
-// Pick returns the world called name, if it is ready, or for "auto" the first that
-// is and can run what was asked for, and then also why those before it are not.
+// Pick returns the world called name if it is ready. For "auto" it returns the first world that is ready and can run the
+// locks, and the reasons why it passed over others.
 func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, passed []*NotReady, err error) {
 	all := Worlds(o)
 	for _, w := range all {
@@ -125,8 +124,7 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
 }
 
-// named is the world called name, or for "auto" the first that can run what was asked for.
-// It need not be ready.
+// named returns the world called name, or for "auto" the first that can run the locks. It need not be ready.
 func named(name string, o WorldOptions) (world.World, error) {
 	all := Worlds(o)
 	i := slices.IndexFunc(all, func(w world.World) bool {
@@ -153,9 +151,8 @@ func noWorld(name string, all []world.World) error {
 	return &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: hint}
 }
 
-// servicesOf are those that locks are for, by name; own is that of a lock of the caller's
-// own, and empty for the first. A guest of somebody's own says which only when it runs, and
-// is taken for one of the first service's. Nil: there is none.
+// servicesOf returns the services of the locks. own is the service of the caller's own lock; it and the service of guests,
+// which is not known before they run, default to the first service. The result is nil if no lock needs a service.
 func servicesOf(uses []scenarios.LockUse, own string) []string {
 	first := services.All()[0].Name()
 	var names []string
@@ -173,7 +170,7 @@ func servicesOf(uses []scenarios.LockUse, own string) []string {
 	return names
 }
 
-// Unfit says why a world cannot honour what was asked for.
+// Unfit returns an error if a world cannot run the locks or use the programs and images.
 func (o WorldOptions) Unfit(w world.World) error {
 	d := w.Describe()
 	for _, name := range o.Services {
@@ -184,26 +181,26 @@ func (o WorldOptions) Unfit(w world.World) error {
 	switch {
 	case o.Guest != "" && !d.Commands:
 		if d.Modules {
-			return fmt.Errorf("it runs no programs, as %s is one; build it as a module (in Go: GOOS=wasip1 GOARCH=wasm go build -o guest.wasm ./guest) and name it %s=wasm:./guest.wasm", o.Guest, o.Guest)
+			return fmt.Errorf("it cannot run programs, and %s is a program; build it as a WASM guest (in Go: GOOS=wasip1 GOARCH=wasm go build -o guest.wasm ./guest) and name it %s=wasm:./guest.wasm", o.Guest, o.Guest)
 		}
-		return fmt.Errorf("it cannot run guests, as %s is one", o.Guest)
+		return fmt.Errorf("it cannot run guests, and %s is a guest", o.Guest)
 	case o.Module != "" && !d.Modules:
-		return fmt.Errorf("it cannot run modules, as %s is one", o.Module)
+		return fmt.Errorf("it cannot run WASM guests, and %s is a WASM guest", o.Module)
 	case len(o.Images) > 0 && !d.Images:
-		return errors.New("it runs no images")
+		return errors.New("it cannot use images")
 	case len(o.Programs) > 0 && !d.Programs:
-		return errors.New("it runs no programs of servers")
+		return errors.New("it cannot use server programs")
 	}
 	return nil
 }
 
-// Simulation is the world in virtual time.
+// Simulation returns the world with virtual time.
 func Simulation() world.World {
 	all := Worlds(WorldOptions{})
 	return all[slices.IndexFunc(all, func(w world.World) bool { return w.Describe().Virtual })]
 }
 
-// Find is the world of a name. It may not be ready.
+// Find returns the world with the given name, which may not be ready.
 func Find(name string) (world.World, bool) {
 	all := Worlds(WorldOptions{})
 	i := slices.IndexFunc(all, func(w world.World) bool { return w.Name() == name })
@@ -213,8 +210,7 @@ func Find(name string) (world.World, bool) {
 	return all[i], true
 }
 
-// NoteWorld puts into a result what its reports must know of its world and its servers,
-// so that they can be written again without any.
+// NoteWorld copies the properties of the world and its servers that reports need into the result.
 func NoteWorld(r *report.Result, w world.World) {
 	d := w.Describe()
 	r.World, r.WorldCaveat, r.Virtual = w.Name(), d.Caveat, d.Virtual

@@ -203,7 +203,7 @@ func (x Exploration) try(ctx context.Context, in trial.Input, history string) (o
 func again(ctx context.Context, command []string, in trial.Input, history, logs string) (sum string, err error) {
 	return trial.Subprocess{
 		Command: command, Instructions: trial.Instructions{Input: in, History: history, Logs: logs},
-	}.Run(ctx, trial.Nobody{})
+	}.Run(ctx, trial.NoObserver{})
 }
 
 // add counts a seed.

@@ -17,7 +17,7 @@ import (
 func runSim(t *testing.T, o run.Options) *run.Outcome {
 	t.Helper()
 	o.World, o.Out, o.NoLink = trialtest.SimWorld(t), t.TempDir(), true
-	out, err := run.Run(t.Context(), o, run.Nobody{})
+	out, err := run.Run(t.Context(), o, run.NoObserver{})
 	if err != nil {
 		t.Fatalf("run: %v", err)
 	}
@@ -66,8 +66,8 @@ func TestReplayRefuses(t *testing.T) {
 		want  string
 	}{
 		"another version":   {func() { write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1"`, `"sim/9"`, 1))) }, `of version "sim/9"`},
-		"no input":          {func() { write(trial.InputFile, []byte(`{"a":1}`)) }, "no job of the simulation"},
-		"no JSON":           {func() { write(trial.InputFile, []byte(`sim`)) }, "no job of the simulation"},
+		"no input":          {func() { write(trial.InputFile, []byte(`{"a":1}`)) }, "not a job of the simulation"},
+		"no JSON":           {func() { write(trial.InputFile, []byte(`sim`)) }, "not a job of the simulation"},
 		"an edited history": {func() { write(report.HistoryFile, []byte(strings.Replace(string(history), `"ok"`, `"fail"`, 1))) }, "edited or cut"},
 		"a cut history":     {func() { write(report.HistoryFile, history[:len(history)/2]) }, "edited or cut"},
 	} {

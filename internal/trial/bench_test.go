@@ -12,8 +12,8 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// BenchmarkSimFailover is what one lock's run of the scenario failover costs in the
-// simulation, all three episodes: as goroutines, and set-nx as a module as well.
+// BenchmarkSimFailover measures one simulated run of the scenario failover, with clients as goroutines, and for set-nx
+// also as WASM guests.
 func BenchmarkSimFailover(b *testing.B) {
 	for _, lock := range []string{"set-nx", "redlock"} {
 		b.Run(lock, func(b *testing.B) {
@@ -39,7 +39,7 @@ func benchmarkFailover(b *testing.B, use scenarios.LockUse) {
 	}
 	for b.Loop() {
 		given := Instructions{Input: NewInput(s, use, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
-		if _, err := given.do(b.Context(), w, Nobody{}); err != nil {
+		if _, err := given.do(b.Context(), w, NoObserver{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,12 +15,11 @@ import (
 	"lockbench/workloads"
 )
 
-// replaceMax bounds how many clients are replaced in one lock's run, so that a
-// guest that dies as soon as it starts ends the run and not the machine.
+// replaceMax limits how many clients are replaced in one lock's run, in case every guest dies at its start.
 const replaceMax = 100
 
-// crew is the clients of one lock's run: it opens them, lets each live the
-// workload's life, replaces those that die, and knows who holds and who waits.
+// crew is the clients of one lock's run. It opens them, runs the workload in each, replaces clients that die, and tracks
+// holders and waiters.
 type crew struct {
 	cluster   world.Cluster
 	recorder  *history.Recorder
@@ -33,9 +32,9 @@ type crew struct {
 	log       func(string)
 	missteps  *Missteps
 	reduction Reduction
-	fail      func(error) // ends the lock's run with an error
+	fail      func(error) // ends the lock's run
 	granted   func(m workloads.Moment)
-	unknown   func() // of an acquire
+	unknown   func() // called after an acquire with unknown outcome
 	warning   func(text string)
 
 	mu       sync.Mutex
@@ -43,12 +42,12 @@ type crew struct {
 	members  map[int]*member
 	holders  []workloads.Moment
 	waiters  map[int]bool
-	last     int // the highest client number given out
+	last     int // the highest client number so far
 	warned   bool
 	replaced int
 }
 
-// member is one client while it is open.
+// member is an open client.
 type member struct {
 	id      int
 	client  world.Client
@@ -63,7 +62,7 @@ var (
 	_ workloads.Hooks = (*crew)(nil)
 )
 
-// start opens n clients at once and lets them work until ctx ends.
+// start opens n clients concurrently and runs them until ctx ends.
 func (c *crew) start(ctx context.Context, n int) error {
 	c.members, c.waiters = make(map[int]*member), make(map[int]bool)
 	ids := c.reduction.clients(n)
@@ -103,8 +102,8 @@ func (c *crew) open(ctx context.Context, id int) (*member, *openError) {
 	return m, nil
 }
 
-// warn logs what a client wrote outside the protocol. The first warning of all clients is also reported while the
-// run goes on; the rest stands in the notes at its end.
+// warn logs a line that a client wrote outside the protocol. The first warning is also reported during the run; the notes
+// at the end count the others.
 func (c *crew) warn(id int, text string) {
 	text = fmt.Sprintf("client %d: %s", id, text)
 	c.log(text)
@@ -117,8 +116,8 @@ func (c *crew) warn(id int, text string) {
 	}
 }
 
-// lost records a library's notice that a lock is gone. One for a session that its
-// client does not hold says nothing, and must not spoil the history.
+// lost records a library's notice that it lost a lock. Notices for sessions that the client does not hold are only logged,
+// because they would corrupt the history.
 func (c *crew) lost(id int, session string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,8 +128,8 @@ func (c *crew) lost(id int, session string) {
 	c.recorder.Record(history.Event{Process: history.Process(id), Client: int32(id), Type: history.Info, F: history.Lost, Session: session})
 }
 
-// queued records that an acquire stands in the lock's queue, which only the lock can
-// know. It waits for nothing, since whoever calls has answers to read.
+// queued records that an acquire entered the lock's queue. It does not block, because its caller must go on reading
+// answers.
 func (c *crew) queued(id int, session string) {
 	c.wg.Go(func() {
 		paceOf(c.cluster).settle(fmt.Sprintf("%s/queued/%s", history.ClientParty(id), session))
@@ -138,7 +137,7 @@ func (c *crew) queued(id int, session string) {
 	})
 }
 
-// live is one client's life, and after its death that of the one in its place.
+// live runs a client and, after its death, the client that replaces it.
 func (c *crew) live(ctx context.Context, m *member) {
 	defer c.wg.Done()
 	defer func() {
@@ -203,8 +202,8 @@ func (c *crew) dismiss(m *member) {
 	c.holders = slices.DeleteFunc(c.holders, func(h workloads.Moment) bool { return h.Client == m.id })
 }
 
-// bury records the end of a client that was not asked to end. Whoever kills one
-// does so beforehand, since afterwards the client is known to be dead already.
+// bury records the unexpected end of a client. Faults that kill clients call it before the kill, because afterwards the
+// client is already removed.
 func (c *crew) bury(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +223,7 @@ func (c *crew) replace(ctx context.Context) (*member, error) {
 	id, replaced := c.last, c.replaced
 	c.mu.Unlock()
 	if replaced > replaceMax {
-		return nil, fmt.Errorf("%d clients have died in one run; what they said is in their logs in the results folder", replaced)
+		return nil, fmt.Errorf("%d clients have died in one run; their output is in the logs in the results folder", replaced)
 	}
 	m, err := c.open(ctx, id)
 	if err != nil {
@@ -233,8 +232,7 @@ func (c *crew) replace(ctx context.Context) (*member, error) {
 	return m, nil
 }
 
-// stop waits until every client has given back what it held and is closed. The
-// context that start was given must have ended.
+// stop waits until every client has released its locks and is closed. The context of start must have ended.
 func (c *crew) stop() { c.wg.Wait() }
 
 func (c *crew) get(id int) *member {
@@ -243,7 +241,7 @@ func (c *crew) get(id int) *member {
 	return c.members[id]
 }
 
-// Clients are the numbers of the open clients.
+// Clients returns the numbers of the open clients.
 func (c *crew) Clients() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,14 +255,14 @@ func (c *crew) Clients() []int {
 	return ids
 }
 
-// Holders are the tenures under way, the oldest first.
+// Holders returns the current tenures, oldest first.
 func (c *crew) Holders() []workloads.Moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.holders)
 }
 
-// Waiters are the clients whose last try was refused, or that wait in their try.
+// Waiters returns the clients whose last attempt was refused or is waiting.
 func (c *crew) Waiters() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,11 +274,10 @@ func (c *crew) Waiters() []int {
 	return ids
 }
 
-// Keys are the names of the locks that clients ask for.
+// Keys returns the names of the locks that clients use.
 func (c *crew) Keys() []string { return c.subject.keys }
 
-// Pause stops a client. It counts as stopped before it is, so that nothing is
-// begun with it on the way.
+// Pause stops a client. The client is marked as stopped first, so that no operation begins in between.
 func (c *crew) Pause(ctx context.Context, id int) error {
 	m := c.get(id)
 	if m == nil {
@@ -294,7 +291,7 @@ func (c *crew) Pause(ctx context.Context, id int) error {
 	return m.client.Pause(ctx)
 }
 
-// Resume lets a client go on; a client that is gone meanwhile needs nothing.
+// Resume continues a client. It does nothing if the client is gone.
 func (c *crew) Resume(ctx context.Context, id int) error {
 	m := c.get(id)
 	if m == nil {
@@ -313,7 +310,7 @@ func (c *crew) Resume(ctx context.Context, id int) error {
 	return err
 }
 
-// Kill ends a client at once.
+// Kill kills a client.
 func (c *crew) Kill(ctx context.Context, id int) error {
 	m := c.get(id)
 	if m == nil {
@@ -326,7 +323,7 @@ func (c *crew) Kill(ctx context.Context, id int) error {
 	return m.client.Kill(ctx)
 }
 
-// Awake waits while a client stands still.
+// Awake waits until a client is not paused.
 func (c *crew) Awake(ctx context.Context, id int) {
 	m := c.get(id)
 	if m == nil {
@@ -340,14 +337,13 @@ func (c *crew) Awake(ctx context.Context, id int) {
 	}
 }
 
-// Begin and End frame what a client does between asking for a lock and having
-// given it back.
+// Begin marks the start of a turn: all that a client does from an acquire until the release.
 func (c *crew) Begin(ctx context.Context) { c.triggers.Begin(ctx) }
 
-// End ends what Begin began.
+// End marks the end of a turn.
 func (c *crew) End() { c.triggers.End() }
 
-// Reached keeps account of who holds and who waits, and lets a fault strike here.
+// Reached updates holders and waiters, and triggers faults that wait for this moment.
 func (c *crew) Reached(ctx context.Context, m workloads.Moment) time.Duration {
 	c.mu.Lock()
 	switch m.Event {
@@ -372,7 +368,7 @@ func (c *crew) Reached(ctx context.Context, m workloads.Moment) time.Duration {
 	return c.triggers.Reached(ctx, m)
 }
 
-// Overdue kills a client that has not answered for longer than the limit.
+// Overdue kills a client that has not answered within the limit.
 func (c *crew) Overdue(id int, why error) {
 	c.log(fmt.Sprintf("client %d is killed: %v", id, why))
 	c.missteps.Killed(id, why)
@@ -383,13 +379,13 @@ func (c *crew) Overdue(id int, why error) {
 	}
 }
 
-// Unknown counts the acquires of which nobody knows whether they were granted.
+// Unknown counts an acquire with unknown outcome.
 func (c *crew) Unknown() { c.unknown() }
 
-// Unfit ends the run: a lock that cannot do what the workload asks is no subject. That is known
-// of those of the catalog; of a lock of somebody's own it is a mistake in its claims.
+// Unfit ends the run, because the lock cannot do what the workload needs. For locks of the catalog that is known before
+// the run; a user's lock that gets here has wrong capabilities.
 func (c *crew) Unfit(err error) {
-	err = fmt.Errorf("the lock cannot do what the workload asks: %w", err)
+	err = fmt.Errorf("the lock cannot do what the workload needs: %w", err)
 	if _, known := catalog.Find(c.subject.use.Use); known {
 		err = fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
 	}

@@ -16,12 +16,11 @@ import (
 	"lockbench/scenarios"
 )
 
-// determinismSeeds is how many seeds the test below takes; LOCKBENCH_SEEDS asks for
-// another number, as `make determinism` does.
+// determinismSeeds is the number of seeds of TestSimDeterminism, unless LOCKBENCH_SEEDS is set.
 const determinismSeeds = 30
 
-// One seed gives one history, byte for byte: in another process, with another number
-// of processors, with up to 30 clients, and with faults that end connections.
+// TestSimDeterminism: one seed gives one history, byte for byte, in different processes, with different numbers of
+// processors, with up to 30 clients, and with faults that end connections.
 func TestSimDeterminism(t *testing.T) {
 	seeds := trialtest.Seeds(t, determinismSeeds)
 	dir := t.TempDir()
@@ -40,7 +39,7 @@ func TestSimDeterminism(t *testing.T) {
 			for i := range files {
 				files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
 				p := Subprocess{Command: trialtest.SimTrial(t, i+1), Instructions: Instructions{Input: in, History: files[i]}}
-				got[i], err[i] = p.Run(t.Context(), Nobody{})
+				got[i], err[i] = p.Run(t.Context(), NoObserver{})
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -81,18 +80,18 @@ func TestSimDeterminism(t *testing.T) {
 	}
 }
 
-// determinismInput draws a short run with everything in it that could upset the order.
+// determinismInput draws a short run with everything that could affect the order of events.
 func determinismInput(t *testing.T, n uint64) Input {
 	rng := seed.Rand(n, "determinism")
 	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del", "redisson", "redisson-fair"}[rng.IntN(6)]
 	wait := "0s"
 	if strings.HasPrefix(lock, "redisson") {
-		wait = "200ms" // with messages and timers of its own
+		wait = "200ms" // locks that wait use messages and timers
 	}
 	return everythingAtOnce(t, n, rng, lock, wait, 29)
 }
 
-// everythingAtOnce is a short run of one lock with up to so many clients, and some faults.
+// everythingAtOnce returns a short run of one lock with a random number of clients and some faults.
 func everythingAtOnce(t *testing.T, n uint64, rng *rand.Rand, lock, wait string, clients int) Input {
 	faults := []string{
 		"{kill: master, when: acquired, hold: 300ms..400ms, for: 250ms, data: lost, early: true}",
@@ -123,7 +122,7 @@ faults:
 		t.Fatal(err)
 	}
 	in := NewInput(s, s.Locks[0], n)
-	// Long enough for an election now and then.
+	// The run is long enough for an occasional election.
 	in.Reduction = &Reduction{Warm: 5, Cut: 1500*time.Millisecond + time.Duration(rng.IntN(2))*2*time.Second}
 	return in
 }

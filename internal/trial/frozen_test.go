@@ -13,14 +13,14 @@ import (
 	"lockbench/scenarios"
 )
 
-// serveDozers is the process of a simulated trial in which every lock is a dozer.
+// serveDozers runs a simulated trial in which every lock is a dozer.
 func serveDozers() int {
 	all := &trialtest.Dozer{}
 	return Serve(context.Background(), os.Stdin, os.Stdout, func(string, map[string]string) (locks.Opener, error) { return all.Open, nil })
 }
 
-// A whole run whose lock stops virtual time ends by itself, as a failure of the harness: it
-// names who waits for the mutex and who keeps it, and says what to do.
+// TestFrozenRunEnds: a run whose lock stops virtual time ends with a failure of the harness. The error names the goroutine
+// that waits for the mutex and the goroutine that holds it, and gives advice.
 func TestFrozenRunEnds(t *testing.T) {
 	dir := t.TempDir()
 	code := filepath.Join(dir, "code")
@@ -34,9 +34,9 @@ func TestFrozenRunEnds(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")
 	}
-	_, err := p.Run(t.Context(), Nobody{})
+	_, err := p.Run(t.Context(), NoObserver{})
 	if err == nil {
-		t.Fatal("a frozen run ended in good order")
+		t.Fatal("a frozen run ended without an error")
 	}
 	for _, want := range []string{
 		"in the run of set-nx with seed 7: a library waits with a mutex held, and the simulation is frozen (" + trialtest.DozerWaits,
@@ -44,7 +44,7 @@ func TestFrozenRunEnds(t *testing.T) {
 		"Try the lock on real servers, with --world local, or as a module",
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("it does not say %q: %v", want, err)
+			t.Errorf("want %q in the error: %v", want, err)
 		}
 	}
 	if text, err := os.ReadFile(code); err != nil || strings.TrimSpace(string(text)) != "3" {

@@ -15,15 +15,13 @@ import (
 	"lockbench/scenarios"
 )
 
-// inputVersion is what the field sim of an input says. One of another version would
-// give another history and prove nothing.
+// inputVersion is the format of inputs. An input of another version would give another history.
 const inputVersion = "sim/1"
 
-// InputFile is where an input lies, beside the history that came of it.
+// InputFile is the name of an input's file, in the folder of its history.
 const InputFile = "sim.json"
 
-// Input is everything that decides a trial in the simulation: the same input gives the
-// same history, byte for byte.
+// Input determines a trial in the simulation: the same input gives the same history, byte for byte.
 type Input struct {
 	Sim      string                       `json:"sim"`
 	Program  string                       `json:"program,omitempty"` // the lockbench that wrote it
@@ -38,16 +36,16 @@ type Input struct {
 	Limit    time.Duration                `json:"limit_ns"`
 	Faults   []nemesis.Step               `json:"faults"`
 	NoFaults bool                         `json:"no_faults,omitempty"`
-	// EndsAfter is the episode with which the trial ended because of --until-violation,
-	// for what this lock had shown or another one. 0: it ended by itself.
+	// EndsAfter is the episode after which --until-violation ended the trial, because of this lock or another one. 0: the
+	// trial ran all episodes.
 	EndsAfter int `json:"ends_after,omitempty"`
-	// Reduction makes the trial smaller. Nil: it is whole.
+	// Reduction shortens the trial. Nil: the whole trial.
 	Reduction *Reduction `json:"script,omitempty"`
-	// History is the SHA-256 of the history that came of it, once there is one.
+	// History is the SHA-256 of the resulting history, once it exists.
 	History string `json:"history_sha256,omitempty"`
 }
 
-// NewInput is the input of the trial of one lock of a scenario.
+// NewInput returns the input of the trial of one lock of a scenario.
 func NewInput(s *scenarios.Scenario, use scenarios.LockUse, seed uint64) Input {
 	return Input{
 		Sim: inputVersion, Scenario: s.Name, Lock: use, Seed: seed,
@@ -56,7 +54,7 @@ func NewInput(s *scenarios.Scenario, use scenarios.LockUse, seed uint64) Input {
 	}
 }
 
-// AsScenario is the scenario that the input was taken from, as far as it is in it.
+// AsScenario returns the part of the scenario that the input contains.
 func (in Input) AsScenario() *scenarios.Scenario {
 	return &scenarios.Scenario{
 		Name: in.Scenario, Locks: []scenarios.LockUse{in.Lock}, Servers: in.Servers, Workload: in.Workload,
@@ -64,24 +62,23 @@ func (in Input) AsScenario() *scenarios.Scenario {
 	}
 }
 
-// wantsInput is what to name instead of a file that is no input: a history, most likely.
 const wantsInput = "replay wants the folder of a run in the world sim, or a " + InputFile + " in it, and not a history"
 
-// check refuses an input of which this program would make another trial.
+// check returns an error if this program cannot repeat the input.
 func (in Input) check(file string) error {
 	switch {
 	case in.Sim == "":
-		return fmt.Errorf("read %s: it is no job of the simulation (its field \"sim\" is missing); %s", file, wantsInput)
+		return fmt.Errorf("read %s: it is not a job of the simulation (its field \"sim\" is missing); %s", file, wantsInput)
 	case in.Sim != inputVersion:
-		return fmt.Errorf("read %s: it is of version %q, and this lockbench replays %q; use the lockbench that wrote it", file, in.Sim, inputVersion)
+		return fmt.Errorf("read %s: it has version %q, and this lockbench replays %q; use the lockbench that wrote it", file, in.Sim, inputVersion)
 	case in.Episodes < 1 || in.Workload.Clients < 1 || in.Workload.Keys < 1 || in.Lock.Name == "":
-		return fmt.Errorf("read %s: the job is not whole: it names the lock %q, %d episodes, %d clients and %d keys",
+		return fmt.Errorf("read %s: the job is incomplete: it has the lock %q, %d episodes, %d clients and %d keys",
 			file, in.Lock.Name, in.Episodes, in.Workload.Clients, in.Workload.Keys)
 	}
 	return nil
 }
 
-// ReadInput reads the input in a file.
+// ReadInput reads an input from a file.
 func ReadInput(file string) (Input, error) {
 	var in Input
 	text, err := regular.ReadFile(file)
@@ -92,12 +89,12 @@ func ReadInput(file string) (Input, error) {
 		return in, fmt.Errorf("read the job of a run: %w", err)
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
-		return in, fmt.Errorf("read %s: it is no job of the simulation (%w); %s", file, err, wantsInput)
+		return in, fmt.Errorf("read %s: it is not a job of the simulation (%w); %s", file, err, wantsInput)
 	}
 	return in, in.check(file)
 }
 
-// Write puts the input into the folder of its history.
+// Write writes the input to the folder of its history.
 func (in Input) Write(dir string) error {
 	text, err := json.MarshalIndent(in, "", " ")
 	if err == nil {

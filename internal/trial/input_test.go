@@ -9,7 +9,7 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// TestReadInput reads the servers of an input and refuses what is not one.
+// TestReadInput reads the servers of an input and rejects invalid inputs.
 func TestReadInput(t *testing.T) {
 	const rest = `"sim": "sim/1", "scenario": "x", "lock": {"name": "set-nx"}, "episodes": 1, "workload": {"name": "counter", "clients": 2, "keys": 1}`
 	read := func(text string) (Input, error) {
@@ -23,7 +23,7 @@ func TestReadInput(t *testing.T) {
 	if in, err := read(`{` + rest + `, "servers": {"` + name + `": {"settings": {"save": ""}}}}`); err != nil || len(in.Servers[name].Settings) != 1 {
 		t.Errorf("got %+v, %v", in.Servers, err)
 	}
-	if _, err := read(`{` + rest + `, "servers": 3}`); err == nil || !strings.Contains(err.Error(), "it is no job of the simulation") {
+	if _, err := read(`{` + rest + `, "servers": 3}`); err == nil || !strings.Contains(err.Error(), "it is not a job of the simulation") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,31 +12,27 @@ import (
 )
 
 const (
-	// ttlEvery is how often at most a grant is followed to the server that keeps it.
+	// ttlEvery is the least time between two queries for the TTL of a grant.
 	ttlEvery = 250 * time.Millisecond
-	// keeperLimit bounds one question to the servers.
+	// keeperLimit limits one query.
 	keeperLimit = time.Second
-	// leftLease is the longest lease that is taken for granted of a lock that renews by
-	// itself and does not say.
+	// leftLease is the longest lease that a lock with automatic renewal is expected to have if it does not report one.
 	leftLease = time.Minute
 )
 
-// serverProbe asks the servers what they keep, for the judge to compare with what
-// clients were told.
+// serverProbe queries the state of the servers, which the judge compares with the answers that clients got.
 type serverProbe interface {
-	// granted offers a grant to be followed. It does not wait.
+	// granted offers a grant for a query. It does not wait.
 	granted(m workloads.Moment)
-	// watch follows grants until ctx ends: to each belongs the TTL that its key has on
-	// the server right after it.
+	// watch queries the TTL of offered grants until ctx ends.
 	watch(ctx context.Context)
-	// left records what the servers keep for longer than any lease when everybody is
-	// gone, and which of it ends by itself.
+	// left records which keys outlive any lease after all clients are gone, and which of them expire.
 	left(ctx context.Context, lease time.Duration)
-	// commands records how many each client has sent so far.
+	// commands records how many commands each client has sent so far.
 	commands(c world.Cluster, clients []int)
 }
 
-// probeServers makes the probe of a cluster.
+// probeServers returns the probe of a cluster.
 func probeServers(c world.Cluster, record func(history.Event)) serverProbe {
 	keeper, ok := world.Ability[service.Keeper](c)
 	if !ok || len(c.Nodes()) == 0 {
@@ -45,7 +41,7 @@ func probeServers(c world.Cluster, record func(history.Event)) serverProbe {
 	return &keeperProbe{keeper: keeper, record: record, pace: paceOf(c), grants: make(chan workloads.Moment, 1)}
 }
 
-// noProbe is that of a cluster that cannot be asked.
+// noProbe is the probe of a cluster whose servers cannot be queried.
 type noProbe struct{}
 
 func (noProbe) granted(workloads.Moment)            {}
@@ -53,7 +49,7 @@ func (noProbe) watch(context.Context)               {}
 func (noProbe) left(context.Context, time.Duration) {}
 func (noProbe) commands(world.Cluster, []int)       {}
 
-// keeperProbe asks past all faults, and seldom, so that nobody waits for it.
+// keeperProbe queries servers on connections that faults do not affect, and rarely enough not to slow down clients.
 type keeperProbe struct {
 	keeper service.Keeper
 	record func(history.Event)
@@ -88,7 +84,7 @@ func (k *keeperProbe) watch(ctx context.Context) {
 		if !pause(ctx, ttlEvery) {
 			return
 		}
-		select { // what was offered meanwhile is no news
+		select { // discard an offer that is out of date
 		case <-k.grants:
 		default:
 		}
@@ -103,7 +99,7 @@ func (k *keeperProbe) left(ctx context.Context, lease time.Duration) {
 	defer cancel()
 	kept, err := k.keeper.Kept(ctx)
 	if err != nil {
-		return // the history then says nothing of what is left
+		return // a failed query records nothing
 	}
 	names, ending := []string{}, []string{}
 	for name, ttl := range kept {
@@ -124,7 +120,7 @@ func (k *keeperProbe) commands(c world.Cluster, clients []int) {
 	if !ok {
 		return
 	}
-	// At the end of a fault clients go on in the very instant in which it ends.
+	// When a fault ends, clients continue in the same instant.
 	k.pace.settle("commands")
 	for _, id := range clients {
 		n := 0

@@ -13,7 +13,7 @@ import (
 	"lockbench/workloads"
 )
 
-// keeping is a cluster with nothing but what it keeps.
+// keeping is a cluster that can only be queried.
 type keeping struct {
 	world.Cluster
 	world.RequestTracker
@@ -71,13 +71,13 @@ func TestProbeTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// mute is a cluster whose servers cannot be asked.
+// mute is a cluster whose servers cannot be queried.
 type mute struct{ world.Cluster }
 
 func (mute) Servers() service.Group { return service.Nobody{} }
 
 func TestProbeOfNothing(t *testing.T) {
-	k := probeServers(mute{}, nil) // of a world that cannot be asked
+	k := probeServers(mute{}, nil)
 	k.granted(workloads.Moment{})
 	k.watch(t.Context())
 	k.left(t.Context(), time.Second)

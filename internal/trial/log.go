@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-// logMax limits the log of one trial, so that a guest that prints a lot does not fill the
-// disk.
+// logMax limits the log of one trial, in case a guest prints too much.
 const logMax = 4 << 20
 
-// Log has the harness's observations that are not in the history: stray lines of guests,
-// clients that had to be killed, faults that could not be healed.
+// Log is the harness's log: stray lines of guests, clients that were killed, faults that could not be undone.
 type Log struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -20,7 +18,7 @@ type Log struct {
 	began   time.Time
 }
 
-// CreateLog creates a log whose lines begin with the time since began.
+// CreateLog creates a log. Each line begins with the time since began.
 func CreateLog(path string, began time.Time) (*Log, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -29,7 +27,7 @@ func CreateLog(path string, began time.Time) (*Log, error) {
 	return &Log{file: f, began: began}, nil
 }
 
-// Say writes a line to the log.
+// Say writes a line.
 func (l *Log) Say(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +37,7 @@ func (l *Log) Say(line string) {
 	n, _ := fmt.Fprintf(l.file, "%9.3f s  %s\n", time.Since(l.began).Seconds(), line)
 	l.written += n
 	if l.written > logMax {
-		_, _ = fmt.Fprintln(l.file, "and more, left out here")
+		_, _ = fmt.Fprintln(l.file, "log truncated")
 	}
 }
 

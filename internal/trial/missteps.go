@@ -12,25 +12,25 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// Missteps are what the clients of one lock did wrong that is no part of a history, for the
-// lock's author. The zero value has seen none.
+// Missteps are mistakes of one lock's clients that are not part of the history. They help the lock's author. The zero
+// value is ready to use.
 type Missteps struct {
-	mu     sync.Mutex
-	hello  []string
-	noise  []misstep // the text is the advice
-	lines  int
-	ended  []misstep // the text is what it said last
-	killed []misstep // the text is why
-	door   string
+	mu       sync.Mutex
+	hello    []string
+	noise    []misstep // text is the advice
+	lines    int
+	ended    []misstep // text is the last line of its standard error
+	killed   []misstep // text is the reason
+	rejected string
 }
 
-// misstep is that of one client.
+// misstep is a mistake of one client.
 type misstep struct {
 	client int
 	text   string
 }
 
-// Hello looks at what a guest said of itself.
+// Hello checks the hello of a guest.
 func (m *Missteps) Hello(h guest.Hello) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,12 +42,11 @@ func (m *Missteps) Hello(h guest.Hello) {
 		if near, ok := catalog.Nearest(f.Name, f.Known); ok {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		m.hello = append(m.hello, fmt.Sprintf("%s a field %q, which the protocol does not know, and it was not heard%s", where, f.Name, hint))
+		m.hello = append(m.hello, fmt.Sprintf("%s a field %q, which the protocol does not have and lockbench ignores%s", where, f.Name, hint))
 	}
 }
 
-// Heard looks at what a client has said by its end. byItself tells that nobody had asked
-// it to end.
+// Heard collects the mistakes of a client at its end. byItself reports that the client ended without a request.
 func (m *Missteps) Heard(id int, client world.Client, byItself bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,49 +59,49 @@ func (m *Missteps) Heard(id int, client world.Client, byItself bool) {
 	}
 }
 
-// speaker is a client with a process whose standard error is kept.
+// speaker is a client with a process whose standard error is captured.
 type speaker interface {
-	// LastLine returns the last line of it; empty if there is none.
+	// LastLine returns the last line of standard error, or an empty string.
 	LastLine() string
 }
 
-// Killed notes that a client had to be killed.
+// Killed records that a client had to be killed.
 func (m *Missteps) Killed(id int, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.killed = append(m.killed, misstep{id, why.Error()})
 }
 
-// rejecter is a cluster that refuses connections which come from no client and no node.
+// rejecter is a cluster that refuses connections that come from neither clients nor nodes.
 type rejecter interface {
-	// Rejected returns their number.
+	// Rejected returns the number of refused connections.
 	Rejected() int
 }
 
-// Rejected notes that n connections of unknown origin were refused, while no client was answered.
+// Rejected records refused connections. It is called if servers answered no client.
 func (m *Missteps) Rejected(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	came := "a connection came that is no client's"
+	came := "a connection came from an unknown address"
 	if n > 1 {
-		came = fmt.Sprintf("%d connections came that are no client's", n)
+		came = fmt.Sprintf("%d connections came from unknown addresses", n)
 	}
-	m.door = came + ": open every connection with Client.Store.Dial (go-redis: Dialer)"
+	m.rejected = came + ": open every connection with Client.Store.Dial (go-redis: Dialer)"
 }
 
-// Notes tell it, one line for each kind.
+// Notes returns one line for each kind of mistake.
 func (m *Missteps) Notes() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	notes := slices.Clone(m.hello)
-	if m.door != "" {
-		notes = append(notes, m.door)
+	if m.rejected != "" {
+		notes = append(notes, m.rejected)
 	}
 	if len(m.noise) > 0 {
 		one := firstClient(m.noise)
 		note := fmt.Sprintf("client %d: %s", one.client, one.text)
 		if m.lines > 1 {
-			note += fmt.Sprintf(" (%d such lines, of %s)", m.lines, clients(len(m.noise)))
+			note += fmt.Sprintf(" (%d such lines from %s)", m.lines, clients(len(m.noise)))
 		}
 		notes = append(notes, note)
 	}
@@ -132,7 +131,7 @@ func (m *Missteps) Notes() []string {
 	return notes
 }
 
-// firstClient is the one with the lowest number, of those that have something to say.
+// firstClient returns the mistake with a text of the client with the lowest number.
 func firstClient(all []misstep) misstep {
 	return slices.MinFunc(all, func(a, b misstep) int {
 		if (a.text == "") != (b.text == "") {

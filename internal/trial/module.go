@@ -9,8 +9,8 @@ import (
 	"lockbench/scenarios"
 )
 
-// Pin notes for the locks that are modules which ones these are: another one would give
-// another history. Its error is wrong usage.
+// Pin adds the checksums of WASM guests to the locks, because another module would give another history. An error means
+// wrong usage.
 func Pin(uses []scenarios.LockUse) ([]scenarios.LockUse, error) {
 	pinned := slices.Clone(uses)
 	for i, u := range uses {
@@ -26,8 +26,8 @@ func Pin(uses []scenarios.LockUse) ([]scenarios.LockUse, error) {
 	return pinned, nil
 }
 
-// FaultsFor are the steps of a run of these locks: where one is a module, drawn ones may be
-// on the clocks of clients.
+// FaultsFor returns the steps for a run of these locks. If a lock is a WASM guest, random steps may change the clocks of
+// clients.
 func FaultsFor(steps []nemesis.Step, uses ...scenarios.LockUse) []nemesis.Step {
 	if !slices.ContainsFunc(uses, func(u scenarios.LockUse) bool { return u.Module != "" }) {
 		return steps
@@ -35,7 +35,7 @@ func FaultsFor(steps []nemesis.Step, uses ...scenarios.LockUse) []nemesis.Step {
 	return nemesis.WithClientClocks(steps)
 }
 
-// sameModule refuses another module than the one that the input is of.
+// sameModule returns an error if the module differs from the module of the input.
 func (in Input) sameModule() error {
 	if in.Lock.Module == "" {
 		return nil
@@ -45,7 +45,7 @@ func (in Input) sameModule() error {
 		return err
 	}
 	if sum != in.Lock.Sum {
-		return fmt.Errorf("the module %s is not the one of this run: its SHA-256 is %.12s..., and the run had %.12s...; build that one again, from the same code with the same Go and the same libraries",
+		return fmt.Errorf("the module %s is not the module of this run: its SHA-256 is %.12s..., and the run had %.12s...; build the module again from the same code with the same Go version and libraries",
 			in.Lock.Module, sum, in.Lock.Sum)
 	}
 	return nil

@@ -12,11 +12,10 @@ import (
 	"lockbench/scenarios"
 )
 
-// moduleSeeds is how many seeds the test below takes; LOCKBENCH_SEEDS asks for another
-// number.
+// moduleSeeds is the number of seeds of TestModuleDeterminism, unless LOCKBENCH_SEEDS is set.
 const moduleSeeds = 6
 
-// One seed gives one history, byte for byte, if the clients are modules, too: in other
+// TestModuleDeterminism: one seed gives one history, byte for byte, if the clients are WASM guests, in different
 // processes, with one processor and with two.
 func TestModuleDeterminism(t *testing.T) {
 	dir, file := t.TempDir(), trialtest.Module(t)
@@ -33,7 +32,7 @@ func TestModuleDeterminism(t *testing.T) {
 		for i := range sums {
 			files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
 			p := Subprocess{Command: trialtest.SimTrial(t, 1+i%2), Instructions: Instructions{Input: in, History: files[i]}}
-			if sums[i], err = p.Run(t.Context(), Nobody{}); err != nil {
+			if sums[i], err = p.Run(t.Context(), NoObserver{}); err != nil {
 				t.Fatalf("seed %d: %v", n, err)
 			}
 		}
@@ -60,7 +59,7 @@ func TestModuleDeterminism(t *testing.T) {
 	}
 }
 
-// Another module is another program, and would give another history.
+// A different module would give a different history.
 func TestAnotherModuleIsRefused(t *testing.T) {
 	file := trialtest.Module(t)
 	s, err := scenarios.Read("test.yaml", []byte(strings.Replace(trialtest.Quietly, "set-nx", "{cmd: "+file+", as: mine}", 1)))
@@ -70,29 +69,28 @@ func TestAnotherModuleIsRefused(t *testing.T) {
 	in := NewInput(s, s.Locks[0], 1)
 	in.Lock.Sum = strings.Repeat("0", 64)
 	p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: filepath.Join(t.TempDir(), "history.jsonl")}}
-	if _, err := p.Run(t.Context(), Nobody{}); err == nil || !strings.Contains(err.Error(), "mylock.wasm is not the one of this run: its SHA-256 is ") {
+	if _, err := p.Run(t.Context(), NoObserver{}); err == nil || !strings.Contains(err.Error(), "mylock.wasm is not the module of this run: its SHA-256 is ") {
 		t.Errorf("another module: %v", err)
 	}
 }
 
-// A process in which a module computes for ever says nothing any more. It is ended, and
-// the module is named.
+// A process in which a module computes forever prints nothing. lockbench kills it and names the module.
 func TestSilentProcessIsEnded(t *testing.T) {
 	in := Input{Lock: scenarios.LockUse{Name: "mine", Module: "./mine.wasm"}, Seed: 7}
 	p := Subprocess{Command: []string{"sleep", "3600"}, Instructions: Instructions{Input: in}, SilenceMax: 2}
-	if _, err := p.Run(t.Context(), Nobody{}); err == nil || !strings.Contains(err.Error(), "run of mine with seed 7 has said nothing for 2s and was killed: a client of the module ./mine.wasm computes for ever") {
-		t.Errorf("a process that says nothing: %v", err)
+	if _, err := p.Run(t.Context(), NoObserver{}); err == nil || !strings.Contains(err.Error(), "run of mine with seed 7 printed nothing for 2s and was killed: a client of the module ./mine.wasm probably computes forever") {
+		t.Errorf("a silent process: %v", err)
 	}
 }
 
-// TestProcessWithoutAWord: a process that ends before it has said how it went is a failure, also
-// if it ends well. The error says how the process ended.
+// TestProcessWithoutAWord: a process that ends without reporting a result has failed, even if it exits with 0. The error
+// contains the exit status.
 func TestProcessWithoutAWord(t *testing.T) {
 	in := Input{Lock: scenarios.LockUse{Name: "mine"}, Seed: 7}
-	for script, how := range map[string]string{"read input; exit 0": "exit status 0; it said nothing", "read input; exit 7": "exit status 7", "read input; echo why >&2; exit 0": "exit status 0; it said: why"} {
+	for script, how := range map[string]string{"read input; exit 0": "exit status 0; it printed nothing", "read input; exit 7": "exit status 7", "read input; echo why >&2; exit 0": "exit status 0; it said: why"} {
 		p := Subprocess{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: in}}
-		_, err := p.Run(t.Context(), Nobody{})
-		if err == nil || !strings.Contains(err.Error(), "ended without a word: ") || !strings.Contains(err.Error(), how) || strings.Contains(err.Error(), "%!") {
+		_, err := p.Run(t.Context(), NoObserver{})
+		if err == nil || !strings.Contains(err.Error(), "ended without a result: ") || !strings.Contains(err.Error(), how) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%s: %v, want %q", script, err, how)
 		}
 	}

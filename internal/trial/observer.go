@@ -3,7 +3,7 @@ package trial
 import "lockbench/nemesis"
 
 // Observer receives the events of a running trial, from several goroutines at once. An
-// observer that needs only some of them embeds [Nobody].
+// observer that needs only some of them embeds [NoObserver].
 type Observer interface {
 	// Episode is called when an episode begins. The first one is 1.
 	Episode(n int)
@@ -22,15 +22,15 @@ type Observer interface {
 	Phase(phase nemesis.Phase, text string)
 }
 
-// Nobody ignores all events and never ends a trial early.
-type Nobody struct{}
+// NoObserver ignores all events and never ends a trial early.
+type NoObserver struct{}
 
-var _ Observer = Nobody{}
+var _ Observer = NoObserver{}
 
-func (Nobody) Episode(int)                 {}
-func (Nobody) Enough(int) bool             { return false }
-func (Nobody) Granted()                    {}
-func (Nobody) Fault(string)                {}
-func (Nobody) Warning(string)              {}
-func (Nobody) Notes([]string)              {}
-func (Nobody) Phase(nemesis.Phase, string) {}
+func (NoObserver) Episode(int)                 {}
+func (NoObserver) Enough(int) bool             { return false }
+func (NoObserver) Granted()                    {}
+func (NoObserver) Fault(string)                {}
+func (NoObserver) Warning(string)              {}
+func (NoObserver) Notes([]string)              {}
+func (NoObserver) Phase(nemesis.Phase, string) {}

@@ -10,22 +10,22 @@ import (
 	"lockbench/locks"
 )
 
-// openError is a client that could not be opened.
+// openError is the error for a client that could not be opened.
 type openError struct {
 	client int
-	err    error // of the world
+	err    error // from the world
 }
 
 func (e *openError) Error() string { return fmt.Sprintf("open client %d: %s", e.client, e.why()) }
 
 func (e *openError) Unwrap() error { return e.err }
 
-// why is the error without the client's name, so that it is the same for all clients.
+// why returns the error without the client's name, so that equal reasons compare equal.
 func (e *openError) why() string {
 	return strings.TrimPrefix(e.err.Error(), fmt.Sprintf("open %s: ", history.ClientParty(e.client)))
 }
 
-// notOpened is what is to be said of clients that could not be opened, each reason once.
+// notOpened is the error for several clients. It contains each reason once.
 type notOpened struct {
 	text string
 	errs []error
@@ -35,7 +35,7 @@ func (e *notOpened) Error() string { return e.text }
 
 func (e *notOpened) Unwrap() []error { return e.errs }
 
-// unopened makes one error of those of a crew's clients; nil if there is none.
+// unopened combines the errors of a crew's clients. It returns nil if there are none.
 func unopened(errs []*openError, s *Subject) error {
 	var all []error
 	var reasons []string
@@ -45,7 +45,7 @@ func unopened(errs []*openError, s *Subject) error {
 			continue
 		}
 		if errors.Is(e, world.ErrUnsupportedHere) {
-			return e // it is the same for all
+			return e // all clients failed for the same reason
 		}
 		if errors.Is(e, locks.ErrUnsupported) {
 			return fmt.Errorf("%w: %w", world.ErrUnsupportedHere, e)

@@ -48,7 +48,7 @@ func (r Reduction) writer(w io.Writer) io.Writer {
 	if r.Events == 0 {
 		return w
 	}
-	return &shortened{w, r.Events + 1} // and the header
+	return &shortened{w, r.Events + 1} // plus the header
 }
 
 // shortened keeps the first lines of what is written.

@@ -39,9 +39,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 	}
 	p := &parent{w: out, answers: make(chan bool), asks: given.Ask, endsAfter: given.Input.EndsAfter}
 	stop := make(chan struct{})
-	var beside sync.WaitGroup
+	var background sync.WaitGroup
 	w := sim.New(sim.Options{Models: services.Models(), Open: open, ModuleCache: wasm.CacheDir(), Latency: given.Input.Latency})
-	beside.Go(func() { every(beatEvery, stop, func() { p.say(message{}) }) })
+	background.Go(func() { every(beatEvery, stop, func() { p.say(message{}) }) })
 	fail := func(err error) int {
 		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
 		return exitHarness
@@ -52,9 +52,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 			return fail(err)
 		}
 	}
-	beside.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
-	beside.Go(func() { watchStill(w, stop, p, given.Input) })
-	beside.Go(func() { watchMemory(stop, p, given.Input) })
+	background.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
+	background.Go(func() { watchStill(w, stop, p, given.Input) })
+	background.Go(func() { watchMemory(stop, p, given.Input) })
 	go func() {
 		for {
 			var a answer
@@ -66,7 +66,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 	}()
 	sum, err := given.do(ctx, w, p)
 	close(stop)
-	beside.Wait()
+	background.Wait()
 	if err != nil {
 		return fail(err)
 	}
@@ -150,7 +150,7 @@ var VirtualEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // parent is the process that started this one. It receives the progress, with grants
 // counted, and decides after each episode whether to stop.
 type parent struct {
-	Nobody
+	NoObserver
 	mu      sync.Mutex
 	w       io.Writer
 	grants  atomic.Int64
@@ -262,7 +262,7 @@ func (s *stillness) look(moved int64, asking bool) (why string) {
 	case s.frozen >= s.frozenLooks:
 		return seen.Told(instead)
 	case s.still >= s.looks:
-		return "a library computes for ever, or waits for something outside of the simulation. " + instead
+		return "a library computes forever, or waits for something outside the simulation. " + instead
 	}
 	return ""
 }
@@ -291,7 +291,7 @@ func watchMemory(stop <-chan struct{}, p *parent, in Input) {
 			return
 		}
 		p.fail(fmt.Sprintf(
-			"the simulated run of %s with seed %d needs more than %d MiB of memory: it does not end, most likely, or it is too long for one run. Ask for fewer episodes or less --duration, or allow it more: GOMEMLIMIT=%dMiB",
+			"the simulated run of %s with seed %d needs more than %d MiB of memory: it probably does not end, or it is too long for one run. Reduce --episodes or --duration, or allow more memory: GOMEMLIMIT=%dMiB",
 			in.Lock.Name, in.Seed, limit>>20, limit>>19))
 	})
 }

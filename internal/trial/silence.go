@@ -49,7 +49,7 @@ func (s Subprocess) watch(cmd *exec.Cmd) *silence {
 			}
 		}
 		_ = cmd.Process.Kill() // the process may already have exited
-		w.ended <- fmt.Errorf("the process of the simulated run of %s with seed %d has said nothing for %v and was killed: a client of the module %s computes for ever, most likely",
+		w.ended <- fmt.Errorf("the process of the simulated run of %s with seed %d printed nothing for %v and was killed: a client of the module %s probably computes forever",
 			s.Input.Lock.Name, s.Input.Seed, time.Duration(limit)*beatEvery, s.Input.Lock.Module)
 	}()
 	return w

@@ -22,8 +22,8 @@ func TestStillness(t *testing.T) {
 		want  string // after the last look; nothing after those before
 	}{
 		{"frozen", []at{{1, false, frozen}, {1, false, frozen}, {1, false, frozen}}, "Pool).Get at pool.go:7; keeping it, most likely: lib.(*Pool).Dial at pool.go:9 (it sleeps)). Try the lock on real servers, with --world local"},
-		{"computes", []at{{1, false, computes}, {1, false, computes}, {1, false, computes}, {1, false, computes}, {1, false, computes}}, "computes for ever"},
-		{"a mutex that was waited for in passing", []at{{1, false, frozen}, {1, false, frozen}, {1, false, computes}, {1, false, frozen}}, ""},
+		{"computes", []at{{1, false, computes}, {1, false, computes}, {1, false, computes}, {1, false, computes}, {1, false, computes}}, "computes forever"},
+		{"a short wait for a mutex", []at{{1, false, frozen}, {1, false, frozen}, {1, false, computes}, {1, false, frozen}}, ""},
 		{"slow", []at{{1, false, frozen}, {1, false, frozen}, {2, false, frozen}, {2, false, frozen}, {3, false, frozen}}, ""},
 		{"waits for the harness", []at{{1, false, frozen}, {1, true, frozen}, {1, true, frozen}, {1, true, frozen}, {1, true, frozen}}, ""},
 	} {

@@ -19,17 +19,16 @@ import (
 	"lockbench/workloads"
 )
 
-// Subject is one lock of a run with everything settled that can be before it runs.
+// Subject is one lock of a run, prepared as far as possible without servers.
 type Subject struct {
 	locks.Card
-	Hello   guest.Hello // of a guest, once it is introduced
-	own     bool        // it is somebody's own, and its author reads what is said of it
+	Hello   guest.Hello // of a guest, after Introduce
+	own     bool        // a user's lock, whose author reads the notes
 	use     scenarios.LockUse
-	service string // the lock service that it is for
-	// writesTime says that it writes its client's wall clock where others read it. Of a lock
-	// of somebody's own nobody knows.
+	service string // the lock service that it uses
+	// writesTime reports that clients write their wall clock to servers. It is unknown, and false, for a user's lock.
 	writesTime bool
-	asksLibc   bool // for the time; known once it is introduced
+	asksLibc   bool // reads the time from libc; known after Introduce
 	Spec       world.Spec
 	client     world.ClientSpec
 	workload   workloads.Workload
@@ -38,18 +37,18 @@ type Subject struct {
 	ttl        time.Duration
 }
 
-// NewSubject settles what a lock runs on and what its clients do. Of a guest of
-// somebody's own nothing is known until its hello, see [Introduce].
+// NewSubject decides which servers a lock runs on and which operations its clients do. For a user's guest that is known
+// only after [Introduce].
 func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Subject, error) {
 	w := s.WorkFor(use)
-	// What a lock of somebody's own does not say is for the first service.
+	// A user's lock is for the first service unless it names another one.
 	sub := &Subject{own: own != nil || use.Own(), use: use, service: services.All()[0].Name(), clients: w.Clients}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
 	entry, known := catalog.Find(use.Use)
 	if known && entry.Service != "" {
-		sub.service = entry.Service // of a stock library, too, which a guest serves
+		sub.service = entry.Service // also the service of a stock library
 	}
-	known = known && !use.Own() // else it serves itself, and says who it is
+	known = known && !use.Own() // otherwise its hello decides
 	switch {
 	case own != nil:
 		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
@@ -58,7 +57,7 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 		sub.Card, sub.service, sub.writesTime = entry.Card, entry.Service, entry.WritesTime
 		sub.client.OwnScripts = entry.Wrong != nil
 		if entry.InHarness {
-			// One table for all clients of this run, and none shared with another run.
+			// All clients of this run share one table; runs do not.
 			shared, err := entry.New(use.Options)
 			if err != nil {
 				return nil, fmt.Errorf("open %s: %w", use.Name, err)
@@ -73,14 +72,14 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 	if err != nil {
 		return nil, err
 	}
-	if refused != nil && (own != nil || known) { // the claims of a guest come with its hello
+	if refused != nil && (own != nil || known) { // the hello of a guest contains its capabilities
 		return nil, fmt.Errorf("%s cannot take part: %w, which it does not claim to offer", use.Name, refused)
 	}
 	return sub, nil
 }
 
-// asks settles what its clients ask for, by what it claims; refused is what they would ask
-// that it does not offer.
+// asks decides which operations the clients do, by the lock's capabilities. refused is an operation that the lock does not
+// support.
 func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
 	work, ok := workloads.Find(w.Name)
 	if !ok {
@@ -89,16 +88,14 @@ func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
 	s.ttl = w.TTL
 	switch {
 	case s.Claims.Leaseless():
-		// The ttl of a scenario is for locks that have leases. One that was asked of this very
-		// lock cannot be had.
+		// The scenario's ttl is for locks that have leases. A ttl of this lock itself is an error if it has none.
 		if ttl := s.use.TTL; ttl != nil && *ttl > 0 {
-			return nil, fmt.Errorf("%w: what %s grants ends with a connection, so it has no lease of %v to give; without a ttl of its own it takes part",
+			return nil, fmt.Errorf("%w: the locks of %s end with a connection, so it has no lease of %v; remove its ttl and it takes part",
 				world.ErrUnsupportedHere, s.use.Name, *ttl)
 		}
 		s.ttl = 0
 	case s.Family == locks.Control && !s.use.Own():
-		// What needs no server has no lease either: asking for one would only put
-		// deadlines into the history that nobody keeps.
+		// A lock without servers has no lease. A ttl would only add deadlines to the history that do not exist.
 		s.ttl = 0
 	}
 	p := w.Params()
@@ -107,7 +104,7 @@ func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
 	return work.Refuses(p, s.Claims), nil
 }
 
-// place chooses what the lock runs on, by its service and its family.
+// place chooses the topology of the lock by its service and family.
 func (s *Subject) place(of *scenarios.Scenario) error {
 	s.Spec = world.Spec{Topology: service.None, Clients: s.clients, Modules: s.use.Module != "", WritesTime: s.writesTime, AsksLibc: s.asksLibc}
 	if s.Family == locks.Control {
@@ -132,7 +129,7 @@ type placer interface {
 	Place(s *world.Spec) error
 }
 
-// Settle puts the servers of a world that already has servers in the place of those that the scenario asks for.
+// Settle replaces the servers that the scenario requires if the world already has servers.
 func (s *Subject) Settle(w world.World) error {
 	if at, ok := w.(placer); ok {
 		return at.Place(&s.Spec)
@@ -140,7 +137,7 @@ func (s *Subject) Settle(w world.World) error {
 	return nil
 }
 
-// KnownService says of a name that it is no lock service's. Empty is the first one's.
+// KnownService returns an error if there is no lock service with the name. An empty name is valid.
 func KnownService(name string) error {
 	var names []string
 	for _, s := range services.All() {
@@ -152,10 +149,10 @@ func KnownService(name string) error {
 	return fmt.Errorf("no lock service is called %q; known are %s", name, strings.Join(names, ", "))
 }
 
-// Servers is the topology in the few words of a table.
+// Servers returns the short name of the topology for tables.
 func (s *Subject) Servers() string { return s.Spec.Topology.InTable() }
 
-// PlanSteps is the plan as a history's header has it.
+// PlanSteps converts a plan to the form in the header of a history.
 func PlanSteps(plan nemesis.Plan) []history.PlanStep {
 	steps := make([]history.PlanStep, len(plan))
 	for i, p := range plan {
@@ -164,9 +161,9 @@ func PlanSteps(plan nemesis.Plan) []history.PlanStep {
 	return steps
 }
 
-// Opener is a lock that is no entry of the catalog, in the caller's own process.
+// Opener opens a lock in the caller's own process that is not in the catalog.
 type Opener struct {
 	locks.Card
-	Service string // that it is for; empty: the first
+	Service string // its service; empty: the first
 	Open    locks.Opener
 }

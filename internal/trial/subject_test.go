@@ -14,7 +14,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// A lock of somebody's own says itself what it can.
+// The capabilities of a user's lock come from the lock.
 func TestOwnLockThatIsUnfitIsRefused(t *testing.T) {
 	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson]\nworkload: {reentrant: {ttl: 8s}}\nfaults: none\n"))
 	if err != nil {
@@ -30,8 +30,8 @@ func TestOwnLockThatIsUnfitIsRefused(t *testing.T) {
 	}
 }
 
-// A lock whose holds end with a connection has no lease to give. It is asked for none, whatever
-// the scenario gives to others; a ttl of its own cannot be had.
+// A lock that ends with its connection has no lease. The scenario's ttl does not apply to it, and a ttl of its own is an
+// error.
 func TestSessionIsAskedForNoLease(t *testing.T) {
 	for _, test := range []struct {
 		lock   string
@@ -55,13 +55,12 @@ func TestSessionIsAskedForNoLease(t *testing.T) {
 			t.Errorf("%s with %+v: %v, want it unsupported: %t", test.lock, test.claims, err, test.none)
 		}
 		if err == nil && sub.ttl != test.ttl {
-			t.Errorf("%s with %+v is asked for %v, want %v", test.lock, test.claims, sub.ttl, test.ttl)
+			t.Errorf("%s with %+v: ttl %v, want %v", test.lock, test.claims, sub.ttl, test.ttl)
 		}
 	}
 }
 
-// A lock of somebody's own runs on the service that it says: one in Go when it is handed
-// over, a guest in its hello.
+// A user's lock names its service: a Go lock in its Opener, a guest in its hello.
 func TestOwnLockIsForItsService(t *testing.T) {
 	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"))
 	if err != nil {
@@ -82,12 +81,12 @@ func TestOwnLockIsForItsService(t *testing.T) {
 		}
 		err = Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: "foo"}}, sub, s)
 		if err == nil || !strings.Contains(err.Error(), `no lock service is called "foo"; known are `) {
-			t.Errorf("a guest for a service that there is not: %v", err)
+			t.Errorf("a guest for an unknown service: %v", err)
 		}
 	}
 }
 
-// greeter is a world of which nothing is asked but the hello of a guest.
+// greeter is a world that only answers with the hello of a guest.
 type greeter struct {
 	world.World
 	hello guest.Hello

@@ -160,7 +160,7 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	if why == nil {
 		why = errors.New("exit status 0")
 	}
-	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a word: %w; %s", lock, s.Input.Seed, why, said.text())
+	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a result: %w; %s", lock, s.Input.Seed, why, said.text())
 }
 
 // lastOutput keeps the end of the output of a process.
@@ -187,7 +187,7 @@ func (o *lastOutput) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.said) == 0 {
-		return "it said nothing"
+		return "it printed nothing"
 	}
 	return "it said: " + strings.TrimSpace(string(o.said))
 }

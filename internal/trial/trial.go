@@ -1,10 +1,10 @@
-// Package trial tries one lock on one cluster under one plan: it starts the servers, lets
-// clients work, breaks and heals as the plan says, and records everything.
+// Package trial runs one lock on one cluster under one plan. It starts the servers, runs the clients, injects and undoes
+// the faults of the plan, and records the history.
 //
 //	Trial ── World.Run ──▶ cluster ── crew, nemesis ──▶ history.jsonl
-//	Subprocess ── a trial in virtual time, in a process of its own
+//	Subprocess ── a trial in virtual time, in a separate process
 //
-// It judges nothing: what a history shows is for whoever reads it.
+// It does not judge the history.
 package trial
 
 import (
@@ -28,32 +28,29 @@ import (
 )
 
 const (
-	// grantsBefore and grantsAfter are what a run promises: so many grants before
-	// the first fault and after the last heal, or it has shown nothing.
+	// grantsBefore and grantsAfter are the least numbers of grants before the first fault and after the last undo. With
+	// fewer grants the judge's harness check fails.
 	grantsBefore = 10
 	grantsAfter  = 10
-	// WarmGrants is how many grants go before the first episode.
+	// WarmGrants is the number of grants before the first episode.
 	WarmGrants = 2 * grantsBefore
-	// hopelessAfter is how many acquires of unknown outcome, and no other, end a run.
+	// hopelessAfter is the number of acquires with unknown outcome, without a grant, that end a run.
 	hopelessAfter = 20
-	// hopelessFor is how long nobody must be granted anything after that. Where seven locks
-	// began side by side on a busy machine, RedLock had no grant in more than six seconds, and
-	// was given up before it had one.
+	// hopelessFor is the time without a grant after that. It is long enough for RedLock on a busy machine, where the first
+	// grant can take more than six seconds.
 	hopelessFor = 15 * time.Second
-	// warmLimit, eventLimit and healthLimit bound waiting for the first grants, for
-	// a step's event, and for the servers after a heal. Machines under load are slow.
+	// warmLimit, eventLimit and healthLimit limit the waits for the first grants, for the trigger of a step, and for the
+	// servers after faults are undone. They are long enough for machines under load.
 	warmLimit   = 20 * time.Second
 	eventLimit  = 20 * time.Second
 	healthLimit = 40 * time.Second
-	// answerLimit is how long a client may take for one operation beyond what the
-	// plan itself may keep it from answering.
+	// answerLimit is how long an operation may take in addition to the delays that the plan can cause.
 	answerLimit = 10 * time.Second
-	// progressSlack is how much longer than a lease may last a run waits for a lock
-	// that nobody can get, before it lets the judge say so.
+	// progressSlack is how long, beyond the longest lease, a run waits for a lock that no client can get.
 	progressSlack = 2 * time.Second
 )
 
-// Trial is one lock on one cluster under one plan, and the history that comes of it.
+// Trial is one lock on one cluster under one plan.
 type Trial struct {
 	Scenario *scenarios.Scenario
 	Subject  *Subject
@@ -65,24 +62,23 @@ type Trial struct {
 	Log      func(string)
 	Observer Observer
 	Started  time.Time
-	// Reduced says that it does what the reduction leaves of it, and promises nothing.
+	// Reduced reports that the trial is reduced, so that the judge expects no number of grants.
 	Reduced   bool
 	Reduction Reduction
-	// Missteps are what the lock's clients did wrong beside the history.
+	// Missteps are mistakes of clients that are not part of the history.
 	Missteps Missteps
 
 	pace     pace
 	recorder *history.Recorder
 	grants   atomic.Int64
 	unknown  atomic.Int64 // acquires of unknown outcome
-	promoted atomic.Bool  // a promotion by hand is under way
+	promoted atomic.Bool  // a fault is promoting a node
 	keyed    keyTimes
 	servers  serverProbe
-	calm     bool // the last quiet stretch has passed
+	calm     bool // the last recovery period is over
 }
 
-// Run does the trial. Its error is a failure of the harness; what was recorded
-// before it stays in the history.
+// Run runs the trial. An error is a failure of the harness; the events before it stay in the history.
 func (t *Trial) Run(ctx context.Context) error {
 	defer func() {
 		if notes := t.Missteps.Notes(); len(notes) > 0 {
@@ -114,7 +110,7 @@ func (t *Trial) Run(ctx context.Context) error {
 			}
 		}()
 		defer func() {
-			// A connection from outside is not a mistake of the lock while its own clients are answered.
+			// A foreign connection matters only if the lock's own clients are not answered.
 			if proxy, ok := world.Ability[rejecter](c); ok && t.grants.Load() == 0 && proxy.Rejected() > 0 {
 				t.Missteps.Rejected(proxy.Rejected())
 			}
@@ -142,17 +138,17 @@ func (t *Trial) Run(ctx context.Context) error {
 	})
 }
 
-// header is everything that the judging half needs to know of this trial.
+// header returns the header of the history: the facts about the trial that the judge needs.
 func (t *Trial) header(plan nemesis.Plan) history.Header {
 	bounds := &history.Bounds{GrantsBefore: grantsBefore, GrantsAfter: grantsAfter, Episodes: t.Scenario.Episodes}
-	// A control is judged also where no step can concern it: it has no servers. Of a lock
-	// under test nothing was shown then, unless somebody asked for that.
+	// A lock under test is judged only if a step of the plan applies to its servers, or if the user asked for no faults.
+	// Controls have no servers and are always judged.
 	control := t.Subject.Spec.Topology.Name == locks.None
 	if plan.Concerns() || len(plan) > 0 && !t.Spared && !control {
 		bounds.Bites = 1
 	}
 	if t.Reduced {
-		bounds = nil // it shows one thing, and promises nothing
+		bounds = nil // a reduced trial need not reach the bounds
 	}
 	return history.Header{
 		Lockbench: history.Version, Scenario: t.Scenario.Name, Lock: t.Subject.use.Name,
@@ -178,7 +174,7 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 	}
 }
 
-// episodes lets the lock be broken again and again, with quiet between.
+// episodes injects the faults of each episode, with recovery periods between episodes.
 func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan nemesis.Plan) error {
 	background, stopWatching := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
@@ -201,7 +197,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		record(history.Episode{Number: n})
 		t.Observer.Episode(n)
 		if err := runner.Episode(ctx, plan.Episode(n)); err != nil {
-			// What could not be healed is in the history, and the judge says unknown.
+			// A fault that was not undone is in the history, so the verdict is unknown.
 			t.Log(fmt.Sprintf("episode %d: %v", n, err))
 			return nil
 		}
@@ -212,7 +208,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 			return nil
 		}
 		spent := time.Since(start)
-		// Whether it is enough is asked last: what ends anyway is judged once, at its end.
+		// Enough judges the history, so it is called last: a trial that ends anyway is judged once, at its end.
 		last := n == t.Scenario.Episodes || spent+spent/time.Duration(n) > t.Scenario.Limit || t.ends(n)
 		t.servers.commands(c, crew.Clients())
 		t.quiet(ctx, last)
@@ -224,23 +220,22 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	return nil
 }
 
-// ends asks whether an episode is the last one because the run has seen enough.
+// ends reports whether the observer ends the trial with this episode.
 func (t *Trial) ends(episode int) bool {
 	t.recorder.Flush()
 	return t.Observer.Enough(episode)
 }
 
-// warm waits until the lock has been granted a few times: a lock that never works
-// is no subject for faults. Too few are no error here: the harness check says so.
+// warm waits for the first grants. Too few are not an error here: the judge's harness check reports them.
 func (t *Trial) warm(ctx context.Context) {
 	deadline := time.Now().Add(warmLimit)
 	want := WarmGrants
 	if t.Reduced {
 		want = t.Reduction.Warm
 	}
-	var since time.Time // it has been without hope
+	var since time.Time // hopeless since then
 	for t.grants.Load() < int64(want) && time.Now().Before(deadline) {
-		// Where all ask at once on a busy machine, many may fail before the first is granted.
+		// On a busy machine many acquires may fail before the first grant.
 		switch {
 		case !t.hopeless():
 			since = time.Time{}
@@ -255,11 +250,10 @@ func (t *Trial) warm(ctx context.Context) {
 	}
 }
 
-// hopeless tells whether not one of the first acquires was answered. Whoever cannot reach
-// the servers in fair weather need not be kept waiting until everything is broken.
+// hopeless reports whether none of the first acquires was answered, so that the clients probably cannot reach the servers.
 func (t *Trial) hopeless() bool { return t.grants.Load() == 0 && t.unknown.Load() >= hopelessAfter }
 
-// healthy waits until the servers answer and agree, after everything was healed.
+// healthy waits until the servers answer and agree after faults are undone.
 func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
@@ -269,7 +263,7 @@ func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 			return true
 		}
 		if !pause(ctx, 20*time.Millisecond) {
-			// One event of its own, since no step is to blame.
+			// The event belongs to no step.
 			t.recorder.Record(history.Event{
 				Process: history.Nemesis, Type: history.Info, F: "heal",
 				Phase: history.Fails, Text: "the servers did not settle: " + err.Error(),
@@ -279,9 +273,8 @@ func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 	}
 }
 
-// quiet is the stretch after a heal in which every lock must be had again. The last
-// one waits, within reason, for those that have not been: what a dead holder left
-// behind ends with its lease at the latest.
+// quiet waits for the recovery period after faults are undone. In the last one it also waits until each key was granted
+// again, as far as a lease allows: a dead holder's lock expires with its lease.
 func (t *Trial) quiet(ctx context.Context, last bool) {
 	t.recorder.Record(history.Probed(history.QuietBegins))
 	begin := time.Now()
@@ -300,7 +293,7 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 	t.calm = last && ctx.Err() == nil
 }
 
-// note writes the phases of the plan's steps into the history.
+// note records a phase of a step.
 func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, text string) {
 	t.pace.step(p.ID)
 	if kind, _ := nemesis.Find(p.Step.Fault); kind.Promotes {
@@ -325,9 +318,9 @@ func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 	}
 }
 
-// finalReads closes the account of every counter, when nobody writes any more.
+// finalReads reads every counter after the last write.
 func (t *Trial) finalReads(g *workloads.Guarded) {
-	const reader = history.Process(1 << 30) // no client's
+	const reader = history.Process(1 << 30) // no client has this number
 	type last struct {
 		key, form string
 		value     int64
@@ -343,7 +336,7 @@ func (t *Trial) finalReads(g *workloads.Guarded) {
 	}
 }
 
-// keyTimes knows when each key was granted last.
+// keyTimes records the last grant of each key.
 type keyTimes struct {
 	mu   sync.Mutex
 	last map[string]time.Time
@@ -358,7 +351,7 @@ func (k *keyTimes) mark(key string) {
 	k.last[key] = time.Now()
 }
 
-// since says how many keys were granted after a time.
+// since returns the number of keys granted after a time.
 func (k *keyTimes) since(t time.Time) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -371,7 +364,7 @@ func (k *keyTimes) since(t time.Time) int {
 	return n
 }
 
-// pause waits and says whether it could wait to the end.
+// pause sleeps. It reports whether it slept to the end.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -12,12 +12,12 @@ import (
 
 func TestMain(m *testing.M) { trialtest.Main(m, map[string]func() int{"dozers": serveDozers}) }
 
-// A disk that is full stops the run with an error that names the file.
+// A full disk stops the run with an error that names the file.
 func TestFullDisk(t *testing.T) {
 	w := trialtest.LocalWorld(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Fatal(err) // wherever world local runs there is one
+		t.Fatal(err) // exists on Linux, where world local runs
 	}
 	s := trialtest.Load(t, trialtest.Quietly)
 	sub, err := NewSubject(s, scenarios.LockUse{Name: "in-process", Use: "in-process"}, nil)
@@ -27,7 +27,7 @@ func TestFullDisk(t *testing.T) {
 	sub.Spec.LogDir = t.TempDir()
 	trial := &Trial{
 		Scenario: s, Subject: sub, World: w, History: full, Log: func(line string) { t.Log(line) },
-		Observer: Nobody{}, Started: time.Now(),
+		Observer: NoObserver{}, Started: time.Now(),
 	}
 	err = trial.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "/dev/full") {

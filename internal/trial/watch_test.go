@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TestClocksReadAround: a sleep between the reads of two clocks is no step of either,
-// and a step is one.
+// TestClocksReadAround: a scheduling delay between the reads of two clocks does not count as a step of a clock.
 func TestClocksReadAround(t *testing.T) {
 	type look struct{ wall, monotonic time.Duration }
 	const ms, us = time.Millisecond, time.Microsecond
@@ -14,11 +13,11 @@ func TestClocksReadAround(t *testing.T) {
 		looks []look
 		want  time.Duration
 	}{
-		"quiet":                     {[]look{{0, 0}, {1 * us, 1 * us}}, 0},
-		"asleep between the clocks": {[]look{{0, 0}, {1 * us, 2 * ms}, {2*ms + 1*us, 2*ms + 1*us}}, 0},
-		"asleep between two looks":  {[]look{{0, 0}, {2 * ms, 2 * ms}, {2*ms + 1*us, 2*ms + 1*us}}, 0},
-		"asleep in the first look":  {[]look{{0, 3 * ms}, {3*ms + 1*us, 3*ms + 1*us}}, 0},
-		"a step":                    {[]look{{5 * ms, 0}, {5*ms + 1*us, 1 * us}}, 5 * ms},
+		"quiet":                    {[]look{{0, 0}, {1 * us, 1 * us}}, 0},
+		"delay between the clocks": {[]look{{0, 0}, {1 * us, 2 * ms}, {2*ms + 1*us, 2*ms + 1*us}}, 0},
+		"delay between two checks": {[]look{{0, 0}, {2 * ms, 2 * ms}, {2*ms + 1*us, 2*ms + 1*us}}, 0},
+		"delay in the first check": {[]look{{0, 3 * ms}, {3*ms + 1*us, 3*ms + 1*us}}, 0},
+		"a step":                   {[]look{{5 * ms, 0}, {5*ms + 1*us, 1 * us}}, 5 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := clocks(func() (time.Duration, time.Duration) {
@@ -36,9 +35,9 @@ func TestClocksReadAround(t *testing.T) {
 	var now time.Duration
 	restless := clocks(func() (time.Duration, time.Duration) { now += ms; return now, now })
 	if got, ok := restless.offset(); ok {
-		t.Errorf("clocks that could not be read together are %v apart", got)
+		t.Errorf("clocks that were not read together: offset %v", got)
 	}
 	if got, ok := machineClocks().offset(); ok && (got > ms || got < -ms) {
-		t.Errorf("this machine's clocks moved by %v within moments", got)
+		t.Errorf("this machine's clocks moved by %v within a moment", got)
 	}
 }

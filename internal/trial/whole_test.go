@@ -15,16 +15,14 @@ import (
 	"lockbench/scenarios"
 )
 
-// The other way round: a trial whose simulation is one program of WebAssembly as a whole. No
-// bubble is in it, and its goroutines are scheduled by a runtime of one thread. It writes
-// the same history, byte for byte. A difference is something that the simulation leaves
-// to the order of goroutines. LOCKBENCH_SEEDS is how many seeds of each lock it takes, and
-// without it none: the machine and its compiler belong to this process, which the race
-// detector makes ten times as slow.
+// TestWholeSimulationAsAModule runs a trial whose whole simulation is one WebAssembly program. Instead of a bubble it has
+// a runtime with one thread, and it must write the same history, byte for byte. A difference means that the simulation
+// depends on the order of goroutines. LOCKBENCH_SEEDS is the number of seeds for each lock. The test is skipped without
+// it, because compiling the program takes long, especially with the race detector.
 func TestWholeSimulationAsAModule(t *testing.T) {
 	seeds := trialtest.Seeds(t, 0)
 	if len(seeds) == 0 {
-		t.Skip("it compiles the whole simulation, and the nightly workflow runs it: make determinism-modules")
+		t.Skip("compiles the whole simulation; make determinism-modules runs it in the nightly workflow")
 	}
 	dir := t.TempDir()
 	module, err := wasm.Load(t.Context(), trialtest.Build(t, "lockbench/internal/trial/testdata/whole"), "")
@@ -42,14 +40,14 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 		{"sentinel", "set-nx", "0s", "{kill: master, when: acquired, for: 250ms, data: lost, early: true}"},
 		{"sentinel", "redisson", "200ms", "{cut: clients -> master, at: 50ms..90ms, for: 300ms}"},
 		{"single", "redlock", "0s", "{kill: minority, when: acquired, for: 250ms, data: lost, early: true}"}, // on independent masters
-		{"single", "no-lock", "0s", "{pause: holder, when: checked, for: 100ms..300ms}"},                     // on no servers
+		{"single", "no-lock", "0s", "{pause: holder, when: checked, for: 100ms..300ms}"},                     // without servers
 	} {
 		for _, n := range seeds {
 			t.Run(fmt.Sprintf("%s/%s/%d", one.store, one.lock, n), func(t *testing.T) {
 				in := wholeInput(t, uint64(n), one.store, one.lock, one.wait, one.fault)
 				file := filepath.Join(dir, fmt.Sprintf("%s-%s-%d.jsonl", one.store, one.lock, n))
 				p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: file}}
-				if _, err := p.Run(t.Context(), Nobody{}); err != nil {
+				if _, err := p.Run(t.Context(), NoObserver{}); err != nil {
 					t.Fatal(err)
 				}
 				ordinary, err := os.ReadFile(file)
@@ -62,7 +60,7 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 					if err := os.WriteFile(other, as, 0o600); err != nil {
 						t.Fatal(err)
 					}
-					t.Errorf("in a bubble and as a module two histories: %s", firstDifference(file, other))
+					t.Errorf("the histories of bubble and module differ: %s", firstDifference(file, other))
 				}
 				if lines := bytes.Count(ordinary, []byte("\n")); lines < 50 || passed < time.Second {
 					t.Errorf("%d lines in %v: too little happened to prove anything", lines, passed)
@@ -93,7 +91,7 @@ faults:
 	return in
 }
 
-// asModule does a trial in a machine, and returns its history and how much time has passed.
+// asModule runs a trial in a WASM machine. It returns the history and the virtual time that passed.
 func asModule(t *testing.T, m *wasm.Module, in Input) (written []byte, passed time.Duration) {
 	t.Helper()
 	asked, err := json.Marshal(in)
@@ -113,7 +111,7 @@ func asModule(t *testing.T, m *wasm.Module, in Input) (written []byte, passed ti
 	for v.Run() {
 		at, ok := v.Deadline()
 		if !ok {
-			t.Fatalf("the simulation waits for nothing any more: %s", strings.Join(said, "\n"))
+			t.Fatalf("the simulation is deadlocked: %s", strings.Join(said, "\n"))
 		}
 		if at.After(around.now) {
 			around.now = at
@@ -125,11 +123,11 @@ func asModule(t *testing.T, m *wasm.Module, in Input) (written []byte, passed ti
 	return written, around.now.Sub(VirtualEpoch)
 }
 
-// hourglass is the time of a machine that has a world to itself: it passes while the machine waits.
+// hourglass is the clock of a machine. Time passes while the machine waits.
 type hourglass struct{ now time.Time }
 
 func (h *hourglass) Now() time.Time  { return h.now }
 func (h *hourglass) Wall() time.Time { return h.now }
 
-// Dial is never asked: the simulation has its network in it.
+// Dial is never called, because the simulation contains its network.
 func (h *hourglass) Dial(string) wasm.Socket { panic("the simulation has dialled out") }

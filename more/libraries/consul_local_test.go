@@ -13,8 +13,8 @@ import (
 	"lockbench/service/consul"
 )
 
-// A Consul and the Lock of its client run in the local world. A holder who is cut off is never
-// told that the lock is lost, unless its client gives each request a limit.
+// Consul and the Lock of its client run in world local. An isolated holder gets no notice of the loss, unless its client
+// limits the time of each request.
 func TestConsulInTheLocalWorld(t *testing.T) {
 	t.Parallel() // it waits
 	wantConsul(t)
@@ -27,8 +27,8 @@ func TestConsulInTheLocalWorld(t *testing.T) {
 	run(2, "no model of consul", "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,consul-lock")
 }
 
-// Keys of somebody else's stay at an agent that is named by its URL, and what a run had is removed.
-func TestConsulOfSomebodyElse(t *testing.T) {
+// Keys of the owner remain on an external agent, and keys of the run are removed.
+func TestConsulOnExternalServers(t *testing.T) {
 	wantConsul(t)
 	run, _ := program(t)
 	site := sitetest.New(t, consul.Service{}, locks.Single, "")

@@ -26,9 +26,8 @@ import (
 	"lockbench/service/zookeeper"
 )
 
-// Stock libraries work with servers of somebody else's, broken by hooks: they are told addresses
-// of the relay, as they are told others.
-func TestServersOfSomebodyElse(t *testing.T) {
+// Stock libraries work with external servers that hooks break: they get the addresses of the proxies.
+func TestExternalServers(t *testing.T) {
 	lockbench, more := builtPrograms(t)
 	run := func(t *testing.T, site *sitetest.Site, url string, words []string, scenarios ...string) {
 		for _, scenario := range scenarios {
@@ -61,7 +60,7 @@ func TestServersOfSomebodyElse(t *testing.T) {
 		if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d keys were removed (%v), want 1", n, err)
 		}
-		// Members tell where the network of world local is, which lets in nobody whom it does not know.
+		// Members announce addresses of world local's network, which only accepts known clients.
 		said, code = doctor(t, lockbench, "--servers", "etcd://"+site.Addrs["etcd-3"])
 		if code != 3 || !strings.Contains(said, "name all members") {
 			t.Errorf("asked for one member doctor ends with %d, want 3:\n%s", code, said)
@@ -88,7 +87,7 @@ func TestServersOfSomebodyElse(t *testing.T) {
 	})
 }
 
-// put writes keys of somebody else's.
+// put writes keys of the owner.
 func put(t *testing.T, site *sitetest.Site, keys ...string) {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(site.Hosts(), ","), Logger: zap.NewNop()})
@@ -103,7 +102,7 @@ func put(t *testing.T, site *sitetest.Site, keys ...string) {
 	}
 }
 
-// doctor looks at servers, and returns what it says and its exit code.
+// doctor runs doctor and returns its output and exit code.
 func doctor(t *testing.T, lockbench string, words ...string) (said string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), lockbench, append([]string{"doctor"}, words...)...)
@@ -152,7 +151,7 @@ func secureEtcd(t *testing.T, lockbench, more string) {
 			t.Errorf("%q: doctor ends with %d, want 3 and %q:\n%s", words, code, want, said)
 		}
 	}
-	// Narrow links are seen by what is asked to be said again.
+	// Slow links are detected by retransmissions.
 	steady := []string{"run", "steady", "--locks", "no-lock,etcd-mutex", "--episodes", "1"}
 	for _, fault := range [][]string{nil, {"--fault", "bandwidth: clients -> master, for: 1s, rate: 2kB/s"}, {"--fault", "bandwidth: master -> clients, for: 1s, rate: 2kB/s"}} {
 		words := slices.Concat(steady, fault)

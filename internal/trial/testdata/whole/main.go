@@ -1,6 +1,5 @@
-// Command whole is one simulated trial in a program of its own that has no need of a bubble:
-// built for WebAssembly, it is as deterministic as Go's runtime is there, which has one
-// thread. Its input comes on standard input, and its history goes to standard output.
+// Command whole is one simulated trial in a program without a bubble. Built for WebAssembly it is deterministic, because
+// Go's runtime has one thread there. It reads its input from standard input and writes the history to standard output.
 package main
 
 import (
@@ -17,8 +16,7 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// Libraries that draw from the process's own source of chance heed its seed.
-//
+// Libraries that draw from the global random source use its seed.
 //go:debug randseednop=0
 
 func main() {
@@ -36,6 +34,6 @@ func do() error {
 	w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Latency: in.Latency})
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	note := func(line string) { fmt.Fprintln(os.Stderr, line) }
-	err := in.Do(context.Background(), w, trial.Nobody{}, out, "", note)
+	err := in.Do(context.Background(), w, trial.NoObserver{}, out, "", note)
 	return errors.Join(err, out.Flush())
 }
