@@ -18,14 +18,13 @@ const (
 	formFenced = history.Fenced
 )
 
-// processStride separates the process numbers of one client from those of the
-// next. A process is retired when an outcome is unknown, and its client goes on
-// under a number never used before: client, client + stride, client + 2 strides.
-// Of several threads each begins a stride after the one before it, and goes on by
-// as many strides as there are threads.
+// processStride is the distance between the process numbers of one client. After an unknown outcome a process is retired,
+// and its client continues under a new number: client, client + stride, client + 2 strides. If the client has several
+// threads, the first process of each is one stride after that of the thread before it, and they advance by as many strides
+// as there are threads.
 const processStride = 1000
 
-// Conn is the way to a client process; *guest.Conn is one.
+// Conn is a connection to a client process. *guest.Conn is one.
 type Conn interface {
 	Acquire(ctx context.Context, session string, r locks.Request) (guest.Grant, error)
 	Check(ctx context.Context, session string) error
@@ -34,28 +33,26 @@ type Conn interface {
 	Release(ctx context.Context, session string) error
 }
 
-// Recorder takes the events, in order.
+// Recorder records events in order.
 type Recorder interface {
 	Record(e history.Event) (index int, at time.Duration)
 }
 
-// Hooks is how the run listens in.
+// Hooks are the callbacks of a client into the run.
 type Hooks interface {
-	// Begin is called before a client asks for a lock, and may block; End when it
-	// has given back what it got, or got nothing.
+	// Begin is called before a client requests a lock, and may block. End is called after the client has released it or
+	// was refused.
 	Begin(ctx context.Context)
 	End()
-	// Reached may block while a fault strikes, and returns how long the client is
-	// to hold its lock; 0 means as usual.
+	// Reached may block while a fault is injected. It returns how long the client holds its lock; 0 means the usual time.
 	Reached(ctx context.Context, m Moment) (hold time.Duration)
-	// Awake blocks while the client stands still.
+	// Awake blocks while the client is paused.
 	Awake(ctx context.Context, client int)
-	// Overdue is called when an operation has run past its limit: the client is killed.
+	// Overdue is called when an operation has exceeded its limit. The client is killed.
 	Overdue(client int, why error)
-	// Unknown is called when nobody knows whether an acquire was granted.
+	// Unknown is called after an acquire with unknown outcome.
 	Unknown()
-	// Unfit is called when the lock says that it cannot do what the workload asks
-	// at all: there is nothing to find out here.
+	// Unfit is called when the lock does not support an operation that the workload needs.
 	Unfit(err error)
 }
 
@@ -67,43 +64,39 @@ type Client struct {
 	Recorder Recorder
 	Guarded  *Guarded
 	Hooks    Hooks
-	// Limit is how long one operation may take, beyond what the request itself
-	// allows to wait. A client past it is killed: it would answer too late to matter.
+	// Limit is how long an operation may take, in addition to the wait in the request. After that the client is killed.
 	Limit time.Duration
-	// Ownerless is the client of a lock that does not know the same owner again: none is
-	// named to it, for it would have to refuse one.
+	// Ownerless is set for a lock that cannot recognize an owner. Its requests contain no owner, because the lock would
+	// refuse it.
 	Ownerless bool
-	// Thread tells the threads of one client apart, from 1; 0: it has only one. See
-	// [Client.Threads].
+	// Thread is the number of a thread of the client, from 1, or 0 if the client has only one. See [Client.Threads].
 	Thread int
 
 	process  history.Process
-	strides  int // from a process that is retired to the next; 0: one
+	strides  int // from a retired process to the next one; 0: one
 	attempts int
 	started  bool
 	life     *life
 }
 
-// Tenure is one attempt and what came of it.
+// Tenure is one attempt and its result.
 type Tenure struct {
 	c       *Client
 	Session string
-	Key     string // of several the first, by which the guarded thing goes
+	Key     string // the first key of several; it selects the counter
 	form    string
 	token   uint64
 	fenced  bool
 	nodes   []string
-	// end is until when the client was told that it holds, no later than it was: counted
-	// from when it was asked. Zero: it was not told.
+	// end is a lower bound for the end of the lease, counted from the request. Zero: unknown.
 	end time.Time
-	// released says that a release was answered; until then it may be tried again.
+	// released reports that a release was answered. Until then it may be repeated.
 	released bool
 }
 
-// Acquire tries once. The same owner again means re-entry, and [Client.Owner] is the
-// calling thread; who names none is somebody who never asks again. Whether the request
-// stands in a queue the run hears by itself, and Queued is not called. The tenure is nil
-// after a definite refusal; after an unknown outcome it can only be released.
+// Acquire makes one attempt. A repeated owner means re-entry, and [Client.Owner] is the calling thread; a request without
+// an owner never re-enters. The run learns by itself that the request is queued, so Queued is not called. The tenure is
+// nil after a definite refusal. After an unknown outcome it can only be released.
 func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) {
 	c.start()
 	if c.Gone() {
@@ -155,7 +148,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	return t, nil
 }
 
-// session names the attempt.
+// session returns the name of the next attempt.
 func (c *Client) session() string {
 	if c.Thread == 0 {
 		return fmt.Sprintf("%d.%d", c.ID, c.attempts)
@@ -163,12 +156,12 @@ func (c *Client) session() string {
 	return fmt.Sprintf("%d-%d.%d", c.ID, c.Thread, c.attempts)
 }
 
-// Check asks the client whether it runs and still believes that it holds.
+// Check asks the client whether it believes that it holds the lock.
 func (t *Tenure) Check(ctx context.Context) error {
 	return t.call(ctx, history.Check, func(ctx context.Context) error { return t.c.Conn.Check(ctx, t.Session) })
 }
 
-// Release gives the lock back, whatever is known of it.
+// Release releases the lock, whatever its state.
 func (t *Tenure) Release(ctx context.Context) error {
 	if !t.c.Gone() {
 		t.Reached(ctx, Releasing)
@@ -178,8 +171,7 @@ func (t *Tenure) Release(ctx context.Context) error {
 	return err
 }
 
-// Renew moves the end of the lease to ttl from now. A lock that cannot does not fit the
-// workload.
+// Renew extends the lease to ttl from now. If the lock does not support that, it does not fit the workload.
 func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
 	err := t.Extend(ctx, ttl)
 	if errors.Is(err, locks.ErrUnsupported) {
@@ -188,8 +180,7 @@ func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
 	return err
 }
 
-// Extend is Renew for a workload that does without: that a lock cannot is an answer as
-// any other.
+// Extend is like Renew for workloads that do not depend on renewals: it may return ErrUnsupported.
 func (t *Tenure) Extend(ctx context.Context, ttl time.Duration) error {
 	if t.c.Gone() {
 		return guest.ErrGone
@@ -213,23 +204,22 @@ func (t *Tenure) Extend(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// Read lets the client touch the guarded counter and returns what it saw.
+// Read reads the guarded counter.
 func (t *Tenure) Read(ctx context.Context) (int64, error) { return t.touch(ctx, history.FRead, nil) }
 
-// Write lets the client set the guarded counter.
+// Write sets the guarded counter.
 func (t *Tenure) Write(ctx context.Context, value int64) error {
 	_, err := t.touch(ctx, history.Write, &value)
 	return err
 }
 
-// Reached tells the run where this tenure stands.
+// Reached reports an event of this tenure to the run.
 func (t *Tenure) Reached(ctx context.Context, event Event) time.Duration {
 	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Nodes: t.nodes})
 }
 
-// touch tells the client to touch the guarded thing, and applies the read or the
-// write when it has answered. A client that stands still is not told: the request
-// of a real client would leave it only after it woke, so that is when it begins.
+// touch tells the client to access the guarded resource, and applies the read or write after the client has answered. It
+// first waits until the client is not paused, because a paused client could not send a request.
 func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, error) {
 	if t.c.Gone() {
 		return 0, guest.ErrGone
@@ -258,7 +248,7 @@ func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, erro
 }
 
 func (t *Tenure) call(ctx context.Context, f string, do func(context.Context) error) error {
-	// The dead do nothing more, and what they do not do is not recorded.
+	// A dead client does nothing, so nothing is recorded.
 	if t.c.Gone() {
 		return guest.ErrGone
 	}
@@ -276,8 +266,8 @@ func (t *Tenure) call(ctx context.Context, f string, do func(context.Context) er
 	return nil
 }
 
-// fail records a return that is no ok. Unknown is the default; a definite failure
-// is one of the sentinels. An unknown outcome retires the process.
+// fail records a return other than ok. The outcome is unknown unless the error is one of the definite failures. An unknown
+// outcome retires the process.
 func (c *Client) fail(octx context.Context, e history.Event, err error) {
 	e.Type, e.Error = history.Info, err.Error()
 	switch {
@@ -303,7 +293,7 @@ func (c *Client) fail(octx context.Context, e history.Event, err error) {
 		}
 		c.process += history.Process(max(c.strides, 1) * processStride)
 		if octx.Err() != nil {
-			// Killed: whatever it does from now on, nobody will have done it.
+			// The client is killed, so its later events do not count.
 			c.life.gone.Store(true)
 			c.Hooks.Overdue(c.ID, fmt.Errorf("%s took longer than %s", e.F, c.Limit))
 		}
@@ -315,8 +305,8 @@ func (c *Client) record(e history.Event) {
 	c.Recorder.Record(e)
 }
 
-// limited bounds one operation. It does not hear the end of the run: what has been
-// begun is finished and recorded, and the limit is what ends a client that hangs.
+// limited limits one operation. The end of the run does not cancel it: operations that have begun are finished and
+// recorded.
 func (c *Client) limited(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), c.Limit+wait)
 }

@@ -79,7 +79,7 @@ func TestRetiredProcesses(t *testing.T) {
 
 // A touch that the guarded thing refuses has failed; nothing about it is unknown,
 // and the tenure goes on under the same process.
-func TestStaleTouchRetiresNobody(t *testing.T) {
+func TestStaleTouchKeepsProcess(t *testing.T) {
 	b := newBench(t, history.Header{})
 	b.conn.grant.Token = ptr(uint64(1))
 	tenure := acquired(t, b)
@@ -97,7 +97,7 @@ func TestStaleTouchRetiresNobody(t *testing.T) {
 	}
 }
 
-// What is listed is found.
+// All listed workloads are found.
 func TestFind(t *testing.T) {
 	for _, e := range All() {
 		if got, ok := Find(e.Name); !ok || got.About != e.About {
@@ -105,6 +105,6 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if _, ok := Find("siesta"); ok {
-		t.Error("there is a workload that nobody has written")
+		t.Error("found a workload that does not exist")
 	}
 }

@@ -1,6 +1,6 @@
 package workloads
 
-// counter is the simplest workload, and the one to read first: see [counting].
+// counter is the simplest workload; see [counting].
 var counter = Entry{
 	Name:  "counter",
 	About: "each client takes a key's lock, reads its counter, holds for a while, writes the next number, releases",

@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// checkEvery is how often a client that holds long makes sure that it still does.
+// checkEvery is how often a client checks a lock that it holds for long.
 const checkEvery = time.Second
 
-// counting is clients that count under locks: each takes a lock, reads its key's counter,
-// holds for a while, writes the number that comes next, gives the lock back. If two
-// hold one lock, one of them overwrites what the other has counted.
+// counting is a workload of clients that count under locks. Each takes a lock, reads its key's counter, holds for a while,
+// writes the next number and releases the lock. If two clients hold one lock, one overwrites the count of the other.
 //
 //	acquire ── check ── read v ── hold (check now and then) ── check ── write v+1 ── release
-//	                                                                 ▲
-//	                                           here the moment Checked is reached
+//	              ▲
+//	              event Checked
 //
-// The settings are what tells the workloads that count from each other.
+// The fields distinguish the workloads that count.
 type counting struct {
 	Params
-	ownerless bool // nobody in particular asks; else the calling thread does
-	together  int  // how many keys make one lock; 0: one. It counts on the first of them
-	hurried   bool // after a grant the client asks again at once, without thinking
+	ownerless bool // requests have no owner; otherwise the owner is the thread
+	together  int  // how many keys make one lock; 0: one. The first key selects the counter
+	hurried   bool // the client does not pause after a grant
 }
 
 var _ Workload = counting{}
@@ -30,12 +29,12 @@ var _ Workload = counting{}
 func (w counting) Run(ctx context.Context, c *Client) {
 	for c.lives(ctx) {
 		if granted := w.turn(ctx, c); !granted || !w.hurried {
-			w.think(ctx, c) // a client that was refused must not ask again at once
+			w.think(ctx, c) // a refused client must not retry at once
 		}
 	}
 }
 
-// turn is one try, and the work if it succeeds.
+// turn makes one attempt and does the work if it succeeds.
 func (w counting) turn(ctx context.Context, c *Client) (granted bool) {
 	var keys []string
 	if w.together > 1 {
@@ -50,8 +49,8 @@ func (w counting) turn(ctx context.Context, c *Client) (granted bool) {
 	return tryOnce(ctx, c, r, func(t *Tenure) { count(ctx, t, w.started(ctx, t)) })
 }
 
-// count reads the counter, holds, and writes the next number. It says whether the client
-// still believes that it holds.
+// count reads the counter, holds, and writes the next number. It reports whether the client believes that it holds the
+// lock.
 func count(ctx context.Context, t *Tenure, hold time.Duration) bool {
 	if t.Check(ctx) != nil {
 		return false
@@ -64,11 +63,11 @@ func count(ctx context.Context, t *Tenure, hold time.Duration) bool {
 	if t.Write(ctx, value+1) != nil {
 		return false
 	}
-	// Once more: a client that was stopped before its write finds out here.
+	// A client that was paused before its write notices the loss here.
 	return t.Check(ctx) == nil
 }
 
-// stay holds for a while, and says whether the client still believes that it holds.
+// stay holds for a while. It reports whether the client believes that it holds the lock.
 func stay(ctx context.Context, t *Tenure, hold time.Duration) bool {
 	for ; hold > checkEvery && ctx.Err() == nil; hold -= checkEvery {
 		pause(ctx, checkEvery)

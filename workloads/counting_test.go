@@ -121,15 +121,14 @@ func TestTurnUnknown(t *testing.T) {
 	})
 }
 
-// What each error means for an operation, and what the client still does: it gives
-// back what it may hold, and writes nothing that it is not sure of.
+// After each error of an operation the client releases the lock that it may hold, and writes nothing unless it is sure.
 func TestTurnErrors(t *testing.T) {
 	begin := "3 invoke acquire 3.1 a ttl=8s\n3 ok acquire 3.1\n"
 	looked := begin + "3 invoke check 3.1\n3 ok check 3.1\n"
 	read := looked + "3 invoke read 3.1 plain\n3 ok read 3.1 plain value=0\n"
 	sure := read + "3 invoke check 3.1\n3 ok check 3.1\n3 invoke write 3.1 plain value=1\n"
 	wrote := sure + "3 ok write 3.1 plain value=1\n3 invoke check 3.1\n3 ok check 3.1\n3 invoke release 3.1\n"
-	back, anew := "\n3 invoke release 3.1\n3 ok release 3.1", "\n1003 invoke release 3.1\n1003 ok release 3.1"
+	back, retired := "\n3 invoke release 3.1\n3 ok release 3.1", "\n1003 invoke release 3.1\n1003 ok release 3.1"
 	tests := []struct {
 		name   string
 		op     string
@@ -139,9 +138,9 @@ func TestTurnErrors(t *testing.T) {
 	}{
 		{"lost at once", "check", always(guest.ErrLost), begin + "3 invoke check 3.1\n3 fail check 3.1 error=lost" + back, 0},
 		{"lost before the write", "check", the(2, guest.ErrLost), read + "3 invoke check 3.1\n3 fail check 3.1 error=lost" + back, 0},
-		{"check unknown", "check", always(errUnclear), begin + "3 invoke check 3.1\n3 info check 3.1 error=connection reset" + anew, 0},
-		{"read unknown", "touch", always(errUnclear), looked + "3 invoke read 3.1 plain\n3 info read 3.1 plain error=connection reset" + anew, 0},
-		{"write unknown", "touch", the(2, errUnclear), sure + "3 info write 3.1 plain value=1 error=connection reset" + anew, 0},
+		{"check unknown", "check", always(errUnclear), begin + "3 invoke check 3.1\n3 info check 3.1 error=connection reset" + retired, 0},
+		{"read unknown", "touch", always(errUnclear), looked + "3 invoke read 3.1 plain\n3 info read 3.1 plain error=connection reset" + retired, 0},
+		{"write unknown", "touch", the(2, errUnclear), sure + "3 info write 3.1 plain value=1 error=connection reset" + retired, 0},
 		{"not held", "release", always(locks.ErrNotHeld), wrote + "3 fail release 3.1 error=not-held", 1},
 		{"release unknown", "release", always(errUnclear), wrote + "3 info release 3.1 error=connection reset", 1},
 	}
@@ -163,8 +162,7 @@ func TestTurnErrors(t *testing.T) {
 	}
 }
 
-// Nothing is recorded of a client that is gone, and its life ends. One that has not
-// answered for longer than the limit is killed, and so gone too.
+// A client that is gone records nothing and ends. A client that exceeds the limit is killed and therefore gone.
 func TestGone(t *testing.T) {
 	acquired := "3 invoke acquire 3.1 a ttl=8s\n3 ok acquire 3.1\n"
 	for op, want := range map[string]string{
@@ -225,7 +223,7 @@ func TestOverdue(t *testing.T) {
 	})
 }
 
-// A client that stands still begins nothing: its touch is invoked when it is awake.
+// A paused client begins nothing: its touch is invoked when it is awake.
 func TestTouchWaitsUntilAwake(t *testing.T) {
 	set := func(b *bench) { b.hooks.awake = func() { time.Sleep(3 * time.Second) } }
 	inTurns(t, set, plainly, 1, func(b *bench) {
@@ -246,7 +244,7 @@ func TestTouchWaitsUntilAwake(t *testing.T) {
 	})
 }
 
-// A lock with tokens guards the fenced form, which refuses whoever was overtaken.
+// A lock with tokens guards the fenced form, which refuses an overtaken client.
 func TestFenced(t *testing.T) {
 	overtake := func(b *bench) { _, _ = b.client.Guarded.Touch("a", formFenced, 8, nil, func(int64, error) {}) }
 	begin := "3 invoke acquire 3.1 a ttl=8s\n3 ok acquire 3.1 token=7\n3 invoke check 3.1\n3 ok check 3.1\n3 invoke read 3.1 fenced token=7\n"
@@ -297,7 +295,7 @@ func TestHoldAskedFor(t *testing.T) {
 	})
 }
 
-// A lock that cannot do what is asked of it is no refused one: it ends the run.
+// A lock that does not support an operation is not a refusing lock: it ends the run.
 func TestUnfit(t *testing.T) {
 	set := func(b *bench) { b.conn.answers["acquire"] = always(fmt.Errorf("%w: no waiting", locks.ErrUnsupported)) }
 	inTurns(t, set, plainly, 1, func(b *bench) {
@@ -306,7 +304,7 @@ func TestUnfit(t *testing.T) {
 	})
 }
 
-// The end of the run cuts a hold short, and what is held is given back.
+// The end of the run ends a hold early, and the client releases.
 func TestRunGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, history.Header{})

@@ -8,21 +8,20 @@ import (
 	"lockbench/locks"
 )
 
-// edge is clients that use their leases up. Each works piece by piece until the end of the
-// lease that it was told, gives the lock back there, and goes on to a new one:
+// edge is a workload of clients that use their whole leases. Each works in pieces until the end of the lease that the lock
+// reported, releases the lock and takes it again:
 //
 //	acquire ── check ── read v ── write v+1 ── check ── ... ── check ── read ── write ─┬ release
 //	lease   ├──────────────────────────────────────────────────────────────────────────┤
-//	                                                              the next waits here ──┘
+//	                                                             the next waits here ──┘
 //
-// A lock that tells its holder of more than its servers keep has a holder who still
-// writes when the next one comes. Leases are of several lengths, up to the ttl, and every
-// second tenure asks for more time half-way, if its lock can do that. With fewer keys than
-// clients, somebody always waits. The hold is how long a piece of work takes; a lock that
-// tells of no end is held for one piece.
+// If a lock reports a longer lease than its servers keep, the holder still writes when the next holder comes. Leases have
+// several lengths up to the ttl, and every second tenure extends its lease half-way if the lock can do that. With fewer
+// keys than clients, a client always waits. The hold is the duration of a piece of work. A lock that reports no end is
+// held for one piece.
 var edge = Entry{
 	Name:  "edge",
-	About: "each client works until the very end of the lease that it was told, then takes a new one",
+	About: "each client works until the end of the lease that the lock reported, then takes a new one",
 	Wants: wantsTTL,
 	New:   func(p Params) Workload { return onEdge{p} },
 }
@@ -33,14 +32,13 @@ type onEdge struct{ Params }
 // edgeShares are the lengths of leases, as shares of the ttl.
 var edgeShares = []float64{0.5, 0.75, 1}
 
-// edgeMargin is how long before its end a lease is not used any more: long enough that a
-// write which is begun before is done in time on a busy machine, and much shorter than
-// what a scenario makes answers late by.
+// edgeMargin is the unused rest of a lease. It is long enough for a write on a busy machine, and much shorter than the
+// delays of answers in scenarios.
 const edgeMargin = 50 * time.Millisecond
 
-// Run uses up leases until ctx ends.
+// Run works until ctx ends.
 func (w onEdge) Run(ctx context.Context, c *Client) {
-	extends := true // until the lock says that it cannot
+	extends := true // until the lock reports that it cannot extend leases
 	w.turns(ctx, c, func() {
 		r := w.ask(c, w.anyKey(c))
 		r.TTL = time.Duration(edgeShares[c.Rand.IntN(len(edgeShares))] * float64(w.TTL))
@@ -67,8 +65,8 @@ func (w onEdge) Run(ctx context.Context, c *Client) {
 	})
 }
 
-// work counts again and again until only so much of the lease is left, and tells whether
-// the client still believes that it holds. The last piece is as long as there is time.
+// work counts until only left remains of the lease. It reports whether the client believes that it holds the lock. The
+// last piece takes the rest of the time.
 func (w onEdge) work(ctx context.Context, t *Tenure, piece, left time.Duration) bool {
 	for ctx.Err() == nil {
 		rest := time.Until(t.end) - left - edgeMargin

@@ -38,7 +38,7 @@ func atTheEdge(t *testing.T, c *conn) (h *history.History, b *bench, left []time
 	return h, b, left
 }
 
-// A lease is worked under until shortly before the end that was told, also when it is moved.
+// A client works until shortly before the end of its lease, also after a renewal.
 func TestEdge(t *testing.T) {
 	until := 200 * time.Millisecond
 	for _, test := range []struct {
@@ -86,7 +86,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// A lock that tells of no end is held for one piece of work.
+// A lock that reports no end is held for one piece of work.
 func TestEdgeWithoutEnd(t *testing.T) {
 	h, _, _ := atTheEdge(t, &conn{answers: map[string]func(context.Context) error{}})
 	grants, writes := 0, 0

@@ -71,7 +71,7 @@ func silence(ctx context.Context) error {
 	return fmt.Errorf("no answer: %w", ctx.Err())
 }
 
-// hooks writes down what it is told.
+// hooks records the calls of its methods.
 type hooks struct {
 	mu    sync.Mutex
 	told  []string

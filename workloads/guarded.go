@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// errStaleToken is how the fenced form refuses.
+// errStaleToken is the refusal of the fenced form.
 var errStaleToken = errors.New("stale-token")
 
-// Guarded is what the locks guard: a counter for each key, in the host's memory,
-// where no fault strikes. The plain form believes everybody. The fenced form
-// refuses a token below the highest that it has seen, on reads too: a reader with
-// a newer token must not be overwritten by an older holder.
+// Guarded is the resource that locks guard: a counter for each key in the host's memory, which no fault affects. The plain
+// form accepts every access. The fenced form refuses a token below the highest that it has seen, also for reads, because
+// an older holder must not overwrite what a reader with a newer token saw.
 type Guarded struct {
 	mu       sync.Mutex
 	counters map[resource]*cell
@@ -24,11 +23,10 @@ type cell struct {
 	highest uint64
 }
 
-// NewGuarded starts all counters at 0.
+// NewGuarded returns counters that start at 0.
 func NewGuarded() *Guarded { return &Guarded{counters: make(map[resource]*cell)} }
 
-// Touch applies one read or write. The record is made under the same lock, so the
-// history has the order in which things really happened to the counter.
+// Touch does one read or write. It records under the same mutex, so the history has the real order of accesses.
 func (g *Guarded) Touch(key, form string, token uint64, write *int64, record func(value int64, err error)) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -52,7 +50,7 @@ func (g *Guarded) Touch(key, form string, token uint64, write *int64, record fun
 	return c.value, nil
 }
 
-// Final calls do for each counter that was ever touched.
+// Final calls do for each counter that was used.
 func (g *Guarded) Final(do func(key, form string, value int64)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

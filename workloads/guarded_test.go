@@ -7,9 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The plain form believes everybody, the fenced one nobody who comes with an older
-// token than it has seen, not even to read: what was read with token 7 must not be
-// overwritten by the holder of 6.
+// The plain form accepts every access. The fenced form refuses tokens older than the highest that it has seen, also for
+// reads: the holder of 6 must not overwrite a value that was read with token 7.
 func TestGuarded(t *testing.T) {
 	type touch struct {
 		key, form string

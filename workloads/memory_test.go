@@ -12,9 +12,8 @@ import (
 	"lockbench/locks"
 )
 
-// memory is a lock that can do all that workloads ask for, in the memory of the test:
-// owners, both modes, several keys, a queue, leases and their renewal. Each of its
-// faults is a mistake that somebody might make in a lock.
+// memory is a correct lock in memory that supports every capability, without an error in its answers. Each of the faults
+// is a possible defect of a lock.
 type memory struct {
 	faults map[fault]bool
 	record func(history.Event)
@@ -36,11 +35,11 @@ const (
 	onlyTheFirstKey   fault = "of several keys only the first is locked"
 	neverRenewed      fault = "a lease that asks for no end is not renewed"
 	everybodyIsWoken  fault = "a release lets all waiters in"
-	renewsWhatIsLost  fault = "a renewal brings a lost lease back, whoever holds"
-	endsEarly         fault = "a lease ends a tenth of a second before its holder is told"
+	renewsWhatIsLost  fault = "a renewal restores a lost lease, even if another client holds"
+	endsEarly         fault = "a lease ends a tenth of a second before the reported end"
 )
 
-// watchdogLease is the lease of who asks for none.
+// watchdogLease is the lease of requests without a ttl.
 const watchdogLease = 300 * time.Millisecond
 
 type memoryHold struct {
@@ -71,14 +70,14 @@ func (m *memory) conflict(a, b memoryHold) bool {
 	return slices.ContainsFunc(a.keys, func(key string) bool { return slices.Contains(b.keys, key) })
 }
 
-// free tells whether nobody has what a hold asks for. m.mu must be held.
+// free reports whether no other client holds a requested key. m.mu must be held.
 func (m *memory) free(h memoryHold) bool {
 	now := time.Now()
 	m.holds = slices.DeleteFunc(m.holds, func(x memoryHold) bool { return !x.end.IsZero() && !now.Before(x.end) })
 	return !slices.ContainsFunc(m.holds, func(x memoryHold) bool { return m.conflict(x, h) })
 }
 
-// serve lets in whoever stands in the queue and need not wait any more. m.mu must be held.
+// serve grants queued requests that need not wait any longer. m.mu must be held.
 func (m *memory) serve() {
 	var left []*memoryWaiter
 	if m.faults[lastComesFirst] {
@@ -129,7 +128,7 @@ func (m *memory) acquire(ctx context.Context, client int, session string, r lock
 	m.queue = append(m.queue, w)
 	m.mu.Unlock()
 	m.record(history.Probed(history.Queued{Sessions: []string{session}}))
-	// Leases that run out wake nobody here: who waits looks now and then.
+	// The end of a lease wakes no waiter, so waiters poll.
 	for left := r.Wait; left > 0; left = r.Wait - time.Since(start) {
 		select {
 		case <-w.granted:
@@ -153,7 +152,7 @@ func (m *memory) acquire(ctx context.Context, client int, session string, r lock
 	return guest.Grant{}, locks.ErrTaken
 }
 
-// kept is how long a lease is kept of which the holder is told ttl.
+// kept returns how long the server keeps a lease whose holder was told ttl.
 func (m *memory) kept(ttl time.Duration) time.Duration {
 	if m.faults[endsEarly] {
 		return ttl - 100*time.Millisecond
@@ -219,10 +218,10 @@ func (c memoryConn) Renew(_ context.Context, session string, ttl time.Duration) 
 	return c.lock.renew(session, ttl)
 }
 
-// travel is the way to the lock, or back; without it nobody would ever be late.
+// travel is the network delay to or from the lock; without it no request would ever be late.
 func travel() { time.Sleep(200 * time.Microsecond) }
 
-// The lock of these tests is worth something only if it is one.
+// The other tests rely on the lock being correct.
 func TestMemory(t *testing.T) {
 	m := &memory{record: func(history.Event) {}}
 	ask := func(session, owner string, mode locks.Mode, keys ...string) error {

@@ -1,32 +1,30 @@
 package workloads
 
-// Event is what happens at a moment of a client's life. Steps of a plan wait for
-// most of them.
+// Event is an event in a client's life. Most events are triggers of steps.
 type Event string
 
 // The events of a tenure, in order.
 const (
-	// Asking is when a client begins to wait in an acquire: whoever is told to strike a
-	// waiter finds one. No step can wait for it.
+	// Asking is when a client begins to wait in an acquire, so that a fault with the target waiter finds one. It is not a
+	// trigger.
 	Asking Event = "asking"
-	// Acquiring is just before it asks, whether it will be granted or not.
+	// Acquiring is just before a client requests a lock.
 	Acquiring Event = "acquiring"
-	Acquired  Event = "acquired" // the lock was just granted to it
-	// Entered is when a holder was granted its lock once more. What the server keeps
-	// after that is worth a question: a lock may add the new lease to the old one. No
-	// step can wait for it.
+	Acquired  Event = "acquired" // the lock was granted
+	// Entered is a re-entry of the holder. The lock may wrongly add the new lease to the old one, so the run then queries
+	// the server's lease. Entered is not a trigger.
 	Entered   Event = "entered"
-	Waiting   Event = "waiting"   // it was just refused, and will ask again
-	Checked   Event = "checked"   // it has just made sure that it holds
-	Releasing Event = "releasing" // just before it gives the lock back
-	Released  Event = "released"  // its release was just answered
+	Waiting   Event = "waiting"   // the request was refused, and the client will retry
+	Checked   Event = "checked"   // the client has checked that it holds
+	Releasing Event = "releasing" // just before the release
+	Released  Event = "released"  // the release was answered
 )
 
-// Moment is a point in a client's life at which a fault may be waiting.
+// Moment is a point in a client's life that can trigger a fault.
 type Moment struct {
 	Event   Event
 	Client  int
 	Session string
 	Key     string
-	Nodes   []string // the servers that granted, where the client knows them
+	Nodes   []string // the servers that granted, if the client knows them
 }

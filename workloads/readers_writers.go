@@ -7,28 +7,27 @@ import (
 	"lockbench/locks"
 )
 
-// Out of four turns three read. Of the readers half come by and do not wait: who waits is let
-// in as soon as the writer has gone, and would not tell a lock that keeps readers out though
-// nobody writes. Of the writers half also read under their own write lock, and half of those
-// keep the read lock for longer than the write lock.
+// Three of four turns read. Half of the readers do not wait, because waiting readers enter when the writer leaves and
+// would not notice a lock that refuses readers when there is no writer. Half of the writers also read under their own
+// write lock, and half of these keep the read lock longer than the write lock.
 const (
 	turnsPerWrite   = 4
 	readsPerPassing = 2
 	writesPerNested = 2
 )
 
-// readersWriters reads a key's counter together with others, or counts alone.
+// readersWriters reads a key's counter together with other readers, or counts alone.
 //
 //	reader   acquire shared ── read v ── hold ── read v again ── release
 //	writer   acquire ── read v ── hold ── write v+1 ── release
 //
-// A writer may read under its own write lock, and may then give the write lock back
-// first: from there on it is a reader, for as long as it wrote, and other readers may come in.
+// A writer may read under its own write lock and release the write lock first. From then on it is a reader, and other
+// readers may enter.
 //
 //	acquire ── acquire shared ── release ── read v+1 ── hold ── read v+1 again ── release shared
 var readersWriters = Entry{
 	Name:  "readers-writers",
-	About: "readers look at a key's counter together, writers count alone; a writer may read as well",
+	About: "readers read a key's counter together, writers count alone; a writer may also read",
 	Needs: []Need{needsSharing, needsReentry},
 	New:   func(p Params) Workload { return readingWriting{p} },
 }

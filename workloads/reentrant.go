@@ -2,25 +2,23 @@ package workloads
 
 import "context"
 
-// threadsPerClient is how many threads of one client contend, for locks that tell
-// threads apart.
+// threadsPerClient is the number of threads of a client for locks that distinguish threads.
 const threadsPerClient = 2
 
-// reentrant is a function that takes a lock and calls another one that takes it as
-// well, as happens when code that locks is put together. The outer function counts on
-// the lock from beginning to end: nobody else counts in between, so the second write
-// need not read again.
+// reentrant is a workload in which a function takes a lock and calls another function that takes it too. The outer
+// function relies on the lock from beginning to end: no other client counts in between, so the second write does not read
+// again.
 //
 //	outer  acquire ── check ─────────────────── hold ──────────────────── check ── release
 //	inner      acquire ── read v ── write v+1 ── release   acquire ── write v+2 ── release
-//	                                                 ▲
-//	               a lock that is over with the first release lets somebody in here
+//	                                             ▲
+//	               a lock that ends with the first release admits another client here
 //
-// Each client has two threads, which are strangers to each other: a lock that knows
-// clients and not threads lets one into what the other holds.
+// Each client has two threads that compete. A lock that identifies clients but not threads admits one thread to a lock
+// that the other holds.
 var reentrant = Entry{
 	Name:  "reentrant",
-	About: "each thread takes a lock that it holds already, gives it back, and counts on still holding it",
+	About: "each thread takes a lock that it already holds, releases it once, and relies on still holding it",
 	Needs: []Need{needsReentry},
 	New:   func(p Params) Workload { return reentering{p} },
 }
@@ -29,7 +27,7 @@ type reentering struct{ Params }
 
 var _ Threaded = reentering{}
 
-// Threads are strangers to each other.
+// Threads returns 2: the threads of a client compete.
 func (reentering) Threads() int { return threadsPerClient }
 
 // Run calls the function until ctx ends.
@@ -62,7 +60,7 @@ func (w reentering) turn(ctx context.Context, c *Client) {
 				_ = inner.Write(ctx, counted+1)
 			}
 		})
-		// Once more: a client that was stopped before its write finds out here.
+		// A client that was paused before its write notices the loss here.
 		_ = outer.Check(ctx)
 	})
 }

@@ -8,24 +8,22 @@ import (
 	"lockbench/locks"
 )
 
-// renewals is the counter of clients that renew their leases by hand. Each works in pieces
-// and renews after every one:
+// renewals is a workload of clients that renew their leases themselves. Each works in pieces and renews after every piece:
 //
 //	acquire ── check ── read v ── write v+1 ─┬─ renew ── read ── write ─┬─ renew ── ... ── release
 //	                                         ▲                          ▲
-//	                            here the moment Checked is reached, and here
+//	                                 event Checked              event Checked
 //
-// The first request after Checked is the renewal, so a step with `when: checked` and
-// `request: 1` loses or delays that request or its answer. In one turn out of three the client
-// sleeps until its lease has been over for a while, and renews then. By that time another
-// client may hold the lock, or may have held it:
+// The first request after Checked is the renewal, so a step with `when: checked` and `request: 1` loses or delays that
+// request or its answer. In one of three turns the client sleeps until its lease has been over for a while, and then
+// renews. By then another client may hold the lock, or may have held it:
 //
 //	client 1  acquire ── count ──── (asleep) ──────────────── renew    must be not-held
 //	          ├────── lease ──────┤
 //	client 2                       acquire ── count ── ...
 //
-// A client that hears ok goes on as the holder, and a client that hears anything else
-// gives the lock back. A lock without renewals is held for one piece of work.
+// A client whose renewal succeeds continues as the holder, otherwise it releases the lock. A lock without renewals is held
+// for one piece of work.
 var renewals = Entry{
 	Name:  "renewals",
 	About: "each client renews its lease after each piece of work, and sometimes only when the lease is over",
@@ -33,9 +31,8 @@ var renewals = Entry{
 	New:   func(p Params) Workload { return extending{p} },
 }
 
-// A tenure has up to renewalsMax renewals. One tenure out of turnsPerLapse lets its lease run
-// out first, and its client sleeps for a share of the ttl beyond the end: long enough that
-// others come and go.
+// A tenure has up to renewalsMax renewals. One of turnsPerLapse tenures lets its lease end first, and its client sleeps
+// for a share of the ttl after the end, so that other clients come and go.
 const (
 	renewalsMax   = 2
 	turnsPerLapse = 3
@@ -43,12 +40,11 @@ const (
 	lapseMax      = 1.0
 )
 
-// extending is the workload of [renewals].
 type extending struct{ Params }
 
-// Run renews until ctx ends.
+// Run works until ctx ends.
 func (w extending) Run(ctx context.Context, c *Client) {
-	renews := true // until the lock says that it cannot
+	renews := true // until the lock reports that it cannot renew
 	w.turns(ctx, c, func() {
 		lapse := c.Rand.IntN(turnsPerLapse) == 0
 		times := 1 + c.Rand.IntN(renewalsMax)
@@ -76,7 +72,7 @@ func (w extending) Run(ctx context.Context, c *Client) {
 	})
 }
 
-// lapse draws how long a client sleeps beyond the end of its lease.
+// lapse returns a random time that a client sleeps beyond the end of its lease.
 func (w extending) lapse(c *Client) time.Duration {
 	return drawn(c, time.Duration(lapseMin*float64(w.TTL)), time.Duration(lapseMax*float64(w.TTL)))
 }

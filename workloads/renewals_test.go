@@ -33,8 +33,8 @@ func byHand(t *testing.T, c *conn, d time.Duration) (h *history.History, b *benc
 	return h, b
 }
 
-// Of the renewals most come within the lease and some when it is over, the last piece of work of
-// each tenure comes after a renewal, and each renewal follows the moment Checked.
+// Most renewals come within the lease and some after its end. The last piece of work of a tenure follows a renewal, and
+// each renewal follows the event Checked.
 func TestRenewals(t *testing.T) {
 	h, b := byHand(t, &conn{}, 10*time.Second)
 	var end time.Duration
@@ -79,7 +79,7 @@ func TestRenewalsThatFail(t *testing.T) {
 		most   int // renewals that are asked for; 0: any number
 	}{
 		{"it is lost", locks.ErrNotHeld, 0},
-		{"nobody answers", errors.New("no answer"), 0},
+		{"no answer", errors.New("no answer"), 0},
 		{"the lock cannot", locks.ErrUnsupported, 1},
 	} {
 		t.Run(test.what, func(t *testing.T) {

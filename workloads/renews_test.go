@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is between the marks is the example of docs/contributing/workload.md.
+// docs/contributing/workload.md contains the text between the marks.
 
 // example begins
 
@@ -34,7 +34,7 @@ func (w renewing) Run(ctx context.Context, c *Client) {
 
 // example ends
 
-// The documentation shows what is tested: it stands there word for word.
+// The documentation contains the tested code.
 func TestExample(t *testing.T) {
 	source, err := os.ReadFile("renews_test.go")
 	if err != nil {

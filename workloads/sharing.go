@@ -1,7 +1,7 @@
 package workloads
 
-// sharing is the counter with several threads in each client. They share what the client
-// has: a lock that is held by a connection must not be asked for by another thread on that one.
+// sharing is the counter with several threads in each client, which share the client's connections. A lock that belongs to
+// a connection must not admit two threads on one connection.
 var sharing = Entry{
 	Name:  "threads",
 	About: "several threads of each client, which share its connections, do what those of counter do",
@@ -12,5 +12,5 @@ type shared struct{ counting }
 
 var _ Threaded = shared{}
 
-// Threads are strangers to each other.
+// Threads returns 4: the threads of a client compete.
 func (shared) Threads() int { return 2 * threadsPerClient }

@@ -10,7 +10,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// life is what all threads of one client share.
+// life is the state that all threads of one client share.
 type life struct{ gone atomic.Bool }
 
 // start gives a client its first process.
@@ -20,19 +20,18 @@ func (c *Client) start() {
 	}
 }
 
-// Gone tells whether the client's process has ended.
+// Gone reports whether the client's process has ended.
 func (c *Client) Gone() bool { return c.life != nil && c.life.gone.Load() }
 
-// Owner is the calling thread as locks know it. It is another one after an outcome
-// was unknown: nobody can tell whether the old one still holds something.
+// Owner returns the owner for requests of the calling thread. It changes after an unknown outcome, because the old owner
+// may still hold a lock.
 func (c *Client) Owner() string {
 	c.start()
 	return fmt.Sprintf("thread-%d", c.process)
 }
 
-// Threads are those of one client that are to run the workload side by side: the
-// client itself, or as many as a [Threaded] workload wants. Each of several has a
-// process, a chance and sessions of its own.
+// Threads returns the threads that run the workload: the client itself, or the number that a [Threaded] workload needs. If
+// there are several, each has its own process, random numbers and sessions.
 func (c *Client) Threads(w Workload) []*Client {
 	several, ok := w.(Threaded)
 	if !ok {
@@ -50,7 +49,7 @@ func (c *Client) Threads(w Workload) []*Client {
 	return all
 }
 
-// Live lets threads run the workload, and returns when all have ended.
+// Live runs the workload in each thread and returns when all have ended.
 func Live(ctx context.Context, w Workload, threads []*Client) {
 	var all sync.WaitGroup
 	panics := make(chan any, len(threads))
@@ -66,7 +65,7 @@ func Live(ctx context.Context, w Workload, threads []*Client) {
 	}
 	all.Wait()
 	select {
-	case p := <-panics: // whoever called knows what to do about it
+	case p := <-panics: // the caller handles it
 		panic(p)
 	default:
 	}

@@ -16,7 +16,7 @@ import (
 	"lockbench/locks"
 )
 
-// asked is a connection that writes down what it is asked for.
+// asked is a connection that records requests.
 type asked struct {
 	*conn
 	mu  sync.Mutex
@@ -30,7 +30,7 @@ func (a *asked) Acquire(ctx context.Context, session string, r locks.Request) (g
 	return a.conn.Acquire(ctx, session, r)
 }
 
-// What is asked for is what the history says and what the lock gets.
+// The request of the workload reaches both the history and the lock.
 func TestAcquire(t *testing.T) {
 	b := newBench(t, history.Header{})
 	a := &asked{conn: b.conn}
@@ -47,14 +47,14 @@ func TestAcquire(t *testing.T) {
 	}
 	want := []string{"3.1 [a] exclusive  ttl=1s wait=0s", "3.2 [a] shared thread-3 ttl=1s wait=1m0s", "3.3 [b a] exclusive thread-3 ttl=0s wait=0s"}
 	if !slices.Equal(a.all, want) {
-		t.Errorf("the lock was asked for %q, want %q", a.all, want)
+		t.Errorf("requests %q, want %q", a.all, want)
 	}
 	var got []string
 	for _, s := range b.read().Sessions {
 		got = append(got, fmt.Sprintf("%s %v %s %s", s.Name, s.Keys, s.Mode, s.Owner))
 	}
 	if want := []string{"3.1 [a] exclusive 3.1", "3.2 [a] shared thread-3", "3.3 [b a] exclusive thread-3"}; !slices.Equal(got, want) {
-		t.Errorf("the history says %q, want %q", got, want)
+		t.Errorf("the history has %q, want %q", got, want)
 	}
 }
 
@@ -197,13 +197,12 @@ func TestReentrantTurn(t *testing.T) {
 			3 ok release 3.1`)
 		again := slices.DeleteFunc(slices.Clone(b.hooks.told), func(told string) bool { return !strings.HasPrefix(told, "entered") })
 		if want := []string{`entered 3 "3.1" a []`, `entered 3 "3.1" a []`}; !slices.Equal(again, want) {
-			t.Errorf("told %q; expected %q, so that somebody may look at what the server keeps by then", again, want)
+			t.Errorf("events %q; expected %q, so that the server's lease can be queried", again, want)
 		}
 	})
 }
 
-// What is unknown of an inner hold makes the thread a stranger to the lock: it asks no
-// more in the old name, and gives back what it may hold. The history would be malformed.
+// After an unknown inner hold the thread uses a new owner and releases the old hold, or the history would be malformed.
 func TestReentrantUnknown(t *testing.T) {
 	for op, nth := range map[string][]int{"acquire": {1, 2, 3}, "release": {1, 2, 3}, "check": {1, 2, 3, 4, 5}, "touch": {1, 2, 3}} {
 		for _, n := range nth {

@@ -8,10 +8,10 @@ import (
 	"lockbench/locks"
 )
 
-// This file is what the workloads have in common: turns, and how each ends.
+// This file contains the turns that workloads share.
 
-// The default pauses between turns: long enough that many clients do not make the servers
-// the bottleneck, short enough that a client asks for a lock soon after it is free.
+// The default pauses between turns are long enough that many clients do not overload the servers, and short enough that a
+// client requests a lock soon after it is free.
 const (
 	ThinkMin = 2 * time.Millisecond
 	ThinkMax = 15 * time.Millisecond
@@ -25,12 +25,11 @@ func (p Params) turns(ctx context.Context, c *Client, turn func()) {
 	}
 }
 
-// lives tells whether there is another turn: until ctx ends or the client is gone.
+// lives reports whether there is another turn.
 func (c *Client) lives(ctx context.Context) bool { return ctx.Err() == nil && !c.Gone() }
 
-// tryOnce is one turn: it asks, works under what it gets, and always gives it back,
-// as a careful program does: also what it has found out to be lost, or may hold
-// without knowing.
+// tryOnce is one turn: it requests a lock, does the work if the lock is granted, and always releases, even if the lock is
+// lost or the outcome is unknown.
 func tryOnce(ctx context.Context, c *Client, r locks.Request, work func(t *Tenure)) (granted bool) {
 	c.Hooks.Begin(ctx)
 	defer c.Hooks.End()
@@ -40,7 +39,7 @@ func tryOnce(ctx context.Context, c *Client, r locks.Request, work func(t *Tenur
 		work(t)
 		giveBack(ctx, t)
 	case t != nil:
-		// Nobody knows whether it was granted, so what may be held is given back.
+		// The client may hold the lock, so it releases.
 		_ = t.Release(ctx)
 	case errors.Is(err, locks.ErrTaken):
 		c.Hooks.Reached(ctx, Moment{Event: Waiting, Client: c.ID, Key: r.Keys[0]})
@@ -48,21 +47,19 @@ func tryOnce(ctx context.Context, c *Client, r locks.Request, work func(t *Tenur
 	return err == nil
 }
 
-// giveBack releases, unless the work has done so, and tells so unless the client is gone.
+// giveBack releases, unless the work has done so, and reports the event unless the client is gone.
 func giveBack(ctx context.Context, t *Tenure) {
 	if !t.released {
-		_ = t.Release(ctx) // recorded, whatever it was
+		_ = t.Release(ctx) // the event is recorded even if it fails
 	}
 	if !t.c.Gone() {
 		t.Reached(ctx, Released)
 	}
 }
 
-// within asks for a lock that the calling thread holds already, or may ask for
-// because of one that it holds, and gives it back after the work. To steps that wait
-// for a moment the outer hold is the one: it is told as entered once more, and the inner
-// one not at all. Once an outcome was unknown the thread goes on as somebody else, to
-// whom the lock is a stranger's.
+// within requests a lock that depends on one that the calling thread holds, and releases it after the work. Triggers see
+// only the outer hold, as entered once more. After an unknown outcome the thread continues as another owner, so there is
+// no inner hold.
 func within(ctx context.Context, outer *Tenure, r locks.Request, work func(t *Tenure)) {
 	c := outer.c
 	if r.Owner != c.Owner() {
@@ -78,15 +75,15 @@ func within(ctx context.Context, outer *Tenure, r locks.Request, work func(t *Te
 	}
 }
 
-// ask is a request of the calling thread for a key, or for several together.
+// ask returns a request of the calling thread for one or several keys.
 func (w Params) ask(c *Client, keys ...string) locks.Request {
 	return locks.Request{Keys: keys, Owner: c.Owner(), TTL: w.TTL, Wait: w.Wait}
 }
 
-// anyKey draws one of the keys.
+// anyKey returns a random key.
 func (w Params) anyKey(c *Client) string { return w.Keys[c.Rand.IntN(len(w.Keys))] }
 
-// someKeys draws n different keys, or all if there are no more, in a drawn order.
+// someKeys returns n different keys in random order, or all if there are fewer.
 func (w Params) someKeys(c *Client, n int) []string {
 	var keys []string
 	for _, i := range c.Rand.Perm(len(w.Keys))[:min(n, len(w.Keys))] {
@@ -95,7 +92,7 @@ func (w Params) someKeys(c *Client, n int) []string {
 	return keys
 }
 
-// started tells that a hold has begun, and returns for how long it is to last.
+// started reports the beginning of a hold and returns its length.
 func (w Params) started(ctx context.Context, t *Tenure) (hold time.Duration) {
 	hold = drawn(t.c, w.HoldMin, w.HoldMax)
 	if asked := t.Reached(ctx, Acquired); asked > 0 {
@@ -104,7 +101,7 @@ func (w Params) started(ctx context.Context, t *Tenure) (hold time.Duration) {
 	return hold
 }
 
-// think is the pause between two turns.
+// think pauses between two turns.
 func (p Params) think(ctx context.Context, c *Client) {
 	from, to := p.ThinkMin, p.ThinkMax
 	if to == 0 {

@@ -1,18 +1,17 @@
 package workloads
 
-// watchdog holds for longer than the lease lasts. It asks for none, so the lock has
-// to keep its own one alive for as long as the work takes:
+// watchdog holds longer than the lease lasts. Its requests have no ttl, so the lock must renew its own lease during the
+// work:
 //
 //	acquire ── read v ──────────────── hold, checking now and then ─── write v+1 ── release
 //	lease   ├────────┤
-//	            ├────────┤  renewed
-//	                ├────────┤                    ...
+//	             ├────────┤  renewed
+//	                  ├────────┤                    ...
 //
-// The scenario makes the lock's lease short (redisson/watchdog=900ms) and the hold
-// longer than that.
+// The scenario makes the lock's lease short (redisson/watchdog=900ms) and the hold longer.
 var watchdog = Entry{
 	Name:  "watchdog",
-	About: "each client works for longer than the lock's lease, which renewal must carry",
+	About: "each client works for longer than the lock's lease, which the lock must renew",
 	Needs: []Need{needsRenewal}, Wants: wantsNoTTL,
 	New: func(p Params) Workload {
 		p.TTL = 0

@@ -1,10 +1,9 @@
-// Package workloads says what clients do while faults happen.
+// Package workloads contains the programs that clients run while faults happen.
 //
-// A [Workload] reads like the code of somebody who uses a lock: acquire, work,
-// release, again. It works through a [Client], which talks to the real client
-// process, applies what was done to the [Guarded] thing, and records everything.
-// The counter is the one to read first (counting.go); the others ask more of a lock:
-// re-entry, a shared mode, several names, waiting, renewal (see [Need]).
+// A [Workload] reads like the code of a user of a lock: acquire, work, release, repeat. It works through a [Client], which
+// talks to the real client process, applies accesses to the [Guarded] resource, and records everything. The counter
+// (counting.go) is the simplest. Other workloads need more of a lock: re-entry, a shared mode, several keys, waiting or
+// renewal (see [Need]).
 package workloads
 
 import (
@@ -12,14 +11,13 @@ import (
 	"time"
 )
 
-// Workload is what one client does for as long as the run lasts.
+// Workload is the program of a client.
 type Workload interface {
-	// Run lives one client's life until ctx ends or the client is gone, and gives
-	// back what it holds before it returns.
+	// Run runs one client until ctx ends or the client is gone, and releases its locks before it returns.
 	Run(ctx context.Context, c *Client)
 }
 
-// Threaded is a workload whose clients have several threads, each of which runs it.
+// Threaded is a workload that each of several threads of a client runs.
 type Threaded interface{ Threads() int }
 
 // Params are the settings of a scenario's workload.
@@ -27,28 +25,28 @@ type Params struct {
 	Keys []string
 	TTL  time.Duration
 	Wait time.Duration
-	// HoldMin and HoldMax are how long a lock is held, drawn for each hold, both included.
+	// HoldMin and HoldMax limit the random length of a hold, inclusively.
 	HoldMin, HoldMax time.Duration
-	// ThinkMin and ThinkMax are how long a client pauses between two turns. If both are 0, the defaults apply.
+	// ThinkMin and ThinkMax limit the pause between two turns. If both are 0, the defaults apply.
 	ThinkMin, ThinkMax time.Duration
 }
 
-// Entry is one workload that a scenario may name.
+// Entry is a workload that a scenario may name.
 type Entry struct {
 	Name, About string
-	// Needs are what it asks of a lock beyond one try at one name, alone.
+	// Needs are the capabilities that the workload needs in addition to one attempt for one key.
 	Needs []Need
-	// Wants, if not nil, says with which setting the workload cannot work.
+	// Wants, if not nil, returns a [Setting] if the workload cannot work with the settings.
 	Wants func(Params) error
 	New   func(Params) Workload
 }
 
-// All are the workloads that there are.
+// All returns all workloads.
 func All() []Entry {
 	return []Entry{counter, reentrant, readersWriters, fair, manyKeys, watchdog, handoff, edge, visits, sharing, renewals}
 }
 
-// Find is the workload called name.
+// Find returns the workload called name.
 func Find(name string) (Entry, bool) {
 	for _, e := range All() {
 		if e.Name == name {
