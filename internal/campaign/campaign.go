@@ -1,17 +1,16 @@
-// Package campaign does many runs, worlds × scenarios × locks × seeds, and lays what came out side by side.
+// Package campaign runs many combinations of worlds, scenarios, locks and seeds, and shows their results side by side.
 //
-// Each of its runs is an ordinary run with an ordinary results folder, and those folders are all that a campaign
-// knows: a run whose folder has a result.json is complete, any other is still to be done. So a campaign that was
-// interrupted, also by kill -9, continues where it stopped, and shards that ran on several machines are merged by
-// copying folders.
+// Each run of a campaign is an ordinary run with an ordinary results folder. These folders are the only state of a
+// campaign: a run is complete if its folder has a result.json. So an interrupted campaign, also after kill -9, continues
+// where it stopped, and shards from several machines are merged by copying folders.
 //
 //	results/matrix/<stamp>-<seed>/   or results/matrix/<name of the file>/[<I>-of-<N>/]
-//	  campaign.json                  what was asked for, and then what came out
-//	  report.html summary.md junit.xml
-//	  <world>/<scenario>/<stamp>-<seed>/   a run; the stamp tells two attempts apart
+//	    campaign.json                  the settings and the results
+//	    report.html summary.md junit.xml
+//	    <world>/<scenario>/<stamp>-<seed>/   a run; the stamp distinguishes attempts
 //
-// A row is a scenario in a world with its runs, one for each seed. Each run is judged by the verdicts that its
-// scenario expects; a rate is judged over all episodes of all seeds.
+// A row is a scenario in a world with its runs, one for each seed. Each run is compared with the verdicts that its
+// scenario expects. A rate is judged over all episodes of all seeds.
 package campaign
 
 import (
@@ -35,39 +34,39 @@ import (
 	"lockbench/scenarios"
 )
 
-// File is the name of the file that every campaign's folder has.
+// File is the name of the file in the folder of every campaign.
 const File = "campaign.json"
 
-// Folder is the folder of campaigns in a results folder.
+// Folder is the name of the folder of campaigns in a results folder.
 const Folder = "matrix"
 
-// Schema is that of campaign.json. Fields are added, never renamed.
+// Schema is the version of campaign.json. Fields are added and never renamed.
 const Schema = 1
 
-// Settings are what was asked for. They are on the disk before anything runs.
+// Settings are the choices of the user. They are on disk before the first run.
 type Settings struct {
 	Campaign  int    `json:"campaign"` // the schema
 	Locks     string `json:"locks,omitempty"`
 	Scenarios string `json:"scenarios,omitempty"`
 	Seed      uint64 `json:"seed"` // of the first run of each row; the others count up
-	// Seeds is how many runs each row has, as [ParseSeeds] reads it, and Episodes how many episodes each row has.
-	// Without either there is one run, or as many as the budget allows.
+	// Seeds is the number of runs of each row in the format of [ParseSeeds], and Episodes the number of episodes of each
+	// row. The default is one run, or as many as the budget allows.
 	Seeds    string `json:"seeds,omitempty"`
 	Episodes int    `json:"episodes,omitempty"`
-	// Asked is expected in place of what the scenarios say.
+	// Asked replaces the expectations of scenarios.
 	scenarios.Asked
-	// Servers are the external ones, for world external.
+	// Servers are the servers of world external.
 	Servers external.Given `json:"servers,omitzero"`
 	Shard   shard.Shard    `json:"shard,omitzero"`
 	Started time.Time      `json:"started,omitzero"`
 	Program string         `json:"program,omitempty"`
 	Machine string         `json:"machine,omitempty"`
 	Again   string         `json:"again,omitempty"` // the command
-	// Groups are the headings under which locks stand next to others of their family.
+	// Groups are the headings of the groups of locks.
 	Groups map[string]string `json:"groups,omitempty"`
 }
 
-// Campaign is what was asked for, and what came out.
+// Campaign is a campaign with its results.
 type Campaign struct {
 	Settings
 	Worlds []World `json:"worlds"`
@@ -79,55 +78,54 @@ type Campaign struct {
 type World struct {
 	World string `json:"world"`
 	About string `json:"about,omitempty"`
-	// Missing says why the world cannot be used on this machine.
+	// Missing is the reason why the world cannot be used on this machine.
 	Missing string `json:"missing,omitempty"`
-	// Started is when, and Machine where, the first of its runs began; zero if none did.
+	// Started and Machine are the time and the machine of the first run; zero without a run.
 	Started time.Time `json:"started,omitzero"`
 	Machine string    `json:"machine,omitempty"`
-	// Programs are the versions of lockbench that ran: more than one if another version continued the campaign.
+	// Programs are the versions of lockbench that did the runs, usually one.
 	Programs []string `json:"programs,omitempty"`
 	Rows     []Row    `json:"rows"`
 }
 
-// Part is a scenario with the locks that it runs.
+// Part is a scenario with its locks.
 type Part struct {
 	Scenario string   `json:"scenario"`
 	About    string   `json:"about,omitempty"`
 	Locks    []string `json:"locks"`
-	// Episodes is how many one run has.
+	// Episodes is the number of episodes of a run.
 	Episodes int `json:"episodes"`
-	// Asked is how many runs are wanted, each with the next seed; 0: one, or as many as the budget allows.
+	// Asked is the number of runs, with consecutive seeds; 0: one, or as many as the budget allows.
 	Asked int `json:"asked,omitempty"`
-	// Elsewhere is how many of these belong to other shards.
+	// Elsewhere is the number of runs that belong to other shards.
 	Elsewhere int `json:"elsewhere,omitempty"`
 }
 
-// Row is a scenario in a world: its locks over all of its runs.
+// Row is a scenario in a world: its locks over all its runs.
 type Row struct {
 	Part
-	// Result is that of all runs together; its Locks have the figures of all episodes.
+	// Result combines all runs; its Locks have the figures of all episodes.
 	Result *report.Result `json:"result,omitempty"`
 	Runs   []Ran          `json:"runs,omitempty"`
-	// NotRun says why fewer runs were done than were asked for.
+	// NotRun is the reason for missing runs.
 	NotRun string `json:"not_run,omitempty"`
-	// Odd are locks that were not as expected in one run.
+	// Odd are locks that did not meet the expectation in a run.
 	Odd []Odd `json:"odd,omitempty"`
-	// Rates are locks that broke more or less often over all seeds than the scenario expects.
+	// Rates are locks whose rate over all seeds differs from the expectation.
 	Rates []string `json:"rates,omitempty"`
 }
 
-// Run is one run that is to be done. Its Episodes are those of this run: the last run of a row has fewer if the
-// campaign asks for a number of episodes that is not a multiple.
+// Run is a run to do. Its last run of a row has fewer episodes if the campaign's number of episodes is not a multiple.
 type Run struct {
 	World string
 	Part
 	Seed uint64
 }
 
-// ID names the run: equal IDs are the same run, wherever it was done.
+// ID returns the identity of the run, wherever it is done.
 func (r Run) ID() string { return fmt.Sprintf("%s/%s/%d", r.World, r.Scenario, r.Seed) }
 
-// Ran is one run that was done.
+// Ran is a run that was done.
 type Ran struct {
 	Dir   string `json:"dir"` // relative to the campaign, with slashes
 	Seed  uint64 `json:"seed"`
@@ -138,7 +136,7 @@ type Ran struct {
 	result *report.Result
 }
 
-// Create makes the folder of a new campaign and writes down what was asked for.
+// Create makes the folder of a new campaign and writes the settings.
 func Create(out string, s Settings, worlds []World) (*Campaign, error) {
 	b, err := report.Create(out, Folder, s.Started, s.Seed)
 	if err != nil {
@@ -153,8 +151,8 @@ func create(dir string, s Settings, worlds []World) (*Campaign, error) {
 	return c, c.writeJSON()
 }
 
-// OpenOrCreate continues the campaign of a named folder, or begins it there. A shard that a batch engine starts
-// again, on this machine or another, so continues. The folder of another campaign is refused.
+// OpenOrCreate continues the campaign in a named folder, or begins it. A batch engine can so restart a shard on any
+// machine. If the folder contains a different campaign, it returns an error.
 func OpenOrCreate(out, name string, s Settings, worlds []World) (*Campaign, error) {
 	dir := filepath.Join(out, Folder, name)
 	if s.Shard.N > 0 {
@@ -185,7 +183,7 @@ func OpenOrCreate(out, name string, s Settings, worlds []World) (*Campaign, erro
 	return was, nil
 }
 
-// Is tells whether a folder is a campaign.
+// Is reports whether a folder contains a campaign.
 func Is(dir string) bool { return isFile(filepath.Join(dir, File)) }
 
 func isFile(path string) bool {
@@ -193,12 +191,12 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Read reads a campaign as it was written last.
+// Read reads a campaign from its folder.
 func Read(dir string) (*Campaign, error) {
 	name := filepath.Join(dir, File)
 	text, err := regular.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: there is none; name the folder of a matrix, such as results/matrix/20261121-114000-7", name)
+		return nil, fmt.Errorf("read %s: there is no such file; name the folder of a matrix, such as results/matrix/20261121-114000-7", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -213,7 +211,7 @@ func Read(dir string) (*Campaign, error) {
 	return c, nil
 }
 
-// file writes a file of the campaign's folder, whole or not at all.
+// file writes a file of the campaign's folder atomically.
 func (c *Campaign) file(name string, w func(io.Writer) error) error {
 	return (&report.Bundle{Dir: c.Dir}).Write(name, w)
 }
@@ -235,7 +233,7 @@ func (c *Campaign) writeJSON() error {
 	})
 }
 
-// figures leaves out of a result what the results of its runs have, and what no table and no comparison needs.
+// figures returns a result without the parts that are in the results of its runs or that no table and no comparison needs.
 func figures(r *report.Result) *report.Result {
 	if r == nil {
 		return nil
@@ -260,7 +258,7 @@ func figures(r *report.Result) *report.Result {
 	return &slim
 }
 
-// write writes everything that is made from a campaign into its folder.
+// write writes all files of the campaign.
 func (c *Campaign) write() error {
 	var results []*report.Result
 	for _, r := range c.lines() {
@@ -275,20 +273,20 @@ func (c *Campaign) write() error {
 	)
 }
 
-// Page is the path of the page.
+// Page returns the path of the page.
 func (c *Campaign) Page() string { return filepath.Join(c.Dir, PageFile) }
 
-// Resume is the command that continues this campaign.
+// Resume returns the command that continues this campaign.
 func (c *Campaign) Resume() string { return "lockbench matrix --resume " + shellword.Quote(c.Dir) }
 
-// line is a row as tables show it.
+// line is a row of a table.
 type line struct {
 	*Row
 	world *World
 	name  string // the scenario, with its world if there are several
 }
 
-// lines are the rows of all worlds but those that are missing here and never ran.
+// lines returns the rows of all worlds that are usable here or ran earlier.
 func (c *Campaign) lines() []line {
 	var all []line
 	for i := range c.Worlds {
@@ -302,7 +300,7 @@ func (c *Campaign) lines() []line {
 	return all
 }
 
-// lines are the rows of one world.
+// lines returns the rows of one world.
 func (w *World) lines() []line {
 	if w.Missing != "" && w.ran() == 0 {
 		return nil
@@ -314,7 +312,7 @@ func (w *World) lines() []line {
 	return all
 }
 
-// ran is how many runs of a world were done.
+// ran returns the number of runs that were done in a world.
 func (w *World) ran() int {
 	n := 0
 	for i := range w.Rows {
@@ -331,14 +329,14 @@ func (c *Campaign) worldNames() string {
 	return names
 }
 
-// wanted is how many runs of a row this campaign or shard wants at least.
+// wanted returns the least number of runs of the row in this campaign or shard.
 func (r *Row) wanted() int { return max(r.Asked, 1) - r.Elsewhere }
 
-// complete tells whether everything that was asked for was run.
+// complete reports whether all runs of the row were done.
 func (r *Row) complete() bool { return len(r.Runs) >= r.wanted() || r.Unable() != "" }
 
-// Unable is why no lock with servers could take part: the world cannot do what the scenario asks for. It is empty
-// if one could, if there are only controls, and before a run.
+// Unable returns the reason why no lock with servers could take part: the world does not support the scenario. It is empty
+// if a lock could, if there are only controls, and before the first run.
 func (r *Row) Unable() string {
 	if len(r.Runs) == 0 {
 		return ""
@@ -346,7 +344,7 @@ func (r *Row) Unable() string {
 	return unable(r.Result)
 }
 
-// notRun says that none of its runs was done, and why.
+// notRun returns the reason why none of the runs was done.
 func (r *Row) notRun() string {
 	switch {
 	case len(r.Runs) > 0:

@@ -251,7 +251,7 @@ func TestMatrixBudget(t *testing.T) {
 			t.Errorf("%s does not say what was not run", path)
 		}
 	}
-	// What is left of a budget goes into more episodes.
+	// The rest of a budget goes into more episodes.
 	d.runs, took, w.Budget = nil, 60*time.Second, 5*time.Minute
 	again(t, c.Dir, w)
 	if want := []string{"c/7", "a/8", "b/8", "c/8", "a/9"}; !slices.Equal(d.runs, want) {
@@ -343,8 +343,7 @@ func folders(t *testing.T, dir string) map[string]time.Time {
 	return all
 }
 
-// What goes on after whole rounds begins with the next round, and does not take
-// nothing to do in the first one for nothing to do at all.
+// A campaign that continues after whole rounds begins with the next round.
 func TestGoesOnAfterWholeRounds(t *testing.T) {
 	all := choices("a", "b")
 	s := asked
@@ -450,7 +449,7 @@ func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
 	}
 }
 
-// A failed run is told and not tried for ever, and the others are done.
+// A failed run is reported and not repeated forever, and the other runs are done.
 func TestSurvivesAFailure(t *testing.T) {
 	all := choices("a", "b")
 	s := asked
@@ -469,7 +468,7 @@ func TestSurvivesAFailure(t *testing.T) {
 		t.Errorf("got %v after %d tries, others ran %v", err, tried, d.runs)
 	}
 	if row := c.Worlds[0].Rows[0]; !strings.Contains(row.NotRun, "a run failed: a, seed 7: the disk is full") || c.ExitCode() != report.ExitUnknown {
-		t.Errorf("the row that failed is told as %q, exit %d", row.NotRun, c.ExitCode())
+		t.Errorf("the row that failed reports %q, exit %d", row.NotRun, c.ExitCode())
 	}
 }
 
@@ -535,7 +534,7 @@ func row(scenario string, locks ...report.Lock) Row {
 // rows is a campaign of some rows in world sim.
 func rows(all ...Row) *Campaign { return &Campaign{Worlds: []World{{World: "sim", Rows: all}}} }
 
-// Each run is told when it is done, and in the end the table and what the exit code means.
+// Each run is reported when it is done, and at the end the table and the meaning of the exit code.
 func TestMatrixOnTheScreen(t *testing.T) {
 	all := choices("a", "b", "c")
 	c := begin(t, asked, all)
@@ -581,7 +580,7 @@ c           ○ 0/3          ● 1/3 1.0 s
 	}
 }
 
-// What is left is what is still to be done, at the pace of what was done.
+// The estimate of the remaining time uses the pace of finished runs.
 func TestMatrixSaysHowMuchIsLeft(t *testing.T) {
 	all := choices("a", "b")
 	for name, k := range map[string]struct {

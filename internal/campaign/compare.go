@@ -1,13 +1,11 @@
 package campaign
 
-// This file says what changed between two runs, or two campaigns: in verdict, in rate,
-// in latency, and whether any of it is a change for the worse.
+// This file compares two runs or campaigns: verdicts, rates and latencies, and whether a change is for the worse.
 //
-// A verdict is a fact: a lock that was seen to break breaks, however few episodes
-// there were. A rate is a sample, and counts as changed only if Fisher's exact test
-// says so. A latency is of one machine on one day; it counts as worse only if it at
-// least doubled on the same machine in the same world. Of several runs it is the largest,
-// which grows with their number, so it does not count as worse if there are more runs than before.
+// A verdict is a fact, even after few episodes. A rate is a sample, so a change counts only if Fisher's exact test
+// confirms it. A latency depends on the machine, so it counts as worse only if it at least doubled on the same machine in
+// the same world. The latency of several runs is the largest, which grows with their number, so it does not count as worse
+// if there are more runs than before.
 
 import (
 	"fmt"
@@ -21,21 +19,20 @@ import (
 	"lockbench/internal/stats"
 )
 
-// Significance is the p-value below which a rate is said to have changed.
+// Significance is the p-value below which a rate counts as changed.
 const Significance = 0.05
 
-// What makes a latency worse: at least so many times as long, and longer by so much,
-// because half a millisecond more is noise whatever the factor.
+// A latency is worse if it grew by this factor and by this difference. Small differences are noise whatever the factor.
 const (
 	latencyFactor = 2
 	latencyMoreMS = 10
 )
 
-// Comparison is what changed.
+// Comparison is the difference between two sides.
 type Comparison struct {
-	Before, After string // what was compared, in a line each
+	Before, After string // descriptions of the two sides
 	Changes       []Change
-	// OnlyA and OnlyB are scenario and lock of what one side alone has.
+	// OnlyA and OnlyB are the cells, as scenario and lock, that only one side has.
 	OnlyA, OnlyB []string
 	Same         int // cells without a change
 }
@@ -45,12 +42,12 @@ type Change struct {
 	Scenario, Lock string
 	Kind           string // verdict, rate, latency
 	Was, Is        string
-	P              float64 // of a rate
+	P              float64 // p-value of a rate
 	Worse          bool
 	Note           string
 }
 
-// Results are those in the folder of a run or of a campaign.
+// Results returns the results in the folder of a run or a campaign.
 func Results(dir string) ([]*report.Result, error) {
 	if Is(dir) {
 		c, err := Read(dir)
@@ -79,7 +76,7 @@ func Results(dir string) ([]*report.Result, error) {
 	return []*report.Result{b.Result}, nil
 }
 
-// origin says in which world, with which seed and lockbench, and when results came about.
+// origin describes world, seed, version and date of results.
 func origin(all []*report.Result) string {
 	var words [4]gathered
 	for _, r := range all {
@@ -153,8 +150,7 @@ func Compare(a, b []*report.Result) *Comparison {
 	return c
 }
 
-// severity orders what can come out: a lock that broke worse is worse, and one that
-// could not be judged any more is worse than one that held.
+// severity orders results: a worse class is worse, and unknown is worse than valid.
 func severity(l *report.Lock) int {
 	switch {
 	case l.Error != "" || l.Verdict == checker.Unknown:
@@ -180,7 +176,7 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 	if word(a) != word(b) {
 		c := Change{Kind: "verdict", Was: word(a), Is: word(b), Worse: severity(b) > severity(a)}
 		if c.Worse && b.AsExpected && b.Error == "" && b.Expected != "valid" && b.Expected != "" {
-			// Where chance decides, the scenario says so, and both are within it.
+			// The scenario allows both results.
 			c.Worse, c.Note = false, "the scenario expects "+b.Expected
 		}
 		add(c)
@@ -246,7 +242,7 @@ func (c *Comparison) Worse() bool {
 }
 
 // ExitCode is 1 for a change for the worse, and 2 if something of the first side was
-// not tried in the second: nobody knows whether it became worse.
+// not tried in the second.
 func (c *Comparison) ExitCode() int {
 	switch {
 	case c.Worse():
@@ -257,7 +253,7 @@ func (c *Comparison) ExitCode() int {
 	return report.ExitExpected
 }
 
-// Write tells it to a person, what is worse first.
+// Write writes the changes as text, changes for the worse first.
 func (c *Comparison) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "before  %s\nafter   %s\n", c.Before, c.After)
@@ -301,7 +297,7 @@ func (c *Comparison) Write(w io.Writer) error {
 	return err
 }
 
-// test is what a change of rate stands on.
+// test describes the evidence for a changed rate.
 func (c *Change) test() string {
 	if c.Kind != "rate" {
 		return ""
@@ -309,7 +305,7 @@ func (c *Change) test() string {
 	return fmt.Sprintf("p = %.2g, Fisher's exact test", c.P)
 }
 
-// rules say how much became worse and how much is as it was, and what counts as a change.
+// rules summarizes the comparison and explains which changes count.
 func (c *Comparison) rules() string {
 	worse := 0
 	for _, x := range c.Changes {

@@ -48,7 +48,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// On another machine a longer latency is told, and nobody is blamed.
+// On another machine a longer latency is reported and does not count as worse.
 func TestCompareAcrossMachines(t *testing.T) {
 	a, b := side(checker.Valid, 0, 0, 3, 20), side(checker.Valid, 0, 0, 3, 90)
 	b[0].Machine = "another"

@@ -11,14 +11,14 @@ import (
 	"lockbench/internal/run"
 )
 
-// Odd is a lock that was not as expected in one run.
+// Odd is a lock that did not meet the expectation in one run.
 type Odd struct {
 	Seed  uint64 `json:"seed"`
 	Lock  string `json:"lock"`
 	Text  string `json:"text"`
 	Dir   string `json:"dir"` // of the run, relative to the campaign, with slashes
 	Again string `json:"again"`
-	// Harness says that lockbench failed, and Undecided that it could not decide.
+	// Harness means that lockbench failed, Undecided that the verdict is unknown.
 	Harness   bool `json:"harness,omitempty"`
 	Undecided bool `json:"undecided,omitempty"`
 }
@@ -33,8 +33,8 @@ func (o *Odd) exitCode() int {
 	return report.ExitUnexpected
 }
 
-// judge compares each run of a row with what its scenario expects, and then the rates over all runs. The rates of
-// a shard are left to the merge.
+// judge compares each run of a row with the expectations of its scenario, and then the rates over all runs. The rates of a
+// shard are judged after the merge.
 func (r *Row) judge(chosen Choices) {
 	for _, ran := range r.Runs {
 		for i := range ran.result.Locks {
@@ -70,13 +70,13 @@ func (r *Row) judge(chosen Choices) {
 			}
 		}
 		if l.AsExpected {
-			l.Counterexample = nil // the runs have theirs
+			l.Counterexample = nil // the runs contain theirs
 		}
 		r.Result.AsExpected = r.Result.AsExpected && l.AsExpected
 	}
 }
 
-// oddOf returns what is not as expected of a lock in one run, which is too short to show a rate.
+// oddOf returns the difference from the expectation in one run, ignoring the rate.
 func oddOf(chosen Choices, scenario string, l *report.Lock) (Odd, bool) {
 	switch {
 	case l.Error != "":
@@ -104,7 +104,7 @@ func oddOf(chosen Choices, scenario string, l *report.Lock) (Odd, bool) {
 	return Odd{Lock: l.Lock, Text: text, Undecided: l.Verdict == checker.Unknown}, true
 }
 
-// asExpected is how many of a row's runs were as expected.
+// asExpected returns the number of runs that were as expected.
 func (r *Row) asExpected() int {
 	odd := map[uint64]bool{}
 	for _, o := range r.Odd {
@@ -113,8 +113,7 @@ func (r *Row) asExpected() int {
 	return len(r.Runs) - len(odd)
 }
 
-// exitCode is that of a row: runs that are missing are undecided, and so is a lock that was asked for by name and
-// cannot run here.
+// exitCode returns the exit code of a row. It is unknown if runs are missing or a lock that the user named cannot run.
 func (r *Row) exitCode() int {
 	code := report.ExitExpected
 	named := func(l report.Lock) bool { return l.Named && l.Unsupported != "" }
@@ -130,8 +129,7 @@ func (r *Row) exitCode() int {
 	return code
 }
 
-// ExitCode is 0 only if everything that was asked for was run and is as expected. A campaign in which no lock with
-// servers could run has shown nothing, and is undecided.
+// ExitCode is 0 only if all runs were done and as expected. If no lock with servers could run, it is unknown.
 func (c *Campaign) ExitCode() int {
 	code, tried := report.ExitExpected, false
 	for _, w := range c.Worlds {
@@ -147,7 +145,7 @@ func (c *Campaign) ExitCode() int {
 	return code
 }
 
-// Done tells whether everything that was asked for was run: in a shard, everything that belongs to it.
+// Done reports whether all runs of the campaign or shard were done.
 func (c *Campaign) Done() bool {
 	for _, w := range c.Worlds {
 		if slices.ContainsFunc(w.Rows, func(r Row) bool { return !r.complete() }) {
@@ -157,8 +155,8 @@ func (c *Campaign) Done() bool {
 	return true
 }
 
-// ShardExitCode is the exit code of a shard. Batch engines repeat a task that does not exit with 0, and repeating a
-// run changes no verdict, so a violation exits with 0 here; merge reports it.
+// ShardExitCode is the exit code of a shard. Batch engines repeat a task that does not exit with 0, and a repetition
+// cannot change a verdict, so a violation exits with 0 here; merge reports it.
 func (c *Campaign) ShardExitCode() int {
 	for _, w := range c.Worlds {
 		for _, r := range w.Rows {
@@ -173,7 +171,7 @@ func (c *Campaign) ShardExitCode() int {
 	return report.ExitExpected
 }
 
-// Outcome is what came out, in a few words.
+// Outcome summarizes the result in a few words.
 func (c *Campaign) Outcome() string {
 	code := c.ExitCode()
 	if code != report.ExitUnknown || c.Done() {
@@ -184,10 +182,10 @@ func (c *Campaign) Outcome() string {
 			return report.Outcomes[code].Many
 		}
 	}
-	return "as expected as far as it ran, and not all was run"
+	return "as expected, but not all runs were done"
 }
 
-// Counts tells how much of what was asked for was run and was as expected.
+// Counts summarizes how many runs were done and as expected.
 func (c *Campaign) Counts() string {
 	asked, ran, good, unable := 0, 0, 0, 0
 	for _, w := range c.Worlds {
@@ -206,7 +204,7 @@ func (c *Campaign) Counts() string {
 	return text
 }
 
-// notRun lists what was not run, and why. What is the same of several scenarios it says once.
+// notRun lists missing runs and the reasons, one line for each reason.
 func (c *Campaign) notRun() []string {
 	var all []string
 	for _, w := range c.Worlds {
@@ -219,7 +217,7 @@ func (c *Campaign) notRun() []string {
 			case r.Unable() != "":
 				left.add("the world cannot run it: "+r.Unable(), r.Scenario)
 			case !r.complete() && (w.Missing == "" || r.NotRun != w.Missing):
-				left.add(fmt.Sprintf("%d of %s not run: %s", r.wanted()-len(r.Runs), report.Plural(r.wanted(), "run"), cmp.Or(r.NotRun, "no reason is known")), r.Scenario)
+				left.add(fmt.Sprintf("%d of %s not run: %s", r.wanted()-len(r.Runs), report.Plural(r.wanted(), "run"), cmp.Or(r.NotRun, "the reason is unknown")), r.Scenario)
 			}
 		}
 		for _, what := range left.order {

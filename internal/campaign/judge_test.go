@@ -159,7 +159,7 @@ func TestJudgeAsExpected(t *testing.T) {
 	has(t, a.Dir, wants...)
 }
 
-// One run of three that is not as expected is one too many, and is told with its command.
+// A single unexpected run of three fails, and is reported with its command.
 func TestJudgeOneOddSeed(t *testing.T) {
 	s := stage{change: func(_, _ string, seed uint64, r *report.Result) {
 		if seed == 8 {
@@ -173,8 +173,7 @@ func TestJudgeOneOddSeed(t *testing.T) {
 	has(t, a.Dir, "not as expected", "| failover | ✗ 2 of 3 |", "[seed 8](sim/failover/", "/summary.md)", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
 }
 
-// What may break now and then is judged over all seeds: three runs in which it broke in
-// every episode are each as expected, and together they are not.
+// A rate is judged over all seeds: three runs that are each as expected may together exceed the rate.
 func TestJudgeRate(t *testing.T) {
 	s := stage{change: func(_, _ string, _ uint64, r *report.Result) { r.Locks[3] = seen("bad", episodes) }}
 	a := s.whole(t, place("sim", 3, "failover"))
@@ -206,10 +205,10 @@ func TestJudgeUndecidedAndFailed(t *testing.T) {
 	}
 }
 
-// What was not run is said beside what was, and is never a pass.
+// Runs that were not done are reported next to the others and never count as passed.
 func TestJudgeNotAllRun(t *testing.T) {
 	s := stage{took: time.Minute, away: "no daemon answers"}
-	// What is the same of several scenarios is said once.
+	// A reason for several scenarios is reported once.
 	none, err := s.run(t, staged(t, place("sim", 1, "failover", "steady", "flapping")).Dir, time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -217,14 +216,14 @@ func TestJudgeNotAllRun(t *testing.T) {
 	has(t, none.Dir, "- steady, flapping, world sim: 1 of 1 run not run: ")
 	s.runs = nil
 	a, err := s.run(t, staged(t, place("sim", 2, "failover", "steady"), place("docker", 3, "failover", "steady"), place("local", 3, "failover", "steady")).Dir, 5*time.Minute)
-	// Of five minutes sim has a half, and local what is left.
+	// sim gets half of the five minutes, and local the rest.
 	if want := []string{"sim failover/7", "sim steady/7", "local failover/7", "local steady/7", "local failover/8"}; err != nil || !slices.Equal(s.runs, want) {
 		t.Errorf("ran %v, want %v, %v", s.runs, want, err)
 	}
 	if a.ExitCode() != report.ExitUnknown {
 		t.Errorf("exit %d", a.ExitCode())
 	}
-	has(t, a.Dir, "as expected as far as it ran, and not all was run", "| failover | … 1 of 1, 1 not run | … 0 of 3 run | … 2 of 2, 1 not run |",
+	has(t, a.Dir, "as expected, but not all runs were done", "| failover | … 1 of 1, 1 not run | … 0 of 3 run | … 2 of 2, 1 not run |",
 		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs not run: the budget of 3m0s was spent")
 
 	// It goes on where it stood.
@@ -243,7 +242,7 @@ func TestJudgeNotAllRun(t *testing.T) {
 	}
 }
 
-// What a world cannot do for any lock with servers is tried once, said, and no fault.
+// A scenario that a world does not support for any lock with servers is tried once, reported, and not a failure.
 func TestJudgeUnable(t *testing.T) {
 	s := stage{change: func(_, scenario string, _ uint64, r *report.Result) {
 		if scenario == "cluster" {
@@ -263,7 +262,7 @@ func TestJudgeUnable(t *testing.T) {
 	}
 }
 
-// A run that the harness could not do is told, and the rest is done.
+// A run in which the harness fails is reported, and the other runs are done.
 func TestJudgeSurvivesAFailure(t *testing.T) {
 	s := stage{fails: "failover"}
 	a, err := s.run(t, staged(t, place("sim", 2, "failover", "steady")).Dir, 0)

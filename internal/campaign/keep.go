@@ -15,26 +15,25 @@ import (
 	"lockbench/internal/report/site"
 )
 
-// What is kept between campaigns that are run again and again, in a folder of its own: the figures of the last green
-// one, those of a year in a small file each, and the page that shows them.
+// Files that are kept between repeated campaigns: the figures of the last green one, small files with the figures of a
+// year, and their page.
 const (
 	greenFolder = "green"
 	nightFolder = "nights"
 	TrendsFile  = "trends.html"
 )
 
-// Kept is a campaign that is run again and again, next to the last one that was green: in which everything was as
-// expected and nothing had become worse.
+// Kept is a repeated campaign, compared with the last green one. Green means: as expected and without a change for the
+// worse.
 type Kept struct {
 	*Campaign
-	// Change is against the last green one; nil if there was none yet.
+	// Change is the comparison with the last green campaign; nil if there was none.
 	Change *Comparison
-	// Trouble is what could not be read of earlier ones.
+	// Trouble is an error about the files of earlier campaigns.
 	Trouble error
 }
 
-// Keep compares a campaign with another one, by itself the last green one that a folder keeps, and keeps its figures
-// there.
+// Keep compares a campaign with another one, by default the last green one, and keeps its figures.
 func Keep(before, dir, kept string) (*Kept, error) {
 	c, err := Read(dir)
 	if err != nil {
@@ -81,15 +80,14 @@ func Keep(before, dir, kept string) (*Kept, error) {
 	return n, (&report.Bundle{Dir: green}).Write(File, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
-// Green tells whether the next ones are compared with this one. One that is not green would hide from the next that
-// it was worse.
+// Green reports whether the next campaigns are compared with this one. A campaign that is worse must not become the
+// reference.
 func (n *Kept) Green() bool {
 	return n.Campaign.ExitCode() == report.ExitExpected && (n.Change == nil || n.Change.ExitCode() == report.ExitExpected)
 }
 
-// ExitCode is 1 for a change for the worse, and 3 if nothing was run, which would otherwise go unnoticed. As long as
-// none was green, the expectations of the scenarios decide. What was not run for want of time is reported and fails
-// nothing.
+// ExitCode is 1 after a change for the worse, and 3 if nothing was run, which would otherwise be missed. Without a
+// reference the expectations of the scenarios decide. Runs that did not fit into the budget are reported only.
 func (n *Kept) ExitCode() int {
 	ran := 0
 	for i := range n.Worlds {
@@ -106,7 +104,7 @@ func (n *Kept) ExitCode() int {
 	return report.ExitExpected
 }
 
-// Write writes it in Markdown, what changed first.
+// Write writes a summary in Markdown, changes first.
 func (n *Kept) Write(w io.Writer) error {
 	var b strings.Builder
 	head := "no green one to compare with yet"
@@ -121,9 +119,9 @@ func (n *Kept) Write(w io.Writer) error {
 		}
 		b.WriteString("```\n\n")
 	}
-	after := "not green: later ones are compared with an earlier one"
+	after := "not green: later campaigns are compared with an earlier one"
 	if n.Green() {
-		after = "green: the next ones are compared with it"
+		after = "green: the next campaigns are compared with it"
 	}
 	fmt.Fprintf(&b, "This one is %s.\n\n", after)
 	if n.Trouble != nil {
@@ -143,7 +141,7 @@ func (n *Kept) Write(w io.Writer) error {
 	return err
 }
 
-// headline says in a few words what changed.
+// headline summarizes the changes in a few words.
 func (c *Comparison) headline() string {
 	worse, other := 0, 0
 	for _, x := range c.Changes {
@@ -161,7 +159,7 @@ func (c *Comparison) headline() string {
 		said = report.Plural(other, "change") + ", none for the worse"
 	}
 	if len(c.OnlyA) > 0 {
-		said += fmt.Sprintf(", and %d that the last green one had was not run", len(c.OnlyA))
+		said += fmt.Sprintf(", and %d cells of the last green campaign were not run", len(c.OnlyA))
 	}
 	return said
 }

@@ -16,10 +16,9 @@ import (
 	"lockbench/internal/shard"
 )
 
-// Merge combines campaigns of the same locks and seeds in a new folder: shards, and worlds and scenarios that ran on
-// days of their own. It takes all runs that are there; of one seed the run that began last counts. One shard twice is
-// refused, and the numbers of missing ones are returned. A row whose runs were kept by none of them stands as it was
-// written by the campaign that began last.
+// Merge combines campaigns with the same locks and seeds in a new folder: shards, or worlds and scenarios that ran
+// separately. Of several runs with one seed the latest counts. A repeated shard is an error; missing shards are returned.
+// If no campaign kept the runs of a row, Merge copies the row from the campaign that began last.
 func Merge(out string, dirs []string, chosen Choices, say func(line string)) (sum *Campaign, missing []int, err error) {
 	if Is(out) {
 		return nil, nil, fmt.Errorf("merge into %s: there is a campaign already; give a new folder with --out DIR", out)
@@ -67,7 +66,7 @@ func Merge(out string, dirs []string, chosen Choices, say func(line string)) (su
 	return sum, missing, sum.Finish(chosen)
 }
 
-// listed is a list with what another one has in addition.
+// listed returns a list with the additional elements of another one.
 func listed(list, more, between string) string {
 	all := strings.Split(list, between)
 	for _, one := range strings.Split(more, between) {
@@ -78,7 +77,7 @@ func listed(list, more, between string) string {
 	return strings.Join(slices.DeleteFunc(all, func(one string) bool { return one == "" }), between)
 }
 
-// source is a world of one of the merged campaigns.
+// source is a world of a merged campaign.
 type source struct {
 	from *Campaign
 	*World
@@ -93,13 +92,13 @@ func (c *Campaign) world(name string) *World {
 	return nil
 }
 
-// take adds the rows of a source and its runs. Its rows take the places of those that began earlier.
+// take adds the rows and runs of a source. They replace rows that began earlier.
 func (c *Campaign) take(s source, say func(line string)) error {
 	w := c.world(s.World.World)
 	for _, row := range s.Rows {
 		row.Elsewhere = 0
-		if row.NotRun = cmp.Or(row.NotRun, "its shard did not come that far"); s.from.Shard.N > 0 {
-			row.NotRun = "its shard did not come that far, or is missing"
+		if row.NotRun = cmp.Or(row.NotRun, "its shard did not get that far"); s.from.Shard.N > 0 {
+			row.NotRun = "its shard did not get that far, or is missing"
 		}
 		at := slices.IndexFunc(w.Rows, func(r Row) bool { return r.Scenario == row.Scenario })
 		switch {
@@ -131,7 +130,7 @@ func (c *Campaign) take(s source, say func(line string)) error {
 	return nil
 }
 
-// copyRuns copies the runs of a folder. A complete one takes the place of one with the same name.
+// copyRuns copies the runs of a folder. A complete run replaces a run with the same name.
 func copyRuns(to, from string) error {
 	runs, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,12 +149,12 @@ func copyRuns(to, from string) error {
 	return err
 }
 
-// differs tells why two campaigns cannot be merged. Shards must be of one campaign; others may have run other worlds
-// and scenarios.
+// differs returns the reason why two campaigns cannot be merged, or "". Shards must belong to one campaign; other
+// campaigns may differ in worlds and scenarios.
 func (c *Campaign) differs(with *Campaign) string {
 	switch {
 	case !reflect.DeepEqual(c.Asked, with.Asked):
-		return "what is expected"
+		return "the expectations"
 	case !reflect.DeepEqual(c.Servers, with.Servers):
 		return "the external servers"
 	case c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
@@ -172,7 +171,7 @@ func (c *Campaign) differs(with *Campaign) string {
 	return ""
 }
 
-// Shards are the folders of shards below the folder of a campaign, or that folder itself.
+// Shards returns the folders of shards below a campaign's folder, or the folder itself.
 func Shards(dir string) []string {
 	if Is(dir) {
 		return []string{dir}

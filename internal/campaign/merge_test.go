@@ -61,8 +61,7 @@ func TestMergeWorlds(t *testing.T) {
 	}
 }
 
-// Scenarios that were run in a night of their own stand beside the others, and one that ran in
-// two nights counts as it ran last.
+// Scenarios that ran separately are merged, and the last run of a scenario counts.
 func TestMergeScenarios(t *testing.T) {
 	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	night := func(started time.Time, machine, scenarios string, worlds ...World) string {

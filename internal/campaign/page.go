@@ -18,7 +18,7 @@ import (
 	"lockbench/locks"
 )
 
-// PageFile is the page of a campaign.
+// PageFile is the name of a campaign's page.
 const PageFile = page.File
 
 //go:embed page.tmpl.html
@@ -29,7 +29,7 @@ var style string
 
 var pages = template.Must(template.New("matrix").Funcs(page.Words).Parse(markup))
 
-// view is what the template shows.
+// view is the data of the template.
 type view struct {
 	page.Parts
 	Own     template.CSS
@@ -42,7 +42,7 @@ type view struct {
 	Rows    []rowView
 	Trust   []trust
 	NotRun  []string
-	Odd     []oddView // cells that are not as expected, and why
+	Odd     []oddView // cells that are not as expected, with the reasons
 	From    [][2]string
 	Runs    []runView
 }
@@ -51,10 +51,10 @@ type column struct {
 	Name    string
 	Control bool
 	group   group
-	known   bool // that it is of the group: it ran somewhere
+	known   bool // the lock ran, so its group is known
 }
 
-// group is a kind of lock. Locks of one kind stand next to each other, because users choose between them.
+// group is a kind of lock. Locks of one kind are in adjacent columns, because users choose between them.
 type group struct {
 	place int
 	name  string // the heading
@@ -70,7 +70,7 @@ func (g group) compare(with group) int {
 	return cmp.Or(cmp.Compare(g.place, with.place), cmp.Compare(g.name, with.name))
 }
 
-// groupOf is the group of a lock. A lock that did not run is taken for one of a single master.
+// groupOf returns the group of a lock. A lock that did not run counts as a lock on one server.
 func (c *Campaign) groupOf(l *report.Lock) group {
 	switch name := c.Groups[l.Lock]; {
 	case l.Control():
@@ -83,7 +83,7 @@ func (c *Campaign) groupOf(l *report.Lock) group {
 	return oneMaster
 }
 
-// groupView is the heading of columns that stand side by side.
+// groupView is the heading of adjacent columns.
 type groupView struct {
 	Name string
 	N    int
@@ -91,35 +91,35 @@ type groupView struct {
 
 type rowView struct {
 	Scenario, About string
-	First           string // its first sentence: what a name stands for
+	First           string // the first sentence explains the name
 	Cells           []cellView
 }
 
 // cellView is a cell of the heat map.
 type cellView struct {
 	Key    string // its look
-	Sign   string // so that colour is not needed
+	Sign   string // shown so that colour is not needed
 	Rate   string // 3/3
 	Word   string
 	After  string // median time to the first violation
 	Href   string
 	Told   string
 	Wrong  bool
-	Fenced bool // an overstay that its fence made harmless
-	Calm   bool // a control that did what it is there for
+	Fenced bool // an overstay whose stale writes the fence refused
+	Calm   bool // a control with the expected result
 	ID     string
 }
 
-// oddView leads to a cell that is not as expected.
+// oddView is a link to a cell that is not as expected.
 type oddView struct{ ID, Name, Text string }
 
-// trust is a lock over all scenarios.
+// trust summarizes a lock over all scenarios.
 type trust struct {
 	Lock                                   string
 	Held, Overstay, Fenced, Broken, Unsure []string
 	Tried                                  int // scenarios
 	group                                  group
-	High                                   string // of the rate where it held, in the scenario that says least
+	High                                   string // upper bound of the rate where it held, in the scenario with the fewest episodes
 }
 
 type runView struct {
@@ -129,15 +129,15 @@ type runView struct {
 
 type runLink struct{ Href, Text, Again string }
 
-// signs stand in the cells beside the colour.
+// signs are the symbols of cells.
 var signs = map[string]string{"valid": "○", "double-grant": "●", "broken": "■", "overstay": "◐", "stale-write": "◔", "undetermined": "◕",
 	"unknown": "?", "failed": "!", "none": "–", "absent": "", "notrun": "…"}
 
-// words are short for the classes.
+// words are short names of the classes.
 var words = map[string]string{"valid": "held", "double-grant": "double grant", "broken": "broke", "overstay": "overstay", "stale-write": "stale write",
 	"undetermined": "two held", "unknown": "undecided", "failed": "failed", "none": "n/a", "notrun": "not run"}
 
-// look is the look of a lock in a row.
+// look returns the look of a lock in a row.
 func look(r *Row, l *report.Lock) string {
 	if len(r.Runs) == 0 {
 		return "notrun"
@@ -145,7 +145,7 @@ func look(r *Row, l *report.Lock) string {
 	return l.Look()
 }
 
-// columns are the locks of rows by their groups, controls first, else in the order in which they come.
+// columns returns the locks of rows by group, controls first.
 func (c *Campaign) columns(rows []line) []column {
 	var all []column
 	for _, r := range rows {
@@ -166,7 +166,7 @@ func (c *Campaign) columns(rows []line) []column {
 	return all
 }
 
-// groupsOf are the headings of columns.
+// groupsOf returns the headings of columns.
 func groupsOf(columns []column) []groupView {
 	var all []groupView
 	for _, c := range columns {
@@ -187,7 +187,7 @@ func (r *Row) lock(name string) *report.Lock {
 	return nil
 }
 
-// wrong are the locks of a row that ran and are not as expected.
+// wrong returns the locks of a row that ran and are not as expected.
 func (r *Row) wrong() []*report.Lock {
 	var all []*report.Lock
 	for i := range r.Result.Locks {
@@ -204,7 +204,7 @@ func (c *Campaign) page(w io.Writer) error {
 	cells, episodes, seconds := 0, 0, 0.0
 	rows := c.lines()
 	v.Locks = c.columns(rows)
-	// What is not as expected comes first.
+	// Rows that are not as expected come first.
 	slices.SortStableFunc(rows, func(a, b line) int { return cmp.Compare(min(len(b.wrong()), 1), min(len(a.wrong()), 1)) })
 	for _, r := range rows {
 		row := rowView{Scenario: r.name, About: strings.Join(strings.Fields(r.About), " ")}
@@ -243,7 +243,7 @@ func (c *Campaign) page(w io.Writer) error {
 	return nil
 }
 
-// cellID is the address of a cell on the page.
+// cellID returns the fragment of a cell's address.
 func cellID(r line, l *report.Lock) string {
 	name := r.Scenario
 	if r.name != r.Scenario {
@@ -267,7 +267,7 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
 		v.Rate = fmt.Sprintf("%d/%d", l.ViolatingEpisodes, l.Episodes)
 		v.Told += fmt.Sprintf(" in %d of %s, rate %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"), report.RateText(l.Rate))
 		if after, ok := stats.Median(l.ViolationAfterS); ok {
-			v.After = "after " + strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // the unit stays with its number
+			v.After = "after " + strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // no line break before the unit
 			v.Told += ", first after " + report.Seconds(after) + " (median)"
 		}
 		if l.LostUpdates > 0 {
@@ -276,7 +276,7 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
 	}
 	if l.FencedOff() {
 		v.Word, v.Fenced = "overstay, fenced", true
-		v.Told += "; its fence kept the resource whole"
+		v.Told += "; its fence protected the resource"
 	}
 	if l.Why != "" && len(r.Runs) > 0 {
 		v.Told += "; " + report.OneLine(l.Why)
@@ -292,7 +292,7 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
 	return v
 }
 
-// trust sums the locks up, group by group. In each group those that were tried most come first.
+// trust summarizes the locks by group. In each group the locks with the most scenarios come first.
 func (c *Campaign) trust(rows []line) []trust {
 	var all []trust
 	for _, column := range c.columns(rows) {
@@ -336,7 +336,7 @@ func (c *Campaign) trust(rows []line) []trust {
 	return all
 }
 
-// provenance is where the campaign comes from.
+// provenance describes the origin of the campaign.
 func (c *Campaign) provenance() [][2]string {
 	rows := [][2]string{{"seeds from", fmt.Sprint(c.Seed)}}
 	add := func(what, text string) {
@@ -368,8 +368,8 @@ func (c *Campaign) provenance() [][2]string {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// href leads to the page of a run, at a lock; to its summary, if the run was kept without its page; and is empty if
-// nothing of the run was kept.
+// href returns a link to a lock on the page of a run. If the run has no page, it links to its summary. If nothing of the
+// run was kept, it returns "".
 func (c *Campaign) href(ran Ran, anchor string) string {
 	lies := func(file string) bool {
 		return isFile(filepath.Join(c.Dir, filepath.FromSlash(ran.Dir), file))

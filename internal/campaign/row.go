@@ -18,8 +18,7 @@ import (
 	"lockbench/internal/stats"
 )
 
-// shelf holds the complete runs of a campaign. Each is read once, because a result does not change any more, and
-// one finding of each kind is kept: the run has the others.
+// shelf caches the complete runs of a campaign. It reads each result once and keeps one finding of each kind.
 type shelf struct {
 	dir  string
 	read map[string]*report.Result // by folder
@@ -46,9 +45,8 @@ func (s *shelf) result(folder string) (*report.Result, error) {
 	return r, nil
 }
 
-// complete returns the runs of a scenario in a world that have a result, by their seeds. A run that was stopped early is
-// not one of them. There is one run of each seed, even if a folder was copied twice: the last in which the harness did
-// not fail.
+// complete returns the complete runs of a scenario in a world, ordered by seed. There is one run of each seed, even if a
+// folder was copied twice: the last one in which the harness did not fail.
 func (s *shelf) complete(world, scenario string) ([]Ran, error) {
 	folder := path.Join(world, report.FolderName(scenario))
 	entries, err := os.ReadDir(filepath.Join(s.dir, filepath.FromSlash(folder)))
@@ -56,10 +54,10 @@ func (s *shelf) complete(world, scenario string) ([]Ran, error) {
 		return nil, fmt.Errorf("look for finished runs: %w", err)
 	}
 	bySeed := map[uint64]Ran{}
-	for _, e := range entries { // the older first
+	for _, e := range entries { // oldest first
 		dir := path.Join(folder, e.Name())
 		if !isFile(filepath.Join(s.dir, filepath.FromSlash(dir), report.ResultFile)) {
-			continue // killed before it could write one
+			continue // killed before it wrote a result
 		}
 		r, err := s.result(dir)
 		if err != nil {
@@ -81,16 +79,16 @@ func (s *shelf) complete(world, scenario string) ([]Ran, error) {
 	return slices.SortedFunc(maps.Values(bySeed), func(a, b Ran) int { return cmp.Compare(a.Seed, b.Seed) }), nil
 }
 
-// failed tells whether the harness failed for a lock in the run.
+// failed reports whether the harness failed for a lock of the run.
 func (r *Ran) failed() bool {
 	return slices.ContainsFunc(r.result.Locks, func(l report.Lock) bool { return l.Error != "" })
 }
 
-// took is how long the run took.
+// took returns the duration of the run.
 func (r *Ran) took() time.Duration { return time.Duration(r.result.DurationS * float64(time.Second)) }
 
-// unable is why no lock with servers could take part in a run: the world cannot do what the scenario asks for. It is
-// empty if one could, or if there are only controls.
+// unable returns the reason why no lock with servers could take part in a run: the world does not support the scenario. It
+// is empty if a lock could, or if there are only controls.
 func unable(r *report.Result) string {
 	why := ""
 	for i := range r.Locks {
@@ -105,8 +103,7 @@ func unable(r *report.Result) string {
 	return why
 }
 
-// Finish collects the runs that are there and writes what came out. Without choices they are judged by the
-// scenarios that are known by their names.
+// Finish collects the runs and writes the results. Without choices it uses the known scenarios.
 func (c *Campaign) Finish(chosen Choices) (err error) {
 	if chosen == nil {
 		if chosen, err = c.chosen(); err != nil {
@@ -122,7 +119,7 @@ func (c *Campaign) Finish(chosen Choices) (err error) {
 	return c.write()
 }
 
-// collect collects the runs of a world; why is for what reason some may be missing.
+// collect collects the runs of a world. why is the reason for missing runs.
 func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) error {
 	for i := range w.Rows {
 		r := &w.Rows[i]
@@ -131,7 +128,7 @@ func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) e
 			return err
 		}
 		if len(ran) == 0 && len(r.Runs) > 0 {
-			continue // its runs were not kept: what came out of them stands
+			continue // its runs were not kept, but their results were
 		}
 		for _, x := range ran {
 			w.origin(x.result)
@@ -151,7 +148,7 @@ func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) e
 	return nil
 }
 
-// origin takes note of when, where and by which lockbench a run was done.
+// origin records time, machine and version of a run.
 func (w *World) origin(r *report.Result) {
 	if w.Started.IsZero() || r.Started.Before(w.Started) {
 		w.Started = r.Started
@@ -163,7 +160,7 @@ func (w *World) origin(r *report.Result) {
 	}
 }
 
-// lay puts the runs of a row together, lock by lock.
+// lay combines the runs of a row, lock by lock.
 func (r *Row) lay() {
 	for _, ran := range r.Runs {
 		r.Result.Again = cmp.Or(r.Result.Again, ran.Again)
@@ -187,8 +184,8 @@ func (r *Row) lay() {
 	}
 }
 
-// together is one lock over several runs: the worst verdict and class, the figures of
-// all episodes. A failure of the harness in one of them is not made up for by others.
+// together combines the runs of one lock: the worst verdict and class, and the figures of all episodes. Other runs do not
+// make up for a failure of the harness.
 func together(name string, runs []*report.Lock) report.Lock {
 	if len(runs) == 0 {
 		return report.Lock{Lock: name, Verdict: checker.Unknown, Why: "not run", Options: map[string]string{}}
@@ -226,8 +223,7 @@ func together(name string, runs []*report.Lock) report.Lock {
 	return l
 }
 
-// checksOf is what each checker says of all runs, with one finding of each kind: the
-// rest stands in the runs.
+// checksOf combines the results of each checker, with one finding of each kind.
 func checksOf(runs []*report.Lock) []checker.Result {
 	var all []checker.Result
 	for _, r := range runs {
@@ -250,7 +246,7 @@ func checksOf(runs []*report.Lock) []checker.Result {
 	return all
 }
 
-// oneOfEachKind adds the findings of classes and rules that are not there yet.
+// oneOfEachKind adds the findings with new classes and rules.
 func oneOfEachKind(kept, more []checker.Finding) []checker.Finding {
 	for _, f := range more {
 		if !slices.ContainsFunc(kept, func(x checker.Finding) bool { return x.Class == f.Class && x.Rule == f.Rule }) {
@@ -260,7 +256,7 @@ func oneOfEachKind(kept, more []checker.Finding) []checker.Finding {
 	return kept
 }
 
-// runsOf are the runs to look at for a lock: those in which it broke, and then the others.
+// runsOf returns the runs of a lock, violated ones first.
 func (r *Row) runsOf(lock string) []Ran {
 	var broke, others []Ran
 	for _, ran := range r.Runs {

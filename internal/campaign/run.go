@@ -13,31 +13,30 @@ import (
 	"lockbench/internal/run"
 )
 
-// Do does one run and leaves its folder in out.
+// Do does one run. It makes its folder in out.
 type Do func(ctx context.Context, r Run, out string) error
 
-// Place is how a world is used: Missing says why it cannot be used on this machine, and then Do is nil.
+// Place is a usable world, or the reason why it cannot be used; then Do is nil.
 type Place struct {
 	Do      Do
 	Missing string
 }
 
-// Work is how a campaign is run.
+// Work describes how to run a campaign.
 type Work struct {
 	Chosen Choices
 	Places map[string]Place // by the names of the worlds
-	// Budget is how long it may take; 0: as long as it takes. The worlds share what is left of it evenly, in their
-	// order. A run is started only if the earlier runs of its scenario say that it fits.
+	// Budget limits the time; 0: unlimited. The worlds share the remaining time evenly, in order. A run starts only if it
+	// fits by the duration of earlier runs of its scenario.
 	Budget time.Duration
 	Say    func(line string)
-	// Columns is the width of the lines that Say gets. 0: report.ScreenWidth.
+	// Columns is the width of the lines for Say; the default is report.ScreenWidth.
 	Columns int
 
 	now func() time.Time // for tests
 }
 
-// Run does what is missing of the campaign and writes what came out. A failure of one run, or in one world, does
-// not keep the others from being done.
+// Run does the missing runs and writes the results. A failure of one run or world does not stop the others.
 func (c *Campaign) Run(ctx context.Context, w Work) error {
 	if w.now == nil {
 		w.now = time.Now
@@ -67,7 +66,7 @@ func (c *Campaign) Run(ctx context.Context, w Work) error {
 			t.why = place.Missing
 		} else {
 			if t.budget = left / time.Duration(ready); len(c.Worlds) > 1 {
-				t.budget = t.budget.Round(time.Second) // people read it
+				t.budget = t.budget.Round(time.Second) // for display
 			}
 			ready--
 			if err := t.run(ctx, place.Do); err != nil {
@@ -82,29 +81,29 @@ func (c *Campaign) Run(ctx context.Context, w Work) error {
 	return errors.Join(errors.Join(failures...), c.write())
 }
 
-// turn is a world's part in a campaign that is run or continued.
+// turn is the part of one world in a campaign that runs.
 type turn struct {
 	*Campaign
 	world    *World
 	shelf    *shelf
 	work     Work
-	budget   time.Duration // of this world, if the work has one
+	budget   time.Duration // of this world, if there is one
 	begun    time.Time
 	ran      [][]Ran         // the complete runs of each row
 	failed   map[string]bool // the folders of runs in which the harness failed before this turn
 	pace     run.Pace
-	why      string // what is missing in the end is missing for this reason
+	why      string // the reason for runs that are missing at the end
 	failures []error
 }
 
-// job is a run that is to be done now.
+// job is a run to do.
 type job struct {
 	Run
 	round, row int
 }
 
-// run goes round by round: each scenario once, then each once more with the next seed. A run in which the harness
-// failed says nothing of a lock; it is repeated once each time the campaign continues, and its folder stays.
+// run goes round by round: each scenario once, then each again with the next seed. A run in which the harness failed is
+// repeated once each time the campaign continues, and its folder remains.
 func (t *turn) run(ctx context.Context, do Do) error {
 	t.failed, t.ran = map[string]bool{}, make([][]Ran, len(t.world.Rows))
 	for i := range t.world.Rows {
@@ -139,8 +138,7 @@ func (t *turn) read(row int) (err error) {
 	return err
 }
 
-// jobs yields the runs that are missing. It ends after a round of which nothing was wanted, and when the budget is
-// spent.
+// jobs yields the missing runs. It ends after a round without wanted runs, or when the budget is spent.
 func (t *turn) jobs(yield func(job) bool) {
 	for round, more := 0, true; more && t.why == ""; round++ {
 		more = false
@@ -160,7 +158,7 @@ func (t *turn) jobs(yield func(job) bool) {
 			if left := t.budget - t.gone(); t.work.Budget > 0 && (left <= 0 || left < longest) {
 				spent := t.budget
 				if spent <= 0 {
-					spent = t.work.Budget // by the worlds before
+					spent = t.work.Budget // by earlier worlds
 				}
 				t.why = fmt.Sprintf("the budget of %s was spent before its turn", spent)
 				continue // a shorter one may still fit
@@ -175,8 +173,8 @@ func (t *turn) jobs(yield func(job) bool) {
 	}
 }
 
-// wants tells whether a row has a run in a round. If the world can run no lock with servers, one run is enough to
-// know it.
+// wants reports whether a row has a run in a round. If the world can run no lock with servers, one run is enough to know
+// that.
 func (t *turn) wants(row, round int) bool {
 	p := t.world.Rows[row].Part
 	switch {
@@ -190,7 +188,7 @@ func (t *turn) wants(row, round int) bool {
 	return t.work.Budget > 0
 }
 
-// done tells whether a run of this campaign is complete.
+// done reports whether a run of this campaign is complete.
 func (t *turn) done(row, round int) bool {
 	x := t.find(row, round)
 	return x != nil && !t.failed[x.Dir]
@@ -206,7 +204,7 @@ func (t *turn) find(row, round int) *Ran {
 
 func (t *turn) do(ctx context.Context, j job, do Do) error {
 	if x := t.find(j.row, j.round); x != nil {
-		t.say(fmt.Sprintf("the harness failed in %s, so that is done again", x.Dir))
+		t.say(fmt.Sprintf("the harness failed in %s, so the run is repeated", x.Dir))
 	}
 	t.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", j.round+1, j.row+1, len(t.world.Rows), j.Scenario, j.Seed, report.Plural(len(j.Locks), "lock")))
 	before := t.work.now()
@@ -230,8 +228,7 @@ func (t *turn) say(line string) {
 	t.work.Say(fmt.Sprintf("%s %s  %s", t.world.World, report.Clock(t.gone()), line))
 }
 
-// tell says what came out of a run that was just done, how long it took, and how long the rest of the world's turn
-// may take.
+// tell reports the result of a run, its duration, and an estimate for the rest of the world's turn.
 func (t *turn) tell(j job, x *Ran, took time.Duration) {
 	row := Row{Part: j.Part, Runs: []Ran{*x}, Result: x.result}
 	parts := []string{report.OneLine(j.Scenario)}
@@ -257,7 +254,7 @@ func (t *turn) tell(j job, x *Ran, took time.Duration) {
 	t.work.Say(inLines(append(parts, end), cmp.Or(t.work.Columns, report.ScreenWidth)))
 }
 
-// left estimates how long the world's turn takes after a run.
+// left estimates the duration of the rest of the world's turn.
 func (t *turn) left(after job) time.Duration {
 	jobs, open := map[string]int{}, false
 	for i := range t.world.Rows {
@@ -276,8 +273,8 @@ func (t *turn) left(after job) time.Duration {
 	return left
 }
 
-// mine tells whether a run belongs to this shard. The scenarios change places from round to round, so that no shard
-// has all runs of a slow one.
+// mine reports whether a run belongs to this shard. Scenarios rotate between shards, so that no shard has all runs of a
+// slow scenario.
 func (c *Campaign) mine(world *World, row, round int) bool {
 	piece := 0
 	for i := range c.Worlds {

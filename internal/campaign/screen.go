@@ -9,10 +9,10 @@ import (
 	"lockbench/internal/report"
 )
 
-// signsInOrder are the looks of cells in the order of the legend.
+// signsInOrder are the symbols in the order of the legend.
 var signsInOrder = []string{"valid", "overstay", "double-grant", "broken", "stale-write", "undetermined", "unknown", "failed", "none", "notrun"}
 
-// inLines lays parts side by side in as many lines as it takes, each at most so many columns wide.
+// inLines joins parts to lines of limited width.
 func inLines(parts []string, columns int) string {
 	const gap, indent = "  ", "    "
 	var b strings.Builder
@@ -34,8 +34,8 @@ func inLines(parts []string, columns int) string {
 	return b.String()
 }
 
-// Screen returns what a user sees in the end, in lines for a screen of so many columns: of one world the verdicts, of
-// several how many runs were as expected in each, then what is not as expected or was not run.
+// Screen returns the final output: for one world the verdicts, for several worlds the numbers of runs as expected, and
+// then unexpected results and missing runs.
 func (c *Campaign) Screen(columns int) []string {
 	var text []string
 	if len(c.Worlds) > 1 {
@@ -54,7 +54,7 @@ func (c *Campaign) Screen(columns int) []string {
 	return append(text, c.Counts())
 }
 
-// heatMaps are the verdicts, and what their signs mean.
+// heatMaps returns the tables of verdicts with their legend.
 func (c *Campaign) heatMaps(columns int) []string {
 	var text []string
 	rows := c.lines()
@@ -95,10 +95,10 @@ func (c *Campaign) heatMaps(columns int) []string {
 	return append(text, strings.Join(means, " · "), "")
 }
 
-// overviewKey explains the overview.
-const overviewKey = "Runs as expected, of those that were run. ✓ all that was asked for · ✗ not as expected · … not all was run · – the world cannot"
+// overviewKey is the legend of the overview.
+const overviewKey = "Runs as expected, of the runs that were done. ✓ complete · ✗ not as expected · … incomplete · – the world cannot"
 
-// overview has a row for each scenario, with what came out in each world.
+// overview returns a row for each scenario with its result in each world.
 func (c *Campaign) overview() [][]string {
 	all := [][]string{{"scenario"}}
 	for i, w := range c.Worlds {
@@ -115,7 +115,7 @@ func (c *Campaign) overview() [][]string {
 	return all
 }
 
-// inShort is a row in a few words.
+// inShort returns a row in a few words.
 func (r *Row) inShort() string {
 	text := fmt.Sprintf("%d of %d", r.asExpected(), len(r.Runs))
 	switch {
@@ -139,7 +139,7 @@ func (r *Row) inShort() string {
 	return text
 }
 
-// gathered are texts with the scenarios of which they can be said, in the order in which they came.
+// gathered are texts with the scenarios to which they apply, in order.
 type gathered struct {
 	order     []string
 	scenarios map[string][]string
@@ -157,7 +157,7 @@ func (g *gathered) add(what, scenario string) {
 
 const columnGap = 2
 
-// widths is how wide each column of a table has to be.
+// widths returns the widths of the columns of a table.
 func widths(table [][]string) []int {
 	var all []int
 	for _, row := range table {
@@ -171,7 +171,7 @@ func widths(table [][]string) []int {
 	return all
 }
 
-// width is that of a whole table.
+// width returns the width of a table.
 func width(table [][]string) int {
 	sum := -columnGap
 	for _, w := range widths(table) {
@@ -180,7 +180,7 @@ func width(table [][]string) int {
 	return sum
 }
 
-// aligned are the rows of a table with their cells below each other.
+// aligned formats the rows of a table with aligned columns.
 func aligned(table [][]string) []string {
 	wide := widths(table)
 	text := make([]string, len(table))
@@ -194,7 +194,7 @@ func aligned(table [][]string) []string {
 	return text
 }
 
-// ExitLine tells the exit code in words, and which scenarios are the reason.
+// ExitLine explains the exit code and names the scenarios that cause it.
 func (c *Campaign) ExitLine() string {
 	code := c.ExitCode()
 	var reasons []string

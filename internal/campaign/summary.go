@@ -10,17 +10,17 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// columnsMax is how many locks stand side by side in summary.md: about what GitHub shows without scrolling.
+// columnsMax is the number of locks in a table of summary.md that GitHub shows without scrolling.
 const columnsMax = 8
 
-// key ends the tables. What shows them elsewhere looks for its first sign.
+// key is the legend of the tables. Other programs find it by its first symbol.
 const key = "○ held: nothing found, never safe · ◐ overstay: a holder worked on after its own lease, which no lease prevents; \"fenced\": and its fence kept the resource whole · " +
-	"● two held and neither had a reason to doubt it · ■ another promise was broken, such as that a lock becomes free again · ◔ a stale write was let through · ◕ two held, and nobody knows until when they could believe it · " +
+	"● two held and neither had a reason to doubt it · ■ another guarantee was broken, such as that a lock becomes free again · ◔ a stale write was let through · ◕ two held, and it is unknown how long one could believe in its lease · " +
 	"? undecided · ! the harness failed · – cannot run in this world · … not run · blank: not in the scenario · **✗** not what the scenario expects. " +
 	"3/5 2.2 s: broke in three of five episodes, the median of the time until it did."
 
-// summary writes summary.md: what is not as expected with the command that repeats it, what was not run, and the
-// verdicts. It stays below the limit of report.SummaryMax: what does not fit is left out from the end, and it says so.
+// summary writes summary.md: unexpected results with the commands that repeat them, missing runs, and the verdicts. It
+// leaves out parts at the end that exceed report.SummaryMax, and then reports that.
 func (c *Campaign) summary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# lockbench matrix: %s\n\n%s. Seeds from %d · %s · %s · %s\n\n", c.Outcome(), c.Counts(), c.Seed,
@@ -92,14 +92,14 @@ func (c *Campaign) summary(w io.Writer) error {
 	}
 	section("Where and with what", from)
 	if full {
-		b.WriteString("This is not all: the rest did not fit here, and stands in report.html and campaign.json.\n\n")
+		b.WriteString("The summary is incomplete; report.html and campaign.json contain the rest.\n\n")
 	}
 	b.WriteString(key + "\n\n" + foot)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// trusted is a line for each lock: under what it held and broke.
+// trusted writes a line for each lock with the scenarios in which it held and broke.
 func (c *Campaign) trusted(add func(string), rows []line) {
 	all := c.trust(rows)
 	if len(all) == 0 {
@@ -129,7 +129,7 @@ func (c *Campaign) trusted(add func(string), rows []line) {
 	add("\n")
 }
 
-// names are those of scenarios in a cell.
+// names returns a list of scenarios for a cell.
 func names(all []string) string {
 	safe := make([]string, len(all))
 	for i, name := range all {
@@ -138,7 +138,7 @@ func names(all []string) string {
 	return strings.Join(safe, ", ")
 }
 
-// columnGroups are the locks that stand side by side, without the controls.
+// columnGroups returns the locks by group, without the controls.
 func (c *Campaign) columnGroups(rows []line) [][]column {
 	var all [][]column
 	columns := c.columns(rows)
@@ -156,7 +156,7 @@ func (c *Campaign) columnGroups(rows []line) [][]column {
 	return all
 }
 
-// markdownTable writes a table, the first row as its head.
+// markdownTable writes a table whose first row is the head.
 func markdownTable(add func(string), table [][]string) {
 	for i, row := range table {
 		text := "|"
@@ -174,7 +174,7 @@ func markdownTable(add func(string), table [][]string) {
 	add("\n")
 }
 
-// heat is the heat map of some locks, with the rows that run any of them.
+// heat returns the heat map of some locks, with the rows that run any of them.
 func (c *Campaign) heat(rows []line, title string, of []column, wrong string) [][]string {
 	head := []string{title}
 	for _, column := range of {
@@ -197,10 +197,10 @@ func (c *Campaign) heat(rows []line, title string, of []column, wrong string) []
 	return table
 }
 
-// wrongSign is at the end of a cell that is not as its scenario expects.
+// wrongSign marks a cell that is not as expected.
 const wrongSign = "✗"
 
-// short is a cell in a few signs: what belongs together stays on one line.
+// short returns a cell as symbols without line breaks.
 func (c cellView) short(wrong string) string {
 	text := c.Sign
 	if c.Rate != "" {
@@ -218,7 +218,7 @@ func (c cellView) short(wrong string) string {
 	return text
 }
 
-// controls says what became of the locks without servers, in a sentence.
+// controls describes the results of locks without servers in a sentence.
 func (c *Campaign) controls(rows []line) string {
 	var said []string
 	for _, column := range c.columns(rows) {
@@ -257,5 +257,5 @@ func (c *Campaign) controls(rows []line) string {
 	if len(said) == 0 {
 		return ""
 	}
-	return "Controls, locks without servers that say something about lockbench: " + strings.Join(said, " · ") + "."
+	return "Controls, locks without servers that test lockbench itself: " + strings.Join(said, " · ") + "."
 }
