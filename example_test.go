@@ -10,7 +10,7 @@ import (
 	"lockbench/locks/setnx"
 )
 
-// A lock of one's own in one's own go test: here the base line of the naive family.
+// Tests a lock in the user's own go test, here a lock without mutual exclusion.
 func ExampleRun() {
 	res, err := lockbench.Run(context.Background(), lockbench.Options{
 		Scenario: "failover",
@@ -18,13 +18,13 @@ func ExampleRun() {
 		Seed:     7,
 	})
 	if err != nil {
-		log.Fatal(err) // the harness: no redis-server, say
+		log.Fatal(err) // the harness failed, for example without redis-server
 	}
 	fmt.Println(res.Verdict, res.Class) // violated double-grant
 	fmt.Println(res.Story())
 }
 
-// The main of a guest, a process of its own for each client of the lock.
+// The main of a guest: each client of the lock is a separate process.
 func ExampleServeGuest() {
 	err := lockbench.ServeGuest(context.Background(), lockbench.Guest{Name: "mine", Lock: setnx.New(), Claims: locks.Claims{Bounded: true}})
 	if err != nil {

@@ -10,12 +10,11 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-// frozenVariable asks for the runs of TestFrozenRunIsTold, in a process that can simulate
-// nothing after them.
+// frozenVariable makes TestFrozenRunIsTold do its runs, in a process that cannot simulate afterwards.
 const frozenVariable = "LOCKBENCH_TEST_FROZEN"
 
-// A run whose lock stops virtual time ends, and says who waits for whom. Nothing can stop what
-// it leaves behind, so it has a process of its own.
+// A run whose lock stops virtual time ends, and the error names the waiting goroutine and the one that holds the mutex.
+// The goroutines cannot be stopped, so the test uses a separate process.
 func TestFrozenRunIsTold(t *testing.T) {
 	if os.Getenv(frozenVariable) != "" {
 		all := &trialtest.Dozer{}

@@ -35,9 +35,9 @@ const SeedVariable = "LOCKBENCH_SEED"
 // shortEpisodes is the largest number of episodes under go test -short.
 const shortEpisodes = 2
 
-// Test runs a scenario on a lock and fails the test if the lock, or another lock of the
-// run, does not do what is expected. The failure has the counterexample and the command
-// that repeats the test. With go test -short it runs a few episodes in the simulation.
+// Test runs a scenario on a lock and fails the test if the lock, or another lock of the run, does not meet the
+// expectations. The failure contains the counterexample and the command that repeats the test. With go test -short it runs
+// a few episodes in the simulation.
 func Test(t T, o Options) {
 	t.Helper()
 	if o.Seed == 0 {
@@ -100,7 +100,7 @@ func (o Options) shortened() Options {
 	return o
 }
 
-// failures returns what is not as expected, with the evidence.
+// failures returns what differs from the expectations, with the evidence.
 func (r *Result) failures(name, scenario string) []string {
 	var lines []string
 	if !r.AsExpected {

@@ -12,28 +12,28 @@ import (
 	"lockbench/locks/setnx"
 )
 
-// told is a *testing.T that keeps what it is told.
-type told struct {
+// recordingT records the messages of a test.
+type recordingT struct {
 	ctx                    context.Context
 	logged, errored, fatal []string
 }
 
-func (t *told) Helper()                   {}
-func (t *told) Name() string              { return "TestMine/in_sim" }
-func (t *told) Context() context.Context  { return t.ctx }
-func (t *told) Logf(f string, a ...any)   { t.logged = append(t.logged, fmt.Sprintf(f, a...)) }
-func (t *told) Errorf(f string, a ...any) { t.errored = append(t.errored, fmt.Sprintf(f, a...)) }
-func (t *told) Fatalf(f string, a ...any) { t.fatal = append(t.fatal, fmt.Sprintf(f, a...)) }
-func (t *told) said(all []string) string  { return strings.Join(all, "\n") }
-func (t *told) failed() bool              { return len(t.errored)+len(t.fatal) > 0 }
-func newTold(t *testing.T) *told          { return &told{ctx: t.Context()} }
+func (t *recordingT) Helper()                   {}
+func (t *recordingT) Name() string              { return "TestMine/in_sim" }
+func (t *recordingT) Context() context.Context  { return t.ctx }
+func (t *recordingT) Logf(f string, a ...any)   { t.logged = append(t.logged, fmt.Sprintf(f, a...)) }
+func (t *recordingT) Errorf(f string, a ...any) { t.errored = append(t.errored, fmt.Sprintf(f, a...)) }
+func (t *recordingT) Fatalf(f string, a ...any) { t.fatal = append(t.fatal, fmt.Sprintf(f, a...)) }
+func (t *recordingT) said(all []string) string  { return strings.Join(all, "\n") }
+func (t *recordingT) failed() bool              { return len(t.errored)+len(t.fatal) > 0 }
+func newRecordingT(t *testing.T) *recordingT    { return &recordingT{ctx: t.Context()} }
 func inSim(scenario string) lockbench.Options {
 	return lockbench.Options{Scenario: scenario, World: "sim", Lock: setnx.New(), Claims: locks.Claims{Bounded: true}, Seed: 7, Episodes: 2}
 }
 
-// A lock that breaks fails its test, once, with the story and the command for it.
-func TestTestTellsTheStory(t *testing.T) {
-	mine := newTold(t)
+// A violated lock fails its test once, with the counterexample and the command that repeats the test.
+func TestTestReportsCounterexample(t *testing.T) {
+	mine := newRecordingT(t)
 	lockbench.Test(mine, inSim("crash-restart"))
 	said := mine.said(mine.errored)
 	if len(mine.errored) != 1 || len(mine.fatal) != 0 {
@@ -49,40 +49,39 @@ func TestTestTellsTheStory(t *testing.T) {
 	}
 }
 
-// What is expected is no failure, of the lock and of those beside it.
+// An expected violation does not fail the test, neither of the lock nor of other locks.
 func TestTestExpects(t *testing.T) {
 	o := inSim("crash-restart")
 	o.Locks, o.Expect = "no-lock", []string{"violated double-grant"}
-	mine := newTold(t)
+	mine := newRecordingT(t)
 	if lockbench.Test(mine, o); mine.failed() {
 		t.Errorf("%q %q", mine.errored, mine.fatal)
 	}
 	o.Expect = append(o.Expect, "no-lock=valid")
-	mine = newTold(t)
+	mine = newRecordingT(t)
 	lockbench.Test(mine, o)
 	if want := "no-lock: violated double-grant; expected valid"; !strings.Contains(mine.said(mine.errored), want) {
 		t.Errorf("got %q, want %q", mine.errored, want)
 	}
 }
 
-// The seed of the environment is taken where there is no other, and a wrong one is said.
+// Test takes the seed from the environment if Options have none. An invalid seed is an error.
 func TestTestSeed(t *testing.T) {
 	o := inSim("steady")
 	o.Seed, o.Episodes = 0, 1
 	t.Setenv(lockbench.SeedVariable, "4711")
-	mine := newTold(t)
+	mine := newRecordingT(t)
 	if lockbench.Test(mine, o); !strings.Contains(mine.said(mine.logged), "seed 4711: as expected") {
 		t.Errorf("got %q, %q, %q", mine.logged, mine.errored, mine.fatal)
 	}
 	t.Setenv(lockbench.SeedVariable, "x")
-	mine = newTold(t)
+	mine = newRecordingT(t)
 	if lockbench.Test(mine, o); len(mine.fatal) != 1 || !strings.Contains(mine.fatal[0], `LOCKBENCH_SEED is "x"`) {
 		t.Errorf("got %q", mine.fatal)
 	}
 }
 
-// All clients fail for the same reason: it is said once, on one line, with the place and
-// with what to do about it.
+// If all clients fail for the same reason, the error gives it once, on one line, with the place and with advice.
 func TestFoldsOpenErrors(t *testing.T) {
 	for name, open := range map[string]locks.Opener{
 		"panic": func(_ context.Context, c locks.Client) (locks.Locker, error) {
@@ -105,7 +104,7 @@ func TestFoldsOpenErrors(t *testing.T) {
 	}
 }
 
-// A lock that says that it cannot do a topology is not a failed harness.
+// A lock that does not support a topology is not a failure of the harness.
 func TestUnsupportedTopology(t *testing.T) {
 	o := inSim("failover")
 	o.Lock = func(_ context.Context, c locks.Client) (locks.Locker, error) {
@@ -123,7 +122,7 @@ func TestWrongOptions(t *testing.T) {
 		"Options.Locks":                         func(o *lockbench.Options) { o.Locks = "set-ny" },
 		`a lock with the name of yours, "mine"`: func(o *lockbench.Options) { o.Locks = "mine=cmd:./x" },
 		"Options.Expect":                        func(o *lockbench.Options) { o.Expect = []string{"violatd"} },
-		"both say when":                         func(o *lockbench.Options) { o.Duration = 1 },
+		"both determine when":                   func(o *lockbench.Options) { o.Duration = 1 },
 		"negative":                              func(o *lockbench.Options) { o.Clients = -1 },
 		"Options.Service":                       func(o *lockbench.Options) { o.Service = "foo" },
 	} {

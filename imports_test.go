@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// The two rules that keep the road one road, and those that keep heavy libraries
-// in their places.
+// TestImports checks which packages may import which.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
 	if err != nil {
@@ -34,14 +33,14 @@ func TestImports(t *testing.T) {
 		}
 	}
 	if packages < 15 {
-		t.Errorf("only %d packages were looked at", packages)
+		t.Errorf("checked only %d packages", packages)
 	}
 }
 
-// brokenRule says which rule a package breaks by its imports.
+// brokenRule returns the rule that a package breaks by its imports, or "".
 func brokenRule(path string, imports []string) string {
 	if !strings.HasPrefix(path, "lockbench/locks") {
-		// It opens files and knows nothing of lockbench, so everything may use it.
+		// Every package may use it: it opens files and does not import lockbench.
 		imports = slices.DeleteFunc(slices.Clone(imports), func(i string) bool { return i == "lockbench/internal/regular" })
 	}
 	has := func(p string) bool { return slices.Contains(imports, p) }
@@ -50,26 +49,26 @@ func brokenRule(path string, imports []string) string {
 	}
 	for _, i := range imports {
 		if (path == "lockbench/checker" || strings.HasPrefix(path, "lockbench/checker/")) && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/internal/history/jepsen" && i != "lockbench/locks" && !strings.HasPrefix(i, "lockbench/checker/") {
-			return "a checker knows nothing but histories, and this one imports " + i
+			return "a checker depends on histories only, but imports " + i
 		}
 		if secondJudge(path) && strings.HasPrefix(i, "lockbench") && !secondJudge(i) {
-			return "the second judge shares nothing with the first, and imports " + i
+			return "the second judge must not share code with the first, but imports " + i
 		}
 		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
-			return "the contract of locks is a leaf, and imports " + i
+			return "package locks must not import other packages, but imports " + i
 		}
-		// A model of a service stands on the simulation, and the catalog on all services.
+		// A model of a service depends on the simulation, and the catalog on all services.
 		model := strings.Count(path, "/") > 2
 		if strings.HasPrefix(path, "lockbench/service") && path != "lockbench/service/catalog" && !model &&
 			strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" && i != "lockbench/service" && i != "lockbench/service/operator" {
-			return "what is known of a service is a leaf but for the contracts, and imports " + i
+			return "a service may import contracts only, but imports " + i
 		}
-		// The protocol of guests has fields that are Redis's, of its first version.
+		// The first version of the guest protocol has fields for Redis.
 		if strings.HasPrefix(path, "lockbench/internal/") && path != "lockbench/internal/guest" && !testSupport(path) && strings.HasPrefix(i, "lockbench/service/") && i != "lockbench/service/catalog" {
-			return "only the catalog names lock services, and this one imports " + i
+			return "only the catalog may import lock services, but this package imports " + i
 		}
 		if path == "lockbench/internal/history" && strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" {
-			return "history is a leaf but for the contract, and imports " + i
+			return "history may import package locks only, but imports " + i
 		}
 	}
 	program := path == "lockbench" || path == "lockbench/cmd/lockbench"
@@ -81,57 +80,57 @@ func brokenRule(path string, imports []string) string {
 	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/search" && !program:
 		return "only run, search, the program and the façade may import trial"
 	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
-		return "a trial records, and neither judges nor reports"
+		return "a trial must neither judge nor report"
 	case under("lockbench/checker/internal") && !strings.HasPrefix(path, "lockbench/checker/internal/"):
-		return "simulated locks, proofs and oracles are for tests, and no program may reach them"
+		return "simulated locks, proofs and oracles are for tests, and programs must not import them"
 	case slices.ContainsFunc(imports, testSupport) && !testSupport(path):
-		return "internal/testing is for tests, and no program may reach it"
+		return "internal/testing is for tests, and programs must not import it"
 	case under("lockbench/checker") && strings.HasPrefix(path, "lockbench/internal/world"):
-		return "doing and judging meet only in the history"
+		return "worlds must not depend on the judge"
 	case under("lockbench/internal/world") && (path == "lockbench/internal/report" || strings.HasPrefix(path, "lockbench/internal/report/")):
-		return "a report tells what the history says, and knows no world"
+		return "a report must not depend on worlds"
 	case (under("lockbench/internal/world") || has("lockbench/nemesis")) && path == "lockbench/workloads":
-		return "what clients do knows neither worlds nor faults"
+		return "workloads must depend neither on worlds nor on faults"
 	case has("lockbench/internal/world/sim") && path == "lockbench/nemesis":
-		return "faults know no simulation: what they must know of a world stands in package world"
+		return "faults must not depend on the simulation, but on package world"
 	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/proxy":
-		return "toxiproxy belongs to the proxy"
+		return "only package proxy may import toxiproxy"
 	case under("github.com/anishathalye/porcupine") && !strings.HasPrefix(path, "lockbench/checker"):
-		return "porcupine belongs to the checker"
+		return "only the checker may import porcupine"
 	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":
-		return "containers belong to world docker"
+		return "only world docker may import container libraries"
 	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/service/redis/simredis":
-		return "a server in memory belongs to its model"
+		return "only its model may import a server in memory"
 	case oneService(imports) && servesAny(path):
-		return "worlds, faults and workloads serve any lock service, and know none"
+		return "worlds, faults and workloads must not depend on a lock service"
 	case under("github.com/tetratelabs/wazero") && path != "lockbench/internal/wasm":
-		return "machines for modules belong to internal/wasm"
+		return "only internal/wasm may import wazero"
 	case path == "lockbench/internal/wasm" && under("lockbench"):
-		return "a machine knows nothing of lockbench"
+		return "internal/wasm must not import lockbench packages"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
 		for _, i := range imports {
 			if strings.HasPrefix(i, "lockbench/internal") && i != "lockbench/internal/needs" {
-				return "a lock is an ordinary library, and imports " + i
+				return "a lock must not depend on lockbench, but imports " + i
 			}
 		}
 	}
 	return ""
 }
 
-// oneService says whether one service in particular is among the imports.
+// oneService reports whether the imports contain a particular lock service.
 func oneService(imports []string) bool {
 	return slices.ContainsFunc(imports, func(i string) bool { return strings.HasPrefix(i, "lockbench/service/") })
 }
 
-// secondJudge says whether a package belongs to the judge that tests hold the checkers to.
+// secondJudge reports whether a package belongs to the second judge, which tests compare with the checkers.
 func secondJudge(path string) bool {
 	return path == "lockbench/checker/internal/locksim" || path == "lockbench/checker/internal/proof"
 }
 
-// testSupport reports whether a package is for tests alone.
+// testSupport reports whether a package is for tests only.
 func testSupport(path string) bool { return strings.HasPrefix(path, "lockbench/internal/testing/") }
 
-// servesAny says whether a package must know no lock service by name.
+// servesAny reports whether a package must not depend on a particular lock service.
 func servesAny(path string) bool {
 	for _, p := range []string{"lockbench/internal/world", "lockbench/nemesis", "lockbench/workloads"} {
 		if path == p || strings.HasPrefix(path, p+"/") {

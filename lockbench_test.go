@@ -19,8 +19,7 @@ func (nowhere) Acquire(context.Context, locks.Request) (locks.Lease, error) {
 
 func (nowhere) Close() error { return nil }
 
-// A lock that never reaches its servers is told so, in its own words, and is not kept
-// waiting for faults.
+// An error about a lock that never reaches its servers contains the lock's own error, without a long wait.
 func TestSaysWhyNothingWasGranted(t *testing.T) {
 	res, err := lockbench.Run(t.Context(), lockbench.Options{
 		Scenario: "pause-client", World: "sim", Seed: 1,

@@ -18,7 +18,7 @@ import (
 const patience = 30
 
 // errNotSimulated means that a lock waits for something that is not simulated, which cannot be seen from inside.
-var errNotSimulated = errors.New("nothing was granted in the simulation, which takes next to no time: the lock waits for something outside of it; " +
+var errNotSimulated = errors.New("no lock was granted in the simulation, which takes little time: the lock waits for something outside of it; " +
 	"open every connection with Client.Store.Dial (go-redis: Dialer)")
 
 // frozenLooks is the number of consecutive looks after which a frozen simulation ends the run. One would be enough in

@@ -16,8 +16,8 @@ type logged struct {
 
 func (l *logged) Logf(f string, a ...any) { l.lines = append(l.lines, fmt.Sprintf(f, a...)) }
 
-// A test is told of each episode once, however often the run says where it stands. A run
-// says so at times: an episode that is over in less than that is never seen.
+// A test logs each episode once, even if several ticks report it. An episode shorter than the interval between ticks may
+// be missing.
 func TestTestLogsEachEpisodeOnce(t *testing.T) {
 	told := &logged{}
 	log := &testLog{t: told}
@@ -26,6 +26,6 @@ func TestTestLogsEachEpisodeOnce(t *testing.T) {
 	}
 	want := []string{"episode 1 of 2, 10 grants so far, 1s", "episode 2 of 2, 30 grants so far, 3s"}
 	if !slices.Equal(told.lines, want) {
-		t.Errorf("it logs %q, want %q", told.lines, want)
+		t.Errorf("logged %q, want %q", told.lines, want)
 	}
 }

@@ -132,7 +132,7 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 		}
 	}
 	if c.Flags().Changed("duration") && c.Flags().Changed("episodes") {
-		return run.Options{}, usagef("--duration and --episodes: give one of them; both say when the run is over")
+		return run.Options{}, usagef("--duration and --episodes: give one of them; both determine when the run ends")
 	}
 	if c.Flags().Changed("duration") && f.duration <= 0 {
 		return run.Options{}, usagef("--duration wants more than nothing, not %s", f.duration)
