@@ -70,8 +70,7 @@ var basicRules = []Rule{
 		}
 		close(start)
 		wg.Wait()
-		// Nobody knows of an unanswered one, so it may be the one that holds. On a
-		// busy machine a few do not get through in time.
+		// An unanswered request may hold the lock. On a busy machine a few requests time out.
 		if n := granted.Load(); n > 1 || n == 0 && len(errs) == 0 && b.Family != locks.Majority {
 			return fmt.Errorf("%d of %d were granted, %d refused, %d unknown", n, clients*each, refused.Load(), len(errs))
 		}
@@ -86,7 +85,7 @@ var basicRules = []Rule{
 		return nil
 	}},
 	{"in-turn", "100 clients that want the lock are all served, one at a time", func(ctx context.Context, b *bench) error {
-		// A lease that outlasts a slow machine, and not the rule if one is left behind.
+		// The lease is long enough for a slow machine, and shorter than the rule if one is left behind.
 		const turn = 20 * time.Second
 		const clients, each = 5, 20
 		var wg sync.WaitGroup
@@ -101,7 +100,7 @@ var basicRules = []Rule{
 						if inside.Add(1) > 1 {
 							overlaps.Add(1)
 						}
-						_ = sleep(ctx, 200*time.Microsecond) // long enough to be met
+						_ = sleep(ctx, 200*time.Microsecond) // long enough to overlap
 						inside.Add(-1)
 						served.Add(1)
 						return give(ctx, lease)
@@ -115,7 +114,7 @@ var basicRules = []Rule{
 		wg.Wait()
 		close(errs)
 		if n := overlaps.Load(); n > 0 {
-			return fmt.Errorf("%d times one came in while another was inside", n)
+			return fmt.Errorf("%d times a client was granted a lock that another held", n)
 		}
 		for err := range errs {
 			return fmt.Errorf("%d of %d were served: %w", served.Load(), clients*each, err)

@@ -194,7 +194,7 @@ func take(ctx context.Context, l locks.Locker, r locks.Request, why string) (loc
 }
 
 // neverRefuses leaves out a rule about refusals.
-const neverRefuses = notClaimed("it can only wait, and never refuses a request")
+const neverRefuses = notClaimed("it can only wait and never refuses a request")
 
 // refuse asks for a lock that must be refused with a definite answer. A lock that can only wait
 // must not be granted; its request continues to wait in the background.
@@ -205,14 +205,14 @@ func (b *bench) refuse(ctx context.Context, l locks.Locker, r locks.Request, why
 	lease, err := l.Acquire(ctx, r)
 	switch {
 	case err == nil:
-		return fmt.Errorf("%s, and yet it was granted", why)
+		return fmt.Errorf("%s, but it was granted", why)
 	case b.OnlyWaits && lease != nil:
 		go func() { _ = caught(func() error { return lease.Release(ctx) }) }()
 		return nil
 	case !errors.Is(err, locks.ErrTaken):
 		return unless(err, locks.ErrNotHeld, fmt.Sprintf("%s: want the definite answer %q, got", why, locks.ErrTaken))
 	case lease != nil:
-		return fmt.Errorf("%s: refused, and yet there is a lease", why)
+		return fmt.Errorf("%s: refused, but with a lease", why)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func give(ctx context.Context, lease locks.Lease) error {
 func notHeld(ctx context.Context, lease locks.Lease, why string) error {
 	switch err := lease.Release(ctx); {
 	case err == nil:
-		return fmt.Errorf("%s, and yet its release says that all went well", why)
+		return fmt.Errorf("%s, but its release succeeds", why)
 	case !errors.Is(err, locks.ErrNotHeld):
 		return unless(err, locks.ErrTaken, fmt.Sprintf("%s: want the definite answer %q, got", why, locks.ErrNotHeld))
 	}

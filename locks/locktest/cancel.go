@@ -10,22 +10,20 @@ import (
 )
 
 const (
-	// cancelPhasesMax is in how many requests of one call its context is ended, one
-	// after the other. Who polls sends the same ones again and again.
+	// cancelPhasesMax is the number of requests of a call in which its context is ended. A client that polls repeats its
+	// requests.
 	cancelPhasesMax = 12
-	// cancelLease is that of those whose call is cut off: for so long, and no longer, the
-	// lock may stay with a client that was not told whether it got it.
+	// cancelLease is the lease of calls that are cancelled. A client with an unknown outcome may keep the lock that long.
 	cancelLease = time.Second
-	// asleep is how long a waiter has sent nothing when it counts as sleeping, and how
-	// long a client is left alone so that it is done with what it does by the way.
+	// asleep is how long a waiter must send nothing to count as sleeping, and how long the rules wait for a client's
+	// background work.
 	asleep = 150 * time.Millisecond
-	// soundAsleep is the same of one that is expected to send more.
+	// soundAsleep is the same for a client that is expected to send more.
 	soundAsleep = 2 * time.Second
 )
 
-// cancelRules end a call's context in the middle of each of its requests in turn: before
-// it is sent, before its answer is there, and with the answer lost. Whoever comes next must
-// find nothing of it.
+// cancelRules end a call's context in the middle of each of its requests: before the request is sent, before its answer
+// arrives, and with the answer lost. The call must leave nothing behind.
 var cancelRules = []Rule{
 	{"cancelled-asking", "an acquire whose context ends in any phase leaves nothing behind", func(ctx context.Context, b *bench) error {
 		return b.cancelled(ctx, cancelCase{what: "asking for a free lock", ask: b.ask(cancelLease, 0)})
@@ -70,16 +68,16 @@ var cancelRules = []Rule{
 			text := where.text()
 			switch {
 			case errors.Is(err, locks.ErrNotHeld):
-				return met, fmt.Errorf("a lock that is held is released%s, and its client is told %w", text, err)
+				return met, fmt.Errorf("a lock that is held is released%s, and the answer is %w", text, err)
 			case when == "" && err != nil:
 				return met, unless(err, locks.ErrNotHeld, "release of a lock that is held")
 			}
-			// Whatever was told, the client may ask once more, and knows then.
+			// After any answer the client may release again and then knows the state.
 			if again := lease.Release(ctx); err == nil && !errors.Is(again, locks.ErrNotHeld) {
-				return met, fmt.Errorf("a release that went well%s, and the second one is told %s, want %q", text, told(again), locks.ErrNotHeld)
+				return met, fmt.Errorf("a release succeeded%s, and the second one returns %s, want %q", text, told(again), locks.ErrNotHeld)
 			}
 			requests = after - before
-			return met, c.free(ctx, b.ask(long, 0), 0, fmt.Sprintf("it was released%s, and once more", text))
+			return met, c.free(ctx, b.ask(long, 0), 0, fmt.Sprintf("it was released%s, and again", text))
 		}
 		get(release(0, atOnce))
 		get(release(0, ""))
@@ -87,7 +85,7 @@ var cancelRules = []Rule{
 	}},
 }
 
-// text says for a message in which request the context ended.
+// text describes for a message in which request the context ended.
 func (m *meeting) text() string {
 	if !m.happened() {
 		return ""
@@ -95,15 +93,14 @@ func (m *meeting) text() string {
 	return fmt.Sprintf(" (its context ended with %s)", m)
 }
 
-// cancelCase is a request that is cut off.
+// cancelCase is a request that is cancelled.
 type cancelCase struct {
 	what string
 	ask  locks.Request
-	held *locks.Request // what somebody else holds meanwhile
+	held *locks.Request // the lock that another client holds meanwhile
 }
 
-// cancelBench is the clients of these rules: y is cut off, x holds what is to be held, and z
-// looks what is left.
+// cancelBench has the clients of these rules: y is cancelled, x holds locks, and z checks the state afterwards.
 type cancelBench struct {
 	*bench
 	x, y, z locks.Locker
@@ -112,7 +109,7 @@ type cancelBench struct {
 
 func (b *bench) cancelBench(ctx context.Context) *cancelBench {
 	if b.OpenThrough == nil {
-		must(notClaimed("needs a hand in the client's connections"))
+		must(notClaimed("needs access to the client's connections"))
 	}
 	x, z := b.two(ctx)
 	y, tap, err := b.openTapped(ctx)
@@ -123,8 +120,7 @@ func (b *bench) cancelBench(ctx context.Context) *cancelBench {
 	return &cancelBench{bench: b, x: x, y: y, z: z, tap: tap}
 }
 
-// rest waits until y is done with what it does by the way, such as deleting what its last
-// release has left.
+// rest waits until y has finished background work, such as deleting keys after a release.
 func (c *cancelBench) rest(ctx context.Context) error {
 	for end := time.Now().Add(Late); time.Now().Before(end); {
 		if _, quiet := c.tap.requests(); quiet > asleep {
@@ -132,14 +128,13 @@ func (c *cancelBench) rest(ctx context.Context) error {
 		}
 		must(sleep(ctx, 10*time.Millisecond))
 	}
-	return fmt.Errorf("a client that nobody asks for anything has sent requests for %v", Late)
+	return fmt.Errorf("an idle client has sent requests for %v", Late)
 }
 
-// phases cuts a call off in each of its requests, and looks in the end whether the servers
-// are empty.
+// phases cancels a call in each of its requests, and then checks that the servers are empty.
 func (c *cancelBench) phases(ctx context.Context, requests int, cut func(n int, when moment) (met bool, err error)) error {
 	if requests == 0 {
-		return errors.New("no request was seen on the client's connections; the rule is void")
+		return errors.New("no request was seen on the client's connections; the rule shows nothing")
 	}
 	for _, when := range moments {
 		for n := 1; n <= min(requests, cancelPhasesMax); n++ {
@@ -148,10 +143,10 @@ func (c *cancelBench) phases(ctx context.Context, requests int, cut func(n int, 
 			case err != nil:
 				return err
 			case !met && n == 1:
-				return errors.New("not even one request was cut off; the rule is void")
+				return errors.New("no request was cancelled; the rule shows nothing")
 			}
 			if !met {
-				break // there were fewer this time
+				break // the call sent fewer requests this time
 			}
 		}
 	}
@@ -165,21 +160,21 @@ func (c *cancelBench) phases(ctx context.Context, requests int, cut func(n int, 
 	return c.emptied(ctx, allowed)
 }
 
-// cancelled puts a request through all phases.
+// cancelled runs a request through all phases.
 func (b *bench) cancelled(ctx context.Context, what cancelCase) error {
 	c := b.cancelBench(ctx)
 	requests := 0
-	for range 2 { // the first connects
+	for range 2 { // the first call also connects
 		requests = get(c.count(ctx, what))
 	}
-	if what.held != nil && requests < cancelPhasesMax { // it does sleep
+	if what.held != nil && requests < cancelPhasesMax { // the waiter sleeps
 		get(c.cut(ctx, what, requests+1, whileAsleep))
 	}
 	return c.phases(ctx, requests, func(n int, when moment) (bool, error) { return c.cut(ctx, what, n, when) })
 }
 
-// count is how many requests the call sends that nobody cuts off: all of them, or those until
-// it sleeps if somebody else holds the lock.
+// count returns the number of requests of the call without cancellation: all of them, or those until it sleeps if another
+// client holds the lock.
 func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
 	var held locks.Lease
 	if what.held != nil {
@@ -201,13 +196,13 @@ func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
 				break
 			}
 			if time.Now().After(end) {
-				return 0, fmt.Errorf("%s: %d requests in %v, and it neither sleeps nor goes on", what.what, n, Late)
+				return 0, fmt.Errorf("%s: %d requests in %v, and it neither sleeps nor ends", what.what, n, Late)
 			}
 			must(sleep(ctx, 5*time.Millisecond))
 		}
 		must(give(ctx, held))
 	}
-	a, err := within(call, Late, "nobody holds the lock")
+	a, err := within(call, Late, "no client holds the lock")
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%s: %w", what.what, err)
@@ -221,7 +216,7 @@ func (c *cancelBench) count(ctx context.Context, what cancelCase) (int, error) {
 	return n, give(ctx, a.lease)
 }
 
-// cut lets the context end with request n, or once the client sleeps if there is none.
+// cut ends the context in request n, or when the client sleeps if there is no such request.
 func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when moment) (met bool, err error) {
 	var held locks.Lease
 	if what.held != nil {
@@ -253,17 +248,17 @@ func (c *cancelBench) cut(ctx context.Context, what cancelCase, n int, when mome
 	grace := time.Duration(0)
 	switch {
 	case a.lease == nil && a.err != nil && !errors.Is(a.err, locks.ErrTaken):
-		grace = cancelLease // it does not know, and has nothing to clean up with
+		grace = cancelLease // the client does not know the outcome and has no lease to release
 	case !found && when != unheard:
-		grace = cancelLease // its request may have come after what was to clean up
+		grace = cancelLease // the request may have arrived after the release
 	}
 	if held != nil {
 		must(give(ctx, held))
 	}
-	return met, c.free(ctx, what.ask, grace, fmt.Sprintf("%s, and the context ended with %s (the client was told %s)", what.what, phase, told(a.err)))
+	return met, c.free(ctx, what.ask, grace, fmt.Sprintf("%s, and the context ended with %s (the answer was %s)", what.what, phase, told(a.err)))
 }
 
-// cutOff waits until the call has ended, and ends its context if its request does not come.
+// cutOff waits for the end of the call, and ends its context if the request does not come.
 func (c *cancelBench) cutOff(ctx context.Context, call <-chan asked, where *meeting, cancel func(), sleeps func() bool) (met bool, phase string, a asked, err error) {
 	for {
 		select {
@@ -284,38 +279,37 @@ func (c *cancelBench) cutOff(ctx context.Context, call <-chan asked, where *meet
 			c.tap.leave()
 			cancel()
 			a, err = within(call, Late, "the context has ended while it slept")
-			return false, "nothing but waiting to do", a, err
+			return false, "the call was only waiting", a, err
 		}
 	}
 }
 
-// cleaned gives back what a call that was cut off has returned, and says whether there was
-// anything. A lock that is told "not held" of what it did not know may still get it: the
-// connection of a call that was cut off is closed, and what was sent on it arrives when it does.
+// cleaned releases the lease of a cancelled call, and reports whether there was one. If a release answers "not held" after
+// an unknown outcome, the lock may still be granted later: the connection of a cancelled call is closed, and its request
+// may arrive after that.
 //
-//	client y   acquire ─ cut off     release ok, not held
+//	client y   acquire ─ cancelled   release ok, not held
 //	server                                                  SET ok, for a lease
 func (c *cancelBench) cleaned(ctx context.Context, what cancelCase, a asked, began time.Time) (found bool, err error) {
 	switch {
 	case a.err == nil && a.lease == nil:
 		return false, errors.New("neither a lease nor an error")
 	case a.err == nil && what.held != nil:
-		return false, errors.New("it was granted what another holds")
+		return false, errors.New("it was granted a lock that another client holds")
 	case a.err == nil:
 		err := give(ctx, a.lease)
 		if errors.Is(err, locks.ErrNotHeld) && time.Since(began) > cancelLease-clockSlack {
-			return true, nil // a busy machine: the lease is over
+			return true, nil // the lease ended on a busy machine
 		}
 		return true, err
 	case a.lease != nil && errors.Is(a.err, locks.ErrTaken):
-		return false, fmt.Errorf("refused (%w), and yet there is a lease", a.err)
+		return false, fmt.Errorf("refused (%w), but with a lease", a.err)
 	case what.held == nil && nothingBut(a.err, locks.ErrTaken):
-		return false, fmt.Errorf("the lock is free, and it is told nothing but %w", a.err)
+		return false, fmt.Errorf("the lock is free, but the answer is only %w", a.err)
 	case a.lease == nil:
 		return true, nil
 	}
-	// A release without an answer is asked for again, as by any client that must know. One
-	// whose connection was lost may need a while to have another.
+	// A client that must know the state repeats a release without an answer. Reconnecting may take a while.
 	for end := time.Now().Add(Late); ; {
 		err := a.lease.Release(ctx)
 		if err == nil || errors.Is(err, locks.ErrNotHeld) {
@@ -327,7 +321,7 @@ func (c *cancelBench) cleaned(ctx context.Context, what cancelCase, a asked, beg
 	}
 }
 
-// free makes sure that z gets it: at once, or after grace at most.
+// free checks that z gets the lock, at once or within grace.
 func (c *cancelBench) free(ctx context.Context, r locks.Request, grace time.Duration, why string) error {
 	usual := c.ask(long, 0)
 	r.TTL, r.Wait = usual.TTL, usual.Wait
@@ -336,7 +330,7 @@ func (c *cancelBench) free(ctx context.Context, r locks.Request, grace time.Dura
 	if grace > 0 {
 		next, err = poll(ctx, c.z, r, time.Now().Add(grace+Late))
 	} else {
-		next, err = take(ctx, c.z, r, "nobody has the lock")
+		next, err = take(ctx, c.z, r, "no client has the lock")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", why, err)

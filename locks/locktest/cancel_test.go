@@ -20,7 +20,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// onMasters is a lock on independent masters of the test's own.
+// onMasters returns a lock on independent masters of the test.
 func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Claims) locktest.Subject {
 	var all servers
 	var nodes []locks.Node
@@ -43,7 +43,7 @@ func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Clai
 	}
 }
 
-// servers are several as one.
+// servers combines several servers.
 type servers []*server
 
 func (all servers) Commands(ctx context.Context) (sum int, err error) {
@@ -69,19 +69,19 @@ func (all servers) Forget(ctx context.Context) (err error) {
 	return err
 }
 
-// onReplicated is a lock on a master with a replica.
+// onReplicated returns a lock on a master with a replica.
 func onReplicated(t *testing.T, opener locks.Opener, claims locks.Claims) locktest.Subject {
 	master := redistest.Start(t)
 	redistest.Start(t).Follow(t, master)
 	return subjectOn(master, opener, claims, "mutex")
 }
 
-// only leaves out all rules but those.
+// only excuses all rules except some.
 func only(s locktest.Subject, rule func(name string) bool) locktest.Subject {
 	s.Excused = make(map[string]string)
 	for _, r := range locktest.Rules() {
 		if !rule(r.Name) {
-			s.Excused[r.Name] = "not the one"
+			s.Excused[r.Name] = "other rule"
 		}
 	}
 	return s
@@ -89,7 +89,7 @@ func only(s locktest.Subject, rule func(name string) bool) locktest.Subject {
 
 func isCancelRule(name string) bool { return strings.HasPrefix(name, "cancelled-") }
 
-// Every lock that is to hold: whatever phase of whatever call a context ends in, nothing is left.
+// No lock leaves anything behind, whatever call and phase a context ends in.
 func TestCancelledInEveryPhase(t *testing.T) {
 	family := locks.Claims{Bounded: true, Renewed: true, Watched: true, Waits: true}
 	several, fenced, plain := family, family, locks.Claims{Bounded: true}
@@ -97,36 +97,36 @@ func TestCancelledInEveryPhase(t *testing.T) {
 	fenced.Fenced = true
 	var o redisson.Options
 	subjects := make(map[string]locktest.Subject)
-	want := make(map[string]int) // how many of the rules are asked of it
+	want := make(map[string]int) // number of rules that apply
 	for name, test := range map[string]struct {
 		s     locktest.Subject
 		rules int
 	}{
-		"redisson":                     {subject(t, redisson.New(o), family, "mutex"), 3},
-		"redisson-fair":                {subject(t, redisson.NewFair(o), family, "mutex"), 3},
-		"redisson-rw":                  {subject(t, redisson.NewReadWrite(o), family, "rw"), 3},
-		"redisson-fenced":              {subject(t, redisson.NewFenced(o), fenced, "mutex"), 3},
-		"redisson-spin":                {subject(t, redisson.NewSpin(o), family, "mutex"), 3},
-		"redisson-wait":                {onReplicated(t, redisson.NewWait(o), family), 3},
-		"redisson-multi":               {subject(t, redisson.NewMulti(o), several, "mutex"), 4},
-		"redisson-multi on three":      {onMasters(t, 3, redisson.NewMulti(o), several), 4},
-		"redisson-redlock":             {onMasters(t, 3, redisson.NewRedLock(o), family), 3},
-		"redlock":                      {onMasters(t, 3, redlock.New(redlock.Options{NodeTimeout: 5 * time.Second}), plain), 2},
-		"set-nx":                       {subject(t, setnx.New(), plain, "mutex"), 2},
-		"set-nx-fenced":                {subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex"), 2},
-		"get-del, flawless as to this": {subject(t, mutants.GetDel(0), plain, "mutex"), 2},
+		"redisson":                         {subject(t, redisson.New(o), family, "mutex"), 3},
+		"redisson-fair":                    {subject(t, redisson.NewFair(o), family, "mutex"), 3},
+		"redisson-rw":                      {subject(t, redisson.NewReadWrite(o), family, "rw"), 3},
+		"redisson-fenced":                  {subject(t, redisson.NewFenced(o), fenced, "mutex"), 3},
+		"redisson-spin":                    {subject(t, redisson.NewSpin(o), family, "mutex"), 3},
+		"redisson-wait":                    {onReplicated(t, redisson.NewWait(o), family), 3},
+		"redisson-multi":                   {subject(t, redisson.NewMulti(o), several, "mutex"), 4},
+		"redisson-multi on three":          {onMasters(t, 3, redisson.NewMulti(o), several), 4},
+		"redisson-redlock":                 {onMasters(t, 3, redisson.NewRedLock(o), family), 3},
+		"redlock":                          {onMasters(t, 3, redlock.New(redlock.Options{NodeTimeout: 5 * time.Second}), plain), 2},
+		"set-nx":                           {subject(t, setnx.New(), plain, "mutex"), 2},
+		"set-nx-fenced":                    {subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex"), 2},
+		"get-del, correct in this respect": {subject(t, mutants.GetDel(0), plain, "mutex"), 2},
 	} {
 		subjects[name], want[name] = only(test.s, isCancelRule), test.rules
 	}
 	for name, v := range judged(subjects) {
 		v.decided(t, name)
 		if len(v.broken) > 0 || v.asked != want[name] {
-			t.Errorf("%s: asked %d rules, want %d; does not keep %q%s", name, v.asked, want[name], v.broken, v.text)
+			t.Errorf("%s: ran %d rules, want %d; breaks %q%s", name, v.asked, want[name], v.broken, v.text)
 		}
 	}
 }
 
-// Each rule is broken by a lock that is careless in its one way.
+// Each rule is broken by a lock with one defect.
 func TestCarelessnessAboutContextsIsCaught(t *testing.T) {
 	family := locks.Claims{Bounded: true, Waits: true, Several: true}
 	var o redisson.Options
@@ -154,7 +154,7 @@ func TestCarelessnessAboutContextsIsCaught(t *testing.T) {
 	}
 }
 
-// forgets says "cancelled" of a grant that came too late, and leaves it where it is.
+// forgets returns "cancelled" for a grant that came too late, and does not release it.
 func forgets(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 	r.TTL = time.Hour
 	lease, err := l.Acquire(context.WithoutCancel(ctx), r)
@@ -164,7 +164,7 @@ func forgets(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease,
 	return lease, err
 }
 
-// goesOn leaves a waiter behind in the queue.
+// goesOn leaves a waiter in the queue.
 func goesOn(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 	type answer struct {
 		lease locks.Lease
@@ -183,12 +183,12 @@ func goesOn(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, 
 	}
 }
 
-// deaf waits for as long as it was asked to.
+// deaf ignores the end of its context.
 func deaf(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 	return l.Acquire(context.WithoutCancel(ctx), r)
 }
 
-// keepsFirst gives up the second of two names, and not the first.
+// keepsFirst releases only the second of two names.
 func keepsFirst(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 	lease, err := l.Acquire(ctx, r)
 	if ctx.Err() != nil && len(r.Keys) > 1 {
@@ -198,7 +198,7 @@ func keepsFirst(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lea
 	return lease, err
 }
 
-// believes says that a release went well whose context has ended.
+// believes reports success for a release whose context has ended.
 func believes(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 	lease, err := l.Acquire(ctx, r)
 	if err != nil {

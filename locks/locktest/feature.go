@@ -17,9 +17,9 @@ var reentryRules = []Rule{
 		x, y := b.two(ctx)
 		mine, other := owned(b.ask(long, 0), "one"), owned(b.ask(long, 0), "two")
 		outer := required(take(ctx, x, mine, "the lock is free"))
-		inner := required(take(ctx, x, mine, "the same owner asks again"))
-		must(b.refuse(ctx, x, other, "another thread of the same client asks"))
-		must(b.refuse(ctx, y, mine, "another client's thread of the same name asks"))
+		inner := required(take(ctx, x, mine, "the same owner requests it again"))
+		must(b.refuse(ctx, x, other, "another thread of the same client requests it"))
+		must(b.refuse(ctx, y, mine, "another client's thread of the same name requests it"))
 		must(give(ctx, inner))
 		must(b.refuse(ctx, y, mine, "one of two holds was released"))
 		must(notHeld(ctx, inner, "this hold was released"))
@@ -35,9 +35,9 @@ var reentryRules = []Rule{
 		x, y := b.leased(ctx)
 		mine := owned(b.ask(short, 0), "one")
 		for range 2 {
-			required(take(ctx, x, mine, "the same owner asks"))
+			required(take(ctx, x, mine, "the same owner requests it"))
 		}
-		// One lease after the other at most, where they add up.
+		// Added leases end one after the other.
 		next := get(poll(ctx, y, b.ask(long, 0), time.Now().Add(2*short+Late)))
 		return give(ctx, next)
 	}},
@@ -66,8 +66,8 @@ var featureRules = []Rule{
 		))
 		r := get(take(ctx, x, owned(read, "writer"), "a writer may read"))
 		must(give(ctx, w))
-		must(b.refuse(ctx, y, write, "who wrote still reads"))
-		z := get(take(ctx, y, read, "who wrote only reads now"))
+		must(b.refuse(ctx, y, write, "the writer still reads"))
+		z := get(take(ctx, y, read, "the writer only reads now"))
 		return errors.Join(give(ctx, r), give(ctx, z))
 	}},
 	{"tokens", "each grant has a higher token than the one before", func(ctx context.Context, b *bench) error {
@@ -108,7 +108,7 @@ var featureRules = []Rule{
 		must(give(ctx, others))
 		c, err := take(ctx, y, of("c"), "the attempt at it and another was refused")
 		if err != nil {
-			return fmt.Errorf("a refused attempt has left something behind: %w", err)
+			return fmt.Errorf("a refused attempt left a lock behind: %w", err)
 		}
 		must(errors.Join(give(ctx, both), give(ctx, c)))
 		all := get(take(ctx, y, of("a", "b", "c"), "all were released"))
@@ -144,15 +144,15 @@ var misuseRules = []Rule{
 	}},
 	{"no-lease", "a lock whose holds end with a connection refuses a request for a lease, and takes nothing", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Leaseless() {
-			return notClaimed("that holds end with a connection, and with nothing else, is not claimed")
+			return notClaimed("the lock does not claim to end with its connection only")
 		}
 		x, y := b.two(ctx)
 		asked := b.ask(0, 0)
 		asked.TTL = long
 		if _, err := x.Acquire(ctx, asked); err == nil {
-			return errors.New("a lease was granted, and nothing ends it when its time is over")
+			return errors.New("a lease was granted, but nothing ends it")
 		} else if !errors.Is(err, locks.ErrUnsupported) {
-			return fmt.Errorf("asked for a lease it answers something else than unsupported: %w", err)
+			return fmt.Errorf("a request for a lease returns an error other than unsupported: %w", err)
 		}
 		lease := get(take(ctx, y, b.ask(0, 0), "nothing was taken"))
 		return give(ctx, lease)
@@ -162,7 +162,7 @@ var misuseRules = []Rule{
 			return notClaimed("it claims to wait")
 		}
 		x, y := b.two(ctx)
-		const say = "it does not claim `waits`: answer `unsupported`, or claim it; asked to wait"
+		const say = "it does not claim `waits`: answer `unsupported`, or claim it; in answer to a wait"
 		lease, err := x.Acquire(ctx, b.ask(long, short))
 		switch {
 		case err == nil:
@@ -174,7 +174,7 @@ var misuseRules = []Rule{
 			if lease != nil {
 				_ = lease.Release(ctx)
 			}
-			return unless(err, locks.ErrTaken, say+" for a free lock, it says")
+			return unless(err, locks.ErrTaken, say+" for a free lock, it returns")
 		}
 		return give(ctx, get(take(ctx, y, b.ask(long, 0), "nothing was taken")))
 	}},
@@ -187,7 +187,7 @@ var misuseRules = []Rule{
 		case err == nil:
 			return errors.New("a closed client was granted a lock")
 		case errors.Is(err, locks.ErrTaken):
-			return errors.New("a closed client says that the lock is taken")
+			return errors.New("a closed client returns taken")
 		}
 		return nil
 	}},
@@ -204,7 +204,7 @@ var misuseRules = []Rule{
 				return fmt.Errorf("clean up: %w", err)
 			}
 		}
-		next := get(take(ctx, y, b.ask(long, 0), "who came with an ended context has left nothing behind"))
+		next := get(take(ctx, y, b.ask(long, 0), "a request with an ended context left nothing behind"))
 		return give(ctx, next)
 	}},
 }

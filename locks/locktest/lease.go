@@ -9,7 +9,7 @@ import (
 	"lockbench/locks"
 )
 
-// clockSlack is what the whole milliseconds of a server may take off a lease.
+// clockSlack is how much a server may shorten a lease by counting whole milliseconds.
 const clockSlack = 3 * time.Millisecond
 
 var leaseRules = []Rule{
@@ -22,9 +22,9 @@ var leaseRules = []Rule{
 		if err != nil {
 			return fmt.Errorf("a lease of %v should be over: %w", short, err)
 		}
-		// The server counts from a moment after start.
+		// The server counts from after start.
 		if held := time.Since(start); held < short-clockSlack {
-			return fmt.Errorf("a lease of %v was over after %v: two hold it", short, held)
+			return fmt.Errorf("a lease of %v was over after %v: two clients hold it", short, held)
 		}
 		return give(ctx, lease)
 	}},
@@ -50,7 +50,7 @@ var leaseRules = []Rule{
 		late := required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		lease := get(poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late)))
 		must(notHeld(ctx, late, "its lease is over and another holds"))
-		must(b.refuse(ctx, x, b.ask(long, 0), "another holds it, whoever released late"))
+		must(b.refuse(ctx, x, b.ask(long, 0), "another client holds it despite the late release"))
 		return give(ctx, lease)
 	}},
 	{"bounded", "a client believes in its lease no longer than the server keeps it", func(ctx context.Context, b *bench) error {
@@ -58,7 +58,7 @@ var leaseRules = []Rule{
 		start := time.Now()
 		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		if l, ok := lease.(locks.Bounded); !ok {
-			return errors.New("it claims bounded leases, and the lease does not tell its end")
+			return errors.New("it claims bounded leases, but the lease has no end")
 		} else if end := l.Until(); end.After(time.Now().Add(long)) || end.Before(start) {
 			return fmt.Errorf("a lease of %v ends %v after it was asked for", long, end.Sub(start))
 		}
@@ -88,7 +88,7 @@ var leaseRules = []Rule{
 			return fmt.Errorf("the renewal was for %v: %w", short, err)
 		}
 		if err := renewer.Renew(ctx, long); !errors.Is(err, locks.ErrNotHeld) {
-			return fmt.Errorf("renew what another holds: want %q, got %v", locks.ErrNotHeld, err)
+			return fmt.Errorf("renew a lock that another client holds: want %q, got %v", locks.ErrNotHeld, err)
 		}
 		must(b.refuse(ctx, x, b.ask(long, 0), "another holds it"))
 		return give(ctx, next)
@@ -103,13 +103,13 @@ var leaseRules = []Rule{
 		_ = x.Close()
 		next, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(by+Late))
 		if err != nil {
-			return fmt.Errorf("its holder is gone, and nobody else should renew it: %w", err)
+			return fmt.Errorf("its holder is gone, and no other client should renew it: %w", err)
 		}
 		return give(ctx, next)
 	}},
 	{"renewal-margin", "the library renews a lease before three quarters of it are over", func(ctx context.Context, b *bench) error {
 		if b.Server == nil {
-			return notClaimed("needs a count of what is sent")
+			return notClaimed("needs a count of commands")
 		}
 		x := get(b.open(ctx))
 		lease, by := b.renewed(ctx, x)
@@ -118,7 +118,7 @@ var leaseRules = []Rule{
 		case err != nil:
 			return err
 		case n == 0:
-			return notClaimed("no renewal was seen; it may be sent on a way that nobody counts")
+			return notClaimed("no renewal was seen; it may use a connection that is not counted")
 		case n < marginRenewals:
 			return fmt.Errorf("a lease of %v was renewed %d times in %v, want %d: if a renewal fails, the lease is over before the next",
 				by, n, marginLeases*by, marginRenewals)
@@ -127,7 +127,7 @@ var leaseRules = []Rule{
 	}},
 	{"watchdog-ends", "no lease is renewed after its release", func(ctx context.Context, b *bench) error {
 		if !b.Claims.Bounded {
-			return notClaimed("the next one's lease would be renewed as well: none ends by itself")
+			return notClaimed("the next lease would also be renewed, so none ends by itself")
 		}
 		x, y := b.two(ctx)
 		lease, by := b.renewed(ctx, x)
@@ -135,7 +135,7 @@ var leaseRules = []Rule{
 		next := get(take(ctx, y, b.ask(by, 0), "it was released"))
 		third, err := poll(ctx, x, b.ask(long, 0), time.Now().Add(by+Late))
 		if err != nil {
-			return fmt.Errorf("the next one's lease of %v should be over: %w", by, err)
+			return fmt.Errorf("the next client's lease of %v should be over: %w", by, err)
 		}
 		return errors.Join(notHeld(ctx, next, "its lease is over"), give(ctx, third))
 	}},
@@ -144,18 +144,18 @@ var leaseRules = []Rule{
 			return notClaimed("no notice of loss is claimed")
 		}
 		if b.Server == nil {
-			return notClaimed("needs a hand in the server")
+			return notClaimed("needs access to the server")
 		}
 		x := get(b.open(ctx))
 		lease, by := b.renewed(ctx, x)
 		w, ok := lease.(locks.Watched)
 		if !ok {
-			return errors.New("it claims to tell of a loss, and the lease has no way to")
+			return errors.New("it claims notices of loss, but the lease does not support them")
 		}
 		must(sleep(ctx, by))
 		select {
 		case <-w.Lost():
-			return errors.New("it was told of a loss while it held")
+			return errors.New("it got a notice of loss while it held")
 		default:
 		}
 		must(b.forget(ctx))
@@ -170,22 +170,20 @@ var leaseRules = []Rule{
 	}},
 }
 
-// The rule renewal-margin counts the renewals of so many leases, and wants so many. A library that
-// renews after more than three quarters of a lease has fewer. One that renews three times a lease has
-// nine, so a busy machine may delay some of them.
+// Rule renewal-margin counts the renewals during marginLeases leases. A library that renews after more than three quarters
+// of a lease has too few. One that renews three times a lease has nine, so a busy machine may delay some.
 const (
 	marginLeases   = 3
 	marginRenewals = 4
 )
 
-// renewals counts how often the clients sent something while a lease of length by was kept alive for
-// marginLeases of its length. What is sent within a tenth of the lease is one renewal: it may take
-// several requests, and those of the acquire are none.
+// renewals counts the renewals while a lease of length by is kept alive for marginLeases of its length. Commands within a
+// tenth of the lease count as one renewal, because a renewal may take several. The commands of the acquire do not count.
 func (b *bench) renewals(ctx context.Context, by time.Duration) (n int, err error) {
 	start := time.Now()
 	sent, err := b.Server.Commands(ctx)
 	if err != nil {
-		return 0, notClaimed(fmt.Sprintf("needs a count of what is sent: %v", err))
+		return 0, notClaimed(fmt.Sprintf("needs a count of commands: %v", err))
 	}
 	for last := start; time.Since(start) < marginLeases*by; {
 		if err := sleep(ctx, by/50); err != nil {
@@ -222,7 +220,7 @@ func (b *bench) renewed(ctx context.Context, l locks.Locker) (lease locks.Lease,
 	lease = required(take(ctx, l, b.ask(0, 0), "the lock is free"))
 	r, ok := lease.(locks.Renewed)
 	if !ok {
-		must(errors.New("it claims renewal, and a lease without a ttl does not say that it is renewed"))
+		must(errors.New("it claims renewal, but a lease without a ttl does not report renewals"))
 	}
 	if by = r.Lease(); by > watchableMax {
 		must(notClaimed(fmt.Sprintf("it renews by %v, too long to watch; open it with at most %v", by, watchableMax)))

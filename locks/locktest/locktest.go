@@ -26,7 +26,7 @@ import (
 	"lockbench/locks"
 )
 
-// Late is how long a rule waits for something that must happen.
+// Late is how long a rule waits for an event.
 const Late = 10 * time.Second
 
 // residueLate is Late for what a lock deletes in the background. A busy client may miss
@@ -86,12 +86,11 @@ func (r Rule) Exclusion() bool {
 // Result is the result of a rule for a lock.
 type Result struct {
 	Rule Rule
-	// Err explains the broken rule; nil if it was kept, left out or not decided.
+	// Err explains the broken rule. It is nil if the rule was kept, left out or undecided.
 	Err error
-	// Undecided explains why the rule could not be decided: an answer that is neither yes
-	// nor no, which a busy machine can cause.
+	// Undecided explains why the rule could not be decided: an indefinite answer, which a busy machine can cause.
 	Undecided error
-	// NA is why the rule was left out.
+	// the reason why the rule was left out
 	NA   string
 	Took time.Duration
 }

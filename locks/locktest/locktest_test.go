@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a test's server as the suite sees it.
+// server is a test's server with the methods for the suite.
 type server struct {
 	s   *redistest.Server
-	own atomic.Int64 // commands that we sent
+	own atomic.Int64 // commands that the test sent
 }
 
 func (s *server) Commands(ctx context.Context) (int, error) {
@@ -55,12 +55,12 @@ func (s *server) Forget(ctx context.Context) error {
 	return s.s.Client.FlushAll(ctx).Err()
 }
 
-// subject is a lock on a server of the test's own.
+// subject returns a lock on a new server.
 func subject(t *testing.T, opener locks.Opener, claims locks.Claims, model ...string) locktest.Subject {
 	return subjectOn(redistest.Start(t), opener, claims, model...)
 }
 
-// subjectOn is a lock on a server.
+// subjectOn returns a lock on a server.
 func subjectOn(s *redistest.Server, opener locks.Opener, claims locks.Claims, model ...string) locktest.Subject {
 	s.Client.Ping(context.Background())
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
@@ -77,19 +77,18 @@ func subjectOn(s *redistest.Server, opener locks.Opener, claims locks.Claims, mo
 	}
 }
 
-// verdict is what the suite found out about a lock.
+// verdict is the result of the suite for a lock.
 type verdict struct {
-	broken []string // the names of the rules that were not kept
-	asked  int      // how many were put to it
+	broken []string // the names of broken rules
+	asked  int      // number of rules that ran
 	text   string
 	doubts []string // rules that could not be decided
 }
 
-// doubtsMax is how many rules may stay undecided for want of an answer in time. That is the
-// machine's doing and no lock's; but a test of which little was decided has tested little.
+// doubtsMax is the number of rules that may stay undecided because of a busy machine.
 const doubtsMax = 3
 
-// decided tells of the rules that were not, and fails if they are too many.
+// decided logs undecided rules, and fails if there are too many.
 func (v verdict) decided(t *testing.T, name string) {
 	t.Helper()
 	if len(v.doubts) > 0 {
@@ -100,12 +99,12 @@ func (v verdict) decided(t *testing.T, name string) {
 	}
 }
 
-// judged puts some locks through the suite at once, since most of its time is waiting.
+// judged runs the suite for some locks concurrently, since most of its time is waiting.
 func judged(subjects map[string]locktest.Subject) map[string]verdict {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	out := make(map[string]verdict)
-	few := make(chan struct{}, 4) // more keep two processors too busy to answer in time
+	few := make(chan struct{}, 4) // two processors cannot answer more in time
 	for name, s := range subjects {
 		wg.Go(func() {
 			few <- struct{}{}
@@ -183,15 +182,15 @@ func TestCorrectLocksPass(t *testing.T) {
 	for name, v := range judged(subjects) {
 		v.decided(t, name)
 		if len(v.broken) > 0 {
-			t.Errorf("%s does not keep %q%s", name, v.broken, v.text)
+			t.Errorf("%s breaks %q%s", name, v.broken, v.text)
 		}
 		if v.asked < asked[name] {
-			t.Errorf("%s: only %d rules were asked for, want %d", name, v.asked, asked[name])
+			t.Errorf("%s: only %d rules ran, want %d", name, v.asked, asked[name])
 		}
 	}
 }
 
-// Each naive lock breaks exactly what it should.
+// Each naive lock breaks exactly the expected rules.
 func TestNaiveLocksAreCaught(t *testing.T) {
 	subjects := make(map[string]locktest.Subject)
 	want := make(map[string][]string)
@@ -208,7 +207,7 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 	} {
 		s := subject(t, test.opener, locks.Claims{Bounded: name != "no-lock", Waits: name == "no-lock"}, "mutex")
 		if name == "no-lock" {
-			s.OpenThrough = nil // it has no connections
+			s.OpenThrough = nil // the lock has no connections
 		}
 		subjects[name] = s
 		want[name] = test.want
@@ -221,10 +220,10 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 	}
 }
 
-// Locks that lie in one way each: every kind of rule can fail.
+// Each lock has one defect, so every kind of rule can fail.
 func TestLiesAreCaught(t *testing.T) {
 	if os.Getenv("LOCKBENCH_LONG") == "" {
-		t.Skip("not steady enough yet for every machine: make long runs it")
+		t.Skip("depends on timing: make long runs it")
 	}
 	honest := locks.Claims{Bounded: true, Renewed: true, Watched: true, Waits: true}
 	dog := redisson.Options{Watchdog: 3e9}
@@ -239,15 +238,15 @@ func TestLiesAreCaught(t *testing.T) {
 		quiet  bool
 		want   string
 	}{
-		"claims re-entry":     {setnx.New(), locks.Claims{Bounded: true}, []string{"reentrant"}, false, "reentry"},
-		"claims sharing":      {redisson.New(dog), honest, []string{"rw"}, false, "shared"},
-		"claims tokens":       {redisson.New(dog), locks.Claims{Bounded: true, Fenced: true}, nil, false, "tokens"},
-		"claims renewal":      {setnx.New(), locks.Claims{Bounded: true, Renewed: true}, nil, false, "watchdog"},
-		"claims a notice":     {redisson.New(deaf), honest, nil, false, "loss-notice"},
-		"claims to be quiet":  {redisson.NewSpin(dog), honest, nil, true, "wait-quiet"},
-		"claims to be fair":   {redisson.New(dog), locks.Claims{Bounded: true, Fair: true, Waits: true}, nil, false, "fair"},
-		"leases without end":  {endless(redisson.New(dog)), locks.Claims{Bounded: true}, nil, false, "expiry"},
-		"says taken to wrong": {sloppy(setnx.New()), locks.Claims{Bounded: true}, nil, false, "misuse"},
+		"claims re-entry":                {setnx.New(), locks.Claims{Bounded: true}, []string{"reentrant"}, false, "reentry"},
+		"claims sharing":                 {redisson.New(dog), honest, []string{"rw"}, false, "shared"},
+		"claims tokens":                  {redisson.New(dog), locks.Claims{Bounded: true, Fenced: true}, nil, false, "tokens"},
+		"claims renewal":                 {setnx.New(), locks.Claims{Bounded: true, Renewed: true}, nil, false, "watchdog"},
+		"claims a notice":                {redisson.New(deaf), honest, nil, false, "loss-notice"},
+		"claims to be quiet":             {redisson.NewSpin(dog), honest, nil, true, "wait-quiet"},
+		"claims to be fair":              {redisson.New(dog), locks.Claims{Bounded: true, Fair: true, Waits: true}, nil, false, "fair"},
+		"leases without end":             {endless(redisson.New(dog)), locks.Claims{Bounded: true}, nil, false, "expiry"},
+		"says taken to invalid requests": {sloppy(setnx.New()), locks.Claims{Bounded: true}, nil, false, "misuse"},
 	} {
 		s := subject(t, test.opener, test.claims, append(test.model, "mutex")...)
 		s.Quiet = test.quiet
@@ -262,8 +261,8 @@ func TestLiesAreCaught(t *testing.T) {
 	}
 }
 
-// A lock that says taken of a free lock breaks a promise. One that says as well why it
-// gave up, since it could not reach a server, leaves the rule undecided.
+// A lock that returns taken for a free lock breaks a rule. If the error also contains the reason for giving up, such as an
+// unreachable server, the rule is undecided.
 func TestTakenForAnotherReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		err    error
@@ -279,7 +278,7 @@ func TestTakenForAnotherReason(t *testing.T) {
 		s := subject(t, change(setnx.New(), func(context.Context, locks.Locker, locks.Request) (locks.Lease, error) {
 			return nil, test.err
 		}), locks.Claims{Bounded: true}, "mutex")
-		s = only(s, func(rule string) bool { return rule == "grant" }) // the others would wait for one
+		s = only(s, func(rule string) bool { return rule == "grant" }) // other rules would wait for a grant
 		for _, r := range locktest.Run(t.Context(), s) {
 			if r.Rule.Name == "grant" && (r.Err != nil) != test.broken {
 				t.Errorf("%s: broken %v, undecided %v", name, r.Err, r.Undecided)
@@ -288,7 +287,7 @@ func TestTakenForAnotherReason(t *testing.T) {
 	}
 }
 
-// A lock that gives no definite answer until a rule has taken too long leaves it undecided.
+// A lock without definite answers leaves a rule undecided when its time is over.
 func TestNeverDefinite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, test := range map[string]struct {
@@ -313,10 +312,10 @@ func TestNeverDefinite(t *testing.T) {
 	})
 }
 
-// Asked for a lease, a lock whose holds end with a connection says that it has none.
+// A lock that ends with its connection refuses a lease.
 func TestNoLease(t *testing.T) {
 	for name, test := range map[string]struct {
-		err    error // what it answers who asks for a lease; nil: what it has
+		err    error // the answer to a request with a lease; nil: a grant
 		broken bool
 	}{
 		"unsupported":    {fmt.Errorf("a lease: %w", locks.ErrUnsupported), false},
@@ -334,17 +333,17 @@ func TestNoLease(t *testing.T) {
 		s := only(subject(t, of, locks.Claims{Session: true}, "mutex"), func(rule string) bool { return rule == "no-lease" })
 		for _, r := range locktest.Run(t.Context(), s) {
 			if r.Rule.Name == "no-lease" && ((r.Err != nil) != test.broken || r.NA != "") {
-				t.Errorf("%s: broken %v, not asked for %q", name, r.Err, r.NA)
+				t.Errorf("%s: broken %v, left out: %q", name, r.Err, r.NA)
 			}
 		}
 	}
 }
 
-// A lock that does not claim to wait says that it cannot. One that ignores the wait breaks this rule once, and
-// none of those about waiting.
+// A lock that does not claim to wait refuses a wait. One that ignores the wait breaks only this rule, and none about
+// waiting.
 func TestNoWait(t *testing.T) {
 	for name, test := range map[string]struct {
-		err    error // what it answers to a request with a wait; nil: what it has
+		err    error // the answer to a request with a wait; nil: a grant
 		claims bool
 		broken []string
 	}{
@@ -370,7 +369,7 @@ func TestNoWait(t *testing.T) {
 				broken = append(broken, r.Rule.Name)
 			}
 			if r.Rule.Name == "no-wait" && r.Err != nil && !strings.Contains(r.Err.Error(), "it does not claim `waits`: answer `unsupported`") {
-				t.Errorf("%s: the rule does not say what to do: %v", name, r.Err)
+				t.Errorf("%s: the rule gives no advice: %v", name, r.Err)
 			}
 		}
 		if !slices.Equal(broken, test.broken) {
@@ -381,7 +380,7 @@ func TestNoWait(t *testing.T) {
 
 // A lock that takes only some of several names breaks many-keys.
 func TestManyKeys(t *testing.T) {
-	// several is a lock that takes all names together, which it maps before.
+	// several returns a lock that maps names and takes all of them together.
 	several := func(names func([]string) []string) locks.Opener {
 		var mu sync.Mutex
 		held := map[string]bool{}
@@ -417,7 +416,7 @@ func TestManyKeys(t *testing.T) {
 		"all":       {func(keys []string) []string { return keys }, false},
 		"the first": {func(keys []string) []string { return keys[:1] }, true},
 		"the last":  {func(keys []string) []string { return keys[len(keys)-1:] }, true},
-		// It has one lock for all requests with several names.
+		// This lock uses one lock for all requests with several names.
 		"ignores keys": {func(keys []string) []string {
 			if len(keys) > 1 {
 				return []string{""}
@@ -437,13 +436,13 @@ func TestManyKeys(t *testing.T) {
 		}}, func(rule string) bool { return rule == "many-keys" })
 		for _, r := range locktest.Run(t.Context(), s) {
 			if r.Rule.Name == "many-keys" && ((r.Err != nil) != test.broken || r.Undecided != nil || r.NA != "") {
-				t.Errorf("%s: broken %v, undecided %v, not asked for %q", name, r.Err, r.Undecided, r.NA)
+				t.Errorf("%s: broken %v, undecided %v, left out: %q", name, r.Err, r.Undecided, r.NA)
 			}
 		}
 	}
 }
 
-// acquires is a lock that is one function, and releases a lease that is one.
+// acquires is a lock made of a function, and releases a lease made of one.
 type acquires func(r locks.Request) (locks.Lease, error)
 
 func (a acquires) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) { return a(r) }
@@ -453,7 +452,7 @@ type releases func() error
 
 func (r releases) Release(context.Context) error { return r() }
 
-// unreachable is a server that answers nobody but the lock.
+// unreachable is a server that only the lock can reach.
 type unreachable struct{}
 
 func (unreachable) Commands(context.Context) (int, error)  { return 0, os.ErrDeadlineExceeded }
@@ -466,7 +465,7 @@ type watched struct{ releases }
 func (watched) Lease() time.Duration  { return time.Millisecond }
 func (watched) Lost() <-chan struct{} { return nil }
 
-// What the suite itself cannot do breaks no promise of the lock.
+// A failure of the suite is not a broken rule of the lock.
 func TestHarnessFailuresAreUndecided(t *testing.T) {
 	l := acquires(func(locks.Request) (locks.Lease, error) {
 		return watched{releases(func() error { return nil })}, nil
@@ -479,12 +478,12 @@ func TestHarnessFailuresAreUndecided(t *testing.T) {
 	}, func(rule string) bool { return slices.Contains(rules, rule) })
 	for _, r := range locktest.Run(t.Context(), s) {
 		if slices.Contains(rules, r.Rule.Name) && (r.Err != nil || r.Undecided == nil || r.NA != "") {
-			t.Errorf("%s: broken %v, undecided %v, not asked for %q", r.Rule.Name, r.Err, r.Undecided, r.NA)
+			t.Errorf("%s: broken %v, undecided %v, left out: %q", r.Rule.Name, r.Err, r.Undecided, r.NA)
 		}
 	}
 }
 
-// changed is a lock whose acquire is another's, changed.
+// changed is a lock with a changed acquire.
 type changed struct {
 	locks.Locker
 	acquire func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error)
@@ -501,7 +500,7 @@ func change(of locks.Opener, acquire func(context.Context, locks.Locker, locks.R
 	}
 }
 
-// endless asks for a day whatever it is asked for.
+// endless always requests a lease of a day.
 func endless(of locks.Opener) locks.Opener {
 	return change(of, func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 		r.TTL = 24 * 3600e9
@@ -509,7 +508,7 @@ func endless(of locks.Opener) locks.Opener {
 	})
 }
 
-// sloppy answers every failure with taken.
+// sloppy returns taken for every failure.
 func sloppy(of locks.Opener) locks.Opener {
 	return change(of, func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 		lease, err := l.Acquire(ctx, r)
@@ -520,18 +519,18 @@ func sloppy(of locks.Opener) locks.Opener {
 	})
 }
 
-// Check tells which rule was broken, and how.
+// Check returns which rule was broken and how.
 func TestCheck(t *testing.T) {
 	s := locktest.Subject{NoTTL: true, Open: func(ctx context.Context, id int) (locks.Locker, error) {
 		return control.OpenNoLock(ctx, locks.Client{ID: id})
 	}}
 	err := locktest.Check(t.Context(), s)
-	if err == nil || !strings.Contains(err.Error(), "exclude: another client holds it, and yet it was granted") {
-		t.Errorf("got %v, want the rule and what was broken", err)
+	if err == nil || !strings.Contains(err.Error(), "exclude: another client holds it, but it was granted") {
+		t.Errorf("got %v, want the rule and the explanation", err)
 	}
 }
 
-// Where others have keys, all that the suite asks for has names of its own.
+// With a prefix, all names of the suite begin with it.
 func TestPrefix(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -544,16 +543,16 @@ func TestPrefix(t *testing.T) {
 	}}
 	locktest.Run(t.Context(), subject)
 	for _, key := range asked {
-		if key != "" && !strings.HasPrefix(key, "lockbench:7:") { // no name at all is to be refused
-			t.Errorf("the suite asks for %q", key)
+		if key != "" && !strings.HasPrefix(key, "lockbench:7:") { // an empty name must stay empty
+			t.Errorf("the suite requests %q", key)
 		}
 	}
 	if len(asked) == 0 {
-		t.Error("nothing was asked for")
+		t.Error("nothing was requested")
 	}
 }
 
-// recording is a lock that notes what it is asked for, and cannot do it.
+// recording is a lock that records requested names and does not support anything.
 type recording func(keys []string)
 
 func (r recording) Acquire(_ context.Context, q locks.Request) (locks.Lease, error) {

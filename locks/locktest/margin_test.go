@@ -11,8 +11,8 @@ import (
 	"lockbench/locks"
 )
 
-// kept is a lock whose leases of a second are renewed after a share of their length, each time by
-// so many requests. It is its own server: it counts what it would send.
+// kept is a lock with leases of a second that are renewed after a share of their length, each time with several requests.
+// It is its own server and counts the requests.
 type kept struct {
 	share    float64
 	requests int
@@ -51,7 +51,7 @@ func (l *keptLease) renew() {
 		}
 		for range l.of.requests {
 			l.of.sent.Add(1)
-			time.Sleep(30 * time.Millisecond) // a request takes this long, in virtual time
+			time.Sleep(30 * time.Millisecond) // the duration of a request, in virtual time
 		}
 	}
 }
@@ -64,8 +64,8 @@ func (l *keptLease) Release(context.Context) error {
 
 func (l *keptLease) Lease() time.Duration { return time.Second }
 
-// A library that renews once a lease, or shortly before its end, breaks a promise. How many requests
-// a renewal takes does not matter.
+// A library that renews once a lease or shortly before its end breaks the rule. The number of requests of a renewal does
+// not matter.
 func TestRenewalMargin(t *testing.T) {
 	for name, test := range map[string]struct {
 		share    float64
@@ -108,7 +108,7 @@ func TestRenewalMargin(t *testing.T) {
 				if !found {
 					t.Error("the rule was not run")
 				}
-				for _, l := range leases { // what a broken rule leaves held
+				for _, l := range leases { // a broken rule leaves leases
 					select {
 					case <-l.done:
 					default:
@@ -120,7 +120,7 @@ func TestRenewalMargin(t *testing.T) {
 	}
 }
 
-// remembering is a lock that notes the leases that it gives.
+// remembering is a lock that records its leases.
 type remembering struct {
 	*kept
 	leases *[]*keptLease

@@ -13,8 +13,7 @@ import (
 	"lockbench/locks/locktest"
 )
 
-// queues are locks that can only be waited for. Whoever gives up stays in the queue, and gives
-// back what he is granted one day.
+// queues are locks that can only wait. A client that gives up stays in the queue and releases a later grant.
 type queues struct {
 	mu     sync.Mutex
 	places map[string]chan struct{}
@@ -62,14 +61,13 @@ func (w *waiting) Release(context.Context) error {
 	return err
 }
 
-// A lock that refuses nobody keeps the rules that are not about being refused, and one that lets
-// in two does not.
+// A lock without refusals keeps the rules that need none, and breaks some if it admits two clients.
 func TestOnlyWaits(t *testing.T) {
 	broken := func(room int) (broken []string) {
 		q := &queues{places: map[string]chan struct{}{}, room: room}
 		s := locktest.Subject{
 			NoTTL: true, OnlyWaits: true, Card: locks.Card{Claims: locks.Claims{Waits: true}},
-			Excused: map[string]string{"wait-cancelled": "who gives up goes on waiting", "closed": "it has no clients"},
+			Excused: map[string]string{"wait-cancelled": "a client that gives up stays in the queue", "closed": "it has no clients"},
 			Open:    func(context.Context, int) (locks.Locker, error) { return q, nil },
 		}
 		for _, r := range locktest.Run(t.Context(), s) {
@@ -80,18 +78,18 @@ func TestOnlyWaits(t *testing.T) {
 				broken = append(broken, r.Rule.Name)
 			}
 			if refusal := r.Rule.Name == "one-of-1000" || r.Rule.Name == "wait-kept"; refusal && r.NA == "" {
-				t.Errorf("%s was asked of a lock that refuses nobody", r.Rule.Name)
+				t.Errorf("%s ran for a lock without refusals", r.Rule.Name)
 			}
 		}
 		return broken
 	}
 	if got := broken(1); len(got) > 0 {
-		t.Errorf("it does not keep %q", got)
+		t.Errorf("it breaks %q", got)
 	}
 	got := broken(2)
 	for _, rule := range []string{"exclude", "release-twice", "in-turn"} {
 		if !slices.Contains(got, rule) {
-			t.Errorf("two were let in at once, and %s is kept; broken are %q", rule, got)
+			t.Errorf("two clients were admitted at once, but %s is kept; broken: %q", rule, got)
 		}
 	}
 }

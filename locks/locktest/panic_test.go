@@ -11,7 +11,7 @@ import (
 	"lockbench/locks/locktest"
 )
 
-// panics is a lock that panics when it is asked, or late, when it is released.
+// panics is a lock that panics in acquire or, if late, in release.
 type panics struct{ late bool }
 
 func (p panics) Acquire(context.Context, locks.Request) (locks.Lease, error) {
@@ -25,8 +25,7 @@ func (panics) Release(context.Context) error { panic("no lock") }
 func (panics) Close() error                  { panic("no lock") }
 func (panics) Until() time.Time              { return time.Now().Add(time.Hour) }
 
-// TestPanics: a lock that panics breaks rules, and does not end the program, whichever
-// goroutine calls it.
+// TestPanics: a lock that panics in any goroutine breaks rules and does not end the program.
 func TestPanics(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := locktest.Subject{
@@ -45,7 +44,7 @@ func TestPanics(t *testing.T) {
 		}
 		for _, rule := range want {
 			if !slices.Contains(told, rule) {
-				t.Errorf("late %t: the panic is told of by %q, want %s among them", late, told, rule)
+				t.Errorf("late %t: the rules with the panic are %q, want %s among them", late, told, rule)
 			}
 		}
 	}

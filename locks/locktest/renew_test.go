@@ -10,7 +10,7 @@ import (
 	"lockbench/locks/control"
 )
 
-// cannotRenew has the method, as a guest has, and answers that it does not offer it.
+// cannotRenew has the method Renew, as a guest has, and returns unsupported.
 type cannotRenew struct{ locks.Locker }
 
 func (c cannotRenew) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
@@ -27,7 +27,7 @@ func (unrenewed) Renew(context.Context, time.Duration) error {
 	return fmt.Errorf("%w: leases of this lock cannot be renewed", locks.ErrUnsupported)
 }
 
-// What is not offered is not claimed: the rule is left out, and nothing is undecided.
+// The rule is left out for a lock without renewals.
 func TestRenewalNotOffered(t *testing.T) {
 	s := Subject{
 		Card:    locks.Card{Claims: locks.Claims{Bounded: true}},
@@ -49,7 +49,7 @@ func TestRenewalNotOffered(t *testing.T) {
 	}
 }
 
-// A lock whose every lease is renewed, also one with a ttl, is not asked to let one end.
+// Rule watchdog-ends is left out for a lock that renews every lease, even with a ttl.
 func TestWatchdogEndsWantsLeasesThatEnd(t *testing.T) {
 	s := Subject{
 		Card:    locks.Card{Claims: locks.Claims{Renewed: true, Watched: true}},

@@ -15,7 +15,7 @@ import (
 // Dial opens a connection, as locks.Store.Dial does.
 type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// moment is where in a request something happens to the client that sends it.
+// moment is a moment in the life of a request.
 type moment string
 
 // The moments of a request.
@@ -27,35 +27,34 @@ const (
 
 var moments = []moment{unsent, unanswered, unheard}
 
-// tap sits in all connections of one client and does something in the middle of one
-// request. So a rule can be about a certain request and need not guess how long the
-// client takes to get there.
+// tap intercepts all connections of one client and acts in the middle of one request. So a rule can select a request
+// without guessing when the client sends it.
 //
-// A request is what is written at once: of a pipeline all of it.
+// A request is the data of one write, also a whole pipeline.
 type tap struct {
 	mu   sync.Mutex
-	sent int       // requests so far
-	last time.Time // when the latest was
-	do   *meeting  // nil: nothing is to happen
+	sent int       // number of requests so far
+	last time.Time // the time of the latest request
+	do   *meeting  // nil: no action
 }
 
-// meeting is what is to happen in a request.
+// meeting is an action in the middle of a request.
 type meeting struct {
 	in    int // the number of the request
 	when  moment
 	act   func()
-	begun chan struct{} // closed once the request is there
-	met   chan struct{} // closed once it has happened
-	name  string        // of the request, as far as one can read it
+	begun chan struct{} // closed when the request arrives
+	met   chan struct{} // closed after the action
+	name  string        // of the request, if readable
 }
 
-// These are no moments of a request: one before the first, and one after the last of a waiter.
+// Two moments outside requests: before the first, and after the last one of a waiter.
 const (
 	atOnce      moment = "yet to come"
 	whileAsleep moment = "about to be sent after a sleep"
 )
 
-// beforehand is the meeting of a call whose context had ended before it began.
+// beforehand is the meeting of a call whose context has already ended.
 var beforehand = func() *meeting {
 	m := &meeting{name: "every request", when: atOnce, begun: make(chan struct{}), met: make(chan struct{})}
 	close(m.begun)
@@ -65,7 +64,7 @@ var beforehand = func() *meeting {
 
 func (m *meeting) String() string { return fmt.Sprintf("%q %s", m.name, m.when) }
 
-// happened says whether it has. A call may end before what ended its context is done.
+// happened reports whether the action is done. A call may end before the action that ended its context is done.
 func (m *meeting) happened() bool {
 	select {
 	case <-m.begun:
@@ -76,7 +75,7 @@ func (m *meeting) happened() bool {
 	}
 }
 
-// through makes connections that pass the tap.
+// through returns a Dial whose connections pass the tap.
 func (t *tap) through(dial Dial) Dial {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -90,7 +89,7 @@ func (t *tap) through(dial Dial) Dial {
 	}
 }
 
-// meet lets act happen in the request that comes as number n from now on.
+// meet calls act in the nth request from now.
 func (t *tap) meet(n int, when moment, act func()) *meeting {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,21 +97,21 @@ func (t *tap) meet(n int, when moment, act func()) *meeting {
 	return t.do
 }
 
-// leave forgets what was to happen and has not.
+// leave removes the pending action.
 func (t *tap) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.do = nil
 }
 
-// requests are how many there were, and for how long there has been no other.
+// requests returns the number of requests and the time since the last one.
 func (t *tap) requests() (n int, quiet time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sent, time.Since(t.last)
 }
 
-// next counts a request and returns what is to happen in it.
+// next counts a request and returns its action.
 func (t *tap) next(request []byte) *meeting {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +127,7 @@ func (t *tap) next(request []byte) *meeting {
 	return m
 }
 
-// command is the first word of a request in Redis' protocol: "*3\r\n$3\r\nset\r\n...".
+// command returns the first word of a request in Redis' protocol: "*3\r\n$3\r\nset\r\n...".
 func command(request []byte) string {
 	parts := bytes.SplitN(request, []byte("\r\n"), 4)
 	if len(parts) < 4 || len(parts[0]) == 0 || parts[0][0] != '*' {
@@ -167,8 +166,8 @@ func (c *tapped) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read keeps to itself what comes in when it is deaf. It has come in all the same, so
-// that the server has done what it was asked before the client hears of the loss.
+// Read discards the input when the connection is deaf. It still waits for the input, so that the server has executed the
+// request before the client notices the loss.
 func (c *tapped) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
@@ -180,7 +179,7 @@ func (c *tapped) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// openTapped opens a client with a tap in its connections.
+// openTapped opens a client whose connections pass a tap.
 func (b *bench) openTapped(ctx context.Context) (locks.Locker, *tap, error) {
 	t := &tap{}
 	l, err := b.openWith(ctx, func(ctx context.Context, id int) (locks.Locker, error) {

@@ -9,8 +9,7 @@ import (
 	"lockbench/locks"
 )
 
-// noWaiting leaves out the rules about waiting. What a lock answers that does not claim to wait is the matter of
-// the rule no-wait.
+// noWaiting leaves out the rules about waiting. Rule no-wait checks locks that do not claim to wait.
 const noWaiting = notClaimed("waiting is not claimed")
 
 var waitRules = []Rule{
@@ -28,12 +27,12 @@ var waitRules = []Rule{
 			return notClaimed("it does not wait")
 		} else if !errors.Is(err, locks.ErrTaken) {
 			if err == nil {
-				return errors.New("the lock is held all the time, and yet a waiter was granted")
+				return errors.New("the lock is held all the time, but a waiter was granted")
 			}
 			return unless(err, locks.ErrNotHeld, fmt.Sprintf("the lock is held all the time: want the definite answer %q, got", locks.ErrTaken))
 		}
 		if waited := time.Since(start); waited < short-clockSlack || waited > short+Late {
-			return fmt.Errorf("it was asked to wait for %v and waited %v", short, waited)
+			return fmt.Errorf("the wait was %v, but it waited %v", short, waited)
 		}
 		return give(ctx, lease)
 	}},
@@ -46,7 +45,7 @@ var waitRules = []Rule{
 		must(give(ctx, lease))
 		a := get(within(waiter, Late, "the lock was released while another waited"))
 		if a.err != nil {
-			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, and that one is told")
+			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, but the waiter got")
 		}
 		return give(ctx, a.lease)
 	}},
@@ -67,7 +66,7 @@ var waitRules = []Rule{
 			return a.err
 		}
 		if held := time.Since(start); held < short-clockSlack {
-			return fmt.Errorf("a lease of %v was over after %v: two hold it", short, held)
+			return fmt.Errorf("a lease of %v was over after %v: two clients hold it", short, held)
 		}
 		return give(ctx, a.lease)
 	}},
@@ -91,7 +90,7 @@ var waitRules = []Rule{
 		must(give(ctx, lease))
 		a := get(within(waiter, Late, "the lock was released while another waited"))
 		if a.err != nil {
-			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, and that one is told")
+			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, but the waiter got")
 		}
 		return give(ctx, a.lease)
 	}},
@@ -106,7 +105,7 @@ var waitRules = []Rule{
 			waiters = append(waiters, begin(ctx, y, b.ask(long, time.Minute)))
 		}
 		must(give(ctx, lease))
-		// Served in any order, each after the release of the one before.
+		// They are served in any order, each after the release of the one before.
 		done := make(chan error, len(waiters))
 		for _, w := range waiters {
 			go func() {
@@ -138,7 +137,7 @@ var waitRules = []Rule{
 		stop()
 		a := get(within(waiter, Late, "the waiter's context has ended"))
 		if a.err == nil {
-			return errors.New("a waiter whose context had ended was granted a lock that another held")
+			return errors.New("a waiter whose context had ended was granted a lock that another client held")
 		}
 		if a.lease != nil {
 			if err := a.lease.Release(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
@@ -148,7 +147,7 @@ var waitRules = []Rule{
 		must(give(ctx, lease))
 		next, err := poll(ctx, z, b.ask(long, 0), time.Now().Add(Late))
 		if err != nil {
-			return fmt.Errorf("the lock is free, but who gave up waiting is in the way: %w", err)
+			return fmt.Errorf("the lock is free, but blocked by a waiter that gave up: %w", err)
 		}
 		return give(ctx, next)
 	}},
@@ -177,14 +176,14 @@ var waitRules = []Rule{
 	}},
 }
 
-// waiting lets x hold the lock and y wait for it.
+// waiting makes x hold the lock and y wait for it.
 func (b *bench) waiting(ctx context.Context, x, y locks.Locker) (locks.Lease, <-chan asked) {
 	return b.waitingIn(ctx, ctx, x, y)
 }
 
-// waitingIn is waiting with a context of y's own.
+// waitingIn is waiting with a separate context for y.
 func (b *bench) waitingIn(ctx, of context.Context, x, y locks.Locker) (locks.Lease, <-chan asked) {
-	// A free lock shows whether y can wait.
+	// y shows on a free lock whether it can wait.
 	must(give(ctx, get(take(ctx, y, b.ask(long, time.Minute), "the lock is free"))))
 	lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 	must(sleep(ctx, 50*time.Millisecond)) // until the release has cleaned up
@@ -197,16 +196,16 @@ func (b *bench) waitingIn(ctx, of context.Context, x, y locks.Locker) (locks.Lea
 	}
 	select {
 	case a := <-waiter:
-		must(fmt.Errorf("the lock is held, and a waiter with time left is told %s", told(a.err)))
+		must(fmt.Errorf("the lock is held, and a waiter with time left got %s", told(a.err)))
 	default:
 	}
 	return lease, waiter
 }
 
-// told is an answer in words.
+// told describes an answer.
 func told(err error) string {
 	if err == nil {
-		return "that it worked"
+		return "success"
 	}
 	return err.Error()
 }
